@@ -11,8 +11,9 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use serde_json::json;
 use stationdb::prelude::*;
 use stationdb::tables::{
-    Column, ColumnFilter, ColumnType, CreateTableRequest, DataType, DecimationMethod, DecimationOptions,
-    FilterOperation, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest,
+    Column, ColumnFilter, ColumnType, CreateTableRequest, DataType, DecimationMethod,
+    DecimationOptions, FilterOperation, QueryDecimatedDataRequest, QueryTableDataRequest,
+    ScanRequest,
 };
 use stationdb::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest};
 use stationdb::{Control, Identity, Session, Store};
@@ -40,7 +41,10 @@ fn batch(from: usize, rows: usize) -> RecordBatch {
 }
 
 fn value(row: usize) -> f64 {
-    let hash = (row as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let hash = (row as u64 + 1)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .rotate_left(23)
+        .wrapping_mul(0xBF58_476D_1CE4_E5B9);
     (hash >> 11) as f64 / (1u64 << 53) as f64 * 1000.0
 }
 
@@ -51,8 +55,10 @@ fn create_table(session: &Session) -> String {
         column_type,
         ..Default::default()
     };
-    let columns =
-        vec![column("t", DataType::Int64, ColumnType::Index), column("v", DataType::Float64, ColumnType::Normal)];
+    let columns = vec![
+        column("t", DataType::Int64, ColumnType::Index),
+        column("v", DataType::Float64, ColumnType::Normal),
+    ];
     session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().into()
 }
 
@@ -84,7 +90,10 @@ fn append(c: &mut Criterion) {
                 BatchSize::PerIteration,
             );
         });
-        assert_eq!(place.session.get_table_metadata(&id.as_str().into()).unwrap().row_count, Some(appended as i64));
+        assert_eq!(
+            place.session.get_table_metadata(&id.as_str().into()).unwrap().row_count,
+            Some(appended as i64)
+        );
     }
 }
 
@@ -96,7 +105,10 @@ fn scan(c: &mut Criterion) {
     group.throughput(Throughput::Elements(ROWS as u64));
     group.bench_function("all rows", |b| {
         b.iter(|| {
-            let stream = place.session.scan(&id.as_str().into(), ScanRequest::default(), &Control::default()).unwrap();
+            let stream = place
+                .session
+                .scan(&id.as_str().into(), ScanRequest::default(), &Control::default())
+                .unwrap();
             let rows: usize = stream.map(|batch| batch.unwrap().num_rows()).sum();
             assert_eq!(black_box(rows), ROWS);
         });
@@ -109,8 +121,19 @@ fn scan(c: &mut Criterion) {
                 operation: FilterOperation::LessThan,
                 value: Some("10".to_owned()),
             };
-            let request = QueryTableDataRequest { filters: Some(vec![filter]), take: Some(500), ..Default::default() };
-            assert_eq!(place.session.query_table_data(&id.as_str().into(), request).unwrap().total_row_count, expected);
+            let request = QueryTableDataRequest {
+                filters: Some(vec![filter]),
+                take: Some(500),
+                ..Default::default()
+            };
+            assert_eq!(
+                place
+                    .session
+                    .query_table_data(&id.as_str().into(), request)
+                    .unwrap()
+                    .total_row_count,
+                expected
+            );
         });
     });
 }
@@ -130,11 +153,18 @@ fn decimate(c: &mut Criterion) {
                     method,
                     ..Default::default()
                 };
-                let request = QueryDecimatedDataRequest { decimation: Some(options), ..Default::default() };
-                let frame =
-                    place.session.query_decimated_data(&id.as_str().into(), request).unwrap().frame.to_data_frame();
-                let has_max =
-                    frame.data.iter().any(|row| row[1].as_deref().and_then(|cell| cell.parse().ok()) == Some(max));
+                let request =
+                    QueryDecimatedDataRequest { decimation: Some(options), ..Default::default() };
+                let frame = place
+                    .session
+                    .query_decimated_data(&id.as_str().into(), request)
+                    .unwrap()
+                    .frame
+                    .to_data_frame();
+                let has_max = frame
+                    .data
+                    .iter()
+                    .any(|row| row[1].as_deref().and_then(|cell| cell.parse().ok()) == Some(max));
                 assert_eq!(has_max, method != DecimationMethod::Lossy || has_max);
                 assert!((100..=400).contains(&frame.data.len()));
             });
@@ -169,7 +199,15 @@ fn records(c: &mut Criterion) {
         let mut number = 0;
         b.iter(|| {
             number += 1;
-            assert_eq!(other.session.create_work_items(vec![item(number)]).unwrap().created_work_items.len(), 1);
+            assert_eq!(
+                other
+                    .session
+                    .create_work_items(vec![item(number)])
+                    .unwrap()
+                    .created_work_items
+                    .len(),
+                1
+            );
         });
     });
     group.bench_function("get by id", |b| {
@@ -190,9 +228,14 @@ fn records(c: &mut Criterion) {
         };
         assert_eq!(session.query_work_items(request).unwrap().total_count, Some(expected));
     };
-    group.bench_function("query by index", |b| b.iter(|| query("partNumber == @0", "PN-00007", 20)));
-    group.bench_function("query by property", |b| b.iter(|| query("properties[\"lot\"] == @0", "LOT042", 10)));
-    group.bench_function("query by scan", |b| b.iter(|| query("name.Contains(@0)", "Burn-in 99", 11)));
+    group
+        .bench_function("query by index", |b| b.iter(|| query("partNumber == @0", "PN-00007", 20)));
+    group.bench_function("query by property", |b| {
+        b.iter(|| query("properties[\"lot\"] == @0", "LOT042", 10))
+    });
+    group.bench_function("query by scan", |b| {
+        b.iter(|| query("name.Contains(@0)", "Burn-in 99", 11))
+    });
 }
 
 /// Filters that nest too deeply or are too long are refused quickly, on the small stack of a
@@ -237,7 +280,11 @@ fn search(c: &mut Criterion) {
     for (text, expected) in [("amplifier", ITEMS as u64), ("amplifier 123", 1)] {
         group.bench_function(text, |b| {
             b.iter(|| {
-                let request = SearchRequest { text: Some(text.to_owned()), take: Some(10), ..Default::default() };
+                let request = SearchRequest {
+                    text: Some(text.to_owned()),
+                    take: Some(10),
+                    ..Default::default()
+                };
                 assert_eq!(place.session.search(request).unwrap().total, Some(expected));
             });
         });

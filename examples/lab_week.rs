@@ -11,13 +11,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use chrono::{DateTime, Duration, Utc};
 use stationdb::lab::{
-    ExecutionDefinition, Job, JobExecution, JobRequest, JobRunner, ManualExecution, NotebookRequest, QueueFailure,
-    SchedulePatch, ScheduleResourcesDefinition, ScheduleSystemResourceDefinition, State, TemplateTimelineDefinition,
+    ExecutionDefinition, Job, JobExecution, JobRequest, JobRunner, ManualExecution,
+    NotebookRequest, QueueFailure, SchedulePatch, ScheduleResourcesDefinition,
+    ScheduleSystemResourceDefinition, State, TemplateTimelineDefinition,
 };
 use stationdb::prelude::*;
 use stationdb::work_items::{
-    CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemsRequest, ScheduleWorkItemRequest,
-    ScheduleWorkItemsRequest, WorkItem, WorkItemField,
+    CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemsRequest,
+    ScheduleWorkItemRequest, ScheduleWorkItemsRequest, WorkItem, WorkItemField,
 };
 use stationdb::{Error, Identity, Patch, Result, Session, Store};
 
@@ -38,7 +39,10 @@ impl JobRunner for StationRunner {
         for _ in request.jobs {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if request.system_id == "chamber" && number.is_multiple_of(7) {
-                return Err(QueueFailure { error: Error::conflict("the queue of the chamber is full"), queued });
+                return Err(QueueFailure {
+                    error: Error::conflict("the queue of the chamber is full"),
+                    queued,
+                });
             }
             queued.push(format!("{}-{number}", request.system_id));
         }
@@ -55,7 +59,8 @@ impl JobRunner for StationRunner {
 }
 
 fn main() -> Result<()> {
-    let scratch = tempfile::tempdir().map_err(|error| Error::io("making a scratch directory", error))?;
+    let scratch =
+        tempfile::tempdir().map_err(|error| Error::io("making a scratch directory", error))?;
     let directory = std::env::args().nth(1).map_or_else(|| scratch.path().join("lab"), Into::into);
     let store = Store::options().job_runner(StationRunner::default()).open(&directory)?;
     let session = store.session(Identity::user("ada"));
@@ -87,7 +92,8 @@ fn make_template(session: &Session) -> Result<String> {
         arguments: vec![vec!["<partNumber>".into(), "<id>".into()]],
         metadata: BTreeMap::new(),
     };
-    let manual = |action: &str| ExecutionDefinition::from(ManualExecution { action: action.to_owned() });
+    let manual =
+        |action: &str| ExecutionDefinition::from(ManualExecution { action: action.to_owned() });
     let start = JobExecution {
         action: "START".to_owned(),
         jobs: Some(vec![job("station.prepare"), job("station.measure")]),
@@ -98,13 +104,17 @@ fn make_template(session: &Session) -> Result<String> {
         template_group: Some("Production".to_owned()),
         r#type: Some("testplan".to_owned()),
         test_program: Some("burn-in.seq".to_owned()),
-        timeline: Some(TemplateTimelineDefinition { estimated_duration_in_seconds: Some(45 * MINUTES) }),
+        timeline: Some(TemplateTimelineDefinition {
+            estimated_duration_in_seconds: Some(45 * MINUTES),
+        }),
         execution_actions: Some(vec![start.into(), manual("APPROVE"), manual("ABORT")]),
         ..Default::default()
     };
     let response = session.create_work_item_templates(vec![request])?;
     let made = response.created_work_item_templates.into_iter().next();
-    made.and_then(|template| template.id).map(Into::into).ok_or_else(|| Error::invalid("the template was refused"))
+    made.and_then(|template| template.id)
+        .map(Into::into)
+        .ok_or_else(|| Error::invalid("the template was refused"))
 }
 
 fn make_items(session: &Session, template: &str) -> Result<Vec<WorkItem>> {
@@ -131,7 +141,8 @@ fn schedule(session: &Session, items: &[WorkItem], monday: DateTime<Utc>) -> Res
     for (number, item) in items.iter().enumerate() {
         let system = SYSTEMS[number % SYSTEMS.len()];
         // All items request one of the 30 slots of the week, so they conflict.
-        let mut start = monday + Duration::hours(i64::try_from(number / SYSTEMS.len() % 30).unwrap_or_default());
+        let mut start = monday
+            + Duration::hours(i64::try_from(number / SYSTEMS.len() % 30).unwrap_or_default());
         let duration = Duration::seconds(45 * MINUTES);
         let mut moved = false;
         while let Some(end) = taken_until(session, system, start, start + duration)? {
@@ -152,8 +163,10 @@ fn schedule(session: &Session, items: &[WorkItem], monday: DateTime<Utc>) -> Res
                 ..Default::default()
             }),
         };
-        let response =
-            session.schedule_work_items(ScheduleWorkItemsRequest { work_items: vec![request], replace: Some(true) })?;
+        let response = session.schedule_work_items(ScheduleWorkItemsRequest {
+            work_items: vec![request],
+            replace: Some(true),
+        })?;
         if let Some(error) = response.error {
             return Err(Error::invalid(error.message.unwrap_or_default()));
         }
@@ -177,7 +190,8 @@ fn taken_until(
         projection: Some(vec![WorkItemField::SchedulePlannedEndDateTime]),
         ..Default::default()
     })?;
-    let ends = page.work_items.iter().filter_map(|item| item.schedule.as_ref()?.planned_end_date_time);
+    let ends =
+        page.work_items.iter().filter_map(|item| item.schedule.as_ref()?.planned_end_date_time);
     Ok(ends.max().map(Into::into))
 }
 

@@ -74,7 +74,9 @@ impl ErrorKind {
             Self::DeadlineExceeded => 504,
             Self::Cancelled => 499,
             Self::Locked | Self::NoSpace | Self::Latched | Self::OutcomeUnknown => 503,
-            Self::NotAStore | Self::NewerFormat | Self::OlderFormat | Self::Corrupt | Self::Io => 500,
+            Self::NotAStore | Self::NewerFormat | Self::OlderFormat | Self::Corrupt | Self::Io => {
+                500
+            }
         }
     }
 
@@ -144,9 +146,8 @@ impl<'de> Deserialize<'de> for ApiError {
             let other = members.remove(snake);
             match members.remove(camel).or(other) {
                 None | Some(serde_json::Value::Null) => Ok(T::default()),
-                Some(value) => {
-                    serde_json::from_value(value).map_err(|error| E::custom(format!("member `{camel}`: {error}")))
-                }
+                Some(value) => serde_json::from_value(value)
+                    .map_err(|error| E::custom(format!("member `{camel}`: {error}"))),
             }
         }
         let mut members = serde_json::Map::deserialize(deserializer)?;
@@ -169,7 +170,10 @@ impl ApiError {
         Self {
             name: Some(name.to_owned()),
             code: Some(code),
-            message: Some(format!("{} of the requested items failed; see the inner errors", inner.len())),
+            message: Some(format!(
+                "{} of the requested items failed; see the inner errors",
+                inner.len()
+            )),
             inner_errors: inner,
             ..Self::default()
         }
@@ -327,7 +331,9 @@ impl Error {
             return own.clone();
         }
         let kind = match source.kind() {
-            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                ErrorKind::NoSpace
+            }
             _ => ErrorKind::Io,
         };
         Self::new(kind, format!("{attempt}: {source}")).with_source(source)
@@ -503,8 +509,12 @@ mod tests {
         );
         let text = r#"{"resourceId":"1","resource_id":"2","code":3,"code":4,"inner_errors":null,"more":{}}"#;
         let api: ApiError = serde_json::from_str(text).unwrap();
-        assert_eq!((api.resource_id.as_deref(), api.code, api.inner_errors), (Some("1"), Some(4), vec![]));
-        for wrong in [r#"{"code":"3"}"#, r#"{"args":[1]}"#, r#"{"innerErrors":[{"name":2}]}"#, "[]"] {
+        assert_eq!(
+            (api.resource_id.as_deref(), api.code, api.inner_errors),
+            (Some("1"), Some(4), vec![])
+        );
+        for wrong in [r#"{"code":"3"}"#, r#"{"args":[1]}"#, r#"{"innerErrors":[{"name":2}]}"#, "[]"]
+        {
             assert!(serde_json::from_str::<ApiError>(wrong).is_err(), "{wrong}");
         }
     }
@@ -512,13 +522,18 @@ mod tests {
     #[test]
     fn a_long_value_is_not_repeated() {
         let long = "ä".repeat(5_000_000);
-        let error =
-            Error::invalid(format!("{long:?} is refused")).with_args([long.clone()]).with_resource("product", long);
+        let error = Error::invalid(format!("{long:?} is refused"))
+            .with_args([long.clone()])
+            .with_resource("product", long);
         let error = error.context("somewhere");
         let api = error.api_error();
         let told = serde_json::to_string(&api).unwrap();
         assert!(told.len() < 4 * TEXT_BYTES, "{} bytes", told.len());
-        assert!(api.args[0].ends_with("\u{2026} (10000000 bytes)"), "{}", &api.args[0][TEXT_BYTES - 100..]);
+        assert!(
+            api.args[0].ends_with("\u{2026} (10000000 bytes)"),
+            "{}",
+            &api.args[0][TEXT_BYTES - 100..]
+        );
         assert_eq!(shown("short".to_owned()), "short");
     }
 }

@@ -4,7 +4,8 @@
 //! ordinary test replays the corpora in `fuzz/corpus`.
 
 use crate::columnar::{
-    CsvImport, ParquetImport, TableSchema, coerce_batch, decode_batch, encode_batch, is_guarded, read_stream, unguarded,
+    CsvImport, ParquetImport, TableSchema, coerce_batch, decode_batch, encode_batch, is_guarded,
+    read_stream, unguarded,
 };
 use crate::filter::{self, Schema, Times};
 use crate::model::tables::data::{Column, ColumnType, DataType};
@@ -50,15 +51,31 @@ pub fn fuzz_filter_parse(data: &[u8]) {
     let times = Times::new(time::from_millis(1_700_000_000_000), None);
     let fields: Vec<FieldDecl> = WorkItem::fields().iter().map(|field| field.decl).collect();
     for accept_brackets in [false, true] {
-        let schema =
-            Schema { fields: &fields, accept_substitutions: true, accept_brackets, search: true, ..Schema::default() };
-        let values = [serde_json::json!(1), serde_json::json!("a"), serde_json::json!(true), serde_json::Value::Null];
-        let Ok(Some(filter)) = filter::compile(Some(text), &values, &schema, &times) else { continue };
+        let schema = Schema {
+            fields: &fields,
+            accept_substitutions: true,
+            accept_brackets,
+            search: true,
+            ..Schema::default()
+        };
+        let values = [
+            serde_json::json!(1),
+            serde_json::json!("a"),
+            serde_json::json!(true),
+            serde_json::Value::Null,
+        ];
+        let Ok(Some(filter)) = filter::compile(Some(text), &values, &schema, &times) else {
+            continue;
+        };
         let _ = filter.matches(&());
         let _ = filter.conjuncts();
         let printed = filter.to_string();
         if let Ok(Some(again)) = filter::compile(Some(&printed), &values, &schema, &times) {
-            assert_eq!(again.to_string(), printed, "the canonical form of {text:?} is not canonical");
+            assert_eq!(
+                again.to_string(),
+                printed,
+                "the canonical form of {text:?} is not canonical"
+            );
         }
     }
 }
@@ -66,7 +83,10 @@ pub fn fuzz_filter_parse(data: &[u8]) {
 /// Any text is a text query or an error.
 pub fn fuzz_text_query(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let mut shape = Shape { kinds: REGISTRY.iter().map(|registered| registered.kind).collect(), ..Shape::default() };
+    let mut shape = Shape {
+        kinds: REGISTRY.iter().map(|registered| registered.kind).collect(),
+        ..Shape::default()
+    };
     shape.add_field("name", 2.0);
     shape.add_field("description", 1.0);
     let _ = text::parse(text, &shape);
@@ -124,7 +144,8 @@ pub fn fuzz_parquet_import(data: &[u8]) {
     let input = || Box::new(std::io::Cursor::new(data.to_vec()));
     let control = crate::value::Control::default();
     // With the columns of a table, and with those inferred from the file.
-    let inferred = ParquetImport::new(input()).and_then(|import| TableSchema::with_default_limit(import.infer(None)?));
+    let inferred = ParquetImport::new(input())
+        .and_then(|import| TableSchema::with_default_limit(import.infer(None)?));
     for schema in every_type().into_iter().chain(inferred.ok()) {
         let Ok(mut import) = ParquetImport::new(input()) else { return };
         let mut rows = 0;
@@ -222,7 +243,8 @@ pub fn fuzz_key_order(data: &[u8]) {
     }
     let Some((head, rest)) = data.split_first_chunk::<16>() else { return };
     let (a, b) = head.split_at(8);
-    let number = |bytes: &[u8]| bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+    let number =
+        |bytes: &[u8]| bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
     let (a, b) = (number(a), number(b));
     let encode = |value: Val<'_>| {
         let mut out = Vec::new();
@@ -294,7 +316,10 @@ mod tests {
     fn the_corpora_break_no_promise() {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz");
         for (name, body) in TARGETS {
-            assert!(root.join(format!("fuzz_targets/{name}.rs")).exists(), "{name} has no fuzz target");
+            assert!(
+                root.join(format!("fuzz_targets/{name}.rs")).exists(),
+                "{name} has no fuzz target"
+            );
             let inputs = std::fs::read_dir(root.join("corpus").join(name)).unwrap();
             let mut count = 0;
             for input in inputs {
@@ -319,8 +344,10 @@ mod tests {
     /// `STATIONDB_FUZZ_SECONDS` sets the seconds for each target.
     #[test]
     fn mutations_of_the_corpora_break_no_promise() {
-        let seconds = std::env::var("STATIONDB_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
-        let until = std::time::Duration::from_millis(seconds.map_or(300, |seconds: u64| seconds * 1000));
+        let seconds =
+            std::env::var("STATIONDB_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+        let until =
+            std::time::Duration::from_millis(seconds.map_or(300, |seconds: u64| seconds * 1000));
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut next = |below: usize| {
@@ -329,7 +356,9 @@ mod tests {
             state ^= state << 17;
             (state >> 11) as usize % below.max(1)
         };
-        for name in ["arrow_ipc_abort", "arrow_ipc_in", "csv_import", "parquet_import", "table_batch"] {
+        for name in
+            ["arrow_ipc_abort", "arrow_ipc_in", "csv_import", "parquet_import", "table_batch"]
+        {
             let inputs: Vec<Vec<u8>> = std::fs::read_dir(root.join(name))
                 .unwrap()
                 .map(|input| std::fs::read(input.unwrap().path()).unwrap())
@@ -353,7 +382,8 @@ mod tests {
                             data.splice(at..at, piece);
                         }
                         _ => {
-                            let word = [0u64, 1, u64::MAX, 1 << 31, 1 << 62, 0x0102_0304][next(6)].to_le_bytes();
+                            let word = [0u64, 1, u64::MAX, 1 << 31, 1 << 62, 0x0102_0304][next(6)]
+                                .to_le_bytes();
                             let len = [1, 2, 4, 8][next(4)].min(data.len() - at);
                             data[at..at + len].copy_from_slice(&word[..len]);
                         }

@@ -35,7 +35,10 @@
 // docs.rs builds with a nightly compiler, and shows which feature an item needs.
 // What `pub` says is true: an item that nothing re-exports is `pub(crate)`. Some items are public
 // with a feature alone, so only a build with all features can tell.
-#![cfg_attr(all(feature = "faults", feature = "packages", feature = "search"), warn(unreachable_pub))]
+#![cfg_attr(
+    all(feature = "faults", feature = "packages", feature = "search"),
+    warn(unreachable_pub)
+)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![recursion_limit = "512"]
 #![deny(missing_docs)]
@@ -70,8 +73,12 @@ mod value;
 #[cfg(any(test, feature = "faults"))]
 pub mod faults {
     pub use crate::disk::contract;
-    pub use crate::disk::sim::{Fault, OpKind, Pick, Random, Replay, SimDisk, Survival, TraceEntry};
-    pub use crate::disk::{DirEntry, Disk, DiskFile, FileId, MemoryDisk, Mode, RealDisk, SharedDisk, parent};
+    pub use crate::disk::sim::{
+        Fault, OpKind, Pick, Random, Replay, SimDisk, Survival, TraceEntry,
+    };
+    pub use crate::disk::{
+        DirEntry, Disk, DiskFile, FileId, MemoryDisk, Mode, RealDisk, SharedDisk, parent,
+    };
     pub use crate::disk::{read_file, walk, write_new_file};
     /// Bounds of the library, for tests that try them.
     pub use crate::value::limits;
@@ -93,17 +100,18 @@ pub use serde_json;
 /// The service traits: what a session and a transaction can do.
 pub mod prelude {
     pub use crate::services::{
-        AssetService, FeedService, FileService, ProductService, SearchService, SpecificationService, TableService,
-        TestPlanService, WorkItemService, WorkspaceService,
+        AssetService, FeedService, FileService, ProductService, SearchService,
+        SpecificationService, TableService, TestPlanService, WorkItemService, WorkspaceService,
     };
 }
 
 /// Products: part numbers that are unique in the whole store.
 pub mod products {
     pub use crate::model::products::{
-        CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, PagedProducts, Product,
-        ProductField, ProductId, ProductOperations, ProductOrderBy, ProductProjection, QueryProductValuesRequest,
-        QueryProductsRequest, UpdateProductRequest, UpdateProductsPartialSuccess,
+        CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess,
+        PagedProducts, Product, ProductField, ProductId, ProductOperations, ProductOrderBy,
+        ProductProjection, QueryProductValuesRequest, QueryProductsRequest, UpdateProductRequest,
+        UpdateProductsPartialSuccess,
     };
     pub use crate::services::ProductService;
 }
@@ -112,12 +120,14 @@ pub mod products {
 pub mod specifications {
     pub use crate::model::specifications::{
         CheckSummary, Condition, ConditionPoint, ConditionRange, ConditionType, ConditionValue,
-        CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest,
-        CreatedSpecification, DeleteSpecificationsPartialSuccess, LimitSide, NumericConditionValue,
-        PagedSpecifications, QuerySpecificationsRequest, Specification, SpecificationId, SpecificationLimit,
-        SpecificationOrderBy, SpecificationProjection, SpecificationType, StringConditionValue,
-        UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest,
-        UpdatedSpecification, V1Operations, Verdict, WorstRow, condition_summary,
+        CreateSpecificationRequest, CreateSpecificationsPartialSuccess,
+        CreateSpecificationsRequest, CreatedSpecification, DeleteSpecificationsPartialSuccess,
+        LimitSide, NumericConditionValue, PagedSpecifications, QuerySpecificationsRequest,
+        Specification, SpecificationId, SpecificationLimit, SpecificationOrderBy,
+        SpecificationProjection, SpecificationType, StringConditionValue,
+        UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess,
+        UpdateSpecificationsRequest, UpdatedSpecification, V1Operations, Verdict, WorstRow,
+        condition_summary,
     };
     pub use crate::services::SpecificationService;
     pub use crate::value::Number;
@@ -127,14 +137,16 @@ pub mod specifications {
 pub mod assets {
     pub use crate::model::assets::utilization::UtilizationId;
     pub use crate::model::assets::{
-        Asset, AssetBusType, AssetDiscoveryType, AssetField, AssetId, AssetIdentification, AssetLocation,
-        AssetLocationForCreate, AssetLocationForUpdate, AssetOrderBy, AssetPresence, AssetPresenceForUpdate,
-        AssetPresenceStatus, AssetPresenceUpdate, AssetPresenceWithSystemConnection, AssetSummary, AssetType,
-        AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse, CalibrationMode, CalibrationStatus,
-        CreateAssetRequest, CreateAssetsPartialSuccess, DeleteAssetsResponse, ExternalCalibration,
-        LinkFilesPartialSuccessResponse, QueryAssetUtilizationHistoryRequest, QueryAssetsRequest, QueryAssetsResponse,
-        SelfCalibration, StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection, TemperatureSensor,
-        UpdateAssetRequest, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess, UtilizationOrderBy,
+        Asset, AssetBusType, AssetDiscoveryType, AssetField, AssetId, AssetIdentification,
+        AssetLocation, AssetLocationForCreate, AssetLocationForUpdate, AssetOrderBy, AssetPresence,
+        AssetPresenceForUpdate, AssetPresenceStatus, AssetPresenceUpdate,
+        AssetPresenceWithSystemConnection, AssetSummary, AssetType, AssetUtilizationHistoryItem,
+        AssetUtilizationHistoryResponse, CalibrationMode, CalibrationStatus, CreateAssetRequest,
+        CreateAssetsPartialSuccess, DeleteAssetsResponse, ExternalCalibration,
+        LinkFilesPartialSuccessResponse, QueryAssetUtilizationHistoryRequest, QueryAssetsRequest,
+        QueryAssetsResponse, SelfCalibration, StartUtilizationPartialSuccess,
+        StartUtilizationRequest, SystemConnection, TemperatureSensor, UpdateAssetRequest,
+        UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess, UtilizationOrderBy,
         VendorPrefix,
     };
     pub use crate::services::AssetService;
@@ -143,14 +155,16 @@ pub mod assets {
 /// Work items and the templates they are made from.
 pub mod work_items {
     pub use crate::model::work_items::{
-        CreateWorkItemRequest, CreateWorkItemTemplateRequest, CreateWorkItemTemplatesPartialSuccessResponse,
-        CreateWorkItemsPartialSuccessResponse, DeleteWorkItemTemplatesPartialSuccessResponse,
-        DeleteWorkItemsPartialSuccessResponse, PagedWorkItemTemplates, PagedWorkItems, QueryWorkItemTemplatesRequest,
+        CreateWorkItemRequest, CreateWorkItemTemplateRequest,
+        CreateWorkItemTemplatesPartialSuccessResponse, CreateWorkItemsPartialSuccessResponse,
+        DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse,
+        PagedWorkItemTemplates, PagedWorkItems, QueryWorkItemTemplatesRequest,
         QueryWorkItemsRequest, ScheduleWorkItemRequest, ScheduleWorkItemsPartialSuccessResponse,
         ScheduleWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemTemplateRequest,
         UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemTemplatesRequest,
-        UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest, WorkItem, WorkItemField, WorkItemId,
-        WorkItemOrderBy, WorkItemTemplate, WorkItemTemplateField, WorkItemTemplateId, WorkItemTemplateOrderBy,
+        UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest, WorkItem, WorkItemField,
+        WorkItemId, WorkItemOrderBy, WorkItemTemplate, WorkItemTemplateField, WorkItemTemplateId,
+        WorkItemTemplateOrderBy,
     };
     pub use crate::services::WorkItemService;
 }
@@ -158,12 +172,14 @@ pub mod work_items {
 /// Legacy test plans and their templates.
 pub mod test_plans {
     pub use crate::model::test_plans::{
-        CreateTestPlanRequest, CreateTestPlanTemplatePartialSuccessResponse, CreateTestPlanTemplateRequest,
-        CreateTestPlansPartialSuccessResponse, DeleteTestPlanTemplatesPartialSuccessResponse,
-        DeleteTestPlansPartialSuccessResponse, PagedTestPlanTemplates, PagedTestPlans, QueryTestPlanTemplatesRequest,
-        QueryTestPlansRequest, ScheduleTestPlanRequest, ScheduleTestPlansRequest, ScheduleTestPlansResponse, TestPlan,
-        TestPlanField, TestPlanId, TestPlanOrderBy, TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateId,
-        TestPlanTemplateOrderBy, UpdateTestPlanRequest, UpdateTestPlansRequest, UpdateTestPlansResponse,
+        CreateTestPlanRequest, CreateTestPlanTemplatePartialSuccessResponse,
+        CreateTestPlanTemplateRequest, CreateTestPlansPartialSuccessResponse,
+        DeleteTestPlanTemplatesPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
+        PagedTestPlanTemplates, PagedTestPlans, QueryTestPlanTemplatesRequest,
+        QueryTestPlansRequest, ScheduleTestPlanRequest, ScheduleTestPlansRequest,
+        ScheduleTestPlansResponse, TestPlan, TestPlanField, TestPlanId, TestPlanOrderBy,
+        TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateId, TestPlanTemplateOrderBy,
+        UpdateTestPlanRequest, UpdateTestPlansRequest, UpdateTestPlansResponse,
     };
     pub use crate::services::TestPlanService;
 }
@@ -173,21 +189,25 @@ pub mod test_plans {
 pub mod lab {
     pub use crate::model::lab::dashboard::{Dashboard, DashboardPatch};
     pub use crate::model::lab::execution::{
-        ExecuteWorkItemResponse, ExecutionDefinition, ExecutionResult, Job, JobExecution, JobExecutionResult,
-        ManualExecution, ManualExecutionResult, NoneExecution, NoneExecutionResult, NotebookExecution,
-        NotebookExecutionResult, ScheduleExecutionResult, UnscheduleExecutionResult,
+        ExecuteWorkItemResponse, ExecutionDefinition, ExecutionResult, Job, JobExecution,
+        JobExecutionResult, ManualExecution, ManualExecutionResult, NoneExecution,
+        NoneExecutionResult, NotebookExecution, NotebookExecutionResult, ScheduleExecutionResult,
+        UnscheduleExecutionResult,
     };
-    pub use crate::model::lab::execution_event::{ExecutionEvent, ExecutionEventBase, ExecutionEventDetail};
+    pub use crate::model::lab::execution_event::{
+        ExecutionEvent, ExecutionEventBase, ExecutionEventDetail,
+    };
     pub use crate::model::lab::resources::{
-        ResourceDefinition, ResourcePatch, ResourceSelectionDefinition, ResourcesDefinition, ResourcesPatch,
-        ScheduleResourceDefinition, ScheduleResourcesDefinition, ScheduleSystemResourceDefinition,
-        SystemResourceDefinition, SystemResourcePatch, SystemResourceSelectionDefinition, TemplateResourceDefinition,
-        TemplateResourcePatch, TemplateResourcesDefinition, TemplateResourcesPatch,
+        ResourceDefinition, ResourcePatch, ResourceSelectionDefinition, ResourcesDefinition,
+        ResourcesPatch, ScheduleResourceDefinition, ScheduleResourcesDefinition,
+        ScheduleSystemResourceDefinition, SystemResourceDefinition, SystemResourcePatch,
+        SystemResourceSelectionDefinition, TemplateResourceDefinition, TemplateResourcePatch,
+        TemplateResourcesDefinition, TemplateResourcesPatch,
     };
     pub use crate::model::lab::state::State;
     pub use crate::model::lab::timeline::{
-        ScheduleDefinition, SchedulePatch, TemplateTimelineDefinition, TemplateTimelinePatch, TimelineDefinition,
-        TimelinePatch,
+        ScheduleDefinition, SchedulePatch, TemplateTimelineDefinition, TemplateTimelinePatch,
+        TimelineDefinition, TimelinePatch,
     };
     pub use crate::session::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
     pub use crate::value::PlannedTime;
@@ -197,27 +217,31 @@ pub mod lab {
 pub mod tables {
     pub use crate::columnar::{ReadSeek, RowStream, Touched, kernels};
     pub use crate::model::tables::data::{
-        AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnProjection, ColumnType, DataFrame, DataType,
-        DecimationDistribution, DecimationMethod, DecimationOptions, ExportDestination, ExportFormat,
-        ExportTableDataRequest, FilterOperation, GetTableDataRequest, QueryDecimatedDataRequest, QueryTableDataRequest,
-        ScanRequest,
+        AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnProjection, ColumnType,
+        DataFrame, DataType, DecimationDistribution, DecimationMethod, DecimationOptions,
+        ExportDestination, ExportFormat, ExportTableDataRequest, FilterOperation,
+        GetTableDataRequest, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest,
     };
     pub use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
     pub use crate::model::tables::table::{
-        ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest,
-        ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables, QueryTablesRequest, TableApiInfo, TableId,
-        TableMetadata, TableMetadataModification, TableOperations, TableOrderBy, TableProjection,
+        ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest,
+        ModifyTableRequest, ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables,
+        QueryTablesRequest, TableApiInfo, TableId, TableMetadata, TableMetadataModification,
+        TableOperations, TableOrderBy, TableProjection,
     };
-    pub use crate::services::{PagedTableRows, Rows, SegmentFile, TablePlan, TableRows, TableService};
+    pub use crate::services::{
+        PagedTableRows, Rows, SegmentFile, TablePlan, TableRows, TableService,
+    };
 }
 
 /// Files: any bytes with a name, properties and a workspace.
 pub mod files {
     pub use crate::model::files::{
-        CreatedQuery, FileId, FileLinqMetadata, FileLinqQueryOrderBy, FileLinqQueryRequest, FileLinqQueryResponse,
-        FileMetadata, FileOperation, FileOperations, FileQueryOperation, FileQueryOrderBy, FileQueryResponse,
-        FileTotalCount, GetFilesRequest, IdsQuery, Link, PropertyQuery, QueryFilesRequest, SearchFilesRequest,
-        SizeQuery, StringQuery, TotalCountRelation, UpdateMetadataRequest, UploadFileRequest, UploadSession,
+        CreatedQuery, FileId, FileLinqMetadata, FileLinqQueryOrderBy, FileLinqQueryRequest,
+        FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations, FileQueryOperation,
+        FileQueryOrderBy, FileQueryResponse, FileTotalCount, GetFilesRequest, IdsQuery, Link,
+        PropertyQuery, QueryFilesRequest, SearchFilesRequest, SizeQuery, StringQuery,
+        TotalCountRelation, UpdateMetadataRequest, UploadFileRequest, UploadSession,
         UploadSessionId, UploadSessionState, UploadedChunk,
     };
     pub use crate::services::{ContentWriter, FileService};
@@ -226,8 +250,8 @@ pub mod files {
 /// Package feeds and the packages in them.
 pub mod feeds {
     pub use crate::model::feeds::{
-        CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageMetadata, Platform, QueryFeedsRequest,
-        QueryFeedsResponse, QueryPackagesResponse, UpdateFeedRequest,
+        CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageMetadata, Platform,
+        QueryFeedsRequest, QueryFeedsResponse, QueryPackagesResponse, UpdateFeedRequest,
     };
     pub use crate::services::FeedService;
 }
@@ -235,7 +259,8 @@ pub mod feeds {
 /// The registry of workspaces.
 pub mod workspaces {
     pub use crate::model::workspaces::{
-        CreateWorkspaceRequest, PagedWorkspaces, QueryWorkspacesRequest, Workspace, WorkspaceKey, WorkspaceOrderBy,
+        CreateWorkspaceRequest, PagedWorkspaces, QueryWorkspacesRequest, Workspace, WorkspaceKey,
+        WorkspaceOrderBy,
     };
     pub use crate::services::WorkspaceService;
 }
@@ -243,8 +268,8 @@ pub mod workspaces {
 /// Full-text search over every kind of resource.
 pub mod search {
     pub use crate::services::{
-        SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService,
-        SearchSnippet,
+        SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse,
+        SearchService, SearchSnippet,
     };
 }
 
@@ -253,17 +278,22 @@ pub mod search {
 pub mod bodies {
     pub use crate::model::assets::UpdateUtilizationRequest;
     pub use crate::model::bodies::{
-        AppendArrowQuery, AppendToUploadSessionQuery, CreateAssetsRequest, CreateProductsRequest, CreateTableResponse,
-        DeleteAssetsRequest, DeleteFilesRequest, DeletePackagesRequest, DeleteProductsRequest,
-        DeleteSpecificationsRequest, DeleteTablesRequest, ErrorResponse, FinishUploadSessionRequest,
-        GetProductsRequest, LinkFilesRequest, SetSystemConnectionRequest, SetSystemConnectionResponse,
-        StartUploadSessionRequest, UpdateAssetsRequest, UpdateProductsRequest, UploadFileResponse, UploadPackageQuery,
+        AppendArrowQuery, AppendToUploadSessionQuery, CreateAssetsRequest, CreateProductsRequest,
+        CreateTableResponse, DeleteAssetsRequest, DeleteFilesRequest, DeletePackagesRequest,
+        DeleteProductsRequest, DeleteSpecificationsRequest, DeleteTablesRequest, ErrorResponse,
+        FinishUploadSessionRequest, GetProductsRequest, LinkFilesRequest,
+        SetSystemConnectionRequest, SetSystemConnectionResponse, StartUploadSessionRequest,
+        UpdateAssetsRequest, UpdateProductsRequest, UploadFileResponse, UploadPackageQuery,
     };
     pub use crate::model::download::Download;
     pub use crate::model::lab::execution::ExecuteWorkItemRequest;
-    pub use crate::model::test_plans::{CreateTestPlanTemplatesRequest, DeleteTestPlanTemplatesRequest};
+    pub use crate::model::test_plans::{
+        CreateTestPlanTemplatesRequest, DeleteTestPlanTemplatesRequest,
+    };
     pub use crate::model::test_plans::{CreateTestPlansRequest, DeleteTestPlansRequest};
-    pub use crate::model::work_items::{CreateWorkItemTemplatesRequest, DeleteWorkItemTemplatesRequest};
+    pub use crate::model::work_items::{
+        CreateWorkItemTemplatesRequest, DeleteWorkItemTemplatesRequest,
+    };
     pub use crate::model::work_items::{CreateWorkItemsRequest, DeleteWorkItemsRequest};
 }
 
@@ -272,12 +302,12 @@ pub use model::Operation;
 pub use model::answer::{Answer, Created};
 pub use services::Items;
 pub use session::{
-    AccessPolicy, AllowAll, ChangeEvent, ChangeStream, Identity, Plan, Position, Session, Settings, Subscriber,
-    SubscriberRef, Transaction, Visibility, What,
+    AccessPolicy, AllowAll, ChangeEvent, ChangeStream, Identity, Plan, Position, Session, Settings,
+    Subscriber, SubscriberRef, Transaction, Visibility, What,
 };
 pub use store::{
-    BackupReport, CompactReport, Finding, Lost, MaintenanceReport, SalvageReport, Store, StoreOptions, VerifyLevel,
-    VerifyReport,
+    BackupReport, CompactReport, Finding, Lost, MaintenanceReport, SalvageReport, Store,
+    StoreOptions, VerifyLevel, VerifyReport,
 };
 pub use value::query::{FromQuery, from_query, from_query_and_json};
 pub use value::wire::from_json;

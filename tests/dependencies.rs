@@ -50,10 +50,13 @@ fn the_requirement_of_redb_allows_only_what_the_reader_of_its_pages_is_tested_wi
     let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap();
     let own = packages.iter().find(|package| package["name"] == "stationdb").unwrap();
-    let is_engine = |dependency: &&Value| dependency["name"] == "redb" && dependency["rename"].is_null();
+    let is_engine =
+        |dependency: &&Value| dependency["name"] == "redb" && dependency["rename"].is_null();
     let required = own["dependencies"].as_array().unwrap().iter().find(is_engine).unwrap();
-    let versions =
-        packages.iter().filter(|package| package["name"] == "redb").filter_map(|package| text(&package["version"]));
+    let versions = packages
+        .iter()
+        .filter(|package| package["name"] == "redb")
+        .filter_map(|package| text(&package["version"]));
     let locked: Vec<&str> = versions.filter(|version| !version.starts_with("3.")).collect();
     let [locked] = locked.as_slice() else { panic!("several engines: {locked:?}") };
     let (minor, _) = locked.rsplit_once('.').unwrap();
@@ -84,7 +87,9 @@ fn unused(declared: &[Value], packages: &[Value], library: &str, all: &str) -> V
         let code = if dependency["kind"].is_null() { library } else { all };
         !names(code, &name.replace('-', "_"))
     };
-    let problem = |dependency: &Value| format!("no code names the dependency {}; remove it", dependency["name"]);
+    let problem = |dependency: &Value| {
+        format!("no code names the dependency {}; remove it", dependency["name"])
+    };
     declared.iter().filter(is_unused).map(problem).collect()
 }
 
@@ -104,13 +109,23 @@ fn names(code: &str, name: &str) -> bool {
 /// Direct dependencies that the table of `docs/decisions.md` does not name.
 fn without_reason(declared: &[Value], decisions: &str) -> Vec<String> {
     let section = decisions.split("\n## Dependencies\n").nth(1).unwrap_or_default();
-    let table = section.lines().take_while(|line| !line.starts_with('#')).filter(|line| line.starts_with('|'));
-    let known: BTreeSet<&str> =
-        table.filter_map(|line| line.split('|').nth(1)).flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
-    let names = declared.iter().filter_map(|dependency| text(&dependency["rename"]).or(text(&dependency["name"])));
+    let table = section
+        .lines()
+        .take_while(|line| !line.starts_with('#'))
+        .filter(|line| line.starts_with('|'));
+    let known: BTreeSet<&str> = table
+        .filter_map(|line| line.split('|').nth(1))
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .collect();
+    let names = declared
+        .iter()
+        .filter_map(|dependency| text(&dependency["rename"]).or(text(&dependency["name"])));
     let names: BTreeSet<&str> = names.collect();
-    let missing = names.difference(&known).map(|name| format!("docs/decisions.md has no reason for {name}"));
-    let gone = known.difference(&names).map(|name| format!("docs/decisions.md names {name}, which is no dependency"));
+    let missing =
+        names.difference(&known).map(|name| format!("docs/decisions.md has no reason for {name}"));
+    let gone = known
+        .difference(&names)
+        .map(|name| format!("docs/decisions.md names {name}, which is no dependency"));
     missing.chain(gone).collect()
 }
 
@@ -121,18 +136,23 @@ fn refused(package: &Value, deny: &toml::Value) -> Vec<String> {
     if let Some(source) = text(&package["source"]).filter(|source| *source != REGISTRY) {
         problems.push(format!("{name} {version} comes from {source}"));
     }
-    let allowed: Vec<&str> = list(&deny["licenses"]["allow"]).iter().filter_map(toml::Value::as_str).collect();
+    let allowed: Vec<&str> =
+        list(&deny["licenses"]["allow"]).iter().filter_map(toml::Value::as_str).collect();
     let license = text(&package["license"]).unwrap_or_default();
     if !is_licensed(license, &allowed) {
-        problems.push(format!("{name} {version} has the license {license:?}, which deny.toml does not allow"));
+        problems.push(format!(
+            "{name} {version} has the license {license:?}, which deny.toml does not allow"
+        ));
     }
     for banned in list(&deny["bans"]["deny"]) {
         let rule = banned["crate"].as_str().unwrap();
         let (crate_name, least) = rule.split_once(":>=").unwrap();
         let major = |version: &str| version.split('.').next().unwrap().parse::<u64>().unwrap();
         if crate_name == name && major(version) >= major(least) {
-            problems
-                .push(format!("{name} {version}: deny.toml forbids {rule}: {}", banned["reason"].as_str().unwrap()));
+            problems.push(format!(
+                "{name} {version}: deny.toml forbids {rule}: {}",
+                banned["reason"].as_str().unwrap()
+            ));
         }
     }
     for dependency in package["dependencies"].as_array().into_iter().flatten() {
@@ -194,7 +214,8 @@ fn metadata() -> Value {
     };
     let version = String::from_utf8(run(&["-vV"]).unwrap()).unwrap();
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
-    let arguments = ["metadata", "--format-version=1", "--locked", "--all-features", "--filter-platform", host];
+    let arguments =
+        ["metadata", "--format-version=1", "--locked", "--all-features", "--filter-platform", host];
     // The build of this test has fetched the packages, so the network is usually not needed.
     let offline = [&arguments[..], &["--offline"]].concat();
     let output = run(&offline).or_else(|_| run(&arguments)).unwrap_or_else(|error| {
@@ -247,7 +268,8 @@ fn rules_refuse_what_they_should() {
         { "name": "md-5", "rename": null, "kind": null },
     ]);
     let declared = declared.as_array().unwrap();
-    let packages = serde_json::json!([{ "name": "md-5", "targets": [{ "kind": ["lib"], "name": "md5" }] }]);
+    let packages =
+        serde_json::json!([{ "name": "md-5", "targets": [{ "kind": ["lib"], "name": "md5" }] }]);
     let packages = packages.as_array().unwrap();
     let library = "use used::Thing;\nuse md5::{Digest, Md5};\nlet x = crate::idle_one::y(); my_idle_one::z();";
     let all = format!("{library}\nfor_tests::check();\nuse other_3 as other;");
@@ -263,11 +285,24 @@ fn rules_refuse_what_they_should() {
     assert!(problems[0].contains("for-tests") && problems[1].contains("gone"), "{problems:?}");
 
     let allowed = ["MIT", "Zlib", "Apache-2.0 WITH LLVM-exception"];
-    for good in ["MIT", "GPL-3.0 OR MIT", "GPL-3.0/MIT", "Zlib AND (GPL-3.0 OR MIT)", "Apache-2.0 WITH LLVM-exception"]
-    {
+    for good in [
+        "MIT",
+        "GPL-3.0 OR MIT",
+        "GPL-3.0/MIT",
+        "Zlib AND (GPL-3.0 OR MIT)",
+        "Apache-2.0 WITH LLVM-exception",
+    ] {
         assert!(is_licensed(good, &allowed), "{good}");
     }
-    for bad in ["", "GPL-3.0", "MIT AND GPL-3.0", "(MIT", "MIT)", "Apache-2.0", "GPL-3.0 OR MIT AND Apache-2.0"] {
+    for bad in [
+        "",
+        "GPL-3.0",
+        "MIT AND GPL-3.0",
+        "(MIT",
+        "MIT)",
+        "Apache-2.0",
+        "GPL-3.0 OR MIT AND Apache-2.0",
+    ] {
         assert!(!is_licensed(bad, &allowed), "{bad}");
     }
 

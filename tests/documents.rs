@@ -22,29 +22,50 @@ fn every_dependency_has_its_reason() {
     let decisions = read("docs/decisions.md");
     for section in ["dependencies", "dev-dependencies"] {
         let names = manifest[section].as_table().unwrap().keys().map(String::as_str);
-        assert_eq!(missing(&decisions, names), Vec::<&str>::new(), "docs/decisions.md gives no reason for these");
+        assert_eq!(
+            missing(&decisions, names),
+            Vec::<&str>::new(),
+            "docs/decisions.md gives no reason for these"
+        );
     }
 }
 
 #[test]
 fn every_space_is_in_the_format_page() {
     let code = read("src/records/space.rs");
-    let names: Vec<&str> = code.lines().filter_map(|line| line.split_once("=> \"")?.1.split('"').next()).collect();
+    let names: Vec<&str> =
+        code.lines().filter_map(|line| line.split_once("=> \"")?.1.split('"').next()).collect();
     assert!(names.len() > 10, "the spaces were not found");
-    assert_eq!(missing(&read("docs/format.md"), names), Vec::<&str>::new(), "docs/format.md does not describe these");
+    assert_eq!(
+        missing(&read("docs/format.md"), names),
+        Vec::<&str>::new(),
+        "docs/format.md does not describe these"
+    );
 }
 
 #[test]
 fn every_kind_code_is_in_the_format_page() {
     let format = read("docs/format.md").replace('\n', " ").to_lowercase();
     let mut count = 0;
-    let folders = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model")).unwrap();
+    let folders =
+        std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model")).unwrap();
     let folders = folders.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
-    for path in folders.flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())) {
+    for path in folders
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()))
+    {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         for declaration in text.split("#[resource(kind").skip(1) {
-            let member =
-                |name: &str| Some(declaration.split_once(name)?.1.split([',', ')']).next()?.trim().trim_matches('"'));
+            let member = |name: &str| {
+                Some(
+                    declaration
+                        .split_once(name)?
+                        .1
+                        .split([',', ')'])
+                        .next()?
+                        .trim()
+                        .trim_matches('"'),
+                )
+            };
             let (Some(code), Some(name)) = (member(" = "), member("name = ")) else { continue };
             assert!(code.parse::<u8>().is_ok(), "{code:?} is no number of a kind");
             count += 1;
@@ -61,7 +82,8 @@ fn every_kind_code_is_in_the_format_page() {
 fn the_recipe_of_a_resource_is_the_file_that_is_compiled() {
     let (page, recipe) = (read("docs/architecture.md"), read("docs/recipe/fixture.rs"));
     let shown = page.split("```rust,ignore\n").nth(1).unwrap().split("   ```").next().unwrap();
-    let shown: Vec<&str> = shown.lines().map(|line| line.strip_prefix("   ").unwrap_or(line)).collect();
+    let shown: Vec<&str> =
+        shown.lines().map(|line| line.strip_prefix("   ").unwrap_or(line)).collect();
     assert!(shown.len() > 20, "the recipe was not found");
     assert!(
         recipe.contains(shown.join("\n").trim_end()),
@@ -74,7 +96,11 @@ fn every_room_is_in_the_architecture_page() {
     let lib = read("src/lib.rs");
     let architecture = read("docs/architecture.md");
     let rooms = lib.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
-    assert_eq!(missing(&architecture, rooms), Vec::<&str>::new(), "docs/architecture.md does not show these rooms");
+    assert_eq!(
+        missing(&architecture, rooms),
+        Vec::<&str>::new(),
+        "docs/architecture.md does not show these rooms"
+    );
 }
 
 #[test]
@@ -82,7 +108,10 @@ fn the_example_and_its_picture_are_where_the_readme_says() {
     let readme = read("README.md");
     let first_screen: String = readme.lines().take(30).collect::<Vec<_>>().join("\n");
     for command in ["cargo run --release --example station_day", "cargo test"] {
-        assert!(first_screen.contains(command), "the README's first screen does not say {command:?}");
+        assert!(
+            first_screen.contains(command),
+            "the README's first screen does not say {command:?}"
+        );
     }
     assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/station_day/main.rs").exists());
 }

@@ -22,7 +22,8 @@ fn ada(store: &Store) -> Session {
 }
 
 fn create_product(products: &impl ProductService, part_number: &str) -> Result<(), Error> {
-    let request = CreateProductRequest { part_number: part_number.to_owned(), ..Default::default() };
+    let request =
+        CreateProductRequest { part_number: part_number.to_owned(), ..Default::default() };
     products.create_products(vec![request]).map(|_| ())
 }
 
@@ -102,7 +103,8 @@ fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
 fn unchanged(path: &Path, before: &BTreeMap<String, Vec<u8>>) -> Result<(), String> {
     let after = contents(path);
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let changed: Vec<_> = names.into_iter().filter(|name| before.get(*name) != after.get(*name)).collect();
+    let changed: Vec<_> =
+        names.into_iter().filter(|name| before.get(*name) != after.get(*name)).collect();
     if changed.is_empty() { Ok(()) } else { Err(format!("the child changed {changed:?}")) }
 }
 
@@ -111,7 +113,8 @@ fn assert_holds(path: &Path, part_numbers: &[&str]) {
     let store = Store::open(path).unwrap();
     assert_eq!(store.verify(VerifyLevel::Checksums, &Control::default()).unwrap().findings, []);
     let products = ada(&store).query_products(Default::default()).unwrap().products;
-    let mut found: Vec<_> = products.iter().map(|one| one.part_number.as_deref().unwrap()).collect();
+    let mut found: Vec<_> =
+        products.iter().map(|one| one.part_number.as_deref().unwrap()).collect();
     found.sort_unstable();
     assert_eq!(found, part_numbers);
 }
@@ -148,7 +151,11 @@ fn a_forked_child_writes_nothing_and_closes_nothing() {
         });
         child.end(&told);
         let (store, session) = (store.take().unwrap(), session.take().unwrap());
-        assert_eq!(Store::open(&path).unwrap_err().kind(), ErrorKind::Locked, "the child released the lock");
+        assert_eq!(
+            Store::open(&path).unwrap_err().kind(),
+            ErrorKind::Locked,
+            "the child released the lock"
+        );
         create_product(&session, "after").unwrap();
         drop(session);
         store.close().unwrap();
@@ -161,7 +168,8 @@ fn a_transaction_that_forks_is_committed_by_the_parent_alone() {
     let dir = tempfile::tempdir().unwrap();
     let [path, told] = ["station", "told"].map(|name| dir.path().join(name));
     // Without a cache, the changes of a transaction reach the file before the commit.
-    let store = Store::options().maintenance_thread(false).record_cache_bytes(0).open(&path).unwrap();
+    let store =
+        Store::options().maintenance_thread(false).record_cache_bytes(0).open(&path).unwrap();
     let session = ada(&store);
     create_product(&session, "before").unwrap();
     session
@@ -169,7 +177,9 @@ fn a_transaction_that_forks_is_committed_by_the_parent_alone() {
             create_product(tx, "in the transaction")?;
             let child = Child::start(&told, || {
                 let before = contents(&path);
-                (0..200).try_for_each(|at| refused("a product", create_product(tx, &format!("lost {at}"))))?;
+                (0..200).try_for_each(|at| {
+                    refused("a product", create_product(tx, &format!("lost {at}")))
+                })?;
                 unchanged(&path, &before)
             });
             child.end(&told);
@@ -198,7 +208,8 @@ fn a_commit_in_a_forked_child_is_refused() {
         Ok(())
     });
     if parent == 0 {
-        let text = refused("a commit", outcome).map_or_else(|problem| problem, |()| "nothing".to_owned());
+        let text =
+            refused("a commit", outcome).map_or_else(|problem| problem, |()| "nothing".to_owned());
         let _ = std::fs::write(&told, text);
         std::process::exit(0);
     }

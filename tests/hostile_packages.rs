@@ -40,7 +40,9 @@ fn tarball(entries: &[(&str, tar::EntryType, &[u8])]) -> Vec<u8> {
 fn ar(members: &[(&str, u64, &[u8])]) -> Vec<u8> {
     let mut out = b"!<arch>\n".to_vec();
     for (name, size, content) in members {
-        out.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 100_644).bytes());
+        out.extend(
+            format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 100_644).bytes(),
+        );
         out.extend_from_slice(content);
         out.extend((content.len() % 2 == 1).then_some(b'\n'));
     }
@@ -49,7 +51,11 @@ fn ar(members: &[(&str, u64, &[u8])]) -> Vec<u8> {
 
 fn deb(control: &[u8]) -> Vec<u8> {
     let len = control.len() as u64;
-    ar(&[("debian-binary", 4, b"2.0\n"), ("control.tar.gz", len, control), ("data.tar.gz", 4, b"data")])
+    ar(&[
+        ("debian-binary", 4, b"2.0\n"),
+        ("control.tar.gz", len, control),
+        ("data.tar.gz", 4, b"data"),
+    ])
 }
 
 const CONTROL: &[u8] = b"Package: tool\nVersion: 1\nArchitecture: all\n";
@@ -61,8 +67,11 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, ErrorKind)> {
     let good = deb(&gz(&tarball(&[("control", FILE, CONTROL)])));
     let outer_bomb = [("debian-binary", FILE, b"2.0\n".as_slice()), ("data.tar", FILE, &zeros)];
     let bomb = gz(&zeros);
-    let inner_bomb =
-        [("debian-binary", FILE, b"2.0\n".as_slice()), ("control.tar.gz", FILE, &bomb), ("data.tar.gz", FILE, b"data")];
+    let inner_bomb = [
+        ("debian-binary", FILE, b"2.0\n".as_slice()),
+        ("control.tar.gz", FILE, &bomb),
+        ("data.tar.gz", FILE, b"data"),
+    ];
     let names: Vec<(&str, tar::EntryType, &[u8])> = vec![("x", FILE, b""); 20_000];
     let mut many = ar(&[("debian-binary", 4, b"2.0\n")]);
     (0..20_000).for_each(|_| many.extend_from_slice(&ar(&[("_x", 0, b"")])[8..]));
@@ -91,25 +100,49 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, ErrorKind)> {
         ),
         ("endless members", many, LimitExceeded),
         ("endless entries", gz(&tarball(&names)), LimitExceeded),
-        ("a link", deb(&gz(&tarball(&[("control", tar::EntryType::Symlink, b"")]))), InvalidArgument),
-        ("a hard link", deb(&gz(&tarball(&[("control", tar::EntryType::Link, b"")]))), InvalidArgument),
-        ("a device", deb(&gz(&tarball(&[("control", tar::EntryType::Block, b"")]))), InvalidArgument),
+        (
+            "a link",
+            deb(&gz(&tarball(&[("control", tar::EntryType::Symlink, b"")]))),
+            InvalidArgument,
+        ),
+        (
+            "a hard link",
+            deb(&gz(&tarball(&[("control", tar::EntryType::Link, b"")]))),
+            InvalidArgument,
+        ),
+        (
+            "a device",
+            deb(&gz(&tarball(&[("control", tar::EntryType::Block, b"")]))),
+            InvalidArgument,
+        ),
         ("a way up", deb(&gz(&tarball(&[("../control", FILE, CONTROL)]))), InvalidArgument),
         ("an absolute name", deb(&gz(&tarball(&[("/control", FILE, CONTROL)]))), InvalidArgument),
         (
             "a name that leads away",
-            deb(&gz(&tarball(&[("control", FILE, b"Package: ../../x\nVersion: 1\nArchitecture: all\n")]))),
+            deb(&gz(&tarball(&[(
+                "control",
+                FILE,
+                b"Package: ../../x\nVersion: 1\nArchitecture: all\n",
+            )]))),
             InvalidArgument,
         ),
         (
             "a field without end",
-            deb(&gz(&tarball(&[("control", FILE, &[b"Package: x\n".as_slice(), &b" y\n".repeat(60_000)].concat())]))),
+            deb(&gz(&tarball(&[(
+                "control",
+                FILE,
+                &[b"Package: x\n".as_slice(), &b" y\n".repeat(60_000)].concat(),
+            )]))),
             LimitExceeded,
         ),
     ]
 }
 
-fn upload(session: &Session, feed: &str, bytes: &[u8]) -> stationdb::Result<stationdb::feeds::Package> {
+fn upload(
+    session: &Session,
+    feed: &str,
+    bytes: &[u8],
+) -> stationdb::Result<stationdb::feeds::Package> {
     session.upload_package_content(&feed.into(), &mut &*bytes, None, false, &Control::default())
 }
 

@@ -9,8 +9,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 use stationdb::prelude::*;
 use stationdb::tables::{
-    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, ExportFormat,
-    ExportTableDataRequest, GetTableDataRequest,
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType,
+    ExportFormat, ExportTableDataRequest, GetTableDataRequest,
 };
 use stationdb::{Control, Identity, Store};
 
@@ -82,7 +82,10 @@ fn columns() -> Vec<Column> {
 }
 
 fn time(ms: i64) -> String {
-    chrono::DateTime::from_timestamp_millis(ms).unwrap().format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    chrono::DateTime::from_timestamp_millis(ms)
+        .unwrap()
+        .format("%Y-%m-%dT%H:%M:%S%.3fZ")
+        .to_string()
 }
 
 fn frame(rows: std::ops::Range<i64>) -> DataFrame {
@@ -102,7 +105,10 @@ fn frame(rows: std::ops::Range<i64>) -> DataFrame {
             some(at % 3 != 0, (at - 50).to_string()),
             Some((i64::MAX - at).to_string()),
             some(at % 5 != 0, (at % 2 == 0).to_string()),
-            some(at % 6 != 0, if at % 7 == 0 { String::new() } else { format!("text ä {}", at % 40) }),
+            some(
+                at % 6 != 0,
+                if at % 7 == 0 { String::new() } else { format!("text ä {}", at % 40) },
+            ),
             some(at % 8 != 0, time(-at * 1_000_000_007)),
         ]
     };
@@ -114,7 +120,9 @@ fn expected(data_type: DataType, cell: Option<&String>) -> Value {
     let Some(text) = cell else { return Value::Null };
     let bits = |value: f64| match value.is_nan() {
         true => json!("nan"),
-        false => json!(value.to_be_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+        false => {
+            json!(value.to_be_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        }
     };
     let special = text.replace("Infinity", "inf");
     match data_type {
@@ -123,14 +131,19 @@ fn expected(data_type: DataType, cell: Option<&String>) -> Value {
         DataType::Float64 => bits(special.parse().unwrap()),
         DataType::Int32 | DataType::Int64 => json!(text.parse::<i64>().unwrap()),
         DataType::String => json!(text),
-        DataType::Timestamp => json!(chrono::DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis()),
+        DataType::Timestamp => {
+            json!(chrono::DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis())
+        }
     }
 }
 
 fn python() -> Option<String> {
     let named = std::env::var("STATIONDB_PYTHON").ok();
     let interpreter = named.clone().unwrap_or_else(|| "python3".to_owned());
-    let runs = Command::new(&interpreter).arg("--version").output().is_ok_and(|output| output.status.success());
+    let runs = Command::new(&interpreter)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success());
     assert!(runs || named.is_none(), "STATIONDB_PYTHON names {interpreter}, which does not run");
     runs.then_some(interpreter)
 }
@@ -141,7 +154,8 @@ fn check(python: &str, files: &[impl AsRef<Path>], rows: &[Vec<Value>], what: &s
     let output = command.output().unwrap();
     assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
     for line in String::from_utf8(output.stdout).unwrap().lines() {
-        let (reader, found): (String, Option<Vec<Vec<Value>>>) = serde_json::from_str(line).unwrap();
+        let (reader, found): (String, Option<Vec<Vec<Value>>>) =
+            serde_json::from_str(line).unwrap();
         match found {
             None => println!("skipped: {reader} is not installed for {python}"),
             Some(found) => {
@@ -162,9 +176,15 @@ fn other_readers_see_the_same_rows() {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::options().maintenance_thread(false).seal_rows(5000).open(dir.path().join("store")).unwrap();
+    let store = Store::options()
+        .maintenance_thread(false)
+        .seal_rows(5000)
+        .open(dir.path().join("store"))
+        .unwrap();
     let session = store.session(Identity::user("ada"));
-    let id = session.create_table(CreateTableRequest { columns: columns(), ..Default::default() }).unwrap();
+    let id = session
+        .create_table(CreateTableRequest { columns: columns(), ..Default::default() })
+        .unwrap();
     for range in [6000..12_000, 0..6000, 12_000..12_100] {
         let request = AppendTableDataRequest { frame: Some(frame(range)), end_of_data: None };
         session.append_table_data(&id, request).unwrap();
@@ -172,11 +192,17 @@ fn other_readers_see_the_same_rows() {
     let mut rows: Vec<Vec<Value>> = Vec::new();
     let mut token = None;
     loop {
-        let request =
-            GetTableDataRequest { take: Some(10_000), continuation_token: token, ..GetTableDataRequest::default() };
+        let request = GetTableDataRequest {
+            take: Some(10_000),
+            continuation_token: token,
+            ..GetTableDataRequest::default()
+        };
         let page = session.get_table_data(&id, request).unwrap();
         rows.extend(page.frame.to_data_frame().data.iter().map(|row| {
-            row.iter().zip(columns()).map(|(cell, column)| expected(column.data_type, cell.as_ref())).collect()
+            row.iter()
+                .zip(columns())
+                .map(|(cell, column)| expected(column.data_type, cell.as_ref()))
+                .collect()
         }));
         token = page.continuation_token;
         if token.is_none() {
@@ -200,7 +226,9 @@ fn other_readers_see_the_same_rows() {
     check(&python, &files, &rows, "segments");
 
     // The files of the store itself, after the table was closed and is one run.
-    session.append_table_data(&id, AppendTableDataRequest { frame: None, end_of_data: Some(true) }).unwrap();
+    session
+        .append_table_data(&id, AppendTableDataRequest { frame: None, end_of_data: Some(true) })
+        .unwrap();
     let mut own: Vec<_> = std::fs::read_dir(dir.path().join("store/tables").join(id.as_str()))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -212,7 +240,8 @@ fn other_readers_see_the_same_rows() {
     check(&python, &own, &rows, "the store's own file");
 
     let exported = dir.path().join("exported.parquet");
-    let request = ExportTableDataRequest { response_format: ExportFormat::Parquet, ..Default::default() };
+    let request =
+        ExportTableDataRequest { response_format: ExportFormat::Parquet, ..Default::default() };
     let mut file = std::fs::File::create(&exported).unwrap();
     session.export_table_data(&id, request, &mut file, &Control::default()).unwrap();
     check(&python, &[&exported], &rows, "the export");

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use stationdb::tables::{
-    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
-    ListTablesRequest, TableMetadata, TableService,
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType,
+    GetTableDataRequest, ListTablesRequest, TableMetadata, TableService,
 };
 use stationdb::{Control, ErrorKind, Identity, Store, VerifyLevel};
 
@@ -54,8 +54,14 @@ fn a_killed_process_loses_nothing_that_was_acknowledged() {
         let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
         assert!(report.is_sound(), "after kill {kill}: {:?}", report.findings);
         let found = newest(&store);
-        assert!(found >= acked, "after kill {kill}: {acked:?} was acknowledged, {found:?} is the newest");
-        assert!(found <= acked.map_or(Some(0), |acked| Some(acked + 1)), "after kill {kill}: {found:?} {acked:?}");
+        assert!(
+            found >= acked,
+            "after kill {kill}: {acked:?} was acknowledged, {found:?} is the newest"
+        );
+        assert!(
+            found <= acked.map_or(Some(0), |acked| Some(acked + 1)),
+            "after kill {kill}: {found:?} {acked:?}"
+        );
         acked = found;
     }
     // `.ci/night` adds up these lines.
@@ -98,7 +104,12 @@ fn row(at: u64) -> Vec<Option<String>> {
 }
 
 fn table(store: &Store) -> Option<TableMetadata> {
-    store.session(Identity::user("ada")).list_tables(ListTablesRequest::default()).unwrap().tables.pop()
+    store
+        .session(Identity::user("ada"))
+        .list_tables(ListTablesRequest::default())
+        .unwrap()
+        .tables
+        .pop()
 }
 
 /// Appends the batch with this number; creates the table first if it does not exist.
@@ -195,7 +206,13 @@ fn a_second_process_is_told_who_has_the_store_open() {
     let (mut killed, _output) = holder(&program, &path);
     killed.kill().unwrap();
     killed.wait().unwrap();
-    assert!(Store::open(&path).unwrap().verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
+    assert!(
+        Store::open(&path)
+            .unwrap()
+            .verify(VerifyLevel::Checksums, &Control::default())
+            .unwrap()
+            .is_sound()
+    );
 }
 
 /// The example program of this build. Cargo builds the examples with the tests, but not when only
@@ -213,7 +230,15 @@ fn example() -> Option<PathBuf> {
     features.extend(cfg!(feature = "packages").then_some("packages"));
     features.extend(cfg!(feature = "faults").then_some("faults"));
     let mut build = Command::new(std::env::var_os("CARGO")?);
-    build.args(["build", "--quiet", "--locked", "--example", "station_day", "--no-default-features", "--features"]);
+    build.args([
+        "build",
+        "--quiet",
+        "--locked",
+        "--example",
+        "station_day",
+        "--no-default-features",
+        "--features",
+    ]);
     // Both packages, as in a build of everything: then their dependencies have the same features.
     build
         .arg(features.join(","))
@@ -222,8 +247,12 @@ fn example() -> Option<PathBuf> {
     if !cfg!(debug_assertions) {
         build.arg("--release");
     }
-    assert!(build.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success(), "the example does not build");
-    let built = profile.join("examples").join(format!("station_day{}", std::env::consts::EXE_SUFFIX));
+    assert!(
+        build.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success(),
+        "the example does not build"
+    );
+    let built =
+        profile.join("examples").join(format!("station_day{}", std::env::consts::EXE_SUFFIX));
     built.exists().then_some(built)
 }
 

@@ -85,7 +85,10 @@ fn three_gibibytes_stream_in_and_out_in_little_memory() {
         // this measurement itself read.
         assert!(after - before < 6 * 65_536, "{} bytes were read for five ranges", after - before);
     }
-    println!("3 GiB: {up:.1?} in, {down:.1?} out, idle {idle:?} KiB, peak {:?} KiB", memory_kib("VmHWM:"));
+    println!(
+        "3 GiB: {up:.1?} in, {down:.1?} out, idle {idle:?} KiB, peak {:?} KiB",
+        memory_kib("VmHWM:")
+    );
     if let (Some(idle), Some(peak)) = (idle, memory_kib("VmHWM:")) {
         assert!(peak - idle <= MEMORY_KIB, "{peak} KiB at the peak, {idle} KiB idle");
     }

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use stationdb::prelude::*;
 use stationdb::tables::{
-    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, DecimationMethod,
-    DecimationOptions, GetTableDataRequest, ListTablesRequest, QueryDecimatedDataRequest,
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType,
+    DecimationMethod, DecimationOptions, GetTableDataRequest, ListTablesRequest,
+    QueryDecimatedDataRequest,
 };
 use stationdb::{Control, Identity, Store};
 
@@ -22,16 +23,20 @@ fn resident_mib() -> Option<u64> {
 }
 
 fn frame(rows: usize, columns: usize) -> DataFrame {
-    let row = |at: usize| (0..columns).map(move |column| Some(((at * 31 + column) % 1000).to_string()));
+    let row =
+        |at: usize| (0..columns).map(move |column| Some(((at * 31 + column) % 1000).to_string()));
     DataFrame {
         columns: None,
-        data: (0..rows).map(|at| std::iter::once(Some(at.to_string())).chain(row(at)).collect()).collect(),
+        data: (0..rows)
+            .map(|at| std::iter::once(Some(at.to_string())).chain(row(at)).collect())
+            .collect(),
     }
 }
 
 #[test]
 fn many_tables_open_fast_and_read_right() {
-    let count: usize = std::env::var("STATIONDB_TABLES").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
+    let count: usize =
+        std::env::var("STATIONDB_TABLES").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
     let rows = if count >= 1000 { 1000 } else { 100 };
     let dir = tempfile::tempdir().unwrap();
     let options = || Store::options().maintenance_thread(false);
@@ -49,8 +54,13 @@ fn many_tables_open_fast_and_read_right() {
                         column("b".into(), DataType::Int32, ColumnType::Nullable),
                     ];
                     let name = Some(format!("table {at:05}"));
-                    let id = tx.create_table(CreateTableRequest { columns, name, ..Default::default() })?;
-                    let request = AppendTableDataRequest { frame: Some(frame.clone()), end_of_data: None };
+                    let id = tx.create_table(CreateTableRequest {
+                        columns,
+                        name,
+                        ..Default::default()
+                    })?;
+                    let request =
+                        AppendTableDataRequest { frame: Some(frame.clone()), end_of_data: None };
                     tx.append_table_data(&id, request)?;
                 }
                 Ok(())
@@ -74,7 +84,10 @@ fn many_tables_open_fast_and_read_right() {
         let request = AppendTableDataRequest { frame: None, end_of_data: Some(true) };
         session.append_table_data(table.id.as_ref().unwrap(), request).unwrap();
     }
-    println!("{count} tables of {rows} rows, half of them sealed: written in {:?}", start.elapsed());
+    println!(
+        "{count} tables of {rows} rows, half of them sealed: written in {:?}",
+        start.elapsed()
+    );
     drop((session, store));
 
     let before = resident_mib();
@@ -90,7 +103,9 @@ fn many_tables_open_fast_and_read_right() {
     let start = Instant::now();
     for table in &all {
         let id = table.id.as_ref().unwrap();
-        let page = session.get_table_data(id, GetTableDataRequest { take: Some(3), ..Default::default() }).unwrap();
+        let page = session
+            .get_table_data(id, GetTableDataRequest { take: Some(3), ..Default::default() })
+            .unwrap();
         assert_eq!((page.total_row_count, page.frame.row_count()), (rows as u64, 3));
     }
     println!(
@@ -110,7 +125,9 @@ fn a_table_of_2500_columns_works() {
     let store = options().open(dir.path()).unwrap();
     let session = store.session(Identity::user("ada"));
     let mut columns = vec![column("t".into(), DataType::Int64, ColumnType::Index)];
-    columns.extend((0..COLUMNS).map(|at| column(format!("c{at:04}"), DataType::Float32, ColumnType::Normal)));
+    columns.extend(
+        (0..COLUMNS).map(|at| column(format!("c{at:04}"), DataType::Float32, ColumnType::Normal)),
+    );
     let start = Instant::now();
     let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap();
     let created = start.elapsed();

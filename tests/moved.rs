@@ -29,7 +29,8 @@ fn ada(store: &Store) -> Session {
 }
 
 fn create_product(session: &Session, part_number: &str) -> Result<(), Error> {
-    let request = CreateProductRequest { part_number: part_number.to_owned(), ..Default::default() };
+    let request =
+        CreateProductRequest { part_number: part_number.to_owned(), ..Default::default() };
     session.create_products(vec![request]).map(|_| ())
 }
 
@@ -67,7 +68,10 @@ fn assert_filled(path: &Path) {
 fn assert_filled_store(store: &Store) {
     let ada = ada(store);
     let products = ada.query_products(Default::default()).unwrap().products;
-    assert_eq!(products.iter().map(|one| one.part_number.as_deref().unwrap()).collect::<Vec<_>>(), ["acknowledged"]);
+    assert_eq!(
+        products.iter().map(|one| one.part_number.as_deref().unwrap()).collect::<Vec<_>>(),
+        ["acknowledged"]
+    );
     let files = ada.get_files(GetFilesRequest::default()).unwrap().available_files;
     assert_eq!(files.len(), 1);
     let tables = ada.query_tables(Default::default()).unwrap().tables;
@@ -129,7 +133,9 @@ fn moved_away(place: impl FnOnce(&Store, &Path)) {
     let store = open(&path);
     let table = fill(&store);
     // A text index that closing would save.
-    ada(&store).search(SearchRequest { text: Some("acknowledged".to_owned()), ..Default::default() }).unwrap();
+    ada(&store)
+        .search(SearchRequest { text: Some("acknowledged".to_owned()), ..Default::default() })
+        .unwrap();
     // Unnamed files, which maintenance would remove.
     let other = upload(&ada(&store), b'y').map(|()| {
         let files = ada(&store).get_files(GetFilesRequest::default()).unwrap().available_files;
@@ -148,8 +154,9 @@ fn moved_away(place: impl FnOnce(&Store, &Path)) {
     let error = store.close().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Latched, "{error}");
     let after = path.exists().then(|| contents(&path));
-    let names =
-        |files: &Option<BTreeMap<PathBuf, Vec<u8>>>| files.iter().flatten().map(|(name, _)| name.clone()).collect();
+    let names = |files: &Option<BTreeMap<PathBuf, Vec<u8>>>| {
+        files.iter().flatten().map(|(name, _)| name.clone()).collect()
+    };
     let [names_before, names_after]: [Vec<PathBuf>; 2] = [names(&before), names(&after)];
     assert_eq!(names_after, names_before, "the names of the replacement changed");
     assert!(after == before, "bytes of the replacement changed");

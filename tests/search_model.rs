@@ -48,7 +48,10 @@ impl Kind {
     fn columns(self) -> &'static [(&'static str, fn(i64) -> String)] {
         match self {
             Self::Asset => &[("customCalibrationInterval", plain), ("modelNumber", plain)],
-            Self::WorkItem => &[("timeline.estimatedDurationInSeconds", plain), ("timeline.dueDateTime", quoted_day)],
+            Self::WorkItem => &[
+                ("timeline.estimatedDurationInSeconds", plain),
+                ("timeline.dueDateTime", quoted_day),
+            ],
             Self::TestPlan => &[("estimatedDurationInSeconds", plain)],
         }
     }
@@ -76,7 +79,8 @@ struct Record {
 
 impl Record {
     fn draw(random: &mut Random, kind: Kind) -> Self {
-        let mut words: Vec<&'static str> = WORDS.into_iter().filter(|_| random.percent(40)).collect();
+        let mut words: Vec<&'static str> =
+            WORDS.into_iter().filter(|_| random.percent(40)).collect();
         if words.is_empty() {
             words.push("plain");
         }
@@ -91,7 +95,9 @@ impl Record {
                 "serialNumber": number.to_string(), "customCalibrationInterval": self.numbers[0],
                 "location": { "state": { "assetPresence": "PRESENT" } },
             }),
-            Kind::WorkItem => json!({ "name": name, "type": "job", "state": "NEW", "timeline": self.timeline() }),
+            Kind::WorkItem => {
+                json!({ "name": name, "type": "job", "state": "NEW", "timeline": self.timeline() })
+            }
             Kind::TestPlan => {
                 json!({ "name": name, "state": "NEW", "estimatedDurationInSeconds": self.numbers[0] })
             }
@@ -101,9 +107,13 @@ impl Record {
     fn update(&self, id: &str) -> Value {
         let name = self.words.join(" ");
         match self.kind {
-            Kind::Asset => json!({ "id": id, "name": name, "customCalibrationInterval": self.numbers[0] }),
+            Kind::Asset => {
+                json!({ "id": id, "name": name, "customCalibrationInterval": self.numbers[0] })
+            }
             Kind::WorkItem => json!({ "id": id, "name": name, "timeline": self.timeline() }),
-            Kind::TestPlan => json!({ "id": id, "name": name, "estimatedDurationInSeconds": self.numbers[0] }),
+            Kind::TestPlan => {
+                json!({ "id": id, "name": name, "estimatedDurationInSeconds": self.numbers[0] })
+            }
         }
     }
 
@@ -127,16 +137,26 @@ fn ids(answer: &impl serde::Serialize, list: &str) -> Vec<String> {
 fn create(session: &Session, kind: Kind, requests: Vec<Value>) -> Result<Vec<String>, Error> {
     Ok(match kind {
         Kind::Asset => ids(&session.create_assets(read(requests.into()))?, "assets"),
-        Kind::WorkItem => ids(&session.create_work_items(read(requests.into()))?, "createdWorkItems"),
-        Kind::TestPlan => ids(&session.create_test_plans(read(requests.into()))?, "createdTestPlans"),
+        Kind::WorkItem => {
+            ids(&session.create_work_items(read(requests.into()))?, "createdWorkItems")
+        }
+        Kind::TestPlan => {
+            ids(&session.create_test_plans(read(requests.into()))?, "createdTestPlans")
+        }
     })
 }
 
 fn update(session: &Session, kind: Kind, request: Value) -> Result<(), Error> {
     let updated = match kind {
         Kind::Asset => ids(&session.update_assets(read(json!([request])))?, "assets"),
-        Kind::WorkItem => ids(&session.update_work_items(read(json!({ "workItems": [request] })))?, "updatedWorkItems"),
-        Kind::TestPlan => ids(&session.update_test_plans(read(json!({ "testPlans": [request] })))?, "updatedTestPlans"),
+        Kind::WorkItem => ids(
+            &session.update_work_items(read(json!({ "workItems": [request] })))?,
+            "updatedWorkItems",
+        ),
+        Kind::TestPlan => ids(
+            &session.update_test_plans(read(json!({ "testPlans": [request] })))?,
+            "updatedTestPlans",
+        ),
     };
     assert_eq!(updated.len(), 1);
     Ok(())
@@ -145,8 +165,12 @@ fn update(session: &Session, kind: Kind, request: Value) -> Result<(), Error> {
 fn delete(session: &Session, kind: Kind, ids: Vec<String>) -> Result<(), Error> {
     match kind {
         Kind::Asset => session.delete_assets(ids.into_iter().map(Into::into).collect()).map(drop),
-        Kind::WorkItem => session.delete_work_items(ids.into_iter().map(Into::into).collect()).map(drop),
-        Kind::TestPlan => session.delete_test_plans(ids.into_iter().map(Into::into).collect()).map(drop),
+        Kind::WorkItem => {
+            session.delete_work_items(ids.into_iter().map(Into::into).collect()).map(drop)
+        }
+        Kind::TestPlan => {
+            session.delete_test_plans(ids.into_iter().map(Into::into).collect()).map(drop)
+        }
     }
 }
 
@@ -172,7 +196,8 @@ fn count(session: &Session, kind: Kind, filter: &str) -> Result<(u64, bool), Err
 }
 
 fn total(session: &Session, text: &str) -> Result<u64, Error> {
-    let request = SearchRequest { text: Some(text.to_owned()), take: Some(0), ..SearchRequest::default() };
+    let request =
+        SearchRequest { text: Some(text.to_owned()), take: Some(0), ..SearchRequest::default() };
     Ok(session.search(request)?.total.unwrap())
 }
 
@@ -225,7 +250,11 @@ struct Story {
 }
 
 fn open(disk: &SimDisk) -> Store {
-    Store::options().seed(Some(7)).maintenance_thread(false).open_disk(Arc::new(disk.clone())).unwrap()
+    Store::options()
+        .seed(Some(7))
+        .maintenance_thread(false)
+        .open_disk(Arc::new(disk.clone()))
+        .unwrap()
 }
 
 impl Story {
@@ -245,8 +274,13 @@ impl Story {
 
     fn create(&mut self, count: u64) -> Result<(), Error> {
         let kind = KINDS[self.random.below(3) as usize];
-        let records: Vec<Record> = (0..count).map(|_| Record::draw(&mut self.random, kind)).collect();
-        let requests = records.iter().zip(self.created..).map(|(record, number)| record.create(number)).collect();
+        let records: Vec<Record> =
+            (0..count).map(|_| Record::draw(&mut self.random, kind)).collect();
+        let requests = records
+            .iter()
+            .zip(self.created..)
+            .map(|(record, number)| record.create(number))
+            .collect();
         self.created += count;
         let ids = create(&self.session(), kind, requests)?;
         assert_eq!(ids.len(), records.len());
@@ -295,7 +329,9 @@ impl Story {
             10..13 => {
                 seen.cuts += 1;
                 let survival = [Survival::None, Survival::All, Survival::Random, Survival::Journal];
-                let image = self.disk.survivors(self.random.next_u64(), survival[self.random.below(4) as usize]);
+                let image = self
+                    .disk
+                    .survivors(self.random.next_u64(), survival[self.random.below(4) as usize]);
                 self.store = None;
                 self.disk = image;
                 self.store = Some(open(&self.disk));
@@ -312,7 +348,9 @@ impl Story {
     fn compare(&self, random: &mut Random, seen: &mut Seen) -> Result<Vec<String>, Error> {
         let session = self.session();
         let mut wrong = Vec::new();
-        let with = |test: &dyn Fn(&Record) -> bool| self.records.values().filter(|record| test(record)).count() as u64;
+        let with = |test: &dyn Fn(&Record) -> bool| {
+            self.records.values().filter(|record| test(record)).count() as u64
+        };
         let word = WORDS[random.below(6) as usize];
         let kind = KINDS[random.below(3) as usize];
         let kind_name = kind.name().replace(' ', "");
@@ -320,16 +358,22 @@ impl Story {
             ("*".to_owned(), with(&|_| true)),
             (word.to_owned(), with(&|record| record.words.contains(&word))),
             (format!("-{word}"), with(&|record| !record.words.contains(&word))),
-            ("amp*".to_owned(), with(&|record| record.words.iter().any(|word| word.starts_with("amp")))),
+            (
+                "amp*".to_owned(),
+                with(&|record| record.words.iter().any(|word| word.starts_with("amp"))),
+            ),
             (
                 format!("kind:{kind_name} AND ({word} OR cable)"),
                 with(&|record| {
-                    record.kind == kind && (record.words.contains(&word) || record.words.contains(&"cable"))
+                    record.kind == kind
+                        && (record.words.contains(&word) || record.words.contains(&"cable"))
                 }),
             ),
         ];
         let further = 1 + random.below(4) as usize;
-        for (_, (text, expected)) in asked.into_iter().enumerate().filter(|(at, _)| [0, further].contains(at)) {
+        for (_, (text, expected)) in
+            asked.into_iter().enumerate().filter(|(at, _)| [0, further].contains(at))
+        {
             let found = total(&session, &text)?;
             if found != expected {
                 wrong.push(format!("the search {text:?} finds {found} of {expected}"));
@@ -342,7 +386,9 @@ impl Story {
                 }
                 let (low, high) = (1 + random.below(10) as i64, 8 + random.below(13) as i64);
                 let filter = format!("{path} >= {} and {path} <= {}", literal(low), literal(high));
-                let expected = with(&|record| record.kind == kind && (low..=high).contains(&record.numbers[at]));
+                let expected = with(&|record| {
+                    record.kind == kind && (low..=high).contains(&record.numbers[at])
+                });
                 let (found, is_by_columns) = count(&session, kind, &filter)?;
                 seen.counts += 1;
                 seen.counts_by_columns += u64::from(is_by_columns);
@@ -375,11 +421,18 @@ impl Story {
             let mut wrong = self.round(seen).unwrap_or_else(|error| vec![format!("{error:?}")]);
             seen.rounds += 1;
             if round % 8 == 7 && wrong.is_empty() {
-                let report = self.store().verify(VerifyLevel::Checksums, &Control::default()).unwrap();
-                wrong.extend(report.findings.iter().map(|finding| format!("verify finds {finding:?}")));
+                let report =
+                    self.store().verify(VerifyLevel::Checksums, &Control::default()).unwrap();
+                wrong.extend(
+                    report.findings.iter().map(|finding| format!("verify finds {finding:?}")),
+                );
             }
             if !wrong.is_empty() {
-                seen.failed.push(format!("seed {}, round {round}: {}", self.seed, wrong.join("; ")));
+                seen.failed.push(format!(
+                    "seed {}, round {round}: {}",
+                    self.seed,
+                    wrong.join("; ")
+                ));
                 // A wrong state remains wrong in all further rounds.
                 return;
             }
@@ -394,7 +447,8 @@ fn env(name: &str) -> Option<u64> {
 #[test]
 fn search_and_counts_are_those_of_the_records() {
     let is_night = env("STATIONDB_NIGHT").is_some_and(|night| night > 0);
-    let rounds = env("STATIONDB_SEARCH_ROUNDS").unwrap_or(if is_night { ROUNDS_AT_NIGHT } else { ROUNDS });
+    let rounds =
+        env("STATIONDB_SEARCH_ROUNDS").unwrap_or(if is_night { ROUNDS_AT_NIGHT } else { ROUNDS });
     let first_seed = env("STATIONDB_CRASH_SEED").unwrap_or(1);
     // The first story uses the seed itself, so that a failed story can be repeated alone.
     let mut further = Random::new(first_seed);
@@ -437,7 +491,8 @@ fn a_store_that_was_closed_does_nothing_more_on_its_disk() {
         let store = open(&disk);
         let session = store.session(Identity::user("ada"));
         let mut random = Random::new(round);
-        let requests = (0..4).map(|number| Record::draw(&mut random, Kind::WorkItem).create(number)).collect();
+        let requests =
+            (0..4).map(|number| Record::draw(&mut random, Kind::WorkItem).create(number)).collect();
         create(&session, Kind::WorkItem, requests).unwrap();
         assert_eq!(total(&session, "*").unwrap(), 4 * (round + 1));
         disk.set_latency(OpKind::Write, Duration::from_millis(4));
@@ -446,7 +501,8 @@ fn a_store_that_was_closed_does_nothing_more_on_its_disk() {
         let ops = disk.ops();
         std::thread::sleep(Duration::from_millis(60));
         let trace = disk.trace();
-        let late: Vec<_> = trace.iter().skip(ops as usize).map(|entry| (entry.kind, &entry.path)).collect();
+        let late: Vec<_> =
+            trace.iter().skip(ops as usize).map(|entry| (entry.kind, &entry.path)).collect();
         assert_eq!(disk.ops(), ops, "round {round}: operations after closing: {late:?}");
     }
 }

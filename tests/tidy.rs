@@ -69,10 +69,22 @@ fn links_of_documents_lead_to_files() {
 
 /// Limits that no call of `holds_at` tests, and the reason.
 const NOT_TRIED: &[(&str, &str)] = &[
-    ("TABLE_ROWS", "a billion rows: tests/services/tables/rules.rs tests `table_rows_max` with few rows"),
-    ("SPECIFICATION_MAGNITUDE", "not an integer: tests/services/bounds.rs tests the numbers next to it"),
-    ("SPILL_BYTES", "four gibibytes of temporary files: columnar/tests.rs tests a small `bytes_max`"),
-    ("QUERY_LIST", "tests/request_bounds tests every list of every request with as many entries and one more"),
+    (
+        "TABLE_ROWS",
+        "a billion rows: tests/services/tables/rules.rs tests `table_rows_max` with few rows",
+    ),
+    (
+        "SPECIFICATION_MAGNITUDE",
+        "not an integer: tests/services/bounds.rs tests the numbers next to it",
+    ),
+    (
+        "SPILL_BYTES",
+        "four gibibytes of temporary files: columnar/tests.rs tests a small `bytes_max`",
+    ),
+    (
+        "QUERY_LIST",
+        "tests/request_bounds tests every list of every request with as many entries and one more",
+    ),
     ("FINDINGS", "further findings are counted; none is refused"),
     ("FILTER_TEXT_BYTES", "a longer text counts as null; none is refused"),
     ("QUERY_MEMORY_BYTES", "the default of an option"),
@@ -81,7 +93,10 @@ const NOT_TRIED: &[(&str, &str)] = &[
         "RECORD_REWRITE_BYTES_MIN",
         "decides when a file is rewritten; none is refused: store/rewrite_tests.rs has a file below it",
     ),
-    ("RECORD_REWRITE_BYTES_MAX", "the default of an option; store/rewrite_tests.rs tests it with little in use"),
+    (
+        "RECORD_REWRITE_BYTES_MAX",
+        "the default of an option; store/rewrite_tests.rs tests it with little in use",
+    ),
     (
         "SMALL_BLOB_BYTES",
         "decides between two ways of storing that read alike; tests/services/files.rs has a file of each size",
@@ -100,14 +115,19 @@ const NOT_TRIED: &[(&str, &str)] = &[
     ("UTILIZATION_LOOKUPS", "decides between two plans with equal answers"),
     ("EXECUTION_HISTORY", "the oldest event is dropped; none is refused"),
     ("LAB_TAKE", "larger pages are capped to it, as the service does; none is refused"),
-    ("PACKAGE_DECODER_KIB", "the archive declares it in steps; packages/tests.rs has an archive above it"),
+    (
+        "PACKAGE_DECODER_KIB",
+        "the archive declares it in steps; packages/tests.rs has an archive above it",
+    ),
 ];
 
 /// Every limit is tested one below it, at it and one above it, or has a reason why not.
 #[test]
 fn every_bound_is_tried() {
     let limits = std::fs::read_to_string(root().join("src/value/limits.rs")).unwrap();
-    let files = ["src", "tests/services"].into_iter().flat_map(|folder| files_below(&root().join(folder), "rs"));
+    let files = ["src", "tests/services"]
+        .into_iter()
+        .flat_map(|folder| files_below(&root().join(folder), "rs"));
     let texts = files.map(|path| std::fs::read_to_string(path).unwrap());
     let tried: Vec<String> = texts
         .flat_map(|text| {
@@ -116,17 +136,22 @@ fn every_bound_is_tried() {
             calls.filter_map(|call| call.split(',').next()).map(str::to_owned).collect::<Vec<_>>()
         })
         .collect();
-    let names = limits.lines().filter_map(|line| line.strip_prefix("pub const ")?.split(':').next());
+    let names =
+        limits.lines().filter_map(|line| line.strip_prefix("pub const ")?.split(':').next());
     let names: Vec<&str> = names.collect();
     assert!(names.len() > 50, "{names:?}");
     let is_tried = |name: &str| {
-        tried.iter().any(|argument| argument.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name))
+        tried.iter().any(|argument| {
+            argument.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+        })
     };
     let excused = |name: &str| NOT_TRIED.iter().any(|(excused, _)| *excused == name);
     let mut problems = Vec::new();
     for name in &names {
         match (is_tried(name), excused(name)) {
-            (false, false) => problems.push(format!("no test checks {name} with `limits::holds_at`")),
+            (false, false) => {
+                problems.push(format!("no test checks {name} with `limits::holds_at`"))
+            }
             (true, true) => problems.push(format!("{name} is tested; remove it from NOT_TRIED")),
             _ => {}
         }
@@ -139,7 +164,12 @@ fn every_bound_is_tried() {
 /// Test modules have the form that CONTRIBUTING.md describes under "Tests".
 #[test]
 fn test_modules_have_one_form() {
-    report(sources::rust_files("src").iter().flat_map(|(path, text)| odd_test_modules(path, text)).collect());
+    report(
+        sources::rust_files("src")
+            .iter()
+            .flat_map(|(path, text)| odd_test_modules(path, text))
+            .collect(),
+    );
 }
 
 /// Test modules that are not in the file where the compiler expects them.
@@ -150,7 +180,11 @@ fn odd_test_modules(path: &str, text: &str) -> Vec<String> {
         let has_path = at > 0 && lines[at - 1].starts_with("#[path");
         (has_path && (name == "tests" || name.ends_with("_tests"))).then_some((at + 1, name))
     });
-    declared.map(|(line, name)| format!("{path}:{line}: `mod {name};` belongs in mod.rs, without a #[path]")).collect()
+    declared
+        .map(|(line, name)| {
+            format!("{path}:{line}: `mod {name};` belongs in mod.rs, without a #[path]")
+        })
+        .collect()
 }
 
 fn root() -> PathBuf {
@@ -213,14 +247,17 @@ impl Sources {
         }
         // A test module with a `#[path]` is known by the name of its file.
         stripped.retain(|path, _| !path.ends_with("_tests.rs"));
-        stripped.retain(|path, _| !test_modules.iter().any(|module| module_path(path).starts_with(module)));
+        stripped.retain(|path, _| {
+            !test_modules.iter().any(|module| module_path(path).starts_with(module))
+        });
         Self { files: stripped, with_tests }
     }
 
     fn problems(&self) -> Vec<String> {
         let root = self.files.get("src/lib.rs").map(|lib| Root::new(lib)).unwrap_or_default();
         let mut problems = circles::circles(&self.files);
-        let sources = |files: &BTreeMap<String, String>, f: &dyn Fn(&str, &str) -> Vec<(usize, String)>| {
+        let sources = |files: &BTreeMap<String, String>,
+                       f: &dyn Fn(&str, &str) -> Vec<(usize, String)>| {
             let sources = files.iter().filter(|(path, _)| *path != "src/lib.rs");
             let problems = sources.flat_map(|(path, code)| {
                 f(path, code).into_iter().map(move |(line, rule)| format!("{path}:{line}: {rule}"))
@@ -288,7 +325,9 @@ fn without_tests(code: &str) -> (String, Vec<String>) {
         }
         let item: String = out[item_from..stop].iter().collect();
         let words: Vec<&str> = item.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-        if let (Some(position), true) = (words.iter().position(|word| *word == "mod"), item.ends_with(';')) {
+        if let (Some(position), true) =
+            (words.iter().position(|word| *word == "mod"), item.ends_with(';'))
+        {
             modules.push(words[position + 1].to_owned());
         }
         for c in &mut out[at..stop] {
@@ -315,7 +354,8 @@ impl Root {
     fn new(lib: &str) -> Self {
         let mut root = Self::default();
         for (part, text) in lib.split("pub mod ").enumerate() {
-            let (inside, after) = if part == 0 { ("", text) } else { text.split_once("\n}").unwrap_or((text, "")) };
+            let (inside, after) =
+                if part == 0 { ("", text) } else { text.split_once("\n}").unwrap_or((text, "")) };
             let module = inside.split_whitespace().next().unwrap_or("*");
             root.add(module, inside.split_once('{').map_or("", |(_, inside)| inside));
             root.add("*", after);
@@ -326,10 +366,14 @@ impl Root {
     fn add(&mut self, module: &str, code: &str) {
         for import in uses(code).into_iter().filter(|import| import.is_public) {
             let path = import.path.strip_prefix("crate::").unwrap_or(&import.path);
-            let Some((room, _)) = path.split_once("::").filter(|(room, _)| level(room).is_some()) else { continue };
+            let Some((room, _)) = path.split_once("::").filter(|(room, _)| level(room).is_some())
+            else {
+                continue;
+            };
             self.names.insert(import.name, room.to_owned());
             for module in [module, "*"] {
-                let highest = self.modules.entry(module.to_owned()).or_insert_with(|| room.to_owned());
+                let highest =
+                    self.modules.entry(module.to_owned()).or_insert_with(|| room.to_owned());
                 if level(room) > level(highest) {
                     *highest = room.to_owned();
                 }
@@ -370,7 +414,10 @@ fn uses(code: &str) -> Vec<Use> {
         let at = from + next;
         from = at + 4;
         let before = code[..at].trim_end();
-        if !(before.is_empty() || before.ends_with([';', '}', '{', ')', ']']) || before.ends_with("pub")) {
+        if !(before.is_empty()
+            || before.ends_with([';', '}', '{', ')', ']'])
+            || before.ends_with("pub"))
+        {
             continue;
         }
         let Some(end) = code[at..].find(';') else { continue };
@@ -383,7 +430,12 @@ fn uses(code: &str) -> Vec<Use> {
             let path = path.trim().trim_end_matches("::self");
             let last = path.rsplit("::").next().unwrap_or_default();
             let name = if alias.is_empty() { last } else { alias.trim() };
-            found.push(Use { line: line_of(code, at), path: path.to_owned(), name: name.to_owned(), is_public });
+            found.push(Use {
+                line: line_of(code, at),
+                path: path.to_owned(),
+                name: name.to_owned(),
+                is_public,
+            });
         });
     }
     found
@@ -455,7 +507,10 @@ fn upward_imports(file: &str, code: &str, root: &Root) -> Vec<(usize, String)> {
     };
     let mut paths = use_paths(code);
     for (at, _) in code.match_indices("crate::").chain(code.match_indices("stationdb::")) {
-        let path: String = code[at..].chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == ':').collect();
+        let path: String = code[at..]
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_' || *c == ':')
+            .collect();
         paths.push((line_of(code, at), path));
     }
     let mut problems: Vec<(usize, String)> = paths
@@ -463,8 +518,9 @@ fn upward_imports(file: &str, code: &str, root: &Root) -> Vec<(usize, String)> {
         .filter_map(|(line, path)| {
             let target = resolve(&path, file, root)?;
             let target_level = level(&target)?;
-            (target != room && target_level >= own)
-                .then(|| (line, format!("{room} must not import {target} ({path}); imports point down")))
+            (target != room && target_level >= own).then(|| {
+                (line, format!("{room} must not import {target} ({path}); imports point down"))
+            })
         })
         .collect();
     problems.sort();
@@ -478,14 +534,21 @@ fn banned_words(file: &str, code: &str) -> Vec<(usize, String)> {
         for (at, _) in code.match_indices(word) {
             let before = code[..at].chars().next_back();
             // A longer name is another macro.
-            let part_of_longer = !word.starts_with('.') && before.is_some_and(|c| c.is_alphanumeric() || c == '_');
+            let part_of_longer =
+                !word.starts_with('.') && before.is_some_and(|c| c.is_alphanumeric() || c == '_');
             if !part_of_longer {
-                problems.push((line_of(code, at), format!("{:?} must not be in library code: {instead}", word.trim())));
+                problems.push((
+                    line_of(code, at),
+                    format!("{:?} must not be in library code: {instead}", word.trim()),
+                ));
             }
         }
     }
     if file != FILE_DOOR {
-        let uses = use_paths(code).into_iter().filter(|(_, path)| path.starts_with("std::fs")).map(|(line, _)| line);
+        let uses = use_paths(code)
+            .into_iter()
+            .filter(|(_, path)| path.starts_with("std::fs"))
+            .map(|(line, _)| line);
         let inline = code.match_indices("std::fs").map(|(at, _)| line_of(code, at));
         for line in uses.chain(inline) {
             problems.push((line, format!("only {FILE_DOOR} may use std::fs; use the disk")));
@@ -512,7 +575,11 @@ fn dead_links(text: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
         for (at, _) in prose.match_indices("](") {
             let Some(link) = prose[at + 2..].split([')', ' ']).next() else { continue };
             let target = link.split('#').next().unwrap_or_default();
-            if !target.is_empty() && !link.contains("://") && !link.starts_with("mailto:") && !exists(target) {
+            if !target.is_empty()
+                && !link.contains("://")
+                && !link.starts_with("mailto:")
+                && !exists(target)
+            {
                 dead.push(link.to_owned());
             }
         }
@@ -524,7 +591,8 @@ mod rules_refuse {
     use super::*;
 
     fn problems(files: &[(&str, &str)]) -> Vec<String> {
-        Sources::new(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))).problems()
+        Sources::new(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())))
+            .problems()
     }
 
     #[track_caller]
@@ -535,21 +603,39 @@ mod rules_refuse {
 
     #[track_caller]
     fn allowed(path: &str, text: &str) {
-        let found =
-            problems(&[("src/lib.rs", "pub use session::{Session, What};\n#[cfg(test)] mod helper;"), (path, text)]);
+        let found = problems(&[
+            ("src/lib.rs", "pub use session::{Session, What};\n#[cfg(test)] mod helper;"),
+            (path, text),
+        ]);
         assert!(found.is_empty(), "{found:?}");
     }
 
     #[test]
     fn imports_that_point_up() {
-        refused("src/records/file.rs", "use crate::session::Session;", "src/records/file.rs:1: records must not");
-        refused("src/records/file.rs", "\nuse crate::{error::Error, session::{View, Draft}};", ":2: records must not");
+        refused(
+            "src/records/file.rs",
+            "use crate::session::Session;",
+            "src/records/file.rs:1: records must not",
+        );
+        refused(
+            "src/records/file.rs",
+            "\nuse crate::{error::Error, session::{View, Draft}};",
+            ":2: records must not",
+        );
         refused("src/records/file.rs", "use super::super::store::Store;", "must not import store");
         refused("src/records/mod.rs", "use super::store::Store;", "must not import store");
-        refused("src/records/file.rs", "fn f() -> crate::session::View { }", "must not import session");
+        refused(
+            "src/records/file.rs",
+            "fn f() -> crate::session::View { }",
+            "must not import session",
+        );
         refused("src/records/file.rs", "use crate::Session;", "must not import session");
         refused("src/value/id.rs", "use crate::disk::Disk;", "must not import disk");
-        refused("src/model/asset.rs", "pub(crate) use crate::filter::Plan;", "must not import filter");
+        refused(
+            "src/model/asset.rs",
+            "pub(crate) use crate::filter::Plan;",
+            "must not import filter",
+        );
         refused("src/cellar/mod.rs", "", "has no level");
     }
 
@@ -559,7 +645,10 @@ mod rules_refuse {
             "src/session/view.rs",
             "use crate::records::{Space, Turn};\nuse super::draft::Draft;\nuse super::super::error::Error;",
         );
-        allowed("src/session/query/mod.rs", "pub(crate) use plan::Plan; use std::sync::Arc; use super::super::disk;");
+        allowed(
+            "src/session/query/mod.rs",
+            "pub(crate) use plan::Plan; use std::sync::Arc; use super::super::disk;",
+        );
         allowed(
             "src/value/id.rs",
             "// use crate::store::Store;\n/* use crate::store; */ const S: &str = \"use crate::store::Store;\";",
@@ -574,10 +663,21 @@ mod rules_refuse {
             "#[cfg(test)]\nmod tests {\n use crate::store::Store;\n}\n",
             "src/value/id.rs:3: value must not import store",
         );
-        refused("src/records/tests.rs", "use crate::session::View;", "records must not import session");
-        refused("src/records/file_tests.rs", "fn f() { stationdb::Session::new() }", "must not import session");
+        refused(
+            "src/records/tests.rs",
+            "use crate::session::View;",
+            "records must not import session",
+        );
+        refused(
+            "src/records/file_tests.rs",
+            "fn f() { stationdb::Session::new() }",
+            "must not import session",
+        );
         // Everything that the root or one of its public modules has.
-        let lib = ("src/lib.rs", "pub mod lab {\n pub use crate::session::Runner;\n}\npub use store::Store;");
+        let lib = (
+            "src/lib.rs",
+            "pub mod lab {\n pub use crate::session::Runner;\n}\npub use store::Store;",
+        );
         let found = |text| problems(&[lib, ("src/records/tests.rs", text)]);
         assert!(found("use crate::lab::*;")[0].contains("must not import session"));
         assert!(found("use crate::{Error, lab::Runner};")[0].contains("must not import session"));
@@ -603,14 +703,21 @@ mod rules_refuse {
         refused("src/value/id.rs", "fn f() { todo!() }", "todo");
         refused("src/value/id.rs", "#[cfg(not(test))] fn f() { todo!() }", "todo");
         refused("src/value/id.rs", "#[cfg(test)]\nfn t() { {} }\nfn f() { todo!() }", ":3: \"todo");
-        refused("src/value/id.rs", "const C: char = '\"'; fn f() { todo!() } const D: char = '\"';", "todo");
+        refused(
+            "src/value/id.rs",
+            "const C: char = '\"'; fn f() { todo!() } const D: char = '\"';",
+            "todo",
+        );
         refused("src/value/id.rs", "fn f<'a>(x: &'a str) { unsafe { } }", "unsafe");
         refused("src/value/id.rs", "let b = x.to_ne_bytes();", "endian");
     }
 
     #[test]
     fn but_not_panics_in_tests_and_texts() {
-        allowed("src/value/id.rs", "#[cfg(test)]\nmod tests { fn t() { x.unwrap(); if a { panic!(\"}\") } } }\n");
+        allowed(
+            "src/value/id.rs",
+            "#[cfg(test)]\nmod tests { fn t() { x.unwrap(); if a { panic!(\"}\") } } }\n",
+        );
         allowed(
             "src/value/id.rs",
             "#[cfg(any(test, feature = \"faults\"))]\npub fn t(a: [u8; 3]) -> u8 { x.unwrap() }\n",
@@ -636,15 +743,23 @@ mod rules_refuse {
     fn test_modules_of_another_form() {
         let with_path = "#[cfg(test)]\n#[path = \"id_tests.rs\"]\nmod tests;\n";
         assert_eq!(odd_test_modules("src/value/id.rs", with_path).len(), 1);
-        assert_eq!(odd_test_modules("src/value/mod.rs", &with_path.replace("mod tests", "mod id_tests")).len(), 1);
-        let plain = "#[cfg(test)]\nmod id_tests;\n#[cfg(test)]\nmod tests;\n#[path = \"a.rs\"]\nmod a;\n";
+        assert_eq!(
+            odd_test_modules("src/value/mod.rs", &with_path.replace("mod tests", "mod id_tests"))
+                .len(),
+            1
+        );
+        let plain =
+            "#[cfg(test)]\nmod id_tests;\n#[cfg(test)]\nmod tests;\n#[path = \"a.rs\"]\nmod a;\n";
         assert!(odd_test_modules("src/value/mod.rs", plain).is_empty());
     }
 
     #[test]
     fn links_that_lead_nowhere() {
         let there = |link: &str| link == "format.md" || link == "../README.md";
-        assert_eq!(dead_links("see [a](format.md#x), [b](gone.md) and [c](../README.md)", there), ["gone.md"]);
+        assert_eq!(
+            dead_links("see [a](format.md#x), [b](gone.md) and [c](../README.md)", there),
+            ["gone.md"]
+        );
         assert!(dead_links("[a](https://x.y/z) [b](#part) [c](mailto:a@b)", there).is_empty());
         assert!(dead_links("`[a](gone.md)`\n```\n[a](gone.md)\n```", there).is_empty());
         assert_eq!(dead_links("```\nx\n```\n![p](gone.png \"title\")", there), ["gone.png"]);

@@ -62,7 +62,9 @@ impl Scale {
         let data = std::env::var_os("BENCH_DATA")
             .map_or_else(|| std::env::temp_dir().join("stationdb-workloads"), PathBuf::from);
         std::fs::create_dir_all(&data)?;
-        let number = |name: &str, default: usize| std::env::var(name).map_or(Ok(default), |text| text.parse());
+        let number = |name: &str, default: usize| {
+            std::env::var(name).map_or(Ok(default), |text| text.parse())
+        };
         Ok(Self {
             rows: number("BENCH_ROWS", 20_000_000)?,
             rows_large: number("BENCH_ROWS_LARGE", 200_000_000)?,
@@ -158,7 +160,8 @@ pub fn bytes_below(path: &Path) -> u64 {
     if !meta.is_dir() {
         return meta.len();
     }
-    std::fs::read_dir(path).map_or(0, |entries| entries.flatten().map(|entry| bytes_below(&entry.path())).sum())
+    std::fs::read_dir(path)
+        .map_or(0, |entries| entries.flatten().map(|entry| bytes_below(&entry.path())).sum())
 }
 
 /// Returns the peak resident memory of this process in MiB, or nothing if the system does not

@@ -46,7 +46,8 @@ fn main() -> Res<()> {
     if let Some(outcome) = open::child() {
         return outcome;
     }
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     if arguments.iter().any(|argument| argument == "--test") {
         let scratch = tempfile::tempdir()?;
         return WORKLOADS.iter().try_for_each(|(_, run)| run(&Scale::small(scratch.path())));

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use arrow::array::{ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray, TimestampMillisecondArray};
+use arrow::array::{
+    ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray, TimestampMillisecondArray,
+};
 use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 use stationdb::prelude::*;
@@ -29,7 +31,9 @@ pub fn v1(row: u64) -> f64 {
 }
 
 pub fn v2(row: u64) -> f64 {
-    (1000.0 * (25.0 + 5.0 * (2.0 * PI * row as f64 / 2.5e6).sin() + 0.2 * (uniform(2, row) - 0.5))).round() / 1000.0
+    (1000.0 * (25.0 + 5.0 * (2.0 * PI * row as f64 / 2.5e6).sin() + 0.2 * (uniform(2, row) - 0.5)))
+        .round()
+        / 1000.0
 }
 
 pub fn v3(row: u64) -> f64 {
@@ -63,7 +67,8 @@ pub fn schema(whole: bool) -> SchemaRef {
 /// Returns rows of the table.
 pub fn batch(schema: &SchemaRef, from: usize, rows: usize) -> Res<RecordBatch> {
     let all = from as u64..(from + rows) as u64;
-    let times = TimestampMillisecondArray::from_iter_values(all.clone().map(ts)).with_timezone("UTC");
+    let times =
+        TimestampMillisecondArray::from_iter_values(all.clone().map(ts)).with_timezone("UTC");
     let mut arrays: Vec<ArrayRef> = vec![
         Arc::new(times),
         Arc::new(Float64Array::from_iter_values(all.clone().map(v1))),
@@ -72,7 +77,9 @@ pub fn batch(schema: &SchemaRef, from: usize, rows: usize) -> Res<RecordBatch> {
     ];
     if schema.fields().len() > 4 {
         arrays.push(Arc::new(Int32Array::from_iter_values(all.clone().map(k))));
-        arrays.push(Arc::new(StringArray::from_iter_values(all.map(|row| format!("SN-{:04}", s(row))))));
+        arrays.push(Arc::new(StringArray::from_iter_values(
+            all.map(|row| format!("SN-{:04}", s(row))),
+        )));
     }
     Ok(RecordBatch::try_new(schema.clone(), arrays)?)
 }
@@ -85,7 +92,8 @@ pub fn batches(schema: &SchemaRef, rows: usize) -> Batches {
             let schema = schema.clone();
             std::thread::spawn(move || {
                 for from in (0..rows).step_by(BATCH_ROWS).skip(maker).step_by(2) {
-                    let made = batch(&schema, from, BATCH_ROWS.min(rows - from)).map_err(|error| error.to_string());
+                    let made = batch(&schema, from, BATCH_ROWS.min(rows - from))
+                        .map_err(|error| error.to_string());
                     if give.send(made.map_err(ArrowError::ComputeError)).is_err() {
                         return;
                     }

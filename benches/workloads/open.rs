@@ -64,7 +64,13 @@ pub fn run(scale: &Scale) -> Res<()> {
 }
 
 /// Kills, opens and opens again, once for each repetition.
-fn measure(scale: &Scale, directory: &Path, quick_repair: bool, records: usize, rows: usize) -> Res<()> {
+fn measure(
+    scale: &Scale,
+    directory: &Path,
+    quick_repair: bool,
+    records: usize,
+    rows: usize,
+) -> Res<()> {
     let (mut killed, mut closed) = (Vec::new(), Vec::new());
     for repetition in 0..scale.repetitions {
         kill_while_writing(
@@ -106,7 +112,8 @@ fn request(number: u64) -> CreateWorkItemRequest {
 }
 
 fn create(session: &Session, from: usize, count: usize) -> Res<()> {
-    let answer = session.create_work_items((from..from + count).map(|number| request(number as u64)).collect())?;
+    let answer = session
+        .create_work_items((from..from + count).map(|number| request(number as u64)).collect())?;
     assert_eq!(answer.created_work_items.len(), count);
     Ok(())
 }
@@ -144,7 +151,11 @@ fn start(role: &str, directory: &Path, quick_repair: bool) -> Res<Child> {
 /// Returns the first line that a child prints.
 fn line_of(child: &mut Child) -> Res<String> {
     let output = child.stdout.take().ok_or("the child has no output")?;
-    BufReader::new(output).lines().next().ok_or("the child ended without a word")?.map_err(Into::into)
+    BufReader::new(output)
+        .lines()
+        .next()
+        .ok_or("the child ended without a word")?
+        .map_err(Into::into)
 }
 
 fn kill_while_writing(directory: &Path, quick_repair: bool, after: Duration) -> Res<()> {
@@ -170,7 +181,11 @@ fn write(directory: &Path, quick_repair: bool) -> Res<()> {
         let appending = scope.spawn(|| -> Res<()> {
             for from in (0..).step_by(KILLED_ROWS) {
                 let rows = batch(&schema(true), from, KILLED_ROWS)?;
-                session.append_batches(&id.as_str().into(), &mut std::iter::once(Ok(rows)), None)?;
+                session.append_batches(
+                    &id.as_str().into(),
+                    &mut std::iter::once(Ok(rows)),
+                    None,
+                )?;
             }
             Ok(())
         });

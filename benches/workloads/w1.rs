@@ -51,20 +51,32 @@ pub fn run(scale: &Scale) -> Res<()> {
         let session = open(&dir)?;
         let id = create_table(&session, true)?;
         let mut source = made.iter().cloned().map(Ok);
-        let append = || timed(|| Ok(session.append_batches(&id.as_str().into(), &mut source, Some(true))?));
+        let append = || {
+            timed(|| Ok(session.append_batches(&id.as_str().into(), &mut source, Some(true))?))
+        };
         let (peak, (taken, ())) = with_peak_memory(append)?;
         seconds.push(taken);
         memory.extend(peak);
-        assert_eq!(session.get_table_metadata(&id.as_str().into())?.row_count, Some(scale.rows as i64));
+        assert_eq!(
+            session.get_table_metadata(&id.as_str().into())?.row_count,
+            Some(scale.rows as i64)
+        );
         bytes = bytes_below(&dir.join("tables"));
     }
     let note = "Arrow batches in memory; files, directories and commit synced; summaries and checksums included";
     let rate = |seconds: &[f64]| seconds.iter().map(|taken| rows / taken).collect::<Vec<_>>();
-    let scaled = |seconds: &[f64]| seconds.iter().map(|taken| taken * 20e6 / rows).collect::<Vec<_>>();
+    let scaled =
+        |seconds: &[f64]| seconds.iter().map(|taken| taken * 20e6 / rows).collect::<Vec<_>>();
     scale.emit("W1", "rows_per_s", &rate(&seconds), "rows/s", note);
     scale.emit("W1", "seconds_per_20M", &scaled(&seconds), "s", note);
     scale.emit("W1", "bytes_per_row", &[bytes as f64 / rows], "B/row", note);
-    scale.emit("W1", "peak_memory", &memory, "MiB", "above the batches and what the program held before");
+    scale.emit(
+        "W1",
+        "peak_memory",
+        &memory,
+        "MiB",
+        "above the batches and what the program held before",
+    );
     let note = "the arrow-rs Parquet writer alone, same encodings, 1 thread, synced";
     scale.emit("W1", "bare writer seconds_per_20M", &scaled(&bare_seconds), "s", note);
     Ok(())

@@ -3,11 +3,15 @@
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::TimestampMillisecondType;
 use stationdb::prelude::*;
-use stationdb::tables::{ColumnFilter, ColumnOrderBy, FilterOperation, QueryTableDataRequest, ScanRequest};
+use stationdb::tables::{
+    ColumnFilter, ColumnOrderBy, FilterOperation, QueryTableDataRequest, ScanRequest,
+};
 use stationdb::{Control, Session};
 
 use crate::common::{Res, Scale};
-use crate::measurements::{TS0, batches, create_table, k, open, repeat, s, schema, ts, v1, v3, with_peak_memory};
+use crate::measurements::{
+    TS0, batches, create_table, k, open, repeat, s, schema, ts, v1, v3, with_peak_memory,
+};
 
 /// Rows and the sum of their times since [`TS0`].
 type Answer = (u64, i64);
@@ -36,9 +40,11 @@ fn expected(rows: u64, low: i64, high: i64) -> ([Answer; 4], u64) {
     let (mut count, mut ordered) = (0, Vec::new());
     for row in 0..rows {
         let (time, value) = (ts(row), v3(row));
-        for (answer, passes) in
-            answers.iter_mut().zip([(500.0..510.0).contains(&value), (low..high).contains(&time), s(row) == 437])
-        {
+        for (answer, passes) in answers.iter_mut().zip([
+            (500.0..510.0).contains(&value),
+            (low..high).contains(&time),
+            s(row) == 437,
+        ]) {
             if passes {
                 answer.0 += 1;
                 answer.1 += time - TS0;
@@ -64,7 +70,11 @@ pub fn run(scale: &Scale) -> Res<()> {
     let dir = scale.scratch("w3")?;
     let session = open(&dir)?;
     let id = create_table(&session, true)?;
-    session.append_batches(&id.as_str().into(), &mut batches(&schema(true), scale.rows), Some(true))?;
+    session.append_batches(
+        &id.as_str().into(),
+        &mut batches(&schema(true), scale.rows),
+        Some(true),
+    )?;
     let low = TS0 + 10 * (scale.rows as i64 * 6 / 10);
     let high = low + 10 * (scale.rows as i64 / 1000);
     let (answers, count) = expected(scale.rows as u64, low, high);
@@ -82,7 +92,10 @@ pub fn run(scale: &Scale) -> Res<()> {
         (
             "ii_ts_range_0.1pct",
             &["ts", "v1", "v2", "v3"],
-            vec![filter("ts", Op::GreaterThanEquals, time(low)?), filter("ts", Op::LessThan, time(high)?)],
+            vec![
+                filter("ts", Op::GreaterThanEquals, time(low)?),
+                filter("ts", Op::LessThan, time(high)?),
+            ],
         ),
         ("iii_string_eq", &["ts", "v1", "k"], vec![filter("s", Op::Equals, "SN-0437")]),
         ("iv_filter_top500", &["ts", "v1", "v3"], vec![filter("k", Op::Equals, 7)]),
@@ -96,7 +109,8 @@ pub fn run(scale: &Scale) -> Res<()> {
     };
     for ((metric, columns, filters), expected) in scans.into_iter().zip(answers) {
         let is_top = metric.starts_with("iv");
-        let order = |column: &str, descending| ColumnOrderBy { column: column.to_owned(), descending };
+        let order =
+            |column: &str, descending| ColumnOrderBy { column: column.to_owned(), descending };
         let request = ScanRequest {
             columns: names(columns),
             filters: Some(filters),
@@ -109,12 +123,18 @@ pub fn run(scale: &Scale) -> Res<()> {
         })?;
     }
     let request = QueryTableDataRequest {
-        filters: Some(vec![filter("v3", Op::GreaterThanEquals, 250), filter("v3", Op::LessThan, 750)]),
+        filters: Some(vec![
+            filter("v3", Op::GreaterThanEquals, 250),
+            filter("v3", Op::LessThan, 750),
+        ]),
         take: Some(0),
         ..Default::default()
     };
     emit("v_count_50pct", &mut || {
-        assert_eq!(session.query_table_data(&id.as_str().into(), request.clone())?.total_row_count, count);
+        assert_eq!(
+            session.query_table_data(&id.as_str().into(), request.clone())?.total_row_count,
+            count
+        );
         Ok(())
     })?;
     scale.emit(

@@ -5,11 +5,14 @@ use arrow::datatypes::{Float64Type, TimestampMillisecondType};
 use stationdb::Session;
 use stationdb::prelude::*;
 use stationdb::tables::{
-    ColumnFilter, DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, kernels,
+    ColumnFilter, DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest,
+    kernels,
 };
 
 use crate::common::{Res, Scale, bytes_below, hash};
-use crate::measurements::{batches, create_table, open, repeat, schema, ts, v1, v2, v3, with_peak_memory};
+use crate::measurements::{
+    batches, create_table, open, repeat, schema, ts, v1, v2, v3, with_peak_memory,
+};
 
 const INTERVALS: u64 = 1000;
 const LOSSY: u64 = 10_000;
@@ -26,12 +29,18 @@ struct Truth {
 
 impl Truth {
     fn starting(row: u64) -> Self {
-        Self { first: row, last: row, least: [(f64::INFINITY, row); 3], greatest: [(f64::NEG_INFINITY, row); 3] }
+        Self {
+            first: row,
+            last: row,
+            least: [(f64::INFINITY, row); 3],
+            greatest: [(f64::NEG_INFINITY, row); 3],
+        }
     }
 
     fn see(&mut self, row: u64, values: [f64; 3]) {
         self.last = row;
-        for ((least, greatest), value) in self.least.iter_mut().zip(&mut self.greatest).zip(values) {
+        for ((least, greatest), value) in self.least.iter_mut().zip(&mut self.greatest).zip(values)
+        {
             if value < least.0 {
                 *least = (value, row);
             }
@@ -63,14 +72,23 @@ fn mark(sum: u64, time: i64, values: impl Iterator<Item = f64>) -> u64 {
 
 fn mark_of(batch: &RecordBatch) -> (usize, u64) {
     let times = batch.column(0).as_primitive::<TimestampMillisecondType>().values();
-    let values: Vec<&[f64]> =
-        batch.columns().iter().skip(1).map(|array| &array.as_primitive::<Float64Type>().values()[..]).collect();
-    let sum = times.iter().enumerate().fold(0, |sum, (at, time)| mark(sum, *time, values.iter().map(|of| of[at])));
+    let values: Vec<&[f64]> = batch
+        .columns()
+        .iter()
+        .skip(1)
+        .map(|array| &array.as_primitive::<Float64Type>().values()[..])
+        .collect();
+    let sum = times
+        .iter()
+        .enumerate()
+        .fold(0, |sum, (at, time)| mark(sum, *time, values.iter().map(|of| of[at])));
     (times.len(), sum)
 }
 
 fn mark_rows(rows: &[u64], ys: usize) -> (usize, u64) {
-    let sum = rows.iter().fold(0, |sum, &row| mark(sum, ts(row), YS.iter().take(ys).map(|(_, value)| value(row))));
+    let sum = rows
+        .iter()
+        .fold(0, |sum, &row| mark(sum, ts(row), YS.iter().take(ys).map(|(_, value)| value(row))));
     (rows.len(), sum)
 }
 
@@ -148,14 +166,23 @@ struct Series<'a> {
 }
 
 impl Series<'_> {
-    fn measure(&mut self, metric: &str, request: &QueryDecimatedDataRequest, expected: (usize, u64)) -> Res<()> {
+    fn measure(
+        &mut self,
+        metric: &str,
+        request: &QueryDecimatedDataRequest,
+        expected: (usize, u64),
+    ) -> Res<()> {
         // Only one figure, for a profiler.
         if std::env::var("BENCH_METRIC").is_ok_and(|only| !metric.contains(&only)) {
             return Ok(());
         }
         let (peak, taken) = with_peak_memory(|| {
             repeat(self.scale.repetitions.max(7), || {
-                let found = self.session.query_decimated_data(&self.id.as_str().into(), request.clone())?.frame.batches;
+                let found = self
+                    .session
+                    .query_decimated_data(&self.id.as_str().into(), request.clone())?
+                    .frame
+                    .batches;
                 assert_eq!(found.iter().map(mark_of).collect::<Vec<_>>(), [expected], "{metric}");
                 Ok(())
             })
@@ -185,10 +212,21 @@ fn run_on(scale: &Scale, workload: &str, rows: usize, filtered: bool) -> Res<()>
             }
             let session = open(&dir)?;
             let id = create_table(&session, false)?;
-            let append =
-                || Ok(session.append_batches(&id.as_str().into(), &mut batches(&schema(false), rows), Some(true))?);
+            let append = || {
+                Ok(session.append_batches(
+                    &id.as_str().into(),
+                    &mut batches(&schema(false), rows),
+                    Some(true),
+                )?)
+            };
             let (peak, ()) = with_peak_memory(append)?;
-            scale.emit(workload, "append peak_memory", &[peak.unwrap_or_default()], "MiB", "while the series came in");
+            scale.emit(
+                workload,
+                "append peak_memory",
+                &[peak.unwrap_or_default()],
+                "MiB",
+                "while the series came in",
+            );
             std::fs::write(&mark, &id)?;
             (session, id)
         }
@@ -200,11 +238,19 @@ fn run_on(scale: &Scale, workload: &str, rows: usize, filtered: bool) -> Res<()>
         for ys in [1, 3] {
             let kept: Vec<u64> = truth.iter().flat_map(|truth| truth.kept(ys, ends)).collect();
             let metric = format!("{method} {ys}y");
-            series.measure(&metric, &request(method, ys, INTERVALS, Vec::new()), mark_rows(&kept, ys))?;
+            series.measure(
+                &metric,
+                &request(method, ys, INTERVALS, Vec::new()),
+                mark_rows(&kept, ys),
+            )?;
         }
     }
     let kept = (0..LOSSY).map(|at| at * (rows - 1) / (LOSSY - 1)).collect::<Vec<u64>>();
-    series.measure("LOSSY", &request(DecimationMethod::Lossy, 3, LOSSY, Vec::new()), mark_rows(&kept, 3))?;
+    series.measure(
+        "LOSSY",
+        &request(DecimationMethod::Lossy, 3, LOSSY, Vec::new()),
+        mark_rows(&kept, 3),
+    )?;
     if filtered {
         for (share, low, high) in [("1 %", 500.0, 510.0), ("50 %", 250.0, 750.0)] {
             let truth = truths(rows, |_, [_, _, value]| (low..high).contains(&value));
@@ -213,8 +259,10 @@ fn run_on(scale: &Scale, workload: &str, rows: usize, filtered: bool) -> Res<()>
                 operation,
                 value: Some(value.to_string()),
             };
-            let filters =
-                vec![filter(FilterOperation::GreaterThanEquals, low), filter(FilterOperation::LessThan, high)];
+            let filters = vec![
+                filter(FilterOperation::GreaterThanEquals, low),
+                filter(FilterOperation::LessThan, high),
+            ];
             let kept: Vec<u64> = truth.iter().flat_map(|truth| truth.kept(1, false)).collect();
             let request = request(DecimationMethod::MaxMin, 1, INTERVALS, filters);
             series.measure(&format!("MAX_MIN 1y of {share}"), &request, mark_rows(&kept, 1))?;

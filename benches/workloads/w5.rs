@@ -18,7 +18,9 @@ use stationdb::work_items::{
 };
 use stationdb::{Control, Identity, ManualClock, Patch, Session, Store};
 
-use crate::common::{Res, Scale, anonymous_memory_mib, bytes_below, hash, live_memory_mib, median, quantile, timed};
+use crate::common::{
+    Res, Scale, anonymous_memory_mib, bytes_below, hash, live_memory_mib, median, quantile, timed,
+};
 use items::{BATCH, Items, STATES};
 
 /// Batches of updates.
@@ -102,7 +104,13 @@ pub fn run(scale: &Scale) -> Res<()> {
     load::run(scale, &store, &mut memory)?;
     memory.tell(scale, "load");
     scale.emit("W5", "peak_anonymous_memory", &[memory.peak], "MiB", "of store and bench together");
-    scale.emit("W5", "peak_allocated_memory", &[memory.live_peak], "MiB", "of store and bench together");
+    scale.emit(
+        "W5",
+        "peak_allocated_memory",
+        &[memory.live_peak],
+        "MiB",
+        "of store and bench together",
+    );
     drop((session, store));
     std::fs::remove_dir_all(&directory)?;
     Ok(())
@@ -114,11 +122,29 @@ fn thirds(scale: &Scale, name: &str, seconds: &[f64], note: &str) {
     let each = |f: &dyn Fn(&[f64]) -> f64| parts.iter().map(|part| f(part)).collect::<Vec<f64>>();
     let rate = |part: &[f64]| part.len() as f64 * BATCH as f64 / part.iter().sum::<f64>();
     scale.emit("W5", &format!("{name}_per_s"), &each(&rate), "records/s", note);
-    scale.emit("W5", &format!("{name}_batch_p50"), &each(&|part| quantile(part, 0.5) * 1e3), "ms", note);
-    scale.emit("W5", &format!("{name}_batch_p99"), &each(&|part| quantile(part, 0.99) * 1e3), "ms", note);
+    scale.emit(
+        "W5",
+        &format!("{name}_batch_p50"),
+        &each(&|part| quantile(part, 0.5) * 1e3),
+        "ms",
+        note,
+    );
+    scale.emit(
+        "W5",
+        &format!("{name}_batch_p99"),
+        &each(&|part| quantile(part, 0.99) * 1e3),
+        "ms",
+        note,
+    );
 }
 
-fn insert(scale: &Scale, store: &Store, clock: &ManualClock, items: &mut Items, memory: &mut Memory) -> Res<()> {
+fn insert(
+    scale: &Scale,
+    store: &Store,
+    clock: &ManualClock,
+    items: &mut Items,
+    memory: &mut Memory,
+) -> Res<()> {
     let sessions: Vec<Session> =
         (0..300).map(|user| store.session(Identity::user(format!("user-{user:03}")))).collect();
     let mut seconds = Vec::new();
@@ -129,11 +155,19 @@ fn insert(scale: &Scale, store: &Store, clock: &ManualClock, items: &mut Items, 
         let count = requests.len();
         let (took, answer) = timed(|| Ok(session.create_work_items(requests)?))?;
         seconds.push(took);
-        assert!(answer.error.is_none() && answer.created_work_items.len() == count, "{:?}", answer.error);
+        assert!(
+            answer.error.is_none() && answer.created_work_items.len() == count,
+            "{:?}",
+            answer.error
+        );
         items.created(&answer.created_work_items);
         memory.look();
     }
-    let text = || SearchRequest { text: Some("nosuchword".into()), take: Some(1), ..SearchRequest::default() };
+    let text = || SearchRequest {
+        text: Some("nosuchword".into()),
+        take: Some(1),
+        ..SearchRequest::default()
+    };
     let (caught_up, found) = timed(|| Ok(store.session(Identity::user("bench")).search(text())?))?;
     assert!(found.hits.is_empty());
     let (maintained, _) = timed(|| Ok(store.maintain(&Control::default())?))?;
@@ -144,7 +178,10 @@ fn insert(scale: &Scale, store: &Store, clock: &ManualClock, items: &mut Items, 
         scale,
         "insert",
         &seconds,
-        &format!("{} records, batches of 1000; {what}; medians over thirds of the pass", scale.records),
+        &format!(
+            "{} records, batches of 1000; {what}; medians over thirds of the pass",
+            scale.records
+        ),
     );
     let all = scale.records as f64 / (total + caught_up);
     let note = format!(
@@ -152,7 +189,13 @@ fn insert(scale: &Scale, store: &Store, clock: &ManualClock, items: &mut Items, 
         scale.records
     );
     scale.emit("W5", "insert_until_searchable_per_s", &[all], "records/s", &note);
-    scale.emit("W5", "maintenance_after_insert", &[maintained], "s", "one pass right after, not part of the rates");
+    scale.emit(
+        "W5",
+        "maintenance_after_insert",
+        &[maintained],
+        "s",
+        "one pass right after, not part of the rates",
+    );
     Ok(())
 }
 
@@ -167,7 +210,10 @@ fn gets(scale: &Scale, session: &Session, items: &Items) -> Res<()> {
             let (took, item) = timed(|| Ok(session.get_work_item(&id.as_str().into())?))?;
             micros.push(took * 1e6);
             assert_eq!(item.properties.as_ref().map(std::collections::BTreeMap::len), Some(5));
-            assert_eq!(item.id.as_ref().map(stationdb::work_items::WorkItemId::as_str), Some(id.as_str()));
+            assert_eq!(
+                item.id.as_ref().map(stationdb::work_items::WorkItemId::as_str),
+                Some(id.as_str())
+            );
         }
         if repetition > 0 {
             means.push(micros.iter().sum::<f64>() / count as f64);
@@ -180,7 +226,13 @@ fn gets(scale: &Scale, session: &Session, items: &Items) -> Res<()> {
     Ok(())
 }
 
-fn queries(scale: &Scale, session: &Session, items: &Items, suffix: &str, memory: &mut Memory) -> Res<()> {
+fn queries(
+    scale: &Scale,
+    session: &Session,
+    items: &Items,
+    suffix: &str,
+    memory: &mut Memory,
+) -> Res<()> {
     items.check(session)?;
     for name in items::QUERIES {
         let mut millis = Vec::new();
@@ -193,17 +245,30 @@ fn queries(scale: &Scale, session: &Session, items: &Items, suffix: &str, memory
             }
         }
         let plan = session.explain_query_work_items(items.query(name))?;
-        scale.emit("W5", &format!("{name}{suffix}"), &millis, "ms", &format!("warm; result {got}; {plan}"));
+        scale.emit(
+            "W5",
+            &format!("{name}{suffix}"),
+            &millis,
+            "ms",
+            &format!("warm; result {got}; {plan}"),
+        );
         memory.look();
     }
     Ok(())
 }
 
-fn update(scale: &Scale, session: &Session, clock: &ManualClock, items: &mut Items, memory: &mut Memory) -> Res<()> {
+fn update(
+    scale: &Scale,
+    session: &Session,
+    clock: &ManualClock,
+    items: &mut Items,
+    memory: &mut Memory,
+) -> Res<()> {
     let mut seconds = Vec::new();
     for batch in 0..UPDATES {
-        let mut numbers: Vec<usize> =
-            (0..BATCH as u64).map(|draw| (hash(70 + batch as u64, draw) % scale.records as u64) as usize).collect();
+        let mut numbers: Vec<usize> = (0..BATCH as u64)
+            .map(|draw| (hash(70 + batch as u64, draw) % scale.records as u64) as usize)
+            .collect();
         numbers.sort_unstable();
         numbers.dedup();
         let at = items::moment(scale.records + batch);

@@ -10,7 +10,9 @@ use stationdb::search::SearchRequest;
 use stationdb::work_items::CreateWorkItemRequest;
 use stationdb::{Control, Identity, Session, Store};
 
-use crate::common::{Res, Scale, anonymous_memory_mib, bytes_below, hash, median, quantile, timed, uniform};
+use crate::common::{
+    Res, Scale, anonymous_memory_mib, bytes_below, hash, median, quantile, timed, uniform,
+};
 use crate::words::word;
 
 const VOCABULARY: usize = 50_000;
@@ -26,8 +28,11 @@ struct Corpus {
 impl Corpus {
     fn new() -> Self {
         let mut seen = HashSet::new();
-        let words: Vec<String> =
-            (0..).map(|i| word(80, i, 3, 11)).filter(|word| seen.insert(word.clone())).take(VOCABULARY).collect();
+        let words: Vec<String> = (0..)
+            .map(|i| word(80, i, 3, 11))
+            .filter(|word| seen.insert(word.clone()))
+            .take(VOCABULARY)
+            .collect();
         let mut sum = 0.0;
         let mut shares: Vec<f64> = (0..VOCABULARY)
             .map(|rank| {
@@ -57,7 +62,8 @@ impl Corpus {
         let mut ranks = Vec::with_capacity(terms);
         let mut draw = 0;
         while ranks.len() < terms {
-            let rank = (10.0 * 2000f64.powf(uniform(83 + terms as u64, number * 16 + draw))) as usize;
+            let rank =
+                (10.0 * 2000f64.powf(uniform(83 + terms as u64, number * 16 + draw))) as usize;
             draw += 1;
             if !ranks.contains(&rank) {
                 ranks.push(rank);
@@ -101,8 +107,9 @@ pub fn run(scale: &Scale) -> Res<()> {
     let first = insert(scale, &corpus, &store, &session, &directory)?;
     let mut plain = 0.0;
     for (is_and, terms) in [(false, 1), (false, 2), (false, 3), (true, 2), (true, 3)] {
-        let queries: Vec<Query> =
-            (0..scale.queries as u64).map(|number| Query { ranks: corpus.query(terms, number), is_and }).collect();
+        let queries: Vec<Query> = (0..scale.queries as u64)
+            .map(|number| Query { ranks: corpus.query(terms, number), is_and })
+            .collect();
         check(scale, &corpus, &session, &queries, first)?;
         let name = format!("{}{terms}", if is_and { "and" } else { "or" });
         let top = latencies(scale, &corpus, &session, &queries, &format!("top10_{name}"), false)?;
@@ -113,7 +120,13 @@ pub fn run(scale: &Scale) -> Res<()> {
     }
     after_write(scale, &corpus, &session, plain)?;
     if let Some(mib) = anonymous_memory_mib() {
-        scale.emit("W6", "anonymous_memory", &[mib], "MiB", "at the end, of store and bench together");
+        scale.emit(
+            "W6",
+            "anonymous_memory",
+            &[mib],
+            "MiB",
+            "at the end, of store and bench together",
+        );
     }
     drop((session, store));
     std::fs::remove_dir_all(&directory)?;
@@ -121,7 +134,13 @@ pub fn run(scale: &Scale) -> Res<()> {
 }
 
 /// Inserts the documents. Returns the id of the first.
-fn insert(scale: &Scale, corpus: &Corpus, store: &Store, session: &Session, directory: &std::path::Path) -> Res<u64> {
+fn insert(
+    scale: &Scale,
+    corpus: &Corpus,
+    store: &Store,
+    session: &Session,
+    directory: &std::path::Path,
+) -> Res<u64> {
     let mut first = 0;
     let mut seconds = 0.0;
     for start in (0..scale.documents).step_by(BATCH) {
@@ -131,7 +150,8 @@ fn insert(scale: &Scale, corpus: &Corpus, store: &Store, session: &Session, dire
             description: Some(corpus.text(number as u64)),
             ..CreateWorkItemRequest::default()
         };
-        let requests: Vec<_> = (start..(start + BATCH).min(scale.documents)).map(document).collect();
+        let requests: Vec<_> =
+            (start..(start + BATCH).min(scale.documents)).map(document).collect();
         let (took, answer) = timed(|| Ok(session.create_work_items(requests)?))?;
         seconds += took;
         assert!(answer.error.is_none(), "{:?}", answer.error);
@@ -159,7 +179,13 @@ fn insert(scale: &Scale, corpus: &Corpus, store: &Store, session: &Session, dire
 }
 
 /// Compares number and pages of the hits with a naive evaluation.
-fn check(scale: &Scale, corpus: &Corpus, session: &Session, queries: &[Query], first: u64) -> Res<()> {
+fn check(
+    scale: &Scale,
+    corpus: &Corpus,
+    session: &Session,
+    queries: &[Query],
+    first: u64,
+) -> Res<()> {
     let mut documents: HashMap<usize, HashSet<u64>> =
         queries.iter().flat_map(|query| &query.ranks).map(|rank| (*rank, HashSet::new())).collect();
     for document in 0..scale.documents as u64 {
@@ -209,7 +235,10 @@ fn latencies(
             p99s.push(quantile(&micros, 0.99));
         }
     }
-    let note = format!("{} queries, 1 thread, hits with id, name and workspace from the records, warm", queries.len());
+    let note = format!(
+        "{} queries, 1 thread, hits with id, name and workspace from the records, warm",
+        queries.len()
+    );
     scale.emit("W6", &format!("{name}_mean"), &means, "us", &note);
     scale.emit("W6", &format!("{name}_p99"), &p99s, "us", &note);
     Ok(median(&means))
@@ -229,11 +258,22 @@ fn after_write(scale: &Scale, corpus: &Corpus, session: &Session, plain: f64) ->
         session.create_work_items(vec![request])?;
         let (took, _) = timed(|| Ok(session.search(query.request(corpus, false))?))?;
         micros.push(took * 1e6);
-        let late = SearchRequest { text: Some(format!("late{number}")), ..SearchRequest::default() };
-        assert_eq!(session.search(late)?.hits.len(), 1, "a search finds what was written before it");
+        let late =
+            SearchRequest { text: Some(format!("late{number}")), ..SearchRequest::default() };
+        assert_eq!(
+            session.search(late)?.hits.len(),
+            1,
+            "a search finds what was written before it"
+        );
     }
     let note = format!("two words, OR; {plain:.0} us without a write before");
-    scale.emit("W6", "top10_or2_after_write_mean", &[micros.iter().sum::<f64>() / 50.0], "us", &note);
+    scale.emit(
+        "W6",
+        "top10_or2_after_write_mean",
+        &[micros.iter().sum::<f64>() / 50.0],
+        "us",
+        &note,
+    );
     scale.emit("W6", "top10_or2_after_write_p99", &[quantile(&micros, 0.99)], "us", &note);
     Ok(())
 }

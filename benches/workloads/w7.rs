@@ -14,8 +14,7 @@ const SMALL: usize = 200;
 /// The column numbers of the generator, as in the peers' programs.
 const SMALL_COLUMN: u64 = 90;
 const BIG_COLUMN: u64 = 500;
-const NOTE: &str =
-    "a call a file, durable on return: blob, directory, record; every read verified; reads warm (page cache)";
+const NOTE: &str = "a call a file, durable on return: blob, directory, record; every read verified; reads warm (page cache)";
 
 fn fill(column: u64, len: usize) -> Vec<u8> {
     (0..(len / 8) as u64).flat_map(|row| hash(column, row).to_le_bytes()).collect()
@@ -58,8 +57,9 @@ pub fn run(scale: &Scale) -> Res<()> {
         let mut ids = Vec::new();
         let mut times = Vec::new();
         for (at, bytes) in small.iter().enumerate() {
-            let (seconds, id) =
-                timed(|| Ok(session.upload_file(&mut bytes.as_slice(), named(format!("{at}")), &control)?))?;
+            let (seconds, id) = timed(|| {
+                Ok(session.upload_file(&mut bytes.as_slice(), named(format!("{at}")), &control)?)
+            })?;
             ids.push(id);
             times.push(seconds);
         }
@@ -67,8 +67,13 @@ pub fn run(scale: &Scale) -> Res<()> {
         write_median.push(median(&times) * 1e3);
         settle()?;
         // In pieces of 1 MiB, like a stream.
-        let (seconds, big_id) =
-            timed(|| Ok(session.upload_file(&mut Pieces { rest: &big }, named("big".to_owned()), &control)?))?;
+        let (seconds, big_id) = timed(|| {
+            Ok(session.upload_file(
+                &mut Pieces { rest: &big },
+                named("big".to_owned()),
+                &control,
+            )?)
+        })?;
         write_big.push(rate(big_len, seconds));
 
         let mut buffer = Vec::with_capacity(MIB);
@@ -102,7 +107,13 @@ pub fn run(scale: &Scale) -> Res<()> {
     scale.emit("W7", "write_1GiB", &write_big, "MB/s", NOTE);
     scale.emit("W7", "read_200x1MiB", &read_small, "MB/s", NOTE);
     scale.emit("W7", "read_1GiB", &read_big, "MB/s", NOTE);
-    scale.emit("W7", "read_4KiB_range_p50", &range, "us", "4 KiB anywhere in the large file, opened before");
+    scale.emit(
+        "W7",
+        "read_4KiB_range_p50",
+        &range,
+        "us",
+        "4 KiB anywhere in the large file, opened before",
+    );
     Ok(())
 }
 

@@ -17,7 +17,8 @@ pub fn builder(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
     for node in nodes(&input.attrs, "new")? {
         let argument = node.name()?;
         let member = members.iter().find(|member| member.name == *argument);
-        arguments.push(member.ok_or_else(|| Error::new(argument.span(), "there is no such member"))?);
+        arguments
+            .push(member.ok_or_else(|| Error::new(argument.span(), "there is no such member"))?);
     }
     let names: Vec<&Ident> = arguments.iter().map(|member| &member.name).collect();
     let types: Vec<&Type> = arguments.iter().map(|member| &member.ty).collect();
@@ -41,7 +42,9 @@ pub fn builder(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
 fn methods(member: &Member) -> TokenStream {
     let Member { name, ty, doc, .. } = member;
     let (wrapper, inner) = match parts(ty) {
-        Some((wrapper, arguments)) if arguments.len() == 1 && (wrapper == "Option" || wrapper == "Patch") => {
+        Some((wrapper, arguments))
+            if arguments.len() == 1 && (wrapper == "Option" || wrapper == "Patch") =>
+        {
             (wrapper.to_string(), arguments[0])
         }
         _ => (String::new(), bare(ty)),
@@ -58,7 +61,10 @@ fn methods(member: &Member) -> TokenStream {
     };
     let clear = (wrapper == "Patch").then(|| {
         let clear = format_ident!("clear_{}", plain(name));
-        let text = format!(" Sends null for this member; see [`Self::{}`] for what null does.", plain(name));
+        let text = format!(
+            " Sends null for this member; see [`Self::{}`] for what null does.",
+            plain(name)
+        );
         quote! {
             #[doc = #text]
             #[must_use]
@@ -113,7 +119,9 @@ fn content(ty: &Type) -> (TokenStream, TokenStream) {
                 },
                 match is_patch_of_keys(ty) {
                     true => quote!(value.into_iter().map(|(key, value)| (key.into(), #value))),
-                    false => quote!(value.into_iter().map(|(key, value)| (key.into(), #value)).collect()),
+                    false => {
+                        quote!(value.into_iter().map(|(key, value)| (key.into(), #value)).collect())
+                    }
                 },
             )
         }

@@ -29,7 +29,10 @@ use syn::{DeriveInput, parse_macro_input};
 /// - `#[fields(member, …)]`: the fields that filters see of an element of a list of these records.
 /// - `#[since(2)]` on a member: it was added in format 2, and has its default in older bytes.
 /// - `#[serde(…)]` on a member is passed to serde. Times need none.
-#[proc_macro_derive(Record, attributes(wire, patch, new, request, requires, also, fields, since, serde))]
+#[proc_macro_derive(
+    Record,
+    attributes(wire, patch, new, request, requires, also, fields, since, serde)
+)]
 pub fn record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     record::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()
@@ -65,7 +68,10 @@ pub fn record(input: TokenStream) -> TokenStream {
 /// - `#[state(Part(member, …))]`: members that are stored in a small separate record.
 #[proc_macro_derive(
     Resource,
-    attributes(resource, fields, index, text, order, projection, request, patch, state, requires, also, since, serde)
+    attributes(
+        resource, fields, index, text, order, projection, request, patch, state, requires, also,
+        since, serde
+    )
 )]
 pub fn resource(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

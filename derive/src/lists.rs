@@ -36,7 +36,8 @@ struct Value {
 }
 
 fn value(path: Option<Path>, text: Option<&LitStr>) -> Result<Value> {
-    let span = text.map(LitStr::span).or(path.as_ref().map(Path::span)).unwrap_or_else(Span::call_site);
+    let span =
+        text.map(LitStr::span).or(path.as_ref().map(Path::span)).unwrap_or_else(Span::call_site);
     let default = path.as_ref().map(Path::upper_case).unwrap_or_default();
     let text = text.map_or(default, LitStr::value);
     // The text is in the form `NUMBER_OF_ROWS` or `lastUpdatedTimestamp`.
@@ -45,7 +46,8 @@ fn value(path: Option<Path>, text: Option<&LitStr>) -> Result<Value> {
         false => pascal_case(&text),
     };
     let variant = LitStr::new(&name, span).parse::<Ident>()?;
-    let doc = path.as_ref().map_or_else(|| format!("`{text}`."), |path| format!("`{}`.", path.wire()));
+    let doc =
+        path.as_ref().map_or_else(|| format!("`{text}`."), |path| format!("`{}`.", path.wire()));
     Ok(Value { variant, text, doc, path })
 }
 
@@ -56,7 +58,9 @@ fn values(list: &List) -> Result<Vec<Value>> {
             values.push(value(None, Some(entry.text()?))?);
             continue;
         }
-        for (path, options) in paths(std::slice::from_ref(entry), |node| matches!(node, Node::Literal(_)))? {
+        for (path, options) in
+            paths(std::slice::from_ref(entry), |node| matches!(node, Node::Literal(_)))?
+        {
             let text = options.first().map(Node::text).transpose()?;
             values.push(value(Some(path), text)?);
         }
@@ -65,7 +69,9 @@ fn values(list: &List) -> Result<Vec<Value>> {
 }
 
 fn enumeration(name: &Ident, doc: &str, values: &[Value]) -> TokenStream {
-    let values = values.iter().map(|Value { variant, text, doc, .. }| quote!(#[doc = #doc] #variant = #text));
+    let values = values
+        .iter()
+        .map(|Value { variant, text, doc, .. }| quote!(#[doc = #doc] #variant = #text));
     quote!(crate::value::wire::wire_enum! { #[doc = #doc] pub enum #name { #(#values),* } })
 }
 
@@ -76,7 +82,10 @@ pub fn orders(input: &DeriveInput, kind: &str, fields: &[String]) -> Result<Toke
         let mut arms = Vec::new();
         for Value { variant, path, .. } in &values {
             let path = path.as_ref().ok_or_else(|| {
-                Error::new(variant.span(), "an order needs a field; `\"TEXT\"` alone works only in #[projection]")
+                Error::new(
+                    variant.span(),
+                    "an order needs a field; `\"TEXT\"` alone works only in #[projection]",
+                )
             })?;
             let wire = path.wire();
             if !fields.contains(&wire) {
@@ -85,8 +94,11 @@ pub fn orders(input: &DeriveInput, kind: &str, fields: &[String]) -> Result<Toke
             arms.push(quote!(Self::#variant => #wire));
         }
         let name = &list.name;
-        let enumeration =
-            enumeration(name, &format!("Fields that a query of the kind `{kind}` can be ordered by."), &values);
+        let enumeration = enumeration(
+            name,
+            &format!("Fields that a query of the kind `{kind}` can be ordered by."),
+            &values,
+        );
         Ok(quote! {
             #enumeration
 
@@ -112,8 +124,11 @@ pub fn projections(input: &DeriveInput, kind: &str) -> Result<TokenStream> {
     let projections = lists.into_iter().map(|list| {
         let values = values(&list)?;
         let name = &list.name;
-        let enumeration =
-            enumeration(name, &format!("Members that a query of the kind `{kind}` can be restricted to."), &values);
+        let enumeration = enumeration(
+            name,
+            &format!("Members that a query of the kind `{kind}` can be restricted to."),
+            &values,
+        );
         let copies = values.iter().map(|Value { variant, path, .. }| match path {
             Some(path) => {
                 let copy = copy(path);
@@ -164,7 +179,8 @@ pub fn projections(input: &DeriveInput, kind: &str) -> Result<TokenStream> {
 
 /// Copies a member from `self` to `kept`. Creates the members that contain it, if `self` has them.
 fn copy(path: &Path) -> TokenStream {
-    let (last, above) = path.0.split_last().map_or((path.head(), &[][..]), |(last, above)| (last, above));
+    let (last, above) =
+        path.0.split_last().map_or((path.head(), &[][..]), |(last, above)| (last, above));
     let Some((inner, outer)) = above.split_last() else {
         return quote!(kept.#last.clone_from(&self.#last););
     };

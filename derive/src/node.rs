@@ -36,7 +36,8 @@ impl Parse for Node {
         } else if input.peek(token::Paren) {
             let inner;
             syn::parenthesized!(inner in input);
-            children = Punctuated::<Self, Token![,]>::parse_terminated(&inner)?.into_iter().collect();
+            children =
+                Punctuated::<Self, Token![,]>::parse_terminated(&inner)?.into_iter().collect();
         }
         Ok(Self::Item { name, value, children })
     }
@@ -54,7 +55,9 @@ impl Node {
     pub fn name(&self) -> Result<&Ident> {
         match self {
             Self::Item { name, .. } => Ok(name),
-            Self::Literal(literal) => Err(Error::new(literal.span(), "expected the name of a member")),
+            Self::Literal(literal) => {
+                Err(Error::new(literal.span(), "expected the name of a member"))
+            }
         }
     }
 
@@ -109,7 +112,8 @@ pub fn groups(attributes: &[Attribute], name: &str) -> Result<Vec<Vec<Node>>> {
     let called = attributes.iter().filter(|attribute| attribute.path().is_ident(name));
     called
         .map(|attribute| {
-            let list = attribute.parse_args_with(Punctuated::<Node, Token![,]>::parse_terminated)?;
+            let list =
+                attribute.parse_args_with(Punctuated::<Node, Token![,]>::parse_terminated)?;
             Ok(list.into_iter().collect())
         })
         .collect()
@@ -150,7 +154,9 @@ impl Path {
     /// An expression for the value at the path of `root`, as an optional reference.
     pub fn get(&self, root: &Ident) -> proc_macro2::TokenStream {
         let (head, rest) = (&self.0[0], &self.0[1..]);
-        let rest = rest.iter().map(|name| quote!(.and_then(|inner| crate::value::part::Part::part(&inner.#name))));
+        let rest = rest
+            .iter()
+            .map(|name| quote!(.and_then(|inner| crate::value::part::Part::part(&inner.#name))));
         quote!(crate::value::part::Part::part(&#root.#head) #(#rest)*)
     }
 }
@@ -195,7 +201,8 @@ pub fn paths(nodes: &[Node], is_option: fn(&Node) -> bool) -> Result<Vec<(Path, 
     ) -> Result<()> {
         let mut path = before.to_vec();
         path.push(node.name()?.clone());
-        let (options, nested): (Vec<_>, Vec<_>) = node.children().iter().partition(|child| is_option(child));
+        let (options, nested): (Vec<_>, Vec<_>) =
+            node.children().iter().partition(|child| is_option(child));
         if nested.is_empty() {
             let value = node.value().cloned().map(Node::Literal);
             found.push((Path(path), options.into_iter().cloned().chain(value).collect()));

@@ -31,15 +31,22 @@ pub fn members(input: &DeriveInput) -> Result<Vec<Member>> {
         return Err(Error::new_spanned(&input.ident, "this derive works only on a struct"));
     };
     let Fields::Named(fields) = &data.fields else {
-        return Err(Error::new_spanned(&input.ident, "the derive needs a struct with named members"));
+        return Err(Error::new_spanned(
+            &input.ident,
+            "the derive needs a struct with named members",
+        ));
     };
     fields.named.iter().map(member).collect()
 }
 
 fn member(field: &Field) -> Result<Member> {
-    let called = |name: &str| field.attrs.iter().filter(|attribute| attribute.path().is_ident(name)).cloned().collect();
-    let name =
-        field.ident.clone().ok_or_else(|| Error::new_spanned(field, "the derive needs a struct with named members"))?;
+    let called = |name: &str| {
+        field.attrs.iter().filter(|attribute| attribute.path().is_ident(name)).cloned().collect()
+    };
+    let name = field
+        .ident
+        .clone()
+        .ok_or_else(|| Error::new_spanned(field, "the derive needs a struct with named members"))?;
     let since = nodes(&field.attrs, "since")?.first().map(crate::node::Node::number).transpose()?;
     Ok(Member { name, ty: field.ty.clone(), since, doc: called("doc"), serde: called("serde") })
 }
@@ -58,7 +65,9 @@ pub fn generic(ty: &Type) -> Option<(&Ident, &Type)> {
     let last = path.path.segments.last()?;
     let syn::PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
     match arguments.args.first()? {
-        syn::GenericArgument::Type(inner) if arguments.args.len() == 1 => Some((&last.ident, bare(inner))),
+        syn::GenericArgument::Type(inner) if arguments.args.len() == 1 => {
+            Some((&last.ident, bare(inner)))
+        }
         _ => None,
     }
 }
@@ -71,15 +80,23 @@ fn is_time(ty: &Type) -> bool {
 fn time_form(ty: &Type) -> Option<&'static str> {
     match generic(ty) {
         _ if is_time(ty) => Some("crate::value::time::required"),
-        Some((name, inner)) if name == "Option" && is_time(inner) => Some("crate::value::time::opt"),
-        Some((name, inner)) if name == "Patch" && is_time(inner) => Some("crate::value::time::patch"),
+        Some((name, inner)) if name == "Option" && is_time(inner) => {
+            Some("crate::value::time::opt")
+        }
+        Some((name, inner)) if name == "Patch" && is_time(inner) => {
+            Some("crate::value::time::patch")
+        }
         _ => None,
     }
 }
 
 pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
-    let has =
-        |name: &str| input.attrs.iter().any(|known| matches!(&known.meta, Meta::Path(path) if path.is_ident(name)));
+    let has = |name: &str| {
+        input
+            .attrs
+            .iter()
+            .any(|known| matches!(&known.meta, Meta::Path(path) if path.is_ident(name)))
+    };
     let form = match (has("wire"), has("patch")) {
         (_, true) => Form::Patch,
         (true, false) => Form::Wire,
@@ -103,7 +120,8 @@ pub fn wire(input: &DeriveInput, members: &[Member], form: Form) -> Result<Token
     let text = plain(name);
     let drop_nulls = form != Form::Patch;
     let required = nodes(&input.attrs, "requires")?;
-    let required = required.iter().map(|node| node.name().map(plain)).collect::<Result<Vec<_>>>()?;
+    let required =
+        required.iter().map(|node| node.name().map(plain)).collect::<Result<Vec<_>>>()?;
     let also = nodes(&input.attrs, "also")?;
     let also = also.iter().map(|node| {
         let (name, member) = (plain(node.name()?), node.text()?);

@@ -67,7 +67,8 @@ impl Parse for Part {
         } else {
             let inner;
             syn::parenthesized!(inner in input);
-            part.members = Punctuated::<Taken, Token![,]>::parse_terminated(&inner)?.into_iter().collect();
+            part.members =
+                Punctuated::<Taken, Token![,]>::parse_terminated(&inner)?.into_iter().collect();
         }
         Ok(part)
     }
@@ -93,7 +94,9 @@ fn parts(input: &DeriveInput, attribute: &str) -> Result<Vec<Part>> {
 /// Generates all requests of a resource.
 pub fn requests(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
     let all = [("request", false), ("patch", true)].into_iter().map(|(attribute, is_patch)| {
-        let made = parts(input, attribute)?.into_iter().map(|part| request(input, members, &part, is_patch));
+        let made = parts(input, attribute)?
+            .into_iter()
+            .map(|part| request(input, members, &part, is_patch));
         made.collect::<Result<TokenStream>>()
     });
     all.collect()
@@ -103,7 +106,8 @@ pub fn requests(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> 
 /// its patches.
 pub fn parts_of_requests(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
     let record = &input.ident;
-    let requests = parts(input, "request")?.into_iter().map(|part| request(input, members, &part, false));
+    let requests =
+        parts(input, "request")?.into_iter().map(|part| request(input, members, &part, false));
     let patches = parts(input, "patch")?.into_iter().map(|part| {
         let patch = request(input, members, &part, true)?;
         let name = &part.name;
@@ -121,7 +125,12 @@ pub fn parts_of_requests(input: &DeriveInput, members: &[Member]) -> Result<Toke
     requests.chain(patches).collect()
 }
 
-fn request(input: &DeriveInput, members: &[Member], part: &Part, is_patch: bool) -> Result<TokenStream> {
+fn request(
+    input: &DeriveInput,
+    members: &[Member],
+    part: &Part,
+    is_patch: bool,
+) -> Result<TokenStream> {
     let (name, record) = (&part.name, &input.ident);
     let Some(doc) = &part.doc else {
         return Err(Error::new(
@@ -129,10 +138,15 @@ fn request(input: &DeriveInput, members: &[Member], part: &Part, is_patch: bool)
             format!("`{name} = \"…\"` is missing; it is the documentation of the request"),
         ));
     };
-    let also: Vec<&Attribute> = input.attrs.iter().filter(|known| known.path().is_ident("also")).collect();
+    let also: Vec<&Attribute> =
+        input.attrs.iter().filter(|known| known.path().is_ident("also")).collect();
     let form = if is_patch { quote!(#[patch]) } else { quote!(#[wire]) };
     // Required members are the arguments of the constructor.
-    let needed = part.members.iter().filter(|taken| taken.ty.as_ref().is_some_and(is_text)).map(|taken| &taken.name);
+    let needed = part
+        .members
+        .iter()
+        .filter(|taken| taken.ty.as_ref().is_some_and(is_text))
+        .map(|taken| &taken.name);
     let needed: Vec<&Ident> = needed.collect();
     let mut fields = Vec::new();
     let mut copied = Vec::new();
@@ -187,16 +201,27 @@ fn field(taken: &Taken, member: Option<&Member>, is_patch: bool) -> Result<Token
         (Some(doc), _) => quote!(#[doc = #doc]),
         (None, Some(Member { doc, .. })) => quote!(#(#doc)*),
         (None, None) => {
-            return Err(Error::new(name.span(), "a member that the record does not have needs a documentation text"));
+            return Err(Error::new(
+                name.span(),
+                "a member that the record does not have needs a documentation text",
+            ));
         }
     };
-    let serde = member.map(|member| member.serde.as_slice()).unwrap_or_default().iter().chain(&taken.serde);
+    let serde =
+        member.map(|member| member.serde.as_slice()).unwrap_or_default().iter().chain(&taken.serde);
     let ty = match (&taken.ty, member) {
         (Some(ty), _) => quote!(#ty),
         (None, Some(Member { ty, .. })) => match generic(ty) {
-            Some((option, inner)) if option == "Option" && is_patch => quote!(crate::value::Patch<#inner>),
+            Some((option, inner)) if option == "Option" && is_patch => {
+                quote!(crate::value::Patch<#inner>)
+            }
             Some((option, _)) if option == "Option" => quote!(#ty),
-            _ => return Err(Error::new(name.span(), "a member that is not optional needs a type: `name(Type)`")),
+            _ => {
+                return Err(Error::new(
+                    name.span(),
+                    "a member that is not optional needs a type: `name(Type)`",
+                ));
+            }
         },
         (None, None) => {
             return Err(Error::new(
@@ -206,8 +231,11 @@ fn field(taken: &Taken, member: Option<&Member>, is_patch: bool) -> Result<Token
         }
     };
     // A required text that is missing is left out of the JSON.
-    let skip =
-        taken.ty.as_ref().is_some_and(is_text).then(|| quote!(#[serde(skip_serializing_if = "String::is_empty")]));
+    let skip = taken
+        .ty
+        .as_ref()
+        .is_some_and(is_text)
+        .then(|| quote!(#[serde(skip_serializing_if = "String::is_empty")]));
     Ok(quote!(#doc #(#serde)* #skip pub #name: #ty))
 }
 

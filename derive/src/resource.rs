@@ -9,10 +9,21 @@ use crate::record::{self, Form, Member};
 use crate::{lists, requests};
 
 /// Options of an entry of `#[fields]`. Any other name in its brackets is a nested member.
-const OPTIONS: [&str; 9] = ["also", "equality", "hidden", "of", "within", "get", "at", "from", "or_empty"];
+const OPTIONS: [&str; 9] =
+    ["also", "equality", "hidden", "of", "within", "get", "at", "from", "or_empty"];
 /// Names of field types, for fields whose type cannot be inferred from a member.
-const TYPES: [&str; 10] =
-    ["Bool", "String", "DecimalId", "Reference", "Int", "Double", "Time", "Strings", "Map", "Object"];
+const TYPES: [&str; 10] = [
+    "Bool",
+    "String",
+    "DecimalId",
+    "Reference",
+    "Int",
+    "Double",
+    "Time",
+    "Strings",
+    "Map",
+    "Object",
+];
 
 /// A field that filters can use.
 struct Field {
@@ -28,7 +39,10 @@ struct Field {
 fn fields(input: &DeriveInput) -> Result<Vec<Field>> {
     let nodes = nodes(&input.attrs, "fields")?;
     let is_option = |node: &Node| OPTIONS.iter().any(|option| node.is(option));
-    paths(&nodes, is_option)?.into_iter().map(|(path, options)| field(&input.ident, path, &options)).collect()
+    paths(&nodes, is_option)?
+        .into_iter()
+        .map(|(path, options)| field(&input.ident, path, &options))
+        .collect()
 }
 
 fn field(record: &Ident, path: Path, options: &[Node]) -> Result<Field> {
@@ -41,14 +55,21 @@ fn field(record: &Ident, path: Path, options: &[Node]) -> Result<Field> {
     for option in options {
         let name = option.name()?;
         match plain(name).as_str() {
-            "also" => aliases = option.children().iter().map(|alias| alias.text().cloned()).collect::<Result<_>>()?,
+            "also" => {
+                aliases = option
+                    .children()
+                    .iter()
+                    .map(|alias| alias.text().cloned())
+                    .collect::<Result<_>>()?
+            }
             "equality" => ops = Ident::new("Equality", name.span()),
             "hidden" => ops = Ident::new("None", name.span()),
             "of" => {
                 let of = option.only()?.name()?;
                 is_object = of == "Object";
                 let is_known = TYPES.iter().any(|known| of == known);
-                ty = Some(if is_known { quote!(crate::value::FieldType::#of) } else { quote!(#of) });
+                ty =
+                    Some(if is_known { quote!(crate::value::FieldType::#of) } else { quote!(#of) });
             }
             "within" => {
                 source = Path::of(option.only()?)?;
@@ -141,7 +162,10 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let paths: Vec<String> = fields.iter().map(|field| field.path.wire()).collect();
     for (place, field) in fields.iter().enumerate() {
         if paths[..place].contains(&paths[place]) {
-            return Err(Error::new(field.path.span(), format!("the field `{}` is listed twice", paths[place])));
+            return Err(Error::new(
+                field.path.span(),
+                format!("the field `{}` is listed twice", paths[place]),
+            ));
         }
     }
     let kind_name = needed(&options, "name", "name = \"fixture\"")?.text()?.value();
@@ -286,10 +310,18 @@ fn indexes(input: &DeriveInput, fields: &[String]) -> Result<(TokenStream, Vec<T
             if node.is("since") {
                 since = node.number()?;
             } else if node.is("include") {
-                beside = node.children().iter().map(|node| known(Path::of(node)?)).collect::<Result<_>>()?;
+                beside = node
+                    .children()
+                    .iter()
+                    .map(|node| known(Path::of(node)?))
+                    .collect::<Result<_>>()?;
             } else if node.is("unique") {
                 unique = true;
-                paths = node.children().iter().map(|node| known(Path::of(node)?)).collect::<Result<_>>()?;
+                paths = node
+                    .children()
+                    .iter()
+                    .map(|node| known(Path::of(node)?))
+                    .collect::<Result<_>>()?;
             } else if node.is("called") {
                 called = Some(node.only()?.name()?);
             } else if node.is("on") {
@@ -305,7 +337,8 @@ fn indexes(input: &DeriveInput, fields: &[String]) -> Result<(TokenStream, Vec<T
         };
         let (name, record) = (Ident::new(&format!("BY_{what}"), number.span()), &input.ident);
         let doc = format!("Number of the index by {}.", what.to_lowercase().replace('_', " "));
-        numbers.extend(quote!(#[doc = #doc] #[allow(dead_code)] pub(crate) const #name: u8 = #code;));
+        numbers
+            .extend(quote!(#[doc = #doc] #[allow(dead_code)] pub(crate) const #name: u8 = #code;));
         let on = match on {
             Some(method) => quote!(::core::option::Option::Some(#record::#method)),
             None => quote!(::core::option::Option::None),
@@ -332,14 +365,16 @@ fn texts(input: &DeriveInput) -> Result<Vec<TokenStream>> {
         let name = node.name()?;
         let wire = camel_case(name);
         let weight = node.value().or_else(|| node.children().iter().find_map(Node::value));
-        let weight = weight.ok_or_else(|| Error::new(node.span(), "a text field needs a weight: `name = 2.0`"))?;
+        let weight = weight
+            .ok_or_else(|| Error::new(node.span(), "a text field needs a weight: `name = 2.0`"))?;
         let get = match (find(node.children(), "get"), find(node.children(), "from")) {
             (Some(get), _) => {
                 let method = get.only()?.name()?;
                 quote!(|record, out| record.#method(out))
             }
             (None, from) => {
-                let path = from.map_or_else(|| Ok(Path(vec![name.clone()])), |from| Path::of(from.only()?))?;
+                let path = from
+                    .map_or_else(|| Ok(Path(vec![name.clone()])), |from| Path::of(from.only()?))?;
                 let value = path.get(&root);
                 quote!(|record, out| if let ::core::option::Option::Some(value) = #value {
                     crate::value::part::Words::add(value, out);
@@ -381,7 +416,8 @@ fn stamps(input: &DeriveInput, members: &[Member]) -> TokenStream {
     let needed = ["id", "workspace", "created_by", "created_at", "updated_by", "updated_at"];
     let has = |name: &str| {
         let mut named = members.iter().filter(|member| member.name == name);
-        named.any(|member| record::generic(&member.ty).is_some_and(|(option, _)| option == "Option"))
+        named
+            .any(|member| record::generic(&member.ty).is_some_and(|(option, _)| option == "Option"))
     };
     if !needed.into_iter().all(has) {
         return TokenStream::new();

@@ -8,7 +8,8 @@ fn derive(attributes: &str, members: &str) -> Result<String, Vec<String>> {
     made.map_err(|error| error.into_iter().map(|error| error.to_string()).collect())
 }
 
-const RESOURCE: &str = r#"#[resource(kind = 1, name = "fixture", service(ASSETS), id(Guid), title(name))]"#;
+const RESOURCE: &str =
+    r#"#[resource(kind = 1, name = "fixture", service(ASSETS), id(Guid), title(name))]"#;
 const MEMBERS: &str = "/// Id.\n pub id: Option<String>, /// Name.\n pub name: Option<String>, \
     /// Where.\n pub place: Option<Place>, /// When.\n pub made_at: Option<DateTime<Utc>>, /// Count.\n pub count: i64,";
 
@@ -29,7 +30,10 @@ fn faults_of_a_declaration_are_reported() {
         ),
         ("#[text(name)]", "a text field needs a weight: `name = 2.0`"),
         ("#[projection(One(id))] #[projection(Two(name))]", "a resource has one projection"),
-        ("#[request(Create(name))]", "`Create = \"…\"` is missing; it is the documentation of the request"),
+        (
+            "#[request(Create(name))]",
+            "`Create = \"…\"` is missing; it is the documentation of the request",
+        ),
         (
             "#[request(Create = \"A.\")] #[request(Create(count))]",
             "a member that is not optional needs a type: `name(Type)`",

@@ -32,7 +32,8 @@ impl CsvFile {
     /// Reads the file: the first line has the column names, and the values determine the types.
     pub fn open(path: &Path) -> Result<Self, Box<dyn Error>> {
         let mut file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let (inferred, _) = Format::default().with_header(true).infer_schema(&mut file, Some(100_000))?;
+        let (inferred, _) =
+            Format::default().with_header(true).infer_schema(&mut file, Some(100_000))?;
         file.rewind()?;
         let mut columns = vec![Column {
             name: ROW.to_owned(),
@@ -57,14 +58,22 @@ impl CsvFile {
             }
             types.push(arrow);
             columns.push(Column {
-                name: if field.name() == ROW { format!("{ROW} (file)") } else { field.name().clone() },
+                name: if field.name() == ROW {
+                    format!("{ROW} (file)")
+                } else {
+                    field.name().clone()
+                },
                 data_type,
                 column_type: ColumnType::Nullable,
                 ..Default::default()
             });
         }
         let schema = Schema::new(
-            inferred.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect::<Vec<Field>>(),
+            inferred
+                .fields()
+                .iter()
+                .map(|f| f.as_ref().clone().with_nullable(true))
+                .collect::<Vec<Field>>(),
         );
         let reader = ReaderBuilder::new(Arc::new(schema))
             .with_header(true)
@@ -83,7 +92,8 @@ impl Iterator for CsvFile {
             Err(error) => return Some(Err(error)),
         };
         let rows = batch.num_rows() as i64;
-        let mut arrays: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values(self.row..self.row + rows))];
+        let mut arrays: Vec<ArrayRef> =
+            vec![Arc::new(Int64Array::from_iter_values(self.row..self.row + rows))];
         self.row += rows;
         let cast_all = batch.columns().iter().zip(&self.types).map(|(array, ty)| cast(array, ty));
         for array in cast_all {

@@ -73,6 +73,14 @@ fn field(path: &str, name: &str) -> Option<String> {
 /// Manufacturers leave these fields empty or fill them with a placeholder.
 fn clean(text: &str) -> Option<String> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-    let filler = ["", "none", "default string", "to be filled by o.e.m.", "not specified", "system serial number", "0"];
+    let filler = [
+        "",
+        "none",
+        "default string",
+        "to be filled by o.e.m.",
+        "not specified",
+        "system serial number",
+        "0",
+    ];
     (!filler.contains(&text.to_lowercase().as_str())).then(|| text.to_owned())
 }

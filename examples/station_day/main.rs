@@ -103,32 +103,51 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     let (asset, is_new) = paperwork::register_asset(session, &machine)?;
     let verb = if is_new { "registered" } else { "found" };
     let name = asset.name.as_deref().unwrap_or_default();
-    steps.done(start, format!("{verb} the asset {name:?}: {}, {}", machine.processor, machine.system));
+    steps.done(
+        start,
+        format!("{verb} the asset {name:?}: {}, {}", machine.processor, machine.system),
+    );
     let start = Instant::now();
     let (product, is_new) = paperwork::describe_product(session, &machine)?;
     let verb = if is_new { "described" } else { "found" };
-    steps.done(start, format!("{verb} the product {}", product.part_number.as_deref().unwrap_or_default()));
+    steps.done(
+        start,
+        format!("{verb} the product {}", product.part_number.as_deref().unwrap_or_default()),
+    );
     let start = Instant::now();
     let specs = paperwork::specify(session, &product)?;
     steps.done(start, format!("{} specifications", specs.len()));
     let start = Instant::now();
     let work_item_id = paperwork::begin_work_item(session, &machine, &asset, PROGRAM)?;
-    steps.done(start, format!("work item {work_item_id}: made from its template, scheduled, started"));
+    steps.done(
+        start,
+        format!("work item {work_item_id}: made from its template, scheduled, started"),
+    );
     let use_id = format!("{PROGRAM}-{work_item_id}");
     paperwork::begin_use(session, &machine, &use_id)?;
 
     steps.part("Measurement");
-    let table_id = table::create(session, format!("Samples of work item {work_item_id}"), &work_item_id)?;
+    let table_id =
+        table::create(session, format!("Samples of work item {work_item_id}"), &work_item_id)?;
     let start = Instant::now();
-    let mut run = table::measure(session, &table_id, options.rows as usize, DiskProbe::new(&options.dir)?)?;
-    steps.done(start, format!("{} samples taken, and appended while they were taken", grouped(options.rows as usize)));
+    let mut run =
+        table::measure(session, &table_id, options.rows as usize, DiskProbe::new(&options.dir)?)?;
+    steps.done(
+        start,
+        format!(
+            "{} samples taken, and appended while they were taken",
+            grouped(options.rows as usize)
+        ),
+    );
     run.small_appends.sort_unstable();
     if let (Some(middle), Some(slowest)) =
         (run.small_appends.get(run.small_appends.len() / 2), run.small_appends.last())
     {
         let count = run.small_appends.len();
         let (middle, slowest) = (duration(*middle), duration(*slowest));
-        steps.note(format!("{count} small appends of 100 rows, each durable: median {middle}, slowest {slowest}"));
+        steps.note(format!(
+            "{count} small appends of 100 rows, each durable: median {middle}, slowest {slowest}"
+        ));
     }
     let (rows, time) = run.large;
     if rows > 0 {
@@ -140,7 +159,8 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
         ));
     }
     session.utilization_heartbeat(vec![use_id.clone()], None)?;
-    let csv = options.csv.as_ref().map(|path| import(session, path, &work_item_id, steps)).transpose()?;
+    let csv =
+        options.csv.as_ref().map(|path| import(session, path, &work_item_id, steps)).transpose()?;
 
     steps.part("Check and report");
     let start = Instant::now();
@@ -148,7 +168,10 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     let passed = checks.iter().all(|check| check.passed);
     for check in &checks {
         let verdict = if check.passed { "pass" } else { "FAIL" };
-        steps.note(format!("{verdict}  {}: {:.3} {}, limit {}", check.name, check.value, check.unit, check.limit));
+        steps.note(format!(
+            "{verdict}  {}: {:.3} {}, limit {}",
+            check.name, check.value, check.unit, check.limit
+        ));
     }
     let report = report(&machine, &work_item_id, &checks, run.loop_ns.len());
     let report_id = session.upload_file(
@@ -162,7 +185,11 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     )?;
     steps.done(
         start,
-        format!("checked {} limits and uploaded the report of {}", checks.len(), bytes(report.len() as u64)),
+        format!(
+            "checked {} limits and uploaded the report of {}",
+            checks.len(),
+            bytes(report.len() as u64)
+        ),
     );
 
     // Rows, table and work item become visible together, or not at all.
@@ -173,7 +200,12 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     let last = run.last.clone();
     session.transaction(|tx| {
         table::append(tx, &table_id, Some(last), Some(true))?;
-        let answer = tx.update_work_items(paperwork::closing(&work_item_id, &table_ids, &report_id, passed))?;
+        let answer = tx.update_work_items(paperwork::closing(
+            &work_item_id,
+            &table_ids,
+            &report_id,
+            passed,
+        ))?;
         match answer.error {
             Some(error) => Err(stationdb::Error::invalid(error.message.unwrap_or_default())),
             None => Ok(()),
@@ -181,7 +213,10 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     })?;
     steps.done(
         start,
-        format!("one transaction: the last {} rows, the end of the data, the closed work item", grouped(last_rows)),
+        format!(
+            "one transaction: the last {} rows, the end of the data, the closed work item",
+            grouped(last_rows)
+        ),
     );
     session.end_utilization(vec![use_id], None)?;
 
@@ -190,8 +225,10 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     let feed = package::feed(session)?;
     let package = package::publish(session, &feed, &work_item_id)?;
     let metadata = &package.metadata;
-    let (name, version) =
-        (metadata.package_name.as_deref().unwrap_or_default(), metadata.version.as_deref().unwrap_or_default());
+    let (name, version) = (
+        metadata.package_name.as_deref().unwrap_or_default(),
+        metadata.version.as_deref().unwrap_or_default(),
+    );
     steps.done(start, format!("published the package {name} {version} as {}", package.file_name));
     let loop_max_ns = run.loop_ns.iter().copied().fold(0.0, f64::max);
     Ok(Day { work_item_id, table_id, csv, checks, loop_max_ns })
@@ -222,7 +259,10 @@ fn import(
         table::append(session, &id, Some(batch), None)?;
     }
     table::append(session, &id, None, Some(true))?;
-    steps.done(start, format!("{}: {} rows in {} columns", path.display(), grouped(rows), file.columns.len()));
+    steps.done(
+        start,
+        format!("{}: {} rows in {} columns", path.display(), grouped(rows), file.columns.len()),
+    );
     Ok((id, file.y.unwrap_or_else(|| csv::ROW.to_owned())))
 }
 
@@ -257,20 +297,33 @@ fn report(machine: &Machine, work_item_id: &str, checks: &[Check], samples: usiz
     );
     for check in checks {
         let result = if check.passed { "pass" } else { "fail" };
-        text += &format!("| {} | {:.3} {} | {} | {result} |\n", check.name, check.value, check.unit, check.limit);
+        text += &format!(
+            "| {} | {:.3} {} | {} | {result} |\n",
+            check.name, check.value, check.unit, check.limit
+        );
     }
     text
 }
 
 /// Queries the store after it was opened again.
-fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Result<(), Box<dyn Error>> {
+fn answer(
+    session: &Session,
+    options: &Options,
+    steps: &Steps,
+    day: &Day,
+) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let metadata = session.get_table_metadata(&day.table_id.as_str().into())?;
     let row_count = metadata.row_count.unwrap_or_default();
     if row_count != i64::from(options.rows) || metadata.supports_append != Some(false) {
-        return Err(format!("the table has {row_count} rows, {} were acknowledged", options.rows).into());
+        return Err(
+            format!("the table has {row_count} rows, {} were acknowledged", options.rows).into()
+        );
     }
-    steps.done(start, format!("the table is closed and has its {} rows", grouped(options.rows as usize)));
+    steps.done(
+        start,
+        format!("the table is closed and has its {} rows", grouped(options.rows as usize)),
+    );
 
     // Once to warm up the page cache, then as a user experiences it when panning and zooming.
     let start = Instant::now();
@@ -278,19 +331,33 @@ fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Res
     let first_time = start.elapsed();
     let start = Instant::now();
     let kept = table::decimated(session, &day.table_id, ELAPSED, LOOP, INTERVALS)?;
-    steps.done(start, format!("decimated to {} rows ({} the first time)", grouped(kept.len()), duration(first_time)));
+    steps.done(
+        start,
+        format!(
+            "decimated to {} rows ({} the first time)",
+            grouped(kept.len()),
+            duration(first_time)
+        ),
+    );
     let start = Instant::now();
     let all = table::points(session, &day.table_id, ELAPSED, LOOP)?;
     steps.done(start, format!("scanned all {} rows", grouped(all.len())));
-    let max = |points: &[(f64, f64)]| points.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);
+    let max = |points: &[(f64, f64)]| {
+        points.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max)
+    };
     if first != kept || max(&kept) != max(&all) || max(&all) != day.loop_max_ns {
         return Err("decimation lost the worst sample".into());
     }
-    steps.note(format!("the worst of all and the worst of the decimated rows is the same: {} ns", max(&kept)));
+    steps.note(format!(
+        "the worst of all and the worst of the decimated rows is the same: {} ns",
+        max(&kept)
+    ));
     let start = Instant::now();
     let picture = options.dir.join("loop_time.png");
-    let seconds = |points: &[(f64, f64)]| points.iter().map(|(x, y)| (x / 1e9, *y)).collect::<Vec<_>>();
-    let limit = day.checks.iter().find(|check| check.name.starts_with("Loop time")).map(|_| 20_000.0);
+    let seconds =
+        |points: &[(f64, f64)]| points.iter().map(|(x, y)| (x / 1e9, *y)).collect::<Vec<_>>();
+    let limit =
+        day.checks.iter().find(|check| check.name.starts_with("Loop time")).map(|_| 20_000.0);
     plot::draw(
         &picture,
         &Plot {
@@ -309,14 +376,25 @@ fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Res
         let kept = table::decimated(session, id, csv::ROW, y, INTERVALS)?;
         let all = table::points(session, id, csv::ROW, y)?;
         let picture = options.dir.join("csv.png");
-        let plot = Plot { title: y, x_label: "row", y_label: y, all: &all, kept: &kept, limit: None, log_scale: false };
+        let plot = Plot {
+            title: y,
+            x_label: "row",
+            y_label: y,
+            all: &all,
+            kept: &kept,
+            limit: None,
+            log_scale: false,
+        };
         plot::draw(&picture, &plot)?;
         steps.done(start, format!("drew {}", picture.display()));
     }
 
     let start = Instant::now();
     let (count, frame) = table::worst(session, &day.table_id, 20_000.0)?;
-    steps.done(start, format!("{} samples are beyond 20,000 ns; the worst:", grouped(count as usize)));
+    steps.done(
+        start,
+        format!("{} samples are beyond 20,000 ns; the worst:", grouped(count as usize)),
+    );
     for row in frame.data.iter().take(3) {
         let cells: Vec<&str> = row.iter().map(|cell| cell.as_deref().unwrap_or("")).collect();
         steps.note(cells.join("  "));
@@ -327,21 +405,31 @@ fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Res
     let state = item.state.map(|state| state.to_string()).unwrap_or_default();
     steps.done(start, format!("work item {} is {state}; its history:", day.work_item_id));
     for event in item.execution_history.iter().flatten() {
-        let (from, to) = (event.base.previous_state.unwrap_or_default(), event.base.new_state.unwrap_or_default());
+        let (from, to) = (
+            event.base.previous_state.unwrap_or_default(),
+            event.base.new_state.unwrap_or_default(),
+        );
         let who = event.base.triggered_by.as_deref().unwrap_or_default();
-        steps.note(format!("{} by {who}: {from} -> {to}", event.base.action.as_deref().unwrap_or_default()));
+        steps.note(format!(
+            "{} by {who}: {from} -> {to}",
+            event.base.action.as_deref().unwrap_or_default()
+        ));
     }
     let items = session.query_work_items(QueryWorkItemsRequest {
         filter: Some("type == \"self-test\" && state == \"CLOSED\"".to_owned()),
         return_count: Some(true),
         ..Default::default()
     })?;
-    steps.note(format!("{} self-tests are closed in this store", items.total_count.unwrap_or_default()));
+    steps.note(format!(
+        "{} self-tests are closed in this store",
+        items.total_count.unwrap_or_default()
+    ));
 
     let start = Instant::now();
     let feed = package::feed(session)?;
     let packages = session.query_packages(&feed.id)?.packages;
-    steps.done(start, format!("listed the {} packages of the feed {:?}", packages.len(), feed.name));
+    steps
+        .done(start, format!("listed the {} packages of the feed {:?}", packages.len(), feed.name));
     let Some(newest) = packages.last() else {
         return Err("the feed has no package".into());
     };
@@ -352,7 +440,11 @@ fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Res
     }
     for package in packages.iter().rev().take(3) {
         let description = package.metadata.description.as_deref().unwrap_or_default();
-        steps.note(format!("{}: {}", package.file_name, description.lines().next().unwrap_or_default()));
+        steps.note(format!(
+            "{}: {}",
+            package.file_name,
+            description.lines().next().unwrap_or_default()
+        ));
     }
     // One search for each kind, so that the work items of many runs do not fill the first page.
     for kind in ["product", "asset", "file", "package", "work item"] {
@@ -364,7 +456,10 @@ fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Res
             ..Default::default()
         })?;
         let total = found.total.unwrap_or_default();
-        steps.done(start, format!("searched for \"workbench self test\" in every {kind}: {total} hits"));
+        steps.done(
+            start,
+            format!("searched for \"workbench self test\" in every {kind}: {total} hits"),
+        );
         for hit in &found.hits {
             steps.note(format!("{} {}: {}", hit.kind, hit.id, hit.name));
         }

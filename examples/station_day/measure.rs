@@ -122,7 +122,8 @@ impl Sampler {
         samples.tick_ns.reserve(count);
         for _ in 0..count {
             let start = Instant::now();
-            let sum = self.work.iter().fold(0u32, |sum, &byte| sum.rotate_left(5) ^ u32::from(byte));
+            let sum =
+                self.work.iter().fold(0u32, |sum, &byte| sum.rotate_left(5) ^ u32::from(byte));
             self.work[(sum as usize) % WORK_BYTES] ^= 1;
             let end = Instant::now();
             // Reads the clock until it changes, so that no two samples have the same time.

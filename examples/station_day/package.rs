@@ -24,7 +24,11 @@ pub fn feed(session: &Session) -> Result<Feed, Box<dyn Error>> {
 }
 
 /// Builds and uploads the package; each run has its own version.
-pub fn publish(session: &Session, feed: &Feed, work_item_id: &str) -> Result<Package, Box<dyn Error>> {
+pub fn publish(
+    session: &Session,
+    feed: &Feed,
+    work_item_id: &str,
+) -> Result<Package, Box<dyn Error>> {
     let control = format!(
         "Package: workbench-self-test\nVersion: 1.0-{work_item_id}\nArchitecture: all\nSection: science\nPriority: optional\n\
          Maintainer: workbench <workbench@localhost>\nDescription: workbench self test\n Made in the run of work item {work_item_id}.\n"
@@ -35,14 +39,23 @@ pub fn publish(session: &Session, feed: &Feed, work_item_id: &str) -> Result<Pac
         ("control.tar", &tar("./control", control.as_bytes())),
         ("data.tar", &tar("./usr/bin/workbench-self-test", script.as_bytes())),
     ]);
-    Ok(session.upload_package_content(&feed.id, &mut package.as_slice(), None, true, &Control::default())?)
+    Ok(session.upload_package_content(
+        &feed.id,
+        &mut package.as_slice(),
+        None,
+        true,
+        &Control::default(),
+    )?)
 }
 
 /// Builds the outer archive of a .deb: a header of 60 bytes before each member.
 fn ar(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut out = b"!<arch>\n".to_vec();
     for (name, content) in members {
-        out.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, content.len()).bytes());
+        out.extend(
+            format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, content.len())
+                .bytes(),
+        );
         out.extend_from_slice(content);
         if content.len() % 2 == 1 {
             out.push(b'\n');
@@ -56,7 +69,8 @@ fn ar(members: &[(&str, &[u8])]) -> Vec<u8> {
 fn tar(name: &str, content: &[u8]) -> Vec<u8> {
     const BLOCK: usize = 512;
     let mut header = [0; BLOCK];
-    let mut field = |from: usize, text: &[u8]| header[from..from + text.len()].copy_from_slice(text);
+    let mut field =
+        |from: usize, text: &[u8]| header[from..from + text.len()].copy_from_slice(text);
     field(0, name.as_bytes());
     field(100, b"0000755\0");
     field(108, b"0000000\0");

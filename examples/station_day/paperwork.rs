@@ -7,19 +7,20 @@ use std::error::Error;
 use serde_json::json;
 use stationdb::assets::AssetIdentification;
 use stationdb::assets::{
-    Asset, AssetLocationForCreate, AssetPresence, AssetPresenceStatus, AssetType, CreateAssetRequest,
-    QueryAssetsRequest, StartUtilizationRequest,
+    Asset, AssetLocationForCreate, AssetPresence, AssetPresenceStatus, AssetType,
+    CreateAssetRequest, QueryAssetsRequest, StartUtilizationRequest,
 };
 use stationdb::lab::{ExecutionDefinition, ManualExecution, ScheduleDefinition};
 use stationdb::prelude::*;
 use stationdb::products::{CreateProductRequest, Product, QueryProductsRequest};
 use stationdb::specifications::{
-    CreateSpecificationRequest, CreateSpecificationsRequest, QuerySpecificationsRequest, Specification,
-    SpecificationLimit, SpecificationType,
+    CreateSpecificationRequest, CreateSpecificationsRequest, QuerySpecificationsRequest,
+    Specification, SpecificationLimit, SpecificationType,
 };
 use stationdb::work_items::{
-    CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemTemplatesRequest, ScheduleWorkItemRequest,
-    ScheduleWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemsRequest,
+    CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemTemplatesRequest,
+    ScheduleWorkItemRequest, ScheduleWorkItemsRequest, UpdateWorkItemRequest,
+    UpdateWorkItemsRequest,
 };
 use stationdb::{ApiError, Patch, Session};
 
@@ -40,8 +41,11 @@ fn given(properties: BTreeMap<String, String>) -> BTreeMap<String, Option<String
 
 /// Returns the first result of a batch call, or its error.
 fn first<T>(made: Vec<T>, error: Option<ApiError>) -> Answer<T> {
-    let why = error.and_then(|error| error.inner_errors.into_iter().next().and_then(|inner| inner.message));
-    made.into_iter().next().ok_or_else(|| why.unwrap_or_else(|| "nothing was made".to_owned()).into())
+    let why = error
+        .and_then(|error| error.inner_errors.into_iter().next().and_then(|inner| inner.message));
+    made.into_iter()
+        .next()
+        .ok_or_else(|| why.unwrap_or_else(|| "nothing was made".to_owned()).into())
 }
 
 /// Returns the asset of this machine, and registers it if the store does not have it.
@@ -68,7 +72,10 @@ pub fn register_asset(session: &Session, machine: &Machine) -> Answer<(Asset, bo
         part_number: Some(machine.part_number()),
         supports_self_test: Some(true),
         keywords: Some(vec!["workbench".to_owned(), "self-test".to_owned()]),
-        properties: Some(properties([("processor", &machine.processor), ("system", &machine.system)])),
+        properties: Some(properties([
+            ("processor", &machine.processor),
+            ("system", &machine.system),
+        ])),
         ..Default::default()
     }])?;
     Ok((first(made.assets.unwrap_or_default(), made.error)?, true))
@@ -102,12 +109,20 @@ pub fn describe_product(session: &Session, machine: &Machine) -> Answer<(Product
 /// Returns the limits of the product, and creates them with a new product.
 pub fn specify(session: &Session, product: &Product) -> Answer<Vec<Specification>> {
     let product_id = product.id.as_deref().unwrap_or_default().to_owned();
-    let query = || QuerySpecificationsRequest { product_ids: vec![product_id.clone()], ..Default::default() };
+    let query = || QuerySpecificationsRequest {
+        product_ids: vec![product_id.clone()],
+        ..Default::default()
+    };
     let found = session.query_specs(query())?.specs.unwrap_or_default();
     if !found.is_empty() {
         return Ok(found);
     }
-    let spec = |spec_id: &str, name: &str, column: &str, unit: &str, min: Option<f64>, max: Option<f64>| {
+    let spec = |spec_id: &str,
+                name: &str,
+                column: &str,
+                unit: &str,
+                min: Option<f64>,
+                max: Option<f64>| {
         CreateSpecificationRequest {
             product_id: product_id.clone(),
             spec_id: spec_id.to_owned(),
@@ -115,7 +130,11 @@ pub fn specify(session: &Session, product: &Product) -> Answer<Vec<Specification
             name: Some(name.to_owned()),
             category: Some("Self-test".to_owned()),
             unit: Some(unit.to_owned()),
-            limit: Some(SpecificationLimit { min: min.map(Into::into), typical: None, max: max.map(Into::into) }),
+            limit: Some(SpecificationLimit {
+                min: min.map(Into::into),
+                typical: None,
+                max: max.map(Into::into),
+            }),
             properties: Some(properties([("column", column)])),
             ..Default::default()
         }
@@ -134,7 +153,12 @@ pub fn specify(session: &Session, product: &Product) -> Answer<Vec<Specification
 }
 
 /// Creates a work item from the template of this test, plans it and starts it. Returns its id.
-pub fn begin_work_item(session: &Session, machine: &Machine, asset: &Asset, program: &str) -> Answer<String> {
+pub fn begin_work_item(
+    session: &Session,
+    machine: &Machine,
+    asset: &Asset,
+    program: &str,
+) -> Answer<String> {
     let found = session.query_work_item_templates(QueryWorkItemTemplatesRequest {
         filter: Some("name == @0".to_owned()),
         substitutions: Some(vec![json!("Workbench self-test")]),
@@ -148,7 +172,9 @@ pub fn begin_work_item(session: &Session, machine: &Machine, asset: &Asset, prog
                 template_group: Some("Self-tests".to_owned()),
                 r#type: Some("self-test".to_owned()),
                 product_families: Some(vec!["computer".to_owned()]),
-                description: Some("Times a loop, the timer, the memory and the disk of a workbench".to_owned()),
+                description: Some(
+                    "Times a loop, the timer, the memory and the disk of a workbench".to_owned(),
+                ),
                 test_program: Some(program.to_owned()),
                 execution_actions: Some(vec![ExecutionDefinition::Manual(ManualExecution {
                     action: "START".to_owned(),
@@ -172,7 +198,11 @@ pub fn begin_work_item(session: &Session, machine: &Machine, asset: &Asset, prog
         work_items: vec![ScheduleWorkItemRequest {
             id: Some(id.clone()),
             schedule: Patch::Value(
-                ScheduleDefinition { planned_start_date_time: now.map(Into::into), ..Default::default() }.into(),
+                ScheduleDefinition {
+                    planned_start_date_time: now.map(Into::into),
+                    ..Default::default()
+                }
+                .into(),
             ),
             ..Default::default()
         }],
@@ -209,7 +239,12 @@ pub fn begin_use(session: &Session, machine: &Machine, use_id: &str) -> Answer<(
 }
 
 /// The update that closes a work item: its state and its references.
-pub fn closing(id: &str, table_ids: &[String], report_id: &str, passed: bool) -> UpdateWorkItemsRequest {
+pub fn closing(
+    id: &str,
+    table_ids: &[String],
+    report_id: &str,
+    passed: bool,
+) -> UpdateWorkItemsRequest {
     UpdateWorkItemsRequest {
         work_items: vec![UpdateWorkItemRequest {
             id: Some(id.to_owned()),

@@ -31,7 +31,8 @@ const LIMIT: RGBColor = RGBColor(40, 120, 60);
 /// Draws `plot` into a PNG file.
 pub fn draw(path: &Path, plot: &Plot<'_>) -> Result<(), Box<dyn Error>> {
     // Our own font, so that the plot needs no font of the system.
-    register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF).map_err(|_| "the font cannot be read")?;
+    register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF)
+        .map_err(|_| "the font cannot be read")?;
     let x = range(plot.all.iter().map(|point| point.0));
     let (low, high) = range(plot.all.iter().map(|point| point.1).filter(|y| y.is_finite()));
     let high = plot.limit.map_or(high, |limit| high.max(limit));
@@ -46,11 +47,17 @@ pub fn draw(path: &Path, plot: &Plot<'_>) -> Result<(), Box<dyn Error>> {
 }
 
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    let (low, high) =
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
     if low < high { (low, high) } else { (0.0, 1.0) }
 }
 
-fn draw_on<Y>(path: &Path, plot: &Plot<'_>, x: std::ops::Range<f64>, y: Y) -> Result<(), Box<dyn Error>>
+fn draw_on<Y>(
+    path: &Path,
+    plot: &Plot<'_>,
+    x: std::ops::Range<f64>,
+    y: Y,
+) -> Result<(), Box<dyn Error>>
 where
     Y: plotters::coord::ranged1d::AsRangedCoord<Value = f64>,
     Y::CoordDescType: Ranged<ValueType = f64> + plotters::coord::ranged1d::ValueFormatter<f64>,
@@ -84,7 +91,10 @@ where
         .legend(|(x, y)| Circle::new((x + 9, y), 3, KEPT));
     if let Some(limit) = plot.limit {
         chart
-            .draw_series(LineSeries::new([(x.start, limit), (x.end, limit)], LIMIT.stroke_width(2)))?
+            .draw_series(LineSeries::new(
+                [(x.start, limit), (x.end, limit)],
+                LIMIT.stroke_width(2),
+            ))?
             .label(format!("limit {}", number(limit)))
             .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], LIMIT.stroke_width(2)));
     }

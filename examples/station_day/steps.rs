@@ -74,7 +74,9 @@ pub fn size_of(path: &Path) -> u64 {
 /// Returns a progress bar for a long step; it is hidden if the output is no terminal.
 pub fn bar(len: u64, what: &'static str) -> ProgressBar {
     let bar = ProgressBar::new(len);
-    if let Ok(style) = ProgressStyle::with_template("          {msg} [{bar:40}] {human_pos}/{human_len} {per_sec}") {
+    if let Ok(style) =
+        ProgressStyle::with_template("          {msg} [{bar:40}] {human_pos}/{human_len} {per_sec}")
+    {
         bar.set_style(style.progress_chars("=> "));
     }
     bar.with_message(what)

@@ -8,9 +8,9 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use stationdb::prelude::*;
 use stationdb::tables::{
-    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataFrame, DataType,
-    DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, QueryTableDataRequest,
-    ScanRequest,
+    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest,
+    DataFrame, DataType, DecimationMethod, DecimationOptions, FilterOperation,
+    QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest,
 };
 use stationdb::{Control, Session};
 
@@ -103,7 +103,10 @@ pub fn measure(session: &Session, id: &str, row_count: usize, mut probe: DiskPro
         run.keep(&samples);
         let frame = DataFrame { columns: None, data: samples.to_rows() };
         let start = Instant::now();
-        session.append_table_data(&id.into(), AppendTableDataRequest { frame: Some(frame), ..Default::default() })?;
+        session.append_table_data(
+            &id.into(),
+            AppendTableDataRequest { frame: Some(frame), ..Default::default() },
+        )?;
         run.small_appends.push(start.elapsed());
         left -= SMALL_ROWS;
         progress.inc(SMALL_ROWS as u64);
@@ -164,7 +167,8 @@ impl Run {
 
 /// Returns two columns of a table as points; rows without a value are left out.
 pub fn points(session: &Session, id: &str, x: &str, y: &str) -> Answer<Vec<(f64, f64)>> {
-    let request = ScanRequest { columns: Some(vec![x.to_owned(), y.to_owned()]), ..Default::default() };
+    let request =
+        ScanRequest { columns: Some(vec![x.to_owned(), y.to_owned()]), ..Default::default() };
     let mut points = Vec::new();
     for batch in session.scan(&id.into(), request, &Control::default())? {
         push_points(&batch?, &mut points)?;
@@ -182,7 +186,13 @@ fn push_points(batch: &RecordBatch, points: &mut Vec<(f64, f64)>) -> Answer<()> 
 }
 
 /// Returns the extremes of each of `intervals` intervals, for a plot.
-pub fn decimated(session: &Session, id: &str, x: &str, y: &str, intervals: i64) -> Answer<Vec<(f64, f64)>> {
+pub fn decimated(
+    session: &Session,
+    id: &str,
+    x: &str,
+    y: &str,
+    intervals: i64,
+) -> Answer<Vec<(f64, f64)>> {
     let rows = session.query_decimated_data(
         &id.into(),
         QueryDecimatedDataRequest {

@@ -54,13 +54,16 @@ impl Parts {
             Some((open, reader)) if open == index => reader,
             other => {
                 drop(other);
-                let row = self
-                    .rows
-                    .get(index)
-                    .ok_or_else(|| Error::corrupt("internal error: a content has fewer parts than its record lists"))?;
+                let row = self.rows.get(index).ok_or_else(|| {
+                    Error::corrupt(
+                        "internal error: a content has fewer parts than its record lists",
+                    )
+                })?;
                 self.blobs.read(row.part.id, row.part.len).map_err(|error| match error.kind() {
                     // A record names this blob, so its absence is damage, not an unknown id.
-                    ErrorKind::NotFound => Error::corrupt(error.message().to_owned()).with_source(error),
+                    ErrorKind::NotFound => {
+                        Error::corrupt(error.message().to_owned()).with_source(error)
+                    }
                     _ => error,
                 })?
             }
@@ -94,7 +97,8 @@ impl ContentReader {
             rows.push(Row { start: len, part: *part });
             len += part.len;
         }
-        let held = (parts.len() > 1).then(|| blobs.hold(parts.iter().map(|part| part.id).collect()));
+        let held =
+            (parts.len() > 1).then(|| blobs.hold(parts.iter().map(|part| part.id).collect()));
         let mut parts = Parts { blobs: blobs.clone(), rows, open: None, _held: held };
         // Every part is opened once now, so that a missing one is reported before the first byte is
         // read. The first one stays open.
@@ -127,7 +131,8 @@ impl ContentReader {
                 let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
                 let available = bytes.get(from..).unwrap_or_default();
                 let count = available.len().min(buffer.len());
-                if let (Some(target), Some(now)) = (buffer.get_mut(..count), available.get(..count)) {
+                if let (Some(target), Some(now)) = (buffer.get_mut(..count), available.get(..count))
+                {
                     target.copy_from_slice(now);
                 }
                 Ok(count)
@@ -163,13 +168,16 @@ impl ContentReader {
         control.check()?;
         match &mut self.source {
             Source::Small(bytes) => {
-                target.write_all(bytes).map_err(|error| Error::io("writing the content to its target", error))?;
+                target
+                    .write_all(bytes)
+                    .map_err(|error| Error::io("writing the content to its target", error))?;
                 control.report(self.len, Some(self.len), "bytes");
             }
             Source::Parts(parts) => {
                 for index in 0..parts.rows.len() {
                     let Some(Row { start, part }) = parts.rows.get(index) else { break };
-                    let (hash, place) = (whole.then_some(part.hash), Place { before: *start, total: self.len });
+                    let (hash, place) =
+                        (whole.then_some(part.hash), Place { before: *start, total: self.len });
                     parts.open(index)?.copy_part(target, hash, control, place)?;
                 }
             }

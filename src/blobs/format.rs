@@ -80,6 +80,7 @@ pub(crate) fn path(id: u64) -> String {
 
 /// The id in a file name; `None` for a name that no blob has.
 pub(super) fn parse_name(name: &str) -> Option<u64> {
-    let is_id = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    let is_id = name.len() == 16
+        && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
     is_id.then(|| u64::from_str_radix(name, 16).ok()).flatten()
 }

@@ -31,7 +31,8 @@ impl BlobReader {
         let disk: &dyn Disk = &**disk;
         let file = disk.open(&path, Mode::Read).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
-                Error::new(ErrorKind::NotFound, format!("the content {path} is missing")).with_source(error)
+                Error::new(ErrorKind::NotFound, format!("the content {path} is missing"))
+                    .with_source(error)
             }
             _ => Error::io(format_args!("opening {path}"), error),
         })?;
@@ -105,7 +106,12 @@ impl BlobReader {
     /// # Errors
     /// `Corrupt` if the bytes do not match their checksums or the hash; the errors of `target` and
     /// of `control`.
-    pub fn copy_to(&mut self, target: &mut dyn Write, hash: Option<u128>, control: &Control) -> Result<u64> {
+    pub fn copy_to(
+        &mut self,
+        target: &mut dyn Write,
+        hash: Option<u128>,
+        control: &Control,
+    ) -> Result<u64> {
         self.copy_part(target, hash, control, Place { before: 0, total: self.len })?;
         Ok(self.len)
     }
@@ -127,15 +133,19 @@ impl BlobReader {
             if let Some(hasher) = &mut hasher {
                 hasher.update(self.content());
             }
-            target.write_all(self.content()).map_err(|error| Error::io("writing the content to its target", error))?;
+            target
+                .write_all(self.content())
+                .map_err(|error| Error::io("writing the content to its target", error))?;
             done += self.content_len as u64;
             control.report(done, Some(place.total), "bytes");
         }
         match (hasher, hash) {
-            (Some(hasher), Some(hash)) if hasher.digest128() != hash => Err(Error::corrupt(format!(
-                "the content of {} does not match the hash in its record; restore it from a backup",
-                self.path
-            ))),
+            (Some(hasher), Some(hash)) if hasher.digest128() != hash => {
+                Err(Error::corrupt(format!(
+                    "the content of {} does not match the hash in its record; restore it from a backup",
+                    self.path
+                )))
+            }
             _ => Ok(()),
         }
     }
@@ -212,5 +222,10 @@ pub(super) fn seek(to: SeekFrom, at: u64, len: u64) -> io::Result<u64> {
         SeekFrom::Current(delta) => at.checked_add_signed(delta),
         SeekFrom::End(delta) => len.checked_add_signed(delta),
     };
-    target.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the position is before the start of the content"))
+    target.ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the position is before the start of the content",
+        )
+    })
 }

@@ -77,7 +77,10 @@ impl BlobStore {
         // Makes the directories durable before they are relied on: a killed process may have left
         // one that is not.
         disk.sync_dir(ROOT).map_err(attempt)?;
-        let durable = found.into_iter().filter(|entry| entry.is_dir).map(|entry| format!("{ROOT}/{}", entry.name));
+        let durable = found
+            .into_iter()
+            .filter(|entry| entry.is_dir)
+            .map(|entry| format!("{ROOT}/{}", entry.name));
         Ok(Self {
             durable: Arc::new(Mutex::new(durable.collect())),
             ids: Arc::default(),
@@ -139,7 +142,11 @@ impl BlobStore {
     /// Whether the file at `path` is a blob that a reader will still open.
     #[must_use]
     pub fn is_held(&self, path: &str) -> bool {
-        let id = path.rsplit('/').next().and_then(format::parse_name).filter(|&id| format::path(id) == path);
+        let id = path
+            .rsplit('/')
+            .next()
+            .and_then(format::parse_name)
+            .filter(|&id| format::path(id) == path);
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         id.is_some_and(|id| held.contains_key(&id))
     }
@@ -159,7 +166,13 @@ impl BlobStore {
     /// # Errors
     /// `LimitExceeded` above `size_limit` bytes; `Cancelled` and `DeadlineExceeded` by `control`;
     /// the errors of the source and of the disk.
-    pub fn put(&self, id: u64, source: &mut dyn Read, size_limit: Option<u64>, control: &Control) -> Result<BlobInfo> {
+    pub fn put(
+        &self,
+        id: u64,
+        source: &mut dyn Read,
+        size_limit: Option<u64>,
+        control: &Control,
+    ) -> Result<BlobInfo> {
         self.fill(self.writer(id)?, source, size_limit, control)
     }
 
@@ -210,7 +223,9 @@ impl BlobStore {
     /// # Errors
     /// `NotFound` if there is no such blob; `Corrupt` if a byte does not match.
     pub fn check_on(disk: &SharedDisk, info: &BlobInfo, control: &Control) -> Result<()> {
-        BlobReader::open(disk, info.id, info.len)?.copy_to(&mut io::sink(), Some(info.hash), control).map(|_| ())
+        BlobReader::open(disk, info.id, info.len)?
+            .copy_to(&mut io::sink(), Some(info.hash), control)
+            .map(|_| ())
     }
 
     /// Removes blobs and makes their removal durable. Missing blobs are skipped, so the call can be
@@ -245,7 +260,10 @@ impl BlobStore {
         for directory in directories {
             match self.disk.sync_dir(directory) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::io(format_args!("syncing the directory {directory}"), error));
+                    return Err(Error::io(
+                        format_args!("syncing the directory {directory}"),
+                        error,
+                    ));
                 }
                 _ => {}
             }
@@ -259,7 +277,9 @@ impl BlobStore {
     /// Errors of the disk.
     pub fn list(&self) -> Result<Vec<BlobEntry>> {
         let list = |path: &str| {
-            self.disk.list(path).map_err(|error| Error::io(format_args!("listing the directory {path}"), error))
+            self.disk
+                .list(path)
+                .map_err(|error| Error::io(format_args!("listing the directory {path}"), error))
         };
         let mut out = Vec::new();
         for top in list(ROOT)? {
@@ -303,9 +323,9 @@ impl BlobStore {
 /// Returns `LimitExceeded` for content beyond the limit of the store.
 pub(crate) fn check_limit(len: u64, size_limit: Option<u64>) -> Result<()> {
     match size_limit {
-        Some(limit) if len > limit => {
-            Err(Error::limit(format!("the content is longer than the {limit} bytes that the store's options allow")))
-        }
+        Some(limit) if len > limit => Err(Error::limit(format!(
+            "the content is longer than the {limit} bytes that the store's options allow"
+        ))),
         _ => Ok(()),
     }
 }

@@ -18,7 +18,8 @@ impl SyncAhead {
     pub(super) fn start(file: Arc<dyn DiskFile>) -> Option<Self> {
         let (requests, received) = sync_channel(1);
         let work = move || received.into_iter().try_for_each(|()| file.sync_data());
-        let thread = std::thread::Builder::new().name("stationdb-sync".to_owned()).spawn(work).ok()?;
+        let thread =
+            std::thread::Builder::new().name("stationdb-sync".to_owned()).spawn(work).ok()?;
         Some(Self { requests, thread })
     }
 
@@ -44,8 +45,8 @@ impl SyncAhead {
     /// The error of one of them.
     pub(super) fn finish(self) -> io::Result<()> {
         drop(self.requests);
-        self.thread
-            .join()
-            .unwrap_or_else(|_| Err(io::Error::other("internal error: the thread that syncs the file has stopped")))
+        self.thread.join().unwrap_or_else(|_| {
+            Err(io::Error::other("internal error: the thread that syncs the file has stopped"))
+        })
     }
 }

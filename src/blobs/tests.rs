@@ -27,7 +27,15 @@ fn put(blobs: &BlobStore, id: u64, content: &[u8]) -> BlobInfo {
 #[test]
 fn what_goes_in_comes_out_at_every_length() {
     let (_disk, blobs) = store();
-    let lengths = [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 8 * BLOCK_BYTES, 17 * BLOCK_BYTES + 5];
+    let lengths = [
+        0,
+        1,
+        BLOCK_BYTES - 1,
+        BLOCK_BYTES,
+        BLOCK_BYTES + 1,
+        8 * BLOCK_BYTES,
+        17 * BLOCK_BYTES + 5,
+    ];
     for (id, len) in lengths.into_iter().enumerate() {
         let content = bytes(len);
         let info = put(&blobs, id as u64, &content);
@@ -36,7 +44,8 @@ fn what_goes_in_comes_out_at_every_length() {
         let mut reader = blobs.read(info.id, info.len).unwrap();
         reader.copy_to(&mut out, Some(info.hash), &Control::default()).unwrap();
         assert_eq!(out, content);
-        let entry = blobs.list().unwrap().into_iter().find(|entry| entry.id == Some(id as u64)).unwrap();
+        let entry =
+            blobs.list().unwrap().into_iter().find(|entry| entry.id == Some(id as u64)).unwrap();
         assert_eq!(entry.file_len, BlobStore::file_len(info.len));
         // Written in pieces of odd length, the bytes on disk are the same.
         let mut writer = blobs.writer(1000 + id as u64).unwrap();
@@ -61,8 +70,13 @@ fn ranges_are_those_of_the_content_across_blocks_and_parts() {
     ];
     for reader in &mut readers {
         assert_eq!(reader.len(), content.len() as u64);
-        for (from, len) in [(0, 10), (BLOCK_BYTES - 3, 7), (2 * BLOCK_BYTES, 20), (content.len() - 4, 4), (9, 200_000)]
-        {
+        for (from, len) in [
+            (0, 10),
+            (BLOCK_BYTES - 3, 7),
+            (2 * BLOCK_BYTES, 20),
+            (content.len() - 4, 4),
+            (9, 200_000),
+        ] {
             reader.seek(SeekFrom::Start(from as u64)).unwrap();
             let mut out = vec![0; len];
             reader.read_exact(&mut out).unwrap();
@@ -134,7 +148,11 @@ fn a_refused_or_failed_upload_leaves_nothing() {
     impl Read for Failing {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             self.0 += 1;
-            if self.0 > 20 { Err(io::Error::other("unplugged")) } else { Ok(buffer.len().min(10_000)) }
+            if self.0 > 20 {
+                Err(io::Error::other("unplugged"))
+            } else {
+                Ok(buffer.len().min(10_000))
+            }
         }
     }
     assert_eq!(blobs.put(3, &mut Failing(0), None, &control).unwrap_err().kind(), ErrorKind::Io);
@@ -146,7 +164,10 @@ fn a_refused_or_failed_upload_leaves_nothing() {
         count.store(progress.done, Ordering::SeqCst);
         flag.cancel();
     });
-    assert_eq!(blobs.put(5, &mut &*content, None, &watched).unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(
+        blobs.put(5, &mut &*content, None, &watched).unwrap_err().kind(),
+        ErrorKind::Cancelled
+    );
     assert_eq!(seen.load(Ordering::SeqCst), BLOCK_BYTES as u64);
     let left: Vec<Option<u64>> = blobs.list().unwrap().into_iter().map(|entry| entry.id).collect();
     assert_eq!(left, [Some(2)]);
@@ -224,7 +245,8 @@ fn content_of_many_parts_has_one_of_them_open() {
     let disk = CountingDisk { most_open: most_open.clone(), ..CountingDisk::default() };
     let blobs = BlobStore::open(Arc::new(disk)).unwrap();
     let content = bytes(300);
-    let parts: Vec<BlobInfo> = content.iter().zip(0..).map(|(byte, id)| put(&blobs, id, &[*byte])).collect();
+    let parts: Vec<BlobInfo> =
+        content.iter().zip(0..).map(|(byte, id)| put(&blobs, id, &[*byte])).collect();
     most_open.store(0, Ordering::SeqCst);
     let mut reader = ContentReader::parts(&blobs, &parts).unwrap();
     let mut out = Vec::new();
@@ -240,7 +262,10 @@ fn content_of_many_parts_has_one_of_them_open() {
     let another = ContentReader::parts(&blobs, &parts[7..9]).unwrap();
     drop(reader);
     let held = |id| blobs.is_held(&path(id));
-    assert_eq!([held(6), held(7), held(8), held(9), blobs.is_held("files/7")], [false, true, true, false, false]);
+    assert_eq!(
+        [held(6), held(7), held(8), held(9), blobs.is_held("files/7")],
+        [false, true, true, false, false]
+    );
     drop(another);
     assert!(!held(7));
     // A missing part is reported at once, whichever it is.
@@ -256,7 +281,9 @@ fn long_content_is_synced_beside_its_writing_and_a_failed_sync_ends_it() {
     let disk = SimDisk::new(1);
     let blobs = BlobStore::open(Arc::new(disk.clone())).unwrap();
     let control = Control::default();
-    let syncs = |of: &str| disk.trace().iter().filter(|entry| entry.kind == OpKind::Sync && &*entry.path == of).count();
+    let syncs = |of: &str| {
+        disk.trace().iter().filter(|entry| entry.kind == OpKind::Sync && &*entry.path == of).count()
+    };
     blobs.put(1, &mut mebibytes(20), None, &control).unwrap();
     assert_eq!(syncs(&path(1)), 1, "short content is synced once");
     let long = blobs.put(2, &mut mebibytes(100), None, &control).unwrap();

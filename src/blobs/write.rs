@@ -117,7 +117,9 @@ impl BlobWriter {
     /// `InvalidArgument` if `count` is greater than that buffer.
     pub fn advance(&mut self, count: usize) -> Result<()> {
         if count > BLOCK_BYTES - self.in_block {
-            return Err(Error::invalid("the reader of the content returned more bytes than were requested"));
+            return Err(Error::invalid(
+                "the reader of the content returned more bytes than were requested",
+            ));
         }
         self.hash.update(self.buffer.get(self.used..self.used + count).unwrap_or_default());
         self.used += count;
@@ -156,7 +158,9 @@ impl BlobWriter {
         if let Some(ahead) = self.ahead.take() {
             // After a failed sync the file is not synced again: the system may have dropped the
             // data, and would report success.
-            ahead.finish().map_err(|error| Error::io(format_args!("syncing {}", self.path), error))?;
+            ahead
+                .finish()
+                .map_err(|error| Error::io(format_args!("syncing {}", self.path), error))?;
         }
         let Some(file) = &self.file else {
             return Err(Error::invalid("the blob is already finished"));
@@ -198,7 +202,9 @@ impl BlobWriter {
             // Without a thread, everything is synced at the end.
             if let Some(ahead) = ahead {
                 self.ahead =
-                    Some(ahead.ask().map_err(|error| Error::io(format_args!("syncing {}", self.path), error))?);
+                    Some(ahead.ask().map_err(|error| {
+                        Error::io(format_args!("syncing {}", self.path), error)
+                    })?);
             }
         }
         Ok(())
@@ -223,6 +229,9 @@ impl Drop for BlobWriter {
 
 impl std::fmt::Debug for BlobWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BlobWriter").field("path", &self.path).field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("BlobWriter")
+            .field("path", &self.path)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
     }
 }

@@ -31,7 +31,8 @@ fn an_append_holds_at_the_limit_and_not_above() {
 fn columns_of_a_table_hold_at_the_limit_and_not_above() {
     holds_at(limits::TABLE_COLUMNS, ErrorKind::LimitExceeded, |count| {
         let index = column("i", DataType::Int64, ColumnType::Index);
-        let others = (1..count).map(|at| column(&at.to_string(), DataType::Bool, ColumnType::Normal));
+        let others =
+            (1..count).map(|at| column(&at.to_string(), DataType::Bool, ColumnType::Normal));
         TableSchema::with_default_limit([index].into_iter().chain(others).collect())
     });
 }

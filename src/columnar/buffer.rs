@@ -10,8 +10,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
-    StringArray, TimestampMillisecondArray,
+    Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
+    RecordBatch, StringArray, TimestampMillisecondArray,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
@@ -71,10 +71,18 @@ pub(crate) fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<
                     .for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
             }
             DataType::Int32 => {
-                array.as_primitive::<Int32Type>().values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+                array
+                    .as_primitive::<Int32Type>()
+                    .values()
+                    .iter()
+                    .for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
             }
             DataType::Int64 => {
-                array.as_primitive::<Int64Type>().values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+                array
+                    .as_primitive::<Int64Type>()
+                    .values()
+                    .iter()
+                    .for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
             }
             DataType::Timestamp => array
                 .as_primitive::<TimestampMillisecondType>()
@@ -85,8 +93,13 @@ pub(crate) fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<
                 let strings = array.as_string::<i32>();
                 let base = strings.value_offsets().first().copied().unwrap_or_default();
                 let end = strings.value_offsets().last().copied().unwrap_or_default();
-                strings.value_offsets().iter().for_each(|v| out.extend_from_slice(&(v - base).to_le_bytes()));
-                out.extend_from_slice(strings.value_data().get(base as usize..end as usize).unwrap_or_default());
+                strings
+                    .value_offsets()
+                    .iter()
+                    .for_each(|v| out.extend_from_slice(&(v - base).to_le_bytes()));
+                out.extend_from_slice(
+                    strings.value_data().get(base as usize..end as usize).unwrap_or_default(),
+                );
             }
         }
         if out.len() > limits::BATCH_BYTES {
@@ -128,7 +141,11 @@ impl<'a> Input<'a> {
         Ok(BooleanBuffer::new(Buffer::from(self.take(rows.div_ceil(8))?), 0, rows))
     }
 
-    fn numbers<const WIDTH: usize, T>(&mut self, rows: usize, read: fn([u8; WIDTH]) -> T) -> Result<Vec<T>> {
+    fn numbers<const WIDTH: usize, T>(
+        &mut self,
+        rows: usize,
+        read: fn([u8; WIDTH]) -> T,
+    ) -> Result<Vec<T>> {
         let bytes = self.take(rows.checked_mul(WIDTH).ok_or_else(damaged)?)?;
         let (chunks, _) = bytes.as_chunks::<WIDTH>();
         Ok(chunks.iter().map(|chunk| read(*chunk)).collect())
@@ -136,7 +153,9 @@ impl<'a> Input<'a> {
 }
 
 fn damaged() -> Error {
-    Error::corrupt("a buffered append of a table is damaged; run verify, and restore the table from a backup")
+    Error::corrupt(
+        "a buffered append of a table is damaged; run verify, and restore the table from a backup",
+    )
 }
 
 /// Checks the bytes that [`encode_batch`] wrote against their checksum.
@@ -144,15 +163,23 @@ fn damaged() -> Error {
 /// # Errors
 /// `Corrupt` when they are not what was written.
 pub(crate) fn check_batch(bytes: &[u8]) -> Result<()> {
-    let stored = bytes.get(16..HEADER).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
-    if bytes.starts_with(MAGIC) && stored == Some(checksum(bytes)) { Ok(()) } else { Err(damaged()) }
+    let stored =
+        bytes.get(16..HEADER).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
+    if bytes.starts_with(MAGIC) && stored == Some(checksum(bytes)) {
+        Ok(())
+    } else {
+        Err(damaged())
+    }
 }
 
 /// The row count in the header of an encoded batch, which is not checked here; 0 for bytes that are
 /// not a batch.
 #[must_use]
 pub(crate) fn batch_row_count(bytes: &[u8]) -> u64 {
-    bytes.get(8..12).and_then(|bytes| bytes.try_into().ok()).map_or(0, |rows| u64::from(u32::from_le_bytes(rows)))
+    bytes
+        .get(8..12)
+        .and_then(|bytes| bytes.try_into().ok())
+        .map_or(0, |rows| u64::from(u32::from_le_bytes(rows)))
 }
 
 /// Decodes what [`encode_batch`] wrote for a table with this schema.
@@ -163,7 +190,11 @@ pub(crate) fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordB
     let mut input = Input(bytes);
     let header = input.take(HEADER)?;
     let word = |at: usize| {
-        header.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes).ok_or_else(damaged)
+        header
+            .get(at..at + 4)
+            .and_then(|bytes| bytes.try_into().ok())
+            .map(u32::from_le_bytes)
+            .ok_or_else(damaged)
     };
     check_batch(bytes)?;
     if header.get(4) != Some(&VERSION) {
@@ -185,28 +216,42 @@ pub(crate) fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordB
         };
         arrays.push(match column.data_type {
             DataType::Bool => Arc::new(BooleanArray::new(input.bits(rows)?, nulls)),
-            DataType::Float32 => Arc::new(Float32Array::new(input.numbers(rows, f32::from_le_bytes)?.into(), nulls)),
-            DataType::Float64 => Arc::new(Float64Array::new(input.numbers(rows, f64::from_le_bytes)?.into(), nulls)),
-            DataType::Int32 => Arc::new(Int32Array::new(input.numbers(rows, i32::from_le_bytes)?.into(), nulls)),
-            DataType::Int64 => Arc::new(Int64Array::new(input.numbers(rows, i64::from_le_bytes)?.into(), nulls)),
+            DataType::Float32 => {
+                Arc::new(Float32Array::new(input.numbers(rows, f32::from_le_bytes)?.into(), nulls))
+            }
+            DataType::Float64 => {
+                Arc::new(Float64Array::new(input.numbers(rows, f64::from_le_bytes)?.into(), nulls))
+            }
+            DataType::Int32 => {
+                Arc::new(Int32Array::new(input.numbers(rows, i32::from_le_bytes)?.into(), nulls))
+            }
+            DataType::Int64 => {
+                Arc::new(Int64Array::new(input.numbers(rows, i64::from_le_bytes)?.into(), nulls))
+            }
             DataType::Timestamp => {
                 let values = ScalarBuffer::from(input.numbers(rows, i64::from_le_bytes)?);
                 Arc::new(TimestampMillisecondArray::new(values, nulls).with_timezone(UTC))
             }
             DataType::String => {
                 let offsets = input.numbers(rows + 1, i32::from_le_bytes)?;
-                if offsets.first() != Some(&0) || offsets.windows(2).any(|pair| matches!(pair, [a, b] if a > b)) {
+                if offsets.first() != Some(&0)
+                    || offsets.windows(2).any(|pair| matches!(pair, [a, b] if a > b))
+                {
                     return Err(damaged());
                 }
                 let len = offsets.last().copied().unwrap_or_default() as usize;
                 let values = Buffer::from(input.take(len)?);
                 let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-                Arc::new(StringArray::try_new(offsets, values, nulls).map_err(|error| damaged().with_source(error))?)
+                Arc::new(
+                    StringArray::try_new(offsets, values, nulls)
+                        .map_err(|error| damaged().with_source(error))?,
+                )
             }
         });
     }
     if !input.0.is_empty() {
         return Err(damaged());
     }
-    RecordBatch::try_new(schema.arrow().clone(), arrays).map_err(|error| damaged().with_source(error))
+    RecordBatch::try_new(schema.arrow().clone(), arrays)
+        .map_err(|error| damaged().with_source(error))
 }

@@ -27,7 +27,8 @@ pub(crate) fn parse_i64(text: &str) -> Option<i64> {
 
 fn is_decimal(text: &str) -> bool {
     // The standard parser also accepts `inf`, `nan` and `infinity`, which the service does not.
-    !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'))
+    !text.is_empty()
+        && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'))
 }
 
 /// A decimal number that does not overflow, or exactly `NaN`, `Infinity` or `-Infinity`.
@@ -114,10 +115,25 @@ mod tests {
         for bad in ["", "1.0", "1e3", " 1", "1 ", "2147483648", "-2147483649", "0x1", "+", "-"] {
             assert_eq!(parse_i32(bad), None, "{bad:?}");
         }
-        for (text, value) in [("+007", 7), ("-0", 0), ("-2147483648", i32::MIN), ("2147483647", i32::MAX)] {
+        for (text, value) in
+            [("+007", 7), ("-0", 0), ("-2147483648", i32::MIN), ("2147483647", i32::MAX)]
+        {
             assert_eq!(parse_i32(text), Some(value));
         }
-        for bad in ["nan", "inf", "NAN", "infinity", "+Infinity", "1,5", "1e309", "", " 1", "1_0", "e", "."] {
+        for bad in [
+            "nan",
+            "inf",
+            "NAN",
+            "infinity",
+            "+Infinity",
+            "1,5",
+            "1e309",
+            "",
+            " 1",
+            "1_0",
+            "e",
+            ".",
+        ] {
             assert_eq!(parse_f64(bad), None, "{bad:?}");
         }
         assert_eq!(parse_f32("3.4028236e38"), None);

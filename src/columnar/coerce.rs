@@ -5,12 +5,14 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Float32Array, PrimitiveArray, RecordBatch, TimestampMillisecondArray, new_null_array,
+    Array, ArrayRef, AsArray, Float32Array, PrimitiveArray, RecordBatch, TimestampMillisecondArray,
+    new_null_array,
 };
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType as Arrow, Date32Type, Date64Type, Float64Type, TimeUnit, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    ArrowPrimitiveType, DataType as Arrow, Date32Type, Date64Type, Float64Type, TimeUnit,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType,
 };
 use arrow::util::display::array_value_to_string;
 
@@ -27,7 +29,11 @@ const DAY_MS: i64 = 86_400_000;
 /// # Errors
 /// `InvalidArgument` for an unknown, repeated or missing column, an Arrow type that does not fit, a
 /// value that does not fit, and a null in a column that is not NULLABLE; row and column are named.
-pub(crate) fn coerce_batch(schema: &TableSchema, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
+pub(crate) fn coerce_batch(
+    schema: &TableSchema,
+    batch: &RecordBatch,
+    first_row: u64,
+) -> Result<RecordBatch> {
     if Arc::ptr_eq(schema.arrow(), batch.schema_ref()) {
         return Ok(batch.clone());
     }
@@ -37,8 +43,11 @@ pub(crate) fn coerce_batch(schema: &TableSchema, batch: &RecordBatch, first_row:
         if let Some(slot) = sources.get_mut(position)
             && slot.replace(array).is_some()
         {
-            return Err(Error::invalid(format!("the batch has two columns named {:?}", field.name()))
-                .with_args([field.name().clone()]));
+            return Err(Error::invalid(format!(
+                "the batch has two columns named {:?}",
+                field.name()
+            ))
+            .with_args([field.name().clone()]));
         }
     }
     // The index column first: it cannot be null, so a forged row count fails before null columns of
@@ -70,9 +79,11 @@ pub(crate) fn coerce_batch(schema: &TableSchema, batch: &RecordBatch, first_row:
 }
 
 fn coerce_array(column: &Column, array: &ArrayRef, first_row: u64) -> Result<ArrayRef> {
-    let place = |row: usize| Place::Cell { row: first_row + row as u64, column: column.name.clone() };
+    let place =
+        |row: usize| Place::Cell { row: first_row + row as u64, column: column.name.clone() };
     let misfit = |row: usize| {
-        let text = array_value_to_string(array, row).unwrap_or_else(|_| "that Arrow cannot show".to_owned());
+        let text = array_value_to_string(array, row)
+            .unwrap_or_else(|_| "that Arrow cannot show".to_owned());
         Error::invalid(format!(
             "the value {text} of Arrow type {} does not fit {}",
             array.data_type(),
@@ -85,8 +96,11 @@ fn coerce_array(column: &Column, array: &ArrayRef, first_row: u64) -> Result<Arr
         && let Some(nulls) = out.logical_nulls().filter(|nulls| nulls.null_count() > 0)
     {
         let row = (0..nulls.len()).find(|&row| nulls.is_null(row)).unwrap_or_default();
-        return Err(Error::invalid(format!("column {:?} is not NULLABLE, so it cannot contain null", column.name))
-            .at(place(row)));
+        return Err(Error::invalid(format!(
+            "column {:?} is not NULLABLE, so it cannot contain null",
+            column.name
+        ))
+        .at(place(row)));
     }
     Ok(out)
 }
@@ -96,17 +110,25 @@ fn coerce_array(column: &Column, array: &ArrayRef, first_row: u64) -> Result<Arr
 fn unpacked_bytes(array: &dyn Array) -> u64 {
     fn lengths(array: &dyn Array) -> Vec<u64> {
         match array.data_type() {
-            Arrow::Utf8 => array.as_string::<i32>().offsets().lengths().map(|len| len as u64).collect(),
-            Arrow::LargeUtf8 => array.as_string::<i64>().offsets().lengths().map(|len| len as u64).collect(),
+            Arrow::Utf8 => {
+                array.as_string::<i32>().offsets().lengths().map(|len| len as u64).collect()
+            }
+            Arrow::LargeUtf8 => {
+                array.as_string::<i64>().offsets().lengths().map(|len| len as u64).collect()
+            }
             // The lower half of a view is its length.
-            Arrow::Utf8View => array.as_string_view().views().iter().map(|view| u64::from(*view as u32)).collect(),
+            Arrow::Utf8View => {
+                array.as_string_view().views().iter().map(|view| u64::from(*view as u32)).collect()
+            }
             _ => Vec::new(),
         }
     }
     match array.data_type() {
         Arrow::Utf8View => lengths(array).iter().sum(),
         Arrow::Dictionary(..) => {
-            let Some(dictionary) = array.as_any_dictionary_opt().filter(|found| !found.values().is_empty()) else {
+            let Some(dictionary) =
+                array.as_any_dictionary_opt().filter(|found| !found.values().is_empty())
+            else {
                 return 0;
             };
             let lengths = lengths(dictionary.values());
@@ -116,7 +138,11 @@ fn unpacked_bytes(array: &dyn Array) -> u64 {
     }
 }
 
-fn change_type(column: &Column, array: &ArrayRef, misfit: &dyn Fn(usize) -> Error) -> Result<ArrayRef> {
+fn change_type(
+    column: &Column,
+    array: &ArrayRef,
+    misfit: &dyn Fn(usize) -> Error,
+) -> Result<ArrayRef> {
     let unpacked = unpacked_bytes(array);
     if unpacked > limits::IMPORT_MESSAGE_BYTES as u64 {
         return Err(Error::limit(format!(
@@ -137,13 +163,15 @@ fn change_type(column: &Column, array: &ArrayRef, misfit: &dyn Fn(usize) -> Erro
         return Ok(new_null_array(&target, array.len()));
     }
     let small_int = matches!(source, Arrow::Int8 | Arrow::Int16 | Arrow::UInt8 | Arrow::UInt16);
-    let int = small_int || matches!(source, Arrow::Int32 | Arrow::Int64 | Arrow::UInt32 | Arrow::UInt64);
+    let int =
+        small_int || matches!(source, Arrow::Int32 | Arrow::Int64 | Arrow::UInt32 | Arrow::UInt64);
     let fits = match column.data_type {
         DataType::Bool => false,
         DataType::Int32 | DataType::Int64 => int,
         DataType::Float32 => small_int || matches!(source, Arrow::Float16 | Arrow::Float64),
         DataType::Float64 => {
-            small_int || matches!(source, Arrow::Float16 | Arrow::Float32 | Arrow::Int32 | Arrow::UInt32)
+            small_int
+                || matches!(source, Arrow::Float16 | Arrow::Float32 | Arrow::Int32 | Arrow::UInt32)
         }
         DataType::String => match source {
             Arrow::LargeUtf8 | Arrow::Utf8View => true,
@@ -160,16 +188,19 @@ fn change_type(column: &Column, array: &ArrayRef, misfit: &dyn Fn(usize) -> Erro
     if column.data_type == DataType::Float32 && *source == Arrow::Float64 {
         let wide = array.as_primitive::<Float64Type>();
         let narrow: Float32Array = wide.unary(|value| value as f32);
-        let overflow = (0..wide.len())
-            .find(|&row| wide.is_valid(row) && wide.value(row).is_finite() && !narrow.value(row).is_finite());
+        let overflow = (0..wide.len()).find(|&row| {
+            wide.is_valid(row) && wide.value(row).is_finite() && !narrow.value(row).is_finite()
+        });
         return overflow.map_or_else(|| Ok(Arc::new(narrow) as ArrayRef), |row| Err(misfit(row)));
     }
-    let out = cast_with_options(array, &target, &CastOptions { safe: true, ..CastOptions::default() })
-        .map_err(|error| type_error(column, source).with_source(error))?;
+    let out =
+        cast_with_options(array, &target, &CastOptions { safe: true, ..CastOptions::default() })
+            .map_err(|error| type_error(column, source).with_source(error))?;
     if out.null_count() > array.logical_null_count() {
         let nulls = array.logical_nulls();
         let was_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-        let row = (0..out.len()).find(|&row| out.is_null(row) && !was_null(row)).unwrap_or_default();
+        let row =
+            (0..out.len()).find(|&row| out.is_null(row) && !was_null(row)).unwrap_or_default();
         return Err(misfit(row));
     }
     Ok(out)
@@ -183,20 +214,34 @@ fn type_error(column: &Column, source: &Arrow) -> Error {
     .with_args([column.name.clone()])
 }
 
-fn to_timestamps(column: &Column, array: &ArrayRef, misfit: &dyn Fn(usize) -> Error) -> Result<ArrayRef> {
+fn to_timestamps(
+    column: &Column,
+    array: &ArrayRef,
+    misfit: &dyn Fn(usize) -> Error,
+) -> Result<ArrayRef> {
     match array.data_type() {
         Arrow::Timestamp(TimeUnit::Second, _) => {
             timestamps::<TimestampSecondType>(array, |value| value.checked_mul(1000), misfit)
         }
-        Arrow::Timestamp(TimeUnit::Millisecond, _) => timestamps::<TimestampMillisecondType>(array, Some, misfit),
-        Arrow::Timestamp(TimeUnit::Microsecond, _) => {
-            timestamps::<TimestampMicrosecondType>(array, |value| Some(value.div_euclid(1000)), misfit)
+        Arrow::Timestamp(TimeUnit::Millisecond, _) => {
+            timestamps::<TimestampMillisecondType>(array, Some, misfit)
         }
-        Arrow::Timestamp(TimeUnit::Nanosecond, _) => {
-            timestamps::<TimestampNanosecondType>(array, |value| Some(value.div_euclid(1_000_000)), misfit)
+        Arrow::Timestamp(TimeUnit::Microsecond, _) => timestamps::<TimestampMicrosecondType>(
+            array,
+            |value| Some(value.div_euclid(1000)),
+            misfit,
+        ),
+        Arrow::Timestamp(TimeUnit::Nanosecond, _) => timestamps::<TimestampNanosecondType>(
+            array,
+            |value| Some(value.div_euclid(1_000_000)),
+            misfit,
+        ),
+        Arrow::Date32 => {
+            timestamps::<Date32Type>(array, |days| Some(i64::from(days) * DAY_MS), misfit)
         }
-        Arrow::Date32 => timestamps::<Date32Type>(array, |days| Some(i64::from(days) * DAY_MS), misfit),
-        Arrow::Date64 => timestamps::<Date64Type>(array, |ms| ms.div_euclid(DAY_MS).checked_mul(DAY_MS), misfit),
+        Arrow::Date64 => {
+            timestamps::<Date64Type>(array, |ms| ms.div_euclid(DAY_MS).checked_mul(DAY_MS), misfit)
+        }
         source => Err(type_error(column, source)),
     }
 }
@@ -217,7 +262,9 @@ fn timestamps<T: ArrowPrimitiveType>(
             None => return Err(misfit(row)),
         }
     }
-    Ok(Arc::new(TimestampMillisecondArray::new(out.into(), source.nulls().cloned()).with_timezone(UTC)))
+    Ok(Arc::new(
+        TimestampMillisecondArray::new(out.into(), source.nulls().cloned()).with_timezone(UTC),
+    ))
 }
 
 #[cfg(test)]
@@ -232,18 +279,33 @@ mod tests {
             coerce_array(&column, &array, 5).unwrap_err().to_string()
         };
         for (told, expected) in [
-            (misfit(DataType::Int32, Arc::new(UInt32Array::from(vec![1, 4_000_000_000]))), "the value 4000000000 "),
+            (
+                misfit(DataType::Int32, Arc::new(UInt32Array::from(vec![1, 4_000_000_000]))),
+                "the value 4000000000 ",
+            ),
             (
                 misfit(DataType::Int64, Arc::new(UInt64Array::from(vec![1, u64::MAX]))),
                 "the value 18446744073709551615 ",
             ),
-            (misfit(DataType::Timestamp, Arc::new(TimestampSecondArray::from(vec![1, 253_402_300_800]))), "the value "),
-            (misfit(DataType::Timestamp, Arc::new(Date32Array::from(vec![1, 2_932_897]))), "the value "),
+            (
+                misfit(
+                    DataType::Timestamp,
+                    Arc::new(TimestampSecondArray::from(vec![1, 253_402_300_800])),
+                ),
+                "the value ",
+            ),
+            (
+                misfit(DataType::Timestamp, Arc::new(Date32Array::from(vec![1, 2_932_897]))),
+                "the value ",
+            ),
         ] {
             assert!(told.contains(expected) && !told.contains("the value  "), "{told}");
             assert!(told.contains("row 6"), "{told}");
         }
-        let year = misfit(DataType::Timestamp, Arc::new(TimestampSecondArray::from(vec![253_402_300_800])));
+        let year = misfit(
+            DataType::Timestamp,
+            Arc::new(TimestampSecondArray::from(vec![253_402_300_800])),
+        );
         assert!(year.contains("10000-01-01T00:00:00"), "{year}");
     }
 }

@@ -16,7 +16,11 @@ const PARALLEL_ROWS: usize = 256 * 1024;
 
 /// All units of all runs, each with the number of its run.
 pub(super) fn all_units(view: &TableView) -> Vec<(usize, Range<usize>)> {
-    view.runs().iter().enumerate().flat_map(|(at, run)| run.units().into_iter().map(move |unit| (at, unit))).collect()
+    view.runs()
+        .iter()
+        .enumerate()
+        .flat_map(|(at, run)| run.units().into_iter().map(move |unit| (at, unit)))
+        .collect()
 }
 
 /// Applies `work` to every item, on several threads when there are at least `PARALLEL_ROWS` rows.
@@ -69,7 +73,11 @@ pub(super) fn in_parallel<I: Sync, T: Send>(
 ///
 /// # Errors
 /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
-pub(crate) fn count_rows(view: &TableView, predicates: &Predicates, control: &Control) -> Result<u64> {
+pub(crate) fn count_rows(
+    view: &TableView,
+    predicates: &Predicates,
+    control: &Control,
+) -> Result<u64> {
     if predicates.is_empty() {
         return Ok(view.row_count());
     }

@@ -37,7 +37,11 @@ pub struct Touched {
 ///
 /// # Errors
 /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
-pub(crate) fn touched(view: &TableView, predicates: &Predicates, control: &Control) -> Result<Touched> {
+pub(crate) fn touched(
+    view: &TableView,
+    predicates: &Predicates,
+    control: &Control,
+) -> Result<Touched> {
     let mut out = Touched::default();
     for run in view.runs() {
         let is_sealed = matches!(run, Run::Segment(_));
@@ -50,7 +54,8 @@ pub(crate) fn touched(view: &TableView, predicates: &Predicates, control: &Contr
             if needed.contains(&true) {
                 out.rows_touched += kept;
             }
-            out.rows_passed += unit::count(run, &view.schema, predicates, rows.clone(), control)? as u64;
+            out.rows_passed +=
+                unit::count(run, &view.schema, predicates, rows.clone(), control)? as u64;
             if !is_sealed {
                 out.buffered_rows += rows.len() as u64;
                 continue;
@@ -61,7 +66,9 @@ pub(crate) fn touched(view: &TableView, predicates: &Predicates, control: &Contr
             let mut last = None;
             let mut kept_pages = 0;
             for range in &ranges {
-                for page in page_of(range.start)..=page_of(range.end.saturating_sub(1).max(range.start)) {
+                for page in
+                    page_of(range.start)..=page_of(range.end.saturating_sub(1).max(range.start))
+                {
                     kept_pages += u64::from(last != Some(page));
                     last = Some(page);
                 }

@@ -20,7 +20,8 @@ fn io(error: std::io::Error) -> Error {
 }
 
 fn push_field(text: &str, out: &mut String) {
-    let plain = !text.is_empty() && !text.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\r' | b'\n'));
+    let plain =
+        !text.is_empty() && !text.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\r' | b'\n'));
     if plain {
         out.push_str(text);
         return;
@@ -122,7 +123,9 @@ pub(super) fn export_parquet_in(
     let failed = |error: parquet::errors::ParquetError| {
         Error::new(ErrorKind::Io, format!("writing a Parquet export: {error}")).with_source(error)
     };
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .build();
     let mut writer = ArrowWriter::try_new(out, schema.clone(), Some(properties)).map_err(failed)?;
     let mut count = 0;
     for batch in rows {

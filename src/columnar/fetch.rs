@@ -38,17 +38,22 @@ pub(crate) fn fetch_rows(
     columns: &[usize],
     control: &Control,
 ) -> Result<RecordBatch> {
-    let misfit = |error| Error::corrupt("rows of one table have different columns").with_source(error);
+    let misfit =
+        |error| Error::corrupt("rows of one table have different columns").with_source(error);
     let schema = view.schema.project(columns);
     let mut sorted: Vec<(Locator, u32)> = locators.iter().copied().zip(0..).collect();
     let is_sorted = sorted.is_sorted();
     sorted.sort_unstable();
-    let pieces: Vec<_> =
-        sorted.chunk_by(|a, b| a.0.run == b.0.run).flat_map(|of_run| of_run.chunks(PIECE_ROWS)).collect();
+    let pieces: Vec<_> = sorted
+        .chunk_by(|a, b| a.0.run == b.0.run)
+        .flat_map(|of_run| of_run.chunks(PIECE_ROWS))
+        .collect();
     // A single row costs a fraction of decoding its page.
     let work = sorted.len().saturating_mul(PAGE_ROWS / 8);
     let parts = in_parallel(&pieces, work, control, |piece| {
-        let Some((first, _)) = piece.first() else { return Ok(RecordBatch::new_empty(schema.clone())) };
+        let Some((first, _)) = piece.first() else {
+            return Ok(RecordBatch::new_empty(schema.clone()));
+        };
         let run = view.run(first.run as usize)?;
         let ranges = to_ranges(piece.iter().map(|(locator, _)| locator.row as usize));
         run.read(&view.schema, columns, &ranges)

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder, RecordBatch,
-    StringBuilder, TimestampMillisecondBuilder,
+    Array, ArrayRef, AsArray, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder,
+    Int64Builder, RecordBatch, StringBuilder, TimestampMillisecondBuilder,
 };
 use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
 
@@ -26,9 +26,15 @@ pub(crate) fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<
         Some([]) => (0..schema.len()).collect(),
         Some(names) => schema.projection(Some(names), "frame.columns")?,
     };
-    if let Some((row, cells)) = frame.data.iter().enumerate().find(|(_, cells)| cells.len() != positions.len()) {
-        return Err(Error::invalid(format!("row {row} has {} values for {} columns", cells.len(), positions.len()))
-            .at_member(format!("frame.data[{row}]")));
+    if let Some((row, cells)) =
+        frame.data.iter().enumerate().find(|(_, cells)| cells.len() != positions.len())
+    {
+        return Err(Error::invalid(format!(
+            "row {row} has {} values for {} columns",
+            cells.len(),
+            positions.len()
+        ))
+        .at_member(format!("frame.data[{row}]")));
     }
     let mut source = vec![None; schema.len()];
     for (place, &position) in positions.iter().enumerate() {
@@ -43,7 +49,10 @@ pub(crate) fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<
         .map(|(column, place)| match place {
             Some(place) => column_of_cells(column, frame, place),
             None if column.column_type == ColumnType::Nullable || frame.data.is_empty() => {
-                Ok(arrow::array::new_null_array(&super::schema::arrow_type(column.data_type), frame.data.len()))
+                Ok(arrow::array::new_null_array(
+                    &super::schema::arrow_type(column.data_type),
+                    frame.data.len(),
+                ))
             }
             None => Err(Error::invalid(format!(
                 "column {:?} is not NULLABLE, so every append must contain its values",
@@ -103,7 +112,9 @@ pub(super) fn column_of_texts<'t>(
         DataType::Int32 => build!(Int32Builder::with_capacity(rows), cells::parse_i32),
         DataType::Int64 => build!(Int64Builder::with_capacity(rows), cells::parse_i64),
         DataType::String => {
-            let bytes = (0..rows).filter_map(&text).fold(0, |bytes: usize, text| bytes.saturating_add(text.len()));
+            let bytes = (0..rows)
+                .filter_map(&text)
+                .fold(0, |bytes: usize, text| bytes.saturating_add(text.len()));
             // A string array counts its bytes in 31 bits.
             if i32::try_from(bytes).is_err() {
                 return Err(Error::limit(format!(
@@ -114,7 +125,10 @@ pub(super) fn column_of_texts<'t>(
             build!(StringBuilder::with_capacity(rows, bytes), |text| Some::<&str>(text))
         }
         DataType::Timestamp => {
-            build!(TimestampMillisecondBuilder::with_capacity(rows).with_timezone(UTC), cells::parse_timestamp)
+            build!(
+                TimestampMillisecondBuilder::with_capacity(rows).with_timezone(UTC),
+                cells::parse_timestamp
+            )
         }
     }
 }
@@ -140,11 +154,16 @@ pub(crate) fn write_cells(array: &dyn Array, row: usize, out: &mut String) -> bo
         Arrow::Boolean => cells::write_bool(array.as_boolean().value(row), out),
         Arrow::Float32 => cells::write_f32(array.as_primitive::<Float32Type>().value(row), out),
         Arrow::Float64 => cells::write_f64(array.as_primitive::<Float64Type>().value(row), out),
-        Arrow::Int32 => cells::write_int(i64::from(array.as_primitive::<Int32Type>().value(row)), out),
+        Arrow::Int32 => {
+            cells::write_int(i64::from(array.as_primitive::<Int32Type>().value(row)), out)
+        }
         Arrow::Int64 => cells::write_int(array.as_primitive::<Int64Type>().value(row), out),
         Arrow::Utf8 => out.push_str(array.as_string::<i32>().value(row)),
         Arrow::Timestamp(TimeUnit::Millisecond, _) => {
-            cells::write_timestamp(array.as_primitive::<TimestampMillisecondType>().value(row), out);
+            cells::write_timestamp(
+                array.as_primitive::<TimestampMillisecondType>().value(row),
+                out,
+            );
         }
         _ => return false,
     }

@@ -32,12 +32,15 @@ const READ_STEP: usize = 1024 * 1024;
 /// `InvalidArgument` for bytes that are not an Arrow IPC stream or end too early, `LimitExceeded`
 /// for a message, metadata or batch beyond the import limits, and the errors of `each` and of the
 /// reader.
-pub(crate) fn read_stream(input: &mut dyn Read, mut each: impl FnMut(RecordBatch) -> Result<()>) -> Result<usize> {
+pub(crate) fn read_stream(
+    input: &mut dyn Read,
+    mut each: impl FnMut(RecordBatch) -> Result<()>,
+) -> Result<usize> {
     let mut stream: Option<Stream> = None;
     let mut batch_count = 0;
     while let Some(metadata) = read_metadata(input, stream.is_none())? {
-        let message =
-            root_as_message(&metadata).map_err(|error| malformed(&format!("a message header is damaged: {error}")))?;
+        let message = root_as_message(&metadata)
+            .map_err(|error| malformed(&format!("a message header is damaged: {error}")))?;
         let body = read_body(input, &message)?;
         match &mut stream {
             None => stream = Some(Stream::open(&message)?),
@@ -62,7 +65,9 @@ struct Stream {
 
 impl Stream {
     fn open(message: &Message<'_>) -> Result<Self> {
-        let schema = message.header_as_schema().ok_or_else(|| malformed("it does not begin with a schema"))?;
+        let schema = message
+            .header_as_schema()
+            .ok_or_else(|| malformed("it does not begin with a schema"))?;
         let columns = StreamColumns::of(&schema)?;
         let schema = guarded(|| fb_to_schema(schema)).ok_or_else(contradiction)?;
         Ok(Self {
@@ -75,7 +80,8 @@ impl Stream {
 
     /// Decodes the batch of a message; returns `None` for a dictionary, which is kept.
     fn decode(&mut self, message: &Message<'_>, body: &Buffer) -> Result<Option<RecordBatch>> {
-        let undecodable = |error: ArrowError| malformed("a message cannot be decoded").with_source(error);
+        let undecodable =
+            |error: ArrowError| malformed("a message cannot be decoded").with_source(error);
         let version = message.version();
         match message.header_type() {
             MessageHeader::RecordBatch => {
@@ -109,7 +115,8 @@ impl Stream {
         let bytes = check_batch(&data, std::slice::from_ref(layout), body)?;
         self.dictionary_bytes.add(id, batch.isDelta(), bytes)?;
         let (schema, dictionaries) = (&self.schema, &mut self.dictionaries);
-        guarded(|| read_dictionary(body, *batch, schema, dictionaries, &version)).ok_or_else(contradiction)
+        guarded(|| read_dictionary(body, *batch, schema, dictionaries, &version))
+            .ok_or_else(contradiction)
     }
 }
 
@@ -170,7 +177,8 @@ fn read(input: &mut dyn Read, len: usize) -> Result<Vec<u8>> {
 /// The end-of-stream marker is required, although the format lets a stream just stop: otherwise a
 /// stream that was cut between two messages would lose rows unnoticed.
 fn read_metadata(input: &mut dyn Read, is_first: bool) -> Result<Option<Vec<u8>>> {
-    let word = read_word(input)?.ok_or_else(|| malformed(if is_first { "it is empty" } else { "it has no end" }))?;
+    let word = read_word(input)?
+        .ok_or_else(|| malformed(if is_first { "it is empty" } else { "it has no end" }))?;
     let len = if word == CONTINUATION {
         read_word(input)?.ok_or_else(|| malformed("it ends inside a length"))?
     } else {
@@ -193,7 +201,8 @@ fn read_metadata(input: &mut dyn Read, is_first: bool) -> Result<Option<Vec<u8>>
 }
 
 fn read_body(input: &mut dyn Read, message: &Message<'_>) -> Result<Buffer> {
-    let len = usize::try_from(message.bodyLength()).map_err(|_| malformed("a body has a negative length"))?;
+    let len = usize::try_from(message.bodyLength())
+        .map_err(|_| malformed("a body has a negative length"))?;
     if len > limits::IMPORT_MESSAGE_BYTES {
         return Err(too_large(len as u64));
     }

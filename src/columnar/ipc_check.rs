@@ -22,8 +22,8 @@
 use std::collections::HashMap;
 
 use arrow::ipc::{
-    BodyCompressionMethod, CompressionType, DateUnit, Endianness, Field, Int, Precision, RecordBatch as IpcBatch,
-    Schema, TimeUnit, Type,
+    BodyCompressionMethod, CompressionType, DateUnit, Endianness, Field, Int, Precision,
+    RecordBatch as IpcBatch, Schema, TimeUnit, Type,
 };
 
 use crate::error::{Error, Result};
@@ -82,9 +82,10 @@ fn value_layout(field: &Field<'_>) -> Option<Layout> {
             _ => None,
         },
         Type::Timestamp => match field.type_as_timestamp()?.unit() {
-            TimeUnit::SECOND | TimeUnit::MILLISECOND | TimeUnit::MICROSECOND | TimeUnit::NANOSECOND => {
-                Some(Layout::Fixed(8))
-            }
+            TimeUnit::SECOND
+            | TimeUnit::MILLISECOND
+            | TimeUnit::MICROSECOND
+            | TimeUnit::NANOSECOND => Some(Layout::Fixed(8)),
             _ => None,
         },
         Type::Utf8 => Some(Layout::Texts(4)),
@@ -97,10 +98,13 @@ fn value_layout(field: &Field<'_>) -> Option<Layout> {
 /// Bytes of the texts of a field that the library copies.
 fn text_bytes(field: &Field<'_>) -> usize {
     let name = field.name().map_or(0, str::len);
-    let zone = field.type_as_timestamp().and_then(|timestamp| timestamp.timezone()).map_or(0, str::len);
+    let zone =
+        field.type_as_timestamp().and_then(|timestamp| timestamp.timezone()).map_or(0, str::len);
     let metadata = field.custom_metadata().into_iter().flatten();
     metadata.fold(name + zone, |bytes, pair| {
-        bytes.saturating_add(pair.key().map_or(0, str::len)).saturating_add(pair.value().map_or(0, str::len))
+        bytes
+            .saturating_add(pair.key().map_or(0, str::len))
+            .saturating_add(pair.value().map_or(0, str::len))
     })
 }
 
@@ -111,7 +115,8 @@ impl StreamColumns {
     /// `InvalidArgument` for a column that no table can take, and for big-endian values;
     /// `LimitExceeded` for too many columns and too long texts.
     pub(super) fn of(schema: &Schema<'_>) -> Result<Self> {
-        let fields = schema.fields().ok_or_else(|| malformed("its schema has no list of columns"))?;
+        let fields =
+            schema.fields().ok_or_else(|| malformed("its schema has no list of columns"))?;
         if fields.len() > limits::IMPORT_COLUMNS {
             return Err(Error::limit(format!(
                 "the Arrow stream has {} columns, more than the {} of an import",
@@ -120,11 +125,15 @@ impl StreamColumns {
             )));
         }
         if schema.endianness() != Endianness::Little {
-            return Err(Error::invalid("the values of the Arrow stream are big-endian; write them little-endian"));
+            return Err(Error::invalid(
+                "the values of the Arrow stream are big-endian; write them little-endian",
+            ));
         }
         let metadata = schema.custom_metadata().into_iter().flatten();
         let mut texts = metadata.fold(0usize, |bytes, pair| {
-            bytes.saturating_add(pair.key().map_or(0, str::len)).saturating_add(pair.value().map_or(0, str::len))
+            bytes
+                .saturating_add(pair.key().map_or(0, str::len))
+                .saturating_add(pair.value().map_or(0, str::len))
         });
         let mut out = Self::default();
         for field in fields {
@@ -142,21 +151,29 @@ impl StreamColumns {
 
     fn add(&mut self, field: &Field<'_>) -> Result<()> {
         let name = field.name().unwrap_or_default();
-        let refused =
-            |why: String| Err(Error::invalid(format!("column {name:?} of the Arrow stream {why}")).with_args([name]));
+        let refused = |why: String| {
+            Err(Error::invalid(format!("column {name:?} of the Arrow stream {why}"))
+                .with_args([name]))
+        };
         if field.children().is_some_and(|children| !children.is_empty()) {
             return refused("is nested; a table has single values only".to_owned());
         }
         let Some(values) = value_layout(field) else {
             let known = field.type_type().variant_name();
-            return refused(format!("has the type {}, which no table column takes", known.unwrap_or("unknown")));
+            return refused(format!(
+                "has the type {}, which no table column takes",
+                known.unwrap_or("unknown")
+            ));
         };
         let Some(dictionary) = field.dictionary() else {
             self.columns.push(values);
             return Ok(());
         };
         if !matches!(values, Layout::Texts(_) | Layout::Views) {
-            return refused("has a dictionary whose values are not texts; write the values themselves".to_owned());
+            return refused(
+                "has a dictionary whose values are not texts; write the values themselves"
+                    .to_owned(),
+            );
         }
         let Some(keys) = int_layout(dictionary.indexType()) else {
             return refused("has a dictionary with keys of an unknown type".to_owned());
@@ -186,9 +203,10 @@ pub(super) fn check_batch(batch: &IpcBatch<'_>, layouts: &[Layout], body: &[u8])
     let codec = match batch.compression() {
         None => None,
         Some(compression) => match (compression.method(), compression.codec()) {
-            (BodyCompressionMethod::BUFFER, codec @ (CompressionType::LZ4_FRAME | CompressionType::ZSTD)) => {
-                Some(codec)
-            }
+            (
+                BodyCompressionMethod::BUFFER,
+                codec @ (CompressionType::LZ4_FRAME | CompressionType::ZSTD),
+            ) => Some(codec),
             _ => return Err(malformed("a batch is compressed in an unknown way")),
         },
     };
@@ -198,7 +216,9 @@ pub(super) fn check_batch(batch: &IpcBatch<'_>, layouts: &[Layout], body: &[u8])
     let mut next = || -> Result<u64> {
         let buffer = buffers.next().ok_or_else(|| malformed("a batch has too few buffers"))?;
         let from = usize::try_from(buffer.offset()).ok();
-        let to = from.zip(usize::try_from(buffer.length()).ok()).and_then(|(from, len)| from.checked_add(len));
+        let to = from
+            .zip(usize::try_from(buffer.length()).ok())
+            .and_then(|(from, len)| from.checked_add(len));
         let bytes = from.zip(to).and_then(|(from, to)| body.get(from..to));
         let bytes = bytes.ok_or_else(|| malformed("a buffer extends beyond its message"))?;
         let len = match codec {
@@ -241,7 +261,9 @@ pub(super) fn check_batch(batch: &IpcBatch<'_>, layouts: &[Layout], body: &[u8])
         match layout {
             Layout::Texts(_) => _ = next()?,
             Layout::Views => {
-                let count = view_counts.next().ok_or_else(|| malformed("a column of views has no count of buffers"))?;
+                let count = view_counts
+                    .next()
+                    .ok_or_else(|| malformed("a column of views has no count of buffers"))?;
                 for _ in 0..count_of(count, "a column of views has a negative number of buffers")? {
                     next()?;
                 }
@@ -268,14 +290,16 @@ pub(super) fn too_large(bytes: u64) -> Error {
 
 /// The length that a compressed buffer declares in its first eight bytes.
 fn inflated(bytes: &[u8], codec: CompressionType) -> Result<u64> {
-    let (declared, rest) = bytes.split_first_chunk().ok_or_else(|| malformed("a compressed buffer is too short"))?;
+    let (declared, rest) =
+        bytes.split_first_chunk().ok_or_else(|| malformed("a compressed buffer is too short"))?;
     match i64::from_le_bytes(*declared) {
         // The buffer is not compressed.
         -1 => Ok(rest.len() as u64),
         declared => {
             let declared = count_of(declared, "a compressed buffer has a negative length")?;
             if codec == CompressionType::LZ4_FRAME && declared > 0 {
-                let bound = lz4_bound(rest).ok_or_else(|| malformed("a buffer is not an LZ4 frame"))?;
+                let bound =
+                    lz4_bound(rest).ok_or_else(|| malformed("a buffer is not an LZ4 frame"))?;
                 if bound > limits::IMPORT_OPEN_BYTES {
                     return Err(too_large(bound));
                 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BooleanArray, Date32Array, Date64Array, DictionaryArray, Float32Array, Float64Array, Int8Array,
-    Int32Array, Int64Array, LargeStringArray, ListArray, NullArray, RecordBatch, StringArray, StringViewArray,
-    TimestampNanosecondArray, TimestampSecondArray, UInt16Array,
+    Array, ArrayRef, BooleanArray, Date32Array, Date64Array, DictionaryArray, Float32Array,
+    Float64Array, Int8Array, Int32Array, Int64Array, LargeStringArray, ListArray, NullArray,
+    RecordBatch, StringArray, StringViewArray, TimestampNanosecondArray, TimestampSecondArray,
+    UInt16Array,
 };
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{Field, Int32Type, Schema};
@@ -32,7 +33,8 @@ fn schema() -> TableSchema {
 fn stream(batches: &[RecordBatch], compression: Option<CompressionType>) -> Vec<u8> {
     let options = IpcWriteOptions::default().try_with_compression(compression).unwrap();
     let mut bytes = Vec::new();
-    let mut writer = StreamWriter::try_new_with_options(&mut bytes, batches[0].schema_ref(), options).unwrap();
+    let mut writer =
+        StreamWriter::try_new_with_options(&mut bytes, batches[0].schema_ref(), options).unwrap();
     batches.iter().for_each(|batch| writer.write(batch).unwrap());
     writer.finish().unwrap();
     bytes
@@ -64,7 +66,8 @@ fn read(bytes: &[u8]) -> Result<usize> {
 }
 
 fn streams() -> Vec<Vec<u8>> {
-    let view: ArrayRef = Arc::new(StringViewArray::from(vec![Some("a text that is longer than twelve"), None]));
+    let view: ArrayRef =
+        Arc::new(StringViewArray::from(vec![Some("a text that is longer than twelve"), None]));
     vec![
         stream(&[batch(texts()), batch(texts())], None),
         stream(&[batch(texts())], Some(CompressionType::ZSTD)),
@@ -85,7 +88,8 @@ fn a_stream_that_is_cut_anywhere_is_refused() {
         assert!(read(&bytes).unwrap() > 0);
         // Eight bytes mark the end; the last four of them are the length 0.
         for len in 0..bytes.len() {
-            let error = read(&bytes[..len]).map(|rows| format!("{rows} rows, cut at {len} of {}", bytes.len()));
+            let error = read(&bytes[..len])
+                .map(|rows| format!("{rows} rows, cut at {len} of {}", bytes.len()));
             assert!(is_refused(&error.unwrap_err()));
         }
     }
@@ -144,7 +148,11 @@ fn a_dictionary_that_does_not_fit_is_refused() {
     }
     // A dictionary of numbers for a column of texts.
     let numbers: ArrayRef = Arc::new(
-        DictionaryArray::<Int32Type>::try_new(Int32Array::from(vec![0]), Arc::new(Int64Array::from(vec![7]))).unwrap(),
+        DictionaryArray::<Int32Type>::try_new(
+            Int32Array::from(vec![0]),
+            Arc::new(Int64Array::from(vec![7])),
+        )
+        .unwrap(),
     );
     assert!(is_refused(&read(&stream(&[batch(numbers)], None)).unwrap_err()));
     // A batch without its dictionary.
@@ -173,7 +181,9 @@ fn nested_columns_and_too_many_columns_are_refused() {
         assert!(is_refused(&read(&stream(&[batch], None)).unwrap_err()), "{depth}");
     }
     let columns = |count: usize| -> Vec<Field> {
-        (0..count).map(|at| Field::new(format!("c{at}"), arrow::datatypes::DataType::Null, true)).collect()
+        (0..count)
+            .map(|at| Field::new(format!("c{at}"), arrow::datatypes::DataType::Null, true))
+            .collect()
     };
     limits::holds_at(limits::IMPORT_COLUMNS, ErrorKind::LimitExceeded, |count| {
         let batch = RecordBatch::new_empty(Arc::new(Schema::new(columns(count))));
@@ -236,18 +246,30 @@ fn every_type(compression: Option<CompressionType>) -> Vec<u8> {
             ("l", Arc::new(all().map(text).collect::<LargeStringArray>())),
             ("v", Arc::new(all().map(text).collect::<StringViewArray>())),
             ("d", Arc::new(dictionary)),
-            ("b", Arc::new(all().map(|at| some(at).map(|at| at % 2 == 0)).collect::<BooleanArray>())),
+            (
+                "b",
+                Arc::new(all().map(|at| some(at).map(|at| at % 2 == 0)).collect::<BooleanArray>()),
+            ),
             ("n", Arc::new(NullArray::new(rows.clone().count()))),
             ("tiny", Arc::new(all().map(|at| some(at).map(|at| at as i8)).collect::<Int8Array>())),
             ("u", Arc::new(all().map(|at| some(at).map(|at| at as u16)).collect::<UInt16Array>())),
             ("f", Arc::new(all().map(|at| some(at).map(|at| at as f32)).collect::<Float32Array>())),
             ("g", Arc::new(all().map(|at| some(at).map(|at| at as f64)).collect::<Float64Array>())),
-            ("sec", Arc::new(all().map(some).collect::<TimestampSecondArray>().with_timezone("UTC"))),
+            (
+                "sec",
+                Arc::new(all().map(some).collect::<TimestampSecondArray>().with_timezone("UTC")),
+            ),
             ("ns", Arc::new(all().map(some).collect::<TimestampNanosecondArray>())),
-            ("d32", Arc::new(all().map(|at| some(at).map(|at| at as i32)).collect::<Date32Array>())),
+            (
+                "d32",
+                Arc::new(all().map(|at| some(at).map(|at| at as i32)).collect::<Date32Array>()),
+            ),
             ("d64", Arc::new(all().map(some).collect::<Date64Array>())),
         ];
-        RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+        RecordBatch::try_from_iter_with_nullable(
+            columns.into_iter().map(|(name, array)| (name, array, true)),
+        )
+        .unwrap()
     };
     stream(&[batch(0..20), batch(20..33)], compression)
 }
@@ -272,7 +294,8 @@ fn wide_schema() -> TableSchema {
         ("d64", DataType::Timestamp),
     ];
     let index = column("i", DataType::Int64, ColumnType::Index);
-    TableSchema::with_default_limit(std::iter::once(index).chain(columns.map(nullable)).collect()).unwrap()
+    TableSchema::with_default_limit(std::iter::once(index).chain(columns.map(nullable)).collect())
+        .unwrap()
 }
 
 /// Reads as a host with `panic = "abort"` does.
@@ -320,13 +343,18 @@ impl Random {
 fn forged_metadata_panics_nowhere() {
     let count = if std::env::var_os("STATIONDB_NIGHT").is_some() { 1_000_000 } else { 5_000 };
     let schema = wide_schema();
-    let streams = [None, Some(CompressionType::ZSTD), Some(CompressionType::LZ4_FRAME)].map(every_type);
+    let streams =
+        [None, Some(CompressionType::ZSTD), Some(CompressionType::LZ4_FRAME)].map(every_type);
     let messages = streams.each_ref().map(|bytes| messages(bytes));
     for bytes in &streams {
         assert_eq!(read_unguarded(&schema, bytes).unwrap(), 33);
     }
-    let seed = std::env::var("STATIONDB_CRASH_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1u64);
-    let mut random = Random(seed.wrapping_mul(2).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let seed = std::env::var("STATIONDB_CRASH_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1u64);
+    let mut random =
+        Random(seed.wrapping_mul(2).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let (mut good, mut bad) = (0, 0);
     for _ in 0..count {
         let which = random.below(streams.len());
@@ -341,7 +369,8 @@ fn forged_metadata_panics_nowhere() {
                 0 | 1 => bytes[at] ^= 1 << random.below(8),
                 2 => bytes[at] = [0, 1, 2, 3, 0x7f, 0x80, 0xfe, 0xff][random.below(8)],
                 3 | 4 => {
-                    let value = [0, 1, 2, -1, -2, 3, 7, 9, 1 << 20, 1 << 31, i64::MAX, i64::MIN][random.below(12)];
+                    let value = [0, 1, 2, -1, -2, 3, 7, 9, 1 << 20, 1 << 31, i64::MAX, i64::MIN]
+                        [random.below(12)];
                     let len = (bytes.len() - word).min(8);
                     bytes[word..word + len].copy_from_slice(&value.to_le_bytes()[..len]);
                 }
@@ -378,7 +407,10 @@ fn forged_metadata_panics_nowhere() {
 #[test]
 fn an_lz4_frame_that_inflates_beyond_its_length_is_refused() {
     let zeros: ArrayRef = Arc::new(Int64Array::from(vec![0; 1 << 20]));
-    let bytes = stream(&[RecordBatch::try_from_iter([("i", zeros)]).unwrap()], Some(CompressionType::LZ4_FRAME));
+    let bytes = stream(
+        &[RecordBatch::try_from_iter([("i", zeros)]).unwrap()],
+        Some(CompressionType::LZ4_FRAME),
+    );
     let (metadata, body) = messages(&bytes)[1].clone();
     // The values are the last buffer: their decompressed length, the header of the frame, blocks.
     let (offset, len) = last_buffer(&bytes[metadata.clone()]);
@@ -414,7 +446,8 @@ fn an_lz4_frame_that_inflates_beyond_its_length_is_refused() {
 /// Offset and length of the last buffer of a batch.
 fn last_buffer(metadata: &[u8]) -> (usize, usize) {
     let header = arrow::ipc::root_as_message(metadata).unwrap();
-    let buffer = *header.header_as_record_batch().unwrap().buffers().unwrap().iter().next_back().unwrap();
+    let buffer =
+        *header.header_as_record_batch().unwrap().buffers().unwrap().iter().next_back().unwrap();
     (buffer.offset() as usize, buffer.length() as usize)
 }
 
@@ -423,7 +456,8 @@ fn last_buffer(metadata: &[u8]) -> (usize, usize) {
 fn a_date_before_all_dates_is_refused() {
     let index: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
     let dates: ArrayRef = Arc::new(Date64Array::from(vec![0, i64::MIN]));
-    let bytes = stream(&[RecordBatch::try_from_iter([("i", index), ("d64", dates)]).unwrap()], None);
+    let bytes =
+        stream(&[RecordBatch::try_from_iter([("i", index), ("d64", dates)]).unwrap()], None);
     let error = read_unguarded(&wide_schema(), &bytes).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
 }
@@ -440,7 +474,9 @@ fn bytes_that_are_no_stream_are_invalid_and_not_too_large() {
         assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument, "{bytes:?}: {error}");
     }
     // A message that is marked as one and is too large.
-    let large = [&[0xff; 4][..], &(crate::value::limits::IMPORT_METADATA_BYTES as u32 + 1).to_le_bytes()].concat();
+    let large =
+        [&[0xff; 4][..], &(crate::value::limits::IMPORT_METADATA_BYTES as u32 + 1).to_le_bytes()]
+            .concat();
     let error = read_stream(&mut &large[..], |_| Ok(())).unwrap_err();
     assert_eq!(error.kind(), crate::ErrorKind::LimitExceeded, "{error}");
 }

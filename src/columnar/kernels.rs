@@ -76,7 +76,10 @@ pub fn extremes<T: Sample>(values: &[T]) -> Option<Extremes<T>> {
 ///
 /// Costs one branch per element; for slices without nulls use [`extremes`].
 #[must_use]
-pub fn extremes_where<T: Sample>(values: &[T], is_valid: impl Fn(usize) -> bool) -> Option<Extremes<T>> {
+pub fn extremes_where<T: Sample>(
+    values: &[T],
+    is_valid: impl Fn(usize) -> bool,
+) -> Option<Extremes<T>> {
     let mut found: Option<Extremes<T>> = None;
     for (at, &value) in values.iter().enumerate() {
         #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
@@ -118,7 +121,9 @@ pub fn lossy(row_count: u64, interval_count: u64) -> Vec<u64> {
     match kept {
         0 => Vec::new(),
         1 => vec![0],
-        _ => (0..kept).map(|i| (u128::from(i) * u128::from(row_count - 1) / u128::from(kept - 1)) as u64).collect(),
+        _ => (0..kept)
+            .map(|i| (u128::from(i) * u128::from(row_count - 1) / u128::from(kept - 1)) as u64)
+            .collect(),
     }
 }
 
@@ -154,7 +159,8 @@ fn keep<T: Sample>(values: &[T], interval_count: u64, ends: bool) -> Vec<u64> {
             positions.extend([range.start, range.end - 1]);
         }
         if let Some(found) = found {
-            positions.extend([range.start + found.min_at as u64, range.start + found.max_at as u64]);
+            positions
+                .extend([range.start + found.min_at as u64, range.start + found.max_at as u64]);
         }
         positions.sort_unstable();
         positions.dedup();

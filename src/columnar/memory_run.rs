@@ -28,20 +28,24 @@ impl MemoryRun {
     /// `Corrupt` when a batch does not fit the table, or the texts of a column do not fit in one
     /// array; `LimitExceeded` when there are more rows than 32 bits can count.
     pub fn new(schema: &TableSchema, batches: &[RecordBatch], first_ordinal: u64) -> Result<Self> {
-        let misfit =
-            |error| Error::corrupt("the buffered rows do not fit their table, or are too many").with_source(error);
+        let misfit = |error| {
+            Error::corrupt("the buffered rows do not fit their table, or are too many")
+                .with_source(error)
+        };
         let batch = match batches {
             [one] => one.clone(),
             _ => concat_batches(schema.arrow(), batches).map_err(misfit)?,
         };
-        let row_count = u32::try_from(batch.num_rows()).map_err(|_| Error::limit("too many rows are buffered"))?;
+        let row_count = u32::try_from(batch.num_rows())
+            .map_err(|_| Error::limit("too many rows are buffered"))?;
         let index = index_values(batch.column(schema.index()))?.into_owned();
         if index.is_sorted() {
             return Ok(Self { batch, index, ordinals: None, first_ordinal });
         }
         let mut order: Vec<u32> = (0..row_count).collect();
         order.sort_by_key(|&row| index.get(row as usize).copied());
-        let sorted = take_record_batch(&batch, &UInt32Array::from(order.clone())).map_err(misfit)?;
+        let sorted =
+            take_record_batch(&batch, &UInt32Array::from(order.clone())).map_err(misfit)?;
         let index = index_values(sorted.column(schema.index()))?.into_owned();
         Ok(Self { batch: sorted, index, ordinals: Some(order), first_ordinal })
     }
@@ -71,14 +75,21 @@ impl MemoryRun {
     }
 
     /// The rows of these ascending ranges with these columns.
-    pub(super) fn read(&self, schema: &TableSchema, columns: &[usize], ranges: &[Range<usize>]) -> Result<RecordBatch> {
-        let misfit = |error| Error::corrupt("the buffered rows do not fit their table").with_source(error);
+    pub(super) fn read(
+        &self,
+        schema: &TableSchema,
+        columns: &[usize],
+        ranges: &[Range<usize>],
+    ) -> Result<RecordBatch> {
+        let misfit =
+            |error| Error::corrupt("the buffered rows do not fit their table").with_source(error);
         let projected = self.batch.project(columns).map_err(misfit)?;
         let projected = projected.with_schema(schema.project(columns)).map_err(misfit)?;
         if let [range] = ranges {
             return Ok(projected.slice(range.start, range.len()));
         }
-        let rows: UInt32Array = ranges.iter().flat_map(|range| range.start as u32..range.end as u32).collect();
+        let rows: UInt32Array =
+            ranges.iter().flat_map(|range| range.start as u32..range.end as u32).collect();
         take_record_batch(&projected, &rows).map_err(misfit)
     }
 }

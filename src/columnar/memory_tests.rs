@@ -16,14 +16,17 @@ use crate::value::Control;
 
 /// An index column and a text column.
 fn schema() -> Arc<TableSchema> {
-    let columns =
-        vec![column("i", DataType::Int64, ColumnType::Index), column("s", DataType::String, ColumnType::Normal)];
+    let columns = vec![
+        column("i", DataType::Int64, ColumnType::Index),
+        column("s", DataType::String, ColumnType::Normal),
+    ];
     Arc::new(TableSchema::with_default_limit(columns).unwrap())
 }
 
 /// Rows from `from` on with a distance of `step`, whose texts have this length and are in no order.
 fn rows(schema: &TableSchema, from: i64, step: i64, count: i64, text_bytes: usize) -> RecordBatch {
-    let index: ArrayRef = Arc::new(Int64Array::from_iter_values((0..count).map(|at| from + at * step)));
+    let index: ArrayRef =
+        Arc::new(Int64Array::from_iter_values((0..count).map(|at| from + at * step)));
     let text = |at: i64| format!("{:08}{}", at * 7919 % 10_007, "x".repeat(text_bytes - 8));
     let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..count).map(text)));
     RecordBatch::try_new(schema.arrow().clone(), vec![index, texts]).unwrap()
@@ -32,7 +35,9 @@ fn rows(schema: &TableSchema, from: i64, step: i64, count: i64, text_bytes: usiz
 /// 3,000 rows in three runs.
 fn view(schema: &Arc<TableSchema>, text_bytes: usize) -> Arc<TableView> {
     let whole = rows(schema, 0, 1, 3000, text_bytes);
-    let run = |at: usize| Run::Memory(Arc::new(MemoryRun::new(schema, &[whole.slice(at, 1000)], at as u64).unwrap()));
+    let run = |at: usize| {
+        Run::Memory(Arc::new(MemoryRun::new(schema, &[whole.slice(at, 1000)], at as u64).unwrap()))
+    };
     Arc::new(TableView::new(schema.clone(), [0, 1000, 2000].map(run).to_vec()))
 }
 
@@ -53,12 +58,17 @@ fn runs_that_are_merged_wait_with_few_rows_each() {
     let disk: SharedDisk = Arc::new(MemoryDisk::default());
     disk.create_dir_all("t").unwrap();
     let runs = (0..RUNS).map(|at| {
-        let mut writer = SegmentWriter::new(disk.clone(), "t", at as u64, schema.clone(), (at * ROWS) as u64).unwrap();
+        let mut writer =
+            SegmentWriter::new(disk.clone(), "t", at as u64, schema.clone(), (at * ROWS) as u64)
+                .unwrap();
         writer.write(&rows(&schema, at, RUNS, ROWS, 8), None).unwrap();
-        Run::Segment(Arc::new(Segment::open(&disk, "t", writer.finish().unwrap(), schema.clone()).unwrap()))
+        Run::Segment(Arc::new(
+            Segment::open(&disk, "t", writer.finish().unwrap(), schema.clone()).unwrap(),
+        ))
     });
     let view = Arc::new(TableView::new(schema.clone(), runs.collect()));
-    let mut scan = MergedScan::new(view, Arc::default(), vec![0], None, Control::default()).unwrap();
+    let mut scan =
+        MergedScan::new(view, Arc::default(), vec![0], None, Control::default()).unwrap();
     let mut next = 0;
     let mut most = 0;
     while let Some(chunk) = scan.next_chunk().unwrap() {
@@ -75,11 +85,13 @@ fn runs_that_are_merged_wait_with_few_rows_each() {
 fn merged_rows_of_long_texts_come_in_small_batches() {
     let schema = schema();
     let run = |at: i64| {
-        let run = MemoryRun::new(&schema, &[rows(&schema, at, 2, 250, 100_000)], 250 * at as u64).unwrap();
+        let run = MemoryRun::new(&schema, &[rows(&schema, at, 2, 250, 100_000)], 250 * at as u64)
+            .unwrap();
         Run::Memory(Arc::new(run))
     };
     let view = Arc::new(TableView::new(schema.clone(), vec![run(0), run(1)]));
-    let mut scan = MergedScan::new(view, Arc::default(), vec![0, 1], None, Control::default()).unwrap();
+    let mut scan =
+        MergedScan::new(view, Arc::default(), vec![0, 1], None, Control::default()).unwrap();
     let mut next = 0;
     while let Some(chunk) = scan.next_chunk().unwrap() {
         assert!(batch_bytes(&chunk.batch) <= 33 << 20, "{}", batch_bytes(&chunk.batch));
@@ -106,8 +118,17 @@ fn ordered_texts_are_fetched_in_parts_that_memory_holds() {
     assert!(seen.is_sorted_by(|a, b| a >= b));
     // Keys as long as their texts: fewer rows than requested, and the rest after them.
     let order = [OrderColumn { column: 1, descending: true }];
-    let select =
-        |after| select_rows(&view, &Predicates::default(), &order, after, (3000, MEMORY), &Control::default()).unwrap();
+    let select = |after| {
+        select_rows(
+            &view,
+            &Predicates::default(),
+            &order,
+            after,
+            (3000, MEMORY),
+            &Control::default(),
+        )
+        .unwrap()
+    };
     let (mut after, mut positions) = (None, Vec::new());
     loop {
         let part = select(after);
@@ -118,8 +139,15 @@ fn ordered_texts_are_fetched_in_parts_that_memory_holds() {
             break;
         }
     }
-    let all =
-        select_rows(&view, &Predicates::default(), &order, None, (3001, usize::MAX), &Control::default()).unwrap();
+    let all = select_rows(
+        &view,
+        &Predicates::default(),
+        &order,
+        None,
+        (3001, usize::MAX),
+        &Control::default(),
+    )
+    .unwrap();
     assert!(all.is_all);
     assert_eq!(positions, all.rows.iter().map(|row| row.ordinal).collect::<Vec<_>>());
 }
@@ -129,9 +157,17 @@ fn a_sort_of_wide_rows_by_way_of_files_answers_in_small_batches() {
     let schema = schema();
     let view = view(&schema, 8000);
     let disk: SharedDisk = Arc::new(MemoryDisk::default());
-    let place = SpillPlace { disk, dir: "tmp", numbers: Arc::default(), bytes_max: u64::MAX, reserve_bytes: 0 };
+    let place = SpillPlace {
+        disk,
+        dir: "tmp",
+        numbers: Arc::default(),
+        bytes_max: u64::MAX,
+        reserve_bytes: 0,
+    };
     let mut seen = Vec::new();
-    for batch in RowStream::new(view, sorted_by_text(1000, Some(place)), Control::default()).unwrap() {
+    for batch in
+        RowStream::new(view, sorted_by_text(1000, Some(place)), Control::default()).unwrap()
+    {
         let batch = batch.unwrap();
         assert!(batch_bytes(&batch) <= 12 << 20, "{}", batch_bytes(&batch));
         seen.extend(texts(&batch));
@@ -155,7 +191,10 @@ fn row_groups_of_an_export_are_bounded_by_their_bytes() {
     let parts = (0..8).map(|at| Ok(batch.slice(at * 500, 500)));
     let mut out = Vec::new();
     assert_eq!(export_parquet_in(schema.arrow(), parts, &mut out, 4 * 1024).unwrap(), 4000);
-    let file = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(out)).unwrap();
+    let file = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(
+        bytes::Bytes::from(out),
+    )
+    .unwrap();
     assert!(file.metadata().num_row_groups() > 2, "{}", file.metadata().num_row_groups());
     let read: Vec<RecordBatch> = file.build().unwrap().map(Result::unwrap).collect();
     assert_eq!(read.iter().flat_map(texts).collect::<Vec<_>>(), texts(&batch));
@@ -190,7 +229,8 @@ fn keys_that_are_longer_than_all_memory_are_selected_one_by_one() {
     let view = view(&schema(), 2000);
     let order = [OrderColumn { column: 1, descending: true }];
     let select = |after, bytes| {
-        select_rows(&view, &Predicates::default(), &order, after, (5, bytes), &Control::default()).unwrap()
+        select_rows(&view, &Predicates::default(), &order, after, (5, bytes), &Control::default())
+            .unwrap()
     };
     let expected: Vec<u64> = select(None, usize::MAX).rows.iter().map(|row| row.ordinal).collect();
     let mut seen: Vec<u64> = Vec::new();
@@ -205,8 +245,10 @@ fn keys_that_are_longer_than_all_memory_are_selected_one_by_one() {
 #[test]
 fn rows_of_an_order_of_many_columns_are_looked_at_few_at_a_time() {
     let index = column("i", DataType::Int64, ColumnType::Index);
-    let others = (0..2_499).map(|at| column(&format!("v{at}"), DataType::Float64, ColumnType::Normal));
-    let schema = TableSchema::with_default_limit([index].into_iter().chain(others).collect()).unwrap();
+    let others =
+        (0..2_499).map(|at| column(&format!("v{at}"), DataType::Float64, ColumnType::Normal));
+    let schema =
+        TableSchema::with_default_limit([index].into_iter().chain(others).collect()).unwrap();
     let order = |columns: usize| -> Vec<OrderColumn> {
         (0..columns).map(|column| OrderColumn { column, descending: false }).collect()
     };

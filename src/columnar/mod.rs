@@ -68,6 +68,7 @@ pub(crate) use rows::read_page;
 pub(crate) use scan::MergedScan;
 pub(crate) use schema::TableSchema;
 pub(crate) use segment::{
-    DATA_SUFFIX, Patch, SUMMARY_SUFFIX, Segment, SegmentMeta, SegmentWriter, data_name, summary_name, wrong_bits,
+    DATA_SUFFIX, Patch, SUMMARY_SUFFIX, Segment, SegmentMeta, SegmentWriter, data_name,
+    summary_name, wrong_bits,
 };
 pub(crate) use view::{Run, TableView};

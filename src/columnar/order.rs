@@ -8,7 +8,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{ArrayRef, AsArray, Float32Array, Float64Array, Int32Array, Int64Array, TimestampMillisecondArray};
+use arrow::array::{
+    ArrayRef, AsArray, Float32Array, Float64Array, Int32Array, Int64Array,
+    TimestampMillisecondArray,
+};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Float32Type, Float64Type};
 use arrow::row::{RowConverter, SortField};
@@ -55,27 +58,33 @@ pub(super) fn converter(schema: &TableSchema, order: &[OrderColumn]) -> Result<R
         .iter()
         .map(|term| {
             let options = SortOptions { descending: term.descending, nulls_first: false };
-            Ok(SortField::new_with_options(arrow_type(schema.column(term.column)?.data_type), options))
+            Ok(SortField::new_with_options(
+                arrow_type(schema.column(term.column)?.data_type),
+                options,
+            ))
         })
         .collect::<Result<Vec<_>>>()?;
     RowConverter::new(fields).map_err(bad_key)
 }
 
 fn bad_key(error: arrow::error::ArrowError) -> Error {
-    Error::corrupt("internal error: the order does not fit its columns; report it").with_source(error)
+    Error::corrupt("internal error: the order does not fit its columns; report it")
+        .with_source(error)
 }
 
 /// Makes zeros of either sign one key, and all NaNs one key, which sorts after infinity.
 pub(super) fn normalise(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         arrow::datatypes::DataType::Float64 => {
-            let values: Float64Array =
-                array.as_primitive::<Float64Type>().unary(|v: f64| if v.is_nan() { f64::NAN } else { v + 0.0 });
+            let values: Float64Array = array
+                .as_primitive::<Float64Type>()
+                .unary(|v: f64| if v.is_nan() { f64::NAN } else { v + 0.0 });
             Arc::new(values)
         }
         arrow::datatypes::DataType::Float32 => {
-            let values: Float32Array =
-                array.as_primitive::<Float32Type>().unary(|v: f32| if v.is_nan() { f32::NAN } else { v + 0.0 });
+            let values: Float32Array = array
+                .as_primitive::<Float32Type>()
+                .unary(|v: f32| if v.is_nan() { f32::NAN } else { v + 0.0 });
             Arc::new(values)
         }
         _ => array.clone(),
@@ -94,7 +103,10 @@ pub(super) fn key_rows(
     for term in order {
         // Both the value and its part of the key are in memory. A text counts as a number, which is
         // the least that it takes.
-        row_bytes += 2 * (1 + arrow_type(schema.column(term.column)?.data_type).primitive_width().unwrap_or(8));
+        row_bytes += 2
+            * (1 + arrow_type(schema.column(term.column)?.data_type)
+                .primitive_width()
+                .unwrap_or(8));
     }
     Ok((bytes_max / limits::QUERY_THREADS / row_bytes.max(1)).clamp(BLOCK_ROWS, rows_max))
 }
@@ -112,7 +124,11 @@ pub(super) fn pieces(view: &TableView, rows_max: usize) -> Vec<(usize, Range<usi
 
 /// The best value that each unit can have in the first order column, as the prefix of a key; `None`
 /// if unknown.
-fn best_of(view: &TableView, first: OrderColumn, units: &[(usize, Range<usize>)]) -> Result<Vec<Option<Vec<u8>>>> {
+fn best_of(
+    view: &TableView,
+    first: OrderColumn,
+    units: &[(usize, Range<usize>)],
+) -> Result<Vec<Option<Vec<u8>>>> {
     let data_type = view.schema.column(first.column)?.data_type;
     let mut integers: Vec<Option<i64>> = Vec::with_capacity(units.len());
     let mut floats: Vec<Option<f64>> = Vec::with_capacity(units.len());
@@ -121,13 +137,20 @@ fn best_of(view: &TableView, first: OrderColumn, units: &[(usize, Range<usize>)]
         let (mut integer, mut float) = (None, None);
         match view.run(*run)?.summary(first.column)? {
             Some(ColumnSummary::Int(levels)) => {
-                integer = levels.extremes(blocks).map(|found| if first.descending { found.max } else { found.min });
+                integer = levels
+                    .extremes(blocks)
+                    .map(|found| if first.descending { found.max } else { found.min });
             }
             Some(ColumnSummary::Float(levels)) => {
                 // NaN sorts after all numbers.
-                let has_nan = levels.blocks().get(blocks.clone()).is_none_or(|all| all.iter().any(|b| b.nans > 0));
+                let has_nan = levels
+                    .blocks()
+                    .get(blocks.clone())
+                    .is_none_or(|all| all.iter().any(|b| b.nans > 0));
                 if !(first.descending && has_nan) {
-                    float = levels.extremes(blocks).map(|found| if first.descending { found.max } else { found.min });
+                    float = levels
+                        .extremes(blocks)
+                        .map(|found| if first.descending { found.max } else { found.min });
                 }
             }
             None => {}
@@ -135,30 +158,37 @@ fn best_of(view: &TableView, first: OrderColumn, units: &[(usize, Range<usize>)]
         integers.push(integer);
         floats.push(float);
     }
-    let known: Vec<bool> = integers.iter().zip(&floats).map(|(a, b)| a.is_some() || b.is_some()).collect();
+    let known: Vec<bool> =
+        integers.iter().zip(&floats).map(|(a, b)| a.is_some() || b.is_some()).collect();
     let or_zero = |value: &Option<i64>| value.unwrap_or_default();
     let array: ArrayRef = match data_type {
-        DataType::Int32 => Arc::new(Int32Array::from_iter_values(integers.iter().map(|value| or_zero(value) as i32))),
+        DataType::Int32 => Arc::new(Int32Array::from_iter_values(
+            integers.iter().map(|value| or_zero(value) as i32),
+        )),
         DataType::Int64 => Arc::new(Int64Array::from_iter_values(integers.iter().map(or_zero))),
-        DataType::Timestamp => {
-            Arc::new(TimestampMillisecondArray::from_iter_values(integers.iter().map(or_zero)).with_timezone(UTC))
-        }
-        DataType::Float32 => {
-            Arc::new(Float32Array::from_iter_values(floats.iter().map(|value| value.unwrap_or_default() as f32)))
-        }
-        DataType::Float64 => {
-            Arc::new(Float64Array::from_iter_values(floats.iter().map(|value| value.unwrap_or_default())))
-        }
+        DataType::Timestamp => Arc::new(
+            TimestampMillisecondArray::from_iter_values(integers.iter().map(or_zero))
+                .with_timezone(UTC),
+        ),
+        DataType::Float32 => Arc::new(Float32Array::from_iter_values(
+            floats.iter().map(|value| value.unwrap_or_default() as f32),
+        )),
+        DataType::Float64 => Arc::new(Float64Array::from_iter_values(
+            floats.iter().map(|value| value.unwrap_or_default()),
+        )),
         DataType::Bool | DataType::String => return Ok(vec![None; units.len()]),
     };
-    let rows = converter(&view.schema, &[first])?.convert_columns(&[normalise(&array)]).map_err(bad_key)?;
+    let rows = converter(&view.schema, &[first])?
+        .convert_columns(&[normalise(&array)])
+        .map_err(bad_key)?;
     Ok(rows.iter().zip(known).map(|(row, known)| known.then(|| row.as_ref().to_vec())).collect())
 }
 
 /// The key of the row with this ordinal.
 fn key_of(view: &TableView, order: &[OrderColumn], ordinal: u64) -> Result<Selected> {
     let locator = view.locate(ordinal)?.ok_or_else(|| {
-        Error::invalid("the continuation token does not belong to this table").at_member("continuationToken")
+        Error::invalid("the continuation token does not belong to this table")
+            .at_member("continuationToken")
     })?;
     let row = locator.row as usize;
     let columns: Vec<usize> = order.iter().map(|term| term.column).collect();
@@ -202,7 +232,9 @@ impl Heap {
             *worst = row;
         }
         let most = bytes_max.saturating_mul(BEYOND);
-        while (self.bytes > bytes_max && self.rows.len() > LEAST_ROWS) || (self.bytes > most && self.rows.len() > 1) {
+        while (self.bytes > bytes_max && self.rows.len() > LEAST_ROWS)
+            || (self.bytes > most && self.rows.len() > 1)
+        {
             self.bytes -= self.rows.pop().map_or(0, |row| row.key.len());
             self.most = self.rows.len();
         }
@@ -233,7 +265,9 @@ pub(crate) fn select_rows(
 ) -> Result<Selection> {
     let after = after.map(|ordinal| key_of(view, order, ordinal)).transpose()?;
     let Some(&first) = order.first() else {
-        return Err(Error::invalid("internal error: an order without columns was requested; report it"));
+        return Err(Error::invalid(
+            "internal error: an order without columns was requested; report it",
+        ));
     };
     let pieces = pieces(view, key_rows(&view.schema, order, bytes_max, UNIT_ROWS)?);
     let mut units: Vec<_> = best_of(view, first, &pieces)?.into_iter().zip(pieces).collect();
@@ -266,7 +300,8 @@ pub(crate) fn select_rows(
                 continue;
             }
             let run = view.run(*run_at)?;
-            let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &columns, control)?;
+            let picked =
+                unit::pick(run, &view.schema, predicates, rows.clone(), &columns, control)?;
             if unit::row_count(&picked.ranges) == 0 {
                 continue;
             }
@@ -282,8 +317,11 @@ pub(crate) fn select_rows(
             let mut better = Vec::new();
             for ((key, ordinal), row) in keys.iter().zip(ordinals).zip(rows) {
                 let bytes = key.as_ref();
-                let is_behind = |other: &Selected| (bytes, ordinal) > (&other.key[..], other.ordinal);
-                if after.as_ref().is_some_and(|after| !is_behind(after)) || worst.as_ref().is_some_and(is_behind) {
+                let is_behind =
+                    |other: &Selected| (bytes, ordinal) > (&other.key[..], other.ordinal);
+                if after.as_ref().is_some_and(|after| !is_behind(after))
+                    || worst.as_ref().is_some_and(is_behind)
+                {
                     continue;
                 }
                 let locator = Locator { run: *run_at as u32, row: row as u32 };

@@ -72,7 +72,9 @@ impl Predicates {
             .filter(|(_, filter)| is_new(filter))
             .map(|(at, filter)| {
                 let member = |name: &str| format!("filters[{at}].{name}");
-                let column = schema.position(&filter.column).map_err(|error| error.at_member(member("column")))?;
+                let column = schema
+                    .position(&filter.column)
+                    .map_err(|error| error.at_member(member("column")))?;
                 let test = check(schema.column(column)?, filter, &member)?;
                 Ok(Predicate { column, test })
             })
@@ -162,8 +164,10 @@ fn check(column: &Column, filter: &ColumnFilter, member: &dyn Fn(&str) -> String
         return match filter.operation {
             Op::Equals => Ok(Test::IsNull),
             Op::NotEquals => Ok(Test::IsNotNull),
-            other => Err(Error::invalid(format!("{other} needs a value; null can only be tested for (in)equality"))
-                .at_member(member("value"))),
+            other => Err(Error::invalid(format!(
+                "{other} needs a value; null can only be tested for (in)equality"
+            ))
+            .at_member(member("value"))),
         };
     };
     let negate = matches!(filter.operation, Op::NotEquals | Op::NotContains);
@@ -171,8 +175,11 @@ fn check(column: &Column, filter: &ColumnFilter, member: &dyn Fn(&str) -> String
         return Ok(Test::Text { value: value.to_owned(), contains: true, negate });
     };
     let bad = || {
-        Error::invalid(format!("{value:?} is not a {data_type} value, which column {:?} has", column.name))
-            .at_member(member("value"))
+        Error::invalid(format!(
+            "{value:?} is not a {data_type} value, which column {:?} has",
+            column.name
+        ))
+        .at_member(member("value"))
     };
     let float = |parsed: Option<f64>| {
         let parsed = parsed.ok_or_else(bad)?;
@@ -186,10 +193,18 @@ fn check(column: &Column, filter: &ColumnFilter, member: &dyn Fn(&str) -> String
     };
     match data_type {
         DataType::String => Ok(Test::Text { value: value.to_owned(), contains: false, negate }),
-        DataType::Bool => cells::parse_bool(value).map(|value| Test::Bool(compare, value)).ok_or_else(bad),
-        DataType::Int32 => cells::parse_i32(value).map(|value| Test::Int(compare, i64::from(value))).ok_or_else(bad),
-        DataType::Int64 => cells::parse_i64(value).map(|value| Test::Int(compare, value)).ok_or_else(bad),
-        DataType::Timestamp => cells::parse_timestamp(value).map(|value| Test::Int(compare, value)).ok_or_else(bad),
+        DataType::Bool => {
+            cells::parse_bool(value).map(|value| Test::Bool(compare, value)).ok_or_else(bad)
+        }
+        DataType::Int32 => cells::parse_i32(value)
+            .map(|value| Test::Int(compare, i64::from(value)))
+            .ok_or_else(bad),
+        DataType::Int64 => {
+            cells::parse_i64(value).map(|value| Test::Int(compare, value)).ok_or_else(bad)
+        }
+        DataType::Timestamp => {
+            cells::parse_timestamp(value).map(|value| Test::Int(compare, value)).ok_or_else(bad)
+        }
         DataType::Float32 => float(cells::parse_f32(value).map(f64::from)),
         DataType::Float64 => float(cells::parse_f64(value)),
     }
@@ -218,10 +233,16 @@ impl Predicate {
             Part::F64(values) => values.len(),
         };
         match (&self.test, part) {
-            (Test::Int(compare, value), Part::I32(values)) => compare_all(values, *compare, *value as i32),
+            (Test::Int(compare, value), Part::I32(values)) => {
+                compare_all(values, *compare, *value as i32)
+            }
             (Test::Int(compare, value), Part::I64(values)) => compare_all(values, *compare, *value),
-            (Test::Float(compare, value), Part::F32(values)) => compare_all(values, *compare, *value as f32),
-            (Test::Float(compare, value), Part::F64(values)) => compare_all(values, *compare, *value),
+            (Test::Float(compare, value), Part::F32(values)) => {
+                compare_all(values, *compare, *value as f32)
+            }
+            (Test::Float(compare, value), Part::F64(values)) => {
+                compare_all(values, *compare, *value)
+            }
             (Test::IsNotNan, Part::F32(values)) => bits(values, |value| !value.is_nan()),
             (Test::IsNotNan, Part::F64(values)) => bits(values, |value| !value.is_nan()),
             (Test::IsNotNull | Test::IsNotNan, _) => BooleanBuffer::new_set(len),
@@ -240,17 +261,22 @@ impl Predicate {
                 return nulls.map_or_else(|| BooleanBuffer::new_unset(len), |nulls| !nulls.inner());
             }
             Test::IsNotNull => {
-                return nulls.map_or_else(|| BooleanBuffer::new_set(len), |nulls| nulls.inner().clone());
+                return nulls
+                    .map_or_else(|| BooleanBuffer::new_set(len), |nulls| nulls.inner().clone());
             }
             Test::IsNotNan => {
                 let mask = match array.data_type() {
                     arrow::datatypes::DataType::Float32 => {
                         let values = array.as_primitive::<Float32Type>().values();
-                        BooleanBuffer::collect_bool(len, |at| values.get(at).is_some_and(|value| !value.is_nan()))
+                        BooleanBuffer::collect_bool(len, |at| {
+                            values.get(at).is_some_and(|value| !value.is_nan())
+                        })
                     }
                     _ => {
                         let values = array.as_primitive::<Float64Type>().values();
-                        BooleanBuffer::collect_bool(len, |at| values.get(at).is_some_and(|value| !value.is_nan()))
+                        BooleanBuffer::collect_bool(len, |at| {
+                            values.get(at).is_some_and(|value| !value.is_nan())
+                        })
                     }
                 };
                 (mask, true)
@@ -264,8 +290,12 @@ impl Predicate {
                     (Compare::Equal, false)
                     | (Compare::NotEqual | Compare::Less, true)
                     | (Compare::LessEqual, false) => !values,
-                    (Compare::Less, false) | (Compare::Greater, true) => BooleanBuffer::new_unset(len),
-                    (Compare::LessEqual, true) | (Compare::GreaterEqual, false) => BooleanBuffer::new_set(len),
+                    (Compare::Less, false) | (Compare::Greater, true) => {
+                        BooleanBuffer::new_unset(len)
+                    }
+                    (Compare::LessEqual, true) | (Compare::GreaterEqual, false) => {
+                        BooleanBuffer::new_set(len)
+                    }
                 };
                 (mask, *compare == Compare::NotEqual)
             }
@@ -273,21 +303,33 @@ impl Predicate {
                 let mask = match array.data_type() {
                     arrow::datatypes::DataType::Int32 => {
                         // The value of an INT32 filter was parsed as a 32-bit integer.
-                        compare_all(array.as_primitive::<Int32Type>().values(), *compare, *value as i32)
+                        compare_all(
+                            array.as_primitive::<Int32Type>().values(),
+                            *compare,
+                            *value as i32,
+                        )
                     }
                     arrow::datatypes::DataType::Int64 => {
                         compare_all(array.as_primitive::<Int64Type>().values(), *compare, *value)
                     }
-                    _ => compare_all(array.as_primitive::<TimestampMillisecondType>().values(), *compare, *value),
+                    _ => compare_all(
+                        array.as_primitive::<TimestampMillisecondType>().values(),
+                        *compare,
+                        *value,
+                    ),
                 };
                 (mask, *compare == Compare::NotEqual)
             }
             Test::Float(compare, value) => {
                 let mask = match array.data_type() {
-                    arrow::datatypes::DataType::Float32 => {
-                        compare_all(array.as_primitive::<Float32Type>().values(), *compare, *value as f32)
+                    arrow::datatypes::DataType::Float32 => compare_all(
+                        array.as_primitive::<Float32Type>().values(),
+                        *compare,
+                        *value as f32,
+                    ),
+                    _ => {
+                        compare_all(array.as_primitive::<Float64Type>().values(), *compare, *value)
                     }
-                    _ => compare_all(array.as_primitive::<Float64Type>().values(), *compare, *value),
                 };
                 (mask, *compare == Compare::NotEqual)
             }

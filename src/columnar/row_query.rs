@@ -65,7 +65,9 @@ impl RowQuery {
     pub fn is_index_order(&self, view: &TableView) -> bool {
         match self.order.first() {
             None => true,
-            Some(first) => self.order.len() == 1 && first.column == view.schema.index() && !first.descending,
+            Some(first) => {
+                self.order.len() == 1 && first.column == view.schema.index() && !first.descending
+            }
         }
     }
 }

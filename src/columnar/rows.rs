@@ -57,7 +57,8 @@ pub(crate) fn read_page(
         loop {
             let behind = rows.last().map(|(_, ordinal)| *ordinal).or(after);
             let wanted = (count - rows.len(), query.key_bytes());
-            let found = select_rows(view, &query.predicates, &query.order, behind, wanted, control)?;
+            let found =
+                select_rows(view, &query.predicates, &query.order, behind, wanted, control)?;
             rows.extend(found.rows.iter().map(|row| (row.locator, row.ordinal)));
             if found.is_all || rows.len() >= count {
                 break;
@@ -70,10 +71,15 @@ pub(crate) fn read_page(
         let next_after = if more { rows.last().map(|(_, ordinal)| *ordinal) } else { None };
         return Ok(RowPage { batch, next_after });
     }
-    let mut scan =
-        MergedScan::new(view.clone(), query.predicates.clone(), query.columns.clone(), after, control.clone())?
-            .with_locators()
-            .expecting(take.saturating_add(1));
+    let mut scan = MergedScan::new(
+        view.clone(),
+        query.predicates.clone(),
+        query.columns.clone(),
+        after,
+        control.clone(),
+    )?
+    .with_locators()
+    .expecting(take.saturating_add(1));
     let mut parts = Vec::new();
     let mut have = 0;
     let mut last = None;
@@ -91,12 +97,16 @@ pub(crate) fn read_page(
             break;
         }
     }
-    let batch = concat_batches(&schema, &parts)
-        .map_err(|error| Error::corrupt("rows of one table have different columns").with_source(error))?;
+    let batch = concat_batches(&schema, &parts).map_err(|error| {
+        Error::corrupt("rows of one table have different columns").with_source(error)
+    })?;
     let next_after = match (more, last) {
         (true, Some(last)) => {
             let row = last.row as usize;
-            view.run(last.run as usize)?.ordinals(std::slice::from_ref(&(row..row + 1)))?.first().copied()
+            view.run(last.run as usize)?
+                .ordinals(std::slice::from_ref(&(row..row + 1)))?
+                .first()
+                .copied()
         }
         _ => None,
     };
@@ -142,7 +152,8 @@ impl Ordered {
             has_text |= view.schema.column(column)?.data_type == DataType::String;
         }
         let together = match has_text {
-            true => (query.memory_bytes / TEXT_ROW_BYTES).clamp(LEAST_TOGETHER, limits::ROWS_TAKE as usize),
+            true => (query.memory_bytes / TEXT_ROW_BYTES)
+                .clamp(LEAST_TOGETHER, limits::ROWS_TAKE as usize),
             false => usize::MAX,
         };
         let (selected, ready) = (Vec::new(), VecDeque::new());
@@ -160,7 +171,8 @@ impl Ordered {
             let fits = usize::try_from(query.rows_in_memory()).unwrap_or(usize::MAX);
             let count = usize::try_from(left).unwrap_or(usize::MAX).min(fits.max(ORDERED_ROWS));
             let wanted = (count, query.key_bytes());
-            let found = select_rows(view, &query.predicates, &query.order, self.after, wanted, control)?;
+            let found =
+                select_rows(view, &query.predicates, &query.order, self.after, wanted, control)?;
             self.is_all = found.is_all;
             self.after = found.rows.last().map(|row| row.ordinal);
             self.selected = found.rows.into_iter().map(|row| row.locator).collect();
@@ -177,7 +189,11 @@ impl Ordered {
                 // Grows in steps, because the next rows may be longer.
                 self.together = fits.min(self.together.saturating_mul(8)).max(LEAST_TOGETHER);
             }
-            self.ready.extend((0..rows).step_by(ORDERED_ROWS).map(|at| whole.slice(at, ORDERED_ROWS.min(rows - at))));
+            self.ready.extend(
+                (0..rows)
+                    .step_by(ORDERED_ROWS)
+                    .map(|at| whole.slice(at, ORDERED_ROWS.min(rows - at))),
+            );
         }
         Ok(self.ready.pop_front())
     }
@@ -190,13 +206,19 @@ impl RowStream {
     /// `Corrupt`, `Io`.
     pub fn new(view: Arc<TableView>, query: RowQuery, control: Control) -> Result<Self> {
         let source = if query.is_index_order(&view) {
-            let mut scan =
-                MergedScan::new(view.clone(), query.predicates.clone(), query.columns.clone(), None, control.clone())?;
+            let mut scan = MergedScan::new(
+                view.clone(),
+                query.predicates.clone(),
+                query.columns.clone(),
+                None,
+                control.clone(),
+            )?;
             if let Some(take) = query.take.and_then(|take| usize::try_from(take).ok()) {
                 scan = scan.expecting(take);
             }
             StreamSource::Index(Box::new(scan))
-        } else if query.spill.is_some() && query.take.unwrap_or(u64::MAX).min(view.row_count()) > query.rows_in_memory()
+        } else if query.spill.is_some()
+            && query.take.unwrap_or(u64::MAX).min(view.row_count()) > query.rows_in_memory()
         {
             StreamSource::Sorted(None)
         } else {
@@ -218,13 +240,18 @@ impl RowStream {
         }
         let next = match &mut self.source {
             StreamSource::Index(scan) => scan.next_chunk()?.map(|chunk| chunk.batch),
-            StreamSource::Ordered(ordered) => ordered.next(&self.view, &self.query, self.left, &self.control)?,
+            StreamSource::Ordered(ordered) => {
+                ordered.next(&self.view, &self.query, self.left, &self.control)?
+            }
             StreamSource::Sorted(sort) => {
                 let sort = match (&mut *sort, &self.query.spill) {
                     (Some(sort), _) => sort,
-                    (None, Some(place)) => {
-                        sort.insert(Box::new(SpillSort::new(&self.view, &self.query, place, &self.control)?))
-                    }
+                    (None, Some(place)) => sort.insert(Box::new(SpillSort::new(
+                        &self.view,
+                        &self.query,
+                        place,
+                        &self.control,
+                    )?)),
                     (None, None) => return Ok(None),
                 };
                 self.control.check()?;
@@ -255,6 +282,9 @@ impl Iterator for RowStream {
 
 impl std::fmt::Debug for RowStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RowStream").field("query", &self.query).field("left", &self.left).finish_non_exhaustive()
+        f.debug_struct("RowStream")
+            .field("query", &self.query)
+            .field("left", &self.left)
+            .finish_non_exhaustive()
     }
 }

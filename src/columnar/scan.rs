@@ -106,7 +106,9 @@ impl MergedScan {
                 Some((here, _)) if here.run as usize == at => here.row as usize + 1,
                 // Rows with the index value of the position are after it if they were appended
                 // later.
-                Some((here, value)) => run.rows_before(&view.schema, value, at < here.run as usize)?,
+                Some((here, value)) => {
+                    run.rows_before(&view.schema, value, at < here.run as usize)?
+                }
             };
             let mut end_row = run.row_count();
             if let Some((low, high)) = index_range {
@@ -130,7 +132,16 @@ impl MergedScan {
                 });
             }
         }
-        Ok(Self { view, predicates, columns, with_locators: false, in_sequence, cursors, control, rows_done: 0 })
+        Ok(Self {
+            view,
+            predicates,
+            columns,
+            with_locators: false,
+            in_sequence,
+            cursors,
+            control,
+            rows_done: 0,
+        })
     }
 
     /// Adds the positions of the rows to each chunk.
@@ -181,15 +192,23 @@ impl MergedScan {
     /// Rows that were read and not returned yet.
     #[cfg(test)]
     pub(super) fn waiting_rows(&self) -> usize {
-        self.cursors.iter().flat_map(|cursor| &cursor.pieces).map(|piece| piece.batch.num_rows()).sum()
+        self.cursors
+            .iter()
+            .flat_map(|cursor| &cursor.pieces)
+            .map(|piece| piece.batch.num_rows())
+            .sum()
     }
 
     /// The number of runs that rows of this one may have to be merged with, itself included. It is
     /// computed only if the run must be read; otherwise 1.
     fn overlapping(&self, at: usize) -> usize {
         match self.cursors.get(at) {
-            Some(cursor) if cursor.pieces.iter().all(|piece| piece.at >= piece.batch.num_rows()) => {
-                let is_near = |other: &&Cursor| other.least <= cursor.greatest && cursor.least <= other.greatest;
+            Some(cursor)
+                if cursor.pieces.iter().all(|piece| piece.at >= piece.batch.num_rows()) =>
+            {
+                let is_near = |other: &&Cursor| {
+                    other.least <= cursor.greatest && cursor.least <= other.greatest
+                };
                 self.cursors.iter().filter(is_near).count().max(1)
             }
             _ => 1,
@@ -203,8 +222,9 @@ impl MergedScan {
         let together = if self.in_sequence { 1 } else { self.overlapping(at) };
         // While few rows of a unit pass, more units are decoded ahead, so more rows of one may be
         // read.
-        let most =
-            |unit: usize, ahead: usize| (unit * WAITING * ahead / AHEAD / together).max(unit / LEAST_PART).max(1);
+        let most = |unit: usize, ahead: usize| {
+            (unit * WAITING * ahead / AHEAD / together).max(unit / LEAST_PART).max(1)
+        };
         let Some(cursor) = self.cursors.get_mut(at) else { return Ok(false) };
         while cursor.pieces.front().is_some_and(|piece| piece.at >= piece.batch.num_rows()) {
             cursor.pieces.pop_front();
@@ -236,16 +256,18 @@ impl MergedScan {
             }
             cursor.step = cursor.step.saturating_mul(2);
             let rows: usize = looks.iter().map(ExactSizeIterator::len).sum();
-            let (schema, predicates, columns) = (&self.view.schema, &self.predicates, &self.columns);
+            let (schema, predicates, columns) =
+                (&self.view.schema, &self.predicates, &self.columns);
             let control = &self.control;
             let (with_keys, with_rows) = (!self.in_sequence, self.with_locators);
             let pieces = in_parallel(&looks, rows, control, |look| {
                 let index = schema.index();
                 let mut wanted = columns.clone();
-                let key_at = wanted.iter().position(|&column| column == index).unwrap_or_else(|| {
-                    wanted.push(index);
-                    wanted.len() - 1
-                });
+                let key_at =
+                    wanted.iter().position(|&column| column == index).unwrap_or_else(|| {
+                        wanted.push(index);
+                        wanted.len() - 1
+                    });
                 if !with_keys {
                     wanted.truncate(columns.len());
                 }
@@ -254,9 +276,14 @@ impl MergedScan {
                     return Ok(None);
                 }
                 let whole = unit::materialise(run, schema, &picked, &wanted)?;
-                let keys = if with_keys { index_values(whole.column(key_at))?.into_owned() } else { Vec::new() };
+                let keys = if with_keys {
+                    index_values(whole.column(key_at))?.into_owned()
+                } else {
+                    Vec::new()
+                };
                 let misfit = |error| {
-                    Error::corrupt("internal error: a projection of columns failed; report it").with_source(error)
+                    Error::corrupt("internal error: a projection of columns failed; report it")
+                        .with_source(error)
                 };
                 let batch = if wanted.len() == columns.len() {
                     whole
@@ -264,16 +291,22 @@ impl MergedScan {
                     whole.project(&(0..columns.len()).collect::<Vec<_>>()).map_err(misfit)?
                 };
                 let rows = if with_rows {
-                    picked.ranges.iter().flat_map(|range| range.start as u32..range.end as u32).collect()
+                    picked
+                        .ranges
+                        .iter()
+                        .flat_map(|range| range.start as u32..range.end as u32)
+                        .collect()
                 } else {
                     Vec::new()
                 };
-                let row_bytes = if with_keys { batch_bytes(&batch) / batch.num_rows().max(1) } else { 0 };
+                let row_bytes =
+                    if with_keys { batch_bytes(&batch) / batch.num_rows().max(1) } else { 0 };
                 Ok(Some(Piece { batch, row_bytes: row_bytes.max(1), keys, rows, at: 0 }))
             })?;
             cursor.pieces.extend(pieces.into_iter().flatten());
             let kept: usize = cursor.pieces.iter().map(|piece| piece.batch.num_rows()).sum();
-            cursor.ahead = if kept <= rows / 16 { (cursor.ahead * 2).min(AHEAD_MAX) } else { AHEAD };
+            cursor.ahead =
+                if kept <= rows / 16 { (cursor.ahead * 2).min(AHEAD_MAX) } else { AHEAD };
         }
         if let Some(key) = cursor.pieces.front().and_then(|piece| piece.keys.get(piece.at)) {
             cursor.least = *key;
@@ -334,7 +367,9 @@ impl MergedScan {
             let rest = piece.keys.get(piece.at..).unwrap_or_default();
             let free = match second {
                 None => rest.len(),
-                Some((key, other)) => rest.partition_point(|&mine| mine < key || (mine == key && run < other)),
+                Some((key, other)) => {
+                    rest.partition_point(|&mine| mine < key || (mine == key && run < other))
+                }
             };
             let count = free.max(1).min(rest.len());
             // A long stretch of one run is returned as a slice, without copying.
@@ -346,9 +381,18 @@ impl MergedScan {
                 self.after(at, before);
                 return Ok(Some(ScanChunk { batch, locators }));
             }
-            let count = count.min(MERGED_ROWS - picks.len()).min(1 + (MERGED_BYTES - bytes) / piece.row_bytes);
+            let count = count
+                .min(MERGED_ROWS - picks.len())
+                .min(1 + (MERGED_BYTES - bytes) / piece.row_bytes);
             bytes += count * piece.row_bytes;
-            let id = (run, piece.batch.columns().first().map_or(0, |array| Arc::as_ptr(array).cast::<u8>() as usize));
+            let id = (
+                run,
+                piece
+                    .batch
+                    .columns()
+                    .first()
+                    .map_or(0, |array| Arc::as_ptr(array).cast::<u8>() as usize),
+            );
             let source = source_ids.iter().position(|other| *other == id).unwrap_or_else(|| {
                 source_ids.push(id);
                 sources.push(piece.batch.clone());
@@ -372,8 +416,9 @@ impl MergedScan {
         } else {
             interleave_record_batch(&refs, &picks)
         };
-        let batch =
-            batch.map_err(|error| Error::corrupt("runs of one table do not fit together").with_source(error))?;
+        let batch = batch.map_err(|error| {
+            Error::corrupt("runs of one table do not fit together").with_source(error)
+        })?;
         Ok(Some(ScanChunk { batch, locators }))
     }
 
@@ -389,11 +434,13 @@ impl MergedScan {
 /// The position and the index value of the row with this ordinal.
 fn position_of(view: &TableView, ordinal: u64) -> Result<(Locator, i64)> {
     let here = view.locate(ordinal)?.ok_or_else(|| {
-        Error::invalid("the continuation token does not belong to this table").at_member("continuationToken")
+        Error::invalid("the continuation token does not belong to this table")
+            .at_member("continuationToken")
     })?;
     let row = here.row as usize;
     let run = view.run(here.run as usize)?;
-    let batch = run.read(&view.schema, &[view.schema.index()], std::slice::from_ref(&(row..row + 1)))?;
+    let batch =
+        run.read(&view.schema, &[view.schema.index()], std::slice::from_ref(&(row..row + 1)))?;
     let value = index_values(batch.column(0))?.first().copied().unwrap_or_default();
     Ok((here, value))
 }

@@ -30,7 +30,9 @@ impl TableSchema {
     /// `max_columns`.
     pub fn new(columns: Vec<Column>, max_columns: usize) -> Result<Self> {
         if columns.is_empty() {
-            return Err(Error::invalid("a table needs columns, one of them its INDEX").at_member("columns"));
+            return Err(
+                Error::invalid("a table needs columns, one of them its INDEX").at_member("columns")
+            );
         }
         if columns.len() > max_columns {
             return Err(Error::limit(format!(
@@ -60,14 +62,18 @@ impl TableSchema {
                     .at_member(place("dataType")));
                 }
                 if index.replace(position).is_some() {
-                    return Err(Error::invalid("a table has exactly one INDEX column; this is a second one")
-                        .at_member(place("columnType")));
+                    return Err(Error::invalid(
+                        "a table has exactly one INDEX column; this is a second one",
+                    )
+                    .at_member(place("columnType")));
                 }
             }
         }
         let index = index.ok_or_else(|| {
-            Error::invalid("a table needs exactly one INDEX column of type INT32, INT64 or TIMESTAMP")
-                .at_member("columns")
+            Error::invalid(
+                "a table needs exactly one INDEX column of type INT32, INT64 or TIMESTAMP",
+            )
+            .at_member("columns")
         })?;
         let fields: Vec<Field> = columns.iter().map(arrow_field).collect();
         Ok(Self { columns, by_name, index, arrow: Arc::new(Schema::new(fields)) })
@@ -110,7 +116,9 @@ impl TableSchema {
     /// # Errors
     /// `Corrupt` when there is none.
     pub(crate) fn column(&self, position: usize) -> Result<&Column> {
-        self.columns.get(position).ok_or_else(|| Error::corrupt(format!("the table has no column {position}")))
+        self.columns
+            .get(position)
+            .ok_or_else(|| Error::corrupt(format!("the table has no column {position}")))
     }
 
     /// Position of a column.
@@ -118,10 +126,9 @@ impl TableSchema {
     /// # Errors
     /// `InvalidArgument` when there is no column with this name.
     pub fn position(&self, name: &str) -> Result<usize> {
-        self.by_name
-            .get(name)
-            .copied()
-            .ok_or_else(|| Error::invalid(format!("the table has no column {name:?}")).with_args([name]))
+        self.by_name.get(name).copied().ok_or_else(|| {
+            Error::invalid(format!("the table has no column {name:?}")).with_args([name])
+        })
     }
 
     /// Positions of the named columns; without names, of all columns in order of creation.
@@ -139,7 +146,9 @@ impl TableSchema {
             .iter()
             .enumerate()
             .map(|(place, name)| {
-                let position = self.position(name).map_err(|error| error.at_member(format!("{member}[{place}]")))?;
+                let position = self
+                    .position(name)
+                    .map_err(|error| error.at_member(format!("{member}[{place}]")))?;
                 match seen.get_mut(position) {
                     Some(seen) if !*seen => *seen = true,
                     _ => {
@@ -156,13 +165,18 @@ impl TableSchema {
     /// The Arrow schema of the columns at these positions.
     #[must_use]
     pub fn project(&self, positions: &[usize]) -> SchemaRef {
-        let fields: Vec<_> = positions.iter().filter_map(|&at| self.arrow.fields().get(at).cloned()).collect();
+        let fields: Vec<_> =
+            positions.iter().filter_map(|&at| self.arrow.fields().get(at).cloned()).collect();
         Arc::new(Schema::new(fields))
     }
 }
 
 fn arrow_field(column: &Column) -> Field {
-    Field::new(&column.name, arrow_type(column.data_type), column.column_type == ColumnType::Nullable)
+    Field::new(
+        &column.name,
+        arrow_type(column.data_type),
+        column.column_type == ColumnType::Nullable,
+    )
 }
 
 /// The Arrow type that values of `data_type` have in memory.

@@ -7,7 +7,9 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use arrow::array::{ArrayRef, AsArray, BinaryArray, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array};
+use arrow::array::{
+    ArrayRef, AsArray, BinaryArray, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array,
+};
 use arrow::compute::{concat_batches, interleave_record_batch, take_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use arrow::error::ArrowError;
@@ -58,7 +60,10 @@ impl Write for Sequential {
 impl Read for Sequential {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.len - self.at).unwrap_or(usize::MAX);
-        let Some(target) = out.get_mut(..left.min(out.len())).filter(|target| !target.is_empty()) else { return Ok(0) };
+        let Some(target) = out.get_mut(..left.min(out.len())).filter(|target| !target.is_empty())
+        else {
+            return Ok(0);
+        };
         self.file.read_exact_at(target, self.at)?;
         self.at += target.len() as u64;
         Ok(target.len())
@@ -110,7 +115,8 @@ fn spill_error(error: ArrowError) -> Error {
     match error {
         ArrowError::IoError(_, error) => Error::io("sorting in a temporary file", error),
         other => {
-            Error::corrupt("a temporary file of a sort cannot be read back; run the query again").with_source(other)
+            Error::corrupt("a temporary file of a sort cannot be read back; run the query again")
+                .with_source(other)
         }
     }
 }
@@ -130,9 +136,15 @@ pub(super) struct SpillSort {
 impl SpillSort {
     /// Reads and sorts all rows that satisfy the predicates. Runs beyond the memory of the query
     /// are written to files in `place`.
-    pub(super) fn new(view: &TableView, query: &RowQuery, place: &SpillPlace, control: &Control) -> Result<Self> {
+    pub(super) fn new(
+        view: &TableView,
+        query: &RowQuery,
+        place: &SpillPlace,
+        control: &Control,
+    ) -> Result<Self> {
         let schema = view.schema.project(&query.columns);
-        let mut fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone()).collect();
+        let mut fields: Vec<Field> =
+            schema.fields().iter().map(|field| field.as_ref().clone()).collect();
         fields.push(Field::new("key", DataType::Binary, false));
         fields.push(Field::new("ordinal", DataType::UInt64, false));
         let mut sorter = Sorter {
@@ -170,11 +182,16 @@ impl SpillSort {
             let keys = converter.convert_columns(&arrays).map_err(misfit)?;
             let keys: BinaryArray = keys.iter().map(|key| Some(key.as_ref().to_vec())).collect();
             let ordinals = UInt64Array::from(run.ordinals(&picked.ranges)?);
-            let mut columns: Vec<ArrayRef> = batch.columns().iter().take(query.columns.len()).cloned().collect();
+            let mut columns: Vec<ArrayRef> =
+                batch.columns().iter().take(query.columns.len()).cloned().collect();
             columns.push(Arc::new(keys));
             columns.push(Arc::new(ordinals));
             rows_done += batch.num_rows() as u64;
-            sorter.push(RecordBatch::try_new(sorter.schema.clone(), columns).map_err(misfit)?, budget, control)?;
+            sorter.push(
+                RecordBatch::try_new(sorter.schema.clone(), columns).map_err(misfit)?,
+                budget,
+                control,
+            )?;
             control.report(rows_done, None, "rows");
         }
         if sorter.runs.is_empty() {
@@ -202,7 +219,9 @@ impl SpillSort {
         // Drops the key and the ordinal.
         let columns = whole.columns().iter().take(self.schema.fields().len()).cloned().collect();
         let options = RecordBatchOptions::new().with_row_count(Some(whole.num_rows()));
-        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map(Some).map_err(misfit)
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map(Some)
+            .map_err(misfit)
     }
 
     /// Merges the next batch. A block that is used up stays in memory until the batch is built, so
@@ -222,7 +241,9 @@ impl SpillSort {
                 .min()
                 .map(|(_, at)| at);
             let Some(at) = first else { break };
-            let (Some(run), Some(place)) = (self.runs.get_mut(at), places.get_mut(at)) else { break };
+            let (Some(run), Some(place)) = (self.runs.get_mut(at), places.get_mut(at)) else {
+                break;
+            };
             let source = *place.get_or_insert_with(|| {
                 sources.push(run.block.clone());
                 sources.len() - 1
@@ -265,13 +286,16 @@ impl Sorter<'_> {
 
     fn sorted(&mut self) -> Result<RecordBatch> {
         self.pending_bytes = 0;
-        let whole = concat_batches(&self.schema, &std::mem::take(&mut self.pending)).map_err(misfit)?;
+        let whole =
+            concat_batches(&self.schema, &std::mem::take(&mut self.pending)).map_err(misfit)?;
         let mut order: Vec<u32> = (0..whole.num_rows() as u32).collect();
         let columns = whole.columns();
         if let [.., keys, ordinals] = columns {
             let keys: &BinaryArray = keys.as_binary();
             let ordinals = ordinals.as_primitive::<UInt64Type>();
-            order.sort_unstable_by_key(|&row| (keys.value(row as usize), ordinals.value(row as usize)));
+            order.sort_unstable_by_key(|&row| {
+                (keys.value(row as usize), ordinals.value(row as usize))
+            });
         }
         take_record_batch(&whole, &UInt32Array::from(order)).map_err(misfit)
     }
@@ -291,7 +315,8 @@ impl Sorter<'_> {
     /// Refuses a run that would leave the disk less than the reserve.
     fn check_disk(&self, run_bytes: u64) -> Result<()> {
         let free = self.place.disk.free_bytes();
-        let free = free.map_err(|error| Error::io("asking how much space is left for a sort", error))?;
+        let free =
+            free.map_err(|error| Error::io("asking how much space is left for a sort", error))?;
         let needed = self.place.reserve_bytes.saturating_add(run_bytes);
         if free.is_some_and(|free| free < needed) {
             return Err(Error::new(
@@ -315,15 +340,19 @@ impl Sorter<'_> {
         let SpillPlace { disk, dir, numbers, .. } = self.place;
         disk.create_dir_all(dir).map_err(attempt)?;
         let path = format!("{dir}/{:016x}.sort", numbers.fetch_add(1, Ordering::Relaxed));
-        let file: Arc<dyn DiskFile> = Arc::from(disk.open(&path, Mode::CreateNew).map_err(attempt)?);
+        let file: Arc<dyn DiskFile> =
+            Arc::from(disk.open(&path, Mode::CreateNew).map_err(attempt)?);
         let temporary = Temporary { disk: disk.clone(), path };
-        let out = BufWriter::with_capacity(FILE_BUFFER, Sequential { file: file.clone(), at: 0, len: 0 });
+        let out =
+            BufWriter::with_capacity(FILE_BUFFER, Sequential { file: file.clone(), at: 0, len: 0 });
         let mut writer = StreamWriter::try_new(out, &self.schema).map_err(spill_error)?;
         let row_bytes = (batch_bytes(&sorted) / sorted.num_rows().max(1)).max(1);
         let block_rows = (BLOCK_BYTES / row_bytes).clamp(1, BLOCK_ROWS);
         for at in (0..sorted.num_rows()).step_by(block_rows) {
             control.check()?;
-            writer.write(&sorted.slice(at, block_rows.min(sorted.num_rows() - at))).map_err(spill_error)?;
+            writer
+                .write(&sorted.slice(at, block_rows.min(sorted.num_rows() - at)))
+                .map_err(spill_error)?;
             self.check_room(writer.get_ref().get_ref().len)?;
         }
         writer.finish().map_err(spill_error)?;
@@ -333,7 +362,12 @@ impl Sorter<'_> {
         self.spilled_bytes += len;
         let input = BufReader::with_capacity(FILE_BUFFER, Sequential { file, at: 0, len });
         let reader = StreamReader::try_new(input, None).map_err(spill_error)?;
-        let mut run = Run { reader, block: RecordBatch::new_empty(self.schema.clone()), at: 0, _file: Some(temporary) };
+        let mut run = Run {
+            reader,
+            block: RecordBatch::new_empty(self.schema.clone()),
+            at: 0,
+            _file: Some(temporary),
+        };
         if run.fill()? {
             self.runs.push(run);
         }

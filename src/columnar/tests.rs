@@ -13,8 +13,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::model::tables::data::{
-    Column, ColumnFilter, ColumnType, DataFrame, DataType, DecimationDistribution, DecimationMethod, FilterOperation,
-    column,
+    Column, ColumnFilter, ColumnType, DataFrame, DataType, DecimationDistribution,
+    DecimationMethod, FilterOperation, column,
 };
 use crate::value::Control;
 
@@ -79,7 +79,8 @@ struct Fixture {
 }
 
 fn seal(disk: &SharedDisk, schema: &Arc<TableSchema>, id: u64, run: &MemoryRun) -> Arc<Segment> {
-    let mut writer = SegmentWriter::new(disk.clone(), "t", id, schema.clone(), run.first_ordinal()).unwrap();
+    let mut writer =
+        SegmentWriter::new(disk.clone(), "t", id, schema.clone(), run.first_ordinal()).unwrap();
     let rows = run.batch().num_rows();
     // In two calls, so that state is carried over.
     let half = rows / 2;
@@ -96,15 +97,20 @@ fn merge(disk: &SharedDisk, schema: &Arc<TableSchema>, id: u64, group: Vec<Run>)
     let first_ordinal = group.iter().map(Run::first_ordinal).min().unwrap();
     let view = Arc::new(TableView::new(schema.clone(), group));
     let columns = (0..schema.len()).collect();
-    let mut scan =
-        MergedScan::new(view.clone(), Arc::default(), columns, None, Control::default()).unwrap().with_locators();
-    let mut writer = SegmentWriter::new(disk.clone(), "t", id, schema.clone(), first_ordinal).unwrap();
+    let mut scan = MergedScan::new(view.clone(), Arc::default(), columns, None, Control::default())
+        .unwrap()
+        .with_locators();
+    let mut writer =
+        SegmentWriter::new(disk.clone(), "t", id, schema.clone(), first_ordinal).unwrap();
     while let Some(chunk) = scan.next_chunk().unwrap() {
         let ordinals = view.ordinals(&chunk.locators).unwrap();
-        let offsets: Vec<u32> = ordinals.into_iter().map(|ordinal| (ordinal - first_ordinal) as u32).collect();
+        let offsets: Vec<u32> =
+            ordinals.into_iter().map(|ordinal| (ordinal - first_ordinal) as u32).collect();
         writer.write(&chunk.batch, Some(&offsets)).unwrap();
     }
-    Run::Segment(Arc::new(Segment::open(disk, "t", writer.finish().unwrap(), schema.clone()).unwrap()))
+    Run::Segment(Arc::new(
+        Segment::open(disk, "t", writer.finish().unwrap(), schema.clone()).unwrap(),
+    ))
 }
 
 /// `sealed` says for each append whether it is a segment. If it has an even length, adjacent segments
@@ -169,7 +175,9 @@ fn value(schema: &TableSchema, column: usize, cell: Option<&String>) -> Option<V
     let text = cell?;
     Some(match schema.columns()[column].data_type {
         DataType::Bool => Value::Bool(text == "true"),
-        DataType::Float32 | DataType::Float64 => Value::Float(super::cells::parse_f64(text).unwrap()),
+        DataType::Float32 | DataType::Float64 => {
+            Value::Float(super::cells::parse_f64(text).unwrap())
+        }
         DataType::Int32 | DataType::Int64 => Value::Int(text.parse().unwrap()),
         DataType::Timestamp => Value::Int(super::cells::parse_timestamp(text).unwrap()),
         DataType::String => Value::Text(text.clone()),
@@ -249,12 +257,22 @@ fn filter() -> impl Strategy<Value = ColumnFilter> {
         (order(), number()).prop_map(make("n")),
         (order(), number()).prop_map(make("m")),
         (order(), any::<bool>().prop_map(|v| v.to_string())).prop_map(make("b")),
-        (prop_oneof![Just(Op::Equals), Just(Op::NotEquals), Just(Op::Contains), Just(Op::NotContains)], "[ab]{0,1}")
+        (
+            prop_oneof![
+                Just(Op::Equals),
+                Just(Op::NotEquals),
+                Just(Op::Contains),
+                Just(Op::NotContains)
+            ],
+            "[ab]{0,1}"
+        )
             .prop_map(make("s")),
-        (prop_oneof![Just("f"), Just("m"), Just("s"), Just("t")], any::<bool>()).prop_map(|(column, equal)| {
-            let operation = if equal { Op::Equals } else { Op::NotEquals };
-            ColumnFilter { column: column.to_owned(), operation, value: None }
-        }),
+        (prop_oneof![Just("f"), Just("m"), Just("s"), Just("t")], any::<bool>()).prop_map(
+            |(column, equal)| {
+                let operation = if equal { Op::Equals } else { Op::NotEquals };
+                ColumnFilter { column: column.to_owned(), operation, value: None }
+            }
+        ),
         prop_oneof![Just("f"), Just("g")].prop_map(|column| ColumnFilter {
             column: column.to_owned(),
             operation: Op::NotEquals,
@@ -266,8 +284,11 @@ fn filter() -> impl Strategy<Value = ColumnFilter> {
 impl Fixture {
     /// The rows that pass, in order; ties in append order.
     fn expected(&self, filters: &[ColumnFilter], order: &[OrderColumn]) -> Vec<Cells> {
-        let mut rows: Vec<&Cells> =
-            self.rows.iter().filter(|row| filters.iter().all(|filter| passes(&self.schema, row, filter))).collect();
+        let mut rows: Vec<&Cells> = self
+            .rows
+            .iter()
+            .filter(|row| filters.iter().all(|filter| passes(&self.schema, row, filter)))
+            .collect();
         let by_index = [OrderColumn { column: 0, descending: false }];
         let order = if order.is_empty() { &by_index[..] } else { order };
         rows.sort_by(|a, b| {
@@ -337,7 +358,11 @@ impl Fixture {
                 }
                 (Value::Float(v), Value::Float(low), Value::Float(high)) => {
                     let share = (v / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
-                    if share.is_finite() { ((share * d.intervals as f64) as u64).min(d.intervals - 1) } else { 0 }
+                    if share.is_finite() {
+                        ((share * d.intervals as f64) as u64).min(d.intervals - 1)
+                    } else {
+                        0
+                    }
                 }
                 _ => 0,
             };
@@ -392,13 +417,15 @@ fn index_type() -> impl Strategy<Value = DataType> {
 fn small_table() -> impl Strategy<Value = (DataType, Vec<Vec<Cells>>, Vec<bool>)> {
     let full = prop_oneof![2 => Just(0.5), 1 => Just(0.001), 1 => Just(0.95), 1 => Just(0.999)];
     (index_type(), full).prop_flat_map(|(index, full)| {
-        let appends = proptest::collection::vec(proptest::collection::vec(row(index, 9, full), 0..20), 0..6);
+        let appends =
+            proptest::collection::vec(proptest::collection::vec(row(index, 9, full), 0..20), 0..6);
         (Just(index), appends, proptest::collection::vec(any::<bool>(), 1..6))
     })
 }
 
 fn order() -> impl Strategy<Value = Vec<OrderColumn>> {
-    let term = (0usize..8, any::<bool>()).prop_map(|(column, descending)| OrderColumn { column, descending });
+    let term = (0usize..8, any::<bool>())
+        .prop_map(|(column, descending)| OrderColumn { column, descending });
     proptest::collection::vec(term, 0..3)
 }
 
@@ -538,7 +565,8 @@ fn wave(rows: Range<i64>, step: i64) -> Vec<Cells> {
 
 #[test]
 fn a_sort_leaves_the_disk_its_reserve() {
-    let fixture = fixture(DataType::Int64, &[wave(0..3000, 1), wave(3000..6000, 1)], &[true, false]);
+    let fixture =
+        fixture(DataType::Int64, &[wave(0..3000, 1), wave(3000..6000, 1)], &[true, false]);
     let order = [OrderColumn { column: 1, descending: true }];
     let sort = |reserve_bytes: u64| {
         let disk = crate::disk::sim::SimDisk::new(1);
@@ -562,19 +590,33 @@ fn a_sort_leaves_the_disk_its_reserve() {
 
 #[test]
 fn a_sort_takes_just_the_bytes_that_it_may() {
-    let fixture = fixture(DataType::Int64, &[wave(0..3000, 1), wave(3000..6000, 1)], &[true, false]);
+    let fixture =
+        fixture(DataType::Int64, &[wave(0..3000, 1), wave(3000..6000, 1)], &[true, false]);
     let order = [OrderColumn { column: 1, descending: true }];
     let sort = |bytes_max: u64| {
         let disk: SharedDisk = Arc::new(MemoryDisk::default());
-        let place = SpillPlace { disk: disk.clone(), dir: "tmp", numbers: Arc::default(), bytes_max, reserve_bytes: 0 };
+        let place = SpillPlace {
+            disk: disk.clone(),
+            dir: "tmp",
+            numbers: Arc::default(),
+            bytes_max,
+            reserve_bytes: 0,
+        };
         let query = RowQuery { spill: Some(place), ..fixture.query(&[], &order) };
         let mut stream = RowStream::new(fixture.view.clone(), query, Control::default()).unwrap();
         // The sort is complete when its first rows are returned.
         let first = stream.next().unwrap();
         let files = disk.list("tmp").unwrap_or_default();
-        let len = |name: &str| disk.open(&format!("tmp/{name}"), crate::disk::Mode::Read).unwrap().len().unwrap();
+        let len = |name: &str| {
+            disk.open(&format!("tmp/{name}"), crate::disk::Mode::Read).unwrap().len().unwrap()
+        };
         let bytes: u64 = files.iter().map(|file| len(&file.name)).sum();
-        (first.map(|first| all_rows(std::iter::once(Ok(first)).chain(stream))).map_err(|error| error.kind()), bytes)
+        (
+            first
+                .map(|first| all_rows(std::iter::once(Ok(first)).chain(stream)))
+                .map_err(|error| error.kind()),
+            bytes,
+        )
     };
     let (rows, needed) = sort(u64::MAX);
     assert_eq!(rows.unwrap(), fixture.expected(&[], &order));
@@ -582,7 +624,11 @@ fn a_sort_takes_just_the_bytes_that_it_may() {
     assert_eq!(sort(needed).0.unwrap().len(), 6000);
     for less in [needed - 1, needed / 2, 0] {
         let (refused, left) = sort(less);
-        assert_eq!((refused, left), (Err(crate::ErrorKind::LimitExceeded), 0), "{less} of {needed}");
+        assert_eq!(
+            (refused, left),
+            (Err(crate::ErrorKind::LimitExceeded), 0),
+            "{less} of {needed}"
+        );
     }
 }
 
@@ -612,9 +658,13 @@ fn large_segments_equal_the_model() {
             filters(&[("n", Op::Equals, "7")]),
         ] {
             let query = fixture.query(&filters, &[]);
-            let stream = RowStream::new(fixture.view.clone(), query.clone(), Control::default()).unwrap();
+            let stream =
+                RowStream::new(fixture.view.clone(), query.clone(), Control::default()).unwrap();
             assert_eq!(all_rows(stream), fixture.expected(&filters, &[]));
-            let order = [OrderColumn { column: 1, descending: true }, OrderColumn { column: 6, descending: false }];
+            let order = [
+                OrderColumn { column: 1, descending: true },
+                OrderColumn { column: 6, descending: false },
+            ];
             let mut ordered = fixture.query(&filters, &order);
             ordered.take = Some(50);
             let page = read_page(&fixture.view, &ordered, None, &Control::default()).unwrap();
@@ -627,15 +677,32 @@ fn large_segments_equal_the_model() {
                 (DecimationMethod::MaxMin, 5000),
                 (DecimationMethod::EntryExit, 10),
             ] {
-                for distribution in [DecimationDistribution::EqualFrequency, DecimationDistribution::EqualWidth] {
+                for distribution in
+                    [DecimationDistribution::EqualFrequency, DecimationDistribution::EqualWidth]
+                {
                     for x in [0, 4] {
-                        let decimation =
-                            Decimation { x, y: vec![1, 2, 3], intervals, method, distribution, memory_bytes: 1 << 20 };
+                        let decimation = Decimation {
+                            x,
+                            y: vec![1, 2, 3],
+                            intervals,
+                            method,
+                            distribution,
+                            memory_bytes: 1 << 20,
+                        };
                         let columns: Vec<usize> = (0..fixture.schema.len()).collect();
-                        let kept =
-                            decimate(&fixture.view, &decimation, &query.predicates, &columns, &Control::default())
-                                .unwrap();
-                        assert_eq!(batch_rows(&kept), fixture.decimated(&filters, &decimation), "{decimation:?}");
+                        let kept = decimate(
+                            &fixture.view,
+                            &decimation,
+                            &query.predicates,
+                            &columns,
+                            &Control::default(),
+                        )
+                        .unwrap();
+                        assert_eq!(
+                            batch_rows(&kept),
+                            fixture.decimated(&filters, &decimation),
+                            "{decimation:?}"
+                        );
                     }
                 }
             }
@@ -656,7 +723,11 @@ fn every_flipped_byte_of_a_segment_is_found() {
         for column in 0..schema.len() {
             segment.summary(column)?;
             if segment.summary(column)?.is_some() && column != schema.index() {
-                segment.read_extreme_rows(column, &[(0, false), (0, true), (1, false), (1, true)], &mut Vec::new())?;
+                segment.read_extreme_rows(
+                    column,
+                    &[(0, false), (0, true), (1, false), (1, true)],
+                    &mut Vec::new(),
+                )?;
             }
         }
         let all: Vec<usize> = (0..schema.len()).collect();
@@ -670,7 +741,11 @@ fn every_flipped_byte_of_a_segment_is_found() {
             file.read_exact_at(&mut byte, at).unwrap();
             file.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
             let outcome = read();
-            assert_eq!(outcome.map_err(|error| error.kind()), Err(crate::ErrorKind::Corrupt), "{name} at {at}");
+            assert_eq!(
+                outcome.map_err(|error| error.kind()),
+                Err(crate::ErrorKind::Corrupt),
+                "{name} at {at}"
+            );
             file.write_all_at(&byte, at).unwrap();
         }
     }
@@ -719,7 +794,12 @@ fn frames_are_refused_with_row_and_column() {
 #[test]
 fn csv_follows_its_form() {
     let columns = vec![
-        Column { name: "i,x".into(), data_type: DataType::Int64, column_type: ColumnType::Index, ..Column::default() },
+        Column {
+            name: "i,x".into(),
+            data_type: DataType::Int64,
+            column_type: ColumnType::Index,
+            ..Column::default()
+        },
         Column {
             name: "s".into(),
             data_type: DataType::String,
@@ -735,5 +815,8 @@ fn csv_follows_its_form() {
     let batch = frame_to_batch(&schema, &frame(&rows)).unwrap();
     let mut out = Vec::new();
     export_csv(schema.arrow(), [Ok(batch)].into_iter(), &mut out).unwrap();
-    assert_eq!(String::from_utf8(out).unwrap(), "\"i,x\",s\n1,\"a\"\"b\"\n1,\"\"\n1,\n1,\"x\ny\"\n");
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        "\"i,x\",s\n1,\"a\"\"b\"\n1,\"\"\n1,\n1,\"x\ny\"\n"
+    );
 }

@@ -33,8 +33,13 @@ type Walked<T> = std::result::Result<T, Stop>;
 /// Walks one struct at the start of `bytes`, and calls `number` with the path of field ids of each
 /// integer and its value. Returns the bytes of the struct.
 pub(super) fn walk(bytes: &[u8], number: impl FnMut(&[i64], i64)) -> Walked<usize> {
-    let mut walker =
-        Walker { bytes: ByteReader::new(bytes), structs: 0, path: [0; DEPTH_MAX + 1], path_len: 0, number };
+    let mut walker = Walker {
+        bytes: ByteReader::new(bytes),
+        structs: 0,
+        path: [0; DEPTH_MAX + 1],
+        path_len: 0,
+        number,
+    };
     walker.structure(0)?;
     Ok(walker.bytes.at)
 }
@@ -176,8 +181,8 @@ mod tests {
     fn structs_are_walked_to_their_end() {
         // 1: i32 -3, 2: true, 3: "ab", 4: list of i32 [1, 2], 5: { 1: i64 64 }, 21: double.
         let bytes = [
-            0x15, 5, 0x11, 0x18, 2, b'a', b'b', 0x19, 0x25, 2, 4, 0x1c, 0x16, 0x80, 1, 0, 0x07, 42, 0, 0, 0, 0, 0, 0,
-            0, 0, 0, 99,
+            0x15, 5, 0x11, 0x18, 2, b'a', b'b', 0x19, 0x25, 2, 4, 0x1c, 0x16, 0x80, 1, 0, 0x07, 42,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 99,
         ];
         let (len, found) = numbers(&bytes).unwrap();
         assert_eq!(len, bytes.len() - 1);
@@ -195,11 +200,19 @@ mod tests {
         assert!(is_malformed(&[0x1e, 0]), "an unknown type");
         assert!(is_malformed(&[&[0x15][..], &[0xff; 11]].concat()), "an endless number");
         assert_eq!(numbers(&[0x18, 0xff, 0xff, 0xff, 0xff, 0x7f, 0]).unwrap_err(), Stop::TooShort);
-        assert_eq!(numbers(&[0x19, 0xf5, 0xff, 0xff, 0xff, 0xff, 0x7f, 0]).unwrap_err(), Stop::TooShort);
+        assert_eq!(
+            numbers(&[0x19, 0xf5, 0xff, 0xff, 0xff, 0xff, 0x7f, 0]).unwrap_err(),
+            Stop::TooShort
+        );
         // A list of more empty structs than are allowed.
         let many = STRUCTS_MAX;
-        let mut bytes =
-            vec![0x19, 0xfc, (many & 0x7f) as u8 | 0x80, (many >> 7 & 0x7f) as u8 | 0x80, (many >> 14) as u8];
+        let mut bytes = vec![
+            0x19,
+            0xfc,
+            (many & 0x7f) as u8 | 0x80,
+            (many >> 7 & 0x7f) as u8 | 0x80,
+            (many >> 14) as u8,
+        ];
         bytes.resize(many as usize + 10, 0);
         assert!(is_malformed(&bytes));
     }

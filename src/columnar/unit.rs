@@ -27,7 +27,11 @@ pub(super) fn row_count(ranges: &[Range<usize>]) -> usize {
 
 /// The ranges of `rows` that summaries do not exclude, and for each predicate whether it must still
 /// be evaluated: not if every row of every remaining block passes.
-pub(super) fn prune(run: &Run, predicates: &Predicates, rows: Range<usize>) -> Result<(Vec<Range<usize>>, Vec<bool>)> {
+pub(super) fn prune(
+    run: &Run,
+    predicates: &Predicates,
+    rows: Range<usize>,
+) -> Result<(Vec<Range<usize>>, Vec<bool>)> {
     let first = rows.start / BLOCK_ROWS;
     let count = rows.end.div_ceil(BLOCK_ROWS) - first;
     let mut open = vec![true; count];
@@ -154,7 +158,8 @@ fn test_column(
     control: &Control,
 ) -> Result<Filtered> {
     if let Run::Segment(segment) = run
-        && let Some(found) = segment.filter(column, ranges, &|part| passes(tests, &part, control), wanted)?
+        && let Some(found) =
+            segment.filter(column, ranges, &|part| passes(tests, &part, control), wanted)?
     {
         control.check()?;
         return Ok(found);
@@ -234,17 +239,30 @@ pub(super) fn count(
 }
 
 /// Returns these columns of the picked rows; decodes those that the tests did not decode.
-pub(super) fn materialise(run: &Run, schema: &TableSchema, picked: &Picked, columns: &[usize]) -> Result<RecordBatch> {
-    let missing: Vec<usize> =
-        columns.iter().copied().filter(|column| picked.columns.iter().all(|(known, _)| known != column)).collect();
+pub(super) fn materialise(
+    run: &Run,
+    schema: &TableSchema,
+    picked: &Picked,
+    columns: &[usize],
+) -> Result<RecordBatch> {
+    let missing: Vec<usize> = columns
+        .iter()
+        .copied()
+        .filter(|column| picked.columns.iter().all(|(known, _)| known != column))
+        .collect();
     if missing.len() == columns.len() {
         return run.read(schema, columns, &picked.ranges);
     }
-    let read = if missing.is_empty() { None } else { Some(run.read(schema, &missing, &picked.ranges)?) };
+    let read =
+        if missing.is_empty() { None } else { Some(run.read(schema, &missing, &picked.ranges)?) };
     let arrays = columns
         .iter()
         .filter_map(|column| {
-            let known = picked.columns.iter().find(|(known, _)| known == column).map(|(_, array)| array.clone());
+            let known = picked
+                .columns
+                .iter()
+                .find(|(known, _)| known == column)
+                .map(|(_, array)| array.clone());
             known.or_else(|| {
                 let at = missing.iter().position(|other| other == column)?;
                 read.as_ref()?.columns().get(at).cloned()
@@ -252,6 +270,7 @@ pub(super) fn materialise(run: &Run, schema: &TableSchema, picked: &Picked, colu
         })
         .collect();
     let options = RecordBatchOptions::new().with_row_count(Some(row_count(&picked.ranges)));
-    RecordBatch::try_new_with_options(schema.project(columns), arrays, &options)
-        .map_err(|error| Error::corrupt("the columns of a table do not fit together").with_source(error))
+    RecordBatch::try_new_with_options(schema.project(columns), arrays, &options).map_err(|error| {
+        Error::corrupt("the columns of a table do not fit together").with_source(error)
+    })
 }

@@ -49,7 +49,10 @@ impl Run {
             Self::Segment(segment) => (segment.meta().min_index, segment.meta().max_index),
             Self::Memory(run) => {
                 let index = run.index();
-                (index.first().copied().unwrap_or_default(), index.last().copied().unwrap_or_default())
+                (
+                    index.first().copied().unwrap_or_default(),
+                    index.last().copied().unwrap_or_default(),
+                )
             }
         }
     }
@@ -60,7 +63,10 @@ impl Run {
             Self::Segment(segment) => segment.groups().collect(),
             Self::Memory(run) => {
                 let rows = run.batch().num_rows();
-                (0..rows).step_by(MEMORY_UNIT_ROWS).map(|at| at..rows.min(at + MEMORY_UNIT_ROWS)).collect()
+                (0..rows)
+                    .step_by(MEMORY_UNIT_ROWS)
+                    .map(|at| at..rows.min(at + MEMORY_UNIT_ROWS))
+                    .collect()
             }
         }
     }
@@ -74,7 +80,12 @@ impl Run {
     }
 
     /// The rows of these ascending, disjoint ranges with these columns.
-    pub(super) fn read(&self, schema: &TableSchema, columns: &[usize], ranges: &[Range<usize>]) -> Result<RecordBatch> {
+    pub(super) fn read(
+        &self,
+        schema: &TableSchema,
+        columns: &[usize],
+        ranges: &[Range<usize>],
+    ) -> Result<RecordBatch> {
         match self {
             Self::Segment(segment) => segment.read(columns, ranges),
             Self::Memory(run) => run.read(schema, columns, ranges),
@@ -89,10 +100,14 @@ impl Run {
             Self::Segment(segment) if !segment.is_append_ordered() => {
                 // All ordinals between the first and the last range are read at once: a scattered
                 // selection would otherwise be read block by block.
-                let (Some(from), Some(to)) = (ranges.first(), ranges.last()) else { return Ok(out) };
+                let (Some(from), Some(to)) = (ranges.first(), ranges.last()) else {
+                    return Ok(out);
+                };
                 let offsets = segment.ordinals(from.start..to.end)?;
                 for range in ranges {
-                    let part = offsets.get(range.start - from.start..range.end - from.start).unwrap_or_default();
+                    let part = offsets
+                        .get(range.start - from.start..range.end - from.start)
+                        .unwrap_or_default();
                     out.extend(part.iter().map(|&offset| first + u64::from(offset)));
                 }
             }
@@ -103,14 +118,20 @@ impl Run {
                     out.extend(part.iter().map(|&offset| first + u64::from(offset)));
                 }
             }
-            _ => out.extend(ranges.iter().flat_map(|range| first + range.start as u64..first + range.end as u64)),
+            _ => out.extend(
+                ranges
+                    .iter()
+                    .flat_map(|range| first + range.start as u64..first + range.end as u64),
+            ),
         }
         Ok(out)
     }
 
     /// The row with this append ordinal, if it is in this run.
     pub(super) fn row_of(&self, ordinal: u64) -> Result<Option<usize>> {
-        let Some(offset) = ordinal.checked_sub(self.first_ordinal()).filter(|&at| at < self.row_count() as u64) else {
+        let Some(offset) =
+            ordinal.checked_sub(self.first_ordinal()).filter(|&at| at < self.row_count() as u64)
+        else {
             return Ok(None);
         };
         match self {
@@ -123,15 +144,22 @@ impl Run {
                 }
                 Ok(None)
             }
-            Self::Memory(run) if run.ordinals().is_some() => {
-                Ok(run.ordinals().unwrap_or_default().iter().position(|&other| u64::from(other) == offset))
-            }
+            Self::Memory(run) if run.ordinals().is_some() => Ok(run
+                .ordinals()
+                .unwrap_or_default()
+                .iter()
+                .position(|&other| u64::from(other) == offset)),
             _ => Ok(Some(offset as usize)),
         }
     }
 
     /// The number of rows whose index value is less than `value`, or, with `or_equal`, not greater.
-    pub(super) fn rows_before(&self, schema: &TableSchema, value: i64, or_equal: bool) -> Result<usize> {
+    pub(super) fn rows_before(
+        &self,
+        schema: &TableSchema,
+        value: i64,
+        or_equal: bool,
+    ) -> Result<usize> {
         let before = |other: i64| other < value || (or_equal && other == value);
         match self {
             Self::Memory(run) => Ok(run.index().partition_point(|&other| before(other))),
@@ -196,9 +224,9 @@ impl TableView {
     }
 
     pub(super) fn run(&self, at: usize) -> Result<&Run> {
-        self.runs
-            .get(at)
-            .ok_or_else(|| Error::corrupt("internal error: a run outside of the view was requested; report it"))
+        self.runs.get(at).ok_or_else(|| {
+            Error::corrupt("internal error: a run outside of the view was requested; report it")
+        })
     }
 
     /// The runs in index order if they do not overlap, so that reading one after the other gives
@@ -233,7 +261,8 @@ impl TableView {
     /// `Corrupt`, `Io`.
     pub fn ordinals(&self, locators: &[Locator]) -> Result<Vec<u64>> {
         let mut out = Vec::with_capacity(locators.len());
-        let mut blocks: std::collections::HashMap<(u32, u32), Vec<u64>> = std::collections::HashMap::new();
+        let mut blocks: std::collections::HashMap<(u32, u32), Vec<u64>> =
+            std::collections::HashMap::new();
         for locator in locators {
             let run = self.run(locator.run as usize)?;
             let first = run.first_ordinal();
@@ -251,7 +280,8 @@ impl TableView {
                     out.extend(known.get(locator.row as usize - from));
                 }
                 Run::Memory(memory) => {
-                    let offset = memory.ordinals().and_then(|all| all.get(locator.row as usize).copied());
+                    let offset =
+                        memory.ordinals().and_then(|all| all.get(locator.row as usize).copied());
                     out.push(first + u64::from(offset.unwrap_or(locator.row)));
                 }
                 Run::Segment(_) => out.push(first + u64::from(locator.row)),

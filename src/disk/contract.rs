@@ -3,7 +3,12 @@
 //! A new implementation lists itself in `disk_contract!`, and gets each check as a separate test.
 //! Each check needs an empty disk.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a broken contract is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a broken contract is a failed test"
+)]
 
 use std::io;
 
@@ -117,7 +122,10 @@ fn directories(disk: &dyn Disk) {
     assert_eq!(names, ["b", "z"]);
     assert_eq!(
         disk.list("").unwrap(),
-        [DirEntry { name: "a".into(), is_dir: true, len: 0 }, DirEntry { name: "a-b".into(), is_dir: false, len: 1 }]
+        [
+            DirEntry { name: "a".into(), is_dir: true, len: 0 },
+            DirEntry { name: "a-b".into(), is_dir: false, len: 1 }
+        ]
     );
     assert_eq!(kind(disk.list("none")), io::ErrorKind::NotFound);
     assert!(disk.list("a/z").is_err());
@@ -169,7 +177,11 @@ fn removals(disk: &dyn Disk) {
 
 fn paths(disk: &dyn Disk) {
     for bad in ["/a", "../a", "a/../b", "a//b", "a/", ".", "a\\b", "a\0b", "C:a"] {
-        assert_eq!(kind(disk.open(bad, Mode::OpenOrCreate)), io::ErrorKind::InvalidInput, "{bad:?}");
+        assert_eq!(
+            kind(disk.open(bad, Mode::OpenOrCreate)),
+            io::ErrorKind::InvalidInput,
+            "{bad:?}"
+        );
         assert_eq!(kind(disk.create_dir_all(bad)), io::ErrorKind::InvalidInput, "{bad:?}");
         assert_eq!(kind(disk.exists(bad)), io::ErrorKind::InvalidInput, "{bad:?}");
         assert_eq!(kind(disk.list(bad)), io::ErrorKind::InvalidInput, "{bad:?}");
@@ -247,7 +259,10 @@ fn threads(disk: &dyn Disk) {
                 for at in 0..PART_BYTES {
                     file.write_all_at(&[writer + 1], u64::from(writer) * PART_BYTES + at).unwrap();
                 }
-                disk.open(&format!("own-{writer}"), Mode::CreateNew).unwrap().write_all_at(b"x", 0).unwrap();
+                disk.open(&format!("own-{writer}"), Mode::CreateNew)
+                    .unwrap()
+                    .write_all_at(b"x", 0)
+                    .unwrap();
             });
         }
     });

@@ -84,9 +84,13 @@ fn need_directory(tree: &BTreeMap<String, Node>, path: &str) -> io::Result<()> {
 }
 
 /// The entries below a directory, at any depth: all names that start with `path/`.
-fn below<'t>(tree: &'t BTreeMap<String, Node>, path: &str) -> impl Iterator<Item = (&'t str, &'t Node)> + use<'t> {
+fn below<'t>(
+    tree: &'t BTreeMap<String, Node>,
+    path: &str,
+) -> impl Iterator<Item = (&'t str, &'t Node)> + use<'t> {
     let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
-    tree.range(prefix.clone()..).map_while(move |(name, node)| Some((name.strip_prefix(prefix.as_str())?, node)))
+    tree.range(prefix.clone()..)
+        .map_while(move |(name, node)| Some((name.strip_prefix(prefix.as_str())?, node)))
 }
 
 impl Disk for MemoryDisk {
@@ -95,7 +99,10 @@ impl Disk for MemoryDisk {
         let mut tree = self.write();
         let content = match (tree.get(path), mode) {
             (Some(Node::Directory), Mode::CreateNew) | (Some(Node::File(_)), Mode::CreateNew) => {
-                return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{path:?} exists")));
+                return Err(io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    format!("{path:?} exists"),
+                ));
             }
             (Some(Node::Directory), _) => return Err(is_directory(path)),
             (Some(Node::File(content)), _) => content.clone(),
@@ -107,7 +114,11 @@ impl Disk for MemoryDisk {
                 content
             }
         };
-        Ok(Box::new(MemoryFile { content, writable: mode != Mode::Read, holds_lock: AtomicBool::new(false) }))
+        Ok(Box::new(MemoryFile {
+            content,
+            writable: mode != Mode::Read,
+            holds_lock: AtomicBool::new(false),
+        }))
     }
 
     fn create_dir_all(&self, path: &str) -> io::Result<()> {
@@ -142,9 +153,11 @@ impl Disk for MemoryDisk {
             .filter(|(name, _)| !name.contains('/'))
             .map(|(name, node)| match node {
                 Node::Directory => DirEntry { name: name.to_owned(), is_dir: true, len: 0 },
-                Node::File(content) => {
-                    DirEntry { name: name.to_owned(), is_dir: false, len: content.read().len() as u64 }
-                }
+                Node::File(content) => DirEntry {
+                    name: name.to_owned(),
+                    is_dir: false,
+                    len: content.read().len() as u64,
+                },
             })
             .collect();
         entries.sort();
@@ -164,10 +177,18 @@ impl Disk for MemoryDisk {
             (Node::File(_), Some(Node::Directory)) => return Err(is_directory(to)),
             (Node::Directory, Some(Node::File(_))) => return Err(not_a_directory(to)),
             (Node::Directory, Some(Node::Directory)) if below(&tree, to).next().is_some() => {
-                return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, format!("{to:?} is not empty")));
+                return Err(io::Error::new(
+                    io::ErrorKind::DirectoryNotEmpty,
+                    format!("{to:?} is not empty"),
+                ));
             }
-            (Node::Directory, _) if to.strip_prefix(from).is_some_and(|rest| rest.starts_with('/')) => {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{to:?} is inside {from:?}")));
+            (Node::Directory, _)
+                if to.strip_prefix(from).is_some_and(|rest| rest.starts_with('/')) =>
+            {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    format!("{to:?} is inside {from:?}"),
+                ));
             }
             _ => {}
         }
@@ -199,7 +220,8 @@ impl Disk for MemoryDisk {
         path::check_name(path)?;
         let mut tree = self.write();
         need_directory(&tree, path)?;
-        let inside: Vec<String> = below(&tree, path).map(|(name, _)| format!("{path}/{name}")).collect();
+        let inside: Vec<String> =
+            below(&tree, path).map(|(name, _)| format!("{path}/{name}")).collect();
         for name in inside {
             tree.remove(&name);
         }
@@ -244,7 +266,8 @@ impl MemoryFile {
 
 /// Converts a file length or offset to an index into memory.
 fn index(value: u64) -> io::Result<usize> {
-    usize::try_from(value).map_err(|_| io::Error::new(io::ErrorKind::FileTooLarge, "the file does not fit in memory"))
+    usize::try_from(value)
+        .map_err(|_| io::Error::new(io::ErrorKind::FileTooLarge, "the file does not fit in memory"))
 }
 
 impl DiskFile for MemoryFile {
@@ -305,7 +328,11 @@ impl DiskFile for MemoryFile {
     }
 
     fn try_lock(&self) -> io::Result<bool> {
-        let free = self.content.locked.compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        let free = self
+            .content
+            .locked
+            .compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok();
         if free {
             self.holds_lock.store(true, Ordering::Release);
         }

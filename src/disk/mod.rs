@@ -119,7 +119,10 @@ pub trait Disk: Send + Sync + Debug + 'static {
 /// An open file: positioned reads and writes, no cursor.
 ///
 /// Dropping it promises nothing: data that is not synced may be lost.
-#[expect(clippy::len_without_is_empty, reason = "asking costs a system call, and nobody asks for emptiness alone")]
+#[expect(
+    clippy::len_without_is_empty,
+    reason = "asking costs a system call, and nobody asks for emptiness alone"
+)]
 pub trait DiskFile: Send + Sync + Debug {
     /// Length in bytes.
     fn len(&self) -> io::Result<u64>;
@@ -164,7 +167,10 @@ pub fn read_file(disk: &dyn Disk, path: &str, max_len: u64) -> io::Result<Vec<u8
     let file = disk.open(path, Mode::Read)?;
     let len = file.len()?;
     let too_long = || {
-        io::Error::new(io::ErrorKind::InvalidData, format!("{path} has {len} bytes, at most {max_len} are expected"))
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("{path} has {len} bytes, at most {max_len} are expected"),
+        )
     };
     if len > max_len {
         return Err(too_long());
@@ -227,7 +233,11 @@ pub fn walk(disk: &dyn Disk, directory: &str) -> io::Result<Vec<(String, u64)>> 
             Err(error) => return Err(error),
         };
         for entry in entries {
-            let path = if directory.is_empty() { entry.name } else { format!("{directory}/{}", entry.name) };
+            let path = if directory.is_empty() {
+                entry.name
+            } else {
+                format!("{directory}/{}", entry.name)
+            };
             if entry.is_dir {
                 open.push(path);
             } else {

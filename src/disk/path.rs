@@ -24,7 +24,10 @@ pub(super) fn check(path: &str) -> io::Result<()> {
 /// As [`check`], for calls that need the path of a file or directory below the root.
 pub(super) fn check_name(path: &str) -> io::Result<()> {
     if path.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the root of a disk is not a file"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the root of a disk is not a file",
+        ));
     }
     check(path)
 }
@@ -52,7 +55,19 @@ mod tests {
         for good in ["", "a", "a/b.parquet", "files/00/12", "..a", "a b"] {
             assert!(check(good).is_ok(), "{good:?}");
         }
-        for bad in ["/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", "a\\b", "a\0", "C:x", "\\\\host\\share"] {
+        for bad in [
+            "/a",
+            "a/",
+            "a//b",
+            ".",
+            "..",
+            "a/../b",
+            "a/./b",
+            "a\\b",
+            "a\0",
+            "C:x",
+            "\\\\host\\share",
+        ] {
             assert!(check(bad).is_err(), "{bad:?}");
         }
         assert!(check_name("").is_err());

@@ -92,7 +92,10 @@ impl RealDisk {
     /// Opens an existing directory; `NotFound` or `NotADirectory` otherwise. Creates nothing.
     pub fn open(root: &Path) -> io::Result<Arc<Self>> {
         if !fs::metadata(root)?.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{} is not a directory", root.display())));
+            return Err(io::Error::new(
+                io::ErrorKind::NotADirectory,
+                format!("{} is not a directory", root.display()),
+            ));
         }
         // An absolute root survives a change of the process's working directory.
         let root = std::path::absolute(root)?;
@@ -118,14 +121,18 @@ impl RealDisk {
         let file = File::open(path)?;
         // Unix opens directories for reading, but cannot read them.
         if file.metadata()?.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, format!("{} is a directory", path.display())));
+            return Err(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                format!("{} is a directory", path.display()),
+            ));
         }
         Ok(Box::new(RealFile::new(file)))
     }
 
     /// Creates a file in the directory itself, with any name that this system allows.
     pub fn create_local(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(self.local(name)?)?;
+        let file =
+            OpenOptions::new().read(true).write(true).create_new(true).open(self.local(name)?)?;
         Ok(Box::new(RealFile::new(file)))
     }
 
@@ -156,7 +163,14 @@ impl RealDisk {
         self.owner.check()?;
         let is_there = match fs::metadata(&self.root) {
             Ok(metadata) => id_of(&metadata) == self.opened.id()?,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => false,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                false
+            }
             Err(error) => return Err(error),
         };
         if is_there {
@@ -164,7 +178,10 @@ impl RealDisk {
         }
         Err(io::Error::new(
             io::ErrorKind::StaleNetworkFileHandle,
-            format!("the directory {} was moved, removed or replaced while it was open", self.root.display()),
+            format!(
+                "the directory {} was moved, removed or replaced while it was open",
+                self.root.display()
+            ),
         ))
     }
 }
@@ -291,8 +308,10 @@ fn while_held<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match attempt() {
             Err(error)
-                if matches!(error.raw_os_error(), Some(ACCESS_DENIED | SHARING_VIOLATION | LOCK_VIOLATION))
-                    && Instant::now() + pause < deadline =>
+                if matches!(
+                    error.raw_os_error(),
+                    Some(ACCESS_DENIED | SHARING_VIOLATION | LOCK_VIOLATION)
+                ) && Instant::now() + pause < deadline =>
             {
                 std::thread::sleep(pause);
                 pause *= 2;
@@ -438,7 +457,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = RealDisk::create(dir.path()).unwrap().open("f", Mode::CreateNew).unwrap();
         file.set_len(BYTES).unwrap();
-        let data: Vec<u8> = (0..1u32 << 20).map(|at| (at.wrapping_mul(0x9E37_79B9) >> 24) as u8).collect();
+        let data: Vec<u8> =
+            (0..1u32 << 20).map(|at| (at.wrapping_mul(0x9E37_79B9) >> 24) as u8).collect();
         file.write_all_at(&data, BYTES / 2).unwrap();
         file.sync_all().unwrap();
         let allocated = file.allocated_bytes().unwrap();
@@ -455,7 +475,10 @@ mod tests {
         assert!(disk.list("").unwrap().is_empty());
         assert!(RealDisk::open(&root).is_ok());
         fs::write(dir.path().join("plain"), b"x").unwrap();
-        assert_eq!(RealDisk::open(&dir.path().join("plain")).unwrap_err().kind(), io::ErrorKind::NotADirectory);
+        assert_eq!(
+            RealDisk::open(&dir.path().join("plain")).unwrap_err().kind(),
+            io::ErrorKind::NotADirectory
+        );
         assert!(RealDisk::create(&dir.path().join("plain")).is_err());
     }
 
@@ -482,7 +505,11 @@ mod tests {
         let mut refusals: Vec<_> = modes.map(|mode| disk.open("f", mode).map(drop)).into();
         refusals.extend([disk.create_dir_all("d"), disk.rename("f", "g"), disk.remove_file("f")]);
         refusals.extend([disk.remove_dir_all("f"), disk.sync_dir(""), disk.remove_local("f")]);
-        refusals.extend([disk.exists("f").map(drop), disk.list("").map(drop), disk.file_id("f").map(drop)]);
+        refusals.extend([
+            disk.exists("f").map(drop),
+            disk.list("").map(drop),
+            disk.file_id("f").map(drop),
+        ]);
         refusals.extend([disk.free_bytes().map(drop), disk.create_local("g").map(drop)]);
         for refusal in refusals {
             assert_eq!(refusal.unwrap_err().kind(), io::ErrorKind::StaleNetworkFileHandle);

@@ -82,7 +82,9 @@ impl<'c> Checker<'c> {
     fn condition_of(&self, typed: Typed<'c>, span: Span) -> Checked<Test> {
         match typed {
             Typed::Test(test) => Ok(test),
-            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Bool(value)), .. }) => Ok(Test::Const(value)),
+            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Bool(value)), .. }) => {
+                Ok(Test::Const(value))
+            }
             Typed::Scalar(Value { scalar: Scalar::Test(test), .. }) => Ok(*test),
             Typed::Scalar(Value { scalar, ty: Type::Bool, .. }) => Ok(Test::Truth(scalar)),
             Typed::Many { list, scope, body: Value { scalar, ty: Type::Bool, .. } } => {
@@ -110,12 +112,20 @@ impl<'c> Checker<'c> {
     pub(super) fn typed(&mut self, ast: &'c Ast) -> Checked<Typed<'c>> {
         match &ast.node {
             Node::Null => Ok(Typed::Null),
-            Node::Bool(value) => Ok(Typed::Scalar(Value::literal(Constant::Bool(*value), Type::Bool))),
+            Node::Bool(value) => {
+                Ok(Typed::Scalar(Value::literal(Constant::Bool(*value), Type::Bool)))
+            }
             Node::Int(value) => Ok(Typed::Scalar(Value::literal(Constant::Int(*value), Type::Int))),
-            Node::Real(value) => Ok(Typed::Scalar(Value::literal(Constant::Double(*value), Type::Double))),
-            Node::Text(text) => Ok(Typed::Scalar(Value::literal(Constant::text(text.as_str()), Type::Text))),
+            Node::Real(value) => {
+                Ok(Typed::Scalar(Value::literal(Constant::Double(*value), Type::Double)))
+            }
+            Node::Text(text) => {
+                Ok(Typed::Scalar(Value::literal(Constant::text(text.as_str()), Type::Text)))
+            }
             Node::Substitution(number) => self.substitution(*number, ast.span),
-            Node::It | Node::Parent | Node::Root | Node::Name(_) | Node::Member(..) => self.path(ast),
+            Node::It | Node::Parent | Node::Root | Node::Name(_) | Node::Member(..) => {
+                self.path(ast)
+            }
             Node::Method(left, name, args) => self.method(ast, left, name, args),
             Node::Call(name, args) => self.call(ast, name, args),
             Node::Index(left, index) => self.index(ast, left, index),
@@ -124,7 +134,9 @@ impl<'c> Checker<'c> {
             Node::Not(operand) => self.not(ast, operand),
             Node::Negate(operand) => self.negate(ast, operand),
             Node::Chain(first, rest) => self.chain(ast, first, rest),
-            Node::Compare(comparison, left, right) => self.comparison(*comparison, left, right, ast.span),
+            Node::Compare(comparison, left, right) => {
+                self.comparison(*comparison, left, right, ast.span)
+            }
             Node::Bits(kind, terms) | Node::Junction(kind, terms) => self.junction(*kind, terms),
             Node::In { value, negated, items } => self.membership_node(ast, value, *negated, items),
             Node::Coalesce(first, second) => self.coalesce(first, second, ast.span),
@@ -137,7 +149,9 @@ impl<'c> Checker<'c> {
         if !self.schema.accept_substitutions {
             return fault("this filter takes no substitutions".to_owned());
         }
-        let Some((number, value)) = number.and_then(|number| Some((number, self.values.get(number)?))) else {
+        let Some((number, value)) =
+            number.and_then(|number| Some((number, self.values.get(number)?)))
+        else {
             let count = self.values.len();
             return fault(format!("there is no such substitution; the request has {count}"));
         };
@@ -160,11 +174,19 @@ impl<'c> Checker<'c> {
                 (None, Some(value)) if value.is_finite() => (Constant::Double(value), Type::Double),
                 _ => return fault(format!("{value} does not fit in 64 bits")),
             },
-            serde_json::Value::Array(_) => return fault("a substitution must not be a list".to_owned()),
-            serde_json::Value::Object(_) => return fault("a substitution must not be an object".to_owned()),
+            serde_json::Value::Array(_) => {
+                return fault("a substitution must not be a list".to_owned());
+            }
+            serde_json::Value::Object(_) => {
+                return fault("a substitution must not be an object".to_owned());
+            }
         };
         self.substitutions.entry(number).or_insert_with(|| constant.clone());
-        Ok(if constant == Constant::Null { Typed::Null } else { Typed::Scalar(Value::literal(constant, ty)) })
+        Ok(if constant == Constant::Null {
+            Typed::Null
+        } else {
+            Typed::Scalar(Value::literal(constant, ty))
+        })
     }
 
     fn junction(&mut self, kind: Junction, terms: &'c [Ast]) -> Checked<Typed<'c>> {

@@ -30,19 +30,24 @@ impl<'c> Checker<'c> {
         span: Span,
     ) -> Checked<Test> {
         let value = |typed: Typed<'c>| match typed {
-            Typed::Test(test) => Typed::Scalar(Value::new(Scalar::Test(Box::new(test)), Type::Bool)),
+            Typed::Test(test) => {
+                Typed::Scalar(Value::new(Scalar::Test(Box::new(test)), Type::Bool))
+            }
             other => other,
         };
         match (value(left), value(right)) {
             (Typed::Null, Typed::Null) => Ok(Test::Const(comparison == Comparison::Eq)),
             (Typed::Null, other) => self.compare_null(comparison.mirrored(), other, span),
             (other, Typed::Null) => self.compare_null(comparison, other, span),
-            (Typed::List(list, of), Typed::Brackets(items)) | (Typed::Brackets(items), Typed::List(list, of)) => {
+            (Typed::List(list, of), Typed::Brackets(items))
+            | (Typed::Brackets(items), Typed::List(list, of)) => {
                 self.compare_brackets(comparison, list, of, items, span)
             }
-            (Typed::Many { .. }, Typed::Many { .. }) => {
-                Err(Fault::new(FaultKind::TypeMismatch, span, "two paths through lists cannot be compared"))
-            }
+            (Typed::Many { .. }, Typed::Many { .. }) => Err(Fault::new(
+                FaultKind::TypeMismatch,
+                span,
+                "two paths through lists cannot be compared",
+            )),
             (Typed::Many { list, scope, body }, other) => {
                 let body = (Typed::Scalar(body), left_ast);
                 self.compare_many(comparison, list, scope, body, (other, right_ast), span)
@@ -67,16 +72,20 @@ impl<'c> Checker<'c> {
             return Ok(Test::Const(false));
         }
         let is_null = match other {
-            Typed::Scalar(Value { scalar: Scalar::Const(constant), .. }) => Test::Const(constant == Constant::Null),
+            Typed::Scalar(Value { scalar: Scalar::Const(constant), .. }) => {
+                Test::Const(constant == Constant::Null)
+            }
             Typed::Scalar(Value { scalar: Scalar::Test(_), .. }) => Test::Const(false),
             Typed::Scalar(value) => Test::IsNull(value.scalar),
             Typed::List(list, _) => Test::ListIsNull(list),
             Typed::Many { list, scope, body } => {
                 Test::Exists { list, scope, test: Box::new(Test::IsNull(body.scalar)) }
             }
-            Typed::Item { list, index, .. } => {
-                Test::IsNull(Scalar::At { list: Box::new(list), index: Box::new(index), member: None })
-            }
+            Typed::Item { list, index, .. } => Test::IsNull(Scalar::At {
+                list: Box::new(list),
+                index: Box::new(index),
+                member: None,
+            }),
             other => {
                 let message = format!("{} is never null", self.describe(&other));
                 return Err(Fault::new(FaultKind::TypeMismatch, span, message));
@@ -111,20 +120,27 @@ impl<'c> Checker<'c> {
         span: Span,
     ) -> Checked<Test> {
         if comparison.is_ordering() {
-            return Err(Fault::new(FaultKind::TypeMismatch, span, "a bracket list takes `=` and `!=` only"));
+            return Err(Fault::new(
+                FaultKind::TypeMismatch,
+                span,
+                "a bracket list takes `=` and `!=` only",
+            ));
         }
         let mut tests = Vec::with_capacity(items.len());
         for (key, value) in items {
             let key_text = self.bracket_text(key)?;
             tests.push(match (of, value, &list) {
-                (Of::Scalar(Type::Text), None, _) => Test::Holds { list: list.clone(), value: key_text },
+                (Of::Scalar(Type::Text), None, _) => {
+                    Test::Holds { list: list.clone(), value: key_text }
+                }
                 (Of::Pair, Some(value), List::Field(map)) => {
                     let right = self.bracket_text(value)?;
                     let left = Scalar::Entry { map: *map, key: Box::new(key_text) };
                     Test::Compare { left, comparison: Comparison::Eq, right }
                 }
                 _ => {
-                    let message = "a list is compared with [\"a\", \"b\"], a map with [\"key\": \"value\"]";
+                    let message =
+                        "a list is compared with [\"a\", \"b\"], a map with [\"key\": \"value\"]";
                     return Err(Fault::new(FaultKind::TypeMismatch, key.span, message));
                 }
             });
@@ -135,9 +151,12 @@ impl<'c> Checker<'c> {
 
     fn bracket_text(&mut self, ast: &'c Ast) -> Checked<Scalar> {
         match self.typed(ast)? {
-            Typed::Scalar(Value { scalar: scalar @ Scalar::Const(Constant::Text(_)), .. }) => Ok(scalar),
+            Typed::Scalar(Value { scalar: scalar @ Scalar::Const(Constant::Text(_)), .. }) => {
+                Ok(scalar)
+            }
             other => {
-                let message = format!("a bracket list takes text only, found {}", self.describe(&other));
+                let message =
+                    format!("a bracket list takes text only, found {}", self.describe(&other));
                 Err(Fault::new(FaultKind::TypeMismatch, ast.span, message))
             }
         }
@@ -151,18 +170,22 @@ impl<'c> Checker<'c> {
         span: Span,
     ) -> Checked<Test> {
         if comparison.is_ordering() && (left.equality_only || right.equality_only) {
-            let message = format!("`{}` is not allowed here: the id supports `=` and `!=` only", comparison.sign());
+            let message = format!(
+                "`{}` is not allowed here: the id supports `=` and `!=` only",
+                comparison.sign()
+            );
             return Err(Fault::new(FaultKind::OperatorNotAllowed, span, message));
         }
-        let is_empty_text =
-            |value: &Value| matches!(&value.scalar, Scalar::Const(Constant::Text(text)) if text.is_empty());
+        let is_empty_text = |value: &Value| matches!(&value.scalar, Scalar::Const(Constant::Text(text)) if text.is_empty());
         let has_empty_text = is_empty_text(&left) || is_empty_text(&right);
         let (left, right) = self.unify((left, left_ast), (right, right_ast), span)?;
         if comparison.is_ordering() && matches!(left.ty, Type::Bool | Type::Enum(_)) {
             let message = format!("`{}` cannot order {}", comparison.sign(), left.ty);
             return Err(Fault::new(FaultKind::TypeMismatch, span, message));
         }
-        for (constant, constant_ast, other) in [(&left, left_ast, &right), (&right, right_ast, &left)] {
+        for (constant, constant_ast, other) in
+            [(&left, left_ast, &right), (&right, right_ast, &left)]
+        {
             if matches!(constant.scalar, Scalar::Const(Constant::Null)) {
                 // An ordering with empty text, where a time is expected, is a fault. Any other null
                 // constant was computed, and compares like a null in a record.
@@ -254,7 +277,9 @@ impl<'c> Checker<'c> {
 /// returns other values unchanged.
 fn decimal_text(value: Value, ty: Type) -> Value {
     match &value.scalar {
-        Scalar::Const(Constant::Int(number)) if value.literal => Value::literal(Constant::text(number.to_string()), ty),
+        Scalar::Const(Constant::Int(number)) if value.literal => {
+            Value::literal(Constant::text(number.to_string()), ty)
+        }
         _ => value,
     }
 }

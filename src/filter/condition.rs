@@ -168,9 +168,13 @@ fn condition(test: &Test, schema: &Schema<'_>) -> Condition {
             Test::IsNull(value) => field_of(value).map(|field| Condition::NotNull { field }),
             _ => None,
         },
-        Test::Truth(value) => field_of(value).map(|field| Condition::Eq { field, value: Constant::Bool(true) }),
+        Test::Truth(value) => {
+            field_of(value).map(|field| Condition::Eq { field, value: Constant::Bool(true) })
+        }
         Test::IsNull(value) => field_of(value).map(|field| Condition::IsNull { field }),
-        Test::Compare { left, comparison, right: Scalar::Const(value) } => compared(left, *comparison, value, schema),
+        Test::Compare { left, comparison, right: Scalar::Const(value) } => {
+            compared(left, *comparison, value, schema)
+        }
         Test::In { value, set } => member(value, set),
         Test::Contains { text, find } => contained(text, find.needle(), Fold::None),
         Test::ContainsFolded { text, upper, find } => {
@@ -180,7 +184,8 @@ fn condition(test: &Test, schema: &Schema<'_>) -> Condition {
             field_of(text).map(|field| Condition::Prefix { field, text: part.clone() })
         }
         Test::Holds { list: List::Field(place), value: Scalar::Const(Constant::Text(value)) } => {
-            record_field(*place).map(|field| Condition::ListHas { field, values: vec![value.clone()] })
+            record_field(*place)
+                .map(|field| Condition::ListHas { field, values: vec![value.clone()] })
         }
         Test::HasKey { map, key: Scalar::Const(Constant::Text(key)) } => {
             record_field(*map).map(|field| Condition::MapKey { field, key: key.clone() })
@@ -261,14 +266,18 @@ fn constants(members: &Members, kind: fn(i64) -> Constant) -> Vec<Constant> {
     match members {
         Members::Texts(texts, _) => texts.iter().map(|text| Constant::Text(text.clone())).collect(),
         Members::Ints(ints, _) => ints.iter().map(|int| kind(*int)).collect(),
-        Members::Doubles(doubles) => doubles.iter().map(|double| Constant::Double(*double)).collect(),
+        Members::Doubles(doubles) => {
+            doubles.iter().map(|double| Constant::Double(*double)).collect()
+        }
     }
 }
 
 fn member(value: &Scalar, set: &Set) -> Option<Condition> {
     if let Scalar::Entry { map, key } = value {
         return match (record_field(*map), &**key, &set.members) {
-            (Some(field), Scalar::Const(Constant::Text(key)), Members::Texts(values, _)) if !set.has_null => {
+            (Some(field), Scalar::Const(Constant::Text(key)), Members::Texts(values, _))
+                if !set.has_null =>
+            {
                 Some(Condition::MapIn { field, key: key.clone(), values: values.clone() })
             }
             _ => None,
@@ -282,7 +291,12 @@ fn member(value: &Scalar, set: &Set) -> Option<Condition> {
     Some(Condition::In { field, values })
 }
 
-fn compared(left: &Scalar, comparison: Comparison, value: &Constant, schema: &Schema<'_>) -> Option<Condition> {
+fn compared(
+    left: &Scalar,
+    comparison: Comparison,
+    value: &Constant,
+    schema: &Schema<'_>,
+) -> Option<Condition> {
     match (left, value) {
         (Scalar::Field(place), value) => range(record_field(*place)?, comparison, value, schema),
         // `reference - time` compared with a span is equivalent to `time` compared, with the
@@ -292,12 +306,16 @@ fn compared(left: &Scalar, comparison: Comparison, value: &Constant, schema: &Sc
             let bound = Constant::Time(reference_ms.checked_sub(*span)?);
             range(field, comparison.mirrored(), &bound, schema)
         }
-        (Scalar::Entry { map, key }, Constant::Text(value)) if comparison == Comparison::Eq => match &**key {
-            Scalar::Const(Constant::Text(key)) => {
-                Some(Condition::MapEq { field: record_field(*map)?, key: key.clone(), value: value.clone() })
+        (Scalar::Entry { map, key }, Constant::Text(value)) if comparison == Comparison::Eq => {
+            match &**key {
+                Scalar::Const(Constant::Text(key)) => Some(Condition::MapEq {
+                    field: record_field(*map)?,
+                    key: key.clone(),
+                    value: value.clone(),
+                }),
+                _ => None,
             }
-            _ => None,
-        },
+        }
         _ => None,
     }
 }
@@ -307,11 +325,17 @@ fn timestamp_field(within: usize, schema: &Schema<'_>) -> Option<usize> {
     let path = schema.fields.get(within)?.path;
     let stem = path.strip_suffix("Within")?;
     schema.fields.iter().position(|decl| {
-        matches!(decl.ty, FieldType::Time) && decl.path.strip_suffix("At").is_some_and(|at| at == stem)
+        matches!(decl.ty, FieldType::Time)
+            && decl.path.strip_suffix("At").is_some_and(|at| at == stem)
     })
 }
 
-fn range(field: usize, comparison: Comparison, value: &Constant, schema: &Schema<'_>) -> Option<Condition> {
+fn range(
+    field: usize,
+    comparison: Comparison,
+    value: &Constant,
+    schema: &Schema<'_>,
+) -> Option<Condition> {
     let ty = schema.fields.get(field)?.ty;
     let whole = matches!(ty, FieldType::Int);
     let (comparison, value) = match (ty, value) {
@@ -321,18 +345,28 @@ fn range(field: usize, comparison: Comparison, value: &Constant, schema: &Schema
             (None, Comparison::Ne) => return None,
             // No integer equals the double, so a comparison with the integer below selects the same
             // values.
-            (None, Comparison::Lt | Comparison::Le) => (Comparison::Le, Constant::Int(integer_below(*double)?)),
-            (None, Comparison::Gt | Comparison::Ge) => (Comparison::Gt, Constant::Int(integer_below(*double)?)),
+            (None, Comparison::Lt | Comparison::Le) => {
+                (Comparison::Le, Constant::Int(integer_below(*double)?))
+            }
+            (None, Comparison::Gt | Comparison::Ge) => {
+                (Comparison::Gt, Constant::Int(integer_below(*double)?))
+            }
         },
-        (FieldType::Double, Constant::Int(_)) => (comparison, Constant::Double(exact_double(value)?)),
+        (FieldType::Double, Constant::Int(_)) => {
+            (comparison, Constant::Double(exact_double(value)?))
+        }
         _ => (comparison, value.clone()),
     };
     let (least, greatest) = match &value {
         Constant::Text(_) => (Constant::text(""), None),
         Constant::Int(_) if whole => (Constant::Int(i64::MIN), Some(Constant::Int(i64::MAX))),
         Constant::Time(_) => (Constant::Time(time::MIN_MS), Some(Constant::Time(time::MAX_MS))),
-        Constant::Double(_) => (Constant::Double(f64::NEG_INFINITY), Some(Constant::Double(f64::INFINITY))),
-        Constant::Bool(_) if comparison == Comparison::Eq => return Some(Condition::Eq { field, value }),
+        Constant::Double(_) => {
+            (Constant::Double(f64::NEG_INFINITY), Some(Constant::Double(f64::INFINITY)))
+        }
+        Constant::Bool(_) if comparison == Comparison::Eq => {
+            return Some(Condition::Eq { field, value });
+        }
         _ => return None,
     };
     let least = Bound::Included(least);
@@ -356,17 +390,23 @@ fn integer_below(double: f64) -> Option<i64> {
 /// Derives a condition from a test of some element of a list or map.
 fn element(field: usize, scope: u32, test: &Test) -> Option<Condition> {
     let texts = |values: Vec<Constant>| -> Option<Vec<Arc<str>>> {
-        values.into_iter().map(|value| if let Constant::Text(text) = value { Some(text) } else { None }).collect()
+        values
+            .into_iter()
+            .map(|value| if let Constant::Text(text) = value { Some(text) } else { None })
+            .collect()
     };
     match test {
         Test::Any(tests) => {
-            let groups: Option<Vec<_>> =
-                tests.iter().map(|test| element(field, scope, test).map(|condition| vec![condition])).collect();
+            let groups: Option<Vec<_>> = tests
+                .iter()
+                .map(|test| element(field, scope, test).map(|condition| vec![condition]))
+                .collect();
             groups.map(Condition::AnyOf)
         }
         Test::All(tests) => {
             let [first, second] = tests.as_slice() else { return None };
-            let (((Subject::Key, key), (Subject::Value, values)) | ((Subject::Value, values), (Subject::Key, key))) =
+            let (((Subject::Key, key), (Subject::Value, values))
+            | ((Subject::Value, values), (Subject::Key, key))) =
                 (subject(first, scope)?, subject(second, scope)?)
             else {
                 return None;
@@ -374,16 +414,26 @@ fn element(field: usize, scope: u32, test: &Test) -> Option<Condition> {
             let mut keys = texts(key)?;
             let key = if keys.len() == 1 { keys.pop()? } else { return None };
             Some(match texts(values)? {
-                mut values if values.len() == 1 => Condition::MapEq { field, key, value: values.pop()? },
+                mut values if values.len() == 1 => {
+                    Condition::MapEq { field, key, value: values.pop()? }
+                }
                 values => Condition::MapIn { field, key, values },
             })
         }
         test => match subject(test, scope)? {
-            (Subject::Element, values) => Some(Condition::ListHas { field, values: texts(values)? }),
-            (Subject::Member(member), values) => Some(Condition::RowsHave { field, member, values }),
+            (Subject::Element, values) => {
+                Some(Condition::ListHas { field, values: texts(values)? })
+            }
+            (Subject::Member(member), values) => {
+                Some(Condition::RowsHave { field, member, values })
+            }
             (Subject::Key, keys) => {
                 let mut keys = texts(keys)?;
-                if keys.len() == 1 { Some(Condition::MapKey { field, key: keys.pop()? }) } else { None }
+                if keys.len() == 1 {
+                    Some(Condition::MapKey { field, key: keys.pop()? })
+                } else {
+                    None
+                }
             }
             (Subject::Value, _) => None,
         },
@@ -401,7 +451,9 @@ enum Subject {
 /// The part of the element that the test requires to equal one of the constants.
 fn subject(test: &Test, scope: u32) -> Option<(Subject, Vec<Constant>)> {
     let (value, constants) = match test {
-        Test::Compare { left, comparison: Comparison::Eq, right: Scalar::Const(value) } => (left, vec![value.clone()]),
+        Test::Compare { left, comparison: Comparison::Eq, right: Scalar::Const(value) } => {
+            (left, vec![value.clone()])
+        }
         Test::In { value, set } if !set.has_null => (value, constants(&set.members, set.ints_are)),
         _ => return None,
     };

@@ -134,7 +134,8 @@ pub(super) fn parse_span(text: &str) -> Option<i64> {
     let text = text.trim();
     let (sign, text) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
     let part = |text: &str, longest: usize, limit: i64| -> Option<i64> {
-        let fits = (1..=longest).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        let fits =
+            (1..=longest).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
         fits.then(|| text.parse().ok()).flatten().filter(|value| *value < limit)
     };
     // The days that a time span of the public services can represent.
@@ -153,14 +154,15 @@ pub(super) fn parse_span(text: &str) -> Option<i64> {
         Some((whole, hours)) => (days(whole)?, hours),
         None => (0, first),
     };
-    let (seconds, millis) = match seconds.map(|seconds| seconds.split_once('.').unwrap_or((seconds, "0"))) {
-        Some((seconds, fraction)) => {
-            part(fraction, 7, 10_000_000)?;
-            let digits: String = fraction.chars().chain("00".chars()).take(3).collect();
-            (part(seconds, 2, 60)?, digits.parse::<i64>().ok()?)
-        }
-        None => (0, 0),
-    };
+    let (seconds, millis) =
+        match seconds.map(|seconds| seconds.split_once('.').unwrap_or((seconds, "0"))) {
+            Some((seconds, fraction)) => {
+                part(fraction, 7, 10_000_000)?;
+                let digits: String = fraction.chars().chain("00".chars()).take(3).collect();
+                (part(seconds, 2, 60)?, digits.parse::<i64>().ok()?)
+            }
+            None => (0, 0),
+        };
     let hours = days * 24 + part(hours, 2, 24)?;
     Some(sign * (((hours * 60 + part(minutes, 2, 60)?) * 60 + seconds) * 1000 + millis))
 }
@@ -173,12 +175,17 @@ pub(super) type Members = &'static [(&'static str, &'static [&'static str])];
 /// The canonical text of an enumeration value; letter case, `_`, `-` and spaces are ignored.
 pub(super) fn enum_member(members: Members, text: &str) -> Option<&'static str> {
     let folded = |text: &str| -> String {
-        text.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+        text.chars()
+            .filter(|c| !matches!(c, '_' | '-' | ' '))
+            .flat_map(char::to_lowercase)
+            .collect()
     };
     let wanted = folded(text);
     members
         .iter()
-        .find(|(canonical, others)| folded(canonical) == wanted || others.iter().any(|other| folded(other) == wanted))
+        .find(|(canonical, others)| {
+            folded(canonical) == wanted || others.iter().any(|other| folded(other) == wanted)
+        })
         .map(|(canonical, _)| *canonical)
 }
 
@@ -231,7 +238,8 @@ impl Times {
         } else {
             return None;
         };
-        let millis = i64::from(local.num_seconds_from_midnight()) * 1000 + i64::from(local.nanosecond() / 1_000_000);
+        let millis = i64::from(local.num_seconds_from_midnight()) * 1000
+            + i64::from(local.nanosecond() / 1_000_000);
         Some(days * DAY_MS + millis)
     }
 }
@@ -241,7 +249,8 @@ pub(super) fn calendar(parts: [i64; 6]) -> Option<i64> {
     let [year, month, day, hour, minute, second] = parts;
     let part = |value: i64| u32::try_from(value).ok();
     let year = i32::try_from(year).ok().filter(|year| (1..=9999).contains(year))?;
-    let time =
-        Utc.with_ymd_and_hms(year, part(month)?, part(day)?, part(hour)?, part(minute)?, part(second)?).single()?;
+    let time = Utc
+        .with_ymd_and_hms(year, part(month)?, part(day)?, part(hour)?, part(minute)?, part(second)?)
+        .single()?;
     Some(time.timestamp_millis())
 }

@@ -12,7 +12,9 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::constant::{Constant, fold_case, order, parse_bool, parse_number, parse_span, parse_time};
+use super::constant::{
+    Constant, fold_case, order, parse_bool, parse_number, parse_span, parse_time,
+};
 use super::syntax::{Arithmetic, Comparison};
 use super::tree::{How, List, Members, Place, Scalar, Set, Test};
 use crate::value::{Row, Val, Work, limits, time};
@@ -65,7 +67,12 @@ impl<'a> Scopes<'a, '_> {
     }
 
     /// Evaluates with `element` in an inner scope.
-    fn within<R>(&self, number: u32, element: Element<'a>, f: impl FnOnce(&Scopes<'a, '_>) -> R) -> R {
+    fn within<R>(
+        &self,
+        number: u32,
+        element: Element<'a>,
+        f: impl FnOnce(&Scopes<'a, '_>) -> R,
+    ) -> R {
         f(&Scopes { number, element, around: Some(self), search: self.search, work: self.work })
     }
 }
@@ -132,7 +139,9 @@ impl Test {
                 _ => false,
             },
             Self::ContainsFolded { text, upper, find } => match text.get(at) {
-                Val::Str(text) => at.work.convert(text.len()) && contains_folded(&text, *upper, find),
+                Val::Str(text) => {
+                    at.work.convert(text.len()) && contains_folded(&text, *upper, find)
+                }
                 _ => false,
             },
             Self::Match { text, how, part } => match (text.get(at), part.get(at)) {
@@ -196,17 +205,23 @@ impl Set {
         match (value, &self.members) {
             (Val::Null, _) => self.has_null,
             (Val::Str(text), Members::Texts(_, Some(hashed))) => hashed.contains(&**text),
-            (Val::Str(text), Members::Texts(sorted, None)) => sorted.iter().any(|member| **member == **text),
-            (Val::Int(value) | Val::Time(value) | Val::Span(value), Members::Ints(_, Some(hashed))) => {
-                hashed.contains(value)
+            (Val::Str(text), Members::Texts(sorted, None)) => {
+                sorted.iter().any(|member| **member == **text)
             }
-            (Val::Int(value) | Val::Time(value) | Val::Span(value), Members::Ints(sorted, None)) => {
-                sorted.contains(value)
-            }
+            (
+                Val::Int(value) | Val::Time(value) | Val::Span(value),
+                Members::Ints(_, Some(hashed)),
+            ) => hashed.contains(value),
+            (
+                Val::Int(value) | Val::Time(value) | Val::Span(value),
+                Members::Ints(sorted, None),
+            ) => sorted.contains(value),
             // A computed number may be an integer or a double.
-            (Val::Double(_) | Val::Int(_), Members::Doubles(sorted)) => {
-                sorted.binary_search_by(|member| order(&Val::Double(*member), value).unwrap_or(Ordering::Less)).is_ok()
-            }
+            (Val::Double(_) | Val::Int(_), Members::Doubles(sorted)) => sorted
+                .binary_search_by(|member| {
+                    order(&Val::Double(*member), value).unwrap_or(Ordering::Less)
+                })
+                .is_ok(),
             _ => false,
         }
     }
@@ -239,12 +254,16 @@ impl Scalar {
                 _ => Val::Null,
             },
             Self::Entry { map, key } => match (at.map(*map), key.get(at)) {
-                (Some(map), Val::Str(key)) if at.work.scan(key.len()) => map.get(&*key).map_or(Val::Null, Val::from),
+                (Some(map), Val::Str(key)) if at.work.scan(key.len()) => {
+                    map.get(&*key).map_or(Val::Null, Val::from)
+                }
                 _ => Val::Null,
             },
             Self::At { list, index, member } => list_element(list, index, *member, at),
             Self::Case { text, upper } => match text.get(at) {
-                Val::Str(text) if at.work.convert(text.len()) => Val::Str(Cow::Owned(fold_case(&text, *upper))),
+                Val::Str(text) if at.work.convert(text.len()) => {
+                    Val::Str(Cow::Owned(fold_case(&text, *upper)))
+                }
                 _ => Val::Null,
             },
             Self::Trim(text) => match text.get(at) {
@@ -258,7 +277,9 @@ impl Scalar {
                 _ => Val::Null,
             },
             Self::IndexOf(text, part) => match (text.get(at), part.get(at)) {
-                (Val::Str(text), Val::Str(part)) if at.work.scan(text.len().saturating_add(part.len())) => {
+                (Val::Str(text), Val::Str(part))
+                    if at.work.scan(text.len().saturating_add(part.len())) =>
+                {
                     match text.find(&*part).and_then(|at| text.get(..at)) {
                         Some(before) => count(before.chars().count()),
                         None => Val::Int(-1),
@@ -276,7 +297,9 @@ impl Scalar {
                     if let Val::Str(part) = part.get(at) {
                         // Without this bound, nested concatenations could double the text at each
                         // level.
-                        if whole.len() + part.len() > limits::FILTER_TEXT_BYTES || !at.work.scan(part.len()) {
+                        if whole.len() + part.len() > limits::FILTER_TEXT_BYTES
+                            || !at.work.scan(part.len())
+                        {
                             return Val::Null;
                         }
                         whole.push_str(&part);
@@ -290,7 +313,8 @@ impl Scalar {
                     Some((scope, test)) => {
                         let mut counted = 0;
                         list.each(at, &mut |element| {
-                            counted += usize::from(at.within(*scope, element, |inner| test.holds(inner)));
+                            counted +=
+                                usize::from(at.within(*scope, element, |inner| test.holds(inner)));
                             true
                         })
                         .map(|()| counted)
@@ -310,7 +334,9 @@ impl Scalar {
             },
             Self::Chain(first, rest) => {
                 at.work.spend(rest.len() as u64);
-                rest.iter().fold(first.get(at), |left, (operator, right)| calculate(&left, *operator, &right.get(at)))
+                rest.iter().fold(first.get(at), |left, (operator, right)| {
+                    calculate(&left, *operator, &right.get(at))
+                })
             }
             Self::If(test, yes, no) => {
                 if test.holds(at) {
@@ -364,7 +390,9 @@ impl Scalar {
             Self::ToNumber(_) => to_number(&value),
             Self::ToInteger(_) => match to_number(&value) {
                 // Rounds half to even, as the public conversion does.
-                Val::Double(value) if value.abs() < 9.0e18 => Val::Int(value.round_ties_even() as i64),
+                Val::Double(value) if value.abs() < 9.0e18 => {
+                    Val::Int(value.round_ties_even() as i64)
+                }
                 Val::Int(value) => Val::Int(value),
                 _ => Val::Null,
             },
@@ -405,7 +433,12 @@ fn to_number(value: &Val<'_>) -> Val<'static> {
     }
 }
 
-fn substring<'a>(text: &'a Scalar, from: &'a Scalar, len: Option<&'a Scalar>, at: &Scopes<'a, '_>) -> Val<'a> {
+fn substring<'a>(
+    text: &'a Scalar,
+    from: &'a Scalar,
+    len: Option<&'a Scalar>,
+    at: &Scopes<'a, '_>,
+) -> Val<'a> {
     let (Val::Str(text), Val::Int(from)) = (text.get(at), from.get(at)) else {
         return Val::Null;
     };
@@ -430,7 +463,8 @@ fn substring<'a>(text: &'a Scalar, from: &'a Scalar, len: Option<&'a Scalar>, at
 fn calculate<'a>(left: &Val<'_>, operator: Arithmetic, right: &Val<'_>) -> Val<'a> {
     use Arithmetic::{Add, Divide, Multiply, Remainder, Subtract};
     let or_null = |value: Option<i64>, make: fn(i64) -> Val<'static>| value.map_or(Val::Null, make);
-    let in_range = |value: Option<i64>| value.filter(|value| (time::MIN_MS..=time::MAX_MS).contains(value));
+    let in_range =
+        |value: Option<i64>| value.filter(|value| (time::MIN_MS..=time::MAX_MS).contains(value));
     match (left, operator, right) {
         (Val::Int(left), operator, Val::Int(right)) => or_null(
             match operator {
@@ -458,18 +492,29 @@ fn calculate<'a>(left: &Val<'_>, operator: Arithmetic, right: &Val<'_>) -> Val<'
             };
             if value.is_finite() { Val::Double(value) } else { Val::Null }
         }
-        (Val::Time(left), Subtract, Val::Time(right)) => or_null(left.checked_sub(*right), Val::Span),
+        (Val::Time(left), Subtract, Val::Time(right)) => {
+            or_null(left.checked_sub(*right), Val::Span)
+        }
         (Val::Time(left), Add, Val::Span(right)) | (Val::Span(left), Add, Val::Time(right)) => {
             or_null(in_range(left.checked_add(*right)), Val::Time)
         }
-        (Val::Time(left), Subtract, Val::Span(right)) => or_null(in_range(left.checked_sub(*right)), Val::Time),
+        (Val::Time(left), Subtract, Val::Span(right)) => {
+            or_null(in_range(left.checked_sub(*right)), Val::Time)
+        }
         (Val::Span(left), Add, Val::Span(right)) => or_null(left.checked_add(*right), Val::Span),
-        (Val::Span(left), Subtract, Val::Span(right)) => or_null(left.checked_sub(*right), Val::Span),
+        (Val::Span(left), Subtract, Val::Span(right)) => {
+            or_null(left.checked_sub(*right), Val::Span)
+        }
         _ => Val::Null,
     }
 }
 
-fn list_element<'a>(list: &'a List, index: &'a Scalar, member: Option<usize>, at: &Scopes<'a, '_>) -> Val<'a> {
+fn list_element<'a>(
+    list: &'a List,
+    index: &'a Scalar,
+    member: Option<usize>,
+    at: &Scopes<'a, '_>,
+) -> Val<'a> {
     let Val::Int(index) = index.get(at) else {
         return Val::Null;
     };
@@ -497,7 +542,11 @@ fn list_element<'a>(list: &'a List, index: &'a Scalar, member: Option<usize>, at
 impl List {
     /// Calls `visit` for each element until it returns false or the work stops; `None` when the
     /// list is null.
-    fn each<'a>(&'a self, at: &Scopes<'a, '_>, visit: &mut dyn FnMut(Element<'a>) -> bool) -> Option<()> {
+    fn each<'a>(
+        &'a self,
+        at: &Scopes<'a, '_>,
+        visit: &mut dyn FnMut(Element<'a>) -> bool,
+    ) -> Option<()> {
         let mut visit = |element: Element<'a>| at.work.spend(1) && visit(element);
         match self {
             Self::Field(place) => match at.field(*place) {
@@ -516,7 +565,8 @@ impl List {
                 let _ = at.map(*place)?.keys().all(|key| visit(Element::Scalar(Val::from(key))));
             }
             Self::Values(place) => {
-                let _ = at.map(*place)?.values().all(|value| visit(Element::Scalar(Val::from(value))));
+                let _ =
+                    at.map(*place)?.values().all(|value| visit(Element::Scalar(Val::from(value))));
             }
             Self::Path { list, scope, body } => {
                 return list.each(at, &mut |element| {
@@ -533,7 +583,9 @@ impl List {
 
     fn is_null(&self, at: &Scopes<'_, '_>) -> bool {
         match self {
-            Self::Field(place) | Self::Keys(place) | Self::Values(place) => at.field(*place).is_null(),
+            Self::Field(place) | Self::Keys(place) | Self::Values(place) => {
+                at.field(*place).is_null()
+            }
             Self::Path { list, .. } => list.is_null(at),
             Self::Array(_) => false,
         }
@@ -541,12 +593,14 @@ impl List {
 
     fn count(&self, at: &Scopes<'_, '_>) -> Option<usize> {
         match self {
-            Self::Field(place) | Self::Keys(place) | Self::Values(place) => match at.field(*place) {
-                Val::Strings(strings) => Some(strings.len()),
-                Val::Map(map) => Some(map.len()),
-                Val::Rows(rows) => Some(rows.len()),
-                _ => None,
-            },
+            Self::Field(place) | Self::Keys(place) | Self::Values(place) => {
+                match at.field(*place) {
+                    Val::Strings(strings) => Some(strings.len()),
+                    Val::Map(map) => Some(map.len()),
+                    Val::Rows(rows) => Some(rows.len()),
+                    _ => None,
+                }
+            }
             Self::Path { list, .. } => list.count(at),
             Self::Array(elements) => Some(elements.len()),
         }
@@ -555,9 +609,11 @@ impl List {
     fn holds<'a>(&'a self, value: &Val<'_>, at: &Scopes<'a, '_>) -> bool {
         if let (Self::Field(place), Val::Str(text)) = (self, value) {
             return match at.field(*place) {
-                Val::Strings(strings) => strings
-                    .iter()
-                    .any(|member| at.work.spend(1) && at.work.scan(member.len().min(text.len())) && **member == **text),
+                Val::Strings(strings) => strings.iter().any(|member| {
+                    at.work.spend(1)
+                        && at.work.scan(member.len().min(text.len()))
+                        && **member == **text
+                }),
                 _ => false,
             };
         }

@@ -28,7 +28,9 @@ impl FaultKind {
         match self {
             Self::Syntax => ("StationDb.Filter.Syntax", "syntax"),
             Self::BadCharacter => ("StationDb.Filter.BadCharacter", "bad_character"),
-            Self::UnterminatedString => ("StationDb.Filter.UnterminatedString", "unterminated_string"),
+            Self::UnterminatedString => {
+                ("StationDb.Filter.UnterminatedString", "unterminated_string")
+            }
             Self::BadEscape => ("StationDb.Filter.BadEscape", "bad_escape"),
             Self::BadNumber => ("StationDb.Filter.BadNumber", "bad_number"),
             Self::MissingBracket => ("StationDb.Filter.MissingBracket", "missing_bracket"),
@@ -37,7 +39,9 @@ impl FaultKind {
             Self::WrongArguments => ("StationDb.Filter.WrongArguments", "wrong_arguments"),
             Self::TypeMismatch => ("StationDb.Filter.TypeMismatch", "type_mismatch"),
             Self::BadValue => ("StationDb.Filter.BadValue", "bad_value"),
-            Self::OperatorNotAllowed => ("StationDb.Filter.OperatorNotAllowed", "operator_not_allowed"),
+            Self::OperatorNotAllowed => {
+                ("StationDb.Filter.OperatorNotAllowed", "operator_not_allowed")
+            }
             Self::BadSubstitution => ("StationDb.Filter.BadSubstitution", "bad_substitution"),
             Self::TooComplex => ("StationDb.Filter.TooComplex", "too_complex"),
             Self::MissingCondition => ("StationDb.Filter.MissingCondition", "missing_condition"),
@@ -107,7 +111,10 @@ impl Fault {
 }
 
 /// The candidate closest to `name`, if it is close enough to be the intended one.
-pub(super) fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+pub(super) fn closest<'c>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<&'c str> {
     const LONGEST: usize = 100;
     if name.len() > LONGEST {
         return None;
@@ -133,8 +140,10 @@ fn distance(a: &str, b: &str) -> usize {
         let mut row = Vec::with_capacity(b.len() + 1);
         row.push(i + 1);
         for (j, &y) in b.iter().enumerate() {
-            let at = |row: &[usize], index: usize| row.get(index).copied().unwrap_or(usize::MAX / 2);
-            let mut best = (at(&last, j + 1) + 1).min(at(&row, j) + 1).min(at(&last, j) + usize::from(x != y));
+            let at =
+                |row: &[usize], index: usize| row.get(index).copied().unwrap_or(usize::MAX / 2);
+            let mut best =
+                (at(&last, j + 1) + 1).min(at(&row, j) + 1).min(at(&last, j) + usize::from(x != y));
             let swapped = i > 0 && j > 0 && a.get(i - 1) == Some(&y) && b.get(j - 1) == Some(&x);
             if swapped {
                 best = best.min(at(&before, j - 1) + 1);
@@ -147,6 +156,9 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 /// `; did you mean "x"?`, or nothing.
-pub(super) fn did_you_mean<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
+pub(super) fn did_you_mean<'c>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> String {
     closest(name, candidates).map_or_else(String::new, |close| format!("; did you mean `{close}`?"))
 }

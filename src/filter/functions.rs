@@ -9,7 +9,8 @@ use super::syntax::{Arg, Ast};
 use super::tree::{Scalar, Test};
 use super::types::{Of, Type, Typed, Value};
 
-const TYPES: &[&str] = &["string", "DateTime", "TimeSpan", "RelativeTime", "Convert", "SafeConvert"];
+const TYPES: &[&str] =
+    &["string", "DateTime", "TimeSpan", "RelativeTime", "Convert", "SafeConvert"];
 const FUNCTIONS: &[&str] = &["DateTime", "TimeSpan", "iif", "isnull", "np", "search"];
 
 pub(super) fn is_type_name(name: &str) -> bool {
@@ -50,7 +51,8 @@ impl<'c> Checker<'c> {
             let [arg] = self.exactly(ast, name, args)?;
             let value = self.scalar(arg, ast.span)?;
             if !value.ty.is_number() {
-                return Err(self.wrong_arguments(ast, format!("`{name}` takes a number, found {}", value.ty)));
+                return Err(self
+                    .wrong_arguments(ast, format!("`{name}` takes a number, found {}", value.ty)));
             }
             let scalar = Scalar::Units(Box::new(value.scalar), *unit_ms);
             return Ok(Typed::Scalar(folded(Value {
@@ -67,15 +69,23 @@ impl<'c> Checker<'c> {
         let known: &[&str] = match () {
             () if of("string") => &["IsNullOrEmpty"],
             () if of("DateTime") => &["Parse"],
-            () if of("TimeSpan") => &["Parse", "FromDays", "FromHours", "FromMinutes", "FromSeconds"],
+            () if of("TimeSpan") => {
+                &["Parse", "FromDays", "FromHours", "FromMinutes", "FromSeconds"]
+            }
             () if of("RelativeTime") => &[],
             () => &["ToDecimal", "ToDouble", "ToInt32", "ToInt64", "ToBoolean", "ToDateTime"],
         };
         Err(self.unknown_method(ast, name, known))
     }
 
-    fn convert(&mut self, ast: &'c Ast, name: &'c str, args: &'c [Arg]) -> Checked<Option<Typed<'c>>> {
-        let is = |expected: &[&str]| expected.iter().any(|expected| name.eq_ignore_ascii_case(expected));
+    fn convert(
+        &mut self,
+        ast: &'c Ast,
+        name: &'c str,
+        args: &'c [Arg],
+    ) -> Checked<Option<Typed<'c>>> {
+        let is =
+            |expected: &[&str]| expected.iter().any(|expected| name.eq_ignore_ascii_case(expected));
         let make: fn(Box<Scalar>) -> Scalar;
         let ty;
         if is(&["ToDecimal", "ToDouble", "ToSingle"]) {
@@ -105,16 +115,21 @@ impl<'c> Checker<'c> {
     fn cast_time(&mut self, ast: &'c Ast, arg: &'c Ast) -> Checked<Typed<'c>> {
         match self.typed(arg)? {
             Typed::Scalar(value @ Value { ty: Type::Time, .. }) => Ok(Typed::Scalar(value)),
-            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => match parse_time(&text) {
-                Some(time) => Ok(Typed::Scalar(Value::literal(Constant::Time(time), Type::Time))),
-                None => Err(self.bad_value(arg, &text, "a date and time")),
-            },
+            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => {
+                match parse_time(&text) {
+                    Some(time) => {
+                        Ok(Typed::Scalar(Value::literal(Constant::Time(time), Type::Time)))
+                    }
+                    None => Err(self.bad_value(arg, &text, "a date and time")),
+                }
+            }
             Typed::Scalar(value) if value.ty.is_text() => {
                 Ok(Typed::Scalar(Value::new(Scalar::ToTime(Box::new(value.scalar)), Type::Time)))
             }
             Typed::Null => Ok(Typed::Null),
             other => {
-                let message = format!("`DateTime` takes a date or text, found {}", self.describe(&other));
+                let message =
+                    format!("`DateTime` takes a date or text, found {}", self.describe(&other));
                 Err(self.wrong_arguments(ast, message))
             }
         }
@@ -123,10 +138,14 @@ impl<'c> Checker<'c> {
     fn cast_span(&mut self, ast: &'c Ast, arg: &'c Ast) -> Checked<Typed<'c>> {
         match self.typed(arg)? {
             Typed::Scalar(value @ Value { ty: Type::Span, .. }) => Ok(Typed::Scalar(value)),
-            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => match parse_span(&text) {
-                Some(span) => Ok(Typed::Scalar(Value::literal(Constant::Span(span), Type::Span))),
-                None => Err(self.bad_value(arg, &text, "a time span")),
-            },
+            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => {
+                match parse_span(&text) {
+                    Some(span) => {
+                        Ok(Typed::Scalar(Value::literal(Constant::Span(span), Type::Span)))
+                    }
+                    None => Err(self.bad_value(arg, &text, "a time span")),
+                }
+            }
             Typed::Scalar(value) if value.ty.is_text() => {
                 Ok(Typed::Scalar(Value::new(Scalar::ToSpan(Box::new(value.scalar)), Type::Span)))
             }
@@ -142,11 +161,14 @@ impl<'c> Checker<'c> {
         let mut integers = Vec::with_capacity(args.len());
         for arg in args {
             match self.typed(&arg.body)? {
-                Typed::Scalar(Value { scalar: Scalar::Const(Constant::Int(value)), .. }) if arg.parameter.is_none() => {
+                Typed::Scalar(Value { scalar: Scalar::Const(Constant::Int(value)), .. })
+                    if arg.parameter.is_none() =>
+                {
                     integers.push(value);
                 }
                 other => {
-                    let message = format!("expected integer constants, found {}", self.describe(&other));
+                    let message =
+                        format!("expected integer constants, found {}", self.describe(&other));
                     return Err(self.wrong_arguments(ast, message));
                 }
             }
@@ -154,7 +176,12 @@ impl<'c> Checker<'c> {
         Ok(integers)
     }
 
-    pub(super) fn call(&mut self, ast: &'c Ast, name: &'c str, args: &'c [Arg]) -> Checked<Typed<'c>> {
+    pub(super) fn call(
+        &mut self,
+        ast: &'c Ast,
+        name: &'c str,
+        args: &'c [Arg],
+    ) -> Checked<Typed<'c>> {
         let is = |expected: &str| name.eq_ignore_ascii_case(expected);
         if is("DateTime") {
             return self.date_time(ast, args);
@@ -184,7 +211,10 @@ impl<'c> Checker<'c> {
             let element = self.members(Typed::Scope(innermost), &[])?;
             return self.invoke(ast, element, ast, name, args);
         }
-        let message = format!("there is no function `{name}`{}", did_you_mean(name, FUNCTIONS.iter().copied()));
+        let message = format!(
+            "there is no function `{name}`{}",
+            did_you_mean(name, FUNCTIONS.iter().copied())
+        );
         Err(Fault::new(FaultKind::UnknownFunction, ast.span, message))
     }
 
@@ -204,7 +234,9 @@ impl<'c> Checker<'c> {
         };
         match calendar(parts) {
             Some(time) => Ok(Typed::Scalar(Value::literal(Constant::Time(time), Type::Time))),
-            None => Err(Fault::new(FaultKind::BadValue, ast.span, "there is no such date and time")),
+            None => {
+                Err(Fault::new(FaultKind::BadValue, ast.span, "there is no such date and time"))
+            }
         }
     }
 

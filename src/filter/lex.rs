@@ -28,8 +28,8 @@ pub(super) struct Lexer<'t> {
 
 /// Longer signs come before their prefixes, because the first match is taken.
 const SIGNS: &[&str] = &[
-    "&&", "||", "??", "=>", "==", "!=", "<>", "<=", ">=", "=", "!", "<", ">", "&", "|", "?", ":", "+", "-", "*", "/",
-    "%", "(", ")", "[", "]", "{", "}", ",", ".", "$", "^", "~",
+    "&&", "||", "??", "=>", "==", "!=", "<>", "<=", ">=", "=", "!", "<", ">", "&", "|", "?", ":",
+    "+", "-", "*", "/", "%", "(", ")", "[", "]", "{", "}", ",", ".", "$", "^", "~",
 ];
 
 impl<'t> Lexer<'t> {
@@ -71,7 +71,11 @@ impl<'t> Lexer<'t> {
                 let rest = self.rest();
                 let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) else {
                     let span = Span::new(from, from + first.len_utf8());
-                    return Err(Fault::new(FaultKind::BadCharacter, span, format!("no token starts with {first:?}")));
+                    return Err(Fault::new(
+                        FaultKind::BadCharacter,
+                        span,
+                        format!("no token starts with {first:?}"),
+                    ));
                 };
                 self.at += sign.len();
                 Token::Sign(sign)
@@ -126,7 +130,11 @@ impl<'t> Lexer<'t> {
         let from = self.at - 1;
         let Some(letter) = self.peek() else {
             let end = Span::new(self.text.len(), self.text.len());
-            return Err(Fault::new(FaultKind::UnterminatedString, end, "the string ends in a backslash"));
+            return Err(Fault::new(
+                FaultKind::UnterminatedString,
+                end,
+                "the string ends in a backslash",
+            ));
         };
         self.at += letter.len_utf8();
         let decoded = match letter {
@@ -144,7 +152,11 @@ impl<'t> Lexer<'t> {
             _ => {
                 let text = Span::new(from, self.at).text(self.text);
                 let span = Span::new(string_from, self.at);
-                return Err(Fault::new(FaultKind::BadEscape, span, format!("`{text}` is not an escape sequence")));
+                return Err(Fault::new(
+                    FaultKind::BadEscape,
+                    span,
+                    format!("`{text}` is not an escape sequence"),
+                ));
             }
         };
         out.push(decoded);
@@ -170,7 +182,9 @@ impl<'t> Lexer<'t> {
                     self.hex(4)
                 });
                 match low.flatten() {
-                    Some(low @ 0xdc00..=0xdfff) => char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)),
+                    Some(low @ 0xdc00..=0xdfff) => {
+                        char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00))
+                    }
                     _ => None,
                 }
             }
@@ -195,11 +209,14 @@ impl<'t> Lexer<'t> {
                 let digits_from = self.at;
                 self.skip_while(|c| c.is_digit(radix));
                 let digits = Span::new(digits_from, self.at).text(self.text);
-                let value = u64::from_str_radix(digits, radix).ok().filter(|value| *value <= 1 << 63);
+                let value =
+                    u64::from_str_radix(digits, radix).ok().filter(|value| *value <= 1 << 63);
                 let suffix_from = self.at;
                 self.skip_while(|c| c.is_alphanumeric() || c == '_');
                 return match value {
-                    Some(value) if is_integer_suffix(Span::new(suffix_from, self.at).text(self.text)) => {
+                    Some(value)
+                        if is_integer_suffix(Span::new(suffix_from, self.at).text(self.text)) =>
+                    {
                         Ok(Token::Int(value))
                     }
                     _ => Err(self.bad_number(from)),
@@ -238,8 +255,8 @@ impl<'t> Lexer<'t> {
                 .map(Token::Int)
                 .ok_or_else(|| self.bad_number(from));
         }
-        let is_real =
-            (real && suffix.is_empty()) || ["f", "d", "m"].iter().any(|known| suffix.eq_ignore_ascii_case(known));
+        let is_real = (real && suffix.is_empty())
+            || ["f", "d", "m"].iter().any(|known| suffix.eq_ignore_ascii_case(known));
         match digits.parse::<f64>() {
             Ok(value) if is_real && value.is_finite() => Ok(Token::Real(value)),
             _ => Err(self.bad_number(from)),
@@ -248,7 +265,8 @@ impl<'t> Lexer<'t> {
 
     fn bad_number(&self, from: usize) -> Fault {
         let span = Span::new(from, self.at);
-        let message = format!("`{}` is not a number that fits in 64 bits", clip(span.text(self.text)));
+        let message =
+            format!("`{}` is not a number that fits in 64 bits", clip(span.text(self.text)));
         Fault::new(FaultKind::BadNumber, span, message)
     }
 }

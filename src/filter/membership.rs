@@ -42,7 +42,9 @@ impl<'c> Checker<'c> {
             return Ok(Test::Exists { list, scope, test });
         }
         let value = match value {
-            Typed::Test(test) => Typed::Scalar(Value::new(Scalar::Test(Box::new(test)), Type::Bool)),
+            Typed::Test(test) => {
+                Typed::Scalar(Value::new(Scalar::Test(Box::new(test)), Type::Bool))
+            }
             other => other,
         };
         if let Typed::Scalar(whole) = value {
@@ -61,7 +63,12 @@ impl<'c> Checker<'c> {
     }
 
     /// Tests whether the value equals one of the items; copies the value for each comparison.
-    fn one_of(&mut self, (value, value_ast): (Typed<'c>, &'c Ast), items: &'c [Ast], span: Span) -> Checked<Test> {
+    fn one_of(
+        &mut self,
+        (value, value_ast): (Typed<'c>, &'c Ast),
+        items: &'c [Ast],
+        span: Span,
+    ) -> Checked<Test> {
         let mut has_null = false;
         let mut constants = Vec::new();
         let mut others = Vec::new();
@@ -173,7 +180,9 @@ fn in_set(value: Value, mut constants: Vec<Constant>, has_null: bool) -> Test {
         Type::Text | Type::Id | Type::Reference | Type::Enum(_) => Set::texts(
             constants
                 .into_iter()
-                .filter_map(|constant| if let Constant::Text(text) = constant { Some(text) } else { None })
+                .filter_map(
+                    |constant| if let Constant::Text(text) = constant { Some(text) } else { None },
+                )
                 .collect(),
             has_null,
         ),
@@ -190,15 +199,16 @@ fn in_set(value: Value, mut constants: Vec<Constant>, has_null: bool) -> Test {
                 constants.into_iter().partition(|constant| exact_double(constant).is_some());
             // A computed value may be an integer that no double equals.
             if !between.is_empty() && !matches!(value.scalar, Scalar::Field(_)) {
-                let set = Set::ints(between.iter().filter_map(exact_int).collect(), false, Constant::Int);
+                let set =
+                    Set::ints(between.iter().filter_map(exact_int).collect(), false, Constant::Int);
                 others.push(Test::In { value: value.scalar.clone(), set });
             }
             Set::doubles(exact.iter().filter_map(exact_double).collect(), has_null)
         }
         Type::Bool | Type::Object => {
-            let bools = constants
-                .into_iter()
-                .map(|constant| comparison_test(value.scalar.clone(), Comparison::Eq, Scalar::Const(constant)));
+            let bools = constants.into_iter().map(|constant| {
+                comparison_test(value.scalar.clone(), Comparison::Eq, Scalar::Const(constant))
+            });
             let mut tests: Vec<Test> = bools.collect();
             if has_null {
                 tests.push(Test::IsNull(value.scalar));

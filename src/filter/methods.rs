@@ -10,13 +10,29 @@ use super::syntax::{Arg, Ast, Comparison, Node};
 use super::tree::{How, List, Scalar, Test};
 use super::types::{Of, Type, Typed, Value};
 
-const TEXT_METHODS: &[&str] =
-    &["Contains", "StartsWith", "EndsWith", "ToLower", "ToUpper", "Equals", "Length", "Trim", "IndexOf", "Substring"];
+const TEXT_METHODS: &[&str] = &[
+    "Contains",
+    "StartsWith",
+    "EndsWith",
+    "ToLower",
+    "ToUpper",
+    "Equals",
+    "Length",
+    "Trim",
+    "IndexOf",
+    "Substring",
+];
 const LIST_METHODS: &[&str] = &["Contains", "Any", "All", "Count", "First"];
 const MAP_METHODS: &[&str] = &["ContainsKey", "Any", "All", "Count"];
 
 impl<'c> Checker<'c> {
-    pub(super) fn method(&mut self, ast: &'c Ast, left: &'c Ast, name: &'c str, args: &'c [Arg]) -> Checked<Typed<'c>> {
+    pub(super) fn method(
+        &mut self,
+        ast: &'c Ast,
+        left: &'c Ast,
+        name: &'c str,
+        args: &'c [Arg],
+    ) -> Checked<Typed<'c>> {
         if let Node::Name(type_name) = &left.node {
             if is_type_name(type_name) {
                 return self.static_method(ast, type_name, name, args);
@@ -48,7 +64,9 @@ impl<'c> Checker<'c> {
                 let value = Value::new(Scalar::Test(Box::new(test)), Type::Bool);
                 return self.value_method(ast, value, left, name, args);
             }
-            Typed::Many { list, scope, body } => return self.many_method(ast, (list, scope, body), left, name, args),
+            Typed::Many { list, scope, body } => {
+                return self.many_method(ast, (list, scope, body), left, name, args);
+            }
             Typed::List(list, of) => {
                 if let Some(typed) = self.list_method(ast, list, of, name, args)? {
                     return Ok(typed);
@@ -61,7 +79,10 @@ impl<'c> Checker<'c> {
     }
 
     pub(super) fn unknown_method(&self, ast: &Ast, name: &str, known: &[&'static str]) -> Fault {
-        let message = format!("there is no method `{name}` here{}", did_you_mean(name, known.iter().copied()));
+        let message = format!(
+            "there is no method `{name}` here{}",
+            did_you_mean(name, known.iter().copied())
+        );
         Fault::new(FaultKind::UnknownFunction, ast.span, message)
     }
 
@@ -70,12 +91,20 @@ impl<'c> Checker<'c> {
     }
 
     /// Exactly `N` arguments, none of them with a parameter.
-    pub(super) fn exactly<const N: usize>(&self, ast: &Ast, name: &str, args: &'c [Arg]) -> Checked<[&'c Ast; N]> {
+    pub(super) fn exactly<const N: usize>(
+        &self,
+        ast: &Ast,
+        name: &str,
+        args: &'c [Arg],
+    ) -> Checked<[&'c Ast; N]> {
         let plain = args.iter().all(|arg| arg.parameter.is_none());
         let bodies: Vec<&Ast> = args.iter().map(|arg| &arg.body).collect();
         match <[&Ast; N]>::try_from(bodies) {
             Ok(bodies) if plain => Ok(bodies),
-            _ => Err(self.wrong_arguments(ast, format!("`{name}` takes {N} argument(s), found {}", args.len()))),
+            _ => Err(self.wrong_arguments(
+                ast,
+                format!("`{name}` takes {N} argument(s), found {}", args.len()),
+            )),
         }
     }
 
@@ -118,7 +147,9 @@ impl<'c> Checker<'c> {
                 return Ok(Typed::Test(Test::Const(false)));
             }
             let receiver = (Typed::Scalar(value), left);
-            return self.compare(Comparison::Eq, receiver, (other_typed, other), ast.span).map(Typed::Test);
+            return self
+                .compare(Comparison::Eq, receiver, (other_typed, other), ast.span)
+                .map(Typed::Test);
         }
         if !value.ty.is_text() {
             return Err(self.unknown_method(ast, name, &["Equals"]));
@@ -127,7 +158,8 @@ impl<'c> Checker<'c> {
             return Err(self.unknown_method(ast, name, TEXT_METHODS));
         }
         if value.equality_only {
-            let message = format!("`{name}` is not allowed here: the id supports `=` and `!=` only");
+            let message =
+                format!("`{name}` is not allowed here: the id supports `=` and `!=` only");
             return Err(Fault::new(FaultKind::OperatorNotAllowed, ast.span, message));
         }
         let literal = value.literal;
@@ -161,7 +193,14 @@ impl<'c> Checker<'c> {
             }
             () if args.len() == 1 => {
                 let [from] = self.exactly(ast, name, args)?;
-                (Scalar::Substring(text, Box::new(self.integer_argument(ast, name, from)?), None), Type::Text)
+                (
+                    Scalar::Substring(
+                        text,
+                        Box::new(self.integer_argument(ast, name, from)?),
+                        None,
+                    ),
+                    Type::Text,
+                )
             }
             () => {
                 let [from, len] = self.exactly(ast, name, args)?;
@@ -182,7 +221,8 @@ impl<'c> Checker<'c> {
         name: &'c str,
         args: &'c [Arg],
     ) -> Checked<Typed<'c>> {
-        let is_list_method = ["any", "all", "count", "first"].iter().any(|known| name.eq_ignore_ascii_case(known));
+        let is_list_method =
+            ["any", "all", "count", "first"].iter().any(|known| name.eq_ignore_ascii_case(known));
         if is_list_method {
             let of = Of::Scalar(body.ty);
             let path = List::Path { list: Box::new(list), scope, body: Box::new(body.scalar) };
@@ -192,7 +232,9 @@ impl<'c> Checker<'c> {
             };
         }
         match self.value_method(ast, body, left, name, args)? {
-            Typed::Test(test) => Ok(Typed::Test(Test::Exists { list, scope, test: Box::new(test) })),
+            Typed::Test(test) => {
+                Ok(Typed::Test(Test::Exists { list, scope, test: Box::new(test) }))
+            }
             Typed::Scalar(body) => Ok(Typed::Many { list, scope, body }),
             other => Ok(other),
         }
@@ -227,7 +269,11 @@ impl<'c> Checker<'c> {
                     } else if is("all") {
                         Typed::Test(Test::Every { list, scope, test: boxed })
                     } else {
-                        let scalar = Scalar::Count { list, filter: Some((scope, boxed)), null_is_zero: false };
+                        let scalar = Scalar::Count {
+                            list,
+                            filter: Some((scope, boxed)),
+                            null_is_zero: false,
+                        };
                         Typed::Scalar(Value::new(scalar, Type::Int))
                     }
                 }
@@ -244,7 +290,8 @@ impl<'c> Checker<'c> {
                 let [value] = self.exactly(ast, name, args)?;
                 let typed = self.typed(value)?;
                 let list = Typed::List(list, of);
-                let test = self.list_holds(list, (typed, value), ast.span, FaultKind::WrongArguments)?;
+                let test =
+                    self.list_holds(list, (typed, value), ast.span, FaultKind::WrongArguments)?;
                 Ok(Some(Typed::Test(test)))
             }
             (list, of) if is("first") => {
@@ -252,7 +299,11 @@ impl<'c> Checker<'c> {
                 let index = Scalar::Const(Constant::Int(0));
                 Ok(Some(match of {
                     Of::Scalar(ty) => {
-                        let scalar = Scalar::At { list: Box::new(list), index: Box::new(index), member: None };
+                        let scalar = Scalar::At {
+                            list: Box::new(list),
+                            index: Box::new(index),
+                            member: None,
+                        };
                         Typed::Scalar(Value::new(scalar, ty))
                     }
                     Of::Rows(fields) => Typed::Item { list, index, fields },
@@ -276,7 +327,10 @@ impl<'c> Checker<'c> {
             }
             Typed::List(list, _) => Ok(not(Test::NotEmpty(list))),
             other => {
-                let message = format!("`IsNullOrEmpty` takes text or a list, found {}", self.describe(&other));
+                let message = format!(
+                    "`IsNullOrEmpty` takes text or a list, found {}",
+                    self.describe(&other)
+                );
                 Err(self.wrong_arguments(ast, message))
             }
         }

@@ -84,17 +84,31 @@ pub(crate) fn check_substitutions(values: &[serde_json::Value]) -> Result<()> {
     if values.len() <= limits::FILTER_SUBSTITUTIONS {
         return Ok(());
     }
-    let message = format!("{} values; FILTER_SUBSTITUTIONS allows {}", values.len(), limits::FILTER_SUBSTITUTIONS);
-    Err(Fault::new(FaultKind::TooComplex, Span::new(0, 0), message).into_error("").at_member("substitutions"))
+    let message = format!(
+        "{} values; FILTER_SUBSTITUTIONS allows {}",
+        values.len(),
+        limits::FILTER_SUBSTITUTIONS
+    );
+    Err(Fault::new(FaultKind::TooComplex, Span::new(0, 0), message)
+        .into_error("")
+        .at_member("substitutions"))
 }
 
-fn build(text: &str, values: &[serde_json::Value], schema: &Schema<'_>, times: &Times) -> Checked<Filter> {
+fn build(
+    text: &str,
+    values: &[serde_json::Value],
+    schema: &Schema<'_>,
+    times: &Times,
+) -> Checked<Filter> {
     let syntax = parse::parse(text, schema.accept_brackets)?;
     let mut checker = Checker::new(text, schema, values, times);
     let test = checker.test(&syntax)?;
     let Checker { fields, substitutions, searches, .. } = checker;
-    let uses =
-        |path: &str| fields.iter().find(|(index, _)| schema.fields.get(**index).is_some_and(|decl| decl.path == path));
+    let uses = |path: &str| {
+        fields
+            .iter()
+            .find(|(index, _)| schema.fields.get(**index).is_some_and(|decl| decl.path == path))
+    };
     for (path, other) in schema.requires {
         if let (Some((_, span)), None) = (uses(path), uses(other)) {
             let message = format!("`{path}` needs a condition on `{other}` in the same filter");
@@ -111,9 +125,20 @@ impl Filter {
     /// in [`Filter::searches`] matches the row. The result is valid only when `work` finishes
     /// without an error.
     #[must_use]
-    pub(crate) fn matches_with(&self, row: &dyn Row, search: &dyn Fn(usize) -> bool, work: &Work<'_>) -> bool {
+    pub(crate) fn matches_with(
+        &self,
+        row: &dyn Row,
+        search: &dyn Fn(usize) -> bool,
+        work: &Work<'_>,
+    ) -> bool {
         let record = Element::Row(row);
-        self.test.holds(&Scopes { number: tree::RECORD, element: record, around: None, search, work })
+        self.test.holds(&Scopes {
+            number: tree::RECORD,
+            element: record,
+            around: None,
+            search,
+            work,
+        })
     }
 
     /// For tests: whether the filter matches a row that no text search matches. There is no

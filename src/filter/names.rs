@@ -45,7 +45,9 @@ impl<'c> Checker<'c> {
         let Some(((name, span), rest)) = segments.split_first() else {
             return Ok(Typed::Null);
         };
-        let is_parameter = |parameter: Option<&str>| parameter.is_some_and(|known| known.eq_ignore_ascii_case(name));
+        let is_parameter = |parameter: Option<&str>| {
+            parameter.is_some_and(|known| known.eq_ignore_ascii_case(name))
+        };
         if let Some(scope) = self.scopes.iter().rposition(|scope| is_parameter(scope.parameter)) {
             return self.members(Typed::Scope(scope), rest);
         }
@@ -57,10 +59,13 @@ impl<'c> Checker<'c> {
         if let [(unit, unit_span)] = rest {
             if name.eq_ignore_ascii_case("RelativeTime") {
                 return match self.times.since_start_of(unit) {
-                    Some(span) => Ok(Typed::Scalar(Value::literal(Constant::Span(span), Type::Span))),
+                    Some(span) => {
+                        Ok(Typed::Scalar(Value::literal(Constant::Span(span), Type::Span)))
+                    }
                     None => {
                         let known = ["CurrentDay", "CurrentWeek", "CurrentMonth", "CurrentYear"];
-                        let message = format!("there is no RelativeTime.{unit}{}", did_you_mean(unit, known));
+                        let message =
+                            format!("there is no RelativeTime.{unit}{}", did_you_mean(unit, known));
                         Err(Fault::new(FaultKind::UnknownFunction, *unit_span, message))
                     }
                 };
@@ -74,7 +79,8 @@ impl<'c> Checker<'c> {
     fn lookup(&mut self, scope: usize, segments: &[Segment<'c>]) -> Option<(Typed<'c>, usize)> {
         match self.scopes.get(scope)?.of {
             None => {
-                let (index, decl, used) = find_in(self.schema.fields, self.schema.renames, segments)?;
+                let (index, decl, used) =
+                    find_in(self.schema.fields, self.schema.renames, segments)?;
                 // The members of an object are fields with longer paths, so this is not one of
                 // them.
                 if matches!(decl.ty, FieldType::Object) && used < segments.len() {
@@ -131,12 +137,18 @@ impl<'c> Checker<'c> {
     }
 
     /// Resolves members of a value, one after the other.
-    pub(super) fn members(&mut self, typed: Typed<'c>, segments: &[Segment<'c>]) -> Checked<Typed<'c>> {
+    pub(super) fn members(
+        &mut self,
+        typed: Typed<'c>,
+        segments: &[Segment<'c>],
+    ) -> Checked<Typed<'c>> {
         let mut typed = match typed {
             // The element itself, if it is a scalar.
             Typed::Scope(scope) => match self.scopes.get(scope) {
                 Some(found) => match found.of {
-                    Some(Of::Scalar(ty)) => Typed::Scalar(Value::new(Scalar::Element(found.number), ty)),
+                    Some(Of::Scalar(ty)) => {
+                        Typed::Scalar(Value::new(Scalar::Element(found.number), ty))
+                    }
                     _ => Typed::Scope(scope),
                 },
                 None => typed,
@@ -181,7 +193,11 @@ impl<'c> Checker<'c> {
                 let (member, decl, used) = find_in(fields, &[], segments)?;
                 match self.field(Place { scope: RECORD, index: member }, &decl) {
                     Typed::Scalar(value) if matches!(value.scalar, Scalar::Field(_)) => {
-                        let scalar = Scalar::At { list: Box::new(list), index: Box::new(index), member: Some(member) };
+                        let scalar = Scalar::At {
+                            list: Box::new(list),
+                            index: Box::new(index),
+                            member: Some(member),
+                        };
                         Some((Typed::Scalar(Value { scalar, ..value }), used))
                     }
                     _ => None,
@@ -190,7 +206,9 @@ impl<'c> Checker<'c> {
             Typed::Scalar(value) if value.ty.is_text() && !value.equality_only && is("length") => {
                 one(Typed::Scalar(length(value)))
             }
-            Typed::Many { list, scope, body } if body.ty.is_text() && !body.equality_only && is("length") => {
+            Typed::Many { list, scope, body }
+                if body.ty.is_text() && !body.equality_only && is("length") =>
+            {
                 one(Typed::Many { list, scope, body: length(body) })
             }
             _ => None,
@@ -209,15 +227,25 @@ impl<'c> Checker<'c> {
                 Some(Of::Scalar(_)) => {}
             }
         }
-        let message = format!("unknown property `{}`{}", super::lex::clip(name), did_you_mean(name, known));
+        let message =
+            format!("unknown property `{}`{}", super::lex::clip(name), did_you_mean(name, known));
         Fault::new(FaultKind::UnknownProperty, span, message)
     }
 
     /// Types `list[n]` and `map["key"]`.
-    pub(super) fn index(&mut self, ast: &'c Ast, left: &'c Ast, index: &'c Ast) -> Checked<Typed<'c>> {
+    pub(super) fn index(
+        &mut self,
+        ast: &'c Ast,
+        left: &'c Ast,
+        index: &'c Ast,
+    ) -> Checked<Typed<'c>> {
         let base = self.typed(left)?;
         let value = self.scalar(index, ast.span)?;
-        let at = |list: List, index: Scalar| Scalar::At { list: Box::new(list), index: Box::new(index), member: None };
+        let at = |list: List, index: Scalar| Scalar::At {
+            list: Box::new(list),
+            index: Box::new(index),
+            member: None,
+        };
         let expected = match (base, value.ty) {
             (Typed::List(List::Field(map), Of::Pair), ty) if ty.is_text() => {
                 let scalar = Scalar::Entry { map, key: Box::new(value.scalar) };
@@ -234,7 +262,9 @@ impl<'c> Checker<'c> {
                 return Ok(Typed::Scalar(Value::new(at(path, value.scalar), body.ty)));
             }
             (Typed::List(_, Of::Pair), _) => "a map is indexed by text".to_owned(),
-            (Typed::List(..) | Typed::Many { .. }, _) => "a list is indexed by an integer".to_owned(),
+            (Typed::List(..) | Typed::Many { .. }, _) => {
+                "a list is indexed by an integer".to_owned()
+            }
             (other, _) => format!("{} has no index", self.describe(&other)),
         };
         Err(Fault::new(FaultKind::TypeMismatch, ast.span, expected))
@@ -246,7 +276,11 @@ pub(super) fn counted(list: List) -> Typed<'static> {
 }
 
 fn length(value: Value) -> Value {
-    super::simplify::folded(Value { scalar: Scalar::Length(Box::new(value.scalar)), ty: Type::Int, ..value })
+    super::simplify::folded(Value {
+        scalar: Scalar::Length(Box::new(value.scalar)),
+        ty: Type::Int,
+        ..value
+    })
 }
 
 fn usable(fields: &[FieldDecl]) -> impl Iterator<Item = &FieldDecl> {
@@ -261,7 +295,9 @@ fn find_in(
 ) -> Option<(usize, FieldDecl, usize)> {
     let same = |path: &str, parts: &[Segment<'_>]| {
         let mut names = path.split('.');
-        parts.iter().all(|(part, _)| names.next().is_some_and(|name| name.eq_ignore_ascii_case(part)))
+        parts
+            .iter()
+            .all(|(part, _)| names.next().is_some_and(|name| name.eq_ignore_ascii_case(part)))
             && names.next().is_none()
     };
     (1..=segments.len().min(PARTS)).rev().find_map(|used| {

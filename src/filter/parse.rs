@@ -9,14 +9,21 @@ use crate::value::limits;
 /// Parses a filter. `brackets` allows the bracket lists of asset filters.
 pub(super) fn parse(text: &str, brackets: bool) -> Checked<Box<Ast>> {
     if text.len() > limits::FILTER_BYTES {
-        let cut = (0..=limits::FILTER_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        let cut = (0..=limits::FILTER_BYTES)
+            .rev()
+            .find(|at| text.is_char_boundary(*at))
+            .unwrap_or_default();
         return Err(Fault::limit(Span::new(cut, cut), "bytes", limits::FILTER_BYTES));
     }
     let mut lexer = Lexer::new(text);
     let (token, span) = lexer.next()?;
     let mut parser = Parser { text, lexer, token, span, depth: 0, nodes: 0, brackets };
     let tree = parser.expression()?;
-    if parser.token == Token::End { Ok(tree) } else { Err(parser.unexpected("an operator or the end of the filter")) }
+    if parser.token == Token::End {
+        Ok(tree)
+    } else {
+        Err(parser.unexpected("an operator or the end of the filter"))
+    }
 }
 
 struct Parser<'t> {
@@ -139,7 +146,11 @@ impl Parser<'_> {
     }
 
     fn unexpected(&self, expected: &str) -> Fault {
-        Fault::new(FaultKind::Syntax, self.span, format!("expected {expected}, found {}", self.found()))
+        Fault::new(
+            FaultKind::Syntax,
+            self.span,
+            format!("expected {expected}, found {}", self.found()),
+        )
     }
 
     fn close(&mut self, bracket: &'static str) -> Checked<()> {
@@ -220,7 +231,8 @@ impl Parser<'_> {
 
     fn negated_in(&self) -> Option<(Operator, usize)> {
         let (token, span) = self.peek();
-        (token == Token::Word && is_word(span.text(self.text), "in")).then_some((Operator::In { negated: true }, 2))
+        (token == Token::Word && is_word(span.text(self.text), "in"))
+            .then_some((Operator::In { negated: true }, 2))
     }
 
     /// Parses operators of precedence `level` or higher, by precedence climbing. The right operand
@@ -247,19 +259,27 @@ impl Parser<'_> {
     }
 
     /// Joins two operands; the terms of one flat chain go into one node.
-    fn join(&mut self, operator: Operator, mut left: Box<Ast>, right: Box<Ast>, span: Span) -> Checked<Box<Ast>> {
+    fn join(
+        &mut self,
+        operator: Operator,
+        mut left: Box<Ast>,
+        right: Box<Ast>,
+        span: Span,
+    ) -> Checked<Box<Ast>> {
         let flat_from = left.span;
         match (&mut left.node, operator) {
             // A parenthesised chain is one operand; it starts before its first term.
             (Node::Junction(kind, terms), Operator::Junction(found))
-                if *kind == found && terms.first().is_some_and(|term| term.start.from == left.start.from) =>
+                if *kind == found
+                    && terms.first().is_some_and(|term| term.start.from == left.start.from) =>
             {
                 left.depth = left.depth.max(right.depth + 1);
                 terms.push(*right);
                 return Ok(left);
             }
             (Node::Bits(kind, terms), Operator::Bits(found))
-                if *kind == found && terms.first().is_some_and(|term| term.start.from == left.start.from) =>
+                if *kind == found
+                    && terms.first().is_some_and(|term| term.start.from == left.start.from) =>
             {
                 left.depth = left.depth.max(right.depth + 1);
                 terms.push(*right);
@@ -267,7 +287,9 @@ impl Parser<'_> {
             }
             (Node::Chain(first, rest), Operator::Arithmetic(found))
                 if first.start.from == left.start.from
-                    && rest.first().is_some_and(|(operator, _)| operator.is_sum() == found.is_sum()) =>
+                    && rest
+                        .first()
+                        .is_some_and(|(operator, _)| operator.is_sum() == found.is_sum()) =>
             {
                 left.depth = left.depth.max(right.depth + 1);
                 rest.push((found, *right));
@@ -310,7 +332,11 @@ impl Parser<'_> {
     }
 
     /// Reads elements up to and including the closing bracket.
-    fn elements<T>(&mut self, close: &'static str, read: impl Fn(&mut Self) -> Checked<T>) -> Checked<Vec<T>> {
+    fn elements<T>(
+        &mut self,
+        close: &'static str,
+        read: impl Fn(&mut Self) -> Checked<T>,
+    ) -> Checked<Vec<T>> {
         let mut elements = Vec::new();
         if self.is_sign(close) {
             self.advance()?;
@@ -350,7 +376,9 @@ impl Parser<'_> {
         let below = operand.depth;
         let whole = Span::new(span.from, operand.span.to);
         match operand.node {
-            Node::Int(value) if negate && value != i64::MIN => self.make(Node::Int(-value), whole, span, 0),
+            Node::Int(value) if negate && value != i64::MIN => {
+                self.make(Node::Int(-value), whole, span, 0)
+            }
             Node::Real(value) if negate => self.make(Node::Real(-value), whole, span, 0),
             _ if negate => self.make(Node::Negate(operand), span, span, below),
             _ => self.make(Node::Not(operand), span, span, below),
@@ -527,7 +555,9 @@ impl Parser<'_> {
             Ok((*key, Some(*parser.binary(LOOSEST)?)))
         })?;
         self.depth -= 1;
-        let depth = |(key, value): &(Ast, Option<Ast>)| key.depth.max(value.as_ref().map_or(0, |value| value.depth));
+        let depth = |(key, value): &(Ast, Option<Ast>)| {
+            key.depth.max(value.as_ref().map_or(0, |value| value.depth))
+        };
         let below = items.iter().map(depth).max().unwrap_or_default();
         self.make(Node::Brackets(items), span, span, below)
     }

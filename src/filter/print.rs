@@ -50,7 +50,11 @@ impl Printed<'_> {
         f.write_char(')')
     }
 
-    fn list<'t>(&self, f: &mut Formatter<'_>, elements: impl IntoIterator<Item = &'t Ast>) -> fmt::Result {
+    fn list<'t>(
+        &self,
+        f: &mut Formatter<'_>,
+        elements: impl IntoIterator<Item = &'t Ast>,
+    ) -> fmt::Result {
         for (index, element) in elements.into_iter().enumerate() {
             if index > 0 {
                 f.write_str(", ")?;
@@ -93,10 +97,12 @@ impl Printed<'_> {
             Node::Int(value) => write!(f, "{value}"),
             Node::Real(value) => write!(f, "{value:?}"),
             Node::Text(text) => quoted(f, text),
-            Node::Substitution(number) => match number.and_then(|number| self.substitutions.get(&number)) {
-                Some(value) => constant(f, value),
-                None => write!(f, "@{}", number.unwrap_or(usize::MAX)),
-            },
+            Node::Substitution(number) => {
+                match number.and_then(|number| self.substitutions.get(&number)) {
+                    Some(value) => constant(f, value),
+                    None => write!(f, "@{}", number.unwrap_or(usize::MAX)),
+                }
+            }
             Node::It => f.write_str("it"),
             Node::Parent => f.write_char('^'),
             Node::Root => f.write_char('~'),
@@ -144,7 +150,9 @@ impl Printed<'_> {
                 write!(f, " {} ", comparison.sign())?;
                 self.operand(f, right, 7)
             }
-            Node::Bits(kind, terms) => self.joined(f, terms, if *kind == Junction::And { "&" } else { "|" }, 6),
+            Node::Bits(kind, terms) => {
+                self.joined(f, terms, if *kind == Junction::And { "&" } else { "|" }, 6)
+            }
             Node::Junction(Junction::And, terms) => self.joined(f, terms, "and", 4),
             Node::Junction(Junction::Or, terms) => self.joined(f, terms, "or", 3),
             Node::In { value, negated, items } => {
@@ -249,7 +257,9 @@ fn constant(f: &mut Formatter<'_>, value: &Constant) -> fmt::Result {
     match value {
         Constant::Null => f.write_str("null"),
         Constant::Bool(value) => write!(f, "{value}"),
-        Constant::Int(value) | Constant::Time(value) | Constant::Span(value) => write!(f, "{value}"),
+        Constant::Int(value) | Constant::Time(value) | Constant::Span(value) => {
+            write!(f, "{value}")
+        }
         Constant::Double(value) => write!(f, "{value:?}"),
         Constant::Text(text) => quoted(f, text),
     }

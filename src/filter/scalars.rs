@@ -22,7 +22,12 @@ impl<'c> Checker<'c> {
         }
     }
 
-    pub(super) fn chain(&mut self, ast: &'c Ast, first: &'c Ast, rest: &'c [(Arithmetic, Ast)]) -> Checked<Typed<'c>> {
+    pub(super) fn chain(
+        &mut self,
+        ast: &'c Ast,
+        first: &'c Ast,
+        rest: &'c [(Arithmetic, Ast)],
+    ) -> Checked<Typed<'c>> {
         let mut left = self.scalar(first, ast.span)?;
         let mut operands = Vec::with_capacity(rest.len());
         let mut ty = left.ty;
@@ -55,7 +60,8 @@ impl<'c> Checker<'c> {
             operands.push((*operator, right.scalar));
         }
         let scalar = if ty.is_text() {
-            let parts = std::iter::once(left.scalar).chain(operands.into_iter().map(|(_, part)| part));
+            let parts =
+                std::iter::once(left.scalar).chain(operands.into_iter().map(|(_, part)| part));
             Scalar::Concat(parts.collect())
         } else {
             Scalar::Chain(Box::new(left.scalar), operands)
@@ -63,7 +69,12 @@ impl<'c> Checker<'c> {
         Ok(Typed::Scalar(folded(Value { scalar, ty, literal: left.literal, equality_only: false })))
     }
 
-    pub(super) fn coalesce(&mut self, first: &'c Ast, second: &'c Ast, span: Span) -> Checked<Typed<'c>> {
+    pub(super) fn coalesce(
+        &mut self,
+        first: &'c Ast,
+        second: &'c Ast,
+        span: Span,
+    ) -> Checked<Typed<'c>> {
         let (left, right) = (self.typed(first)?, self.typed(second)?);
         match (left, right) {
             (Typed::Null, other) | (other, Typed::Null) => Ok(other),

@@ -60,12 +60,18 @@ pub(super) fn comparison_test(left: Scalar, comparison: Comparison, right: Scala
         (left @ Scalar::Const(_), right) => comparison_test(right, comparison.mirrored(), left),
         // `x.Contains("a") == true` is the call itself.
         (Scalar::Test(test), Scalar::Const(Constant::Bool(value))) if !comparison.is_ordering() => {
-            if value == (comparison == Comparison::Eq) { *test } else { not(*test) }
+            if value == (comparison == Comparison::Eq) {
+                *test
+            } else {
+                not(*test)
+            }
         }
         // In an equality with a count, a null list counts as empty.
-        (Scalar::Count { list, filter, .. }, right) if !comparison.is_ordering() => {
-            Test::Compare { left: Scalar::Count { list, filter, null_is_zero: true }, comparison, right }
-        }
+        (Scalar::Count { list, filter, .. }, right) if !comparison.is_ordering() => Test::Compare {
+            left: Scalar::Count { list, filter, null_is_zero: true },
+            comparison,
+            right,
+        },
         (left, right) => Test::Compare { left, comparison, right },
     }
 }
@@ -76,7 +82,8 @@ pub(super) fn exact_int(constant: &Constant) -> Option<i64> {
         Constant::Int(value) | Constant::Time(value) | Constant::Span(value) => Some(*value),
         Constant::Double(value) => {
             let int = *value as i64;
-            (order(&Val::Int(int), &Val::Double(*value)) == Some(std::cmp::Ordering::Equal)).then_some(int)
+            (order(&Val::Int(int), &Val::Double(*value)) == Some(std::cmp::Ordering::Equal))
+                .then_some(int)
         }
         _ => None,
     }
@@ -88,7 +95,8 @@ pub(super) fn exact_double(constant: &Constant) -> Option<f64> {
         Constant::Double(value) => Some(*value),
         Constant::Int(value) => {
             let double = *value as f64;
-            (order(&Val::Int(*value), &Val::Double(double)) == Some(std::cmp::Ordering::Equal)).then_some(double)
+            (order(&Val::Int(*value), &Val::Double(double)) == Some(std::cmp::Ordering::Equal))
+                .then_some(double)
         }
         _ => None,
     }
@@ -98,7 +106,10 @@ pub(super) fn exact_double(constant: &Constant) -> Option<f64> {
 pub(super) fn folded(value: Value) -> Value {
     let is_const = |scalar: &Scalar| matches!(scalar, Scalar::Const(_));
     let constant = match &value.scalar {
-        Scalar::Case { text, .. } | Scalar::Trim(text) | Scalar::Length(text) | Scalar::Negate(text) => is_const(text),
+        Scalar::Case { text, .. }
+        | Scalar::Trim(text)
+        | Scalar::Length(text)
+        | Scalar::Negate(text) => is_const(text),
         Scalar::ToTime(text)
         | Scalar::ToSpan(text)
         | Scalar::ToNumber(text)
@@ -106,7 +117,9 @@ pub(super) fn folded(value: Value) -> Value {
         | Scalar::ToBool(text)
         | Scalar::Units(text, _) => is_const(text),
         Scalar::Concat(parts) => parts.iter().all(is_const),
-        Scalar::Chain(first, rest) => is_const(first) && rest.iter().all(|(_, scalar)| is_const(scalar)),
+        Scalar::Chain(first, rest) => {
+            is_const(first) && rest.iter().all(|(_, scalar)| is_const(scalar))
+        }
         _ => false,
     };
     if !constant {
@@ -135,7 +148,9 @@ pub(super) fn match_test(text: Scalar, how: How, part: Scalar) -> Test {
         (Scalar::Case { text, upper }, How::Contains, Scalar::Const(Constant::Text(part))) => {
             Test::ContainsFolded { text: *text, upper, find: finder(&part) }
         }
-        (text, How::Contains, Scalar::Const(Constant::Text(part))) => Test::Contains { text, find: finder(&part) },
+        (text, How::Contains, Scalar::Const(Constant::Text(part))) => {
+            Test::Contains { text, find: finder(&part) }
+        }
         (text, how, part) => Test::Match { text, how, part },
     }
 }

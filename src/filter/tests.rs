@@ -56,7 +56,9 @@ fn faults_carry_name_kind_offset_and_offending_text() {
     assert_eq!(api.name.as_deref(), Some("StationDb.Filter.UnknownProperty"));
     assert_eq!(api.args, ["unknown_property", "partNumer"]);
     assert_eq!(error.place(), Some(&Place::Offset(14)), "characters, not bytes");
-    assert!(api.message.unwrap().contains("unknown property `partNumer`; did you mean `partNumber`?"));
+    assert!(
+        api.message.unwrap().contains("unknown property `partNumer`; did you mean `partNumber`?")
+    );
 }
 
 #[test]
@@ -73,7 +75,16 @@ fn parentheses_beyond_the_limit_fail_fast_on_a_small_stack() {
         });
         let best = took.min().unwrap();
         assert!(best.as_millis() < bound_ms, "{best:?}");
-        for nested in ["!", "not ", "-", "iif(", "new[]{", "properties[", "name in (", "fileIdsFromTemplate.any("] {
+        for nested in [
+            "!",
+            "not ",
+            "-",
+            "iif(",
+            "new[]{",
+            "properties[",
+            "name in (",
+            "fileIdsFromTemplate.any(",
+        ] {
             let text = nested.repeat(256 * 1024 / nested.len());
             assert!(work_item(&text, &[]).is_err(), "{nested}");
         }
@@ -98,7 +109,11 @@ fn the_deepest_accepted_filter_runs_on_a_small_stack() {
         }
         let filter = work_item(&nested, &[]).unwrap();
         assert_eq!(filter.to_string(), work_item(&filter.to_string(), &[]).unwrap().to_string());
-        let row = JsonRow::new(&schemas::fields("workItem"), &schemas::sources("workItem"), &json!({"name": "a"}));
+        let row = JsonRow::new(
+            &schemas::fields("workItem"),
+            &schemas::sources("workItem"),
+            &json!({"name": "a"}),
+        );
         let _ = filter.matches(&row);
     };
     std::thread::Builder::new().stack_size(512 * 1024).spawn(run).unwrap().join().unwrap();
@@ -107,7 +122,11 @@ fn the_deepest_accepted_filter_runs_on_a_small_stack() {
 #[test]
 fn what_a_filter_computes_does_not_double_with_each_level() {
     let run = || {
-        let row = JsonRow::new(&schemas::fields("workItem"), &schemas::sources("workItem"), &json!({"name": "a"}));
+        let row = JsonRow::new(
+            &schemas::fields("workItem"),
+            &schemas::sources("workItem"),
+            &json!({"name": "a"}),
+        );
         let started = std::time::Instant::now();
         for item in ["true, false", "name = \"a\", name = \"b\"", "true, name = \"c\""] {
             for levels in [1, 2, 3, 60, 150] {
@@ -120,7 +139,11 @@ fn what_a_filter_computes_does_not_double_with_each_level() {
         let mut text = "it.Length = 8".to_owned();
         for level in (0..3).rev() {
             let inner = if level == 0 { "name".to_owned() } else { format!("x{level}") };
-            text = format!("new[]{{{inner} + {inner}}}.Any(x{} => {})", level + 1, text.replace("it", "x3"));
+            text = format!(
+                "new[]{{{inner} + {inner}}}.Any(x{} => {})",
+                level + 1,
+                text.replace("it", "x3")
+            );
         }
         assert!(work_item(&text, &[]).unwrap().matches(&row));
         let mut text = "true".to_owned();
@@ -161,7 +184,10 @@ fn limits_are_errors_with_a_position() {
     assert_eq!(error.place(), Some(&Place::Member("substitutions".to_owned())));
     assert_eq!(error.api_error().args[0], "too_complex");
     assert!(error.message().contains("FILTER_SUBSTITUTIONS allows 10000"), "{error}");
-    assert!(compile(None, &values, &Schema::default(), &times()).is_err(), "also where there is no filter");
+    assert!(
+        compile(None, &values, &Schema::default(), &times()).is_err(),
+        "also where there is no filter"
+    );
 }
 
 #[test]
@@ -170,14 +196,20 @@ fn conditions_name_fields_and_constants_of_their_type() {
     let text = |text: &str| Constant::Text(text.into());
     assert_eq!(conditions_of("name = \"a\""), [Condition::Eq { field: name, value: text("a") }]);
     assert_eq!(conditions_of("\"a\" == name"), [Condition::Eq { field: name, value: text("a") }]);
-    assert_eq!(conditions_of("name.StartsWith(\"a\")"), [Condition::Prefix { field: name, text: "a".into() }]);
+    assert_eq!(
+        conditions_of("name.StartsWith(\"a\")"),
+        [Condition::Prefix { field: name, text: "a".into() }]
+    );
     assert_eq!(
         conditions_of("name.ToLower().Contains(\"a\")"),
         [Condition::Contains { field: name, text: "a".into(), fold: Fold::Lower }]
     );
     assert_eq!(
         conditions_of("state = \"pending-approval\" || state == \"New\""),
-        [Condition::In { field: field("state"), values: vec![text("NEW"), text("PENDING_APPROVAL")] }]
+        [Condition::In {
+            field: field("state"),
+            values: vec![text("NEW"), text("PENDING_APPROVAL")]
+        }]
     );
     assert_eq!(
         conditions_of("name in (\"b\", \"a\", \"b\", null)"),
@@ -185,7 +217,10 @@ fn conditions_name_fields_and_constants_of_their_type() {
     );
     assert_eq!(conditions_of("name = null"), [Condition::IsNull { field: name }]);
     assert_eq!(conditions_of("name != null"), [Condition::NotNull { field: name }]);
-    assert_eq!(conditions_of("createdAt = \"\""), [Condition::IsNull { field: field("createdAt") }]);
+    assert_eq!(
+        conditions_of("createdAt = \"\""),
+        [Condition::IsNull { field: field("createdAt") }]
+    );
     assert_eq!(conditions_of("name != \"a\""), [Condition::Other]);
     assert_eq!(conditions_of("false"), [Condition::Never]);
     assert_eq!(conditions_of("true"), []);
@@ -195,7 +230,9 @@ fn conditions_name_fields_and_constants_of_their_type() {
 fn ranges_are_merged_and_exclude_null() {
     let duration = field("timeline.estimatedDurationInSeconds");
     assert_eq!(
-        conditions_of("timeline.estimatedDurationInSeconds > \"1\" and timeline.estimatedDurationInSeconds <= 7.5"),
+        conditions_of(
+            "timeline.estimatedDurationInSeconds > \"1\" and timeline.estimatedDurationInSeconds <= 7.5"
+        ),
         [Condition::Range {
             field: duration,
             lower: Bound::Excluded(Constant::Int(1)),
@@ -234,7 +271,10 @@ fn maps_and_lists_have_conditions() {
     ] {
         assert_eq!(conditions_of(text), std::slice::from_ref(&eq), "{text}");
     }
-    assert_eq!(conditions_of("properties.ContainsKey(\"k\")"), [Condition::MapKey { field: map, key: "k".into() }]);
+    assert_eq!(
+        conditions_of("properties.ContainsKey(\"k\")"),
+        [Condition::MapKey { field: map, key: "k".into() }]
+    );
     assert_eq!(
         conditions_of("properties.k in (\"v\", \"w\")"),
         [Condition::MapIn { field: map, key: "k".into(), values: vec!["v".into(), "w".into()] }]
@@ -245,14 +285,21 @@ fn maps_and_lists_have_conditions() {
         "fileIdsFromTemplate.Any(x => x = \"a\")",
         "\"a\" in fileIdsFromTemplate",
     ] {
-        assert_eq!(conditions_of(text), [Condition::ListHas { field: list, values: vec!["a".into()] }], "{text}");
+        assert_eq!(
+            conditions_of(text),
+            [Condition::ListHas { field: list, values: vec!["a".into()] }],
+            "{text}"
+        );
     }
     let rows = Condition::RowsHave {
         field: field("resources.assets.selections"),
         member: 0,
         values: vec![Constant::Text("x".into())],
     };
-    for text in ["resources.assets.selections.id = \"x\"", "resources.assets.selections.Any(s => s.id == \"x\")"] {
+    for text in [
+        "resources.assets.selections.id = \"x\"",
+        "resources.assets.selections.Any(s => s.id == \"x\")",
+    ] {
         assert_eq!(conditions_of(text), std::slice::from_ref(&rows), "{text}");
     }
 }
@@ -270,9 +317,14 @@ fn alternatives_are_usable_only_when_each_is() {
 fn within_becomes_a_range_of_the_timestamp() {
     let fields = schemas::fields("table");
     let created = fields.iter().position(|decl| decl.path == "createdAt").unwrap();
-    let filter = compile(Some("createdWithin <= \"7.00:00:00\""), &[], &schemas::schema("table", &fields), &times())
-        .unwrap()
-        .unwrap();
+    let filter = compile(
+        Some("createdWithin <= \"7.00:00:00\""),
+        &[],
+        &schemas::schema("table", &fields),
+        &times(),
+    )
+    .unwrap()
+    .unwrap();
     let week_ago = time::parse("2024-05-08T12:00:00Z").unwrap().timestamp_millis();
     assert_eq!(
         filter.conjuncts(),
@@ -294,7 +346,9 @@ fn canonical_text_replaces_substitutions() {
 fn text_searches_are_answered_by_the_caller() {
     let fields = schemas::fields("workItem");
     let schema = Schema { search: true, ..schemas::schema("workItem", &fields) };
-    let filter = compile(Some("name = 'a' and search(\"amplifier\")"), &[], &schema, &times()).unwrap().unwrap();
+    let filter = compile(Some("name = 'a' and search(\"amplifier\")"), &[], &schema, &times())
+        .unwrap()
+        .unwrap();
     assert_eq!(filter.searches(), [TextSearch { text: "amplifier".to_owned(), offset: 22 }]);
     let row = JsonRow::new(&fields, &schemas::sources("workItem"), &json!({"name": "a"}));
     let work = crate::value::Work::new(&|| Ok(()));

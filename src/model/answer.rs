@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorKind;
 use crate::model::assets::{
-    Asset, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetsPartialSuccess, DeleteAssetsResponse,
-    LinkFilesPartialSuccessResponse, QueryAssetsResponse, StartUtilizationPartialSuccess, UpdateAssetsPartialSuccess,
-    UpdateUtilizationPartialSuccess,
+    Asset, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetsPartialSuccess,
+    DeleteAssetsResponse, LinkFilesPartialSuccessResponse, QueryAssetsResponse,
+    StartUtilizationPartialSuccess, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess,
 };
 use crate::model::bodies::{CreateTableResponse, SetSystemConnectionResponse, UploadFileResponse};
 use crate::model::feeds::{Feed, Package, QueryFeedsResponse, QueryPackagesResponse};
@@ -15,23 +15,25 @@ use crate::model::files::{
 };
 use crate::model::lab::execution::ExecuteWorkItemResponse;
 use crate::model::products::{
-    CreateProductsPartialSuccess, DeleteProductsPartialSuccess, PagedProducts, Product, ProductOperations,
-    UpdateProductsPartialSuccess,
+    CreateProductsPartialSuccess, DeleteProductsPartialSuccess, PagedProducts, Product,
+    ProductOperations, UpdateProductsPartialSuccess,
 };
 use crate::model::specifications::{
-    CreateSpecificationsPartialSuccess, DeleteSpecificationsPartialSuccess, PagedSpecifications, Specification,
-    UpdateSpecificationsPartialSuccess, V1Operations,
+    CreateSpecificationsPartialSuccess, DeleteSpecificationsPartialSuccess, PagedSpecifications,
+    Specification, UpdateSpecificationsPartialSuccess, V1Operations,
 };
 use crate::model::tables::import::ImportTableResponse;
 use crate::model::tables::table::{
-    DeleteTablesPartialSuccess, ModifyTablesPartialSuccess, PagedTables, TableApiInfo, TableMetadata,
+    DeleteTablesPartialSuccess, ModifyTablesPartialSuccess, PagedTables, TableApiInfo,
+    TableMetadata,
 };
 use crate::model::test_plans::requests::{
     CreateTestPlansPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse, PagedTestPlans,
     ScheduleTestPlansResponse, UpdateTestPlansResponse,
 };
 use crate::model::test_plans::template_requests::{
-    CreateTestPlanTemplatePartialSuccessResponse, DeleteTestPlanTemplatesPartialSuccessResponse, PagedTestPlanTemplates,
+    CreateTestPlanTemplatePartialSuccessResponse, DeleteTestPlanTemplatesPartialSuccessResponse,
+    PagedTestPlanTemplates,
 };
 use crate::model::test_plans::test_plan::TestPlan;
 use crate::model::work_items::requests::{

@@ -74,7 +74,8 @@ impl Download {
     /// 6266 says: in ASCII for old clients, and whole.
     #[must_use]
     pub fn content_disposition(&self) -> String {
-        let ascii: String = self.file_name.chars().map(|c| if c.is_ascii() { c } else { '_' }).collect();
+        let ascii: String =
+            self.file_name.chars().map(|c| if c.is_ascii() { c } else { '_' }).collect();
         let mut value = format!("attachment; filename=\"{ascii}\"");
         if ascii != self.file_name {
             value.push_str("; filename*=UTF-8''");
@@ -116,9 +117,14 @@ mod tests {
             let download = Download::of_export(format, "Loop");
             assert_eq!((download.content_type, download.file_name.as_str()), (content_type, name));
         }
-        let package = |name: &str| Download::of_package(&Package { file_name: name.to_owned(), ..Package::default() });
+        let package = |name: &str| {
+            Download::of_package(&Package { file_name: name.to_owned(), ..Package::default() })
+        };
         assert_eq!(package("a_1.DEB").content_type, "application/vnd.debian.binary-package");
-        assert_eq!(package("a_1.ipk"), Download { content_type: BYTES, file_name: "a_1.ipk".to_owned() });
+        assert_eq!(
+            package("a_1.ipk"),
+            Download { content_type: BYTES, file_name: "a_1.ipk".to_owned() }
+        );
         assert_eq!(Download::of_index(true).content_type, "application/gzip");
         assert_eq!(Download::of_index(false).file_name, "Packages");
     }
@@ -130,10 +136,14 @@ mod tests {
             ("../../etc/passwd", "attachment; filename=\"_.._etc_passwd\""),
             ("a\"; b=\"c\r\nX: y", "attachment; filename=\"a_; b=_c__X_ y\""),
             (" .. ", "attachment; filename=\"download\""),
-            ("Größe 1%.csv", "attachment; filename=\"Gr__e 1%.csv\"; filename*=UTF-8''Gr%C3%B6%C3%9Fe%201%25.csv"),
+            (
+                "Größe 1%.csv",
+                "attachment; filename=\"Gr__e 1%.csv\"; filename*=UTF-8''Gr%C3%B6%C3%9Fe%201%25.csv",
+            ),
         ] {
             let properties = [("Name".to_owned(), name.to_owned())].into();
-            let download = Download::of_file(&FileMetadata { properties, ..FileMetadata::default() });
+            let download =
+                Download::of_file(&FileMetadata { properties, ..FileMetadata::default() });
             assert_eq!(download.content_disposition(), value, "{name}");
         }
         let long = Download::of_export(ExportFormat::Parquet, &"ä".repeat(5_000)).file_name;

@@ -23,8 +23,8 @@ pub use operation::Operation;
 pub(crate) use products::*;
 pub(crate) use resource::declare::fill;
 pub(crate) use resource::entries::{
-    EntryBuffer, entries, entries_between, entry_value_into, has_same_entries, has_same_value, include_positions,
-    index_positions, split_entry_value,
+    EntryBuffer, entries, entries_between, entry_value_into, has_same_entries, has_same_value,
+    include_positions, index_positions, split_entry_value,
 };
 pub(crate) use resource::members::{members_beside_state, members_of};
 pub(crate) use resource::registry::Registered;

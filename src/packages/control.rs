@@ -52,7 +52,10 @@ impl ControlFile {
     /// The text of a field; ignores the case of `name`.
     #[must_use]
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.text.as_str())
+        self.fields
+            .iter()
+            .find(|field| field.name.eq_ignore_ascii_case(name))
+            .map(|field| field.text.as_str())
     }
 
     /// Reads the first paragraph of a control file. Bytes that are not UTF-8 are replaced.
@@ -115,7 +118,9 @@ impl Parser {
         };
         let name = name.trim();
         if name.is_empty() {
-            return Err(invalid(format_args!("line {number} of its control file has no field name")));
+            return Err(invalid(format_args!(
+                "line {number} of its control file has no field name"
+            )));
         }
         if name.len() > limits::PACKAGE_NAME_BYTES {
             return Err(too_large(format_args!(
@@ -136,12 +141,17 @@ impl Parser {
         };
         let field = raw.into_field();
         let fields = &mut self.file.fields;
-        if let Some(have) = fields.iter_mut().find(|have| have.name.eq_ignore_ascii_case(&field.name)) {
+        if let Some(have) =
+            fields.iter_mut().find(|have| have.name.eq_ignore_ascii_case(&field.name))
+        {
             *have = field;
         } else if fields.len() < limits::PACKAGE_FIELDS {
             fields.push(field);
         } else {
-            return Err(too_large(format_args!("its control file has more than {} fields", limits::PACKAGE_FIELDS)));
+            return Err(too_large(format_args!(
+                "its control file has more than {} fields",
+                limits::PACKAGE_FIELDS
+            )));
         }
         Ok(())
     }
@@ -169,7 +179,8 @@ impl RawField {
     fn into_field(self) -> ControlField {
         let folded = FOLDED.iter().any(|name| name.eq_ignore_ascii_case(&self.name));
         let text = if folded {
-            let parts: Vec<&str> = self.lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
+            let parts: Vec<&str> =
+                self.lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
             parts.join(" ")
         } else {
             let mut lines = self.lines;
@@ -177,7 +188,8 @@ impl RawField {
             if lines.len() > 1 && lines.first().is_some_and(String::is_empty) {
                 lines.remove(0);
             }
-            let texts: Vec<&str> = lines.iter().map(|line| if line == "." { "" } else { line.as_str() }).collect();
+            let texts: Vec<&str> =
+                lines.iter().map(|line| if line == "." { "" } else { line.as_str() }).collect();
             // A dot on the line of the name is a value, not an empty line.
             match (lines.first(), texts.as_slice()) {
                 (Some(first), [_]) => first.clone(),
@@ -207,13 +219,15 @@ mod tests {
 
     #[test]
     fn lists_are_folded_and_names_match_in_any_case() {
-        assert_eq!(get("DEPENDS: a,\n b (>= 1),\n\tc\n", "Depends").as_deref(), Some("a, b (>= 1), c"));
+        assert_eq!(
+            get("DEPENDS: a,\n b (>= 1),\n\tc\n", "Depends").as_deref(),
+            Some("a, b (>= 1), c")
+        );
     }
 
     #[test]
     fn the_paragraph_ends_at_a_blank_line_and_comments_are_ignored() {
-        let text =
-            "\u{feff}\r\n\r\n# comment\r\nPackage:  a:b \r\n# in a field\r\nVersion: 1\r\n\r\nPackage: other\r\n";
+        let text = "\u{feff}\r\n\r\n# comment\r\nPackage:  a:b \r\n# in a field\r\nVersion: 1\r\n\r\nPackage: other\r\n";
         let file = ControlFile::parse(text.as_bytes()).unwrap();
         assert_eq!(file.fields.len(), 2);
         assert_eq!(file.get("package"), Some("a:b"));
@@ -223,7 +237,10 @@ mod tests {
     #[test]
     fn the_last_of_equal_fields_wins_and_bad_bytes_are_replaced() {
         let file = ControlFile::parse(b"Package: a\npackage: b\xff\n").unwrap();
-        assert_eq!(file.fields, [ControlField { name: "package".into(), text: "b\u{fffd}".into() }]);
+        assert_eq!(
+            file.fields,
+            [ControlField { name: "package".into(), text: "b\u{fffd}".into() }]
+        );
     }
 
     #[test]
@@ -239,17 +256,27 @@ mod tests {
     fn bounds_hold_at_the_limit_and_not_above() {
         let field = |len: usize| format!("Package: {}\n", "x".repeat(len));
         let above = ErrorKind::LimitExceeded;
-        limits::holds_at(limits::PACKAGE_FIELD_BYTES, above, |len| ControlFile::parse(field(len).as_bytes()));
+        limits::holds_at(limits::PACKAGE_FIELD_BYTES, above, |len| {
+            ControlFile::parse(field(len).as_bytes())
+        });
         let name = |len: usize| format!("{}: x\n", "N".repeat(len));
-        limits::holds_at(limits::PACKAGE_NAME_BYTES, above, |len| ControlFile::parse(name(len).as_bytes()));
-        let many = |count: usize| (0..count).fold(String::new(), |text, index| text + &format!("F{index}: x\n"));
-        limits::holds_at(limits::PACKAGE_FIELDS, above, |count| ControlFile::parse(many(count).as_bytes()));
+        limits::holds_at(limits::PACKAGE_NAME_BYTES, above, |len| {
+            ControlFile::parse(name(len).as_bytes())
+        });
+        let many = |count: usize| {
+            (0..count).fold(String::new(), |text, index| text + &format!("F{index}: x\n"))
+        };
+        limits::holds_at(limits::PACKAGE_FIELDS, above, |count| {
+            ControlFile::parse(many(count).as_bytes())
+        });
         let long = |len: usize| {
             let mut text = "F: x\n".to_owned();
             text.push_str(&"#".repeat(len - text.len()));
             text
         };
         assert!(ControlFile::parse(long(limits::PACKAGE_CONTROL_TEXT_BYTES).as_bytes()).is_ok());
-        assert!(ControlFile::parse(long(limits::PACKAGE_CONTROL_TEXT_BYTES + 1).as_bytes()).is_err());
+        assert!(
+            ControlFile::parse(long(limits::PACKAGE_CONTROL_TEXT_BYTES + 1).as_bytes()).is_err()
+        );
     }
 }

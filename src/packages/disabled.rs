@@ -10,7 +10,9 @@ use crate::error::{Error, Result};
 /// # Errors
 /// `Unsupported`, always.
 pub fn inspect(_source: &mut dyn Read) -> Result<Inspected> {
-    Err(Error::unsupported("packages cannot be read: this build of stationdb lacks the feature `packages`"))
+    Err(Error::unsupported(
+        "packages cannot be read: this build of stationdb lacks the feature `packages`",
+    ))
 }
 
 /// Returns an error: this build cannot compress.
@@ -18,5 +20,7 @@ pub fn inspect(_source: &mut dyn Read) -> Result<Inspected> {
 /// # Errors
 /// `Unsupported`, always.
 pub fn gzip(_bytes: &[u8]) -> Result<Vec<u8>> {
-    Err(Error::unsupported("data cannot be compressed: this build of stationdb lacks the feature `packages`"))
+    Err(Error::unsupported(
+        "data cannot be compressed: this build of stationdb lacks the feature `packages`",
+    ))
 }

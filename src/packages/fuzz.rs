@@ -23,9 +23,12 @@ pub(crate) fn fuzz_gzipped_tar(data: &[u8]) {
 /// fuzzer need not produce one.
 pub(crate) fn fuzz_control_archive(data: &[u8]) {
     let mut deb = b"!<arch>\n".to_vec();
-    for (name, content) in [("debian-binary", b"2.0\n".as_slice()), ("control.tar.gz", data), ("data.tar", b"")] {
+    for (name, content) in
+        [("debian-binary", b"2.0\n".as_slice()), ("control.tar.gz", data), ("data.tar", b"")]
+    {
         deb.extend_from_slice(
-            format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, content.len()).as_bytes(),
+            format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, content.len())
+                .as_bytes(),
         );
         deb.extend_from_slice(content);
         if content.len() % 2 == 1 {

@@ -63,10 +63,15 @@ impl PackageInfo {
         let required = |name: &str| match control.get(name) {
             // An index writes control characters as blanks. A package manager rejects the whole
             // index if one of these fields consists only of blanks.
-            Some(text) if text.chars().any(|c| !c.is_control() && !c.is_whitespace()) => Ok(text.to_owned()),
-            _ => Err(invalid(format_args!("its control file has no field {name}")).with_args([name])),
+            Some(text) if text.chars().any(|c| !c.is_control() && !c.is_whitespace()) => {
+                Ok(text.to_owned())
+            }
+            _ => {
+                Err(invalid(format_args!("its control file has no field {name}")).with_args([name]))
+            }
         };
-        let first = |names: &[&str]| names.iter().find_map(|name| control.get(name)).map(str::to_owned);
+        let first =
+            |names: &[&str]| names.iter().find_map(|name| control.get(name)).map(str::to_owned);
         let list = |names: &[&str]| names.iter().find_map(|name| control.get(name)).map(relations);
         Ok(Self {
             package_name: required("Package")?,
@@ -105,7 +110,8 @@ fn boolean(text: &str) -> Option<bool> {
 }
 
 fn priority(text: &str) -> Option<i64> {
-    const WORDS: [(&str, i64); 5] = [("required", 2), ("important", 3), ("standard", 4), ("optional", 5), ("extra", 6)];
+    const WORDS: [(&str, i64); 5] =
+        [("required", 2), ("important", 3), ("standard", 4), ("optional", 5), ("extra", 6)];
     match WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
         Some((_, number)) => Some(*number),
         None => text.parse().ok(),
@@ -123,7 +129,10 @@ mod tests {
 
     #[test]
     fn relationship_lists_split_outside_parentheses() {
-        let depends = info("Depends: a (>=  1.0), b | c:any , , d [amd64] <!nocheck>, e (= 1,2), a\n").depends.unwrap();
+        let depends =
+            info("Depends: a (>=  1.0), b | c:any , , d [amd64] <!nocheck>, e (= 1,2), a\n")
+                .depends
+                .unwrap();
         assert_eq!(depends, ["a (>= 1.0)", "b | c:any", "d [amd64] <!nocheck>", "e (= 1,2)", "a"]);
         assert_eq!(info("Breaks:\n").breaks, Some(vec![]));
         assert_eq!(info("").breaks, None);
@@ -131,9 +140,13 @@ mod tests {
 
     #[test]
     fn words_and_numbers_are_converted_and_others_are_null() {
-        for (text, expected) in
-            [("standard", Some(4)), ("Required", Some(2)), ("extra", Some(6)), ("17", Some(17)), ("odd", None)]
-        {
+        for (text, expected) in [
+            ("standard", Some(4)),
+            ("Required", Some(2)),
+            ("extra", Some(6)),
+            ("17", Some(17)),
+            ("odd", None),
+        ] {
             assert_eq!(info(&format!("Priority: {text}\n")).priority, expected);
         }
         assert_eq!(info("Essential: YES\n").essential, Some(true));
@@ -157,7 +170,8 @@ mod tests {
                 .iter()
                 .map(|name| format!("{name}: {}\n", if *name == missing { "" } else { "x" }))
                 .collect();
-            let error = PackageInfo::from_control(&ControlFile::parse(text.as_bytes()).unwrap()).unwrap_err();
+            let error = PackageInfo::from_control(&ControlFile::parse(text.as_bytes()).unwrap())
+                .unwrap_err();
             assert!(error.message().contains(missing), "{error}");
         }
     }

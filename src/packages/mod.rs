@@ -71,7 +71,11 @@ impl Inspected {
     pub(crate) fn canonical_name(&self, extension: &str) -> String {
         let version = &self.info.version;
         let version = match version.split_once(':') {
-            Some((epoch, rest)) if !epoch.is_empty() && epoch.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+            Some((epoch, rest))
+                if !epoch.is_empty() && epoch.bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
+                rest
+            }
             _ => version,
         };
         format!("{}_{version}_{}.{extension}", self.info.package_name, self.info.architecture)
@@ -81,8 +85,12 @@ impl Inspected {
     /// under the name without it. Measured values are added if the file does not have them.
     #[must_use]
     pub(crate) fn attributes(&self, file_name: &str) -> BTreeMap<String, String> {
-        let mut out: BTreeMap<String, String> =
-            self.control.fields.iter().map(|field| (field.name.clone(), field.text.clone())).collect();
+        let mut out: BTreeMap<String, String> = self
+            .control
+            .fields
+            .iter()
+            .map(|field| (field.name.clone(), field.text.clone()))
+            .collect();
         for field in &self.control.fields {
             if let Some(bare) = bare_name(&field.name)
                 && !has(&out, bare)
@@ -114,14 +122,16 @@ fn has(attributes: &BTreeMap<String, String>, name: &str) -> bool {
 fn bare_name(name: &str) -> Option<&str> {
     let (prefix, bare) = name.split_once('-')?;
     let flags = prefix.strip_prefix(['X', 'x'])?;
-    (!bare.is_empty() && flags.bytes().all(|flag| matches!(flag.to_ascii_uppercase(), b'B' | b'C' | b'S')))
-        .then_some(bare)
+    (!bare.is_empty()
+        && flags.bytes().all(|flag| matches!(flag.to_ascii_uppercase(), b'B' | b'C' | b'S')))
+    .then_some(bare)
 }
 
 /// The error of content that is not a package; `reason` completes "the content is not a valid
 /// package".
 pub(crate) fn invalid(reason: impl std::fmt::Display) -> Error {
-    Error::invalid(format!("the content is not a valid package: {reason}")).with_name("Feeds.InvalidPackage", None)
+    Error::invalid(format!("the content is not a valid package: {reason}"))
+        .with_name("Feeds.InvalidPackage", None)
 }
 
 /// The error of a package beyond a bound.

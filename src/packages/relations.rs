@@ -1,8 +1,17 @@
 //! Relationship lists: the packages that a package depends on, breaks or provides.
 
 /// Control fields with a relationship list.
-pub(crate) const RELATION_FIELDS: [&str; 9] =
-    ["Depends", "Pre-Depends", "Recommends", "Suggests", "Enhances", "Breaks", "Conflicts", "Replaces", "Provides"];
+pub(crate) const RELATION_FIELDS: [&str; 9] = [
+    "Depends",
+    "Pre-Depends",
+    "Recommends",
+    "Suggests",
+    "Enhances",
+    "Breaks",
+    "Conflicts",
+    "Replaces",
+    "Provides",
+];
 
 /// Whether the control field of this name has a relationship list.
 #[must_use]
@@ -40,11 +49,15 @@ pub(crate) fn index_relations(text: &str) -> Option<String> {
 
 /// Whether the text is a name, optionally followed by a version in parentheses.
 fn is_alternative(text: &str) -> bool {
-    let is_plain = |text: &str| !text.is_empty() && !text.contains(['(', ')', '[', ']', '<', '>', '|', ',', ' ']);
+    let is_plain = |text: &str| {
+        !text.is_empty() && !text.contains(['(', ')', '[', ']', '<', '>', '|', ',', ' '])
+    };
     match text.trim().split_once('(') {
         None => is_plain(text.trim()),
         Some((name, rest)) => {
-            let version = rest.strip_suffix(')').map(|version| version.trim_start_matches(['<', '>', '=', '!']).trim());
+            let version = rest
+                .strip_suffix(')')
+                .map(|version| version.trim_start_matches(['<', '>', '=', '!']).trim());
             is_plain(name.trim()) && version.is_some_and(is_plain)
         }
     }

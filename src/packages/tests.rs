@@ -9,7 +9,8 @@ use super::*;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::limits;
 
-const CONTROL: &[u8] = b"Package: tool\nVersion: 1:2.0-1\nArchitecture: amd64\nDescription: A tool\n Line\n";
+const CONTROL: &[u8] =
+    b"Package: tool\nVersion: 1:2.0-1\nArchitecture: amd64\nDescription: A tool\n Line\n";
 
 fn run(bytes: &[u8]) -> Result<Inspected> {
     let started = Instant::now();
@@ -58,7 +59,8 @@ fn member(name: &str, content: &[u8]) -> Vec<u8> {
 }
 
 fn sized(name: &str, size: u64, content: &[u8]) -> Vec<u8> {
-    let mut out = format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 100_644).into_bytes();
+    let mut out =
+        format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 100_644).into_bytes();
     out.extend_from_slice(content);
     if content.len() % 2 == 1 {
         out.push(b'\n');
@@ -73,7 +75,11 @@ fn ar(members: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn deb(control_name: &str, control: &[u8]) -> Vec<u8> {
-    ar(&[member("debian-binary", b"2.0\n"), member(control_name, control), member("data.tar.gz", b"not looked at")])
+    ar(&[
+        member("debian-binary", b"2.0\n"),
+        member(control_name, control),
+        member("data.tar.gz", b"not looked at"),
+    ])
 }
 
 fn ipk() -> Vec<u8> {
@@ -151,12 +157,20 @@ fn extra_and_long_named_members_are_passed_over() {
 #[test]
 fn every_truncation_is_an_invalid_package() {
     let control = gz(&tarball(&[file("control", CONTROL)]));
-    let control_odd =
-        if control.len() % 2 == 1 { control.clone() } else { gz(&tarball(&[file("./control", CONTROL)])) };
+    let control_odd = if control.len() % 2 == 1 {
+        control.clone()
+    } else {
+        gz(&tarball(&[file("./control", CONTROL)]))
+    };
     for bytes in [deb("control.tar.gz", &control), deb("control.tar.gz", &control_odd), ipk()] {
         assert!(run(&bytes).is_ok());
         for len in 0..bytes.len() {
-            assert_eq!(kind(&bytes[..len]), ErrorKind::InvalidArgument, "cut at {len} of {}", bytes.len());
+            assert_eq!(
+                kind(&bytes[..len]),
+                ErrorKind::InvalidArgument,
+                "cut at {len} of {}",
+                bytes.len()
+            );
         }
     }
 }
@@ -184,22 +198,50 @@ fn what_is_no_package_is_refused() {
         (b"PK\x03\x04 a zip archive".to_vec(), "neither"),
         (b"!<arch>\n".to_vec(), "no debian-binary"),
         (ar(&[version.clone(), data.clone()]), "no control member"),
-        (ar(&[version.clone(), member("control.tar.bz2", b"BZh"), data.clone()]), "control.tar.bz2"),
+        (
+            ar(&[version.clone(), member("control.tar.bz2", b"BZh"), data.clone()]),
+            "control.tar.bz2",
+        ),
         (ar(&[version.clone(), member("control.tar.gz", b"BZh91AY"), data.clone()]), "bzip2"),
         (ar(&[version.clone(), member("control.tar.gz", &control)]), "no data member"),
-        (ar(&[member("debian-binary", b"3.0\n"), member("control.tar.gz", &control), data.clone()]), "version 2.x"),
+        (
+            ar(&[
+                member("debian-binary", b"3.0\n"),
+                member("control.tar.gz", &control),
+                data.clone(),
+            ]),
+            "version 2.x",
+        ),
         (deb("control.tar", &tarball(&[file("other", CONTROL)])), "no file named control"),
         (deb("control.tar", &tarball(&[entry("control", tar::EntryType::Symlink, b"")])), "link"),
-        (deb("control.tar", &tarball(&[entry("x", tar::EntryType::Link, b""), file("control", CONTROL)])), "link"),
+        (
+            deb(
+                "control.tar",
+                &tarball(&[entry("x", tar::EntryType::Link, b""), file("control", CONTROL)]),
+            ),
+            "link",
+        ),
         (deb("control.tar", &tarball(&[file("../control", CONTROL)])), "../control"),
-        (deb("control.tar", &tarball(&[file("a/../control", CONTROL), file("control", CONTROL)])), "a/../control"),
+        (
+            deb(
+                "control.tar",
+                &tarball(&[file("a/../control", CONTROL), file("control", CONTROL)]),
+            ),
+            "a/../control",
+        ),
         (deb("control.tar", &tarball(&[file("/control", CONTROL)])), "/control"),
         (gz(&tarball(&[entry("debian-binary", tar::EntryType::Symlink, b"")])), "link"),
         (ar(&[member("#1/11", b"../evil.txt")]), "../evil.txt"),
         (ar(&[member("#1/99", b"short")]), "longer than the member"),
         (ar(&[sized("debian-binary", 400, b"2.0\n")]), "ends in the middle"),
-        (b"!<arch>\ndebian-binary   0           0     0     644     -4        `\n2.0\n".to_vec(), "not a number"),
-        (b"!<arch>\ndebian-binary   0           0     0     644     4         xx2.0\n".to_vec(), "does not end"),
+        (
+            b"!<arch>\ndebian-binary   0           0     0     644     -4        `\n2.0\n".to_vec(),
+            "not a number",
+        ),
+        (
+            b"!<arch>\ndebian-binary   0           0     0     644     4         xx2.0\n".to_vec(),
+            "does not end",
+        ),
         (gz(b"not a tar, but long enough to be one block of it if it were padded"), ""),
     ] {
         let error = run(&bytes).unwrap_err();
@@ -211,10 +253,13 @@ fn what_is_no_package_is_refused() {
 
 #[test]
 fn a_forged_size_allocates_nothing() {
-    let bytes = ar(&[member("debian-binary", b"2.0\n"), sized("control.tar.gz", 9_999_999_999, b"x")]);
-    assert_eq!(kind(&bytes), ErrorKind::LimitExceeded);
     let bytes =
-        ar(&[member("debian-binary", b"2.0\n"), sized("control.tar.gz", limits::PACKAGE_CONTROL_BYTES as u64, b"x")]);
+        ar(&[member("debian-binary", b"2.0\n"), sized("control.tar.gz", 9_999_999_999, b"x")]);
+    assert_eq!(kind(&bytes), ErrorKind::LimitExceeded);
+    let bytes = ar(&[
+        member("debian-binary", b"2.0\n"),
+        sized("control.tar.gz", limits::PACKAGE_CONTROL_BYTES as u64, b"x"),
+    ]);
     assert_eq!(kind(&bytes), ErrorKind::InvalidArgument);
     let mut forged = file("control", CONTROL);
     forged.0.set_size(u64::MAX / 2);
@@ -231,13 +276,17 @@ fn a_forged_size_allocates_nothing() {
 fn bombs_are_refused_in_every_layer() {
     let zeros = vec![0; 40 * 1024 * 1024];
     let ratio = |bomb: &[u8]| zeros.len() / bomb.len();
-    for bomb in [gz(&zeros), zstd::bulk::compress(&zeros, 19).unwrap()].into_iter().chain(real::xz(&["-9"], &zeros)) {
+    for bomb in [gz(&zeros), zstd::bulk::compress(&zeros, 19).unwrap()]
+        .into_iter()
+        .chain(real::xz(&["-9"], &zeros))
+    {
         assert!(ratio(&bomb) > 1000, "{}", ratio(&bomb));
         assert_eq!(kind(&deb("control.tar.gz", &bomb)), ErrorKind::LimitExceeded);
     }
     // A dictionary size that no control archive needs, and that would be allocated before any
     // output.
-    if let Some(greedy) = real::xz(&["--lzma2=dict=256MiB"], &tarball(&[file("control", CONTROL)])) {
+    if let Some(greedy) = real::xz(&["--lzma2=dict=256MiB"], &tarball(&[file("control", CONTROL)]))
+    {
         assert_eq!(kind(&deb("control.tar.xz", &greedy)), ErrorKind::LimitExceeded);
     }
     let mut padded = file("control", CONTROL);
@@ -256,8 +305,11 @@ fn bombs_are_refused_in_every_layer() {
 fn member_counts_hold_at_the_limit_and_not_above() {
     let control = tarball(&[file("control", CONTROL)]);
     let many = |count: usize| {
-        let mut members =
-            vec![member("debian-binary", b"2.0\n"), member("control.tar", &control), member("data.tar", b"")];
+        let mut members = vec![
+            member("debian-binary", b"2.0\n"),
+            member("control.tar", &control),
+            member("data.tar", b""),
+        ];
         members.resize(count, member("_x", b""));
         ar(&members)
     };
@@ -273,8 +325,11 @@ fn member_counts_hold_at_the_limit_and_not_above() {
     assert_eq!(kind(&entries(limits::PACKAGE_MEMBERS + 1)), ErrorKind::LimitExceeded);
     let outer = |count: usize| {
         let control = gz(&tarball(&[file("control", CONTROL)]));
-        let mut entries =
-            vec![file("debian-binary", b"2.0\n"), file("control.tar.gz", &control), file("data.tar", b"")];
+        let mut entries = vec![
+            file("debian-binary", b"2.0\n"),
+            file("control.tar.gz", &control),
+            file("data.tar", b""),
+        ];
         entries.resize(count, file("x", b""));
         gz_of_len(&tarball(&entries), 64 * 1024)
     };
@@ -331,11 +386,14 @@ fn control_archives_and_files_hold_at_the_limit_and_not_above() {
         archive.resize(len, 0);
         deb("control.tar", &archive)
     };
-    limits::holds_at(limits::PACKAGE_CONTROL_BYTES, ErrorKind::LimitExceeded, |len| run(&archive(len)));
+    limits::holds_at(limits::PACKAGE_CONTROL_BYTES, ErrorKind::LimitExceeded, |len| {
+        run(&archive(len))
+    });
     let outer = |len: usize| {
         let mut control = tarball(&[file("control", CONTROL)]);
         control.resize(len, 0);
-        let entries = [file("debian-binary", b"2.0\n"), file("control.tar", &control), file("data.tar", b"")];
+        let entries =
+            [file("debian-binary", b"2.0\n"), file("control.tar", &control), file("data.tar", b"")];
         gz_of_len(&tarball(&entries), 32 * 1024)
     };
     assert!(run(&outer(limits::PACKAGE_CONTROL_BYTES)).is_ok());
@@ -345,7 +403,9 @@ fn control_archives_and_files_hold_at_the_limit_and_not_above() {
         text.resize(len, b'#');
         deb("control.tar.gz", &gz_of_len(&tarball(&[file("control", &text)]), 32 * 1024))
     };
-    limits::holds_at(limits::PACKAGE_CONTROL_TEXT_BYTES, ErrorKind::LimitExceeded, |len| run(&text(len)));
+    limits::holds_at(limits::PACKAGE_CONTROL_TEXT_BYTES, ErrorKind::LimitExceeded, |len| {
+        run(&text(len))
+    });
 }
 
 /// Repeats one piece without end.
@@ -374,7 +434,11 @@ impl Read for Endless {
 #[test]
 fn endless_members_are_given_up_soon() {
     let control = gz(&tarball(&[file("control", CONTROL)]));
-    let ar = ar(&[member("debian-binary", b"2.0\n"), member("control.tar.gz", &control), member("data.tar", b"")]);
+    let ar = ar(&[
+        member("debian-binary", b"2.0\n"),
+        member("control.tar.gz", &control),
+        member("data.tar", b""),
+    ]);
     let mut many = Endless { head: ar, piece: member("_x", b""), at: 0, served: 0 };
     assert_eq!(inspect(&mut many).unwrap_err().kind(), ErrorKind::LimitExceeded);
     assert!(many.served < 2 * 1024 * 1024, "{} bytes were read", many.served);
@@ -387,7 +451,8 @@ fn endless_members_are_given_up_soon() {
     assert!(many.served < 4 * 1024 * 1024, "{} bytes were read", many.served);
     // A stream of only empty gzip members neither ends nor produces bytes; only its source can end
     // it.
-    let mut stopped = Endless { head: gz(b""), piece: gz(b""), at: 0, served: 0 }.take(3 * 1024 * 1024);
+    let mut stopped =
+        Endless { head: gz(b""), piece: gz(b""), at: 0, served: 0 }.take(3 * 1024 * 1024);
     assert_eq!(inspect(&mut stopped).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
@@ -440,7 +505,11 @@ fn a_slow_source_changes_nothing_and_its_errors_come_back() {
         let trickle = |fail_at| Trickle { bytes: &bytes, at: 0, fail_at, interrupt: false };
         assert_eq!(inspect(&mut trickle(usize::MAX)).unwrap().sha256, run(&bytes).unwrap().sha256);
         for fail_at in (0..bytes.len()).step_by(7) {
-            assert_eq!(inspect(&mut trickle(fail_at)).unwrap_err().kind(), ErrorKind::Cancelled, "{fail_at}");
+            assert_eq!(
+                inspect(&mut trickle(fail_at)).unwrap_err().kind(),
+                ErrorKind::Cancelled,
+                "{fail_at}"
+            );
         }
     }
     struct Broken;

@@ -91,7 +91,8 @@ mod tests {
     const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("t");
 
     fn open(disk: &dyn Disk) -> Result<Database, DatabaseError> {
-        Builder::new().create_with_backend(DiskBackend::over(disk.open("r", Mode::OpenOrCreate).unwrap()))
+        Builder::new()
+            .create_with_backend(DiskBackend::over(disk.open("r", Mode::OpenOrCreate).unwrap()))
     }
 
     #[test]

@@ -23,8 +23,9 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::pages::{
-    Child, FORMAT_VERSION, HEADER_BYTES, LEAF, MAGIC, Node, PAGE_BYTES, PAGE_BYTES_MAX, PRIMARY_IS_SLOT_1, Regions,
-    SLOT_BYTES, SLOT_SUMMED_BYTES, SLOTS_AT, TWO_PHASES, Table, Widths, le, le_u32, le_u128,
+    Child, FORMAT_VERSION, HEADER_BYTES, LEAF, MAGIC, Node, PAGE_BYTES, PAGE_BYTES_MAX,
+    PRIMARY_IS_SLOT_1, Regions, SLOT_BYTES, SLOT_SUMMED_BYTES, SLOTS_AT, TWO_PHASES, Table, Widths,
+    le, le_u32, le_u128,
 };
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
@@ -55,7 +56,9 @@ pub(super) fn check(file: &dyn DiskFile) -> Result<Option<u64>> {
 /// As [`check`].
 pub(super) fn free_bytes(file: &dyn DiskFile) -> Result<Option<u64>> {
     let mut told = None;
-    walk(file, &|table| table == ALLOCATOR, &mut |_, _| (), &mut |leaf| add_pages(leaf, &mut told))?;
+    walk(file, &|table| table == ALLOCATOR, &mut |_, _| (), &mut |leaf| {
+        add_pages(leaf, &mut told)
+    })?;
     told.map(|told| bytes_within(file, told)).transpose()
 }
 
@@ -137,12 +140,17 @@ fn walk(
         return Ok(None);
     }
     let mut header = [0; HEADER_BYTES];
-    file.read_exact_at(&mut header, 0).map_err(|error| Error::io("reading the header of records.redb", error))?;
+    file.read_exact_at(&mut header, 0)
+        .map_err(|error| Error::io("reading the header of records.redb", error))?;
     let Some((regions, root)) = header_of(&header) else { return Ok(None) };
     let mut walk = Walk { file, regions, len, left: len, page: Vec::new(), visit };
     let mut tables = Vec::new();
     if let Some(root) = root {
-        let system = Table { name: SYSTEM.to_owned(), root: Some(root), widths: Widths { key: None, value: None } };
+        let system = Table {
+            name: SYSTEM.to_owned(),
+            root: Some(root),
+            widths: Widths { key: None, value: None },
+        };
         walk.tree(&system, &mut |leaf| tables.extend(leaf.tables()))?;
     }
     for table in tables.iter().filter(|table| is_wanted(&table.name)) {
@@ -159,7 +167,8 @@ fn walk(
 /// where redb refuses the file or verifies it itself.
 fn header_of(header: &[u8]) -> Option<(Regions, Option<Child>)> {
     let god = *header.get(MAGIC.len())?;
-    let (page, region_header, region_data) = (le_u32(header, 12)?, le_u32(header, 16)?, le_u32(header, 20)?);
+    let (page, region_header, region_data) =
+        (le_u32(header, 12)?, le_u32(header, 16)?, le_u32(header, 20)?);
     if !header.starts_with(MAGIC) || god & TWO_PHASES == 0 || page != PAGE_BYTES {
         return None;
     }
@@ -204,8 +213,13 @@ impl Walk<'_> {
             let len = place.end - place.start;
             // Larger than any page that redb 4.4 writes for these tables. It is skipped and not
             // refused, since a later redb may write it.
-            let Some(bytes) = usize::try_from(len).ok().filter(|_| len <= PAGE_BYTES_MAX) else { continue };
-            self.left = self.left.checked_sub(len).ok_or_else(|| damaged("its pages form a cycle".to_owned()))?;
+            let Some(bytes) = usize::try_from(len).ok().filter(|_| len <= PAGE_BYTES_MAX) else {
+                continue;
+            };
+            self.left = self
+                .left
+                .checked_sub(len)
+                .ok_or_else(|| damaged("its pages form a cycle".to_owned()))?;
             self.page.resize(bytes, 0);
             self.file
                 .read_exact_at(&mut self.page, place.start)

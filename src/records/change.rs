@@ -33,9 +33,10 @@ impl Change {
         match self {
             Self::Put { key, value, .. } => key.len() + value.len(),
             Self::Delete { key, .. } => key.len(),
-            Self::Entries(entries) => {
-                entries.iter().map(|change| change.key.len() + change.after.map_or(0, <[u8]>::len)).sum()
-            }
+            Self::Entries(entries) => entries
+                .iter()
+                .map(|change| change.key.len() + change.after.map_or(0, <[u8]>::len))
+                .sum(),
         }
     }
 }

@@ -44,7 +44,9 @@ impl Part<'_> {
         let entry = if back { self.range.next_back() } else { self.range.next() };
         match entry {
             None => Ok(Err(f)),
-            Some(Ok((key, value))) => Ok(Ok(f(key.value().get(self.prefix_len..).unwrap_or_default(), value.value()))),
+            Some(Ok((key, value))) => {
+                Ok(Ok(f(key.value().get(self.prefix_len..).unwrap_or_default(), value.value())))
+            }
             Some(Err(error)) => Err(from_redb("read a key range", error)),
         }
     }
@@ -57,7 +59,11 @@ impl Cursor<'_> {
     }
 
     /// Calls `f` with the next entry, without copying the entry, and returns its result.
-    pub(crate) fn visit<T>(&mut self, back: bool, f: impl FnOnce(&[u8], &[u8]) -> T) -> Result<Option<T>> {
+    pub(crate) fn visit<T>(
+        &mut self,
+        back: bool,
+        f: impl FnOnce(&[u8], &[u8]) -> T,
+    ) -> Result<Option<T>> {
         match &mut self.0 {
             Inner::Tree(part) => Ok(part.visit(back, f)?.ok()),
             Inner::Trees(parts) => {

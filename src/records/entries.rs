@@ -35,7 +35,11 @@ impl Item {
     fn change(self, bytes: &[u8]) -> EntryChange<'_> {
         let from = self.start + self.key_len as usize;
         let value = bytes.get(from..from + self.value_len as usize);
-        EntryChange { key: self.key(bytes), before: self.before, after: value.filter(|_| self.after) }
+        EntryChange {
+            key: self.key(bytes),
+            before: self.before,
+            after: value.filter(|_| self.after),
+        }
     }
 }
 
@@ -56,7 +60,13 @@ impl Bucket {
         let key_len = key.len() as u32;
         let value = after.unwrap_or_default();
         self.bytes.extend_from_slice(value);
-        self.items.push(Item { start, key_len, value_len: value.len() as u32, before, after: after.is_some() });
+        self.items.push(Item {
+            start,
+            key_len,
+            value_len: value.len() as u32,
+            before,
+            after: after.is_some(),
+        });
     }
 
     /// Sorts the items and merges the changes of each key: `before` is that of the first change,
@@ -94,7 +104,8 @@ impl Bucket {
         if self.items.len() - self.sorted > FEW + self.sorted / PART {
             self.sort();
         }
-        let (sorted, newer) = self.items.split_at_checked(self.sorted).unwrap_or((&self.items, &[]));
+        let (sorted, newer) =
+            self.items.split_at_checked(self.sorted).unwrap_or((&self.items, &[]));
         let from = sorted.partition_point(|item| item.key(&self.bytes) < prefix);
         let older = sorted.get(from..).unwrap_or_default().iter();
         let older = older.take_while(|item| item.key(&self.bytes).starts_with(prefix));
@@ -186,7 +197,9 @@ impl SortedEntries {
 
     /// The changes in the order of their keys.
     pub(super) fn iter(&self) -> impl Iterator<Item = EntryChange<'_>> {
-        self.buckets.iter().flat_map(|bucket| bucket.items.iter().map(|item| item.change(&bucket.bytes)))
+        self.buckets
+            .iter()
+            .flat_map(|bucket| bucket.items.iter().map(|item| item.change(&bucket.bytes)))
     }
 
     /// Merges these changes with the `later` ones.

@@ -100,7 +100,8 @@ pub(crate) fn open<'a>(key: &[u8], kind: u8, bytes: &'a [u8]) -> Result<Payload<
             crate::value::id::hex(key)
         ))
     };
-    let (header, payload) = bytes.split_first_chunk::<HEADER>().ok_or_else(|| damaged("is too short"))?;
+    let (header, payload) =
+        bytes.split_first_chunk::<HEADER>().ok_or_else(|| damaged("is too short"))?;
     let [format, stored_kind, a, b, c, d] = *header;
     if checksum(key, format, stored_kind, payload) != u32::from_le_bytes([a, b, c, d]) {
         return Err(damaged("does not match its checksum"));
@@ -108,7 +109,9 @@ pub(crate) fn open<'a>(key: &[u8], kind: u8, bytes: &'a [u8]) -> Result<Payload<
     // A newer build raises the number in the FORMAT file before it writes a new format, so this
     // build would have refused the store.
     let Some(format) = Format::from_number(format) else {
-        return Err(damaged(&format!("has format {format}, which no build that wrote this store uses")));
+        return Err(damaged(&format!(
+            "has format {format}, which no build that wrote this store uses"
+        )));
     };
     if stored_kind != kind {
         return Err(damaged(&format!("is of kind {stored_kind}")));
@@ -134,7 +137,11 @@ mod tests {
         for bit in 0..sealed.len() * 8 {
             let mut flipped = sealed.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(open(b"key", 3, &flipped).unwrap_err().kind(), crate::ErrorKind::Corrupt, "bit {bit}");
+            assert_eq!(
+                open(b"key", 3, &flipped).unwrap_err().kind(),
+                crate::ErrorKind::Corrupt,
+                "bit {bit}"
+            );
         }
         for len in 0..sealed.len() {
             assert!(open(b"key", 3, &sealed[..len]).is_err());

@@ -22,7 +22,11 @@ impl RecordsError {
             | redb::Error::TableIsMultimap(_)
             | redb::Error::TypeDefinitionChanged { .. } => ErrorKind::Corrupt,
             redb::Error::Io(error) if error.kind() == Io::StorageFull => ErrorKind::NoSpace,
-            redb::Error::Io(error) if matches!(error.kind(), Io::InvalidData | Io::UnexpectedEof) => ErrorKind::Corrupt,
+            redb::Error::Io(error)
+                if matches!(error.kind(), Io::InvalidData | Io::UnexpectedEof) =>
+            {
+                ErrorKind::Corrupt
+            }
             redb::Error::PreviousIo => ErrorKind::Latched,
             redb::Error::DatabaseAlreadyOpen => ErrorKind::Locked,
             redb::Error::TransactionInProgress => ErrorKind::Conflict,

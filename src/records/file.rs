@@ -51,8 +51,14 @@ impl RecordFile {
     ///
     /// The order is: the file is complete and durable under the temporary name, then it is renamed,
     /// then the directory is synced. So the final name never leads to an incomplete file.
-    pub(crate) fn create(disk: &SharedDisk, options: RecordFileOptions, first: &[Change]) -> Result<()> {
-        let failed = |attempt: &str, error| Error::io(format!("creating the record file: cannot {attempt}"), error);
+    pub(crate) fn create(
+        disk: &SharedDisk,
+        options: RecordFileOptions,
+        first: &[Change],
+    ) -> Result<()> {
+        let failed = |attempt: &str, error| {
+            Error::io(format!("creating the record file: cannot {attempt}"), error)
+        };
         Self::write_new(disk, options, |record_file, transaction| {
             let mut turn = Turn::open(transaction, Arc::new(record_file.snapshot(0)?));
             turn.apply(first.iter().cloned())?;
@@ -70,9 +76,13 @@ impl RecordFile {
         options: RecordFileOptions,
         fill: impl FnOnce(&Self, &WriteTransaction) -> Result<Finished>,
     ) -> Result<()> {
-        let failed = |attempt: &str, error| Error::io(format!("creating the record file: cannot {attempt}"), error);
+        let failed = |attempt: &str, error| {
+            Error::io(format!("creating the record file: cannot {attempt}"), error)
+        };
         Self::sweep(disk)?;
-        let file = disk.open(NEW_NAME, Mode::CreateNew).map_err(|error| failed("create records.redb.new", error))?;
+        let file = disk
+            .open(NEW_NAME, Mode::CreateNew)
+            .map_err(|error| failed("create records.redb.new", error))?;
         let record_file = Self::over(disk, Medium::new(file), options)?;
         // Nothing else reads the file during the creation, so the first failure can end it.
         record_file.medium.set_strict(true);
@@ -93,7 +103,9 @@ impl RecordFile {
     /// # Errors
     /// `Io` if the file cannot be looked up or removed.
     pub(crate) fn sweep(disk: &SharedDisk) -> Result<()> {
-        let failed = |error| Error::io("removing records.redb.new, a leftover of an interrupted call", error);
+        let failed = |error| {
+            Error::io("removing records.redb.new, a leftover of an interrupted call", error)
+        };
         if disk.exists(NEW_NAME).map_err(failed)? {
             disk.remove_file(NEW_NAME).map_err(failed)?;
         }
@@ -105,14 +117,20 @@ impl RecordFile {
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub(crate) fn is_used(disk: &SharedDisk, options: RecordFileOptions, first: usize) -> Result<bool> {
+    pub(crate) fn is_used(
+        disk: &SharedDisk,
+        options: RecordFileOptions,
+        first: usize,
+    ) -> Result<bool> {
         if !disk.exists(NAME).map_err(|error| Error::io("looking for records.redb", error))? {
             return Ok(false);
         }
         // The file stays open until the rows are counted: a snapshot cannot read a closed file.
         let record_file = Self::open(disk, options)?;
         let snapshot = record_file.snapshot(0)?;
-        let rows = Space::ALL.iter().try_fold(0, |rows, space| Ok::<_, Error>(rows + snapshot.len(*space)?))?;
+        let rows = Space::ALL
+            .iter()
+            .try_fold(0, |rows, space| Ok::<_, Error>(rows + snapshot.len(*space)?))?;
         // [`Self::create`] also writes one row with the sums.
         Ok(rows > first as u64 + 1)
     }
@@ -129,7 +147,8 @@ impl RecordFile {
                 Error::io("opening records.redb", error)
             }
         })?;
-        let len = file.len().map_err(|error| Error::io("reading the length of records.redb", error))?;
+        let len =
+            file.len().map_err(|error| Error::io("reading the length of records.redb", error))?;
         if len == 0 {
             return Err(Error::corrupt("records.redb is empty; restore it from a backup"));
         }
@@ -137,7 +156,11 @@ impl RecordFile {
     }
 
     /// Opens `file` as the record file, whatever its name.
-    pub(super) fn open_file(disk: &SharedDisk, file: Box<dyn DiskFile>, options: RecordFileOptions) -> Result<Self> {
+    pub(super) fn open_file(
+        disk: &SharedDisk,
+        file: Box<dyn DiskFile>,
+        options: RecordFileOptions,
+    ) -> Result<Self> {
         // Before redb reads these pages: damage there would abort the process in a later commit.
         let free_bytes = bookkeeping::check(&*file)?;
         let medium = Medium::new(file);
@@ -149,7 +172,10 @@ impl RecordFile {
     }
 
     fn over(disk: &SharedDisk, medium: Medium, options: RecordFileOptions) -> Result<Self> {
-        let id = medium.file().file_id().map_err(|error| Error::io("reading the identity of records.redb", error))?;
+        let id = medium
+            .file()
+            .file_id()
+            .map_err(|error| Error::io("reading the identity of records.redb", error))?;
         let medium = Arc::new(medium);
         let database = open_database(medium.clone(), options)?;
         let record_file = Self {
@@ -184,12 +210,16 @@ impl RecordFile {
         };
         match disk.file_id(NAME) {
             Ok(id) if id == self.id => Ok(()),
-            Ok(_) => Err(lost("records.redb was replaced by another file while the store was open")),
+            Ok(_) => {
+                Err(lost("records.redb was replaced by another file while the store was open"))
+            }
             Err(error) => match error.kind() {
                 std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
                     Err(lost("records.redb was moved or removed while the store was open"))
                 }
-                std::io::ErrorKind::StaleNetworkFileHandle => Err(lost(&error.to_string()).with_source(error)),
+                std::io::ErrorKind::StaleNetworkFileHandle => {
+                    Err(lost(&error.to_string()).with_source(error))
+                }
                 _ => Err(Error::io("checking that records.redb is in its place", error)),
             },
         }
@@ -208,7 +238,8 @@ impl RecordFile {
         if !self.is_read_only {
             self.medium.check()?;
         }
-        let transaction = self.database()?.begin_read().map_err(|error| from_redb("begin a read", error))?;
+        let transaction =
+            self.database()?.begin_read().map_err(|error| from_redb("begin a read", error))?;
         Ok(Snapshot::new(transaction, sequence))
     }
 
@@ -222,7 +253,8 @@ impl RecordFile {
 
     fn begin_with(&self, quick_repair: bool) -> Result<WriteTransaction> {
         self.check_writable()?;
-        let mut transaction = self.database()?.begin_write().map_err(|error| from_redb("begin a write", error))?;
+        let mut transaction =
+            self.database()?.begin_write().map_err(|error| from_redb("begin a write", error))?;
         transaction.set_quick_repair(quick_repair);
         Ok(WriteTransaction::new(transaction, &self.medium, &self.free))
     }
@@ -264,7 +296,10 @@ impl RecordFile {
     /// `Latched`.
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.medium.check().map_err(|cause| {
-            let text = format!("an earlier write failed ({}); close and reopen the store", cause.message());
+            let text = format!(
+                "an earlier write failed ({}); close and reopen the store",
+                cause.message()
+            );
             Error::new(ErrorKind::Latched, text).with_source(cause)
         })
     }
@@ -299,7 +334,11 @@ impl RecordFile {
     /// The medium is strict meanwhile: a failure of the disk is reported to redb and ends `f`.
     /// After that, redb reads only what is in its cache. So the file is reopened in the state on
     /// the disk, as after a kill; read-only if a write has failed.
-    fn alone<E>(&mut self, attempt: &str, f: impl FnOnce(&mut Database) -> std::result::Result<bool, E>) -> Result<bool>
+    fn alone<E>(
+        &mut self,
+        attempt: &str,
+        f: impl FnOnce(&mut Database) -> std::result::Result<bool, E>,
+    ) -> Result<bool>
     where
         redb::Error: From<E>,
     {
@@ -307,12 +346,16 @@ impl RecordFile {
         let closed = self.closed();
         let database = self.database.as_mut().ok_or(closed)?;
         self.medium.set_strict(true);
-        let outcome = guarded(attempt, || f(database).map_err(|error| from_redb(attempt, redb::Error::from(error))));
+        let outcome = guarded(attempt, || {
+            f(database).map_err(|error| from_redb(attempt, redb::Error::from(error)))
+        });
         self.medium.set_strict(false);
         let outcome = outcome.and_then(|done| self.medium.check().map(|()| done));
         // Unknown after `f`; it is counted again when the space matters.
         self.free = Arc::default();
-        let is_fault = |error: &Error| matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::Latched);
+        let is_fault = |error: &Error| {
+            matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::Latched)
+        };
         if outcome.as_ref().is_err_and(is_fault) {
             self.lost = self.open_again().err();
         }

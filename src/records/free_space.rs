@@ -72,7 +72,8 @@ impl FreeSpace {
     /// Whether so much was written or removed that a new count may find more.
     pub(super) fn is_stale(&self, medium: &Medium) -> bool {
         let counted = *self.counted();
-        let changed = (medium.written_bytes() - counted.written_bytes).saturating_add(counted.removed_bytes);
+        let changed =
+            (medium.written_bytes() - counted.written_bytes).saturating_add(counted.removed_bytes);
         !counted.is_known || changed >= CHANGED_BYTES.max(counted.len / PART)
     }
 
@@ -130,7 +131,11 @@ mod tests {
         RecordFile::create(&disk, options, &[]).unwrap();
         let file = RecordFile::open(&disk, options).unwrap();
         let key = |number: u64| number.to_be_bytes().to_vec();
-        let put = |number, len| Change::Put { space: Space::Blobs, key: key(number), value: vec![7; len] };
+        let put = |number, len| Change::Put {
+            space: Space::Blobs,
+            key: key(number),
+            value: vec![7; len],
+        };
         file.write(|turn| turn.apply((0..60).map(|number| put(number, 500_000)))).unwrap();
         let delete = |number| Change::Delete { space: Space::Blobs, key: key(number) };
         file.write(|turn| turn.apply((0..60).map(delete))).unwrap();
@@ -143,7 +148,9 @@ mod tests {
         assert!(cut > first / 4, "{cut} bytes of {len} were cut off, of which {first} were free");
         file.count_free_bytes(u64::MAX).unwrap();
         let free = bookkeeping::free_bytes(file.medium.file()).unwrap().unwrap();
-        println!("{first} bytes of {len} were free, {cut} were cut off, {told} were told and {free} are free");
+        println!(
+            "{first} bytes of {len} were free, {cut} were cut off, {told} were told and {free} are free"
+        );
         assert!(told <= free, "{told} bytes were told, and {free} are free");
     }
 }

@@ -90,7 +90,12 @@ enum Loss {
 
 impl Medium {
     pub(super) fn new(file: Box<dyn DiskFile>) -> Self {
-        Self { file, has_failed: AtomicBool::new(false), written_bytes: AtomicU64::new(0), state: RwLock::default() }
+        Self {
+            file,
+            has_failed: AtomicBool::new(false),
+            written_bytes: AtomicU64::new(0),
+            state: RwLock::default(),
+        }
     }
 
     /// A file that is only read: redb's writes stay in memory from the start. `cause` is the
@@ -100,7 +105,12 @@ impl Medium {
         let failure = Failure { cause, pages: BTreeMap::new(), is_refusing: false };
         let state = State { len, failure: Some(failure), ..State::default() };
         let state = RwLock::new(state);
-        Ok(Self { file, has_failed: AtomicBool::new(true), written_bytes: AtomicU64::new(0), state })
+        Ok(Self {
+            file,
+            has_failed: AtomicBool::new(true),
+            written_bytes: AtomicU64::new(0),
+            state,
+        })
     }
 
     // A poisoned lock only means that another thread panicked: no update below can be left
@@ -188,7 +198,9 @@ impl Medium {
             let (part, after) = rest.split_at_mut_checked(within.len()).unwrap_or_default();
             match state.failure.as_ref().and_then(|failure| failure.pages.get(&number)) {
                 Some(page) => part.copy_from_slice(page.get(within).unwrap_or_default()),
-                None => self.file.read_exact_at(part, number * PAGE_BYTES as u64 + within.start as u64)?,
+                None => self
+                    .file
+                    .read_exact_at(part, number * PAGE_BYTES as u64 + within.start as u64)?,
             }
             rest = after;
         }
@@ -302,7 +314,9 @@ impl State {
                 let mut page = Box::new([0; PAGE_BYTES]);
                 // Only redb's header is shorter than a page, and redb reads nothing else of its
                 // page. So if the page cannot be read, the rest may be zero.
-                if part.len() < PAGE_BYTES && file.read_exact_at(&mut *page, number * PAGE_BYTES as u64).is_err() {
+                if part.len() < PAGE_BYTES
+                    && file.read_exact_at(&mut *page, number * PAGE_BYTES as u64).is_err()
+                {
                     page.fill(0);
                 }
                 page
@@ -342,7 +356,8 @@ impl Unsynced {
     /// Drops the first `count` writes, which are durable. `is_all` says that there were no others,
     /// kept or not.
     fn synced(&mut self, count: usize, is_all: bool) {
-        let end = count.checked_sub(1).and_then(|last| self.places.get(last)).map_or(0, |(_, end)| *end);
+        let end =
+            count.checked_sub(1).and_then(|last| self.places.get(last)).map_or(0, |(_, end)| *end);
         self.places.drain(..count.min(self.places.len()));
         self.places.iter_mut().for_each(|(_, place_end)| *place_end -= end);
         self.bytes.drain(..end);

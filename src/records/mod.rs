@@ -62,7 +62,12 @@ impl<'a> Source<'a> {
     }
 
     /// Calls `f` with the value of a key, without copying the value, and returns its result.
-    pub(crate) fn read<T>(self, space: Space, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+    pub(crate) fn read<T>(
+        self,
+        space: Space,
+        key: &[u8],
+        f: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>> {
         match self {
             Self::Snapshot(snapshot) => snapshot.read(space, key, f),
             Self::Turn(turn) => turn.read(space, key, f),

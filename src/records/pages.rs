@@ -39,7 +39,8 @@ impl Regions {
         let (index, region) = (number & (TWENTY_BITS >> order), (number >> 20) & TWENTY_BITS);
         let len = PAGE_BYTES.checked_shl(u32::try_from(order).ok()?)?;
         let in_region = self.header_bytes.checked_add(index.checked_mul(len)?)?;
-        let start = PAGE_BYTES.checked_add(region.checked_mul(self.bytes)?)?.checked_add(in_region)?;
+        let start =
+            PAGE_BYTES.checked_add(region.checked_mul(self.bytes)?)?.checked_add(in_region)?;
         Some(start..start.checked_add(len)?)
     }
 }

@@ -29,7 +29,8 @@ impl ReadAhead {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("stationdb-ahead".to_owned()).spawn(read).ok();
+        let thread =
+            std::thread::Builder::new().name("stationdb-ahead".to_owned()).spawn(read).ok();
         Self { stop, thread }
     }
 }

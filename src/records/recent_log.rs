@@ -31,7 +31,12 @@ impl RecentLog {
     ///
     /// When the rows exceed the limit, all of them move to the log and the new row is added there.
     /// A row that stayed behind would be older than rows of the log.
-    pub(super) fn put(&mut self, tables: &mut WriteTables<'_>, key: &[u8], value: &[u8]) -> Result<()> {
+    pub(super) fn put(
+        &mut self,
+        tables: &mut WriteTables<'_>,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
         if !self.is_full {
             let bytes = match self.bytes {
                 Some(bytes) => bytes,
@@ -82,7 +87,9 @@ mod tests {
     fn rows(source: Source<'_>, from: &[u8], back: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut cursor = source.cursor(Space::Log, from, None).unwrap();
         let mut rows = Vec::new();
-        while let Some(row) = cursor.visit(back, |key, value| (key.to_vec(), value.to_vec())).unwrap() {
+        while let Some(row) =
+            cursor.visit(back, |key, value| (key.to_vec(), value.to_vec())).unwrap()
+        {
             rows.push(row);
         }
         rows

@@ -42,7 +42,9 @@ impl RecordFile {
     /// then free right after it grew, and each rewrite would make it grow again.
     pub(crate) fn bytes_to_rewrite(&self, used_bytes_max: u64) -> Option<u64> {
         let (taken, used) = self.free.taken_and_used(&self.medium)?;
-        let is_due = taken >= limits::RECORD_REWRITE_BYTES_MIN && used <= taken / 16 * 7 && used <= used_bytes_max;
+        let is_due = taken >= limits::RECORD_REWRITE_BYTES_MIN
+            && used <= taken / 16 * 7
+            && used <= used_bytes_max;
         is_due.then_some(used)
     }
 
@@ -58,14 +60,20 @@ impl RecordFile {
     /// `Corrupt` if the rows are not those that the commits wrote; `NoSpace`, `Io`; the errors of
     /// `control`. The new file is then removed.
     pub(crate) fn rewrite(&self, snapshot: &Snapshot, control: &Control) -> Result<Self> {
-        let options = RecordFileOptions { cache_bytes: self.options.cache_bytes.min(CACHE_BYTES), ..self.options };
+        let options = RecordFileOptions {
+            cache_bytes: self.options.cache_bytes.min(CACHE_BYTES),
+            ..self.options
+        };
         let write = || {
             Self::write_new(&self.disk, options, |_, transaction| {
                 // Before the first row is written: a user without access to the old file must not
                 // be able to read the rows in the new one.
                 let allowed = self.disk.copy_access(NAME, NEW_NAME);
                 allowed.map_err(|error| {
-                    Error::io("copying the access rights of records.redb to records.redb.new", error)
+                    Error::io(
+                        "copying the access rights of records.redb to records.redb.new",
+                        error,
+                    )
                 })?;
                 copy(snapshot, transaction, control)
             })?;
@@ -109,9 +117,12 @@ impl RecordFile {
         old.abandon();
         drop(old);
         let renamed = self.disk.rename(NEW_NAME, NAME);
-        let failed = |attempt: &str, error| Error::io(format!("rewriting records.redb: cannot {attempt}"), error);
+        let failed = |attempt: &str, error| {
+            Error::io(format!("rewriting records.redb: cannot {attempt}"), error)
+        };
         let Err(error) = renamed else {
-            let outcome = self.disk.sync_dir("").map_err(|error| failed("sync the store directory", error));
+            let outcome =
+                self.disk.sync_dir("").map_err(|error| failed("sync the store directory", error));
             match &outcome {
                 // On Windows, the identity of a file may depend on its name.
                 Ok(()) => self.id = self.medium.file().file_id().unwrap_or(self.id),
@@ -159,7 +170,11 @@ impl RecordFile {
 }
 
 /// Copies every row of every table, and compares the copy with the sums of the snapshot.
-fn copy(snapshot: &Snapshot, transaction: &WriteTransaction, control: &Control) -> Result<Finished> {
+fn copy(
+    snapshot: &Snapshot,
+    transaction: &WriteTransaction,
+    control: &Control,
+) -> Result<Finished> {
     let mut sums = Sums::default();
     let mut rows = 0;
     for table in Table::ALL {

@@ -45,7 +45,12 @@ pub(super) use range;
 
 impl Snapshot {
     pub(super) fn new(transaction: ReadTransaction, sequence: u64) -> Self {
-        Self { transaction: Some(transaction), tables: Default::default(), runs: OnceLock::new(), sequence }
+        Self {
+            transaction: Some(transaction),
+            tables: Default::default(),
+            runs: OnceLock::new(),
+            sequence,
+        }
     }
 
     /// A snapshot without rows, which keeps no page of the file in use. It is published while the
@@ -55,16 +60,20 @@ impl Snapshot {
     }
 
     pub(super) fn table(&self, table: Table) -> Result<&ReadTable> {
-        let missing =
-            || Error::corrupt(format!("records.redb has no table {}; restore the store from a backup", table.name()));
+        let missing = || {
+            Error::corrupt(format!(
+                "records.redb has no table {}; restore the store from a backup",
+                table.name()
+            ))
+        };
         let place = self.tables.get(table.position()).ok_or_else(missing)?;
         if let Some(open) = place.get() {
             return Ok(open);
         }
         let transaction = self.transaction.as_ref().ok_or_else(missing)?;
-        let open = transaction
-            .open_table(table.definition())
-            .map_err(|error| from_redb(&format!("open its table {} for reading", table.name()), error))?;
+        let open = transaction.open_table(table.definition()).map_err(|error| {
+            from_redb(&format!("open its table {} for reading", table.name()), error)
+        })?;
         Ok(place.get_or_init(|| open))
     }
 
@@ -91,9 +100,16 @@ impl Snapshot {
     }
 
     /// Calls `f` with the value of a key, without copying the value, and returns its result.
-    pub(super) fn read<T>(&self, space: Space, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+    pub(super) fn read<T>(
+        &self,
+        space: Space,
+        key: &[u8],
+        f: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>> {
         if space == Space::Index {
-            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| f(value));
+            return self
+                .cursor(space, key, Some(&[key, &[0]].concat()))?
+                .visit(false, |_, value| f(value));
         }
         let mut found = self.value_at(space.place(), key)?;
         if found.is_none() && space == Space::Log {
@@ -102,7 +118,11 @@ impl Snapshot {
         Ok(found.map(|value| f(value.value())))
     }
 
-    fn value_at(&self, place: Place, key: &[u8]) -> Result<Option<redb::AccessGuard<'static, &'static [u8]>>> {
+    fn value_at(
+        &self,
+        place: Place,
+        key: &[u8],
+    ) -> Result<Option<redb::AccessGuard<'static, &'static [u8]>>> {
         let value = self.table(place.table)?.get(place.key(key).as_ref());
         value.map_err(|error| from_redb("read a value", error))
     }
@@ -114,7 +134,12 @@ impl Snapshot {
         found.map(|_| ()).map_err(|error| from_redb("read a value", error))
     }
 
-    pub(super) fn cursor(&self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'_>> {
+    pub(super) fn cursor(
+        &self,
+        space: Space,
+        from: &[u8],
+        to: Option<&[u8]>,
+    ) -> Result<Cursor<'_>> {
         if space == Space::Index {
             let rows = Rows::Snapshot(self.table(Table::Index)?);
             return Ok(Cursor(Inner::Runs(Merged::new(rows, None, self.runs()?.ids(), from, to))));
@@ -133,7 +158,13 @@ impl Snapshot {
 
     /// The number of keys of the index space from `from` (included) to `to` (excluded).
     pub(super) fn count_entries(&self, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
-        runs::count(Rows::Snapshot(self.table(Table::Index)?), None, &self.runs()?.ids(), from..to, most)
+        runs::count(
+            Rows::Snapshot(self.table(Table::Index)?),
+            None,
+            &self.runs()?.ids(),
+            from..to,
+            most,
+        )
     }
 
     /// Finds the first row of the index space that a scan returns and a lookup of its key does not
@@ -164,7 +195,9 @@ impl Snapshot {
     pub(super) fn len(&self, space: Space) -> Result<u64> {
         match space {
             Space::Index => Ok(self.runs()?.len()),
-            Space::Log => Ok(self.table_len(Table::Log)? + self.part(RECENT_LOG, &[], None)?.count()?),
+            Space::Log => {
+                Ok(self.table_len(Table::Log)? + self.part(RECENT_LOG, &[], None)?.count()?)
+            }
             space if space.place().prefix_len() > 0 => self.part(space.place(), &[], None)?.count(),
             space => self.table_len(space.place().table),
         }

@@ -111,11 +111,16 @@ impl Space {
 
 /// Maps a key of a table to its space and to the key in that space.
 pub(super) fn space_of(table: Table, key: &[u8]) -> Option<(Space, &[u8])> {
-    let places = Space::ALL.into_iter().map(|space| (space, space.place())).chain([(Space::Log, RECENT_LOG)]);
+    let places = Space::ALL
+        .into_iter()
+        .map(|space| (space, space.place()))
+        .chain([(Space::Log, RECENT_LOG)]);
     for (space, place) in places.filter(|(_, place)| place.table == table) {
         match place.prefix {
             None => return Some((space, key)),
-            Some(prefix) if key.first() == Some(&prefix) => return key.get(1..).map(|key| (space, key)),
+            Some(prefix) if key.first() == Some(&prefix) => {
+                return key.get(1..).map(|key| (space, key));
+            }
             Some(_) => {}
         }
     }

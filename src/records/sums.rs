@@ -85,7 +85,13 @@ const ITEM: usize = 26;
 
 impl Sums {
     /// Records that the value of a key was replaced.
-    pub(super) fn replace(&mut self, space: Space, key: &[u8], old: Option<&[u8]>, new: Option<&[u8]>) {
+    pub(super) fn replace(
+        &mut self,
+        space: Space,
+        key: &[u8],
+        old: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) {
         let Some(collection) = Collection::of(space, key) else { return };
         let sum = self.0.entry(collection).or_default();
         if let Some(old) = old {

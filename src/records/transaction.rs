@@ -35,7 +35,11 @@ impl Finished {
 }
 
 impl WriteTransaction {
-    pub(super) fn new(transaction: redb::WriteTransaction, medium: &Arc<Medium>, free: &Arc<FreeSpace>) -> Self {
+    pub(super) fn new(
+        transaction: redb::WriteTransaction,
+        medium: &Arc<Medium>,
+        free: &Arc<FreeSpace>,
+    ) -> Self {
         Self { transaction: Some(transaction), medium: medium.clone(), free: free.clone() }
     }
 

@@ -67,24 +67,41 @@ impl<'t> Turn<'t> {
     }
 
     /// Calls `f` with the value of a key, without copying the value, and returns its result.
-    pub(super) fn read<T>(&self, space: Space, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+    pub(super) fn read<T>(
+        &self,
+        space: Space,
+        key: &[u8],
+        f: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>> {
         if space == Space::Index {
-            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| f(value));
+            return self
+                .cursor(space, key, Some(&[key, &[0]].concat()))?
+                .visit(false, |_, value| f(value));
         }
         if space == Space::Log {
-            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| f(value));
+            return self
+                .cursor(space, key, Some(&[key, &[0]].concat()))?
+                .visit(false, |_, value| f(value));
         }
         self.tables.read(space, key, f)
     }
 
-    pub(super) fn cursor(&self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'_>> {
+    pub(super) fn cursor(
+        &self,
+        space: Space,
+        from: &[u8],
+        to: Option<&[u8]>,
+    ) -> Result<Cursor<'_>> {
         if space == Space::Index {
             let (rows, ids) = self.runs()?;
             return Ok(Cursor(Inner::Runs(Merged::new(rows, Some(&self.entries), ids, from, to))));
         }
         let first = self.tables.part(space.place(), from, to)?;
         if space == Space::Log {
-            return Ok(Cursor(Inner::Trees(Box::new([first, self.tables.part(RECENT_LOG, from, to)?]))));
+            return Ok(Cursor(Inner::Trees(Box::new([
+                first,
+                self.tables.part(RECENT_LOG, from, to)?,
+            ]))));
         }
         Ok(Cursor(Inner::Tree(first)))
     }
@@ -98,8 +115,13 @@ impl<'t> Turn<'t> {
     pub(super) fn len(&self, space: Space) -> Result<u64> {
         match space {
             Space::Index => self.count_entries(&[], &[0xff], u64::MAX),
-            Space::Log => Ok(self.tables.len(Table::Log)? + self.tables.part(RECENT_LOG, &[], None)?.count()?),
-            space if space.place().prefix_len() > 0 => self.tables.part(space.place(), &[], None)?.count(),
+            Space::Log => {
+                Ok(self.tables.len(Table::Log)?
+                    + self.tables.part(RECENT_LOG, &[], None)?.count()?)
+            }
+            space if space.place().prefix_len() > 0 => {
+                self.tables.part(space.place(), &[], None)?.count()
+            }
             space => self.tables.len(space.place().table),
         }
     }
@@ -114,7 +136,9 @@ impl<'t> Turn<'t> {
                 Change::Entries(entries) => self.add_entries(entries),
                 // Only a caller that copies a store does this, and it sets each key of the index
                 // space once, so the key does not exist yet.
-                Change::Put { space: Space::Index, key, value } => single.change_key(&key, false, Some(&value)),
+                Change::Put { space: Space::Index, key, value } => {
+                    single.change_key(&key, false, Some(&value))
+                }
                 Change::Delete { space: Space::Index, key } => single.change_key(&key, true, None),
                 Change::Put { space: Space::Log, key, value } => {
                     self.log.put(&mut self.tables, &key, &value)?;
@@ -122,7 +146,9 @@ impl<'t> Turn<'t> {
                 Change::Delete { space: Space::Log, key } => {
                     self.log.delete(&mut self.tables, &key)?;
                 }
-                Change::Put { space, key, value } => self.tables.insert(space, space.place(), &key, &value)?,
+                Change::Put { space, key, value } => {
+                    self.tables.insert(space, space.place(), &key, &value)?
+                }
                 Change::Delete { space, key } => {
                     self.tables.remove(space, space.place(), &key)?;
                 }
@@ -159,7 +185,9 @@ impl<'t> Turn<'t> {
         if newest.len() == 0 {
             return;
         }
-        self.expect_entries(newest.len() + self.entries.iter().map(SortedEntries::len).sum::<usize>());
+        self.expect_entries(
+            newest.len() + self.entries.iter().map(SortedEntries::len).sum::<usize>(),
+        );
         while let Some(older) = self.entries.pop() {
             if older.len() >= newest.len() * 2 {
                 self.entries.push(older);

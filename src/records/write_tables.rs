@@ -35,8 +35,12 @@ fn to_write<'s, 't>(
     tables: &'s mut [Option<WriteTable<'t>>; Table::COUNT],
     table: Table,
 ) -> Result<&'s mut WriteTable<'t>> {
-    let missing =
-        || Error::corrupt(format!("records.redb has no table {}; restore the store from a backup", table.name()));
+    let missing = || {
+        Error::corrupt(format!(
+            "records.redb has no table {}; restore the store from a backup",
+            table.name()
+        ))
+    };
     let place = tables.get_mut(table.position()).ok_or_else(missing)?;
     if place.is_none() {
         *place = Some(transaction.open_table(table)?);
@@ -46,7 +50,13 @@ fn to_write<'s, 't>(
 
 impl<'t> WriteTables<'t> {
     pub(super) fn new(transaction: &'t WriteTransaction, base: Arc<Snapshot>) -> Self {
-        Self { transaction, tables: Default::default(), base, sums: Sums::default(), removed_bytes: 0 }
+        Self {
+            transaction,
+            tables: Default::default(),
+            base,
+            sums: Sums::default(),
+            removed_bytes: 0,
+        }
     }
 
     /// The table, if it was opened for writing.
@@ -61,10 +71,16 @@ impl<'t> WriteTables<'t> {
 
     /// Calls `f` with the value of a key, without copying the value, and returns its result. Not
     /// for the index and the log, whose entries are in several places.
-    pub(super) fn read<T>(&self, space: Space, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+    pub(super) fn read<T>(
+        &self,
+        space: Space,
+        key: &[u8],
+        f: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>> {
         let place = space.place();
         let Some(table) = self.written(place.table) else { return self.base.read(space, key, f) };
-        let value = table.get(place.key(key).as_ref()).map_err(|error| from_redb("read a value", error))?;
+        let value =
+            table.get(place.key(key).as_ref()).map_err(|error| from_redb("read a value", error))?;
         Ok(value.map(|guard| f(guard.value())))
     }
 
@@ -85,7 +101,13 @@ impl<'t> WriteTables<'t> {
     }
 
     /// Sets a key, and updates the sums of `space`.
-    pub(super) fn insert(&mut self, space: Space, place: Place, key: &[u8], value: &[u8]) -> Result<()> {
+    pub(super) fn insert(
+        &mut self,
+        space: Space,
+        place: Place,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
         let table = to_write(self.transaction, &mut self.tables, place.table)?;
         let old = table.insert(place.key(key).as_ref(), value);
         let old = old.map_err(|error| from_redb("write a value", error))?;
@@ -138,14 +160,17 @@ impl<'t> WriteTables<'t> {
         let place = Space::Meta.place();
         let key = place.key(SUMS_KEY);
         let table = to_write(self.transaction, &mut self.tables, place.table)?;
-        let stored = match table.get(key.as_ref()).map_err(|error| from_redb("read a value", error))? {
-            Some(row) => Sums::read(row.value()),
-            None => Some(Sums::default()),
-        };
+        let stored =
+            match table.get(key.as_ref()).map_err(|error| from_redb("read a value", error))? {
+                Some(row) => Sums::read(row.value()),
+                None => Some(Sums::default()),
+            };
         let Some(mut sums) = stored else { return Ok(()) };
         sums.join(&self.sums);
         let row = sums.to_row();
-        table.insert(key.as_ref(), row.as_slice()).map_err(|error| from_redb("write a value", error))?;
+        table
+            .insert(key.as_ref(), row.as_slice())
+            .map_err(|error| from_redb("write a value", error))?;
         Ok(())
     }
 }

@@ -14,11 +14,14 @@ pub(crate) struct Umbrella {
 
 impl Umbrella {
     /// Work items, test plans and others.
-    pub(crate) const SKYLINE: Self = Self { name: "Skyline.OneOrMoreErrorsOccurred", code: -251_041 };
+    pub(crate) const SKYLINE: Self =
+        Self { name: "Skyline.OneOrMoreErrorsOccurred", code: -251_041 };
     /// Files and assets.
-    pub(crate) const FILES_AND_ASSETS: Self = Self { name: "Skyline.OneOrMoreErrorsOccurred", code: -251_040 };
+    pub(crate) const FILES_AND_ASSETS: Self =
+        Self { name: "Skyline.OneOrMoreErrorsOccurred", code: -251_040 };
     /// Products.
-    pub(crate) const PRODUCTS: Self = Self { name: "TestMonitorErrorCodes.OneOrMoreErrorsOccurred", code: -252_921 };
+    pub(crate) const PRODUCTS: Self =
+        Self { name: "TestMonitorErrorCodes.OneOrMoreErrorsOccurred", code: -252_921 };
 }
 
 /// The results of the items of a batch.
@@ -102,13 +105,23 @@ pub(crate) fn about(kind: &'static str, id: impl Into<String>) -> impl FnOnce(Er
 
 /// As [`about`], for an item that is to be created. It has no id yet, so its name or its position
 /// identifies it.
-pub(crate) fn about_new(kind: &'static str, name: Option<String>, position: usize) -> impl FnOnce(Error) -> Error {
+pub(crate) fn about_new(
+    kind: &'static str,
+    name: Option<String>,
+    position: usize,
+) -> impl FnOnce(Error) -> Error {
     about(kind, name.unwrap_or_else(|| position.to_string()))
 }
 
 /// As [`about_new`], unless the error already names a resource.
-pub(crate) fn about_unnamed(kind: &'static str, name: Option<String>, position: usize) -> impl FnOnce(Error) -> Error {
-    move |error| if error.resource().is_some() { error } else { about_new(kind, name, position)(error) }
+pub(crate) fn about_unnamed(
+    kind: &'static str,
+    name: Option<String>,
+    position: usize,
+) -> impl FnOnce(Error) -> Error {
+    move |error| {
+        if error.resource().is_some() { error } else { about_new(kind, name, position)(error) }
+    }
 }
 
 /// The ids without duplicates, in order of first appearance.

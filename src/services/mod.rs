@@ -22,8 +22,8 @@ mod workspaces;
 pub use assets::AssetService;
 pub use content::ContentWriter;
 pub(crate) use content::{
-    named_paths as named_content_paths, remove_abandoned as remove_abandoned_contents, sweep as sweep_contents,
-    verify as verify_contents,
+    named_paths as named_content_paths, remove_abandoned as remove_abandoned_contents,
+    sweep as sweep_contents, verify as verify_contents,
 };
 pub use feeds::FeedService;
 pub use files::FileService;
@@ -31,7 +31,8 @@ pub(crate) use files::expire as expire_upload_sessions;
 pub use pages::Items;
 pub use products::ProductService;
 pub use search::{
-    SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,
+    SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse,
+    SearchService, SearchSnippet,
 };
 pub use specifications::SpecificationService;
 pub use tables::{PagedTableRows, Rows, SegmentFile, TablePlan, TableRows, TableService};

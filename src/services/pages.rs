@@ -2,9 +2,12 @@
 
 use crate::error::Result;
 use crate::model::assets::requests::QueryAssetsRequest;
-use crate::model::assets::utilization_requests::{AssetUtilizationHistoryItem, QueryAssetUtilizationHistoryRequest};
+use crate::model::assets::utilization_requests::{
+    AssetUtilizationHistoryItem, QueryAssetUtilizationHistoryRequest,
+};
 use crate::model::files::requests::{
-    FileLinqQueryRequest, GetFilesRequest, QueryFilesRequest, SearchFilesRequest, TotalCountRelation,
+    FileLinqQueryRequest, GetFilesRequest, QueryFilesRequest, SearchFilesRequest,
+    TotalCountRelation,
 };
 use crate::model::products::requests::QueryProductsRequest;
 use crate::model::specifications::requests::QuerySpecificationsRequest;
@@ -21,8 +24,8 @@ use crate::model::workspaces::{QueryWorkspacesRequest, Workspace};
 use crate::model::{Asset, FileLinqMetadata, FileMetadata, Product, Specification};
 use crate::services::search::{SearchHit, SearchRequest};
 use crate::services::{
-    AssetService, FileService, ProductService, SearchService, SpecificationService, TableService, TestPlanService,
-    WorkItemService, WorkspaceService, assets, files,
+    AssetService, FileService, ProductService, SearchService, SpecificationService, TableService,
+    TestPlanService, WorkItemService, WorkspaceService, assets, files,
 };
 use crate::session::{Handle, Session, Transaction};
 
@@ -49,7 +52,10 @@ impl<'s, T> Items<'s, T> {
 
 impl<T> std::fmt::Debug for Items<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Items").field("read", &self.page.len()).field("has_next", &self.has_next).finish()
+        f.debug_struct("Items")
+            .field("read", &self.page.len())
+            .field("has_next", &self.has_next)
+            .finish()
     }
 }
 
@@ -81,8 +87,13 @@ fn follow<T>(query_token: &mut Option<String>, items: Vec<T>, token: Option<Stri
 }
 
 /// Advances `skip` beyond this page, for queries without tokens.
-fn jump<T>(skip: &mut Option<i64>, items: Vec<T>, has_more: impl FnOnce(u64) -> bool) -> Fetched<T> {
-    let next = skip.unwrap_or_default().saturating_add(i64::try_from(items.len()).unwrap_or(i64::MAX));
+fn jump<T>(
+    skip: &mut Option<i64>,
+    items: Vec<T>,
+    has_more: impl FnOnce(u64) -> bool,
+) -> Fetched<T> {
+    let next =
+        skip.unwrap_or_default().saturating_add(i64::try_from(items.len()).unwrap_or(i64::MAX));
     *skip = Some(next);
     let has_next = !items.is_empty() && u64::try_from(next).is_ok_and(has_more);
     Ok((items, has_next))

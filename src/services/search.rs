@@ -143,12 +143,15 @@ impl SearchService for Handle<'_, '_> {
     fn search(&self, request: SearchRequest) -> Result<SearchResponse> {
         let take = match request.take {
             None => SEARCH_TAKE_DEFAULT,
-            Some(take) => usize::try_from(take)
-                .map_err(|_| Error::invalid(format!("take is {take}; it must not be negative")).at_member("take"))?,
+            Some(take) => usize::try_from(take).map_err(|_| {
+                Error::invalid(format!("take is {take}; it must not be negative")).at_member("take")
+            })?,
         };
-        for (member, list) in
-            [("kinds", &request.kinds), ("workspaces", &request.workspaces), ("fields", &request.fields)]
-        {
+        for (member, list) in [
+            ("kinds", &request.kinds),
+            ("workspaces", &request.workspaces),
+            ("fields", &request.fields),
+        ] {
             lists::check(member, list.len())?;
         }
         let ask = TextSearch {
@@ -167,28 +170,35 @@ impl SearchService for Handle<'_, '_> {
 }
 
 fn response(answer: TextAnswer) -> SearchResponse {
-    let facets =
-        |counts: Vec<(String, u64)>| counts.into_iter().map(|(value, count)| SearchFacet { value, count }).collect();
+    let facets = |counts: Vec<(String, u64)>| {
+        counts.into_iter().map(|(value, count)| SearchFacet { value, count }).collect()
+    };
     let hits = answer.hits.into_iter().map(|hit| SearchHit {
         kind: hit.kind.event_name().to_owned(),
         id: hit.id,
         name: hit.name,
         workspace: hit.workspace,
         score: f64::from(hit.score),
-        snippets: hit.snippets.into_iter().map(|(field, snippet)| wire_snippet(field, snippet)).collect(),
+        snippets: hit
+            .snippets
+            .into_iter()
+            .map(|(field, snippet)| wire_snippet(field, snippet))
+            .collect(),
     });
     SearchResponse {
         hits: hits.collect(),
-        facets: answer
-            .facets
-            .map(|(kinds, workspaces)| SearchFacets { kinds: facets(kinds), workspaces: facets(workspaces) }),
+        facets: answer.facets.map(|(kinds, workspaces)| SearchFacets {
+            kinds: facets(kinds),
+            workspaces: facets(workspaces),
+        }),
         total: answer.total,
         continuation_token: answer.continuation_token,
     }
 }
 
 fn wire_snippet(field: String, snippet: session::Snippet) -> SearchSnippet {
-    let characters = |end: usize| snippet.text.get(..end).map_or(0, |before| before.chars().count()) as u64;
+    let characters =
+        |end: usize| snippet.text.get(..end).map_or(0, |before| before.chars().count()) as u64;
     let highlights = snippet
         .highlights
         .iter()

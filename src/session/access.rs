@@ -24,7 +24,10 @@ pub(crate) trait Access {
 
     /// Runs `plan` and applies its draft. For a session, the changes are durable when this returns;
     /// for a transaction, they become part of it. If `plan` fails, nothing is applied.
-    fn write<T: Send + 'static>(&self, plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static) -> Result<T>;
+    fn write<T: Send + 'static>(
+        &self,
+        plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T>;
 
     /// The caller's identity, settings and limits.
     fn context(&self) -> &Arc<Context>;
@@ -62,7 +65,10 @@ impl Access for Handle<'_, '_> {
         }
     }
 
-    fn write<T: Send + 'static>(&self, plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+    fn write<T: Send + 'static>(
+        &self,
+        plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         match self {
             Self::Session(session) => session.write(plan),
             Self::Transaction(transaction) => transaction.write(plan),
@@ -91,7 +97,9 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn new(engine: Arc<Engine>, identity: Identity) -> Self {
-        Self { context: Arc::new(Context { engine, identity, default_workspace: None, control: None }) }
+        Self {
+            context: Arc::new(Context { engine, identity, default_workspace: None, control: None }),
+        }
     }
 
     /// A session of the same caller with the same settings.
@@ -102,7 +110,8 @@ impl Session {
     /// The same session with another default workspace for new resources.
     #[must_use]
     pub fn with_default_workspace(&self, workspace: impl Into<String>) -> Self {
-        let context = Context { default_workspace: Some(workspace.into()), ..(*self.context).clone() };
+        let context =
+            Context { default_workspace: Some(workspace.into()), ..(*self.context).clone() };
         Self { context: Arc::new(context) }
     }
 
@@ -111,7 +120,8 @@ impl Session {
     /// commit.
     #[must_use]
     pub fn with_deadline(&self, deadline: Instant) -> Self {
-        let control = Some(self.context.control.clone().unwrap_or_default().with_deadline(deadline));
+        let control =
+            Some(self.context.control.clone().unwrap_or_default().with_deadline(deadline));
         Self { context: Arc::new(Context { control, ..(*self.context).clone() }) }
     }
 
@@ -185,7 +195,10 @@ impl Access for Session {
         guarded("reading", || f(&View::new(Source::Snapshot(&snapshot), &self.context, &[])))
     }
 
-    fn write<T: Send + 'static>(&self, plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+    fn write<T: Send + 'static>(
+        &self,
+        plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         write_path::submit(&self.context, plan)
     }
 
@@ -220,7 +233,10 @@ impl std::fmt::Debug for Transaction<'_> {
     }
 }
 
-fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+fn run_transaction<T>(
+    context: &Arc<Context>,
+    f: impl FnOnce(&Transaction<'_>) -> Result<T>,
+) -> Result<T> {
     let written = context.engine.begin()?;
     let transaction = Transaction::open(context, &written);
     // The closure is the host's code and runs in no guard, so its panic reaches the host unchanged.
@@ -298,12 +314,17 @@ impl Access for Transaction<'_> {
         guarded("reading", || f(&View::new(Source::Turn(&state.turn), self.context, &state.events)))
     }
 
-    fn write<T: Send + 'static>(&self, plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+    fn write<T: Send + 'static>(
+        &self,
+        plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         self.context.engine.check_process()?;
         self.context.check_deadline()?;
         let mut state = self.state.try_borrow_mut().map_err(|_| nested())?;
         let TransactionState { turn, brought, .. } = &mut *state;
-        let planned = guarded("planning a write", || write_path::plan_over(turn, self.context, brought, plan));
+        let planned = guarded("planning a write", || {
+            write_path::plan_over(turn, self.context, brought, plan)
+        });
         let (value, changes, events) = planned?;
         if !changes.is_empty() {
             let applied = guarded("writing", || state.turn.apply(changes));

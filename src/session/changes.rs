@@ -56,7 +56,9 @@ pub struct ChangeEvent {
 /// The sequence and log entry of a row in [`Space::Log`].
 pub(crate) fn read_log_row(key: &[u8], value: &[u8]) -> Result<(u64, LogEntry)> {
     let sequence = <[u8; 8]>::try_from(key).map(u64::from_be_bytes).map_err(|_| {
-        Error::corrupt("records.redb: a key of the change log has a wrong length; restore it from a backup")
+        Error::corrupt(
+            "records.redb: a key of the change log has a wrong length; restore it from a backup",
+        )
     })?;
     let entry = stored::read(envelope::open(key, 0, value)?)?;
     Ok((sequence, entry))
@@ -66,7 +68,8 @@ impl View<'_> {
     /// The sequence of the oldest commit in the log; `None` when the log is empty.
     pub(crate) fn log_tail(&self) -> Result<Option<u64>> {
         let mut cursor = self.source().cursor(Space::Log, &[], None)?;
-        let key = cursor.visit(false, |key, _| <[u8; 8]>::try_from(key).map(u64::from_be_bytes).ok())?;
+        let key =
+            cursor.visit(false, |key, _| <[u8; 8]>::try_from(key).map(u64::from_be_bytes).ok())?;
         Ok(key.flatten())
     }
 
@@ -75,7 +78,11 @@ impl View<'_> {
     ///
     /// # Errors
     /// `Conflict` when the log no longer reaches back to `position`.
-    pub(crate) fn log_after(&self, position: u64, mut f: impl FnMut(u64, LogEntry) -> Result<bool>) -> Result<()> {
+    pub(crate) fn log_after(
+        &self,
+        position: u64,
+        mut f: impl FnMut(u64, LogEntry) -> Result<bool>,
+    ) -> Result<()> {
         self.check_log_reaches(position)?;
         let Some(after) = position.checked_add(1) else { return Ok(()) };
         let mut cursor = self.source().cursor(Space::Log, &after.to_be_bytes(), None)?;
@@ -94,8 +101,9 @@ impl View<'_> {
     /// `Conflict`.
     pub(crate) fn check_log_reaches(&self, position: u64) -> Result<()> {
         let trimmed = self.raw(Space::Positions, TRIMMED)?;
-        let trimmed =
-            trimmed.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_slice()).ok()).map_or(0, u64::from_be_bytes);
+        let trimmed = trimmed
+            .and_then(|bytes| <[u8; 8]>::try_from(bytes.as_slice()).ok())
+            .map_or(0, u64::from_be_bytes);
         if position < trimmed {
             return Err(Error::conflict(format!(
                 "the change log no longer contains the commits after position {position}, it starts after {trimmed}; \
@@ -131,8 +139,9 @@ pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -
             // Without a subscriber, the log is kept up to its bound, so that a subscriber may still
             // register for the past.
             let beyond = held.saturating_sub(dropped.len() as u64) > max;
-            let passed =
-                !positions.is_empty() && sequence <= slowest && held.saturating_sub(dropped.len() as u64) > max / 2;
+            let passed = !positions.is_empty()
+                && sequence <= slowest
+                && held.saturating_sub(dropped.len() as u64) > max / 2;
             if !(beyond || passed) {
                 break;
             }
@@ -230,7 +239,8 @@ impl ChangeStream {
                 read_to = sequence;
                 let LogEntry { time_ms, who, events } = entry;
                 for event in events {
-                    let Some(kind) = by_code(event.kind_code).map(|registered| registered.kind) else {
+                    let Some(kind) = by_code(event.kind_code).map(|registered| registered.kind)
+                    else {
                         continue;
                     };
                     // An event is visible by the workspace after the change. A caller that may not
@@ -254,7 +264,8 @@ impl ChangeStream {
         })?;
         // A commit without events has no log entry. At the end of the log, everything up to the
         // snapshot's sequence was read.
-        self.read_to = if ready.len() < FILL_EVENTS { read_to.max(snapshot.sequence) } else { read_to };
+        self.read_to =
+            if ready.len() < FILL_EVENTS { read_to.max(snapshot.sequence) } else { read_to };
         self.ready = ready;
         Ok(())
     }

@@ -58,7 +58,10 @@ impl Context {
         }
         Err(Error::new(
             ErrorKind::PermissionDenied,
-            format!("{:?} may not {action:?} {service} in the workspace {workspace:?}", self.user()),
+            format!(
+                "{:?} may not {action:?} {service} in the workspace {workspace:?}",
+                self.user()
+            ),
         ))
     }
 

@@ -20,8 +20,8 @@ use super::view::{View, part_at, with_state};
 use crate::error::{Error, Result};
 use crate::model::workspaces::Workspace;
 use crate::model::{
-    EntryBuffer, Resource, entries, entries_between, entry_value_into, has_same_entries, has_same_value,
-    include_positions, index_positions, members_beside_state,
+    EntryBuffer, Resource, entries, entries_between, entry_value_into, has_same_entries,
+    has_same_value, include_positions, index_positions, members_beside_state,
 };
 use crate::records::keys::{Place, index_head, index_prefix, record_key, split_index_key};
 use crate::records::{Change, Entries, Source, Space, envelope};
@@ -161,8 +161,13 @@ impl<'v> Draft<'v> {
 
     /// The keys and values of a raw space whose keys start with `prefix`, in key order, with this
     /// draft's changes.
-    pub(crate) fn raw_prefix(&self, space: Space, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let mut entries: BTreeMap<Vec<u8>, Vec<u8>> = self.view.raw_prefix(space, prefix)?.into_iter().collect();
+    pub(crate) fn raw_prefix(
+        &self,
+        space: Space,
+        prefix: &[u8],
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut entries: BTreeMap<Vec<u8>, Vec<u8>> =
+            self.view.raw_prefix(space, prefix)?.into_iter().collect();
         for (key, value) in self.overlay_prefix(space, prefix) {
             match value {
                 Some(value) => entries.insert(key.clone(), value.clone()),
@@ -178,7 +183,8 @@ impl<'v> Draft<'v> {
         prefix: &'s [u8],
     ) -> impl Iterator<Item = (&'s Vec<u8>, &'s Option<Vec<u8>>)> + 's {
         let from: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Included(prefix), Bound::Unbounded);
-        let keys = self.overlay.get(&space).into_iter().flat_map(move |keys| keys.range::<[u8], _>(from));
+        let keys =
+            self.overlay.get(&space).into_iter().flat_map(move |keys| keys.range::<[u8], _>(from));
         keys.take_while(move |(key, _)| key.starts_with(prefix))
     }
 
@@ -220,9 +226,13 @@ impl<'v> Draft<'v> {
     /// The next number of a durable counter that starts at `first`; no number is returned twice.
     pub(crate) fn counter(&mut self, name: &str, first: u64) -> Result<u64> {
         let next = match self.raw(Space::Counters, name.as_bytes())? {
-            Some(bytes) => <[u8; 8]>::try_from(bytes.as_slice()).map(u64::from_be_bytes).map_err(|_| {
-                Error::corrupt(format!("records.redb: the counter {name} is damaged; restore it from a backup"))
-            })?,
+            Some(bytes) => {
+                <[u8; 8]>::try_from(bytes.as_slice()).map(u64::from_be_bytes).map_err(|_| {
+                    Error::corrupt(format!(
+                        "records.redb: the counter {name} is damaged; restore it from a backup"
+                    ))
+                })?
+            }
             None => first,
         };
         self.put_raw(Space::Counters, name.as_bytes().to_vec(), (next + 1).to_be_bytes().to_vec());
@@ -300,7 +310,9 @@ impl<'v> Draft<'v> {
     pub(crate) fn find<R: Resource>(&self, index: u8, entry: &[u8]) -> Result<Option<RecordKey>> {
         let prefix = index_prefix(R::KIND, index, entry);
         let exact = |bytes: &[u8]| {
-            split_index_key(R::KIND, bytes).filter(|(found, _)| *found == entry).map(|(_, record)| record)
+            split_index_key(R::KIND, bytes)
+                .filter(|(found, _)| *found == entry)
+                .map(|(_, record)| record)
         };
         let drafted = self.entries.with_prefix(&prefix);
         let mut cursor = self.view.cursor(Space::Index, &prefix)?;
@@ -318,14 +330,26 @@ impl<'v> Draft<'v> {
     pub(crate) fn find_all<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
         let prefix = index_prefix(R::KIND, index, prefix);
         let entries = self.entries_prefix(&prefix)?;
-        Ok(entries.iter().filter_map(|key| split_index_key(R::KIND, key)).map(|(_, record)| record).collect())
+        Ok(entries
+            .iter()
+            .filter_map(|key| split_index_key(R::KIND, key))
+            .map(|(_, record)| record)
+            .collect())
     }
 
     /// The keys of the records whose entries in an index start with `prefix`, in the order of the
     /// entries, with this draft's changes.
-    pub(crate) fn index_keys<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
+    pub(crate) fn index_keys<R: Resource>(
+        &self,
+        index: u8,
+        prefix: &[u8],
+    ) -> Result<Vec<RecordKey>> {
         let entries = self.entries_prefix(&index_prefix(R::KIND, index, prefix))?;
-        Ok(entries.iter().filter_map(|bytes| split_index_key(R::KIND, bytes)).map(|(_, key)| key).collect())
+        Ok(entries
+            .iter()
+            .filter_map(|bytes| split_index_key(R::KIND, bytes))
+            .map(|(_, key)| key)
+            .collect())
     }
 
     /// Stores a record, its index entries and its event.
@@ -338,7 +362,12 @@ impl<'v> Draft<'v> {
     }
 
     /// [`Draft::put`] with details of the event.
-    pub(crate) fn put_with<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
+    pub(crate) fn put_with<R: Resource>(
+        &mut self,
+        record: &R,
+        what: What,
+        detail: Option<Value>,
+    ) -> Result<()> {
         self.put_checked(Known::Unknown, record, what, detail, true)
     }
 
@@ -348,12 +377,22 @@ impl<'v> Draft<'v> {
     }
 
     /// [`Draft::put`] of a record that was just read from this draft, as `old`, and changed.
-    pub(crate) fn put_changed<R: Resource>(&mut self, old: R, record: &R, what: What) -> Result<()> {
+    pub(crate) fn put_changed<R: Resource>(
+        &mut self,
+        old: R,
+        record: &R,
+        what: What,
+    ) -> Result<()> {
         self.put_checked(Known::Record(old), record, what, None, true)
     }
 
     /// [`Draft::put_with`] on behalf of the store itself, without asking the policy.
-    pub(crate) fn put_by_store<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
+    pub(crate) fn put_by_store<R: Resource>(
+        &mut self,
+        record: &R,
+        what: What,
+        detail: Option<Value>,
+    ) -> Result<()> {
         self.put_checked(Known::Unknown, record, what, detail, false)?;
         self.notes += 1;
         Ok(())
@@ -367,9 +406,9 @@ impl<'v> Draft<'v> {
         detail: Option<Value>,
         check_policy: bool,
     ) -> Result<()> {
-        let key = record
-            .key()
-            .ok_or_else(|| Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name)))?;
+        let key = record.key().ok_or_else(|| {
+            Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name))
+        })?;
         let old = match known {
             Known::Nothing => None,
             Known::Record(old) if old.key() == Some(key) => Some(old),
@@ -391,7 +430,9 @@ impl<'v> Draft<'v> {
             self.put_raw(Space::RecordState, full_key.clone(), state);
         }
         self.put_raw(Space::Records, full_key, value);
-        let moved_from = old.filter(|old| old.workspace() != record.workspace()).map(|old| old.workspace().to_owned());
+        let moved_from = old
+            .filter(|old| old.workspace() != record.workspace())
+            .map(|old| old.workspace().to_owned());
         self.log::<R>(record, what, moved_from, detail);
         Ok(())
     }
@@ -402,7 +443,9 @@ impl<'v> Draft<'v> {
         const MORE: usize = 64;
         const MOST: usize = 4_096;
         let expected = self.scratch.record_bytes.min(MOST) + MORE;
-        let value = envelope::seal_with(full_key, R::KIND.code, expected, |out| stored::append(record, out))?;
+        let value = envelope::seal_with(full_key, R::KIND.code, expected, |out| {
+            stored::append(record, out)
+        })?;
         self.scratch.record_bytes = value.len();
         Ok(value)
     }
@@ -412,10 +455,15 @@ impl<'v> Draft<'v> {
     ///
     /// # Errors
     /// `PermissionDenied` when the policy refuses.
-    pub(crate) fn put_state<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
-        let key = record
-            .key()
-            .ok_or_else(|| Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name)))?;
+    pub(crate) fn put_state<R: Resource>(
+        &mut self,
+        record: &R,
+        what: What,
+        detail: Option<Value>,
+    ) -> Result<()> {
+        let key = record.key().ok_or_else(|| {
+            Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name))
+        })?;
         self.view.context().require(R::KIND.service, Action::Update, record.workspace())?;
         let full_key = record_key(R::KIND, key);
         let state = envelope::seal(&full_key, R::KIND.code, &record.state()?);
@@ -433,7 +481,8 @@ impl<'v> Draft<'v> {
         let service = R::KIND.service;
         // After the policy, so that a refusal by the registry tells nothing to who may not write there.
         let is_registry = R::KIND.code == Workspace::KIND.code;
-        let require_workspace = || if is_registry { Ok(()) } else { self.require_workspace(new.workspace()) };
+        let require_workspace =
+            || if is_registry { Ok(()) } else { self.require_workspace(new.workspace()) };
         let Some(old) = old else {
             context.require(service, Action::Create, new.workspace())?;
             return require_workspace();
@@ -457,7 +506,9 @@ impl<'v> Draft<'v> {
         for index in R::indexes().iter().filter(|index| index.unique) {
             let before = old.map(|record| entries(record, index)).unwrap_or_default();
             for entry in entries(new, index).iter().filter(|entry| !before.contains(entry)) {
-                if let Some(other) = self.find::<R>(index.number, entry)?.filter(|other| *other != key) {
+                if let Some(other) =
+                    self.find::<R>(index.number, entry)?.filter(|other| *other != key)
+                {
                     let (kind, fields) = (R::KIND.name, index.fields.join(", "));
                     let taken = Error::conflict(format!("another {kind} has the same {fields}"));
                     return Err(match self.visible_id::<R>(other)? {
@@ -487,7 +538,12 @@ impl<'v> Draft<'v> {
     /// Must be called with the exact stored form as `old`: an entry of `old` that is missed here
     /// stays in its index for ever. An index that is being filled gets entries only up to the
     /// position of the filling, see `growth`.
-    fn put_indexes<R: Resource>(&mut self, key: RecordKey, old: Option<&R>, new: Option<&R>) -> Result<()> {
+    fn put_indexes<R: Resource>(
+        &mut self,
+        key: RecordKey,
+        old: Option<&R>,
+        new: Option<&R>,
+    ) -> Result<()> {
         if self.fillings.is_none() {
             self.fillings = Some(self.view.fillings()?);
         }
@@ -500,7 +556,9 @@ impl<'v> Draft<'v> {
         let positions = Arc::clone(positions);
         let Scratch { before, after, value, .. } = &mut self.scratch;
         for (index, Positions { fields, included }) in R::indexes().iter().zip(positions.iter()) {
-            if fillings.is_some_and(|fillings| !fillings.has(R::KIND.code, index.number, full_key.bytes())) {
+            if fillings
+                .is_some_and(|fillings| !fillings.has(R::KIND.code, index.number, full_key.bytes()))
+            {
                 continue;
             }
             // The value of an entry may change although its key does not.

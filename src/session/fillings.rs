@@ -40,7 +40,8 @@ impl Fillings {
     /// Whether an index contains the entries of the record under `key`: it is complete, or filled
     /// that far.
     pub(crate) fn has(&self, kind: u8, index: u8, key: &[u8]) -> bool {
-        let mut listed = self.indexes.iter().filter(|filling| (filling.kind, filling.index) == (kind, index));
+        let mut listed =
+            self.indexes.iter().filter(|filling| (filling.kind, filling.index) == (kind, index));
         listed.next().is_none_or(|filling| key <= filling.after.as_slice())
     }
 

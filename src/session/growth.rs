@@ -34,7 +34,11 @@ const STEP_BYTES: usize = 4 << 20;
 fn put(fillings: &Fillings, draft: &mut Draft<'_>) -> Result<()> {
     match fillings.indexes.is_empty() {
         true => draft.delete_raw(Space::Meta, FILLING_KEY.to_vec()),
-        false => draft.put_raw(Space::Meta, FILLING_KEY.to_vec(), envelope::to_row(FILLING_KEY, fillings)?),
+        false => draft.put_raw(
+            Space::Meta,
+            FILLING_KEY.to_vec(),
+            envelope::to_row(FILLING_KEY, fillings)?,
+        ),
     }
     Ok(())
 }
@@ -49,7 +53,9 @@ fn format_of(row: Option<&[u8]>) -> Result<u8> {
         // Format 1 has no such row.
         None => Ok(Format::FIRST.number()),
         Some(&[number]) if Format::from_number(number).is_some() => Ok(number),
-        Some(_) => Err(Error::corrupt("records.redb: the row of its format is damaged; restore it from a backup")),
+        Some(_) => Err(Error::corrupt(
+            "records.redb: the row of its format is damaged; restore it from a backup",
+        )),
     }
 }
 
@@ -70,7 +76,8 @@ pub(crate) fn begin(session: &Session) -> Result<()> {
                     continue;
                 }
                 let missing = (registered.indexes)().into_iter().filter(|index| index.since > held);
-                let missing = missing.map(|index| Filling { kind, index: index.number, after: Vec::new() });
+                let missing =
+                    missing.map(|index| Filling { kind, index: index.number, after: Vec::new() });
                 fillings.indexes.extend(missing);
             }
             let (key, row) = format_row();
@@ -135,7 +142,8 @@ fn fill_step(draft: &mut Draft<'_>, most_records: usize) -> Result<(u64, bool)> 
     let mut added = Vec::new();
     {
         let source = draft.view().source();
-        let mut cursor = source.cursor(Space::Records, &from, key::after_prefix(&prefix).as_deref())?;
+        let mut cursor =
+            source.cursor(Space::Records, &from, key::after_prefix(&prefix).as_deref())?;
         while let Some((key, row)) = cursor.next()? {
             if records >= most_records || bytes >= STEP_BYTES {
                 is_filled = false;

@@ -58,11 +58,16 @@ impl Engine {
     /// Whether a rewrite may be worthwhile and possible.
     fn may_rewrite(&self) -> bool {
         let used_bytes_max = self.settings.record_rewrite_bytes_max;
-        if used_bytes_max == 0 || self.has_rewrite_failed.load(Ordering::SeqCst) || self.has_readers(0) {
+        if used_bytes_max == 0
+            || self.has_rewrite_failed.load(Ordering::SeqCst)
+            || self.has_readers(0)
+        {
             return false;
         }
         let is_large = self.records().known_len() >= limits::RECORD_REWRITE_BYTES_MIN;
-        is_large && (self.is_free_space_stale() || self.records().bytes_to_rewrite(used_bytes_max).is_some())
+        is_large
+            && (self.is_free_space_stale()
+                || self.records().bytes_to_rewrite(used_bytes_max).is_some())
     }
 
     /// Whether any reader holds a snapshot, apart from the `own` snapshots of the caller.
@@ -76,14 +81,19 @@ impl Engine {
         self.check_place()?;
         let disk_free_bytes = self.disk_free_bytes()?.unwrap_or(u64::MAX);
         if self.is_free_space_stale() {
-            self.count_free_pages_now(disk_free_bytes).inspect_err(|error| self.set_latch(error))?;
+            self.count_free_pages_now(disk_free_bytes)
+                .inspect_err(|error| self.set_latch(error))?;
         }
-        let Some(used_bytes) = self.records().bytes_to_rewrite(self.settings.record_rewrite_bytes_max) else {
+        let Some(used_bytes) =
+            self.records().bytes_to_rewrite(self.settings.record_rewrite_bytes_max)
+        else {
             return Ok(0);
         };
         // redb doubles a file that must grow and truncates it on close: the new file may need twice
         // its size.
-        if disk_free_bytes < used_bytes.saturating_mul(2).saturating_add(self.settings.reserve_bytes) {
+        if disk_free_bytes
+            < used_bytes.saturating_mul(2).saturating_add(self.settings.reserve_bytes)
+        {
             return Ok(0);
         }
         let snapshot = self.snapshot();
@@ -91,7 +101,8 @@ impl Engine {
             return Ok(0);
         }
         let before = self.records().known_len();
-        let fresh = guarded("rewriting the record file", || self.records().rewrite(&snapshot, control));
+        let fresh =
+            guarded("rewriting the record file", || self.records().rewrite(&snapshot, control));
         // Discarded here too: a panic on a damaged page skips the cleanup in `RecordFile::rewrite`.
         let fresh = fresh.inspect_err(|_| self.records().discard_new())?;
         drop(snapshot);

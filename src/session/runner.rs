@@ -113,7 +113,8 @@ mod tests {
     #[test]
     fn the_default_runner_answers_with_one_fresh_uuid_a_job() {
         let jobs = vec![Job::default(), Job::default()];
-        let request = JobRequest { work_item_id: "1000", action: "START", system_id: "s", jobs: &jobs };
+        let request =
+            JobRequest { work_item_id: "1000", action: "START", system_id: "s", jobs: &jobs };
         let ids = FreshIdRunner.queue(&request).unwrap();
         assert_eq!(ids.len(), 2);
         assert_ne!(ids[0], ids[1]);

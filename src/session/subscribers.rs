@@ -15,7 +15,9 @@ use super::position::Position;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::REGISTRY;
 use crate::records::{Space, envelope};
-use crate::value::limits::{SUBSCRIBER_NAME_BYTES, SUBSCRIBER_OWNER_BYTES, SUBSCRIBERS, SUBSCRIBERS_PER_OWNER};
+use crate::value::limits::{
+    SUBSCRIBER_NAME_BYTES, SUBSCRIBER_OWNER_BYTES, SUBSCRIBERS, SUBSCRIBERS_PER_OWNER,
+};
 use crate::value::wire::record;
 use crate::value::{Action, Service, stored};
 
@@ -128,7 +130,8 @@ impl Caller {
     /// Asks the policy which subscribers the caller may use for `action`. Subscribers belong to no
     /// workspace, so only a grant for all workspaces counts.
     fn reach(self, context: &Context, action: Action) -> Result<Reach> {
-        let is_everywhere = |service, action| context.visibility(service, action) == Visibility::All;
+        let is_everywhere =
+            |service, action| context.visibility(service, action) == Visibility::All;
         if self == Self::Host {
             return Ok(Reach::All);
         }
@@ -222,7 +225,11 @@ impl Session {
     /// `PermissionDenied` when the policy refuses, see [`Session::register_subscriber`]; `NotFound`
     /// when the caller has no subscriber of this name; `InvalidArgument` when the position is
     /// before the subscriber's, or after the last commit.
-    pub fn advance_subscriber<'a>(&self, subscriber: impl Into<SubscriberRef<'a>>, position: Position) -> Result<()> {
+    pub fn advance_subscriber<'a>(
+        &self,
+        subscriber: impl Into<SubscriberRef<'a>>,
+        position: Position,
+    ) -> Result<()> {
         self.advance_as(Caller::Session, subscriber.into(), position)
     }
 
@@ -251,7 +258,12 @@ impl Session {
         })
     }
 
-    pub(crate) fn advance_as(&self, caller: Caller, of: SubscriberRef<'_>, position: Position) -> Result<()> {
+    pub(crate) fn advance_as(
+        &self,
+        caller: Caller,
+        of: SubscriberRef<'_>,
+        position: Position,
+    ) -> Result<()> {
         let (last, of) = (self.position(), Named::from(of));
         self.write(move |draft| {
             let keys = caller.keys(draft.context(), Action::Update, &of)?;
@@ -263,7 +275,10 @@ impl Session {
                 )));
             }
             let Some((key, stored)) = find(draft, &keys)? else {
-                return Err(Error::new(ErrorKind::NotFound, format!("no subscriber is registered as {name}")));
+                return Err(Error::new(
+                    ErrorKind::NotFound,
+                    format!("no subscriber is registered as {name}"),
+                ));
             };
             if position < stored {
                 return Err(Error::invalid(format!(
@@ -361,7 +376,9 @@ pub(crate) fn position_in(key: &[u8], row: &[u8]) -> Result<Position> {
         return Ok(Position(row.position));
     }
     match <[u8; 8]>::try_from(row) {
-        Ok(sequence @ [0, ..]) if parts_of(key).0.is_none() => Ok(Position(u64::from_be_bytes(sequence))),
+        Ok(sequence @ [0, ..]) if parts_of(key).0.is_none() => {
+            Ok(Position(u64::from_be_bytes(sequence)))
+        }
         _ => Err(Error::corrupt(
             "records.redb: the position of a subscriber is damaged; remove the subscriber and register it again",
         )),

@@ -40,8 +40,11 @@ impl Fingerprint {
 }
 
 fn tag(key: &[u8; 32], body: &[u8]) -> Result<[u8; TAG_BYTES]> {
-    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key)
-        .map_err(|_| Error::corrupt("records.redb: the token key of the store is damaged; restore it from a backup"))?;
+    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key).map_err(|_| {
+        Error::corrupt(
+            "records.redb: the token key of the store is damaged; restore it from a backup",
+        )
+    })?;
     mac.update(body);
     let full = mac.finalize().into_bytes();
     let mut tag = [0; TAG_BYTES];
@@ -75,13 +78,19 @@ pub(crate) fn seal(key: &[u8; 32], query: &Fingerprint, position: &[u8]) -> Resu
 ///
 /// # Errors
 /// `InvalidArgument` when the token is malformed, forged, or belongs to another query.
-pub(crate) fn open(key: &[u8; 32], query: &Fingerprint, token: Option<&str>) -> Result<Option<Vec<u8>>> {
+pub(crate) fn open(
+    key: &[u8; 32],
+    query: &Fingerprint,
+    token: Option<&str>,
+) -> Result<Option<Vec<u8>>> {
     let Some(token) = token.filter(|token| !token.is_empty()) else {
         return Ok(None);
     };
     let refused = |why: &str| {
-        Err(Error::invalid(format!("the continuation token {why}; start the query again without one"))
-            .at_member("continuationToken"))
+        Err(Error::invalid(format!(
+            "the continuation token {why}; start the query again without one"
+        ))
+        .at_member("continuationToken"))
     };
     if token.len() > limits::TOKEN_BYTES {
         return refused("is longer than any token of this store");
@@ -95,7 +104,8 @@ pub(crate) fn open(key: &[u8; 32], query: &Fingerprint, token: Option<&str>) -> 
     let (body, given) = bytes.split_at(body_len);
     let expected = tag(key, body)?;
     // No early exit: the time of the comparison must reveal nothing about the tag.
-    let difference = expected.iter().zip(given).fold(0u8, |difference, (a, b)| difference | (a ^ b));
+    let difference =
+        expected.iter().zip(given).fold(0u8, |difference, (a, b)| difference | (a ^ b));
     if difference != 0 {
         return refused("is malformed or was not made by this store");
     }
@@ -118,7 +128,10 @@ mod tests {
         let key = [7; 32];
         let query = Fingerprint::new("a").with(b"b");
         let token = seal(&key, &query, b"position").unwrap();
-        assert_eq!(open(&key, &query, Some(&token)).unwrap().as_deref(), Some(b"position".as_slice()));
+        assert_eq!(
+            open(&key, &query, Some(&token)).unwrap().as_deref(),
+            Some(b"position".as_slice())
+        );
         assert_eq!(open(&key, &query, None).unwrap(), None);
         assert_eq!(open(&key, &query, Some("")).unwrap(), None);
         assert!(open(&key, &Fingerprint::new("ab"), Some(&token)).is_err());
@@ -169,7 +182,11 @@ mod tests {
         limits::holds_at(limits::TOKEN_BYTES, crate::ErrorKind::LimitExceeded, |len| {
             let refusal = open(&[7; 32], &query, Some(&"A".repeat(len))).unwrap_err();
             // Every token here is refused, but only a longer one before it is decoded.
-            if refusal.message().contains("is longer than any token") { Err(Error::limit("longer")) } else { Ok(()) }
+            if refusal.message().contains("is longer than any token") {
+                Err(Error::limit("longer"))
+            } else {
+                Ok(())
+            }
         });
     }
 

@@ -98,7 +98,11 @@ impl<'a> View<'a> {
 
     /// The wanted members of the record with this key, without asking the policy; the other members
     /// have their defaults.
-    pub(crate) fn part_by_key<R: Resource>(&self, key: RecordKey, wanted: Members) -> Result<Option<R>> {
+    pub(crate) fn part_by_key<R: Resource>(
+        &self,
+        key: RecordKey,
+        wanted: Members,
+    ) -> Result<Option<R>> {
         self.touched.set(self.touched.get() + 1);
         self.again(key, wanted)
     }
@@ -127,7 +131,11 @@ impl<'a> View<'a> {
 
     /// The keys of the records whose entries in an index start with `prefix`, in the order of the
     /// entries.
-    pub(crate) fn index_keys<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
+    pub(crate) fn index_keys<R: Resource>(
+        &self,
+        index: u8,
+        prefix: &[u8],
+    ) -> Result<Vec<RecordKey>> {
         let mut keys = Vec::new();
         self.index_scan(R::KIND, index, prefix, |_, key, _| {
             keys.push(key);
@@ -146,11 +154,14 @@ impl<'a> View<'a> {
         mut f: impl FnMut(&[u8], RecordKey, &[u8]) -> Result<bool>,
     ) -> Result<()> {
         let from = index_prefix(kind, index, prefix);
-        let mut cursor = self.source.cursor(Space::Index, &from, key::after_prefix(&from).as_deref())?;
-        while let Some(go_on) = cursor.visit(false, |bytes, value| match split_index_key(kind, bytes) {
-            Some((entry, key)) => f(entry, key, split_entry_value(value).1),
-            None => Ok(true),
-        })? {
+        let mut cursor =
+            self.source.cursor(Space::Index, &from, key::after_prefix(&from).as_deref())?;
+        while let Some(go_on) =
+            cursor.visit(false, |bytes, value| match split_index_key(kind, bytes) {
+                Some((entry, key)) => f(entry, key, split_entry_value(value).1),
+                None => Ok(true),
+            })?
+        {
             if !go_on? {
                 break;
             }
@@ -159,35 +170,64 @@ impl<'a> View<'a> {
     }
 
     /// The entries of an index from `from` (included) to `to` (excluded).
-    pub(crate) fn index_entries(&self, kind: Kind, index: u8, from: &[u8], to: &[u8]) -> Result<IndexEntries<'a>> {
+    pub(crate) fn index_entries(
+        &self,
+        kind: Kind,
+        index: u8,
+        from: &[u8],
+        to: &[u8],
+    ) -> Result<IndexEntries<'a>> {
         Ok(IndexEntries { kind, cursor: self.index_range(kind, index, from, to)? })
     }
 
     /// A cursor over the entries of an index from `from` (included) to `to` (excluded).
     /// [`split_index_key`] splits its keys, [`split_entry_value`] its values.
-    pub(super) fn index_range(&self, kind: Kind, index: u8, from: &[u8], to: &[u8]) -> Result<Cursor<'a>> {
+    pub(super) fn index_range(
+        &self,
+        kind: Kind,
+        index: u8,
+        from: &[u8],
+        to: &[u8],
+    ) -> Result<Cursor<'a>> {
         let (from, to) = (index_prefix(kind, index, from), index_prefix(kind, index, to));
         self.source.cursor(Space::Index, &from, Some(&to))
     }
 
     /// The number of entries of an index from `from` (included) to `to` (excluded). A result of at
     /// most `most` is exact; a greater one may be too great.
-    pub(crate) fn count_entries(&self, kind: Kind, index: u8, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
-        self.source.count_entries(&index_prefix(kind, index, from), &index_prefix(kind, index, to), most)
+    pub(crate) fn count_entries(
+        &self,
+        kind: Kind,
+        index: u8,
+        from: &[u8],
+        to: &[u8],
+        most: u64,
+    ) -> Result<u64> {
+        self.source.count_entries(
+            &index_prefix(kind, index, from),
+            &index_prefix(kind, index, to),
+            most,
+        )
     }
 
     /// Calls `f` with every record of a kind that the caller may see, in key order, until it
     /// returns false.
     pub(crate) fn for_each<R: Resource>(&self, mut f: impl FnMut(R) -> Result<bool>) -> Result<()> {
         let visibility = self.visibility(R::KIND);
-        self.for_each_of_anyone::<R>(|record| Ok(!visibility.allows(record.workspace()) || f(record)?))
+        self.for_each_of_anyone::<R>(|record| {
+            Ok(!visibility.allows(record.workspace()) || f(record)?)
+        })
     }
 
     /// Calls `f` with every record of a kind, without asking the policy, in key order, until it
     /// returns false.
-    pub(crate) fn for_each_of_anyone<R: Resource>(&self, mut f: impl FnMut(R) -> Result<bool>) -> Result<()> {
+    pub(crate) fn for_each_of_anyone<R: Resource>(
+        &self,
+        mut f: impl FnMut(R) -> Result<bool>,
+    ) -> Result<()> {
         let prefix = [R::KIND.code];
-        let mut cursor = self.source.cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
+        let mut cursor =
+            self.source.cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
         while let Some(record) = cursor.visit(false, |bytes, value| {
             let key = split_record_key(R::KIND, bytes);
             key.map(|key| decode::<R>(key, value).map(|record| (key, record))).transpose()
@@ -224,8 +264,11 @@ impl<'a> View<'a> {
         let mut cursor = self.source.cursor(Space::Records, &from, to.as_deref())?;
         while let Some(found) = cursor.visit(back, |bytes, value| {
             let key = split_record_key(R::KIND, bytes);
-            key.map(|key| part_at::<R>(Place::of(R::KIND, key), key, value, wanted).map(|record| (key, record)))
-                .transpose()
+            key.map(|key| {
+                part_at::<R>(Place::of(R::KIND, key), key, value, wanted)
+                    .map(|record| (key, record))
+            })
+            .transpose()
         })? {
             self.touched.set(self.touched.get() + 1);
             if self.touched.get().is_multiple_of(RECORDS_BETWEEN_CHECKS) {
@@ -245,7 +288,11 @@ impl<'a> View<'a> {
     }
 
     /// The keys and values of a raw space whose keys start with `prefix`.
-    pub(crate) fn raw_prefix(&self, space: Space, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    pub(crate) fn raw_prefix(
+        &self,
+        space: Space,
+        prefix: &[u8],
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let mut cursor = self.cursor(space, prefix)?;
         let mut entries = Vec::new();
         while let Some(entry) = cursor.next()? {
@@ -289,7 +336,11 @@ impl IndexEntries<'_> {
 }
 
 /// A record with its changing part, which is stored in [`Space::RecordState`].
-pub(crate) fn with_state<R: Resource>(key: RecordKey, mut record: R, state: Option<&[u8]>) -> Result<R> {
+pub(crate) fn with_state<R: Resource>(
+    key: RecordKey,
+    mut record: R,
+    state: Option<&[u8]>,
+) -> Result<R> {
     let full_key = record_key(R::KIND, key);
     state
         .ok_or_else(|| {
@@ -309,13 +360,24 @@ pub(crate) fn decode<R: Resource>(key: RecordKey, bytes: &[u8]) -> Result<R> {
 }
 
 /// The wanted members of the record in an envelope whose key is `place`.
-pub(super) fn part_at<R: Resource>(place: Place, key: RecordKey, bytes: &[u8], wanted: Members) -> Result<R> {
+pub(super) fn part_at<R: Resource>(
+    place: Place,
+    key: RecordKey,
+    bytes: &[u8],
+    wanted: Members,
+) -> Result<R> {
     let mut record = R::default();
     fill_at(&mut record, place, key, bytes, wanted).map(|()| record)
 }
 
 /// Reads the wanted members of the record in an envelope whose key is `place` into `record`.
-fn fill_at<R: Resource>(record: &mut R, place: Place, key: RecordKey, bytes: &[u8], wanted: Members) -> Result<()> {
+fn fill_at<R: Resource>(
+    record: &mut R,
+    place: Place,
+    key: RecordKey,
+    bytes: &[u8],
+    wanted: Members,
+) -> Result<()> {
     let payload = envelope::open(place.bytes(), R::KIND.code, bytes);
     payload
         .and_then(|payload| stored::fill(record, payload, wanted))

@@ -35,10 +35,12 @@ fn require(
         return Ok(());
     }
     let shown: String = id.chars().take(100).collect();
-    Err(Error::invalid(format!("there is no workspace {shown:?}; register it (create_workspace), or name another"))
-        .with_name("Workspaces.InvalidWorkspace", None)
-        .with_args([shown])
-        .at_member("workspace"))
+    Err(Error::invalid(format!(
+        "there is no workspace {shown:?}; register it (create_workspace), or name another"
+    ))
+    .with_name("Workspaces.InvalidWorkspace", None)
+    .with_args([shown])
+    .at_member("workspace"))
 }
 
 impl View<'_> {
@@ -48,7 +50,8 @@ impl View<'_> {
     /// `InvalidArgument`.
     pub(crate) fn require_workspace(&self, id: &str) -> Result<()> {
         let has_any = || Ok(self.cursor(Space::Records, &RECORDS)?.next()?.is_some());
-        let is_registered = || Ok(!self.index_keys::<Workspace>(Workspace::BY_ID, &entry(id))?.is_empty());
+        let is_registered =
+            || Ok(!self.index_keys::<Workspace>(Workspace::BY_ID, &entry(id))?.is_empty());
         require(self.context().settings(), id, has_any, is_registered)
     }
 }

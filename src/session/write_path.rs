@@ -41,16 +41,21 @@ pub(super) fn submit<T: Send + 'static>(
         }
         Ok((Box::new(value) as Answer, changes))
     });
-    let answer = engine.write_queue.turns.submit(planned, context.deadline(), |group, committing| {
-        guarded("writing", || run_group(engine, group, committing))
-    })?;
+    let answer =
+        engine.write_queue.turns.submit(planned, context.deadline(), |group, committing| {
+            guarded("writing", || run_group(engine, group, committing))
+        })?;
     answer
         .downcast::<T>()
         .map(|value| *value)
         .map_err(|_| Error::corrupt("internal error: a plan returned an answer of another type"))
 }
 
-fn run_group(engine: &Engine, group: &mut [Member<Planned, Answer>], committing: &mut bool) -> Result<()> {
+fn run_group(
+    engine: &Engine,
+    group: &mut [Member<Planned, Answer>],
+    committing: &mut bool,
+) -> Result<()> {
     let transaction = engine.begin()?;
     let mut sequence = engine.sequence();
     let mut brought = 0;
@@ -109,18 +114,27 @@ pub(super) fn plan_over<T>(
 }
 
 /// The row of one commit in the change log.
-pub(super) fn log_row(engine: &Engine, context: &Context, sequence: u64, events: Vec<Event>) -> Result<Change> {
+pub(super) fn log_row(
+    engine: &Engine,
+    context: &Context,
+    sequence: u64,
+    events: Vec<Event>,
+) -> Result<Change> {
     /// Expected size of an event, for the first allocation.
     const EVENT_BYTES: usize = 96;
     let key = sequence.to_be_bytes();
-    let entry = LogEntry { time_ms: engine.now().timestamp_millis(), who: context.user().to_owned(), events };
+    let entry = LogEntry {
+        time_ms: engine.now().timestamp_millis(),
+        who: context.user().to_owned(),
+        events,
+    };
     let most = limits::LOG_ENTRY_BYTES;
     let expected = entry.events.len() * EVENT_BYTES;
-    let sealed = envelope::seal_with(&key, 0, expected, |out| stored::append_within(&entry, out, most));
+    let sealed =
+        envelope::seal_with(&key, 0, expected, |out| stored::append_within(&entry, out, most));
     let value = sealed.map_err(|error| match error.kind() {
-        ErrorKind::LimitExceeded => {
-            error.context("the change is too large for one entry of the change log; split the request")
-        }
+        ErrorKind::LimitExceeded => error
+            .context("the change is too large for one entry of the change log; split the request"),
         _ => error,
     })?;
     Ok(Change::Put { space: Space::Log, key: key.to_vec(), value })

@@ -90,7 +90,8 @@ impl Store {
         let directory = directory.as_ref();
         let attempt = format!("backing up to {}", directory.display());
         let target: SharedDisk = RealDisk::create(directory).map_err(failed(&attempt))?;
-        guarded("backing up", || self.backup_to(&target, control)).map_err(|error| error.context(attempt))
+        guarded("backing up", || self.backup_to(&target, control))
+            .map_err(|error| error.context(attempt))
     }
 
     /// As [`Store::backup`], onto a disk: for tests on the simulated disk.
@@ -124,7 +125,8 @@ impl Store {
         }
         let was_whole = prepare_target(target)?;
         let mut report = BackupReport { sequence: snapshot.sequence, ..BackupReport::default() };
-        let options = RecordFileOptions { cache_bytes: limits::RECORD_CACHE_BYTES, quick_repair: true };
+        let options =
+            RecordFileOptions { cache_bytes: limits::RECORD_CACHE_BYTES, quick_repair: true };
         RecordFile::create(target, options, &[])?;
         {
             let mut copy = RecordFile::open(target, options)?;
@@ -136,7 +138,9 @@ impl Store {
             report.findings = differences(&snapshot, &copy)?;
             // The indexes of the copy are complete.
             if !Fillings::of(Source::Snapshot(&snapshot))?.names().is_empty() {
-                copy.write(|turn| turn.apply([Change::Delete { space: Space::Meta, key: FILLING_KEY.to_vec() }]))?;
+                copy.write(|turn| {
+                    turn.apply([Change::Delete { space: Space::Meta, key: FILLING_KEY.to_vec() }])
+                })?;
             }
             // No other code uses the copy yet, so all its pages can be read once more from the
             // medium.
@@ -153,7 +157,10 @@ impl Store {
         }
         if !lacking.is_sound() {
             lacking.findings.append(&mut report.findings);
-            return Err(incomplete(&lacking, "the other files are copied, and the copy stays marked as incomplete"));
+            return Err(incomplete(
+                &lacking,
+                "the other files are copied, and the copy stays marked as incomplete",
+            ));
         }
         if report.findings.is_empty() {
             // If rows of the records are lost, names of files may be lost too. Then no file of the
@@ -161,7 +168,9 @@ impl Store {
             remove_unnamed(&**target, &named)?;
         }
         format::write(target, engine.seed)?;
-        target.remove_file(format::INCOMPLETE).map_err(failed("removing the marker of the backup"))?;
+        target
+            .remove_file(format::INCOMPLETE)
+            .map_err(failed("removing the marker of the backup"))?;
         target.sync_dir("").map_err(failed("syncing the backup"))?;
         Ok(report)
     }
@@ -199,7 +208,12 @@ fn incomplete(lacking: &VerifyReport, outcome: &str) -> Error {
     }
     let inner = lacking.findings.iter().map(|finding| ApiError {
         message: Some(format!("{}, {}: {}", finding.file, finding.place, finding.problem)),
-        args: vec![finding.file.clone(), finding.place.clone(), finding.problem.clone(), finding.action.clone()],
+        args: vec![
+            finding.file.clone(),
+            finding.place.clone(),
+            finding.problem.clone(),
+            finding.action.clone(),
+        ],
         ..Error::corrupt("").api_error()
     });
     Error::corrupt(format!(
@@ -306,7 +320,9 @@ fn differences(source: &Snapshot, copy: &RecordFile) -> Result<Vec<Finding>> {
     match (source.sums()?, copy.snapshot(0)?.sums()?) {
         (Some(written), Some(copied)) => scrub::compare_sums(&written, &copied, &mut report),
         (None, _) => scrub::tell_no_sums(&mut report),
-        (_, None) => return Err(Error::corrupt("the records of the backup have no sums; back up again")),
+        (_, None) => {
+            return Err(Error::corrupt("the records of the backup have no sums; back up again"));
+        }
     }
     Ok(report.findings)
 }
@@ -333,7 +349,10 @@ pub(super) fn copy_files(
         if directories.insert(directory.clone()) {
             target.create_dir_all(&directory).map_err(&attempt)?;
             let listed = target.list(&directory).map_err(&attempt)?;
-            present = listed.into_iter().map(|entry| (format!("{directory}/{}", entry.name), entry.len)).collect();
+            present = listed
+                .into_iter()
+                .map(|entry| (format!("{directory}/{}", entry.name), entry.len))
+                .collect();
         }
         let has_len = present.get(&path) == Some(&len);
         let is_same = |path| match was_whole {
@@ -358,13 +377,16 @@ pub(super) fn copy_files(
             Ok(())
         };
         match copy() {
-            Err(error) if error.kind() == ErrorKind::Io && !source.exists(&path).map_err(&attempt)? => {
+            Err(error)
+                if error.kind() == ErrorKind::Io && !source.exists(&path).map_err(&attempt)? =>
+            {
                 missing.push(path);
             }
             copied => copied?,
         }
     }
-    let mut parents: Vec<String> = directories.iter().map(|directory| parent(directory).to_owned()).collect();
+    let mut parents: Vec<String> =
+        directories.iter().map(|directory| parent(directory).to_owned()).collect();
     parents.extend(directories);
     parents.sort_unstable();
     parents.dedup();
@@ -405,7 +427,13 @@ pub(super) fn copy_one(
 }
 
 /// Whether the target's file has the source's bytes. If so, they are durable on return.
-fn is_durable_copy(source: &dyn Disk, target: &dyn Disk, path: &str, len: u64, control: &Control) -> Result<bool> {
+fn is_durable_copy(
+    source: &dyn Disk,
+    target: &dyn Disk,
+    path: &str,
+    len: u64,
+    control: &Control,
+) -> Result<bool> {
     let is_equal = has_same_bytes(source, target, path, std::iter::once(0..len), control)?;
     if is_equal {
         let attempt = failed("syncing a file of an interrupted backup");
@@ -418,7 +446,12 @@ fn is_durable_copy(source: &dyn Disk, target: &dyn Disk, path: &str, len: u64, c
 ///
 /// Name and length are not enough: a store that was restored from an older backup assigns file
 /// numbers again that a newer backup has with other contents.
-fn has_same_checksums(source: &dyn Disk, target: &dyn Disk, path: &str, control: &Control) -> Result<bool> {
+fn has_same_checksums(
+    source: &dyn Disk,
+    target: &dyn Disk,
+    path: &str,
+    control: &Control,
+) -> Result<bool> {
     let len = |disk: &dyn Disk, path: &str| disk.open(path, Mode::Read).and_then(|file| file.len());
     // The checksums of a segment are in its summary.
     let summary = path.strip_suffix(DATA_SUFFIX).map(|stem| format!("{stem}{SUMMARY_SUFFIX}"));
@@ -446,7 +479,8 @@ fn has_same_bytes(
 ) -> Result<bool> {
     const STEP_BYTES: u64 = 1024 * 1024;
     let attempt = failed("comparing a file of an earlier backup");
-    let [original, copy] = [source, target].map(|disk| disk.open(path, Mode::Read).map_err(&attempt));
+    let [original, copy] =
+        [source, target].map(|disk| disk.open(path, Mode::Read).map_err(&attempt));
     let (original, copy) = (original?, copy?);
     let (mut left, mut right) = (Vec::new(), Vec::new());
     for range in ranges {

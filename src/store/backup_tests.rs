@@ -33,7 +33,10 @@ fn session(store: &Store) -> Session {
 
 fn upload(files: &impl FileService, byte: u8, len: usize) -> String {
     let request = UploadFileRequest { name: Some("log".into()), ..Default::default() };
-    files.upload_file(&mut vec![byte; len].as_slice(), request, &Control::default()).unwrap().to_string()
+    files
+        .upload_file(&mut vec![byte; len].as_slice(), request, &Control::default())
+        .unwrap()
+        .to_string()
 }
 
 fn create_table(tables: &impl TableService) -> String {
@@ -61,7 +64,10 @@ fn filled() -> (SharedDisk, Store) {
     let table = create_table(&ada);
     (0..3).for_each(|at| append(&ada, &table, at * ROWS));
     maintain(&store);
-    assert_eq!((walk(&*disk, "files").unwrap().len(), walk(&*disk, "tables").unwrap().len()), (2, 2));
+    assert_eq!(
+        (walk(&*disk, "files").unwrap().len(), walk(&*disk, "tables").unwrap().len()),
+        (2, 2)
+    );
     (disk, store)
 }
 
@@ -97,9 +103,17 @@ fn no_file_is_removed_that_a_live_snapshot_names() {
 fn a_backup_of_a_store_that_lost_files_is_an_error_that_names_them() {
     type Loss = fn(&dyn Disk, &str);
     let losses: [(&str, Loss, &str); 3] = [
-        ("the directory", |disk, path| disk.remove_dir_all(path.split_once('/').unwrap().0).unwrap(), "missing"),
+        (
+            "the directory",
+            |disk, path| disk.remove_dir_all(path.split_once('/').unwrap().0).unwrap(),
+            "missing",
+        ),
         ("one file", |disk, path| disk.remove_file(path).unwrap(), "missing"),
-        ("the end of one", |disk, path| disk.open(path, Mode::ReadWrite).unwrap().set_len(20).unwrap(), "20 bytes"),
+        (
+            "the end of one",
+            |disk, path| disk.open(path, Mode::ReadWrite).unwrap().set_len(20).unwrap(),
+            "20 bytes",
+        ),
     ];
     for directory in ["files", "tables"] {
         for (what, lose, problem) in losses {
@@ -115,30 +129,47 @@ fn a_backup_of_a_store_that_lost_files_is_an_error_that_names_them() {
             for target in [&earlier, &fresh] {
                 let error = store.backup_to(target, &Control::default()).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
-                assert!(error.message().contains(&path) && error.message().contains(problem), "{place}: {error}");
+                assert!(
+                    error.message().contains(&path) && error.message().contains(problem),
+                    "{place}: {error}"
+                );
                 let inner = error.api_error().inner_errors;
                 assert_eq!(inner[0].args[0], path, "{place}");
-                assert_eq!(inner.len(), if what == "the directory" { 2 } else { 1 }, "{place}: {inner:?}");
+                assert_eq!(
+                    inner.len(),
+                    if what == "the directory" { 2 } else { 1 },
+                    "{place}: {inner:?}"
+                );
             }
             // The earlier backup has what the store lost. The new one is marked as incomplete.
             assert_eq!(walk(&*earlier, "").unwrap(), before, "{place}");
-            assert_eq!(restore_to(&earlier, &new_disk(), &Control::default()).unwrap().findings, [], "{place}");
+            assert_eq!(
+                restore_to(&earlier, &new_disk(), &Control::default()).unwrap().findings,
+                [],
+                "{place}"
+            );
             let refused = restore_to(&fresh, &new_disk(), &Control::default()).unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::NotAStore, "{place}");
-            assert_eq!(walk(&*fresh, "").unwrap().iter().filter(|(path, _)| path.contains('/')).count(), {
-                walk(&*disk, "")
-                    .unwrap()
-                    .iter()
-                    .filter(|(path, _)| !path.contains("search") && path.contains('/'))
-                    // A file with another length than its record says is not copied.
-                    .filter(|(found, _)| what != "the end of one" || *found != path)
-                    .count()
-            });
+            assert_eq!(
+                walk(&*fresh, "").unwrap().iter().filter(|(path, _)| path.contains('/')).count(),
+                {
+                    walk(&*disk, "")
+                        .unwrap()
+                        .iter()
+                        .filter(|(path, _)| !path.contains("search") && path.contains('/'))
+                        // A file with another length than its record says is not copied.
+                        .filter(|(found, _)| what != "the end of one" || *found != path)
+                        .count()
+                }
+            );
 
             // A restore from the backup also finds what the backup lacks, whatever removed it.
             lose(&*earlier, &path);
             let report = restore_to(&earlier, &new_disk(), &Control::default()).unwrap();
-            assert!(report.findings.iter().any(|finding| finding.file == path), "{place}: {report:?}");
+            assert!(
+                report.findings.iter().any(|finding| finding.file == path),
+                "{place}: {report:?}"
+            );
 
             // After the names are deleted, a backup lacks nothing.
             let ada = session(&store);
@@ -149,7 +180,11 @@ fn a_backup_of_a_store_that_lost_files_is_an_error_that_names_them() {
                 ada.delete_tables(vec![table.id.unwrap().to_string().into()]).unwrap();
             }
             store.backup_to(&fresh, &Control::default()).unwrap();
-            assert_eq!(restore_to(&fresh, &new_disk(), &Control::default()).unwrap().findings, [], "{place}");
+            assert_eq!(
+                restore_to(&fresh, &new_disk(), &Control::default()).unwrap().findings,
+                [],
+                "{place}"
+            );
         }
     }
 }
@@ -185,17 +220,25 @@ impl Model {
     fn of(store: &Store) -> Self {
         let ada = session(store);
         let mut seen = Self::default();
-        for file in ada.get_files(GetFilesRequest { take: Some(1_000), ..Default::default() }).unwrap().available_files
+        for file in ada
+            .get_files(GetFilesRequest { take: Some(1_000), ..Default::default() })
+            .unwrap()
+            .available_files
         {
             let mut content = Vec::new();
             ada.download_file(&file.id, &mut content, &Control::default()).unwrap();
             assert!(content.iter().all(|byte| *byte == content[0]));
             seen.files.insert(file.id.to_string(), (content[0], content.len()));
         }
-        for table in ada.query_tables(QueryTablesRequest { take: Some(1_000), ..Default::default() }).unwrap().tables {
+        for table in ada
+            .query_tables(QueryTablesRequest { take: Some(1_000), ..Default::default() })
+            .unwrap()
+            .tables
+        {
             let id = table.id.unwrap().to_string();
             let request = GetTableDataRequest { take: Some(10_000), ..Default::default() };
-            let frame = ada.get_table_data(&id.as_str().into(), request).unwrap().frame.to_data_frame();
+            let frame =
+                ada.get_table_data(&id.as_str().into(), request).unwrap().frame.to_data_frame();
             let rows = frame.data.iter().map(|row| row[0].as_deref().unwrap().parse().unwrap());
             seen.tables.insert(id, rows.collect());
         }
@@ -298,7 +341,8 @@ impl World {
 /// Restores a backup and compares the contents of the copy.
 fn assert_shows(backup: &SharedDisk, expected: &Model, place: &str) {
     let target = new_disk();
-    let report = restore_to(backup, &target, &Control::default()).unwrap_or_else(|error| panic!("{place}: {error}"));
+    let report = restore_to(backup, &target, &Control::default())
+        .unwrap_or_else(|error| panic!("{place}: {error}"));
     assert_eq!(report.findings, [], "{place}");
     assert_eq!(Model::of(&open(&target)), *expected, "{place}");
 }
@@ -309,7 +353,12 @@ fn assert_shows(backup: &SharedDisk, expected: &Model, place: &str) {
 fn backups_beside_changes(seed: u64, backups: usize) {
     let disk = new_disk();
     let store = open(&disk);
-    let world = World { store: store.clone(), model: Model::default(), random: Random::new(seed), next_row: 0 };
+    let world = World {
+        store: store.clone(),
+        model: Model::default(),
+        random: Random::new(seed),
+        next_row: 0,
+    };
     let world = Arc::new(Mutex::new(world));
     let mut target = new_disk();
     let mut earlier: Option<Model> = None;
@@ -343,7 +392,8 @@ fn backups_beside_changes(seed: u64, backups: usize) {
                 world.step();
             }
         });
-        let report = store.backup_to(&target, &control).unwrap_or_else(|error| panic!("{place}: {error}"));
+        let report =
+            store.backup_to(&target, &control).unwrap_or_else(|error| panic!("{place}: {error}"));
         assert_eq!(report.findings, [], "{place}");
         assert_shows(&target, &expected, &place);
         earlier = Some(expected);

@@ -3,7 +3,9 @@
 use super::maintenance::MAINTENANCE_USER;
 use super::open::Store;
 use crate::error::Result;
-use crate::session::{Caller, ChangeStream, Identity, Position, Session, Subscriber, SubscriberRef};
+use crate::session::{
+    Caller, ChangeStream, Identity, Position, Session, Subscriber, SubscriberRef,
+};
 
 impl Store {
     /// The change feed from `from` on, with all changes. The owner of the store may open a session
@@ -50,7 +52,11 @@ impl Store {
     ///
     /// # Errors
     /// As [`Session::advance_subscriber`], except that no policy is asked.
-    pub fn advance<'a>(&self, subscriber: impl Into<SubscriberRef<'a>>, position: Position) -> Result<()> {
+    pub fn advance<'a>(
+        &self,
+        subscriber: impl Into<SubscriberRef<'a>>,
+        position: Position,
+    ) -> Result<()> {
         self.feed().advance_as(Caller::Host, subscriber.into(), position)
     }
 
@@ -97,9 +103,11 @@ mod tests {
 
     /// Registers subscribers as builds without limits did.
     fn put(store: &Store, names: impl IntoIterator<Item = String>) {
-        let keys: Vec<Vec<u8>> = names.into_iter().map(|name| format!("subscriber {name}").into_bytes()).collect();
+        let keys: Vec<Vec<u8>> =
+            names.into_iter().map(|name| format!("subscriber {name}").into_bytes()).collect();
         let put = store.feed().write(move |draft| {
-            keys.into_iter().for_each(|key| draft.put_raw(Space::Positions, key, 0u64.to_be_bytes().to_vec()));
+            keys.into_iter()
+                .for_each(|key| draft.put_raw(Space::Positions, key, 0u64.to_be_bytes().to_vec()));
             Ok(())
         });
         put.unwrap();
@@ -108,7 +116,9 @@ mod tests {
     #[test]
     fn subscribers_are_bounded_in_number_and_in_the_length_of_their_names() {
         let store = options().open_on(Arc::new(MemoryDisk::new())).unwrap();
-        limits::holds_at(SUBSCRIBER_NAME_BYTES, ErrorKind::LimitExceeded, |bytes| store.register(&"n".repeat(bytes)));
+        limits::holds_at(SUBSCRIBER_NAME_BYTES, ErrorKind::LimitExceeded, |bytes| {
+            store.register(&"n".repeat(bytes))
+        });
         limits::holds_at(SUBSCRIBERS, ErrorKind::LimitExceeded, |count| {
             let store = options().open_on(Arc::new(MemoryDisk::new())).unwrap();
             put(&store, (1..count).map(|number| number.to_string()));
@@ -154,7 +164,8 @@ mod tests {
         };
         let own = ada.register_subscriber("own").unwrap();
         assert!(own < position);
-        let expected = [("old".to_owned(), None, position), ("own".to_owned(), Some("ada".to_owned()), own)];
+        let expected =
+            [("old".to_owned(), None, position), ("own".to_owned(), Some("ada".to_owned()), own)];
         assert_eq!(listed(&store), expected);
         drop((ada, store));
         assert_eq!(listed(&options().open_on(disk).unwrap()), expected);
@@ -174,7 +185,9 @@ mod tests {
         assert_eq!(all.len(), texts.len() * (texts.len() + 1));
         for owner in texts {
             for name in texts {
-                let is_it = |told: &&Subscriber| (told.owner.as_deref(), told.name.as_str()) == (Some(owner), name);
+                let is_it = |told: &&Subscriber| {
+                    (told.owner.as_deref(), told.name.as_str()) == (Some(owner), name)
+                };
                 assert_eq!(all.iter().filter(is_it).count(), 1, "{owner:?} {name:?}");
             }
         }
@@ -219,7 +232,10 @@ mod tests {
         let disk = Arc::new(MemoryDisk::new());
         let long = "n".repeat(64 * 1024);
         let store = options().open_on(disk.clone()).unwrap();
-        put(&store, (0..SUBSCRIBERS + 5).map(|number| format!("{number:05}")).chain([long.clone()]));
+        put(
+            &store,
+            (0..SUBSCRIBERS + 5).map(|number| format!("{number:05}")).chain([long.clone()]),
+        );
         drop(store);
         let store = options().open_on(disk).unwrap();
         let names = || store.subscribers().unwrap().into_iter().map(|subscriber| subscriber.name);
@@ -229,10 +245,17 @@ mod tests {
         session.advance_subscriber(&long, session.position()).unwrap();
         // A message does not repeat a name of that length.
         let refused = session.advance_subscriber(&long, Position::START).unwrap_err();
-        assert!(refused.message().len() < 200 && refused.message().contains("65536 bytes"), "{refused}");
+        assert!(
+            refused.message().len() < 200 && refused.message().contains("65536 bytes"),
+            "{refused}"
+        );
         store.maintain(&crate::Control::default()).unwrap();
         for number in 0..6 {
-            assert_eq!(session.register_subscriber("new").unwrap_err().kind(), ErrorKind::LimitExceeded, "{number}");
+            assert_eq!(
+                session.register_subscriber("new").unwrap_err().kind(),
+                ErrorKind::LimitExceeded,
+                "{number}"
+            );
             session.remove_subscriber(&format!("{number:05}")).unwrap();
         }
         store.unregister(&long).unwrap();

@@ -8,7 +8,8 @@ use crate::value::limits;
 
 pub(super) const RECORD_FILE: &str = "records.redb";
 pub(super) const RESTORE: &str = "restore the store, or this record, from a backup";
-pub(super) const REBUILD: &str = "back up the store and restore the copy; this rebuilds the indexes";
+pub(super) const REBUILD: &str =
+    "back up the store and restore the copy; this rebuilds the indexes";
 
 /// One damage that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -60,7 +61,13 @@ impl VerifyReport {
     }
 
     /// Adds a finding.
-    pub(super) fn find(&mut self, file: &str, place: impl Into<String>, problem: impl Into<String>, action: &str) {
+    pub(super) fn find(
+        &mut self,
+        file: &str,
+        place: impl Into<String>,
+        problem: impl Into<String>,
+        action: &str,
+    ) {
         if self.findings.len() >= limits::FINDINGS {
             self.findings_left_out += 1;
             return;

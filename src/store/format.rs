@@ -53,7 +53,16 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
         check(&read(disk)?)?;
         return Ok(Found::Store);
     }
-    let ours = ["LOCK", "LOCK.owner", NEW_NAME, "records.redb", "records.redb.new", "tables", "files", "search"];
+    let ours = [
+        "LOCK",
+        "LOCK.owner",
+        NEW_NAME,
+        "records.redb",
+        "records.redb.new",
+        "tables",
+        "files",
+        "search",
+    ];
     let foreign = entries.iter().find(|entry| !ours.contains(&entry.name.as_str()));
     // A creation makes the lock file first. So files without a lock file are not ours.
     let started = entries.iter().any(|entry| entry.name == "LOCK");
@@ -74,7 +83,8 @@ fn read(disk: &SharedDisk) -> Result<String> {
     let len = file.len().map_err(|error| Error::io("reading FORMAT", error))?;
     let mut bytes = vec![0; usize::try_from(len.min(4096)).unwrap_or(4096)];
     file.read_exact_at(&mut bytes, 0).map_err(|error| Error::io("reading FORMAT", error))?;
-    String::from_utf8(bytes).map_err(|_| Error::corrupt("FORMAT is not text; restore the store from a backup"))
+    String::from_utf8(bytes)
+        .map_err(|_| Error::corrupt("FORMAT is not text; restore the store from a backup"))
 }
 
 fn check(text: &str) -> Result<()> {
@@ -86,7 +96,10 @@ fn check(text: &str) -> Result<()> {
         ));
     }
     let mut number = |name: &str| {
-        lines.next().and_then(|line| line.strip_prefix(name)).and_then(|rest| rest.trim().parse::<u32>().ok())
+        lines
+            .next()
+            .and_then(|line| line.strip_prefix(name))
+            .and_then(|rest| rest.trim().parse::<u32>().ok())
     };
     let (Some(version), Some(revision)) = (number("format "), number("revision ")) else {
         return Err(Error::corrupt("FORMAT is damaged; restore the store from a backup"));
@@ -139,8 +152,9 @@ pub(super) fn raise(disk: &SharedDisk) -> Result<()> {
         return Ok(());
     }
     let raised = text.replacen(&format!("\nformat {held}\n"), &format!("\nformat {VERSION}\n"), 1);
-    write_text(disk, &raised)
-        .map_err(|error| error.context(format!("raising the store from format {held} to {VERSION}")))
+    write_text(disk, &raised).map_err(|error| {
+        error.context(format!("raising the store from format {held} to {VERSION}"))
+    })
 }
 
 /// Checks that FORMAT belongs to the store with this seed.
@@ -162,13 +176,19 @@ pub(super) fn check_seed(disk: &SharedDisk, seed: u64) -> Result<()> {
 pub(super) fn seed(disk: &SharedDisk) -> Option<u64> {
     let text = read(disk).ok()?;
     check(&text).ok()?;
-    let seed = text.lines().find_map(|line| line.strip_prefix("store ")).filter(|seed| seed.len() == 16)?;
+    let seed = text
+        .lines()
+        .find_map(|line| line.strip_prefix("store "))
+        .filter(|seed| seed.len() == 16)?;
     u64::from_str_radix(seed, 16).ok()
 }
 
 /// Writes FORMAT: the last step of a creation.
 pub(super) fn write(disk: &SharedDisk, seed: u64) -> Result<()> {
-    write_text(disk, &format!("{MAGIC}\nformat {VERSION}\nrevision {REVISION}\nstore {seed:016x}\n"))
+    write_text(
+        disk,
+        &format!("{MAGIC}\nformat {VERSION}\nrevision {REVISION}\nstore {seed:016x}\n"),
+    )
 }
 
 /// Copies FORMAT to a copy of the store: the last step of a restore.

@@ -64,7 +64,10 @@ fn braced(text: &str) -> &str {
 
 /// Code without comments, attributes and line ends.
 fn bare(code: &str) -> String {
-    let lines = code.lines().map(str::trim).filter(|line| !line.starts_with("//") && !line.starts_with("#["));
+    let lines = code
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with("//") && !line.starts_with("#["));
     lines.collect::<Vec<_>>().join(" ")
 }
 
@@ -117,14 +120,20 @@ fn resources(text: &str, found: &mut BTreeMap<String, String>) {
         let end = rest.find("\n}").unwrap() + 2;
         // `#[since(2)]` is the only attribute that affects what is stored.
         let code = bare(&rest[..end].replace("#[since(", "since(").replace(")]\n", ")\n"));
-        assert!(found.insert(format!("record {name}"), members(&code)).is_none(), "two records are called {name}");
+        assert!(
+            found.insert(format!("record {name}"), members(&code)).is_none(),
+            "two records are called {name}"
+        );
     }
 }
 
 /// Orders and projections, which the derive generates. No record contains one, but the lists of
 /// formats 1 and 2 have them, so they stay there.
 fn made(found: &mut BTreeMap<String, String>) {
-    use crate::{assets::*, files::*, products::*, specifications::*, tables::*, test_plans::*, work_items::*};
+    use crate::{
+        assets::*, files::*, products::*, specifications::*, tables::*, test_plans::*,
+        work_items::*,
+    };
     macro_rules! made {
         ($($name:ident),* $(,)?) => { $(
             let values = $name::ALL.iter().enumerate();
@@ -151,7 +160,10 @@ fn records(text: &str, found: &mut BTreeMap<String, String>) {
             }
             let rest = &body[at + "pub struct ".len()..];
             let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap();
-            assert!(found.insert(format!("record {name}"), members(rest)).is_none(), "two records are called {name}");
+            assert!(
+                found.insert(format!("record {name}"), members(rest)).is_none(),
+                "two records are called {name}"
+            );
         }
     }
 }
@@ -162,13 +174,20 @@ fn enumerations(text: &str, found: &mut BTreeMap<String, String>) {
         for body in bodies(text, opening) {
             let rest = body.trim_start().strip_prefix("pub enum ").unwrap();
             let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap();
-            let values = parts(braced(&rest[rest.find('{').unwrap()..])).into_iter().enumerate().map(|(at, value)| {
-                let (value, since) = value.split_once(" since ").unwrap_or((&value, "1"));
-                let text = if kind == "enum" { format!("{at} {value}") } else { value.to_owned() };
-                line(&text, since)
-            });
+            let values = parts(braced(&rest[rest.find('{').unwrap()..]))
+                .into_iter()
+                .enumerate()
+                .map(|(at, value)| {
+                    let (value, since) = value.split_once(" since ").unwrap_or((&value, "1"));
+                    let text =
+                        if kind == "enum" { format!("{at} {value}") } else { value.to_owned() };
+                    line(&text, since)
+                });
             let values: String = values.collect();
-            assert!(found.insert(format!("{kind} {name}"), values).is_none(), "two enumerations are called {name}");
+            assert!(
+                found.insert(format!("{kind} {name}"), values).is_none(),
+                "two enumerations are called {name}"
+            );
         }
     }
 }
@@ -188,11 +207,15 @@ fn stored() -> String {
     assert!(found.len() > 60, "{} stored types were found", found.len());
     for registered in REGISTRY {
         let kind = &registered.kind;
-        let since = KINDS_SINCE.iter().find(|(code, _)| *code == kind.code).map_or("1", |(_, since)| since);
+        let since =
+            KINDS_SINCE.iter().find(|(code, _)| *code == kind.code).map_or("1", |(_, since)| since);
         let mut lines = line(&format!("{:?} ids", kind.id), since);
         for index in (registered.indexes)() {
             let unique = if index.unique { " unique" } else { "" };
-            let text = format!("index {} {:?} beside {:?}{unique}", index.number, index.fields, index.include);
+            let text = format!(
+                "index {} {:?} beside {:?}{unique}",
+                index.number, index.fields, index.include
+            );
             lines += &line(&text, &index.since.to_string());
         }
         assert!(found.insert(format!("kind {:03}", kind.code), lines).is_none());
@@ -211,7 +234,8 @@ fn stored() -> String {
 fn as_of(list: &str, format: u8) -> String {
     let mut kept: Vec<&str> = Vec::new();
     for line in list.lines() {
-        let since = line.rsplit_once(" since ").filter(|_| line.starts_with(' ')).map(|(_, since)| since);
+        let since =
+            line.rsplit_once(" since ").filter(|_| line.starts_with(' ')).map(|(_, since)| since);
         if since.is_some_and(|since| since.parse::<u8>().unwrap() > format) {
             continue;
         }
@@ -276,7 +300,9 @@ fn without_single_members(list: &str) -> String {
     }
     heads
         .into_iter()
-        .map(|(head, lines)| format!("{head}\n{}", lines.iter().map(|line| format!("{line}\n")).collect::<String>()))
+        .map(|(head, lines)| {
+            format!("{head}\n{}", lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+        })
         .collect()
 }
 
@@ -324,7 +350,8 @@ fn a_list_without_what_came_later_is_that_of_the_format_before() {
             \x20   #[serde(default)]\n    pub r#type: u8,\n}\n",
         &mut found,
     );
-    let list: Vec<(&str, &str)> = found.iter().map(|(head, lines)| (head.as_str(), lines.as_str())).collect();
+    let list: Vec<(&str, &str)> =
+        found.iter().map(|(head, lines)| (head.as_str(), lines.as_str())).collect();
     assert_eq!(list[0], ("enum L", "  0 A = \"A\" since 1\n  1 B = \"B\" since 2\n"));
     assert_eq!(list[1], ("record A", "  b: Map<K, V> since 1\n  c: u8 since 2\n"));
     assert_eq!(list[2], ("record C", "  a: Option<u8> since 2\n  r#type: u8 since 1\n"));

@@ -19,7 +19,9 @@ pub(super) const OWNER: &str = "LOCK.owner";
 /// # Errors
 /// `Locked`, with the owner, if another handle or process has the lock.
 pub(super) fn acquire(disk: &SharedDisk, is_new: bool) -> Result<Box<dyn DiskFile>> {
-    let file = disk.open(NAME, Mode::OpenOrCreate).map_err(|error| Error::io("opening the lock file", error))?;
+    let file = disk
+        .open(NAME, Mode::OpenOrCreate)
+        .map_err(|error| Error::io("opening the lock file", error))?;
     take(disk, &*file)?;
     if is_new {
         disk.sync_dir("").map_err(|error| Error::io("syncing the store directory", error))?;

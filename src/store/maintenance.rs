@@ -10,7 +10,8 @@ use crate::disk::{Owner, parent};
 use crate::error::{Error, Result};
 use crate::records::{Source, Space};
 use crate::session::{
-    Access, Engine, Identity, Session, changes, growth, guarded, lock, rewrite_record_file, settle_indexes,
+    Access, Engine, Identity, Session, changes, growth, guarded, lock, rewrite_record_file,
+    settle_indexes,
 };
 use crate::value::Control;
 
@@ -42,7 +43,11 @@ pub struct MaintenanceReport {
 
 /// Runs one pass. Steps that only make reads faster, or that make writers wait, run only if
 /// `is_idle`.
-pub(super) fn run(engine: &Arc<Engine>, control: &Control, is_idle: bool) -> Result<MaintenanceReport> {
+pub(super) fn run(
+    engine: &Arc<Engine>,
+    control: &Control,
+    is_idle: bool,
+) -> Result<MaintenanceReport> {
     // Also if there is nothing to do, so that a store that lost its files reports it soon.
     engine.check_place()?;
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
@@ -154,7 +159,10 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
         removed.push(key);
     }
     for directory in directories {
-        engine.disk.sync_dir(&directory).map_err(|error| Error::io(format!("syncing {directory}"), error))?;
+        engine
+            .disk
+            .sync_dir(&directory)
+            .map_err(|error| Error::io(format!("syncing {directory}"), error))?;
         crate::session::tables::remove_empty(session, &directory)?;
     }
     let count = removed.len() as u64;
@@ -185,7 +193,8 @@ impl MaintenanceThread {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let control = Control::default();
         let error = Arc::<Mutex<Option<Error>>>::default();
-        let (thread_stop, thread_control, thread_error) = (stop.clone(), control.clone(), error.clone());
+        let (thread_stop, thread_control, thread_error) =
+            (stop.clone(), control.clone(), error.clone());
         let work = move || {
             let mut seen = None;
             loop {

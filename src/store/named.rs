@@ -28,7 +28,8 @@ pub(super) struct NamedFile {
 pub(super) fn named_files(snapshot: &Snapshot) -> Result<Vec<NamedFile>> {
     let mut named = crate::services::named_content_paths(snapshot)?;
     named.extend(crate::session::tables::named_files(snapshot)?);
-    let mut named: Vec<NamedFile> = named.into_iter().map(|(path, len)| NamedFile { path, len }).collect();
+    let mut named: Vec<NamedFile> =
+        named.into_iter().map(|(path, len)| NamedFile { path, len }).collect();
     named.sort_unstable();
     Ok(named)
 }
@@ -82,8 +83,12 @@ pub(super) fn tell_missing(path: &str, lacking: &mut VerifyReport) {
 
 fn list(disk: &dyn Disk, directory: &str) -> Result<HashMap<String, u64>> {
     match disk.list(directory) {
-        Ok(entries) => Ok(entries.into_iter().filter(|entry| !entry.is_dir).map(|e| (e.name, e.len)).collect()),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Ok(entries) => {
+            Ok(entries.into_iter().filter(|entry| !entry.is_dir).map(|e| (e.name, e.len)).collect())
+        }
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
             Ok(HashMap::new())
         }
         Err(error) => Err(Error::io(format!("listing {directory}"), error)),

@@ -11,7 +11,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::VendorPrefix;
 use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 use crate::services::recover_intents;
-use crate::session::{Access, AccessPolicy, Engine, Identity, JobRunner, Session, Settings, growth, guarded};
+use crate::session::{
+    Access, AccessPolicy, Engine, Identity, JobRunner, Session, Settings, growth, guarded,
+};
 use crate::value::Clock;
 
 /// An open store. It is cheap to clone, and closes when the last clone and the last session are
@@ -62,7 +64,9 @@ impl Inner {
 }
 
 fn in_use() -> Error {
-    Error::conflict("other handles of the store are alive; drop its clones, sessions, change streams and readers first")
+    Error::conflict(
+        "other handles of the store are alive; drop its clones, sessions, change streams and readers first",
+    )
 }
 
 impl Drop for Inner {
@@ -325,15 +329,19 @@ impl StoreOptions {
 
 fn create(disk: &SharedDisk, options: RecordFileOptions, seed: Option<u64>) -> Result<()> {
     let mut random = [0; 40];
-    getrandom::fill(&mut random)
-        .map_err(|error| Error::new(ErrorKind::Io, format!("generating the identity of the store: {error}")))?;
+    getrandom::fill(&mut random).map_err(|error| {
+        Error::new(ErrorKind::Io, format!("generating the identity of the store: {error}"))
+    })?;
     let (seed_bytes, token_key) = random.split_at(8);
-    let seed = seed.unwrap_or_else(|| seed_bytes.iter().fold(0, |seed, &byte| seed << 8 | u64::from(byte)));
+    let seed = seed
+        .unwrap_or_else(|| seed_bytes.iter().fold(0, |seed, &byte| seed << 8 | u64::from(byte)));
     let mut key = [0; 32];
     key.iter_mut().zip(token_key).for_each(|(target, byte)| *target = *byte);
     let (format_key, format_row) = growth::format_row();
-    let first =
-        [Engine::identity_row(seed, key), Change::Put { space: Space::Meta, key: format_key, value: format_row }];
+    let first = [
+        Engine::identity_row(seed, key),
+        Change::Put { space: Space::Meta, key: format_key, value: format_row },
+    ];
     // A store whose FORMAT was lost looks like an interrupted creation, and must not be
     // overwritten.
     if RecordFile::is_used(disk, options, first.len())? {

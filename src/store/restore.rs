@@ -27,13 +27,19 @@ impl Store {
     /// `NotAStore` if `from` is not a complete backup or `to` contains something; `Locked` if
     /// `from` is open as a store; `NewerFormat`, `OlderFormat`, `NoSpace`, `Io`; the errors of
     /// `control`.
-    pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
+    pub fn restore(
+        from: impl AsRef<Path>,
+        to: impl AsRef<Path>,
+        control: &Control,
+    ) -> Result<BackupReport> {
         let (from, to) = (from.as_ref(), to.as_ref());
         let attempt = format!("restoring {} to {}", from.display(), to.display());
         let source: SharedDisk = RealDisk::open(from).map_err(failed(&attempt))?;
-        guarded("checking the backup", || check_source(&source)).map_err(|error| error.context(attempt.clone()))?;
+        guarded("checking the backup", || check_source(&source))
+            .map_err(|error| error.context(attempt.clone()))?;
         let target: SharedDisk = RealDisk::create(to).map_err(failed(&attempt))?;
-        guarded("restoring", || restore_to(&source, &target, control)).map_err(|error| error.context(attempt))
+        guarded("restoring", || restore_to(&source, &target, control))
+            .map_err(|error| error.context(attempt))
     }
 
     /// As [`Store::restore`], from one disk to another: for tests on the simulated disk.
@@ -41,7 +47,11 @@ impl Store {
     /// # Errors
     /// As [`Store::restore`].
     #[cfg(any(test, feature = "faults"))]
-    pub fn restore_disk(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
+    pub fn restore_disk(
+        source: &SharedDisk,
+        target: &SharedDisk,
+        control: &Control,
+    ) -> Result<BackupReport> {
         guarded("restoring", || restore_to(source, target, control))
     }
 }
@@ -63,12 +73,19 @@ fn check_source(source: &SharedDisk) -> Result<()> {
 /// are copied and synced; then FORMAT is written, and the marker is removed last. So an interrupted
 /// restore is never taken for a store. FORMAT is copied unchanged, and the open raises it if the
 /// backup has an older format.
-pub(super) fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
+pub(super) fn restore_to(
+    source: &SharedDisk,
+    target: &SharedDisk,
+    control: &Control,
+) -> Result<BackupReport> {
     check_source(source)?;
     let attempt = failed("restoring");
     let entries = target.list("").map_err(&attempt)?;
     if !entries.is_empty() && entries.iter().all(|entry| entry.name != format::INCOMPLETE) {
-        return Err(Error::new(ErrorKind::NotAStore, "the target is not empty; choose an empty directory"));
+        return Err(Error::new(
+            ErrorKind::NotAStore,
+            "the target is not empty; choose an empty directory",
+        ));
     }
     // Kept until the end, so that no process writes what is being copied.
     let _lock = lock::acquire_for_reading(source)?;
@@ -91,7 +108,8 @@ pub(super) fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     // are kept. The clock is at its minimum, so that the open writes no time later than the
     // records: a store's time never goes back.
     let clock = ManualClock::new(time::from_millis(time::MIN_MS));
-    let options = StoreOptions::default().maintenance_thread(false).upload_session_days(None).clock(clock);
+    let options =
+        StoreOptions::default().maintenance_thread(false).upload_session_days(None).clock(clock);
     let mut store = options.open_on(target.clone())?;
     {
         let snapshot = store.engine().snapshot();

@@ -23,7 +23,8 @@ const LARGE: usize = 512 * 1024;
 const FILES: usize = 12;
 
 fn options() -> StoreOptions {
-    let options = StoreOptions::default().maintenance_thread(false).seed(Some(1)).small_blob_bytes(LARGE);
+    let options =
+        StoreOptions::default().maintenance_thread(false).seed(Some(1)).small_blob_bytes(LARGE);
     options.reserve_bytes(MIB).clock(ManualClock::new(Default::default()))
 }
 
@@ -32,7 +33,9 @@ fn open(disk: &SimDisk) -> Store {
 }
 
 fn content(number: usize) -> Vec<u8> {
-    (0..LARGE as u32).map(|at| (at.wrapping_mul(0x9E37_79B9).wrapping_add(number as u32) >> 13) as u8).collect()
+    (0..LARGE as u32)
+        .map(|at| (at.wrapping_mul(0x9E37_79B9).wrapping_add(number as u32) >> 13) as u8)
+        .collect()
 }
 
 fn upload(session: &Session, number: usize) -> Result<FileId, Error> {
@@ -58,7 +61,8 @@ fn create_product(session: &Session, number: usize) -> Result<(), Error> {
 fn part_numbers(session: &Session) -> Vec<String> {
     let request = QueryProductsRequest { take: Some(1000), ..Default::default() };
     let products = session.query_products(request).unwrap().products;
-    let mut found: Vec<_> = products.into_iter().filter_map(|product| product.part_number).collect();
+    let mut found: Vec<_> =
+        products.into_iter().filter_map(|product| product.part_number).collect();
     found.sort();
     found
 }
@@ -84,8 +88,10 @@ struct Emptied {
 
 fn fill_and_empty(session: &Session) -> Emptied {
     create_product(session, 0).unwrap();
-    let columns =
-        vec![column("t", DataType::Int64, ColumnType::Index), column("v", DataType::Float64, ColumnType::Normal)];
+    let columns = vec![
+        column("t", DataType::Int64, ColumnType::Index),
+        column("v", DataType::Float64, ColumnType::Normal),
+    ];
     let table = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap();
     let rows = (0..100).map(|at| vec![Some(at.to_string()), Some("0.5".to_owned())]).collect();
     let frame = Some(DataFrame { columns: None, data: rows });
@@ -98,7 +104,10 @@ fn fill_and_empty(session: &Session) -> Emptied {
 }
 
 fn assert_there(session: &Session, emptied: &Emptied, products: usize) {
-    assert_eq!(part_numbers(session), (0..products).map(|number| format!("part {number}")).collect::<Vec<_>>());
+    assert_eq!(
+        part_numbers(session),
+        (0..products).map(|number| format!("part {number}")).collect::<Vec<_>>()
+    );
     assert_eq!(download(session, &emptied.kept), content(FILES - 1));
     assert_eq!(session.get_table_metadata(&emptied.table).unwrap().row_count, Some(100));
 }
@@ -135,7 +144,9 @@ fn the_record_file_becomes_smaller_while_the_store_is_open() {
     assert_there(&session, &emptied, 3);
     #[cfg(feature = "search")]
     {
-        let found = session.search(SearchRequest { text: Some("amplifier".into()), ..Default::default() }).unwrap();
+        let found = session
+            .search(SearchRequest { text: Some("amplifier".into()), ..Default::default() })
+            .unwrap();
         assert_eq!(found.hits.len(), 3);
     }
     // There is nothing left to do.
@@ -172,7 +183,9 @@ fn a_reader_keeps_the_record_file_and_a_later_pass_rewrites_it() {
     let session = store.session(Identity::user("ada"));
     let emptied = fill_and_empty(&session);
     let reader = store.engine().snapshot();
-    let files = |disk: &SimDisk| disk.trace().iter().filter(|entry| &*entry.path == "records.redb.new").count();
+    let files = |disk: &SimDisk| {
+        disk.trace().iter().filter(|entry| &*entry.path == "records.redb.new").count()
+    };
     let begun = files(&disk);
     assert_eq!(maintain(&store).record_file_bytes_returned, 0);
     assert_eq!(files(&disk), begun, "a file was written in vain");
@@ -279,7 +292,11 @@ fn a_rewrite_keeps_to_its_bounds() {
         let store = options.open_on(Arc::new(disk.clone())).unwrap();
         let session = store.session(Identity::user("ada"));
         let content = &content(0)[..len];
-        let upload = || session.upload_file(&mut &*content, UploadFileRequest::default(), &Control::default()).unwrap();
+        let upload = || {
+            session
+                .upload_file(&mut &*content, UploadFileRequest::default(), &Control::default())
+                .unwrap()
+        };
         let mut ids: Vec<_> = (0..FILES).map(|_| upload()).collect();
         create_product(&session, 0).unwrap();
         let kept = ids.split_off(FILES - 1);
@@ -291,7 +308,11 @@ fn a_rewrite_keeps_to_its_bounds() {
     };
     assert!(returned(options(), None, LARGE) > 4 * MIB);
     assert_eq!(returned(options().record_rewrite_bytes_max(0), None, LARGE), 0, "never");
-    assert_eq!(returned(options().record_rewrite_bytes_max(LARGE as u64), None, LARGE), 0, "too much is in use");
+    assert_eq!(
+        returned(options().record_rewrite_bytes_max(LARGE as u64), None, LARGE),
+        0,
+        "too much is in use"
+    );
     assert_eq!(returned(options(), None, LARGE / 8), 0, "a small file");
     assert_eq!(returned(options(), Some(2 * MIB), LARGE), 0, "no space in addition to the reserve");
     assert!(returned(options(), Some(8 * MIB), LARGE) > 4 * MIB);
@@ -317,7 +338,8 @@ fn a_rewrite_that_fails_leaves_the_old_file_in_use() {
         assert_eq!(error.kind(), ErrorKind::Io, "{kind:?}: {error}");
         assert!(!disk.exists("records.redb.new").unwrap(), "{kind:?}");
         assert_there(&session, &emptied, 2);
-        create_product(&session, 2).unwrap_or_else(|error| panic!("{kind:?}: a write was refused: {error}"));
+        create_product(&session, 2)
+            .unwrap_or_else(|error| panic!("{kind:?}: a write was refused: {error}"));
         // It is not copied again and again.
         assert_eq!(maintain(&store).record_file_bytes_returned, 0, "{kind:?}");
         drop(session);
@@ -381,9 +403,16 @@ fn a_file_that_grew_is_not_rewritten_again_and_again() {
     assert!(maintain(&store).record_file_bytes_returned > 0);
     let small = content(0);
     for number in 0..200 {
-        let request = UploadFileRequest { name: Some(format!("small {number}")), ..Default::default() };
-        session.upload_file(&mut small.get(..32 * 1024).unwrap(), request, &Control::default()).unwrap();
-        assert_eq!(maintain(&store).record_file_bytes_returned, 0, "after {number} further commits");
+        let request =
+            UploadFileRequest { name: Some(format!("small {number}")), ..Default::default() };
+        session
+            .upload_file(&mut small.get(..32 * 1024).unwrap(), request, &Control::default())
+            .unwrap();
+        assert_eq!(
+            maintain(&store).record_file_bytes_returned,
+            0,
+            "after {number} further commits"
+        );
     }
 }
 

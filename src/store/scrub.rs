@@ -25,7 +25,11 @@ const STEP: u64 = 1024;
 ///
 /// # Errors
 /// The errors of `control`; damage is a finding and not an error.
-pub(super) fn scrub(snapshot: &Snapshot, control: &Control, report: &mut VerifyReport) -> Result<()> {
+pub(super) fn scrub(
+    snapshot: &Snapshot,
+    control: &Control,
+    report: &mut VerifyReport,
+) -> Result<()> {
     let source = Source::Snapshot(snapshot);
     let sums = match guarded("reading the sums", || snapshot.sums()) {
         Ok(sums) => sums,
@@ -35,7 +39,8 @@ pub(super) fn scrub(snapshot: &Snapshot, control: &Control, report: &mut VerifyR
     if sums.is_none() {
         tell_no_sums(report);
     }
-    let fillings = match guarded("reading the list of incomplete indexes", || Fillings::of(source)) {
+    let fillings = match guarded("reading the list of incomplete indexes", || Fillings::of(source))
+    {
         Ok(fillings) => fillings,
         Err(error) if is_damage(&error) => {
             report.find(RECORD_FILE, "the list of incomplete indexes", error.message(), RESTORE);
@@ -48,8 +53,16 @@ pub(super) fn scrub(snapshot: &Snapshot, control: &Control, report: &mut VerifyR
     // Only for the progress: the walk reports damage here.
     let len = |space| guarded("counting entries", || source.len(space)).unwrap_or(0);
     let total = spaces().map(len).sum();
-    let mut scrub =
-        Scrub { source, control, report, wanted: BTreeMap::new(), fillings, suspects: BTreeSet::new(), seen: 0, total };
+    let mut scrub = Scrub {
+        source,
+        control,
+        report,
+        wanted: BTreeMap::new(),
+        fillings,
+        suspects: BTreeSet::new(),
+        seen: 0,
+        total,
+    };
     for space in spaces() {
         scrub.space(space, sums.as_ref())?;
     }
@@ -63,7 +76,9 @@ pub(super) fn scrub(snapshot: &Snapshot, control: &Control, report: &mut VerifyR
             let place = format!("the indexes, row {}", hex(&key));
             report.find(RECORD_FILE, place, "a lookup of its key does not find it", REBUILD);
         }
-        Err(error) if is_damage(&error) => report.find(RECORD_FILE, "the indexes", error.message(), REBUILD),
+        Err(error) if is_damage(&error) => {
+            report.find(RECORD_FILE, "the indexes", error.message(), REBUILD)
+        }
         Err(error) => return Err(error),
     }
     Ok(())
@@ -71,7 +86,12 @@ pub(super) fn scrub(snapshot: &Snapshot, control: &Control, report: &mut VerifyR
 
 /// Reports that there are no sums to compare the collections with.
 pub(super) fn tell_no_sums(report: &mut VerifyReport) {
-    report.find(RECORD_FILE, "the sums of all collections", "their row is missing or damaged", RESTORE);
+    report.find(
+        RECORD_FILE,
+        "the sums of all collections",
+        "their row is missing or damaged",
+        RESTORE,
+    );
 }
 
 /// Reports the collections of a copy that differ from what the source's commits wrote.
@@ -140,34 +160,50 @@ impl Scrub<'_> {
         let mut seen = BTreeMap::new();
         let mut gap = None;
         if let Some(stop) = self.walk(space, None, &mut seen)? {
-            let behind = self.walk(space, Some(stop.at.as_deref().unwrap_or_default()), &mut seen)?;
+            let behind =
+                self.walk(space, Some(stop.at.as_deref().unwrap_or_default()), &mut seen)?;
             let behind = behind.and_then(|stop| stop.at);
-            let bound = |key: &Option<Vec<u8>>| key.as_deref().map_or_else(|| "its end".to_owned(), hex);
-            let place = format!("space {}, keys between {} and {}", space.name(), bound(&stop.at), bound(&behind));
+            let bound =
+                |key: &Option<Vec<u8>>| key.as_deref().map_or_else(|| "its end".to_owned(), hex);
+            let place = format!(
+                "space {}, keys between {} and {}",
+                space.name(),
+                bound(&stop.at),
+                bound(&behind)
+            );
             self.report.find(RECORD_FILE, place, stop.error.message(), RESTORE);
-            let kind = |key: &Option<Vec<u8>>, end: u8| key.as_deref().map_or(end, |key| kind_of(space, key));
+            let kind = |key: &Option<Vec<u8>>, end: u8| {
+                key.as_deref().map_or(end, |key| kind_of(space, key))
+            };
             gap = Some(kind(&stop.at, 0)..=kind(&behind, u8::MAX));
         }
         if let (Space::Records, Some(gap)) = (space, &gap) {
             self.suspects.extend(gap.clone());
         }
         let Some(sums) = sums else { return Ok(()) };
-        let known: BTreeSet<Collection> =
-            sums.collections().filter(|known| known.space == space).chain(seen.keys().copied()).collect();
+        let known: BTreeSet<Collection> = sums
+            .collections()
+            .filter(|known| known.space == space)
+            .chain(seen.keys().copied())
+            .collect();
         let mut differs = false;
         for collection in known {
             // Damage in the gap was already reported.
             if gap.as_ref().is_some_and(|gap| gap.contains(&collection.kind)) {
                 continue;
             }
-            let (found, written) = (seen.remove(&collection).unwrap_or_default(), sums.get(collection));
+            let (found, written) =
+                (seen.remove(&collection).unwrap_or_default(), sums.get(collection));
             if found.sum != written {
                 differs = true;
                 self.tell_difference(collection, &found, written);
             }
         }
         let counted = self.source.len(space)?;
-        let found = sums.collections().filter(|known| known.space == space).map(|known| sums.get(known).entries);
+        let found = sums
+            .collections()
+            .filter(|known| known.space == space)
+            .map(|known| sums.get(known).entries);
         // The row with the sums has no sum.
         let found = found.fold(u64::from(space == Space::Meta), u64::wrapping_add);
         if !differs && gap.is_none() && counted != found {
@@ -199,11 +235,15 @@ impl Scrub<'_> {
         let mut at: Option<Vec<u8>> = None;
         let walked = guarded("verifying the records", || {
             let mut cursor = self.source.cursor(space, &[], None)?;
-            while let Some((key, value)) = cursor.visit(until.is_some(), |key, value| (key.to_vec(), value.to_vec()))? {
+            while let Some((key, value)) =
+                cursor.visit(until.is_some(), |key, value| (key.to_vec(), value.to_vec()))?
+            {
                 if until.is_some_and(|until| key.as_slice() <= until) {
                     break;
                 }
-                let is_ordered = at.as_ref().is_none_or(|at| if until.is_some() { key < *at } else { key > *at });
+                let is_ordered = at
+                    .as_ref()
+                    .is_none_or(|at| if until.is_some() { key < *at } else { key > *at });
                 if !is_ordered {
                     return Err(Error::corrupt(format!("the key {} is out of order", hex(&key))));
                 }
@@ -220,7 +260,13 @@ impl Scrub<'_> {
     }
 
     /// Checks one entry.
-    fn look(&mut self, space: Space, key: &[u8], value: &[u8], seen: &mut BTreeMap<Collection, Seen>) -> Result<()> {
+    fn look(
+        &mut self,
+        space: Space,
+        key: &[u8],
+        value: &[u8],
+        seen: &mut BTreeMap<Collection, Seen>,
+    ) -> Result<()> {
         if self.seen.is_multiple_of(STEP) {
             self.control.check()?;
             self.control.report(self.seen, Some(self.total), "entries");
@@ -244,7 +290,12 @@ impl Scrub<'_> {
             Err(error) => return Err(error),
         };
         if let Some(problem) = problem {
-            self.report.find(RECORD_FILE, format!("{}, key {}", name(collection), hex(key)), problem, RESTORE);
+            self.report.find(
+                RECORD_FILE,
+                format!("{}, key {}", name(collection), hex(key)),
+                problem,
+                RESTORE,
+            );
         }
         Ok(())
     }
@@ -258,9 +309,8 @@ impl Scrub<'_> {
             }
             Space::RecordState => envelope::open(key, kind_of(space, key), value).map(|_| ()),
             Space::UploadChunks => envelope::open(key, 0, value).map(|_| ()),
-            Space::Segments | Space::TableState | Space::Intents => {
-                envelope::in_row(value).map_or(Ok(()), |sealed| envelope::open(key, 0, sealed).map(|_| ()))
-            }
+            Space::Segments | Space::TableState | Space::Intents => envelope::in_row(value)
+                .map_or(Ok(()), |sealed| envelope::open(key, 0, sealed).map(|_| ())),
             Space::TableBuffer => crate::columnar::check_batch(value),
             Space::Log => {
                 self.report.log_entries += 1;
@@ -279,8 +329,13 @@ impl Scrub<'_> {
             self.report.older_records += 1;
         }
         let entries = (registered.entries)(payload)?;
-        for (index, entry, value) in entries.into_iter().filter(|(index, ..)| self.fillings.has(code, *index, key)) {
-            self.wanted.entry([code, index]).or_default().add(&index_key(code, index, &entry, key), &value);
+        for (index, entry, value) in
+            entries.into_iter().filter(|(index, ..)| self.fillings.has(code, *index, key))
+        {
+            self.wanted
+                .entry([code, index])
+                .or_default()
+                .add(&index_key(code, index, &entry, key), &value);
         }
         Ok(())
     }

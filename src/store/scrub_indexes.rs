@@ -25,7 +25,8 @@ pub(super) fn compare(
     fillings: &Fillings,
     report: &mut VerifyReport,
 ) -> Result<()> {
-    let mut indexes = Indexes { source, control, suspects, fillings, gone: BTreeSet::new(), report };
+    let mut indexes =
+        Indexes { source, control, suspects, fillings, gone: BTreeSet::new(), report };
     let mut found = BTreeMap::new();
     let mut unread = BTreeSet::new();
     if let Some(error) = indexes.sum(&[], None, &mut found)? {
@@ -47,13 +48,24 @@ pub(super) fn compare(
         if !unread.contains(&head) && found.get(&head) != wanted.get(&head) {
             let told = indexes.tell_missing(head)? + indexes.tell_surplus(head)?;
             if told == 0 {
-                indexes.report.find(RECORD_FILE, name(head), "the entries differ from those of the records", REBUILD);
+                indexes.report.find(
+                    RECORD_FILE,
+                    name(head),
+                    "the entries differ from those of the records",
+                    REBUILD,
+                );
             }
         }
     }
-    let is_counted = guarded("counting the indexes", || source.len(Space::Index)).is_ok_and(|len| len == entries);
+    let is_counted = guarded("counting the indexes", || source.len(Space::Index))
+        .is_ok_and(|len| len == entries);
     if unread.is_empty() && !is_counted {
-        indexes.report.find(RECORD_FILE, "the indexes", "the number of entries differs from the stored count", REBUILD);
+        indexes.report.find(
+            RECORD_FILE,
+            "the indexes",
+            "the number of entries differs from the stored count",
+            REBUILD,
+        );
     }
     Ok(())
 }
@@ -75,7 +87,12 @@ struct Indexes<'s> {
 
 impl Indexes<'_> {
     /// Sums the entries of a range by kind and index; returns the damage that stopped it.
-    fn sum(&self, from: &[u8], to: Option<&[u8]>, found: &mut BTreeMap<[u8; 2], Sum>) -> Result<Option<Error>> {
+    fn sum(
+        &self,
+        from: &[u8],
+        to: Option<&[u8]>,
+        found: &mut BTreeMap<[u8; 2], Sum>,
+    ) -> Result<Option<Error>> {
         let walked = guarded("verifying the indexes", || {
             let mut cursor = self.source.cursor(Space::Index, from, to)?;
             let mut entries = 0u64;
@@ -111,22 +128,32 @@ impl Indexes<'_> {
         self.walk(|this| {
             let [code, wanted] = head;
             let mut told = 0;
-            let mut records = this.source.cursor(Space::Records, &[code], after_prefix(&[code]).as_deref())?;
+            let mut records =
+                this.source.cursor(Space::Records, &[code], after_prefix(&[code]).as_deref())?;
             while let Some((key, value)) = records.next()? {
                 this.control.check()?;
                 if !this.fillings.has(code, wanted, &key) {
                     continue;
                 }
                 let Some(entries) = entries(&key, &value) else { continue };
-                for (index, entry, value) in entries.into_iter().filter(|(index, ..)| *index == wanted) {
+                for (index, entry, value) in
+                    entries.into_iter().filter(|(index, ..)| *index == wanted)
+                {
                     let full = index_key(code, index, &entry, &key);
                     let problem = match this.source.get(Space::Index, &full)? {
                         None => "an index entry of a record is missing",
-                        Some(found) if found != value => "an index entry of a record has a wrong value",
+                        Some(found) if found != value => {
+                            "an index entry of a record has a wrong value"
+                        }
                         Some(_) => continue,
                     };
                     told += 1;
-                    this.report.find(RECORD_FILE, format!("{}, entry {}", name(head), hex(&full)), problem, REBUILD);
+                    this.report.find(
+                        RECORD_FILE,
+                        format!("{}, entry {}", name(head), hex(&full)),
+                        problem,
+                        REBUILD,
+                    );
                 }
             }
             Ok(told)
@@ -138,7 +165,8 @@ impl Indexes<'_> {
         let Some(kind) = by_code(head[0]).map(|registered| registered.kind) else { return Ok(0) };
         self.walk(|this| {
             let mut told = 0;
-            let mut cursor = this.source.cursor(Space::Index, &head, after_prefix(&head).as_deref())?;
+            let mut cursor =
+                this.source.cursor(Space::Index, &head, after_prefix(&head).as_deref())?;
             while let Some((full, _)) = cursor.next()? {
                 this.control.check()?;
                 let Some((_, key)) = split_index_key(kind, &full) else { continue };
@@ -147,13 +175,19 @@ impl Indexes<'_> {
                     // An unreadable record was already reported.
                     Some(value) => entries(&key, &value).is_none_or(|entries| {
                         let mut keys = entries.iter().filter(|(index, ..)| *index == head[1]);
-                        keys.any(|(index, entry, _)| index_key(head[0], *index, entry, &key) == full)
+                        keys.any(|(index, entry, _)| {
+                            index_key(head[0], *index, entry, &key) == full
+                        })
                     }),
                     None if this.suspects.contains(&head[0]) => {
                         told += 1;
                         if this.gone.insert(key.clone()) {
-                            let place = format!("records of {}, key {}", kind_name(head[0]), hex(&key));
-                            let problem = format!("the record is missing: {} has an entry for it", name(head));
+                            let place =
+                                format!("records of {}, key {}", kind_name(head[0]), hex(&key));
+                            let problem = format!(
+                                "the record is missing: {} has an entry for it",
+                                name(head)
+                            );
                             this.report.find(RECORD_FILE, place, problem, RESTORE);
                         }
                         true
@@ -163,7 +197,12 @@ impl Indexes<'_> {
                 if !is_wanted {
                     told += 1;
                     let place = format!("{}, entry {}", name(head), hex(&full));
-                    this.report.find(RECORD_FILE, place, "an index entry belongs to no record", REBUILD);
+                    this.report.find(
+                        RECORD_FILE,
+                        place,
+                        "an index entry belongs to no record",
+                        REBUILD,
+                    );
                 }
             }
             Ok(told)
@@ -175,7 +214,9 @@ impl Indexes<'_> {
 /// read.
 pub(super) fn index_entries(key: &[u8], value: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let code = key.first().copied().unwrap_or_default();
-    let keyed = |(index, entry, value): (u8, Vec<u8>, Vec<u8>)| (index_key(code, index, &entry, key), value);
+    let keyed = |(index, entry, value): (u8, Vec<u8>, Vec<u8>)| {
+        (index_key(code, index, &entry, key), value)
+    };
     entries(key, value).unwrap_or_default().into_iter().map(keyed).collect()
 }
 

@@ -46,8 +46,10 @@ fn rows(range: std::ops::Range<i64>) -> AppendTableDataRequest {
 }
 
 fn table(session: &Session) -> TableId {
-    let columns =
-        vec![column("t", DataType::Int64, ColumnType::Index), column("v", DataType::Float64, ColumnType::Nullable)];
+    let columns = vec![
+        column("t", DataType::Int64, ColumnType::Index),
+        column("v", DataType::Float64, ColumnType::Nullable),
+    ];
     session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap()
 }
 
@@ -70,7 +72,15 @@ fn example() -> SharedDisk {
     file(&session, "small", 100);
     file(&session, "large", 70_000);
     let upload = session.start_upload_session(None).unwrap();
-    session.append_to_upload_session(&upload.id.as_str().into(), 1, &mut &b"part"[..], true, &control()).unwrap();
+    session
+        .append_to_upload_session(
+            &upload.id.as_str().into(),
+            1,
+            &mut &b"part"[..],
+            true,
+            &control(),
+        )
+        .unwrap();
     drop(session);
     // One run of index entries, and no rows of unused runs.
     store.maintain(&control()).unwrap();
@@ -92,7 +102,10 @@ type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
 
 fn database(disk: &SharedDisk) -> redb::Database {
     let file = disk.open("records.redb", Mode::ReadWrite).unwrap();
-    redb::Builder::new().set_cache_size(1 << 20).create_with_backend(DiskBackend::over(file)).unwrap()
+    redb::Builder::new()
+        .set_cache_size(1 << 20)
+        .create_with_backend(DiskBackend::over(file))
+        .unwrap()
 }
 
 /// Every row of the record file: table, key, value.
@@ -104,7 +117,9 @@ fn raw_rows(disk: &SharedDisk) -> Vec<(String, Vec<u8>, Vec<u8>)> {
         let name: &'static str = handle.name().to_owned().leak();
         let table = read.open_table(Rows::new(name)).unwrap();
         let all = table.iter().unwrap().map(|row| row.unwrap());
-        rows.extend(all.map(|(key, value)| (name.to_owned(), key.value().to_vec(), value.value().to_vec())));
+        rows.extend(
+            all.map(|(key, value)| (name.to_owned(), key.value().to_vec(), value.value().to_vec())),
+        );
     }
     rows
 }
@@ -163,7 +178,11 @@ fn every_row_that_is_removed_altered_or_added_underneath_is_found() {
             let disk = copy(&whole);
             edit(&disk, table, key, value.map(Vec::as_slice));
             if let Some(report) = one_pass(&disk) {
-                assert!(!report.is_sound(), "{what}: a row of {table} under {:?}", key.escape_ascii().to_string());
+                assert!(
+                    !report.is_sound(),
+                    "{what}: a row of {table} under {:?}",
+                    key.escape_ascii().to_string()
+                );
             }
         }
     }
@@ -173,7 +192,9 @@ fn every_row_that_is_removed_altered_or_added_underneath_is_found() {
 
 /// The key of a record in the form of the findings.
 fn some_product(disk: &SharedDisk) -> (Vec<u8>, Vec<u8>) {
-    let rows = raw_rows(disk).into_iter().filter(|(table, key, _)| table == "records" && key.first() == Some(&1));
+    let rows = raw_rows(disk)
+        .into_iter()
+        .filter(|(table, key, _)| table == "records" && key.first() == Some(&1));
     rows.map(|(_, key, value)| (key, value)).nth(3).unwrap()
 }
 
@@ -185,14 +206,22 @@ fn findings_name_collection_and_key() {
     let name = crate::model::by_code(1).unwrap().kind.name;
     let places = |disk: &SharedDisk| -> Vec<String> {
         let report = one_pass(disk).unwrap();
-        report.findings.into_iter().map(|finding| format!("{}: {}", finding.place, finding.problem)).collect()
+        report
+            .findings
+            .into_iter()
+            .map(|finding| format!("{}: {}", finding.place, finding.problem))
+            .collect()
     };
     let lost = copy(&whole);
     edit(&lost, "records", &key, None);
     let told = places(&lost);
-    assert!(told.iter().any(|told| told.contains("7 entries were found where 8 were written")), "{told:?}");
     assert!(
-        told.iter().any(|told| told.starts_with(&format!("records of {name}, key {hex}: the record is missing"))),
+        told.iter().any(|told| told.contains("7 entries were found where 8 were written")),
+        "{told:?}"
+    );
+    assert!(
+        told.iter().any(|told| told
+            .starts_with(&format!("records of {name}, key {hex}: the record is missing"))),
         "{told:?}"
     );
 
@@ -201,7 +230,10 @@ fn findings_name_collection_and_key() {
     bytes[9] ^= 1;
     edit(&damaged, "records", &key, Some(&bytes));
     let told = places(&damaged);
-    assert!(told.iter().any(|told| told.starts_with(&format!("records of {name}, key {hex}"))), "{told:?}");
+    assert!(
+        told.iter().any(|told| told.starts_with(&format!("records of {name}, key {hex}"))),
+        "{told:?}"
+    );
 
     // A complete record that is not the one that was written: an older state came back.
     let old = copy(&whole);
@@ -209,14 +241,18 @@ fn findings_name_collection_and_key() {
     let session = store.session(Identity::user("ada"));
     let form = crate::model::by_code(1).unwrap().kind.id;
     let id = crate::value::RecordKey::from_bytes(form, &key[1..]).unwrap().to_id(form);
-    let update = UpdateProductRequest { id, name: Some("renamed".to_owned()), ..Default::default() };
+    let update =
+        UpdateProductRequest { id, name: Some("renamed".to_owned()), ..Default::default() };
     assert_eq!(session.update_products(vec![update], false).unwrap().products.len(), 1);
     drop(session);
     store.close().unwrap();
     assert!(one_pass(&old).unwrap().is_sound());
     edit(&old, "records", &key, Some(&value));
     let told = places(&old);
-    assert!(told.iter().any(|told| told.contains("the entries differ from those that were written")), "{told:?}");
+    assert!(
+        told.iter().any(|told| told.contains("the entries differ from those that were written")),
+        "{told:?}"
+    );
 }
 
 /// The value that a reader gets for every entry of the undamaged store.
@@ -225,7 +261,10 @@ fn contents(store: &Store, spaces: &[(Space, Vec<u8>)]) -> Vec<Option<Vec<u8>>> 
     let source = Source::Snapshot(&snapshot);
     let get = |space, key: &[u8]| crate::session::guarded("reading", || source.get(space, key));
     // An error is not a wrong answer.
-    spaces.iter().map(|(space, key)| get(*space, key).unwrap_or_else(|_| Some(b"refused".to_vec()))).collect()
+    spaces
+        .iter()
+        .map(|(space, key)| get(*space, key).unwrap_or_else(|_| Some(b"refused".to_vec())))
+        .collect()
 }
 
 /// redb compares its own checksums only in a repair. After a clean close, a wrong bit may hide
@@ -235,7 +274,10 @@ fn a_wrong_bit_of_the_record_file_hides_nothing_from_one_pass() {
     let whole = example();
     let mut store = open(&whole).unwrap();
     // Enough for trees of more than one page.
-    store.session(Identity::user("ada")).create_products((100..300).map(product).collect()).unwrap();
+    store
+        .session(Identity::user("ada"))
+        .create_products((100..300).map(product).collect())
+        .unwrap();
     store.maintain(&control()).unwrap();
     // Most of the rest is removed, so that most pages are read.
     store.compact().unwrap();
@@ -255,7 +297,8 @@ fn a_wrong_bit_of_the_record_file_hides_nothing_from_one_pass() {
     };
     let live = live_sectors(&whole);
     let branches = branch_sectors(&whole);
-    let flips = std::env::var("STATIONDB_FLIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
+    let flips =
+        std::env::var("STATIONDB_FLIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
     let mut random = crate::disk::sim::Random::new(1);
     let (mut refused, mut reported, mut untouched) = (0, 0, 0);
     for _ in 0..flips {
@@ -274,13 +317,18 @@ fn a_wrong_bit_of_the_record_file_hides_nothing_from_one_pass() {
         };
         let is_sound = verify(&store).is_sound();
         let is_right = contents(&store, &keys) == expected;
-        assert!(is_right || !is_sound, "bit {bit} of byte {offset} hides something, and verify is content");
+        assert!(
+            is_right || !is_sound,
+            "bit {bit} of byte {offset} hides something, and verify is content"
+        );
         match is_sound {
             true => untouched += 1,
             false => reported += 1,
         }
     }
-    println!("{flips} flips: {refused} refused, {reported} reported, {untouched} in nothing that is read");
+    println!(
+        "{flips} flips: {refused} refused, {reported} reported, {untouched} in nothing that is read"
+    );
     assert!(branches.len() > 1 && reported > 0);
 }
 
@@ -290,7 +338,10 @@ const SECTOR: u64 = 512;
 fn live_sectors(disk: &SharedDisk) -> Vec<u64> {
     let bytes = crate::disk::read_file(&**disk, "records.redb", u64::MAX).unwrap();
     let sectors = bytes.chunks(SECTOR as usize).enumerate();
-    sectors.filter(|(_, sector)| sector.iter().any(|byte| *byte != 0)).map(|(at, _)| at as u64).collect()
+    sectors
+        .filter(|(_, sector)| sector.iter().any(|byte| *byte != 0))
+        .map(|(at, _)| at as u64)
+        .collect()
 }
 
 /// The sectors in which branch pages begin. A wrong key there hides entries that are still in their
@@ -319,9 +370,13 @@ fn nothing_is_reported_beside_writers() {
                 let mut round = 0;
                 while goes_on() {
                     let first = writer * 1_000_000 + round * 10;
-                    let made = session.create_products((first..first + 3).map(product).collect()).unwrap();
-                    let ids = made.products.into_iter().map(|product| product.id.unwrap()).collect();
-                    session.append_table_data(&table, rows(round as i64 * 25..(round as i64 + 1) * 25)).unwrap();
+                    let made =
+                        session.create_products((first..first + 3).map(product).collect()).unwrap();
+                    let ids =
+                        made.products.into_iter().map(|product| product.id.unwrap()).collect();
+                    session
+                        .append_table_data(&table, rows(round as i64 * 25..(round as i64 + 1) * 25))
+                        .unwrap();
                     file(&session, "small", 64);
                     if round.is_multiple_of(2) {
                         session.delete_products(ids).unwrap();
@@ -376,8 +431,9 @@ fn a_backup_tells_what_was_lost_and_makes_the_indexes_anew() {
     let (report, copied, copy) = back_up(&holed);
     assert_eq!((report.findings, copied.findings), (vec![], vec![]));
     let filter = Some("keywords.Contains(\"red\")".to_owned());
-    let found =
-        copy.session(Identity::user("ada")).query_products(QueryProductsRequest { filter, ..Default::default() });
+    let found = copy
+        .session(Identity::user("ada"))
+        .query_products(QueryProductsRequest { filter, ..Default::default() });
     assert_eq!(found.unwrap().products.len(), 8);
 }
 

@@ -22,7 +22,11 @@ const SMALL: usize = 12_000;
 const LARGE: usize = 60_000;
 
 fn open(disk: &Arc<MemoryDisk>) -> Store {
-    let options = StoreOptions::default().maintenance_thread(false).seed(Some(1)).seal_rows(1_000).log_entries_max(500);
+    let options = StoreOptions::default()
+        .maintenance_thread(false)
+        .seed(Some(1))
+        .seal_rows(1_000)
+        .log_entries_max(500);
     options.clock(ManualClock::new(Default::default())).open_on(disk.clone()).unwrap()
 }
 
@@ -48,17 +52,23 @@ impl Taken {
                 live += (key.len() + value.len()) as u64;
                 match space {
                     Space::Segments => {
-                        let meta: SegmentMeta = crate::records::envelope::from_row(&key, &value).unwrap();
+                        let meta: SegmentMeta =
+                            crate::records::envelope::from_row(&key, &value).unwrap();
                         named += meta.data_bytes + meta.summary_bytes;
                     }
-                    Space::Blobs => named += u64::from_be_bytes(value.as_slice().try_into().unwrap()),
+                    Space::Blobs => {
+                        named += u64::from_be_bytes(value.as_slice().try_into().unwrap())
+                    }
                     Space::TableBuffer => buffer += value.len() as u64,
                     _ => {}
                 }
             }
         }
-        let len = |directory: &str| walk(disk, directory).unwrap().iter().map(|(_, len)| len).sum::<u64>();
-        let records = walk(disk, "").unwrap().into_iter().find(|(path, _)| path == "records.redb").unwrap().1;
+        let len = |directory: &str| {
+            walk(disk, directory).unwrap().iter().map(|(_, len)| len).sum::<u64>()
+        };
+        let records =
+            walk(disk, "").unwrap().into_iter().find(|(path, _)| path == "records.redb").unwrap().1;
         Self { records: (records, live), files: (len("tables") + len("files"), named), buffer }
     }
 
@@ -91,23 +101,32 @@ struct World {
 
 impl World {
     fn add_table(&mut self, session: &Session) {
-        let columns =
-            vec![column("t", DataType::Int64, ColumnType::Index), column("v", DataType::Float64, ColumnType::Normal)];
-        let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap();
+        let columns = vec![
+            column("t", DataType::Int64, ColumnType::Index),
+            column("v", DataType::Float64, ColumnType::Normal),
+        ];
+        let id =
+            session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap();
         for part in 0..5 {
             let row = |at: i64| vec![Some(at.to_string()), Some((at as f64 / 3.0).to_string())];
             let data = (part * ROWS..(part + 1) * ROWS).map(row).collect();
             let frame = Some(DataFrame { columns: None, data });
-            session.append_table_data(&id, AppendTableDataRequest { frame, end_of_data: None }).unwrap();
+            session
+                .append_table_data(&id, AppendTableDataRequest { frame, end_of_data: None })
+                .unwrap();
         }
         self.tables.push_back(id);
     }
 
     fn add_file(&mut self, session: &Session, len: usize) {
         self.made += 1;
-        let content: Vec<u8> = (0..len).map(|at| (at.wrapping_mul(31 + self.made) >> 3) as u8).collect();
-        let request = UploadFileRequest { name: Some(format!("file {}", self.made)), ..Default::default() };
-        self.files.push_back(session.upload_file(&mut content.as_slice(), request, &Control::default()).unwrap());
+        let content: Vec<u8> =
+            (0..len).map(|at| (at.wrapping_mul(31 + self.made) >> 3) as u8).collect();
+        let request =
+            UploadFileRequest { name: Some(format!("file {}", self.made)), ..Default::default() };
+        self.files.push_back(
+            session.upload_file(&mut content.as_slice(), request, &Control::default()).unwrap(),
+        );
     }
 
     fn delete(&mut self, session: &Session, tables: usize, files: usize) {
@@ -175,7 +194,8 @@ fn churn_keeps_the_space_in_proportion_and_deletes_give_it_back() {
 const MIB: u64 = 1024 * 1024;
 
 fn open_small(disk: &SimDisk, quick_repair: bool) -> Store {
-    let options = StoreOptions::default().maintenance_thread(false).seed(Some(1)).reserve_bytes(3 * MIB);
+    let options =
+        StoreOptions::default().maintenance_thread(false).seed(Some(1)).reserve_bytes(3 * MIB);
     let options = options.quick_repair(quick_repair).clock(ManualClock::new(Default::default()));
     options.open_on(Arc::new(disk.clone())).unwrap()
 }
@@ -185,7 +205,8 @@ fn fill(session: &Session, most: usize) -> (Vec<String>, Option<Error>) {
     let mut ids = Vec::new();
     while ids.len() < most {
         let content = vec![ids.len() as u8; SMALL];
-        let request = UploadFileRequest { name: Some(format!("file {}", ids.len())), ..Default::default() };
+        let request =
+            UploadFileRequest { name: Some(format!("file {}", ids.len())), ..Default::default() };
         match session.upload_file(&mut content.as_slice(), request, &Control::default()) {
             Ok(id) => ids.push(id.to_string()),
             Err(error) => return (ids, Some(error)),
@@ -199,7 +220,9 @@ fn fills_again(quick_repair: bool, is_reopened: bool) {
     let disk = SimDisk::new(1);
     disk.set_capacity(Some(6 * MIB));
     let mut store = open_small(&disk, quick_repair);
-    let record_file = |disk: &SimDisk| walk(disk, "").unwrap().into_iter().find(|(path, _)| path == "records.redb");
+    let record_file = |disk: &SimDisk| {
+        walk(disk, "").unwrap().into_iter().find(|(path, _)| path == "records.redb")
+    };
     let mut first = 0;
     for round in 0..3 {
         let session = store.session(Identity::user("ada"));
@@ -209,7 +232,12 @@ fn fills_again(quick_repair: bool, is_reopened: bool) {
             assert_eq!(kind, Some(ErrorKind::NoSpace), "{refused:?}");
             first = ids.len();
         } else {
-            assert_eq!(kind, None, "round {round}: {} of {first} files went in again: {refused:?}", ids.len());
+            assert_eq!(
+                kind,
+                None,
+                "round {round}: {} of {first} files went in again: {refused:?}",
+                ids.len()
+            );
         }
         println!("round {round}: {} files, {:?}", ids.len(), record_file(&disk));
         session
@@ -248,10 +276,15 @@ fn free_pages_are_counted_only_where_the_disk_is_almost_full() {
         assert!(refused.is_none(), "{refused:?}");
         session.delete_files(ids.into_iter().map(Into::into).collect()).unwrap();
         let trace = disk.trace().split_off(before);
-        trace.iter().filter(|entry| entry.kind == OpKind::Sync && &*entry.path == "records.redb").count()
+        trace
+            .iter()
+            .filter(|entry| entry.kind == OpKind::Sync && &*entry.path == "records.redb")
+            .count()
     };
     let (unbounded, roomy, tight) = (syncs(None), syncs(Some(1024 * MIB)), syncs(Some(8 * MIB)));
-    println!("syncs of 61 commits: {unbounded} without a bound, {roomy} with room, {tight} on a small disk");
+    println!(
+        "syncs of 61 commits: {unbounded} without a bound, {roomy} with room, {tight} on a small disk"
+    );
     assert_eq!(unbounded, roomy);
     assert!(tight > roomy && tight < roomy * 2, "{tight}");
 }
@@ -268,7 +301,12 @@ fn pages_that_a_reader_needs_are_not_room() {
     let reader = store.engine().snapshot();
     session.delete_files(ids.into_iter().map(Into::into).collect()).unwrap();
     let (ids, refused) = fill(&session, count);
-    assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::NoSpace), "{} of {count}", ids.len());
+    assert_eq!(
+        refused.map(|error| error.kind()),
+        Some(ErrorKind::NoSpace),
+        "{} of {count}",
+        ids.len()
+    );
     drop(reader);
     session.delete_files(ids.into_iter().map(Into::into).collect()).unwrap();
     let (ids, refused) = fill(&session, count * 8 / 10);

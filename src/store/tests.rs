@@ -42,7 +42,10 @@ fn another_format_is_refused_by_kind() {
     assert!(error.message().contains("the build that wrote"), "{error}");
     disk.remove_file("FORMAT").unwrap();
     write_file(&disk, "FORMAT", b"stationdb\ngarbage");
-    assert_eq!(StoreOptions::default().open_on(disk.clone()).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(
+        StoreOptions::default().open_on(disk.clone()).unwrap_err().kind(),
+        ErrorKind::Corrupt
+    );
     disk.remove_file("FORMAT").unwrap();
     write_file(&disk, "FORMAT", b"#!/bin/sh\n");
     assert_eq!(StoreOptions::default().open_on(disk).unwrap_err().kind(), ErrorKind::NotAStore);
@@ -65,7 +68,10 @@ fn a_store_without_its_record_file_is_corrupt_and_not_empty() {
     let disk = Arc::new(MemoryDisk::new());
     drop(open(&disk));
     disk.remove_file("records.redb").unwrap();
-    assert_eq!(StoreOptions::default().open_on(disk.clone()).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(
+        StoreOptions::default().open_on(disk.clone()).unwrap_err().kind(),
+        ErrorKind::Corrupt
+    );
     write_file(&disk, "records.redb", &[7; 100_000]);
     assert_eq!(StoreOptions::default().open_on(disk).unwrap_err().kind(), ErrorKind::Corrupt);
 }
@@ -84,7 +90,8 @@ fn a_backup_is_a_store_and_an_interrupted_one_is_told_apart() {
         ErrorKind::Cancelled
     );
     assert!(StoreOptions::default().open_on(target.clone()).is_err());
-    let report = store.backup_to(&(target.clone() as crate::disk::SharedDisk), &Control::default()).unwrap();
+    let report =
+        store.backup_to(&(target.clone() as crate::disk::SharedDisk), &Control::default()).unwrap();
     assert!(report.keys > 0);
     drop(session);
     assert!(store.compact().unwrap().bytes_after > 0);
@@ -131,15 +138,19 @@ fn a_backup_over_one_of_another_history_keeps_no_file_of_it() {
         let options = StoreOptions::default().seed(Some(1)).maintenance_thread(false).seal_rows(1);
         options.open_on(disk.clone()).unwrap()
     };
-    let back_up = |store: &Store, target: &SharedDisk| store.backup_to(target, &Control::default()).unwrap();
+    let back_up =
+        |store: &Store, target: &SharedDisk| store.backup_to(target, &Control::default()).unwrap();
     let upload = |store: &Store, byte: u8| {
         let request = UploadFileRequest { name: Some("log".into()), ..Default::default() };
         let session = store.session(Identity::user("ada"));
-        session.upload_file(&mut &vec![byte; CONTENT_BYTES][..], request, &Control::default()).unwrap()
+        session
+            .upload_file(&mut &vec![byte; CONTENT_BYTES][..], request, &Control::default())
+            .unwrap()
     };
     let append = |store: &Store, table: &str, value: i64| {
         let index = arrow::array::Int64Array::from_iter_values(value..value + 100);
-        let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
+        let batch =
+            arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
         store
             .session(Identity::user("ada"))
             .append_batches(&table.into(), &mut std::iter::once(Ok(batch)), None)
@@ -183,7 +194,9 @@ fn a_restore_wants_a_closed_source_and_an_empty_target() {
     let store = Store::open(&live).unwrap();
     store.session(Identity::user("ada")).register_subscriber("replica").unwrap();
     store.backup(&backup, &Control::default()).unwrap();
-    let restore = |from: &std::path::Path, to: &std::path::Path| Store::restore(from, to, &Control::default());
+    let restore = |from: &std::path::Path, to: &std::path::Path| {
+        Store::restore(from, to, &Control::default())
+    };
 
     assert_eq!(restore(&live, &target).unwrap_err().kind(), ErrorKind::Locked);
     assert_eq!(restore(&backup, &live).unwrap_err().kind(), ErrorKind::NotAStore);
@@ -199,7 +212,10 @@ fn a_restore_wants_a_closed_source_and_an_empty_target() {
     let before = names();
     let control = Control::default();
     control.cancel();
-    assert_eq!(Store::restore(&backup, &target, &control).unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(
+        Store::restore(&backup, &target, &control).unwrap_err().kind(),
+        ErrorKind::Cancelled
+    );
     let report = restore(&backup, &target).unwrap();
     assert!(report.keys > 0 && report.findings.is_empty(), "{report:?}");
     assert_eq!(names(), before, "the backup was written to");
@@ -213,7 +229,10 @@ fn a_restore_wants_a_closed_source_and_an_empty_target() {
 
 fn create_product(session: &crate::Session, part_number: &str) -> crate::Result<()> {
     use crate::products::ProductService;
-    let request = crate::products::CreateProductRequest { part_number: part_number.to_owned(), ..Default::default() };
+    let request = crate::products::CreateProductRequest {
+        part_number: part_number.to_owned(),
+        ..Default::default()
+    };
     session.create_products(vec![request]).map(|_| ())
 }
 
@@ -229,7 +248,10 @@ fn a_passing_fault_of_the_look_at_the_place_does_not_latch() {
     create_product(&ada, "before").unwrap();
     disk.file_id_fails.store(true, Ordering::SeqCst);
     assert_eq!(store.maintain(&Control::default()).unwrap_err().kind(), ErrorKind::Io);
-    assert_eq!(store.verify(VerifyLevel::Headers, &Control::default()).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(
+        store.verify(VerifyLevel::Headers, &Control::default()).unwrap_err().kind(),
+        ErrorKind::Io
+    );
     disk.file_id_fails.store(false, Ordering::SeqCst);
     create_product(&ada, "after").unwrap();
     // A missing file is a permanent loss, even if the file comes back.
@@ -255,8 +277,15 @@ fn nothing_works_on_the_whole_record_file_after_a_failed_write() {
     for _ in 0..2 {
         assert_eq!(store.compact().unwrap_err().kind(), ErrorKind::Latched);
         assert_eq!(store.verify_pages(&Control::default()).unwrap_err().kind(), ErrorKind::Latched);
-        let found = store.session(Identity::user("ada")).query_products(Default::default()).unwrap().products;
-        assert_eq!(found.iter().map(|one| one.part_number.as_deref().unwrap()).collect::<Vec<_>>(), ["before"]);
+        let found = store
+            .session(Identity::user("ada"))
+            .query_products(Default::default())
+            .unwrap()
+            .products;
+        assert_eq!(
+            found.iter().map(|one| one.part_number.as_deref().unwrap()).collect::<Vec<_>>(),
+            ["before"]
+        );
     }
 }
 
@@ -267,7 +296,10 @@ fn closing_is_refused_while_another_handle_is_alive() {
         let refused = store.close().unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused}");
         // The store is closed with the last handle.
-        assert_eq!(StoreOptions::default().open_on(disk.clone()).unwrap_err().kind(), ErrorKind::Locked);
+        assert_eq!(
+            StoreOptions::default().open_on(disk.clone()).unwrap_err().kind(),
+            ErrorKind::Locked
+        );
     };
     let store = open(&disk);
     let session = store.session(Identity::user("ada"));
@@ -297,11 +329,15 @@ fn closing_returns_the_error_of_saving_the_text_index() {
     let open = || StoreOptions::default().maintenance_thread(false).open_on(Arc::new(disk.clone()));
     let store = open().unwrap();
     let session = store.session(Identity::user("ada"));
-    let products = (0..200).map(|number| CreateProductRequest::new(format!("P-{number}")).name("amplifier"));
+    let products =
+        (0..200).map(|number| CreateProductRequest::new(format!("P-{number}")).name("amplifier"));
     session.create_products(products.collect()).unwrap();
     let search = |session: &crate::Session| {
-        let request =
-            crate::search::SearchRequest { text: Some("amplifier".to_owned()), take: Some(1000), ..Default::default() };
+        let request = crate::search::SearchRequest {
+            text: Some("amplifier".to_owned()),
+            take: Some(1000),
+            ..Default::default()
+        };
         crate::search::SearchService::search(session, request).unwrap().hits.len()
     };
     // The index is open, and has what no checkpoint has.
@@ -329,7 +365,13 @@ fn damage_a_table(store: &Store) -> crate::tables::TableId {
     let damaged = id.to_string();
     let add = session.write(move |draft| {
         let table = draft.get::<TableMetadata>(&damaged)?.unwrap();
-        let meta = |id| SegmentMeta { id, row_count: 10, min_index: 0, max_index: 9, ..SegmentMeta::default() };
+        let meta = |id| SegmentMeta {
+            id,
+            row_count: 10,
+            min_index: 0,
+            max_index: 9,
+            ..SegmentMeta::default()
+        };
         crate::session::tables::add_segments(draft, &table, vec![meta(900), meta(901)])
     });
     add.unwrap();

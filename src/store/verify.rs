@@ -18,11 +18,12 @@ pub enum VerifyLevel {
     Checksums,
 }
 
-const MENDED: &str = "nothing, if there are no other findings; otherwise restore the store from a backup";
-const REOPEN: &str = "close and reopen the store: nothing is lost, the text index is rebuilt from the records";
+const MENDED: &str =
+    "nothing, if there are no other findings; otherwise restore the store from a backup";
+const REOPEN: &str =
+    "close and reopen the store: nothing is lost, the text index is rebuilt from the records";
 const LOST: &str = "close the store, then open it in the directory that has its files now, or restore it from a backup";
-const GIVEN_UP: &str =
-    "nothing is lost: the text index was discarded; the next search, `maintain` or open rebuilds it from the records";
+const GIVEN_UP: &str = "nothing is lost: the text index was discarded; the next search, `maintain` or open rebuilds it from the records";
 
 impl Store {
     /// Looks for damage while readers and writers continue: in one snapshot, up to `level`.
@@ -51,7 +52,9 @@ impl Store {
             }
             checked => checked?,
         }
-        let checked = guarded("reading FORMAT", || format::check_seed(&self.engine().disk, self.engine().seed));
+        let checked = guarded("reading FORMAT", || {
+            format::check_seed(&self.engine().disk, self.engine().seed)
+        });
         if let Err(error) = checked {
             if !is_damage(&error) {
                 return Err(error);
@@ -67,7 +70,9 @@ impl Store {
         if level >= VerifyLevel::Checksums {
             // The scrub reports damage itself and continues. A panic of redb in unexpected damage
             // ends only the scrub.
-            match guarded("scrubbing the records", || scrub::scrub(&self.engine().snapshot(), control, &mut report)) {
+            match guarded("scrubbing the records", || {
+                scrub::scrub(&self.engine().snapshot(), control, &mut report)
+            }) {
                 Err(error) if is_damage(&error) => {
                     report.find(RECORD_FILE, "the pages of the records", error.message(), RESTORE);
                 }
@@ -88,7 +93,9 @@ impl Store {
             Err(error) => return Err(error),
         }
         let found = |file: &str, problem: &str| damaged.push((file.to_owned(), problem.to_owned()));
-        match guarded("verifying the tables", || crate::session::tables::verify(self.engine(), deep, control, found)) {
+        match guarded("verifying the tables", || {
+            crate::session::tables::verify(self.engine(), deep, control, found)
+        }) {
             Ok((files, bytes)) => {
                 report.files += files;
                 report.file_bytes += bytes;
@@ -111,7 +118,12 @@ impl Store {
                 report.file_bytes += bytes;
             }
             Err(error) if is_damage(&error) => {
-                report.find(RECORD_FILE, "the checkpoint of the text index", error.message(), RESTORE);
+                report.find(
+                    RECORD_FILE,
+                    "the checkpoint of the text index",
+                    error.message(),
+                    RESTORE,
+                );
             }
             Err(error) => return Err(error),
         }
@@ -120,13 +132,19 @@ impl Store {
             report.find(&file, "its content", problem, REOPEN);
         }
         if deep && is_whole {
-            let found = |place: &str, problem: &str| report.find("search", place, problem, GIVEN_UP);
+            let found =
+                |place: &str, problem: &str| report.find("search", place, problem, GIVEN_UP);
             let compared = guarded("comparing the text index", || {
                 crate::session::outbox::verify::compare(self.engine(), control, found)
             });
             match compared {
                 Err(error) if is_damage(&error) => {
-                    report.find(RECORD_FILE, "the records of the text index", error.message(), RESTORE);
+                    report.find(
+                        RECORD_FILE,
+                        "the records of the text index",
+                        error.message(),
+                        RESTORE,
+                    );
                 }
                 compared => compared?,
             }
@@ -151,7 +169,12 @@ impl Store {
         };
         match checked {
             Ok(true) => {}
-            Ok(false) => report.find(RECORD_FILE, "its pages", "the bookkeeping was wrong and was repaired", MENDED),
+            Ok(false) => report.find(
+                RECORD_FILE,
+                "its pages",
+                "the bookkeeping was wrong and was repaired",
+                MENDED,
+            ),
             Err(error) => report.find(RECORD_FILE, "its pages", error.message(), RESTORE),
         }
         let rest = self.verify(VerifyLevel::Checksums, control)?;

@@ -56,7 +56,11 @@ mod tests {
         for number in 10..100 {
             assert_eq!(blocks.get(1, 0).as_deref(), Some([0u8; 10].as_slice()), "before {number}");
             blocks.keep(1, number, block(number));
-            assert_eq!(blocks.get(1, number).as_deref(), Some([number as u8; 10].as_slice()), "the newest");
+            assert_eq!(
+                blocks.get(1, number).as_deref(),
+                Some([number as u8; 10].as_slice()),
+                "the newest"
+            );
             assert_eq!((blocks.0.weight(), blocks.0.len()), (40, 4));
         }
     }

@@ -40,7 +40,8 @@ impl Checkpoint {
     /// The stored form.
     pub(crate) fn to_bytes(&self) -> Result<Vec<u8>> {
         serde_json::to_vec(self).map_err(|error| {
-            Error::corrupt("internal error: the checkpoint of the text index cannot be encoded").with_source(error)
+            Error::corrupt("internal error: the checkpoint of the text index cannot be encoded")
+                .with_source(error)
         })
     }
 

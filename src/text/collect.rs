@@ -103,7 +103,11 @@ pub(crate) fn collect_keys(
         let alive = reader.alive_bitset();
         let mut here = Vec::new();
         weight.for_each_no_score(reader, &mut |documents| {
-            here.extend(documents.iter().filter(|document| alive.is_none_or(|alive| alive.is_alive(**document))));
+            here.extend(
+                documents
+                    .iter()
+                    .filter(|document| alive.is_none_or(|alive| alive.is_alive(**document))),
+            );
         })?;
         push_keys(&*key_columns.of(searcher, reader)?, &here, shape, &mut found)?;
     }
@@ -111,7 +115,12 @@ pub(crate) fn collect_keys(
 }
 
 /// Appends the keys of documents of one segment.
-pub(crate) fn push_keys(keys: &Keys, documents: &[u32], shape: &Shape, found: &mut Vec<DocKey>) -> tantivy::Result<()> {
+pub(crate) fn push_keys(
+    keys: &Keys,
+    documents: &[u32],
+    shape: &Shape,
+    found: &mut Vec<DocKey>,
+) -> tantivy::Result<()> {
     for &document in documents {
         found.push(keys.key(document, shape)?);
     }
@@ -236,7 +245,9 @@ impl Top {
     }
 
     fn hits(self, shape: &Shape) -> tantivy::Result<Vec<Hit>> {
-        let hit = |candidate: Candidate| Ok(Hit { key: key_of(candidate.key, shape)?, score: candidate.score });
+        let hit = |candidate: Candidate| {
+            Ok(Hit { key: key_of(candidate.key, shape)?, score: candidate.score })
+        };
         self.heap.into_iter().map(hit).collect()
     }
 }

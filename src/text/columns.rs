@@ -23,8 +23,12 @@ pub(crate) fn count(
     let mut found: Option<Vec<u32>> = None;
     for ask in asks {
         let here = match ask {
-            Ask::Int(column, ranges) => within(&reader.fast_fields().i64(&column_name(*column))?, ranges, reader),
-            Ask::Float(column, ranges) => within(&reader.fast_fields().f64(&column_name(*column))?, ranges, reader),
+            Ask::Int(column, ranges) => {
+                within(&reader.fast_fields().i64(&column_name(*column))?, ranges, reader)
+            }
+            Ask::Float(column, ranges) => {
+                within(&reader.fast_fields().f64(&column_name(*column))?, ranges, reader)
+            }
         };
         found = Some(match found {
             None => here,
@@ -74,7 +78,11 @@ fn within<T: MonotonicallyMappableToU64>(
 }
 
 /// The documents with these keys, ascending.
-fn documents(reader: &SegmentReader, fields: &Fields, keys: &BTreeSet<DocKey>) -> tantivy::Result<Vec<u32>> {
+fn documents(
+    reader: &SegmentReader,
+    fields: &Fields,
+    keys: &BTreeSet<DocKey>,
+) -> tantivy::Result<Vec<u32>> {
     let mut found = Vec::new();
     if keys.is_empty() {
         return Ok(found);
@@ -82,7 +90,9 @@ fn documents(reader: &SegmentReader, fields: &Fields, keys: &BTreeSet<DocKey>) -
     let inverted = reader.inverted_index(fields.key)?;
     for key in keys {
         let term = Term::from_field_bytes(fields.key, &key.to_bytes());
-        let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else { continue };
+        let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else {
+            continue;
+        };
         while postings.doc() != TERMINATED {
             found.push(postings.doc());
             postings.advance();
@@ -102,7 +112,10 @@ fn in_scopes(reader: &SegmentReader, documents: &[u32], scopes: &[Scope]) -> tan
         if let Some(ids) = &scope.workspaces {
             let mut found = BTreeSet::new();
             for id in ids.iter() {
-                let at = workspaces.as_ref().map(|column| column.dictionary().term_ord(id.as_bytes())).transpose()?;
+                let at = workspaces
+                    .as_ref()
+                    .map(|column| column.dictionary().term_ord(id.as_bytes()))
+                    .transpose()?;
                 found.extend(at.flatten());
             }
             ordinals = Some(found);
@@ -114,7 +127,9 @@ fn in_scopes(reader: &SegmentReader, documents: &[u32], scopes: &[Scope]) -> tan
         let workspace = workspaces.as_ref().and_then(|column| column.ords().first(**document));
         known.iter().any(|(kinds, ordinals)| {
             kind.is_some_and(|kind| kinds.contains(&kind))
-                && ordinals.as_ref().is_none_or(|ordinals| workspace.is_some_and(|at| ordinals.contains(&at)))
+                && ordinals
+                    .as_ref()
+                    .is_none_or(|ordinals| workspace.is_some_and(|at| ordinals.contains(&at)))
         })
     };
     Ok(documents.iter().filter(passes).count() as u64)

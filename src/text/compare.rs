@@ -38,12 +38,17 @@ impl View {
         Ok(())
     }
 
-    fn compare_segment(&self, reader: &SegmentReader, comparison: &mut dyn Comparison) -> Result<()> {
+    fn compare_segment(
+        &self,
+        reader: &SegmentReader,
+        comparison: &mut dyn Comparison,
+    ) -> Result<()> {
         let sums = sums(reader, &self.fields, comparison)?;
         let keys = Keys::of(reader).map_err(failed)?;
         let columns = Columns::of(reader, &self.shape).map_err(failed)?;
         let alive = reader.alive_bitset();
-        let documents = (0..reader.max_doc()).filter(|document| alive.is_none_or(|alive| alive.is_alive(*document)));
+        let documents = (0..reader.max_doc())
+            .filter(|document| alive.is_none_or(|alive| alive.is_alive(*document)));
         for (count, document) in documents.enumerate() {
             if count.is_multiple_of(STEP) {
                 comparison.check()?;
@@ -58,9 +63,15 @@ impl View {
                 Expected::Nothing => comparison.found(Some(key), "the document has no record"),
                 Expected::Document(wanted) => {
                     if sum != Some(sum_of(&self.fields, &wanted)) {
-                        comparison.found(Some(key), "the words of the document differ from those of the record");
+                        comparison.found(
+                            Some(key),
+                            "the words of the document differ from those of the record",
+                        );
                     } else if !columns.hold(document, &wanted).map_err(failed)? {
-                        comparison.found(Some(key), "the columns of the document differ from those of the record");
+                        comparison.found(
+                            Some(key),
+                            "the columns of the document differ from those of the record",
+                        );
                     }
                 }
             }
@@ -79,7 +90,9 @@ impl View {
             for reader in self.searcher.segment_readers() {
                 let inverted = reader.inverted_index(self.fields.key).map_err(failed)?;
                 let postings = inverted.read_postings(&term, IndexRecordOption::Basic);
-                let Some(mut postings) = postings.map_err(|error| failed(error.into()))? else { continue };
+                let Some(mut postings) = postings.map_err(|error| failed(error.into()))? else {
+                    continue;
+                };
                 let alive = reader.alive_bitset();
                 while postings.doc() != TERMINATED {
                     count += u64::from(alive.is_none_or(|alive| alive.is_alive(postings.doc())));
@@ -92,18 +105,24 @@ impl View {
 }
 
 /// The sum of the postings of each document of a segment.
-fn sums(reader: &SegmentReader, fields: &Fields, comparison: &mut dyn Comparison) -> Result<Vec<u64>> {
+fn sums(
+    reader: &SegmentReader,
+    fields: &Fields,
+    comparison: &mut dyn Comparison,
+) -> Result<Vec<u64>> {
     let mut sums = vec![0u64; usize::try_from(reader.max_doc()).unwrap_or(0)];
     let mut positions = Vec::new();
     let mut count = 0usize;
-    let whole = [fields.key, fields.kind, fields.workspace].map(|field| (field, IndexRecordOption::Basic));
+    let whole =
+        [fields.key, fields.kind, fields.workspace].map(|field| (field, IndexRecordOption::Basic));
     let texts = fields.texts.iter().map(|&field| (field, IndexRecordOption::WithFreqsAndPositions));
     for (field, option) in whole.into_iter().chain(texts) {
         let inverted = reader.inverted_index(field).map_err(failed)?;
         let mut terms = inverted.terms().stream().map_err(|error| failed(error.into()))?;
         while let Some((term, info)) = terms.next() {
-            let mut postings =
-                inverted.read_postings_from_terminfo(info, option).map_err(|error| failed(error.into()))?;
+            let mut postings = inverted
+                .read_postings_from_terminfo(info, option)
+                .map_err(|error| failed(error.into()))?;
             let hash = hash(field, term);
             while postings.doc() != TERMINATED {
                 if count.is_multiple_of(STEP) {
@@ -119,7 +138,9 @@ fn sums(reader: &SegmentReader, fields: &Fields, comparison: &mut dyn Comparison
                         added = added.wrapping_add(mark(hash, position));
                     }
                 }
-                if let Some(sum) = usize::try_from(postings.doc()).ok().and_then(|at| sums.get_mut(at)) {
+                if let Some(sum) =
+                    usize::try_from(postings.doc()).ok().and_then(|at| sums.get_mut(at))
+                {
                     *sum = sum.wrapping_add(added);
                 }
                 postings.advance();
@@ -147,7 +168,9 @@ fn sum_of(fields: &Fields, document: &Document) -> u64 {
     }
     let mut next = vec![0u32; fields.texts.len()];
     for (at, text) in &document.texts {
-        let (Some(&field), Some(next)) = (fields.texts.get(*at), next.get_mut(*at)) else { continue };
+        let (Some(&field), Some(next)) = (fields.texts.get(*at), next.get_mut(*at)) else {
+            continue;
+        };
         for word in words(text) {
             add(field, word.text.as_bytes(), *next);
             *next += 1;
@@ -164,7 +187,8 @@ fn hash(field: Field, term: &[u8]) -> u64 {
 /// A hash of a word at a position. Mixed well, so that sums of different words and positions
 /// differ.
 fn mark(hash: u64, position: u32) -> u64 {
-    let mut mixed = hash.wrapping_add(u64::from(position).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let mut mixed =
+        hash.wrapping_add(u64::from(position).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     mixed ^ (mixed >> 31)
@@ -206,9 +230,12 @@ impl Columns {
             return Ok(false);
         }
         let is_as_wanted = |(at, column): (usize, &CellColumn)| {
-            let wanted = wanted.cells.iter().find(|(column, _)| *column == at).map(|(_, cell)| *cell);
+            let wanted =
+                wanted.cells.iter().find(|(column, _)| *column == at).map(|(_, cell)| *cell);
             match (column, wanted) {
-                (CellColumn::Int(column), Some(Cell::Int(value))) => column.first(document) == Some(value),
+                (CellColumn::Int(column), Some(Cell::Int(value))) => {
+                    column.first(document) == Some(value)
+                }
                 (CellColumn::Float(column), Some(Cell::Float(value))) => {
                     column.first(document).map(f64::to_bits) == Some(value.to_bits())
                 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use tantivy::query::{
-    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, EmptyQuery, InvertedIndexRangeQuery, Occur, PhrasePrefixQuery,
-    PhraseQuery, Query, TermQuery, TermSetQuery,
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, EmptyQuery, InvertedIndexRangeQuery,
+    Occur, PhrasePrefixQuery, PhraseQuery, Query, TermQuery, TermSetQuery,
 };
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Searcher, Term};
@@ -42,21 +42,30 @@ fn everything() -> Box<dyn Query> {
 
 impl Compiler<'_> {
     /// The query for the documents that a request finds in the index, without those in `hidden`.
-    pub(crate) fn request(&self, request: &Request, hidden: &BTreeSet<DocKey>) -> Result<Box<dyn Query>> {
+    pub(crate) fn request(
+        &self,
+        request: &Request,
+        hidden: &BTreeSet<DocKey>,
+    ) -> Result<Box<dyn Query>> {
         let query = self.node(&request.query, request.fields.as_deref())?;
         let mut parts = Vec::new();
         if let Some(scopes) = &request.scopes {
             parts.push((Occur::Must, self.scopes(scopes)));
         }
         if !hidden.is_empty() {
-            let terms = hidden.iter().map(|key| Term::from_field_bytes(self.fields.key, &key.to_bytes()));
+            let terms =
+                hidden.iter().map(|key| Term::from_field_bytes(self.fields.key, &key.to_bytes()));
             let hidden: Box<dyn Query> = Box::new(TermSetQuery::new(terms.collect::<Vec<_>>()));
             parts.push((Occur::MustNot, hidden));
         }
         if parts.is_empty() {
             // The engine skips blocks of a boosted term only if the term is part of a union.
             let is_boosted = query.downcast_ref::<BoostQuery>().is_some();
-            return Ok(if is_boosted { Box::new(BooleanQuery::new(vec![(Occur::Should, query)])) } else { query });
+            return Ok(if is_boosted {
+                Box::new(BooleanQuery::new(vec![(Occur::Should, query)]))
+            } else {
+                query
+            });
         }
         parts.insert(0, (Occur::Must, query));
         Ok(Box::new(BooleanQuery::new(parts)))
@@ -64,11 +73,16 @@ impl Compiler<'_> {
 
     fn scopes(&self, scopes: &[Scope]) -> Box<dyn Query> {
         let any = scopes.iter().map(|scope| {
-            let kinds = scope.kinds.iter().map(|&kind| Term::from_field_u64(self.fields.kind, u64::from(kind)));
+            let kinds = scope
+                .kinds
+                .iter()
+                .map(|&kind| Term::from_field_u64(self.fields.kind, u64::from(kind)));
             let kinds: Box<dyn Query> = Box::new(TermSetQuery::new(kinds.collect::<Vec<_>>()));
             let Some(workspaces) = &scope.workspaces else { return kinds };
-            let workspaces = workspaces.iter().map(|id| Term::from_field_text(self.fields.workspace, id));
-            let workspaces: Box<dyn Query> = Box::new(TermSetQuery::new(workspaces.collect::<Vec<_>>()));
+            let workspaces =
+                workspaces.iter().map(|id| Term::from_field_text(self.fields.workspace, id));
+            let workspaces: Box<dyn Query> =
+                Box::new(TermSetQuery::new(workspaces.collect::<Vec<_>>()));
             Box::new(BooleanQuery::new(vec![(Occur::Must, kinds), (Occur::Must, workspaces)]))
         });
         let parts: Vec<Part> = any.map(|query| (Occur::Should, query)).collect();
@@ -84,7 +98,10 @@ impl Compiler<'_> {
             Node::Leaf(leaf) => self.leaf(leaf, fields)?,
             Node::Not(inner) => {
                 let inner = self.node(inner, fields)?;
-                Box::new(BooleanQuery::new(vec![(Occur::Must, everything()), (Occur::MustNot, inner)]))
+                Box::new(BooleanQuery::new(vec![
+                    (Occur::Must, everything()),
+                    (Occur::MustNot, inner),
+                ]))
             }
             Node::And(parts) => {
                 let mut built: Vec<Part> = Vec::with_capacity(parts.len());
@@ -101,8 +118,10 @@ impl Compiler<'_> {
                 Box::new(BooleanQuery::new(built))
             }
             Node::Or(parts) => {
-                let parts: Result<Vec<Part>> =
-                    parts.iter().map(|part| Ok((Occur::Should, self.node(part, fields)?))).collect();
+                let parts: Result<Vec<Part>> = parts
+                    .iter()
+                    .map(|part| Ok((Occur::Should, self.node(part, fields)?)))
+                    .collect();
                 Box::new(BooleanQuery::new(parts?))
             }
         })
@@ -121,14 +140,20 @@ impl Compiler<'_> {
             Leaf::Text { field, words, prefix } => (field, words, *prefix),
         };
         let mut parts: Vec<Part> = Vec::new();
-        for (at, (declared, &engine_field)) in self.shape.fields.iter().zip(&self.fields.texts).enumerate() {
+        for (at, (declared, &engine_field)) in
+            self.shape.fields.iter().zip(&self.fields.texts).enumerate()
+        {
             let is_asked = match field {
                 Some((_, only)) => *only == at,
                 None => fields.is_none_or(|fields| fields.contains(&at)),
             };
             if is_asked && let Some(query) = self.words(engine_field, words, prefix)? {
                 let is_ordinary = declared.weight == 1.0;
-                let query = if is_ordinary { query } else { Box::new(BoostQuery::new(query, declared.weight)) };
+                let query = if is_ordinary {
+                    query
+                } else {
+                    Box::new(BoostQuery::new(query, declared.weight))
+                };
                 parts.push((Occur::Should, query));
             }
         }
@@ -141,8 +166,14 @@ impl Compiler<'_> {
 
     /// The query for these words side by side in one field; `None` if the dictionary shows that no
     /// document has them.
-    fn words(&self, field: Field, words: &[String], prefix: bool) -> Result<Option<Box<dyn Query>>> {
-        let terms: Vec<Term> = words.iter().map(|word| Term::from_field_text(field, word)).collect();
+    fn words(
+        &self,
+        field: Field,
+        words: &[String],
+        prefix: bool,
+    ) -> Result<Option<Box<dyn Query>>> {
+        let terms: Vec<Term> =
+            words.iter().map(|word| Term::from_field_text(field, word)).collect();
         let (whole, last) = match terms.split_last() {
             Some((last, whole)) if prefix => (whole, Some(last)),
             _ => (terms.as_slice(), None),
@@ -166,7 +197,10 @@ impl Compiler<'_> {
                     term.append_bytes(&end);
                     Bound::Excluded(term)
                 });
-                Box::new(InvertedIndexRangeQuery::new(Bound::Included(Term::from_field_text(field, word)), end))
+                Box::new(InvertedIndexRangeQuery::new(
+                    Bound::Included(Term::from_field_text(field, word)),
+                    end,
+                ))
             } else {
                 let mut query = PhrasePrefixQuery::new(terms);
                 query.set_max_expansions(u32::try_from(TEXT_QUERY_EXPANSION).unwrap_or(u32::MAX));

@@ -40,7 +40,10 @@ pub(crate) fn parts(piece: &str) -> Option<Vec<Part>> {
         return None;
     }
     let last = words.len().checked_sub(1)?;
-    let part = |(at, word): (usize, String)| match (at == 0 && is_open_before, at == last && is_open_after) {
+    let part = |(at, word): (usize, String)| match (
+        at == 0 && is_open_before,
+        at == last && is_open_after,
+    ) {
         (true, true) => Part::Has(word),
         (true, false) => Part::Ends(word),
         (false, true) => Part::Starts(word),
@@ -129,7 +132,12 @@ enum Fitting {
 
 /// The words with the part inside or at the end, from the word list of the segment. `None` if there
 /// is no list, or if a range of the dictionary gives the answer.
-fn by_list(reader: &SegmentReader, field: Field, part: &Part, lists: &WordLists) -> tantivy::Result<Option<Fitting>> {
+fn by_list(
+    reader: &SegmentReader,
+    field: Field,
+    part: &Part,
+    lists: &WordLists,
+) -> tantivy::Result<Option<Fitting>> {
     let (text, at_end) = match part {
         Part::Has(text) => (text, false),
         Part::Ends(text) => (text, true),

@@ -24,8 +24,8 @@ use std::time::Duration;
 use tantivy::HasLen;
 use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
-    AntiCallToken, Directory, DirectoryLock, FileHandle, Lock, OwnedBytes, TerminatingWrite, WatchCallback,
-    WatchHandle, WritePtr,
+    AntiCallToken, Directory, DirectoryLock, FileHandle, Lock, OwnedBytes, TerminatingWrite,
+    WatchCallback, WatchHandle, WritePtr,
 };
 
 use super::blocks::Blocks;
@@ -99,12 +99,23 @@ impl fmt::Debug for StoreDirectory {
 impl StoreDirectory {
     /// An index directory at `path` of `disk` with `files`, all of them recorded, and `meta` if
     /// there is one.
-    pub(crate) fn new(disk: SharedDisk, path: &str, files: Vec<FileEntry>, meta: Option<Vec<u8>>) -> Self {
-        let mut names = Names { recorded: files.iter().map(|file| file.name.clone()).collect(), ..Names::default() };
+    pub(crate) fn new(
+        disk: SharedDisk,
+        path: &str,
+        files: Vec<FileEntry>,
+        meta: Option<Vec<u8>>,
+    ) -> Self {
+        let mut names = Names {
+            recorded: files.iter().map(|file| file.name.clone()).collect(),
+            ..Names::default()
+        };
         if let Some(meta) = meta {
             let mut managed: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
             managed.push(META);
-            names.in_memory.insert(".managed.json".to_owned(), serde_json::to_vec(&managed).unwrap_or_default());
+            names.in_memory.insert(
+                ".managed.json".to_owned(),
+                serde_json::to_vec(&managed).unwrap_or_default(),
+            );
             names.in_memory.insert(META.to_owned(), meta);
         }
         names.files = files.into_iter().map(|file| (file.name.clone(), file)).collect();
@@ -127,7 +138,10 @@ impl StoreDirectory {
 
     fn check_writes(&self) -> io::Result<()> {
         match self.0.refuses_writes.load(Ordering::SeqCst) {
-            true => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the writer of the text index is being closed")),
+            true => Err(io::Error::new(
+                io::ErrorKind::BrokenPipe,
+                "the writer of the text index is being closed",
+            )),
             false => Ok(()),
         }
     }
@@ -162,10 +176,17 @@ impl StoreDirectory {
         for id in ids {
             let before = files.len();
             files.extend(
-                names.files.range(id.clone()..).take_while(|(name, _)| name.starts_with(&id)).map(|(_, f)| f.clone()),
+                names
+                    .files
+                    .range(id.clone()..)
+                    .take_while(|(name, _)| name.starts_with(&id))
+                    .map(|(_, f)| f.clone()),
             );
             if files.len() == before {
-                return Err(io::Error::new(io::ErrorKind::NotFound, format!("no file of segment {id}")));
+                return Err(io::Error::new(
+                    io::ErrorKind::NotFound,
+                    format!("no file of segment {id}"),
+                ));
             }
         }
         names.pinned = files.iter().map(|file| file.name.clone()).collect();
@@ -231,7 +252,8 @@ fn is_gone(outcome: io::Result<()>) -> bool {
 fn segment_ids(meta: &[u8]) -> io::Result<Vec<String>> {
     let bad = || io::Error::new(io::ErrorKind::InvalidData, "the list of segments is damaged");
     let value: serde_json::Value = serde_json::from_slice(meta).map_err(|_| bad())?;
-    let segments = value.get("segments").and_then(|segments| segments.as_array()).ok_or_else(bad)?;
+    let segments =
+        value.get("segments").and_then(|segments| segments.as_array()).ok_or_else(bad)?;
     segments
         .iter()
         .map(|segment| {
@@ -252,17 +274,30 @@ impl Directory for StoreDirectory {
         let (entry, known) = {
             let mut names = self.names();
             let entry = names.files.get(name).cloned().ok_or_else(missing)?;
-            let known = names.known.entry(name.to_owned()).or_insert_with(|| self.new_known(OnceLock::new()));
+            let known = names
+                .known
+                .entry(name.to_owned())
+                .or_insert_with(|| self.new_known(OnceLock::new()));
             (entry, Arc::clone(known))
         };
-        let file = self.0.disk.open(&self.on_disk(name), Mode::Read).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => missing(),
-            _ => OpenReadError::wrap_io_error(error, path.to_owned()),
-        })?;
+        let file =
+            self.0.disk.open(&self.on_disk(name), Mode::Read).map_err(|error| {
+                match error.kind() {
+                    io::ErrorKind::NotFound => missing(),
+                    _ => OpenReadError::wrap_io_error(error, path.to_owned()),
+                }
+            })?;
         let len = usize::try_from(entry.len).map_err(|_| missing())?;
         // Every query reads field lengths, columns, terms and postings; few queries read positions.
         let is_hot = ["fieldnorm", "fast", "term", "idx"].iter().any(|end| name.ends_with(end));
-        Ok(Arc::new(Handle { file, len, crc: entry.crc, known, is_hot, blocks: Arc::clone(&self.0.blocks) }))
+        Ok(Arc::new(Handle {
+            file,
+            len,
+            crc: entry.crc,
+            known,
+            is_hot,
+            blocks: Arc::clone(&self.0.blocks),
+        }))
     }
 
     fn delete(&self, path: &Path) -> Result<(), DeleteError> {
@@ -283,7 +318,9 @@ impl Directory for StoreDirectory {
 
     fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
         let names = self.names();
-        Ok(name_of(path).is_some_and(|name| names.files.contains_key(name) || names.in_memory.contains_key(name)))
+        Ok(name_of(path).is_some_and(|name| {
+            names.files.contains_key(name) || names.in_memory.contains_key(name)
+        }))
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
@@ -323,14 +360,19 @@ impl Directory for StoreDirectory {
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
         let mut names = self.names();
         if lock.is_blocking {
-            let waited =
-                self.0.unlocked.wait_timeout_while(names, LOCK_WAIT, |names| names.locks.contains(&lock.filepath));
+            let waited = self
+                .0
+                .unlocked
+                .wait_timeout_while(names, LOCK_WAIT, |names| names.locks.contains(&lock.filepath));
             names = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         if !names.locks.insert(lock.filepath.clone()) {
             return Err(LockError::LockBusy);
         }
-        Ok(DirectoryLock::from(Box::new(Guard { directory: self.clone(), path: lock.filepath.clone() })))
+        Ok(DirectoryLock::from(Box::new(Guard {
+            directory: self.clone(),
+            path: lock.filepath.clone(),
+        })))
     }
 
     fn watch(&self, _: WatchCallback) -> tantivy::Result<WatchHandle> {
@@ -366,7 +408,8 @@ impl Writer {
     /// Writes the whole blocks of the buffer; at the end also the rest.
     fn drain(&mut self, is_end: bool) -> io::Result<()> {
         let len = self.buffer.len();
-        let ready = self.buffer.get(..if is_end { len } else { len - len % SUM_BYTES }).unwrap_or_default();
+        let ready =
+            self.buffer.get(..if is_end { len } else { len - len % SUM_BYTES }).unwrap_or_default();
         self.file.write_all_at(ready, self.written)?;
         self.sums.extend(ready.chunks(SUM_BYTES).map(crc32fast::hash));
         self.crc.update(ready);
@@ -396,7 +439,11 @@ impl TerminatingWrite for Writer {
     fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
         self.directory.check_writes()?;
         self.drain(true)?;
-        let entry = FileEntry { name: self.name.clone(), len: self.written, crc: self.crc.clone().finalize() };
+        let entry = FileEntry {
+            name: self.name.clone(),
+            len: self.written,
+            crc: self.crc.clone().finalize(),
+        };
         let known = self.directory.new_known(OnceLock::from(std::mem::take(&mut self.sums)));
         let mut names = self.directory.names();
         names.known.insert(self.name.clone(), known);
@@ -406,7 +453,10 @@ impl TerminatingWrite for Writer {
 }
 
 fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a file of the text index does not match its checksum")
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "a file of the text index does not match its checksum",
+    )
 }
 
 struct Handle {
@@ -491,7 +541,9 @@ impl Handle {
         let sums = self.sums()?.get(first..).unwrap_or_default();
         let bytes = self.bytes(from..to)?;
         let blocks = bytes.chunks(SUM_BYTES);
-        if blocks.len() > sums.len() || blocks.zip(sums).any(|(block, sum)| crc32fast::hash(block) != *sum) {
+        if blocks.len() > sums.len()
+            || blocks.zip(sums).any(|(block, sum)| crc32fast::hash(block) != *sum)
+        {
             return Err(damaged());
         }
         Ok(OwnedBytes::new(bytes).slice(range.start - from..range.end - from))

@@ -127,7 +127,10 @@ impl Shape {
 
     /// The name of a kind without spaces, as queries print it.
     pub(crate) fn kind_name(&self, code: u8) -> String {
-        self.kinds.iter().find(|kind| kind.code == code).map_or_else(|| code.to_string(), |kind| folded(kind.name))
+        self.kinds
+            .iter()
+            .find(|kind| kind.code == code)
+            .map_or_else(|| code.to_string(), |kind| folded(kind.name))
     }
 
     /// A number that differs for every shape whose index cannot be read with this one.

@@ -19,7 +19,9 @@ impl SearchError {
         match self {
             // On damaged bytes, calls of tantivy panic, and so do its threads.
             Self::Engine(
-                TantivyError::DataCorruption(_) | TantivyError::IncompatibleIndex(_) | TantivyError::ErrorInThread(_),
+                TantivyError::DataCorruption(_)
+                | TantivyError::IncompatibleIndex(_)
+                | TantivyError::ErrorInThread(_),
             )
             | Self::Panicked(_) => ErrorKind::Corrupt,
             Self::Engine(_) => ErrorKind::Io,
@@ -42,5 +44,6 @@ pub(crate) fn failed(error: TantivyError) -> Error {
 
 /// Runs tantivy on files that may be damaged: a panic becomes a `Corrupt` error.
 pub(crate) fn guarded<T>(what: &str, run: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(SearchError::Panicked(what.to_owned()).into_error()))
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err(SearchError::Panicked(what.to_owned()).into_error()))
 }

@@ -34,7 +34,10 @@ pub(crate) fn parse(text: &str, shape: &Shape) -> Result<Node> {
     parser.skip_blanks();
     match parser.peek() {
         None => Ok(node.unwrap_or(Node::All)),
-        Some(_) => Err(parser.wrong("this `)` has no matching `(`; remove it, or put the text in quotes", parser.at)),
+        Some(_) => Err(parser.wrong(
+            "this `)` has no matching `(`; remove it, or put the text in quotes",
+            parser.at,
+        )),
     }
 }
 
@@ -81,7 +84,9 @@ impl<'t> Parser<'t> {
 
     fn keyword(&self) -> Option<Keyword> {
         let rest = self.rest();
-        let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"')).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"'))
+            .unwrap_or(rest.len());
         match rest.get(..end)? {
             "AND" => Some(Keyword::And),
             "OR" => Some(Keyword::Or),
@@ -134,10 +139,12 @@ impl<'t> Parser<'t> {
     /// Returns an error unless an operand follows, instead of another binary operator or the end.
     fn want_operand(&mut self, after: &str) -> Result<()> {
         self.skip_blanks();
-        let is_missing =
-            matches!(self.peek(), None | Some(')')) || matches!(self.keyword(), Some(Keyword::And | Keyword::Or));
+        let is_missing = matches!(self.peek(), None | Some(')'))
+            || matches!(self.keyword(), Some(Keyword::And | Keyword::Or));
         if is_missing {
-            return Err(self.wrong(format!("expected a word, a phrase or `(` after {after}"), self.at));
+            return Err(
+                self.wrong(format!("expected a word, a phrase or `(` after {after}"), self.at)
+            );
         }
         Ok(())
     }
@@ -164,7 +171,9 @@ impl<'t> Parser<'t> {
         if self.peek() == Some('-') {
             self.at += 1;
             // A dash without a word is punctuation.
-            if matches!(self.peek(), None | Some(')')) || self.peek().is_some_and(char::is_whitespace) {
+            if matches!(self.peek(), None | Some(')'))
+                || self.peek().is_some_and(char::is_whitespace)
+            {
                 return Ok(None);
             }
             let inner = self.unary(self.deeper(depth, start)?)?;
@@ -175,7 +184,10 @@ impl<'t> Parser<'t> {
             let inner = self.query(depth)?;
             self.skip_blanks();
             if !self.eat(')') {
-                return Err(self.wrong("this `(` has no matching `)`; close it, or put the text in quotes", start));
+                return Err(self.wrong(
+                    "this `(` has no matching `)`; close it, or put the text in quotes",
+                    start,
+                ));
             }
             return Ok(inner);
         }
@@ -197,7 +209,8 @@ impl<'t> Parser<'t> {
                     Some((name.to_owned(), at))
                 }
                 None => {
-                    let known: Vec<&str> = self.shape.fields.iter().map(|field| field.name.as_str()).collect();
+                    let known: Vec<&str> =
+                        self.shape.fields.iter().map(|field| field.name.as_str()).collect();
                     return Err(self.wrong(
                         format!(
                             "there is no text field {name:?}; expected kind, workspace or one of {}; put text with a \
@@ -250,8 +263,12 @@ impl<'t> Parser<'t> {
         match self.shape.kind(&name) {
             Some(code) => Ok(Node::Leaf(Leaf::Kind(self.shape.kind_name(code), code))),
             None => {
-                let known: Vec<String> = self.shape.kinds.iter().map(|kind| self.shape.kind_name(kind.code)).collect();
-                Err(self.wrong(format!("there is no kind {name:?}; expected one of {}", known.join(", ")), start))
+                let known: Vec<String> =
+                    self.shape.kinds.iter().map(|kind| self.shape.kind_name(kind.code)).collect();
+                Err(self.wrong(
+                    format!("there is no kind {name:?}; expected one of {}", known.join(", ")),
+                    start,
+                ))
             }
         }
     }
@@ -271,7 +288,9 @@ impl<'t> Parser<'t> {
         let start = self.at;
         if !self.eat('"') {
             let rest = self.rest();
-            let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"')).unwrap_or(rest.len());
+            let end = rest
+                .find(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"'))
+                .unwrap_or(rest.len());
             self.at += end;
             return Ok((rest.get(..end).unwrap_or_default().to_owned(), false));
         }

@@ -10,8 +10,11 @@ use crate::value::{Kind, Service, limits};
 
 fn shape() -> Shape {
     let kind = |code, name| Kind { code, name, service: Service::PRODUCTS, id: IdForm::Decimal };
-    let mut shape =
-        Shape { fields: Vec::new(), kinds: vec![kind(1, "product"), kind(5, "work item")], columns: Vec::new() };
+    let mut shape = Shape {
+        fields: Vec::new(),
+        kinds: vec![kind(1, "product"), kind(5, "work item")],
+        columns: Vec::new(),
+    };
     shape.add_field("name", 4.0);
     shape.add_field("description", 1.0);
     shape
@@ -32,7 +35,10 @@ fn words_phrases_prefixes_fields_and_operators() {
     assert_eq!(printed("a OR b c OR NOT d"), "a OR (b AND c) OR NOT d");
     assert_eq!(printed("name:amp* \"Long  Phrase\"*"), "name:amp* AND \"long phrase\"*");
     assert_eq!(printed("NAME:\"x y\""), "name:\"x y\"");
-    assert_eq!(printed("kind:WorkItems -kind:\"work item\""), "kind:workitem AND NOT kind:workitem");
+    assert_eq!(
+        printed("kind:WorkItems -kind:\"work item\""),
+        "kind:workitem AND NOT kind:workitem"
+    );
     assert_eq!(printed("workspace:5afb-1 (a)"), "workspace:\"5afb-1\" AND a");
     assert_eq!(printed("a - b & c"), "a AND b AND c");
     assert_eq!(printed("and or not"), "and AND or AND not");
@@ -76,7 +82,11 @@ fn bounds_are_exact() {
 }
 
 fn leaf() -> impl Strategy<Value = Node> {
-    let field = prop_oneof![Just(None), Just(Some(("name".to_owned(), 0))), Just(Some(("description".to_owned(), 1)))];
+    let field = prop_oneof![
+        Just(None),
+        Just(Some(("name".to_owned(), 0))),
+        Just(Some(("description".to_owned(), 1)))
+    ];
     prop_oneof![
         4 => (field, prop::collection::vec("[a-z0-9ä]{1,4}", 1..3), any::<bool>())
             .prop_map(|(field, words, prefix)| Node::Leaf(Leaf::Text { field, words, prefix })),

@@ -79,7 +79,9 @@ impl Index {
         };
         let resumed = match checkpoint {
             None => Err(Error::corrupt("no checkpoint is recorded")),
-            Some(checkpoint) => guarded("opening", || place.resume(checkpoint, with_contents, &shape)),
+            Some(checkpoint) => {
+                guarded("opening", || place.resume(checkpoint, with_contents, &shape))
+            }
         };
         let (state, opened) = match resumed {
             Ok(state) => (state, Opened::Resumed),
@@ -90,7 +92,10 @@ impl Index {
         // view of this one.
         let mut first = [0; 8];
         getrandom::fill(&mut first).map_err(|error| {
-            Error::new(ErrorKind::Io, format!("drawing a random walk number for the text index: {error}"))
+            Error::new(
+                ErrorKind::Io,
+                format!("drawing a random walk number for the text index: {error}"),
+            )
         })?;
         let walks = Walks { next: u64::from_be_bytes(first), views: VecDeque::new() };
         let published = RwLock::new(view);
@@ -200,7 +205,8 @@ impl Index {
     pub(crate) fn commit(&self) -> Result<()> {
         let mut state = self.state();
         if state.uncommitted_changes > 0 {
-            let outcome = guarded("committing", || state.commit(|applied| self.place.payload(applied)));
+            let outcome =
+                guarded("committing", || state.commit(|applied| self.place.payload(applied)));
             self.recover(&mut state, outcome)?;
             self.publish(&state);
         }
@@ -217,7 +223,10 @@ impl Index {
         let resumed = guarded("returning to the last commit", || {
             let metas = state.engine.load_metas().map_err(failed)?;
             state.reader.reload().map_err(failed)?;
-            let sequence = metas.payload.as_deref().and_then(|payload| payload.rsplit(' ').next()?.parse().ok());
+            let sequence = metas
+                .payload
+                .as_deref()
+                .and_then(|payload| payload.rsplit(' ').next()?.parse().ok());
             Ok(sequence.unwrap_or(0))
         });
         match resumed {
@@ -251,7 +260,8 @@ impl Index {
         self.commit()?;
         let mut state = self.state();
         if is_forced && state.committed != state.applied {
-            let outcome = guarded("committing", || state.commit(|applied| self.place.payload(applied)));
+            let outcome =
+                guarded("committing", || state.commit(|applied| self.place.payload(applied)));
             self.recover(&mut state, outcome)?;
         }
         // Sequence 0 means an incomplete index, from which the next opening must not continue.
@@ -261,7 +271,9 @@ impl Index {
         let sequence = state.committed;
         let generation = state.generation + 1;
         let name = format!("meta-{generation}.json");
-        let attempt = |error| Error::io(format!("making the text index durable in {}", self.place.path), error);
+        let attempt = |error| {
+            Error::io(format!("making the text index durable in {}", self.place.path), error)
+        };
         let (meta, files) = state.directory.pin().map_err(attempt)?;
         // A generation is not used twice, even if this attempt fails.
         state.generation = generation;
@@ -286,7 +298,8 @@ impl Index {
     pub(crate) fn recorded(&self, checkpoint: &Checkpoint) {
         let mut state = self.state();
         state.directory.recorded(&checkpoint.files);
-        state.unsaved_changes = state.unsaved_changes.saturating_sub(std::mem::take(&mut state.saving_changes));
+        state.unsaved_changes =
+            state.unsaved_changes.saturating_sub(std::mem::take(&mut state.saving_changes));
         if let Some(old) = state.meta_name.replace(checkpoint.meta.name.clone())
             && old != checkpoint.meta.name
         {

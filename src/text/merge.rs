@@ -101,7 +101,8 @@ pub(crate) fn worth_settling(index: &Index, segments: &[SegmentMeta]) -> Option<
     let mut chosen = Vec::new();
     for segment in segments {
         let documents = u64::from(segment.num_docs());
-        let is_much = total + documents > MERGED_DOCUMENTS || documents > total.saturating_mul(LARGER);
+        let is_much =
+            total + documents > MERGED_DOCUMENTS || documents > total.saturating_mul(LARGER);
         if !chosen.is_empty() && is_much {
             break;
         }

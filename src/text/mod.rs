@@ -80,7 +80,9 @@ mod order_tests;
 mod tests;
 
 pub(crate) use checkpoint::Checkpoint;
-pub(crate) use document::{Ask, Cell, Change, ColumnName, Comparison, DocKey, Document, Expected, Shape};
+pub(crate) use document::{
+    Ask, Cell, Change, ColumnName, Comparison, DocKey, Document, Expected, Shape,
+};
 pub(crate) use grammar::parse;
 #[cfg(not(feature = "search"))]
 pub use index::View;

@@ -7,9 +7,11 @@ use crate::value::id::IdForm;
 
 /// A document of five words; many documents share a score.
 fn change(number: u64) -> Change {
-    let key = DocKey { kind: 5, key: RecordKey::parse(IdForm::Decimal, &number.to_string()).unwrap() };
+    let key =
+        DocKey { kind: 5, key: RecordKey::parse(IdForm::Decimal, &number.to_string()).unwrap() };
     let text = format!("same {} {} word word", ["even", "odd"][number as usize % 2], number % 5);
-    let document = Document { key, workspace: "w".to_owned(), texts: vec![(1, text)], cells: Vec::new() };
+    let document =
+        Document { key, workspace: "w".to_owned(), texts: vec![(1, text)], cells: Vec::new() };
     Change { key, document: Some(document), is_new: false }
 }
 
@@ -20,7 +22,9 @@ fn walk(view: &View, text: &str, take: usize, count: bool) -> Vec<u64> {
     let mut found = Vec::new();
     loop {
         let page = view.search(&request).unwrap();
-        found.extend(page.hits.iter().map(|hit| hit.key.key.to_id(IdForm::Decimal).parse::<u64>().unwrap()));
+        found.extend(
+            page.hits.iter().map(|hit| hit.key.key.to_id(IdForm::Decimal).parse::<u64>().unwrap()),
+        );
         request.after = page.hits.last().map(|hit| After { score: hit.score, key: hit.key });
         if !page.has_more {
             return found;
@@ -50,10 +54,16 @@ fn hits_that_score_alike_come_by_key_wherever_they_lie() {
             index.load(&changes, 2).unwrap();
             index.commit().unwrap();
             let view = index.view();
-            for (text, take) in [("same", 9), ("odd OR 3", 10), ("word AND even", 8), ("odd OR 2", 350)] {
+            for (text, take) in
+                [("same", 9), ("odd OR 3", 10), ("word AND even", 8), ("odd OR 2", 350)]
+            {
                 let counted = walk(&view, text, take, true);
                 assert!(counted.len() as u64 >= COUNT / 2, "{text}");
-                assert_eq!(walk(&view, text, take, false), counted, "{text} by {take}, {commits} commits");
+                assert_eq!(
+                    walk(&view, text, take, false),
+                    counted,
+                    "{text} by {take}, {commits} commits"
+                );
             }
             let all: Vec<u64> = (0..COUNT).collect();
             assert_eq!(walk(&view, "same", 100, false), all);
@@ -72,19 +82,26 @@ fn sums_of_several_words_are_the_same_on_every_page() {
             (mixed >> 33) % 3
         };
         let words = ["alpha", "beta", "gamma", "delta", "eta"];
-        let mut text: Vec<&str> = (0u64..).zip(words).flat_map(|(at, word)| vec![word; times(at) as usize]).collect();
+        let mut text: Vec<&str> =
+            (0u64..).zip(words).flat_map(|(at, word)| vec![word; times(at) as usize]).collect();
         text.resize(12, "filler");
         text.join(" ")
     };
     let change = |number: u64| {
         let Change { key, .. } = change(number);
-        let document = Document { key, workspace: "w".to_owned(), texts: vec![(1, text(number))], cells: Vec::new() };
+        let document = Document {
+            key,
+            workspace: "w".to_owned(),
+            texts: vec![(1, text(number))],
+            cells: Vec::new(),
+        };
         Change { key, document: Some(document), is_new: false }
     };
     let (index, _) = open(&memory(), None);
     for part in 0..2 {
         // Keys are not in order.
-        let numbers = (0..COUNT).map(|number| number * 443 % COUNT).filter(|number| number % 2 == part);
+        let numbers =
+            (0..COUNT).map(|number| number * 443 % COUNT).filter(|number| number % 2 == part);
         index.load(&numbers.map(change).collect::<Vec<_>>(), 1).unwrap();
         index.commit().unwrap();
     }
@@ -98,7 +115,11 @@ fn sums_of_several_words_are_the_same_on_every_page() {
         let counted = walk(&view, text, 1000, true);
         assert!(counted.len() > 50, "{text}");
         for (take, count) in [(50, true), (50, false), (23, false)] {
-            assert_eq!(walk(&view, text, take, count), counted, "{text} by {take}, counted {count}");
+            assert_eq!(
+                walk(&view, text, take, count),
+                counted,
+                "{text} by {take}, counted {count}"
+            );
         }
     }
 }

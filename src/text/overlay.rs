@@ -31,8 +31,11 @@ pub(crate) struct Held {
 
 impl Held {
     fn new(document: &Document) -> Self {
-        let texts =
-            document.texts.iter().map(|(field, text)| (*field, words(text).map(|word| word.text).collect())).collect();
+        let texts = document
+            .texts
+            .iter()
+            .map(|(field, text)| (*field, words(text).map(|word| word.text).collect()))
+            .collect();
         Self { kind: document.key.kind, workspace: document.workspace.clone(), texts }
     }
 
@@ -50,9 +53,9 @@ impl Held {
                 Some(_) => None,
                 None => Some(0.0),
             },
-            Node::And(parts) => {
-                parts.iter().try_fold(0.0, |sum, part| Some(sum + self.score(part, fields, shape, about)?))
-            }
+            Node::And(parts) => parts
+                .iter()
+                .try_fold(0.0, |sum, part| Some(sum + self.score(part, fields, shape, about)?)),
             Node::Or(parts) => parts
                 .iter()
                 .filter_map(|part| self.score(part, fields, shape, about))
@@ -81,13 +84,16 @@ impl Held {
     fn count(&self, field: usize, wanted: &[String], prefix: bool) -> usize {
         let is_here = |window: &[String]| {
             window.iter().zip(wanted).enumerate().all(|(at, (word, wanted_word))| {
-                word == wanted_word || (prefix && at + 1 == wanted.len() && word.starts_with(wanted_word.as_str()))
+                word == wanted_word
+                    || (prefix && at + 1 == wanted.len() && word.starts_with(wanted_word.as_str()))
             })
         };
         self.texts
             .iter()
             .filter(|(at, _)| *at == field)
-            .map(|(_, text)| text.windows(wanted.len().max(1)).filter(|window| is_here(window)).count())
+            .map(|(_, text)| {
+                text.windows(wanted.len().max(1)).filter(|window| is_here(window)).count()
+            })
             .sum()
     }
 
@@ -105,7 +111,12 @@ impl Held {
                 (1.0 + (total - found + 0.5) / (found + 0.5)).ln()
             })
             .sum();
-        let length = self.texts.iter().filter(|(at, _)| *at == field).map(|(_, text)| text.len()).sum::<usize>() as f32;
+        let length = self
+            .texts
+            .iter()
+            .filter(|(at, _)| *at == field)
+            .map(|(_, text)| text.len())
+            .sum::<usize>() as f32;
         let average = about.average_length(field).max(1.0);
         let count = count as f32;
         rarity * (1.0 + K1) * count / (count + K1 * (1.0 - B + B * length / average))
@@ -131,7 +142,8 @@ impl Chunk {
         let mut chunk = Self::default();
         for change in changes {
             let held = change.document.as_ref().map(|document| Arc::new(Held::new(document)));
-            let is_new = chunk.entries.get(&change.key).map_or(change.is_new, |earlier| earlier.is_new);
+            let is_new =
+                chunk.entries.get(&change.key).map_or(change.is_new, |earlier| earlier.is_new);
             chunk.entries.insert(change.key, Entry { held, is_new });
         }
         chunk
@@ -198,7 +210,13 @@ impl Overlay {
     }
 
     /// Adds the hits among these documents to `hits`, neither ordered nor cut to the page.
-    pub(crate) fn search(&self, request: &Request, shape: &Shape, about: &dyn Statistics, hits: &mut Hits) {
+    pub(crate) fn search(
+        &self,
+        request: &Request,
+        shape: &Shape,
+        about: &dyn Statistics,
+        hits: &mut Hits,
+    ) {
         let mut seen = BTreeSet::new();
         for chunk in self.chunks.iter().rev() {
             for (key, entry) in &chunk.entries {
@@ -209,7 +227,11 @@ impl Overlay {
                 if !request.admits(held.kind, &held.workspace) {
                     continue;
                 }
-                let Some(score) = held.score(&request.query, request.fields.as_deref(), shape, about) else { continue };
+                let Some(score) =
+                    held.score(&request.query, request.fields.as_deref(), shape, about)
+                else {
+                    continue;
+                };
                 if let Some(total) = &mut hits.total {
                     *total += 1;
                 }

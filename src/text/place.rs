@@ -26,14 +26,25 @@ impl Place {
     ///
     /// # Errors
     /// If anything does not match the checkpoint.
-    pub(crate) fn resume(&self, checkpoint: &Checkpoint, with_contents: bool, shape: &Shape) -> Result<State> {
+    pub(crate) fn resume(
+        &self,
+        checkpoint: &Checkpoint,
+        with_contents: bool,
+        shape: &Shape,
+    ) -> Result<State> {
         if checkpoint.store_id != self.store_id || checkpoint.fingerprint != self.fingerprint {
-            return Err(Error::corrupt("the index belongs to another store, or to another version of this crate"));
+            return Err(Error::corrupt(
+                "the index belongs to another store, or to another version of this crate",
+            ));
         }
-        let listed = self.disk.list(&self.path).map_err(|error| Error::io("listing the index", error))?;
+        let listed =
+            self.disk.list(&self.path).map_err(|error| Error::io("listing the index", error))?;
         for file in &checkpoint.files {
             if !listed.iter().any(|entry| entry.name == file.name && entry.len == file.len) {
-                return Err(Error::corrupt(format!("{} is missing, or its length is not {}", file.name, file.len)));
+                return Err(Error::corrupt(format!(
+                    "{} is missing, or its length is not {}",
+                    file.name, file.len
+                )));
             }
             if with_contents && self.crc(file)? != file.crc {
                 return Err(Error::corrupt(format!("{} is damaged", file.name)));
@@ -43,17 +54,25 @@ impl Place {
         if crc32fast::hash(&meta) != checkpoint.meta.crc {
             return Err(Error::corrupt(format!("{} is damaged", checkpoint.meta.name)));
         }
-        let is_known =
-            |name: &str| name == checkpoint.meta.name || checkpoint.files.iter().any(|file| file.name == name);
+        let is_known = |name: &str| {
+            name == checkpoint.meta.name || checkpoint.files.iter().any(|file| file.name == name)
+        };
         for stray in listed.iter().filter(|entry| !entry.is_dir && !is_known(&entry.name)) {
             // A file that cannot be removed does no harm: its name is not used again.
             let _ = self.disk.remove_file(&format!("{}/{}", self.path, stray.name));
         }
-        let directory = StoreDirectory::new(Arc::clone(&self.disk), &self.path, checkpoint.files.clone(), Some(meta));
+        let directory = StoreDirectory::new(
+            Arc::clone(&self.disk),
+            &self.path,
+            checkpoint.files.clone(),
+            Some(meta),
+        );
         let engine = tantivy::Index::open(directory.clone()).map_err(failed)?;
         let (schema, _) = schema(shape);
         let metas = engine.load_metas().map_err(failed)?;
-        if engine.schema() != schema || metas.payload.as_deref() != Some(&self.payload(checkpoint.sequence)) {
+        if engine.schema() != schema
+            || metas.payload.as_deref() != Some(&self.payload(checkpoint.sequence))
+        {
             return Err(Error::corrupt("the list of segments is not that of the checkpoint"));
         }
         let mut state = State::new(directory, engine, shape, checkpoint.sequence)?;
@@ -68,9 +87,11 @@ impl Place {
     /// # Errors
     /// If the directory cannot be created.
     pub(crate) fn anew(&self, shape: &Shape) -> Result<State> {
-        let attempt = |error| Error::io(format!("creating an empty text index in {}", self.path), error);
+        let attempt =
+            |error| Error::io(format!("creating an empty text index in {}", self.path), error);
         let listed = self.disk.list(&self.path).unwrap_or_default();
-        let generation = listed.iter().filter_map(|entry| generation_of(&entry.name)).max().unwrap_or(0);
+        let generation =
+            listed.iter().filter_map(|entry| generation_of(&entry.name)).max().unwrap_or(0);
         if !listed.is_empty() {
             let aside = format!("{}.old", self.path);
             let _ = self.disk.remove_dir_all(&aside);
@@ -87,7 +108,8 @@ impl Place {
         }
         self.disk.sync_dir(crate::disk::parent(&self.path)).map_err(attempt)?;
         let directory = StoreDirectory::new(Arc::clone(&self.disk), &self.path, Vec::new(), None);
-        let settings = IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
+        let settings =
+            IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
         let (schema, _) = schema(shape);
         let engine = tantivy::Index::create(directory.clone(), schema, settings).map_err(failed)?;
         let mut state = State::new(directory, engine, shape, 0)?;
@@ -102,9 +124,15 @@ impl Place {
 
     fn read(&self, entry: &FileEntry) -> Result<Vec<u8>> {
         let attempt = |error| Error::io(format!("reading {}/{}", self.path, entry.name), error);
-        let file = self.disk.open(&format!("{}/{}", self.path, entry.name), Mode::Read).map_err(attempt)?;
+        let file = self
+            .disk
+            .open(&format!("{}/{}", self.path, entry.name), Mode::Read)
+            .map_err(attempt)?;
         if file.len().map_err(attempt)? != entry.len {
-            return Err(Error::corrupt(format!("the length of {} is not {}", entry.name, entry.len)));
+            return Err(Error::corrupt(format!(
+                "the length of {} is not {}",
+                entry.name, entry.len
+            )));
         }
         let mut bytes = vec![0; usize::try_from(entry.len).unwrap_or(0)];
         file.read_exact_at(&mut bytes, 0).map_err(attempt)?;
@@ -114,7 +142,10 @@ impl Place {
     fn crc(&self, entry: &FileEntry) -> Result<u32> {
         const STEP: u64 = 1024 * 1024;
         let attempt = |error| Error::io(format!("reading {}/{}", self.path, entry.name), error);
-        let file = self.disk.open(&format!("{}/{}", self.path, entry.name), Mode::Read).map_err(attempt)?;
+        let file = self
+            .disk
+            .open(&format!("{}/{}", self.path, entry.name), Mode::Read)
+            .map_err(attempt)?;
         let mut crc = crc32fast::Hasher::new();
         let mut at = 0;
         let mut buffer = Vec::new();

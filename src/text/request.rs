@@ -68,7 +68,10 @@ impl Request {
         self.scopes.as_ref().is_none_or(|scopes| {
             scopes.iter().any(|scope| {
                 scope.kinds.contains(&kind)
-                    && scope.workspaces.as_ref().is_none_or(|known| known.iter().any(|id| id == workspace))
+                    && scope
+                        .workspaces
+                        .as_ref()
+                        .is_none_or(|known| known.iter().any(|id| id == workspace))
             })
         })
     }

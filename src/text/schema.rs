@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 
 use tantivy::columnar::{Cardinality, Column};
 use tantivy::schema::{
-    BytesOptions, FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
+    BytesOptions, FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing,
+    TextOptions,
 };
 use tantivy::{SegmentReader, TantivyDocument};
 
@@ -47,14 +48,21 @@ pub(crate) fn schema(shape: &Shape) -> (Schema, Fields) {
     let high = builder.add_u64_field(HIGH, FAST);
     let low = builder.add_u64_field(LOW, FAST);
     let workspace = builder.add_text_field(WORKSPACE, STRING | FAST);
-    let indexing =
-        TextFieldIndexing::default().set_tokenizer("words").set_index_option(IndexRecordOption::WithFreqsAndPositions);
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer("words")
+        .set_index_option(IndexRecordOption::WithFreqsAndPositions);
     let options = TextOptions::default().set_indexing_options(indexing);
     // Numbered, so that the name of a field never equals that of a column above.
-    let texts = (0..shape.fields.len()).map(|at| builder.add_text_field(&format!("t{at}"), options.clone())).collect();
+    let texts = (0..shape.fields.len())
+        .map(|at| builder.add_text_field(&format!("t{at}"), options.clone()))
+        .collect();
     let columns = shape.columns.iter().enumerate().map(|(at, column)| {
         let name = column_name(at);
-        if column.is_float { builder.add_f64_field(&name, FAST) } else { builder.add_i64_field(&name, FAST) }
+        if column.is_float {
+            builder.add_f64_field(&name, FAST)
+        } else {
+            builder.add_i64_field(&name, FAST)
+        }
     });
     let columns = columns.collect();
     (builder.build(), Fields { key, kind, high, low, workspace, texts, columns })
@@ -105,7 +113,12 @@ impl Keys {
     /// The key columns of a segment.
     pub(crate) fn of(reader: &SegmentReader) -> tantivy::Result<Self> {
         let columns = reader.fast_fields();
-        Ok(Self { kind: columns.u64(KIND)?, high: columns.u64(HIGH)?, low: columns.u64(LOW)?, least: OnceLock::new() })
+        Ok(Self {
+            kind: columns.u64(KIND)?,
+            high: columns.u64(HIGH)?,
+            low: columns.u64(LOW)?,
+            least: OnceLock::new(),
+        })
     }
 
     /// The key of a document, as numbers.
@@ -155,7 +168,8 @@ impl Keys {
                 let [kinds, highs, lows] = &values;
                 let keys = kinds.iter().zip(highs).zip(lows).take(block.len());
                 // A document without a key is in no answer.
-                let keys = keys.filter_map(|((kind, high), low)| Some(((*kind)?, (*high)?, (*low)?)));
+                let keys =
+                    keys.filter_map(|((kind, high), low)| Some(((*kind)?, (*high)?, (*low)?)));
                 least = keys.fold(least, Ord::min);
                 least
             })
@@ -167,13 +181,17 @@ impl Keys {
 
 /// The value that all documents have, if they all have the same.
 fn constant(column: &Column<u64>) -> Option<u64> {
-    let is_constant = column.get_cardinality() == Cardinality::Full && column.min_value() == column.max_value();
+    let is_constant =
+        column.get_cardinality() == Cardinality::Full && column.min_value() == column.max_value();
     is_constant.then(|| column.min_value())
 }
 
 /// The key that is encoded by these numbers.
 pub(crate) fn key_of((kind, high, low): KeyNumbers, shape: &Shape) -> tantivy::Result<DocKey> {
-    u8::try_from(kind).ok().and_then(|kind| DocKey::from_halves(shape, kind, high, low)).ok_or_else(unreadable)
+    u8::try_from(kind)
+        .ok()
+        .and_then(|kind| DocKey::from_halves(shape, kind, high, low))
+        .ok_or_else(unreadable)
 }
 
 fn unreadable() -> tantivy::TantivyError {

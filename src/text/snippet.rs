@@ -25,18 +25,28 @@ const SNIPPET_SOURCE_BYTES: usize = 256 * 1024;
 
 /// The best snippet of `text`, a text of `field`; `None` if it has no word that adds to the score.
 /// `fields` are those that words without a field search, `None` for all.
-pub(crate) fn highlight(query: &Node, fields: Option<&[usize]>, field: usize, text: &str) -> Option<Snippet> {
+pub(crate) fn highlight(
+    query: &Node,
+    fields: Option<&[usize]>,
+    field: usize,
+    text: &str,
+) -> Option<Snippet> {
     let text = cut(text, SNIPPET_SOURCE_BYTES).trim_end();
     let all: Vec<Word> = words(text).collect();
     let mut found = vec![false; all.len()];
     let is_default = fields.is_none_or(|fields| fields.contains(&field));
     query.each_positive(&mut |leaf| mark(leaf, field, is_default, &all, &mut found));
-    let marked: Vec<&Word> = all.iter().zip(&found).filter(|(_, found)| **found).map(|(word, _)| word).collect();
+    let marked: Vec<&Word> =
+        all.iter().zip(&found).filter(|(_, found)| **found).map(|(word, _)| word).collect();
 
     // The window with the most matches starts at a match.
     let mut best: Option<(usize, &Word)> = None;
     for (at, first) in marked.iter().copied().enumerate() {
-        let inside = marked.iter().skip(at).take_while(|word| word.end <= first.start + SNIPPET_BYTES / 2).count();
+        let inside = marked
+            .iter()
+            .skip(at)
+            .take_while(|word| word.end <= first.start + SNIPPET_BYTES / 2)
+            .count();
         if best.is_none_or(|(most, _)| inside > most) {
             best = Some((inside, first));
         }
@@ -46,7 +56,10 @@ pub(crate) fn highlight(query: &Node, fields: Option<&[usize]>, field: usize, te
     let start = if lead == 0 {
         0
     } else {
-        all.iter().find(|word| word.start >= lead).map_or(anchor.start, |word| word.start).min(anchor.start)
+        all.iter()
+            .find(|word| word.start >= lead)
+            .map_or(anchor.start, |word| word.start)
+            .min(anchor.start)
     };
     let end = all
         .iter()
@@ -76,7 +89,9 @@ fn mark(leaf: &Leaf, field: usize, is_default: bool, all: &[Word], found: &mut [
     for (at, window) in all.windows(wanted.len().max(1)).enumerate() {
         let is_here = window.iter().zip(wanted).enumerate().all(|(place, (word, wanted_word))| {
             word.text == *wanted_word
-                || (*prefix && place + 1 == wanted.len() && word.text.starts_with(wanted_word.as_str()))
+                || (*prefix
+                    && place + 1 == wanted.len()
+                    && word.text.starts_with(wanted_word.as_str()))
         });
         if is_here {
             found.iter_mut().skip(at).take(wanted.len()).for_each(|found| *found = true);
@@ -97,7 +112,11 @@ mod tests {
     use super::*;
 
     fn text(words: &[&str], prefix: bool) -> Node {
-        Node::Leaf(Leaf::Text { field: None, words: words.iter().map(|&word| word.to_owned()).collect(), prefix })
+        Node::Leaf(Leaf::Text {
+            field: None,
+            words: words.iter().map(|&word| word.to_owned()).collect(),
+            prefix,
+        })
     }
 
     fn shown(query: &Node, source: &str) -> Vec<String> {
@@ -117,12 +136,21 @@ mod tests {
 
     #[test]
     fn words_with_a_field_are_marked_there_and_others_in_the_fields_that_are_asked() {
-        let named =
-            Node::Leaf(Leaf::Text { field: Some(("b".to_owned(), 1)), words: vec!["one".to_owned()], prefix: false });
+        let named = Node::Leaf(Leaf::Text {
+            field: Some(("b".to_owned(), 1)),
+            words: vec!["one".to_owned()],
+            prefix: false,
+        });
         let query = Node::And(vec![named, text(&["two"], false)]);
         let found = |fields: Option<&[usize]>, field: usize| {
             let snippet = highlight(&query, fields, field, "one two")?;
-            Some(snippet.highlights.iter().map(|range| &"one two"[range.clone()]).collect::<Vec<_>>())
+            Some(
+                snippet
+                    .highlights
+                    .iter()
+                    .map(|range| &"one two"[range.clone()])
+                    .collect::<Vec<_>>(),
+            )
         };
         assert_eq!(found(None, 0), Some(vec!["two"]));
         assert_eq!(found(None, 1), Some(vec!["one", "two"]));
@@ -139,7 +167,12 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_around_the_densest_hits() {
-        let source = format!("{} one {} two one two {}", "x ".repeat(300), "y ".repeat(300), "z ".repeat(300));
+        let source = format!(
+            "{} one {} two one two {}",
+            "x ".repeat(300),
+            "y ".repeat(300),
+            "z ".repeat(300)
+        );
         let query = Node::Or(vec![text(&["one"], false), text(&["two"], false)]);
         let snippet = highlight(&query, None, 0, &source).unwrap();
         assert_eq!(snippet.highlights.len(), 3);

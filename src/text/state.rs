@@ -48,7 +48,12 @@ pub(crate) struct State {
 
 impl State {
     /// A state over an open engine.
-    pub(crate) fn new(directory: StoreDirectory, engine: tantivy::Index, shape: &Shape, sequence: u64) -> Result<Self> {
+    pub(crate) fn new(
+        directory: StoreDirectory,
+        engine: tantivy::Index,
+        shape: &Shape,
+        sequence: u64,
+    ) -> Result<Self> {
         engine.tokenizers().register("words", WordTokenizer);
         let (_, fields) = schema(shape);
         let reader = engine

@@ -13,8 +13,11 @@ use proptest::prelude::*;
 
 pub(super) fn shape() -> Arc<Shape> {
     let kind = |code, name| Kind { code, name, service: Service::PRODUCTS, id: IdForm::Decimal };
-    let mut shape =
-        Shape { fields: Vec::new(), kinds: vec![kind(1, "product"), kind(5, "work item")], columns: Vec::new() };
+    let mut shape = Shape {
+        fields: Vec::new(),
+        kinds: vec![kind(1, "product"), kind(5, "work item")],
+        columns: Vec::new(),
+    };
     shape.columns.push(ColumnName { kind: 5, path: "size".to_owned(), is_float: false });
     shape.columns.push(ColumnName { kind: 1, path: "ratio".to_owned(), is_float: true });
     shape.add_field("name", 4.0);
@@ -62,7 +65,8 @@ fn numbers(view: &View, text: &str) -> Vec<String> {
     let request = Request::new(parse(text, &shape()).unwrap(), 100);
     let hits = view.search(&request).unwrap();
     assert_eq!(hits.total, Some(hits.hits.len() as u64));
-    let mut found: Vec<String> = hits.hits.iter().map(|hit| hit.key.key.to_id(IdForm::Decimal)).collect();
+    let mut found: Vec<String> =
+        hits.hits.iter().map(|hit| hit.key.key.to_id(IdForm::Decimal)).collect();
     found.sort_by_key(|id| id.parse::<u64>().unwrap());
     found
 }
@@ -117,7 +121,14 @@ fn weights_rank_scopes_restrict_and_facets_count() {
     index.apply(&sample(), 1).unwrap();
     index.commit().unwrap();
     index
-        .apply(&[put(4, "cable", "goes to the amplifier"), put(2, "Power supply", "new text, amplifier"), gone(3)], 2)
+        .apply(
+            &[
+                put(4, "cable", "goes to the amplifier"),
+                put(2, "Power supply", "new text, amplifier"),
+                gone(3),
+            ],
+            2,
+        )
         .unwrap();
     let mut request = Request::new(parse("amplifier", &shape()).unwrap(), 10);
     request.facets = true;
@@ -157,8 +168,9 @@ fn a_prefix_finds_however_many_words_start_like_it() {
     let words = 2 * limits::TEXT_QUERY_EXPANSION as u64 + 500;
     // Two words in each document; the first half of the documents is in one segment, the others are
     // in further segments and in memory.
-    let changes: Vec<Change> =
-        (0..words / 2).map(|number| put(number, &format!("x{} x{}", 2 * number, 2 * number + 1), "")).collect();
+    let changes: Vec<Change> = (0..words / 2)
+        .map(|number| put(number, &format!("x{} x{}", 2 * number, 2 * number + 1), ""))
+        .collect();
     for (at, part) in changes.chunks(changes.len() / 3).enumerate() {
         index.apply(part, 1 + at as u64).unwrap();
         if at < 2 {
@@ -167,16 +179,26 @@ fn a_prefix_finds_however_many_words_start_like_it() {
     }
     let starting = |prefix: &str| {
         let text = |change: &Change| change.document.as_ref().unwrap().texts[0].1.clone();
-        let is_found = |change: &&Change| text(change).split(' ').any(|word| word.starts_with(prefix));
+        let is_found =
+            |change: &&Change| text(change).split(' ').any(|word| word.starts_with(prefix));
         changes.iter().filter(is_found).count() as u64
     };
     let all = changes.len() as u64;
     assert_eq!(starting("x"), all);
-    for (text, expected) in
-        [("x*", all), ("-x*", 0), ("x1*", starting("x1")), ("-x1*", all - starting("x1")), ("x* AND x7", 1), ("y*", 0)]
-    {
+    for (text, expected) in [
+        ("x*", all),
+        ("-x*", 0),
+        ("x1*", starting("x1")),
+        ("-x1*", all - starting("x1")),
+        ("x* AND x7", 1),
+        ("y*", 0),
+    ] {
         let found = index.view().search(&Request::new(parse(text, &shape()).unwrap(), 5)).unwrap();
-        assert_eq!((found.total, found.hits.len() as u64), (Some(expected), expected.min(5)), "{text}");
+        assert_eq!(
+            (found.total, found.hits.len() as u64),
+            (Some(expected), expected.min(5)),
+            "{text}"
+        );
     }
 }
 
@@ -199,8 +221,11 @@ fn pages_neither_skip_nor_repeat() {
     let (index, _) = open(&memory(), None);
     let mut changes = Vec::new();
     for number in 0..300u64 {
-        let description =
-            format!("{} {}", "amplifier ".repeat(1 + (number % 4) as usize), "x ".repeat((number % 7) as usize));
+        let description = format!(
+            "{} {}",
+            "amplifier ".repeat(1 + (number % 4) as usize),
+            "x ".repeat((number % 7) as usize)
+        );
         changes.push(put(number, "part", &description));
     }
     // Several segments, and the rest in memory.
@@ -221,7 +246,8 @@ fn pages_neither_skip_nor_repeat() {
             let mut walked = Vec::new();
             loop {
                 let page = index.view().search(&request).unwrap();
-                request.after = page.hits.last().map(|hit| After { score: hit.score, key: hit.key });
+                request.after =
+                    page.hits.last().map(|hit| After { score: hit.score, key: hit.key });
                 walked.extend(page.hits);
                 if !page.has_more {
                     break;
@@ -255,7 +281,8 @@ fn a_checkpoint_reopens_and_what_came_later_is_gone() {
     assert!(second.generation > first.generation);
     index.recorded(&second);
     drop(index);
-    let (index, opened) = open(&disk, Some(&Checkpoint::from_bytes(&second.to_bytes().unwrap()).unwrap()));
+    let (index, opened) =
+        open(&disk, Some(&Checkpoint::from_bytes(&second.to_bytes().unwrap()).unwrap()));
     assert_eq!(opened, Opened::Resumed);
     assert_eq!(numbers(&index.view(), "amplifier OR later"), ["2", "8"]);
 }
@@ -268,7 +295,9 @@ fn an_unrecorded_checkpoint_leaves_the_recorded_one_whole() {
     let first = index.checkpoint(false).unwrap().unwrap();
     index.recorded(&first);
     for sequence in 2..40 {
-        index.apply(&[put(1, "amplifier again", ""), put(sequence, "amplifier", "")], sequence).unwrap();
+        index
+            .apply(&[put(1, "amplifier again", ""), put(sequence, "amplifier", "")], sequence)
+            .unwrap();
         index.commit().unwrap();
     }
     let _unrecorded = index.checkpoint(false).unwrap().unwrap();
@@ -286,7 +315,8 @@ fn damage_of_any_file_is_found_and_the_index_starts_anew() {
     let checkpoint = index.checkpoint(false).unwrap().unwrap();
     index.recorded(&checkpoint);
     drop(index);
-    let names: Vec<String> = disk.list("search").unwrap().into_iter().map(|entry| entry.name).collect();
+    let names: Vec<String> =
+        disk.list("search").unwrap().into_iter().map(|entry| entry.name).collect();
     assert_eq!(names.len(), checkpoint.files.len() + 1);
     let read = |name: &str| {
         let file = disk.open(&format!("search/{name}"), Mode::Read).unwrap();
@@ -294,12 +324,16 @@ fn damage_of_any_file_is_found_and_the_index_starts_anew() {
         file.read_exact_at(&mut bytes, 0).unwrap();
         bytes
     };
-    let contents: Vec<(String, Vec<u8>)> = names.iter().map(|name| (name.clone(), read(name))).collect();
+    let contents: Vec<(String, Vec<u8>)> =
+        names.iter().map(|name| (name.clone(), read(name))).collect();
     let restore = || {
         disk.remove_dir_all("search").unwrap();
         disk.create_dir_all("search").unwrap();
         for (name, bytes) in &contents {
-            disk.open(&format!("search/{name}"), Mode::CreateNew).unwrap().write_all_at(bytes, 0).unwrap();
+            disk.open(&format!("search/{name}"), Mode::CreateNew)
+                .unwrap()
+                .write_all_at(bytes, 0)
+                .unwrap();
         }
     };
     for (name, bytes) in &contents {
@@ -308,10 +342,17 @@ fn damage_of_any_file_is_found_and_the_index_starts_anew() {
             let path = format!("search/{name}");
             match how {
                 0 => disk.remove_file(&path).unwrap(),
-                1 => disk.open(&path, Mode::ReadWrite).unwrap().set_len(bytes.len() as u64 - 1).unwrap(),
+                1 => disk
+                    .open(&path, Mode::ReadWrite)
+                    .unwrap()
+                    .set_len(bytes.len() as u64 - 1)
+                    .unwrap(),
                 _ => {
                     let at = bytes.len() / 2;
-                    disk.open(&path, Mode::ReadWrite).unwrap().write_all_at(&[bytes[at] ^ 0x10], at as u64).unwrap();
+                    disk.open(&path, Mode::ReadWrite)
+                        .unwrap()
+                        .write_all_at(&[bytes[at] ^ 0x10], at as u64)
+                        .unwrap();
                 }
             }
             let (index, opened) = open(&disk, Some(&checkpoint));
@@ -324,7 +365,8 @@ fn damage_of_any_file_is_found_and_the_index_starts_anew() {
     restore();
     assert_eq!(open(&disk, Some(&checkpoint)).1, Opened::Resumed);
     // The index of another store, and one of another shape, are not used.
-    let (_, opened) = Index::open(&disk, "search", shape(), "store-2", Some(&checkpoint), true).unwrap();
+    let (_, opened) =
+        Index::open(&disk, "search", shape(), "store-2", Some(&checkpoint), true).unwrap();
     assert!(matches!(opened, Opened::Anew(_)));
 }
 
@@ -336,7 +378,8 @@ fn segments_stay_few_after_many_small_commits() {
         index.commit().unwrap();
     }
     let checkpoint = index.checkpoint(false).unwrap().unwrap();
-    let segments: BTreeSet<&str> = checkpoint.files.iter().filter_map(|file| file.name.get(..32)).collect();
+    let segments: BTreeSet<&str> =
+        checkpoint.files.iter().filter_map(|file| file.name.get(..32)).collect();
     assert!(segments.len() <= 14, "{}", segments.len());
     assert_eq!(index.view().search(&Request::new(Node::All, 1)).unwrap().total, Some(120));
 }
@@ -379,14 +422,16 @@ fn a_file_in_the_place_of_the_directory_is_removed() {
 fn candidates_for_a_piece_of_text_miss_nothing() {
     let (index, _) = open(&memory(), None);
     let texts = ["Amplifier DMM-4065/2", "preamplifiers", "am plifier", "DMM 4065", "Über-dmm", ""];
-    let changes: Vec<Change> = texts.iter().zip(1..).map(|(text, number)| put(number * 2, text, "")).collect();
+    let changes: Vec<Change> =
+        texts.iter().zip(1..).map(|(text, number)| put(number * 2, text, "")).collect();
     index.apply(&changes, 1).unwrap();
     index.commit().unwrap();
     index.apply(&[put(20, "amplifier late", ""), put(2, "changed", "")], 2).unwrap();
     let view = index.view();
     let found = |piece: &str| {
         let keys = view.containing(1, "name", piece).unwrap()?;
-        let ids: BTreeSet<u64> = keys.iter().map(|key| key.key.to_id(IdForm::Decimal).parse().unwrap()).collect();
+        let ids: BTreeSet<u64> =
+            keys.iter().map(|key| key.key.to_id(IdForm::Decimal).parse().unwrap()).collect();
         Some(ids.into_iter().collect::<Vec<_>>())
     };
     // A document that is only in memory is always a candidate.
@@ -405,7 +450,11 @@ fn candidates_for_a_piece_of_text_miss_nothing() {
     assert_eq!(view.containing(1, "colour", "mplif").unwrap(), None);
     index.apply(&[put(22, &"x".repeat(70), "")], 3).unwrap();
     index.commit().unwrap();
-    assert_eq!(index.view().containing(1, "name", "mplif").unwrap(), None, "a cut word leaves it open");
+    assert_eq!(
+        index.view().containing(1, "name", "mplif").unwrap(),
+        None,
+        "a cut word leaves it open"
+    );
 }
 
 #[test]
@@ -457,8 +506,10 @@ impl Comparison for Compared {
 
 #[test]
 fn a_comparison_tells_each_document_that_differs() {
-    let texts = ["", "amplifier", "amplifier low low noise", "über DMM-40/2", "low amplifier noise low"];
-    let fill = |number: u64| put(number, texts[(number % 5) as usize], texts[(number % 3) as usize]);
+    let texts =
+        ["", "amplifier", "amplifier low low noise", "über DMM-40/2", "low amplifier noise low"];
+    let fill =
+        |number: u64| put(number, texts[(number % 5) as usize], texts[(number % 3) as usize]);
     let filled = || {
         let (index, _) = open(&memory(), None);
         // Several segments, with documents that were changed and deleted.
@@ -537,8 +588,10 @@ fn any_query() -> impl Strategy<Value = String> {
     leaf.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
             inner.clone().prop_map(|text| format!("NOT ({text})")),
-            prop::collection::vec(inner.clone(), 1..4).prop_map(|parts| format!("({})", parts.join(" "))),
-            prop::collection::vec(inner, 1..4).prop_map(|parts| format!("({})", parts.join(" OR "))),
+            prop::collection::vec(inner.clone(), 1..4)
+                .prop_map(|parts| format!("({})", parts.join(" "))),
+            prop::collection::vec(inner, 1..4)
+                .prop_map(|parts| format!("({})", parts.join(" OR "))),
         ]
     })
 }
@@ -602,12 +655,22 @@ fn check_counts(view: &View, present: &BTreeSet<u64>) {
     let unsettled: BTreeSet<DocKey> = view.unsettled().into_iter().collect();
     for asks in &asks {
         for workspace in [None, Some("w1")] {
-            let scopes = workspace
-                .map(|id: &str| vec![Scope { kinds: vec![1, 5], workspaces: Some(vec![id.to_owned()].into()) }]);
+            let scopes = workspace.map(|id: &str| {
+                vec![Scope { kinds: vec![1, 5], workspaces: Some(vec![id.to_owned()].into()) }]
+            });
             let is_in = |number: u64| workspace.is_none_or(|id| id == format!("w{}", number % 3));
-            let fits = |number: &&u64| is_in(**number) && asks.iter().all(|ask| fulfils(ask, **number));
-            let settled = present.iter().filter(fits).filter(|number| !unsettled.contains(&key(**number))).count();
-            assert_eq!(view.count_cells(asks, scopes.as_deref()).unwrap(), settled as u64, "{asks:?} {workspace:?}");
+            let fits =
+                |number: &&u64| is_in(**number) && asks.iter().all(|ask| fulfils(ask, **number));
+            let settled = present
+                .iter()
+                .filter(fits)
+                .filter(|number| !unsettled.contains(&key(**number)))
+                .count();
+            assert_eq!(
+                view.count_cells(asks, scopes.as_deref()).unwrap(),
+                settled as u64,
+                "{asks:?} {workspace:?}"
+            );
         }
     }
 }

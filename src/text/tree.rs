@@ -64,7 +64,9 @@ impl Node {
         match self {
             Self::All | Self::Not(_) => {}
             Self::Leaf(leaf) => visit(leaf),
-            Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.each_positive(visit)),
+            Self::And(parts) | Self::Or(parts) => {
+                parts.iter().for_each(|part| part.each_positive(visit))
+            }
         }
     }
 }
@@ -93,7 +95,9 @@ impl fmt::Display for Leaf {
                 f.write_str(if *prefix { "*" } else { "" })
             }
             Self::Kind(name, _) => write!(f, "kind:{name}"),
-            Self::Workspace(id) => write!(f, "workspace:\"{}\"", id.replace('\\', "\\\\").replace('"', "\\\"")),
+            Self::Workspace(id) => {
+                write!(f, "workspace:\"{}\"", id.replace('\\', "\\\\").replace('"', "\\\""))
+            }
         }
     }
 }

@@ -59,9 +59,15 @@ impl View {
             facets: request.facets.then(Facets::default),
         };
         guarded("searching", || {
-            let compiler = Compiler { searcher: &self.searcher, fields: &self.fields, shape: &self.shape, failed };
+            let compiler = Compiler {
+                searcher: &self.searcher,
+                fields: &self.fields,
+                shape: &self.shape,
+                failed,
+            };
             let query = compiler.request(request, &self.overlay.hidden())?;
-            collect(&self.searcher, &*query, request, &self.shape, &self.key_columns, &mut hits).map_err(failed)
+            collect(&self.searcher, &*query, request, &self.shape, &self.key_columns, &mut hits)
+                .map_err(failed)
         })?;
         let about: &dyn Statistics = if request.fixed_statistics { &FixedStatistics } else { self };
         self.overlay.search(request, &self.shape, about, &mut hits);
@@ -77,7 +83,12 @@ impl View {
     /// As [`View::search`].
     pub(crate) fn matching(&self, request: &Request) -> Result<Vec<DocKey>> {
         let mut keys = guarded("searching", || {
-            let compiler = Compiler { searcher: &self.searcher, fields: &self.fields, shape: &self.shape, failed };
+            let compiler = Compiler {
+                searcher: &self.searcher,
+                fields: &self.fields,
+                shape: &self.shape,
+                failed,
+            };
             let query = compiler.request(request, &self.overlay.hidden())?;
             collect_keys(&self.searcher, &*query, &self.shape, &self.key_columns).map_err(failed)
         })?;
@@ -93,7 +104,12 @@ impl View {
     ///
     /// # Errors
     /// `Corrupt` or `Io` when the index is damaged.
-    pub(crate) fn containing(&self, kind: u8, field: &str, piece: &str) -> Result<Option<Vec<DocKey>>> {
+    pub(crate) fn containing(
+        &self,
+        kind: u8,
+        field: &str,
+        piece: &str,
+    ) -> Result<Option<Vec<DocKey>>> {
         let field = self.shape.field(field).and_then(|at| self.fields.texts.get(at));
         let (Some(&field), Some(parts)) = (field, parts(piece)) else { return Ok(None) };
         let found = guarded("looking up words", || {
@@ -102,7 +118,8 @@ impl View {
             self.word_lists.keep_only(&self.searcher);
             let mut found = Vec::new();
             for reader in self.searcher.segment_readers() {
-                let here = candidates(reader, field, &parts, most, &self.word_lists).map_err(failed)?;
+                let here =
+                    candidates(reader, field, &parts, most, &self.word_lists).map_err(failed)?;
                 let Some(here) = here else { return Ok(None) };
                 let keys = self.key_columns.of(&self.searcher, reader).map_err(failed)?;
                 push_keys(&keys, &here, &self.shape, &mut found).map_err(failed)?;
@@ -127,7 +144,8 @@ impl View {
             let hidden = self.overlay.hidden();
             let mut total = 0;
             for reader in self.searcher.segment_readers() {
-                total += columns::count(reader, &self.fields, asks, scopes, &hidden).map_err(failed)?;
+                total +=
+                    columns::count(reader, &self.fields, asks, scopes, &hidden).map_err(failed)?;
             }
             Ok(total)
         })
@@ -146,15 +164,18 @@ impl Statistics for View {
     }
 
     fn document_frequency(&self, field: usize, word: &str) -> u64 {
-        self.fields
-            .texts
-            .get(field)
-            .map_or(0, |&field| self.searcher.doc_freq(&Term::from_field_text(field, word)).unwrap_or(0))
+        self.fields.texts.get(field).map_or(0, |&field| {
+            self.searcher.doc_freq(&Term::from_field_text(field, word)).unwrap_or(0)
+        })
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a score is an estimate")]
     fn average_length(&self, field: usize) -> f32 {
-        let total = self.fields.texts.get(field).map_or(0, |&field| self.searcher.total_num_tokens(field).unwrap_or(0));
+        let total = self
+            .fields
+            .texts
+            .get(field)
+            .map_or(0, |&field| self.searcher.total_num_tokens(field).unwrap_or(0));
         total as f32 / self.document_count().max(1) as f32
     }
 }

@@ -62,9 +62,15 @@ impl WordList {
             pattern.push(BETWEEN);
         }
         let mut from = 0;
-        while let Some(at) = memchr::memmem::find(self.text.get(from..).unwrap_or_default(), &pattern) {
+        while let Some(at) =
+            memchr::memmem::find(self.text.get(from..).unwrap_or_default(), &pattern)
+        {
             let at = from + at;
-            let start = self.text.get(..at).and_then(|text| memchr::memrchr(BETWEEN, text)).map_or(0, |at| at + 1);
+            let start = self
+                .text
+                .get(..at)
+                .and_then(|text| memchr::memrchr(BETWEEN, text))
+                .map_or(0, |at| at + 1);
             let rest = self.text.get(at..).unwrap_or_default();
             let end = at + memchr::memchr(BETWEEN, rest).unwrap_or(rest.len());
             found.extend(self.text.get(start..end));
@@ -76,7 +82,11 @@ impl WordList {
 
 impl WordLists {
     /// The list of a field of a segment; `None` if it would be too large.
-    pub(crate) fn of(&self, reader: &SegmentReader, field: Field) -> tantivy::Result<Option<Arc<WordList>>> {
+    pub(crate) fn of(
+        &self,
+        reader: &SegmentReader,
+        field: Field,
+    ) -> tantivy::Result<Option<Arc<WordList>>> {
         let place = (reader.segment_id(), field);
         let held: usize = {
             let lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,7 +104,8 @@ impl WordLists {
 
     /// Drops the lists of segments that are not in `searcher`.
     pub(crate) fn keep_only(&self, searcher: &Searcher) {
-        let known: Vec<SegmentId> = searcher.segment_readers().iter().map(SegmentReader::segment_id).collect();
+        let known: Vec<SegmentId> =
+            searcher.segment_readers().iter().map(SegmentReader::segment_id).collect();
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lists.retain(|(segment, _), _| known.contains(segment));
     }

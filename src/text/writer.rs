@@ -30,7 +30,11 @@ struct Threads {
 
 impl Writer {
     /// Creates a writer for an engine on `directory`; deletes find documents by the field `key`.
-    pub(crate) fn new(engine: &tantivy::Index, directory: &StoreDirectory, key: Field) -> Result<Self> {
+    pub(crate) fn new(
+        engine: &tantivy::Index,
+        directory: &StoreDirectory,
+        key: Field,
+    ) -> Result<Self> {
         let options = IndexWriterOptions::builder()
             .num_worker_threads(1)
             .memory_budget_per_thread(SEARCH_WRITER_BYTES)

@@ -45,9 +45,12 @@ pub(crate) fn bounded<K: Eq + Hash, V: Clone>(
         .weight_capacity(weight_max as u64)
         .build();
     match options {
-        Ok(options) => {
-            Shared::with_options(options, Weight(weight), DefaultHashBuilder::default(), DefaultLifecycle::default())
-        }
+        Ok(options) => Shared::with_options(
+            options,
+            Weight(weight),
+            DefaultHashBuilder::default(),
+            DefaultLifecycle::default(),
+        ),
         // `build` fails only when an option is missing.
         Err(_) => Shared::with_weighter(expected_count, weight_max as u64, Weight(weight)),
     }
@@ -62,7 +65,12 @@ mod tests {
         let cache = bounded(4, 40, |_: &usize, bytes: &usize| *bytes);
         for key in 0..1_000 {
             cache.insert(key, 10);
-            assert!(cache.weight() <= 40 && cache.len() <= 4, "{} entries of {}", cache.len(), cache.weight());
+            assert!(
+                cache.weight() <= 40 && cache.len() <= 4,
+                "{} entries of {}",
+                cache.len(),
+                cache.weight()
+            );
             assert_eq!(cache.get(&0), Some(10), "after {key} others");
         }
         // One may take all of the bound, and none takes more.

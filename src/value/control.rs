@@ -78,7 +78,8 @@ impl Control {
     /// Whether [`Control::cancel`] was called.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed) || self.outer.as_ref().is_some_and(|outer| outer.load(Ordering::Relaxed))
+        self.cancelled.load(Ordering::Relaxed)
+            || self.outer.as_ref().is_some_and(|outer| outer.load(Ordering::Relaxed))
     }
 
     /// The time after which the work fails.
@@ -90,12 +91,16 @@ impl Control {
     /// Fails when the work should stop. Long work calls it once for each block of work.
     pub fn check(&self) -> Result<()> {
         if self.is_cancelled() {
-            return Err(Error::new(ErrorKind::Cancelled, "the operation was cancelled by its caller"));
+            return Err(Error::new(
+                ErrorKind::Cancelled,
+                "the operation was cancelled by its caller",
+            ));
         }
         match self.deadline {
-            Some(deadline) if Instant::now() >= deadline => {
-                Err(Error::new(ErrorKind::DeadlineExceeded, "the operation took longer than its deadline allows"))
-            }
+            Some(deadline) if Instant::now() >= deadline => Err(Error::new(
+                ErrorKind::DeadlineExceeded,
+                "the operation took longer than its deadline allows",
+            )),
             _ => Ok(()),
         }
     }

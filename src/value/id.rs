@@ -98,7 +98,10 @@ impl RecordKey {
                 let canonical = !id.is_empty()
                     && id.bytes().all(|byte| byte.is_ascii_digit())
                     && (id.len() == 1 || !id.starts_with('0'));
-                canonical.then(|| id.parse::<u64>().ok()).flatten().map(|number| Self::new(&number.to_be_bytes()))
+                canonical
+                    .then(|| id.parse::<u64>().ok())
+                    .flatten()
+                    .map(|number| Self::new(&number.to_be_bytes()))
             }
             IdForm::Hex24 | IdForm::Hex24AnyCase => {
                 let mut bytes = [0; 12];
@@ -159,7 +162,14 @@ impl RecordKey {
             IdForm::Guid => {
                 let hex = hex(bytes);
                 let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-                format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))
+                format!(
+                    "{}-{}-{}-{}-{}",
+                    part(0, 8),
+                    part(8, 12),
+                    part(12, 16),
+                    part(16, 20),
+                    part(20, 32)
+                )
             }
         }
     }
@@ -189,7 +199,9 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes
         .iter()
-        .flat_map(|byte| [DIGITS[usize::from(byte >> 4)] as char, DIGITS[usize::from(byte & 15)] as char])
+        .flat_map(|byte| {
+            [DIGITS[usize::from(byte >> 4)] as char, DIGITS[usize::from(byte & 15)] as char]
+        })
         .collect()
 }
 
@@ -361,9 +373,21 @@ mod tests {
             (IdForm::Decimal, vec!["", "-1", "+1", "01", "1.0", "18446744073709551616", "x"]),
             (
                 IdForm::Hex24,
-                vec!["", "0123456789abcdef0123456", "0123456789abcdef0123456g", "0123456789abcdef0123456ä"],
+                vec![
+                    "",
+                    "0123456789abcdef0123456",
+                    "0123456789abcdef0123456g",
+                    "0123456789abcdef0123456ä",
+                ],
             ),
-            (IdForm::Guid, vec!["", "00000000000000000000000000000000", "00000000-0000-0000-0000-00000000000g"]),
+            (
+                IdForm::Guid,
+                vec![
+                    "",
+                    "00000000000000000000000000000000",
+                    "00000000-0000-0000-0000-00000000000g",
+                ],
+            ),
         ] {
             for id in bad {
                 assert_eq!(RecordKey::parse(form, id), None, "{id}");

@@ -80,8 +80,9 @@ impl Serialize for PlannedTime {
 impl<'de> Deserialize<'de> for PlannedTime {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let utc = time::parse(&text)
-            .ok_or_else(|| serde::de::Error::custom(format_args!("{text:?} is not an ISO-8601 date-time")))?;
+        let utc = time::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom(format_args!("{text:?} is not an ISO-8601 date-time"))
+        })?;
         Ok(Self { utc, has_no_offset: !time::has_offset(&text) })
     }
 }
@@ -153,7 +154,11 @@ mod tests {
             ("2024-06-01T08:00:00+0200", "2024-06-01T06:00:00.000Z", true),
         ] {
             let time: PlannedTime = serde_json::from_value(given.into()).unwrap();
-            assert_eq!((time.to_string().as_str(), time.has_offset()), (answered, has_offset), "{given}");
+            assert_eq!(
+                (time.to_string().as_str(), time.has_offset()),
+                (answered, has_offset),
+                "{given}"
+            );
             assert_eq!(Some(time.utc()), time::parse(given));
             assert_eq!(serde_json::to_value(time).unwrap(), answered);
             let bytes = stored::to_bytes(&Some(time)).unwrap();
@@ -168,7 +173,11 @@ mod tests {
         let bytes = stored::to_bytes(&Some(instant)).unwrap();
         for number in 1..4 {
             let payload = Payload { format: Format::from_number(number).unwrap(), bytes: &bytes };
-            assert_eq!(stored::read::<Option<PlannedTime>>(payload).unwrap(), Some(instant.into()), "format {number}");
+            assert_eq!(
+                stored::read::<Option<PlannedTime>>(payload).unwrap(),
+                Some(instant.into()),
+                "format {number}"
+            );
         }
         assert!(stored::from_bytes::<Option<PlannedTime>>(&bytes).is_err());
     }

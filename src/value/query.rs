@@ -94,7 +94,9 @@ fn members<T: FromQuery>(query: &str) -> Result<Map<String, Value>> {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let key = decode(key, "a key")?;
         let name = camel_case(&key);
-        let Some((_, shape)) = T::MEMBERS.iter().find(|(member, _)| *member == key || *member == name) else {
+        let Some((_, shape)) =
+            T::MEMBERS.iter().find(|(member, _)| *member == key || *member == name)
+        else {
             continue;
         };
         match shape {
@@ -144,7 +146,8 @@ fn decode(text: &str, name: &str) -> Result<String> {
         return Ok(text.to_owned());
     }
     let fault = |why: &str| {
-        Error::invalid(format!("the query string cannot be read: {name}: {text:?} has {why}")).at_member(name)
+        Error::invalid(format!("the query string cannot be read: {name}: {text:?} has {why}"))
+            .at_member(name)
     };
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -153,8 +156,9 @@ fn decode(text: &str, name: &str) -> Result<String> {
             b'+' => b' ',
             b'%' => {
                 let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
-                let value =
-                    digit().and_then(|high| Some(high * 16 + digit()?)).and_then(|value| u8::try_from(value).ok());
+                let value = digit()
+                    .and_then(|high| Some(high * 16 + digit()?))
+                    .and_then(|value| u8::try_from(value).ok());
                 value.ok_or_else(|| fault("a % without two hexadecimal digits"))?
             }
             other => other,

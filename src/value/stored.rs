@@ -73,7 +73,11 @@ pub(crate) trait Stored: Sized {
 
     /// Reads the wanted members into this value and skips the others, which stay as they are. The
     /// default reads the whole value.
-    fn fill<D: Decoder<Context = Format>>(&mut self, input: &mut D, _wanted: Members) -> DecodeResult<()> {
+    fn fill<D: Decoder<Context = Format>>(
+        &mut self,
+        input: &mut D,
+        _wanted: Members,
+    ) -> DecodeResult<()> {
         *self = Self::take(input)?;
         Ok(())
     }
@@ -236,8 +240,8 @@ fn decode<'b, T>(
 ) -> Result<T> {
     let config = bincode::config::standard().with_limit::<LIMIT>();
     let mut input = DecoderImpl::new(SliceReader::new(payload.bytes), config, payload.format);
-    let value =
-        take(&mut input).map_err(|error| Error::corrupt("a stored record cannot be decoded").with_source(error))?;
+    let value = take(&mut input)
+        .map_err(|error| Error::corrupt("a stored record cannot be decoded").with_source(error))?;
     // One byte is enough to see that bytes are left over, however many there are.
     if input.reader().peek_read(1).is_some() {
         return Err(Error::corrupt("a stored record has bytes after its end"));
@@ -419,8 +423,12 @@ impl Stored for DateTime<Utc> {
 fn is_deeper(json: &serde_json::Value, levels: usize) -> bool {
     match (json, levels.checked_sub(1)) {
         (serde_json::Value::Array(_) | serde_json::Value::Object(_), None) => true,
-        (serde_json::Value::Array(items), Some(rest)) => items.iter().any(|item| is_deeper(item, rest)),
-        (serde_json::Value::Object(members), Some(rest)) => members.values().any(|member| is_deeper(member, rest)),
+        (serde_json::Value::Array(items), Some(rest)) => {
+            items.iter().any(|item| is_deeper(item, rest))
+        }
+        (serde_json::Value::Object(members), Some(rest)) => {
+            members.values().any(|member| is_deeper(member, rest))
+        }
         _ => false,
     }
 }
@@ -480,7 +488,8 @@ mod tests {
     #[test]
     fn json_values_have_a_depth() {
         limits::holds_at(limits::JSON_DEPTH, crate::ErrorKind::LimitExceeded, |depth| {
-            let nested = (0..depth).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
+            let nested =
+                (0..depth).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
             let bytes = to_bytes(&nested)?;
             assert_eq!(from_bytes::<serde_json::Value>(&bytes).unwrap(), nested);
             Ok(())
@@ -490,12 +499,17 @@ mod tests {
     #[test]
     fn a_settled_value_is_what_is_read_back() {
         let exact = crate::value::time::from_millis(1) + chrono::TimeDelta::nanoseconds(999_999);
-        let mut value = (Some(vec![exact]), BTreeMap::from([("k".to_owned(), DateTime::<Utc>::MAX_UTC)]));
+        let mut value =
+            (Some(vec![exact]), BTreeMap::from([("k".to_owned(), DateTime::<Utc>::MAX_UTC)]));
         value.settle();
         assert_eq!(value.0, Some(vec![crate::value::time::from_millis(1)]));
         assert_eq!(value.1["k"], crate::value::time::from_millis(crate::value::time::MAX_MS));
         let bytes = to_bytes(&value).unwrap();
-        assert_eq!(from_bytes::<(Option<Vec<DateTime<Utc>>>, BTreeMap<String, DateTime<Utc>>)>(&bytes).unwrap(), value);
+        assert_eq!(
+            from_bytes::<(Option<Vec<DateTime<Utc>>>, BTreeMap<String, DateTime<Utc>>)>(&bytes)
+                .unwrap(),
+            value
+        );
     }
 
     #[test]

@@ -33,13 +33,16 @@ pub(crate) fn parse_with_offset(text: &str) -> Option<(DateTime<Utc>, FixedOffse
     let bytes = text.as_bytes();
     let number = |from: usize, len: usize| -> Option<u32> {
         let digits = bytes.get(from..from + len)?;
-        digits.iter().try_fold(0u32, |value, byte| byte.is_ascii_digit().then(|| value * 10 + u32::from(byte - b'0')))
+        digits.iter().try_fold(0u32, |value, byte| {
+            byte.is_ascii_digit().then(|| value * 10 + u32::from(byte - b'0'))
+        })
     };
     let is = |at: usize, expected: &[u8]| bytes.get(at).is_some_and(|byte| expected.contains(byte));
     if !(is(4, b"-") && is(7, b"-") && is(10, b"Tt ") && is(13, b":") && is(16, b":")) {
         return None;
     }
-    let date = NaiveDate::from_ymd_opt(i32::try_from(number(0, 4)?).ok()?, number(5, 2)?, number(8, 2)?)?;
+    let date =
+        NaiveDate::from_ymd_opt(i32::try_from(number(0, 4)?).ok()?, number(5, 2)?, number(8, 2)?)?;
     let (hour, minute, second) = (number(11, 2)?, number(14, 2)?, number(17, 2)?);
     let mut at = 19;
     let mut millis = 0;
@@ -49,7 +52,8 @@ pub(crate) fn parse_with_offset(text: &str) -> Option<(DateTime<Utc>, FixedOffse
             return None;
         }
         for place in 0..3 {
-            millis = millis * 10 + if place < digits { u32::from(bytes[at + 1 + place] - b'0') } else { 0 };
+            millis = millis * 10
+                + if place < digits { u32::from(bytes[at + 1 + place] - b'0') } else { 0 };
         }
         at += 1 + digits;
     }
@@ -74,7 +78,8 @@ pub(crate) fn parse_with_offset(text: &str) -> Option<(DateTime<Utc>, FixedOffse
         Some(_) => return None,
     };
     let offset = FixedOffset::east_opt(offset_seconds)?;
-    let utc = NaiveDateTime::new(date, time).and_utc().timestamp_millis() - i64::from(offset_seconds) * 1000;
+    let utc = NaiveDateTime::new(date, time).and_utc().timestamp_millis()
+        - i64::from(offset_seconds) * 1000;
     (MIN_MS..=MAX_MS).contains(&utc).then(|| (from_millis(utc), offset))
 }
 
@@ -109,15 +114,21 @@ pub(crate) mod required {
     use serde::{Deserialize, Deserializer, Serializer};
 
     /// Writes the wire form.
-    pub(crate) fn serialize<S: Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        time: &DateTime<Utc>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&super::format(*time))
     }
 
     /// Reads the wire form.
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DateTime<Utc>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<DateTime<Utc>, D::Error> {
         let text = String::deserialize(deserializer)?;
-        super::parse(&text)
-            .ok_or_else(|| serde::de::Error::custom(format_args!("{text:?} is not an ISO-8601 date-time")))
+        super::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom(format_args!("{text:?} is not an ISO-8601 date-time"))
+        })
     }
 }
 
@@ -127,7 +138,10 @@ pub(crate) mod opt {
     use serde::{Deserialize, Deserializer, Serializer};
 
     /// Writes the wire form, or none.
-    pub(crate) fn serialize<S: Serializer>(time: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        time: &Option<DateTime<Utc>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         match time {
             Some(time) => serializer.serialize_some(&super::format(*time)),
             None => serializer.serialize_none(),
@@ -135,11 +149,14 @@ pub(crate) mod opt {
     }
 
     /// Reads the wire form, or none.
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<DateTime<Utc>>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<DateTime<Utc>>, D::Error> {
         Option::<String>::deserialize(deserializer)?
             .map(|text| {
-                super::parse(&text)
-                    .ok_or_else(|| serde::de::Error::custom(format_args!("{text:?} is not an ISO-8601 date-time")))
+                super::parse(&text).ok_or_else(|| {
+                    serde::de::Error::custom(format_args!("{text:?} is not an ISO-8601 date-time"))
+                })
             })
             .transpose()
     }
@@ -152,7 +169,10 @@ pub(crate) mod patch {
     use serde::{Deserializer, Serializer};
 
     /// Writes the wire form, null, or none.
-    pub(crate) fn serialize<S: Serializer>(time: &Patch<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        time: &Patch<DateTime<Utc>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         match time {
             Patch::Absent => serializer.serialize_none(),
             Patch::Null => serializer.serialize_unit(),
@@ -161,7 +181,9 @@ pub(crate) mod patch {
     }
 
     /// Reads the wire form or null.
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Patch<DateTime<Utc>>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Patch<DateTime<Utc>>, D::Error> {
         Ok(super::opt::deserialize(deserializer)?.map_or(Patch::Null, Patch::Value))
     }
 }

@@ -10,8 +10,8 @@ use std::fmt;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, Expected, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess,
-    Unexpected, Visitor,
+    DeserializeSeed, Deserializer, Error as _, Expected, IgnoredAny, IntoDeserializer, MapAccess,
+    SeqAccess, Unexpected, Visitor,
 };
 use serde::ser::{Impossible, Serialize, SerializeStruct, Serializer};
 use serde_json::Value;
@@ -93,7 +93,8 @@ struct RespellVisitor<V> {
 impl<V> RespellVisitor<V> {
     /// The member with this name or alternative name.
     fn member(&self, name: &str) -> Option<&'static str> {
-        let further = || self.also.iter().find(|(also, _)| *also == name).map(|(_, member)| *member);
+        let further =
+            || self.also.iter().find(|(also, _)| *also == name).map(|(_, member)| *member);
         self.fields.iter().copied().find(|field| *field == name).or_else(further)
     }
 }
@@ -219,7 +220,10 @@ struct Members {
 impl<'de> MapAccess<'de> for &mut Members {
     type Error = PathError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, PathError> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, PathError> {
         let Some((name, _, value)) = self.rest.next() else {
             return Ok(None);
         };
@@ -243,7 +247,9 @@ impl<'de> Deserializer<'de> for Located {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PathError> {
         match self.0 {
             Value::Array(items) => visitor.visit_seq(Items { rest: items.into_iter().enumerate() }),
-            Value::Object(members) => visitor.visit_map(Entries { rest: members.into_iter(), current: None }),
+            Value::Object(members) => {
+                visitor.visit_map(Entries { rest: members.into_iter(), current: None })
+            }
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(value),
             Value::String(text) => visitor.visit_string(text),
@@ -283,9 +289,14 @@ struct Items {
 impl<'de> SeqAccess<'de> for Items {
     type Error = PathError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, PathError> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, PathError> {
         let Some((index, item)) = self.rest.next() else { return Ok(None) };
-        seed.deserialize(Located(item)).map(Some).map_err(|error| error.within(&format!("[{index}]")))
+        seed.deserialize(Located(item))
+            .map(Some)
+            .map_err(|error| error.within(&format!("[{index}]")))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -301,7 +312,10 @@ struct Entries {
 impl<'de> MapAccess<'de> for Entries {
     type Error = PathError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, PathError> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, PathError> {
         let Some((key, value)) = self.rest.next() else { return Ok(None) };
         let (key, _) = self.current.insert((key, value));
         let key: StrDeserializer<'_, PathError> = key.as_str().into_deserializer();
@@ -371,7 +385,11 @@ impl<S: Serializer> Serializer for SkipNulls<S> {
         self.0.serialize_some(value)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<S::Ok, S::Error> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<S::Ok, S::Error> {
         self.0.serialize_newtype_struct(name, value)
     }
 
@@ -385,7 +403,11 @@ impl<S: Serializer> Serializer for SkipNulls<S> {
         self.0.serialize_newtype_variant(name, index, variant, value)
     }
 
-    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, S::Error> {
+    fn serialize_struct(
+        self,
+        name: &'static str,
+        len: usize,
+    ) -> Result<Self::SerializeStruct, S::Error> {
         // The length is an upper bound, because members may be omitted; JSON does not write it.
         self.0.serialize_struct(name, len.max(1)).map(SkipNulls)
     }
@@ -395,7 +417,11 @@ impl<S: SerializeStruct> SerializeStruct for SkipNulls<S> {
     type Ok = S::Ok;
     type Error = S::Error;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), S::Error> {
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        key: &'static str,
+        value: &T,
+    ) -> Result<(), S::Error> {
         if value.serialize(IsNone).is_ok() {
             return self.0.skip_field(key);
         }
@@ -476,7 +502,11 @@ impl Serializer for IsNone {
         Err(NotNone)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, _: &T) -> Result<(), NotNone> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: &T,
+    ) -> Result<(), NotNone> {
         Err(NotNone)
     }
 
@@ -688,7 +718,9 @@ pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::R
     serde_json::from_slice(json).map_err(|error| {
         // Reads again with `Located`, whose errors contain indexes and terms of JSON. Text that is
         // not JSON keeps the first error.
-        let located = serde_json::from_slice::<Value>(json).ok().and_then(|value| T::deserialize(Located(value)).err());
+        let located = serde_json::from_slice::<Value>(json)
+            .ok()
+            .and_then(|value| T::deserialize(Located(value)).err());
         fault(&located.map_or_else(|| error.to_string(), |located| located.0))
     })
 }
@@ -816,16 +848,28 @@ mod tests {
             (r#"{"keyWords":{}}"#, "keyWords"),
             (r#"{"properties":{"a":"b","c d":null}}"#, "properties.c d"),
             (r#"{"list":[[{}],[{},{"properties":{"k":[1]}}]]}"#, "list[1][1].properties.k"),
-            (r#"{"list":[[{"the_inner":{"itemCount":9999999999}}]]}"#, "list[0][0].theInner.itemCount"),
+            (
+                r#"{"list":[[{"the_inner":{"itemCount":9999999999}}]]}"#,
+                "list[0][0].theInner.itemCount",
+            ),
         ] {
             let error = super::from_json::<Nested>(json.as_bytes()).err();
             let error = error.or_else(|| super::from_json::<Outer>(json.as_bytes()).err()).unwrap();
             assert_eq!(error.place(), Some(&crate::error::Place::Member(path.into())), "{error}");
         }
         assert!(super::from_json::<Outer>(b"[").is_err());
-        let error = super::from_json::<Vec<Outer>>(br#" [{},{"the_inner":{"itemCount":"3"}}]"#).unwrap_err();
-        assert_eq!(error.place(), Some(&crate::error::Place::Member("[1].theInner.itemCount".into())));
-        assert!(super::from_json::<Outer>(br#"{"colour":"GREEN"}"#).unwrap_err().message().contains("DARK_RED, BLUE"));
+        let error = super::from_json::<Vec<Outer>>(br#" [{},{"the_inner":{"itemCount":"3"}}]"#)
+            .unwrap_err();
+        assert_eq!(
+            error.place(),
+            Some(&crate::error::Place::Member("[1].theInner.itemCount".into()))
+        );
+        assert!(
+            super::from_json::<Outer>(br#"{"colour":"GREEN"}"#)
+                .unwrap_err()
+                .message()
+                .contains("DARK_RED, BLUE")
+        );
     }
 
     #[test]

@@ -36,7 +36,13 @@ impl<'c> Work<'c> {
     #[must_use]
     pub(crate) fn with_limit(limit: u64, check: &'c dyn Fn() -> Result<()>) -> Self {
         let first = limit.min(STEPS_BETWEEN_LOOKS);
-        Self { until_look: Cell::new(first), at_look: Cell::new(first), limit, check, stopped: RefCell::new(None) }
+        Self {
+            until_look: Cell::new(first),
+            at_look: Cell::new(first),
+            limit,
+            check,
+            stopped: RefCell::new(None),
+        }
     }
 
     /// Counts `steps`; returns false when the evaluation must end.

@@ -70,44 +70,66 @@ pub fn probes() -> Vec<Probe> {
     let table: &[(&'static str, Effect, Run)] = &[
         ("ProductService::product_api_info", Describes, |s, _| s.product_api_info().map(wire)),
         ("ProductService::create_products", Changes, |s, w| {
-            s.create_products(vec![request(json!({"partNumber": "new", "workspace": w.secret.workspace}))]).map(wire)
+            s.create_products(vec![request(
+                json!({"partNumber": "new", "workspace": w.secret.workspace}),
+            )])
+            .map(wire)
         }),
-        ("ProductService::get_product", Shows, |s, w| s.get_product(&w.secret.product.as_str().into()).map(wire)),
-        ("ProductService::get_products", Shows, |s, _| s.get_products(None, Some(100), true).map(wire)),
-        ("ProductService::query_products", Shows, |s, _| s.query_products(request(all())).map(wire)),
+        ("ProductService::get_product", Shows, |s, w| {
+            s.get_product(&w.secret.product.as_str().into()).map(wire)
+        }),
+        ("ProductService::get_products", Shows, |s, _| {
+            s.get_products(None, Some(100), true).map(wire)
+        }),
+        ("ProductService::query_products", Shows, |s, _| {
+            s.query_products(request(all())).map(wire)
+        }),
         ("ProductService::explain_query_products", Describes, |s, _| {
-            s.explain_query_products(request(json!({}))).map(|plan| text(plan.to_string().as_bytes()))
+            s.explain_query_products(request(json!({})))
+                .map(|plan| text(plan.to_string().as_bytes()))
         }),
         ("ProductService::query_product_values", Shows, |s, _| {
             s.query_product_values(request(json!({"field": "FAMILY"}))).map(wire)
         }),
         ("ProductService::update_products", Changes, |s, w| {
-            s.update_products(vec![request(json!({"id": w.secret.product, "name": "other"}))], false).map(wire)
+            s.update_products(
+                vec![request(json!({"id": w.secret.product, "name": "other"}))],
+                false,
+            )
+            .map(wire)
         }),
         ("ProductService::delete_product", Changes, |s, w| {
             s.delete_product(&w.secret.product.as_str().into()).map(wire)
         }),
-        ("ProductService::delete_products", Changes, |s, w| s.delete_products(ids(&w.secret.product)).map(wire)),
-        ("SpecificationService::specification_api_info", Describes, |s, _| s.specification_api_info().map(wire)),
+        ("ProductService::delete_products", Changes, |s, w| {
+            s.delete_products(ids(&w.secret.product)).map(wire)
+        }),
+        ("SpecificationService::specification_api_info", Describes, |s, _| {
+            s.specification_api_info().map(wire)
+        }),
         ("SpecificationService::create_specs", Changes, |s, w| {
-            let spec =
-                json!({"productId": w.secret.product, "specId": "N", "type": "FUNCTIONAL", "workspace": "secret"});
+            let spec = json!({"productId": w.secret.product, "specId": "N", "type": "FUNCTIONAL", "workspace": "secret"});
             s.create_specs(request(json!({ "specs": [spec] }))).map(wire)
         }),
         ("SpecificationService::query_specs", Shows, |s, w| {
             s.query_specs(request(json!({"productIds": [w.secret.product], "take": 10}))).map(wire)
         }),
         ("SpecificationService::explain_query_specs", Describes, |s, w| {
-            let plan = s.explain_query_specs(request(json!({"productIds": [w.open.product], "take": 10})));
+            let plan =
+                s.explain_query_specs(request(json!({"productIds": [w.open.product], "take": 10})));
             plan.map(|plan| text(plan.to_string().as_bytes()))
         }),
-        ("SpecificationService::get_spec", Shows, |s, w| s.get_spec(&w.secret.spec.as_str().into()).map(wire)),
+        ("SpecificationService::get_spec", Shows, |s, w| {
+            s.get_spec(&w.secret.spec.as_str().into()).map(wire)
+        }),
         ("SpecificationService::update_specs", Changes, |s, w| {
             let spec = json!({"id": w.secret.spec, "productId": w.secret.product, "specId": "N", "type": "FUNCTIONAL",
                 "workspace": "secret", "version": 0, "name": "other"});
             s.update_specs(request(json!({ "specs": [spec] }))).map(wire)
         }),
-        ("SpecificationService::delete_specs", Changes, |s, w| s.delete_specs(ids(&w.secret.spec)).map(wire)),
+        ("SpecificationService::delete_specs", Changes, |s, w| {
+            s.delete_specs(ids(&w.secret.spec)).map(wire)
+        }),
         ("AssetService::create_assets", Changes, |s, w| {
             s.create_assets(vec![request(json!({
                 "modelName": "N", "vendorName": "V", "serialNumber": "9", "busType": "ACCESSORY", "workspace": w.secret.workspace,
@@ -115,7 +137,9 @@ pub fn probes() -> Vec<Probe> {
             }))])
             .map(wire)
         }),
-        ("AssetService::get_asset", Shows, |s, w| s.get_asset(&w.secret.asset.as_str().into()).map(wire)),
+        ("AssetService::get_asset", Shows, |s, w| {
+            s.get_asset(&w.secret.asset.as_str().into()).map(wire)
+        }),
         ("AssetService::query_assets", Shows, |s, _| {
             s.query_assets(request(json!({"take": 100, "returnCount": true}))).map(wire)
         }),
@@ -125,7 +149,9 @@ pub fn probes() -> Vec<Probe> {
         ("AssetService::update_assets", Changes, |s, w| {
             s.update_assets(vec![request(json!({"id": w.secret.asset, "name": "other"}))]).map(wire)
         }),
-        ("AssetService::delete_assets", Changes, |s, w| s.delete_assets(ids(&w.secret.asset)).map(wire)),
+        ("AssetService::delete_assets", Changes, |s, w| {
+            s.delete_assets(ids(&w.secret.asset)).map(wire)
+        }),
         ("AssetService::link_files", Changes, |s, w| {
             s.link_files(&w.secret.asset.as_str().into(), ids(&w.secret.loose_file)).map(wire)
         }),
@@ -141,10 +167,18 @@ pub fn probes() -> Vec<Probe> {
             .map(wire)
         }),
         ("AssetService::utilization_heartbeat", Changes, |s, w| {
-            s.utilization_heartbeat(ids(&w.secret.utilization), Some("2024-03-01T01:00:00Z".parse().unwrap())).map(wire)
+            s.utilization_heartbeat(
+                ids(&w.secret.utilization),
+                Some("2024-03-01T01:00:00Z".parse().unwrap()),
+            )
+            .map(wire)
         }),
         ("AssetService::end_utilization", Changes, |s, w| {
-            s.end_utilization(ids(&w.secret.utilization), Some("2024-03-01T01:00:00Z".parse().unwrap())).map(wire)
+            s.end_utilization(
+                ids(&w.secret.utilization),
+                Some("2024-03-01T01:00:00Z".parse().unwrap()),
+            )
+            .map(wire)
         }),
         ("AssetService::query_asset_utilization_history", Shows, |s, _| {
             s.query_asset_utilization_history(request(json!({"take": 100}))).map(wire)
@@ -155,50 +189,70 @@ pub fn probes() -> Vec<Probe> {
         }),
         ("AssetService::assets_in_use", Shows, |s, w| {
             let in_use = s.assets_in_use()?;
-            Ok(json!({"shows": in_use.contains(&w.secret.asset).then_some("Zebra"), "answer": in_use}))
+            Ok(
+                json!({"shows": in_use.contains(&w.secret.asset).then_some("Zebra"), "answer": in_use}),
+            )
         }),
         ("AssetService::asset_summary", Shows, |s, _| {
             let summary = wire(s.asset_summary()?);
             let shows = (summary["total"].as_u64() > Some(1)).then_some("Zebra");
             Ok(json!({"shows": shows, "answer": summary}))
         }),
-        ("AssetService::set_system_connection", Describes, |s, _| match s.set_system_connection("nowhere", None) {
-            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::OutcomeUnknown) => Err(error),
-            Err(error) if s.identity().user_id() != "ada" => Ok(json!({"refused": error.api_error()})),
-            answer => answer.map(wire),
+        ("AssetService::set_system_connection", Describes, |s, _| {
+            match s.set_system_connection("nowhere", None) {
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::OutcomeUnknown) =>
+                {
+                    Err(error)
+                }
+                Err(error) if s.identity().user_id() != "ada" => {
+                    Ok(json!({"refused": error.api_error()}))
+                }
+                answer => answer.map(wire),
+            }
         }),
         ("WorkItemService::create_work_items", Changes, |s, w| {
             let item = json!({"name": "n", "type": "testplan", "state": "NEW", "workspace": w.secret.workspace});
             s.create_work_items(vec![request(item)]).map(wire)
         }),
-        ("WorkItemService::query_work_items", Shows, |s, _| s.query_work_items(request(all())).map(wire)),
+        ("WorkItemService::query_work_items", Shows, |s, _| {
+            s.query_work_items(request(all())).map(wire)
+        }),
         ("WorkItemService::explain_query_work_items", Describes, |s, _| {
-            s.explain_query_work_items(request(json!({}))).map(|plan| text(plan.to_string().as_bytes()))
+            s.explain_query_work_items(request(json!({})))
+                .map(|plan| text(plan.to_string().as_bytes()))
         }),
         ("WorkItemService::get_work_item", Shows, |s, w| {
             s.get_work_item(&w.secret.work_item.as_str().into()).map(wire)
         }),
         ("WorkItemService::update_work_items", Changes, |s, w| {
-            s.update_work_items(request(json!({"workItems": [{"id": w.secret.work_item, "name": "other"}]}))).map(wire)
+            s.update_work_items(request(
+                json!({"workItems": [{"id": w.secret.work_item, "name": "other"}]}),
+            ))
+            .map(wire)
         }),
         ("WorkItemService::schedule_work_items", Changes, |s, w| {
-            s.schedule_work_items(request(json!({"workItems": [{"id": w.secret.work_item, "assignedTo": "other"}]})))
-                .map(wire)
+            s.schedule_work_items(request(
+                json!({"workItems": [{"id": w.secret.work_item, "assignedTo": "other"}]}),
+            ))
+            .map(wire)
         }),
-        ("WorkItemService::delete_work_items", Changes, |s, w| s.delete_work_items(ids(&w.secret.work_item)).map(wire)),
+        ("WorkItemService::delete_work_items", Changes, |s, w| {
+            s.delete_work_items(ids(&w.secret.work_item)).map(wire)
+        }),
         ("WorkItemService::execute_work_item", Changes, |s, w| {
             s.execute_work_item(&w.secret.work_item.as_str().into(), "START").map(wire)
         }),
         ("WorkItemService::create_work_item_templates", Changes, |s, w| {
-            let template =
-                json!({"name": "n", "type": "testplan", "templateGroup": "g", "workspace": w.secret.workspace});
+            let template = json!({"name": "n", "type": "testplan", "templateGroup": "g", "workspace": w.secret.workspace});
             s.create_work_item_templates(vec![request(template)]).map(wire)
         }),
         ("WorkItemService::query_work_item_templates", Shows, |s, _| {
             s.query_work_item_templates(request(json!({"take": 100}))).map(wire)
         }),
         ("WorkItemService::explain_query_work_item_templates", Describes, |s, _| {
-            s.explain_query_work_item_templates(request(json!({}))).map(|plan| text(plan.to_string().as_bytes()))
+            s.explain_query_work_item_templates(request(json!({})))
+                .map(|plan| text(plan.to_string().as_bytes()))
         }),
         ("WorkItemService::update_work_item_templates", Changes, |s, w| {
             let update = json!({"workItemTemplates": [{"id": w.secret.work_item_template, "name": "other"}]});
@@ -211,41 +265,60 @@ pub fn probes() -> Vec<Probe> {
             let plan = json!({"name": "n", "state": "NEW", "partNumber": "p", "workspace": w.secret.workspace});
             s.create_test_plans(vec![request(plan)]).map(wire)
         }),
-        ("TestPlanService::delete_test_plans", Changes, |s, w| s.delete_test_plans(ids(&w.secret.test_plan)).map(wire)),
-        ("TestPlanService::query_test_plans", Shows, |s, _| s.query_test_plans(request(all())).map(wire)),
+        ("TestPlanService::delete_test_plans", Changes, |s, w| {
+            s.delete_test_plans(ids(&w.secret.test_plan)).map(wire)
+        }),
+        ("TestPlanService::query_test_plans", Shows, |s, _| {
+            s.query_test_plans(request(all())).map(wire)
+        }),
         ("TestPlanService::explain_query_test_plans", Describes, |s, _| {
-            s.explain_query_test_plans(request(json!({}))).map(|plan| text(plan.to_string().as_bytes()))
+            s.explain_query_test_plans(request(json!({})))
+                .map(|plan| text(plan.to_string().as_bytes()))
         }),
         ("TestPlanService::schedule_test_plans", Changes, |s, w| {
-            s.schedule_test_plans(request(json!({"testPlans": [{"id": w.secret.test_plan, "assignedTo": "other"}]})))
-                .map(wire)
+            s.schedule_test_plans(request(
+                json!({"testPlans": [{"id": w.secret.test_plan, "assignedTo": "other"}]}),
+            ))
+            .map(wire)
         }),
         ("TestPlanService::update_test_plans", Changes, |s, w| {
-            s.update_test_plans(request(json!({"testPlans": [{"id": w.secret.test_plan, "name": "other"}]}))).map(wire)
+            s.update_test_plans(request(
+                json!({"testPlans": [{"id": w.secret.test_plan, "name": "other"}]}),
+            ))
+            .map(wire)
         }),
         ("TestPlanService::get_test_plan", Shows, |s, w| {
             s.get_test_plan(&w.secret.test_plan.as_str().into()).map(wire)
         }),
         ("TestPlanService::create_test_plan_templates", Changes, |s, w| {
-            let template = json!({"name": "n", "templateGroup": "g", "workspace": w.secret.workspace});
+            let template =
+                json!({"name": "n", "templateGroup": "g", "workspace": w.secret.workspace});
             s.create_test_plan_templates(vec![request(template)]).map(wire)
         }),
         ("TestPlanService::query_test_plan_templates", Shows, |s, _| {
             s.query_test_plan_templates(request(json!({"take": 100}))).map(wire)
         }),
         ("TestPlanService::explain_query_test_plan_templates", Describes, |s, _| {
-            s.explain_query_test_plan_templates(request(json!({}))).map(|plan| text(plan.to_string().as_bytes()))
+            s.explain_query_test_plan_templates(request(json!({})))
+                .map(|plan| text(plan.to_string().as_bytes()))
         }),
         ("TestPlanService::delete_test_plan_templates", Changes, |s, w| {
             s.delete_test_plan_templates(ids(&w.secret.test_plan_template)).map(wire)
         }),
         ("TableService::table_api_info", Describes, |s, _| s.table_api_info().map(wire)),
-        ("TableService::list_tables", Shows, |s, _| s.list_tables(request(json!({"take": 100}))).map(wire)),
+        ("TableService::list_tables", Shows, |s, _| {
+            s.list_tables(request(json!({"take": 100}))).map(wire)
+        }),
         ("TableService::create_table", Changes, |s, w| {
             let columns = json!([{"name": "t", "dataType": "INT64", "columnType": "INDEX"}]);
-            s.create_table(request(json!({"name": "n", "workspace": w.secret.workspace, "columns": columns}))).map(wire)
+            s.create_table(request(
+                json!({"name": "n", "workspace": w.secret.workspace, "columns": columns}),
+            ))
+            .map(wire)
         }),
-        ("TableService::query_tables", Shows, |s, _| s.query_tables(request(json!({"take": 100}))).map(wire)),
+        ("TableService::query_tables", Shows, |s, _| {
+            s.query_tables(request(json!({"take": 100}))).map(wire)
+        }),
         ("TableService::explain_query_tables", Describes, |s, _| {
             s.explain_query_tables(request(json!({}))).map(|plan| text(plan.to_string().as_bytes()))
         }),
@@ -253,13 +326,19 @@ pub fn probes() -> Vec<Probe> {
             s.get_table_metadata(&w.secret.table.as_str().into()).map(wire)
         }),
         ("TableService::modify_table", Changes, |s, w| {
-            s.modify_table(&w.secret.table.as_str().into(), request(json!({"name": "other"}))).map(wire)
+            s.modify_table(&w.secret.table.as_str().into(), request(json!({"name": "other"})))
+                .map(wire)
         }),
         ("TableService::modify_tables", Changes, |s, w| {
-            s.modify_tables(request(json!({"tables": [{"id": w.secret.table, "name": "other"}]}))).map(wire)
+            s.modify_tables(request(json!({"tables": [{"id": w.secret.table, "name": "other"}]})))
+                .map(wire)
         }),
-        ("TableService::delete_table", Changes, |s, w| s.delete_table(&w.secret.table.as_str().into()).map(wire)),
-        ("TableService::delete_tables", Changes, |s, w| s.delete_tables(ids(&w.secret.table)).map(wire)),
+        ("TableService::delete_table", Changes, |s, w| {
+            s.delete_table(&w.secret.table.as_str().into()).map(wire)
+        }),
+        ("TableService::delete_tables", Changes, |s, w| {
+            s.delete_tables(ids(&w.secret.table)).map(wire)
+        }),
         ("TableService::get_table_data", Shows, |s, w| {
             s.get_table_data(&w.secret.table.as_str().into(), request(json!({}))).map(wire)
         }),
@@ -277,7 +356,12 @@ pub fn probes() -> Vec<Probe> {
             s.append_arrow(&w.secret.table.as_str().into(), &mut stream.as_slice(), None).map(wire)
         }),
         ("TableService::append_batches", Changes, |s, w| {
-            s.append_batches(&w.secret.table.as_str().into(), &mut std::iter::once(Ok(batch())), None).map(wire)
+            s.append_batches(
+                &w.secret.table.as_str().into(),
+                &mut std::iter::once(Ok(batch())),
+                None,
+            )
+            .map(wire)
         }),
         ("TableService::import_csv", Changes, |s, w| {
             let table = json!({"table": {"name": "n", "workspace": w.secret.workspace}});
@@ -286,11 +370,13 @@ pub fn probes() -> Vec<Probe> {
         ("TableService::import_parquet", Changes, |s, w| {
             let batch = batch();
             let mut file = Vec::new();
-            let mut writer = parquet::arrow::ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
+            let mut writer =
+                parquet::arrow::ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
             writer.write(&batch).unwrap();
             writer.close().unwrap();
             let into = request(json!({"id": w.secret.table}));
-            s.import_parquet(into, Box::new(std::io::Cursor::new(file)), &Control::default()).map(wire)
+            s.import_parquet(into, Box::new(std::io::Cursor::new(file)), &Control::default())
+                .map(wire)
         }),
         ("TableService::explain_query_table_data", Describes, |s, w| {
             s.explain_query_table_data(&w.secret.table.as_str().into(), request(json!({})))
@@ -301,9 +387,12 @@ pub fn probes() -> Vec<Probe> {
             let each = &mut |file: stationdb::tables::SegmentFile<'_>| {
                 let mut bytes = Vec::new();
                 std::io::Read::read_to_end(file.data, &mut bytes).map_err(own_error)?;
-                let reader =
-                    parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes));
-                seen.extend(reader.unwrap().build().unwrap().map(|batch| format!("{:?}", batch.unwrap())));
+                let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(
+                    bytes::Bytes::from(bytes),
+                );
+                seen.extend(
+                    reader.unwrap().build().unwrap().map(|batch| format!("{:?}", batch.unwrap())),
+                );
                 Ok(())
             };
             s.export_segments(&w.secret.table.as_str().into(), each, &Control::default())?;
@@ -315,8 +404,13 @@ pub fn probes() -> Vec<Probe> {
         ("TableService::export_table_data", Shows, |s, w| {
             let mut out = Vec::new();
             let format = request(json!({"responseFormat": "CSV"}));
-            s.export_table_data(&w.secret.table.as_str().into(), format, &mut out, &Control::default())
-                .map(|_| text(&out))
+            s.export_table_data(
+                &w.secret.table.as_str().into(),
+                format,
+                &mut out,
+                &Control::default(),
+            )
+            .map(|_| text(&out))
         }),
         ("TableService::query_decimated_data", Shows, |s, w| {
             let decimation = json!({"decimation": {"intervals": 10, "method": "LOSSY"}});
@@ -324,19 +418,30 @@ pub fn probes() -> Vec<Probe> {
         }),
         ("TableService::scan", Shows, |s, w| {
             let mut seen = Vec::new();
-            for batch in s.scan(&w.secret.table.as_str().into(), request(json!({})), &Control::default())? {
+            for batch in
+                s.scan(&w.secret.table.as_str().into(), request(json!({})), &Control::default())?
+            {
                 seen.push(format!("{:?}", batch?));
             }
             Ok(json!(seen))
         }),
         ("FileService::file_api_info", Describes, |s, _| s.file_api_info().map(wire)),
-        ("FileService::get_files", Shows, |s, _| s.get_files(request(json!({"take": 100}))).map(wire)),
-        ("FileService::query_files", Shows, |s, _| s.query_files(request(json!({"take": 100}))).map(wire)),
-        ("FileService::query_files_linq", Shows, |s, _| s.query_files_linq(request(json!({"take": 100}))).map(wire)),
-        ("FileService::explain_query_files_linq", Describes, |s, _| {
-            s.explain_query_files_linq(request(json!({}))).map(|plan| text(plan.to_string().as_bytes()))
+        ("FileService::get_files", Shows, |s, _| {
+            s.get_files(request(json!({"take": 100}))).map(wire)
         }),
-        ("FileService::search_files", Shows, |s, _| s.search_files(request(json!({"take": 100}))).map(wire)),
+        ("FileService::query_files", Shows, |s, _| {
+            s.query_files(request(json!({"take": 100}))).map(wire)
+        }),
+        ("FileService::query_files_linq", Shows, |s, _| {
+            s.query_files_linq(request(json!({"take": 100}))).map(wire)
+        }),
+        ("FileService::explain_query_files_linq", Describes, |s, _| {
+            s.explain_query_files_linq(request(json!({})))
+                .map(|plan| text(plan.to_string().as_bytes()))
+        }),
+        ("FileService::search_files", Shows, |s, _| {
+            s.search_files(request(json!({"take": 100}))).map(wire)
+        }),
         ("FileService::upload_file", Changes, |s, w| {
             let upload = request(json!({"name": "n", "workspace": w.secret.workspace}));
             s.upload_file(&mut b"bytes".as_slice(), upload, &Control::default()).map(wire)
@@ -349,13 +454,17 @@ pub fn probes() -> Vec<Probe> {
         ("FileService::commit_file", Changes, |s, w| {
             let mut content = s.write_file(&Control::default())?;
             content.write_all(b"bytes").map_err(own_error)?;
-            s.commit_file(content, request(json!({"name": "n", "workspace": w.secret.workspace}))).map(wire)
+            s.commit_file(content, request(json!({"name": "n", "workspace": w.secret.workspace})))
+                .map(wire)
         }),
         ("FileService::download_file", Shows, |s, w| {
             let mut out = Vec::new();
-            s.download_file(&w.secret.file.as_str().into(), &mut out, &Control::default()).map(|_| text(&out))
+            s.download_file(&w.secret.file.as_str().into(), &mut out, &Control::default())
+                .map(|_| text(&out))
         }),
-        ("FileService::open_file", Shows, |s, w| s.open_file(&w.secret.file.as_str().into()).and_then(content)),
+        ("FileService::open_file", Shows, |s, w| {
+            s.open_file(&w.secret.file.as_str().into()).and_then(content)
+        }),
         ("FileService::update_metadata", Changes, |s, w| {
             s.update_metadata(
                 &w.secret.file.as_str().into(),
@@ -363,15 +472,25 @@ pub fn probes() -> Vec<Probe> {
             )
             .map(wire)
         }),
-        ("FileService::delete_file", Changes, |s, w| s.delete_file(&w.secret.file.as_str().into()).map(wire)),
-        ("FileService::delete_files", Changes, |s, w| s.delete_files(ids(&w.secret.file)).map(wire)),
+        ("FileService::delete_file", Changes, |s, w| {
+            s.delete_file(&w.secret.file.as_str().into()).map(wire)
+        }),
+        ("FileService::delete_files", Changes, |s, w| {
+            s.delete_files(ids(&w.secret.file)).map(wire)
+        }),
         ("FileService::start_upload_session", Changes, |s, w| {
             s.start_upload_session(Some(w.secret.workspace.clone())).map(wire)
         }),
         ("FileService::append_to_upload_session", Changes, |s, w| {
             let more = &mut b"more".as_slice();
-            s.append_to_upload_session(&w.secret.open_upload.as_str().into(), 1, more, true, &Control::default())
-                .map(wire)
+            s.append_to_upload_session(
+                &w.secret.open_upload.as_str().into(),
+                1,
+                more,
+                true,
+                &Control::default(),
+            )
+            .map(wire)
         }),
         ("FileService::query_upload_sessions", Shows, |s, w| {
             let sessions = wire(s.query_upload_sessions()?);
@@ -379,7 +498,8 @@ pub fn probes() -> Vec<Probe> {
             Ok(json!({"shows": shows, "answer": sessions}))
         }),
         ("FileService::finish_upload_session", Changes, |s, w| {
-            s.finish_upload_session(&w.secret.upload.as_str().into(), "n", Default::default()).map(wire)
+            s.finish_upload_session(&w.secret.upload.as_str().into(), "n", Default::default())
+                .map(wire)
         }),
         ("FileService::cancel_upload_session", Changes, |s, w| {
             s.cancel_upload_session(&w.secret.upload.as_str().into()).map(wire)
@@ -389,15 +509,21 @@ pub fn probes() -> Vec<Probe> {
             s.create_feed(request(feed)).map(wire)
         }),
         ("FeedService::query_feeds", Shows, |s, _| s.query_feeds(request(json!({}))).map(wire)),
-        ("FeedService::get_feed", Shows, |s, w| s.get_feed(&w.secret.feed.as_str().into()).map(wire)),
-        ("FeedService::update_feed", Changes, |s, w| {
-            s.update_feed(&w.secret.feed.as_str().into(), request(json!({"description": "other"}))).map(wire)
+        ("FeedService::get_feed", Shows, |s, w| {
+            s.get_feed(&w.secret.feed.as_str().into()).map(wire)
         }),
-        ("FeedService::delete_feed", Changes, |s, w| s.delete_feed(&w.secret.feed.as_str().into()).map(wire)),
+        ("FeedService::update_feed", Changes, |s, w| {
+            s.update_feed(&w.secret.feed.as_str().into(), request(json!({"description": "other"})))
+                .map(wire)
+        }),
+        ("FeedService::delete_feed", Changes, |s, w| {
+            s.delete_feed(&w.secret.feed.as_str().into()).map(wire)
+        }),
         ("FeedService::upload_package", Changes, |s, w| {
             let path = w.dir.path().join("new.deb");
             std::fs::write(&path, package("new")).unwrap();
-            s.upload_package(&w.secret.feed.as_str().into(), &path, false, &Control::default()).map(wire)
+            s.upload_package(&w.secret.feed.as_str().into(), &path, false, &Control::default())
+                .map(wire)
         }),
         ("FeedService::upload_package_content", Changes, |s, w| {
             let bytes = package("new");
@@ -418,15 +544,31 @@ pub fn probes() -> Vec<Probe> {
         ("FeedService::commit_package", Changes, |s, w| {
             let mut content = s.write_package(&Control::default())?;
             content.write_all(&package("new")).map_err(own_error)?;
-            s.commit_package(&w.secret.feed.as_str().into(), content, None, false, &Control::default()).map(wire)
+            s.commit_package(
+                &w.secret.feed.as_str().into(),
+                content,
+                None,
+                false,
+                &Control::default(),
+            )
+            .map(wire)
         }),
-        ("FeedService::query_packages", Shows, |s, w| s.query_packages(&w.secret.feed.as_str().into()).map(wire)),
-        ("FeedService::get_package", Shows, |s, w| s.get_package(&w.secret.package.as_str().into()).map(wire)),
-        ("FeedService::delete_package", Changes, |s, w| s.delete_package(&w.secret.package.as_str().into()).map(wire)),
-        ("FeedService::delete_packages", Changes, |s, w| s.delete_packages(ids(&w.secret.package)).map(wire)),
+        ("FeedService::query_packages", Shows, |s, w| {
+            s.query_packages(&w.secret.feed.as_str().into()).map(wire)
+        }),
+        ("FeedService::get_package", Shows, |s, w| {
+            s.get_package(&w.secret.package.as_str().into()).map(wire)
+        }),
+        ("FeedService::delete_package", Changes, |s, w| {
+            s.delete_package(&w.secret.package.as_str().into()).map(wire)
+        }),
+        ("FeedService::delete_packages", Changes, |s, w| {
+            s.delete_packages(ids(&w.secret.package)).map(wire)
+        }),
         ("FeedService::download_package", Shows, |s, w| {
             let mut out = Vec::new();
-            s.download_package(&w.secret.package.as_str().into(), &mut out, &Control::default()).map(|_| text(&out))
+            s.download_package(&w.secret.package.as_str().into(), &mut out, &Control::default())
+                .map(|_| text(&out))
         }),
         ("FeedService::download_package_file", Shows, |s, w| {
             let mut out = Vec::new();
@@ -442,7 +584,9 @@ pub fn probes() -> Vec<Probe> {
         ("FeedService::open_package", Shows, |s, w| {
             s.open_package(&w.secret.package.as_str().into()).and_then(content)
         }),
-        ("FeedService::packages_index", Shows, |s, w| s.packages_index(&w.secret.feed.as_str().into()).map(wire)),
+        ("FeedService::packages_index", Shows, |s, w| {
+            s.packages_index(&w.secret.feed.as_str().into()).map(wire)
+        }),
         ("FeedService::packages_index_gz", Shows, |s, w| {
             let bytes = s.packages_index_gz(&w.secret.feed.as_str().into())?;
             Ok(json!({"shows": (bytes.len() > 40).then_some("Zebra"), "bytes": bytes}))
@@ -455,11 +599,16 @@ pub fn probes() -> Vec<Probe> {
         ("WorkspaceService::create_workspace", Changes, |s, _| {
             s.create_workspace(request(json!({"id": "secret too", "name": "new"}))).map(wire)
         }),
-        ("WorkspaceService::query_workspaces", Shows, |s, _| s.query_workspaces(request(all())).map(wire)),
-        ("WorkspaceService::explain_query_workspaces", Describes, |s, _| {
-            s.explain_query_workspaces(request(json!({}))).map(|plan| text(plan.to_string().as_bytes()))
+        ("WorkspaceService::query_workspaces", Shows, |s, _| {
+            s.query_workspaces(request(all())).map(wire)
         }),
-        ("WorkspaceService::delete_workspace", Changes, |s, w| s.delete_workspace(&w.secret.workspace).map(wire)),
+        ("WorkspaceService::explain_query_workspaces", Describes, |s, _| {
+            s.explain_query_workspaces(request(json!({})))
+                .map(|plan| text(plan.to_string().as_bytes()))
+        }),
+        ("WorkspaceService::delete_workspace", Changes, |s, w| {
+            s.delete_workspace(&w.secret.workspace).map(wire)
+        }),
         ("SearchService::search", Shows, |s, _| {
             let answer = wire(s.search(request(
                 json!({"text": "thing", "take": 100, "highlight": true, "facets": true, "returnCount": true}),
@@ -477,7 +626,8 @@ type Move = fn(&Session, &World, &Ids, &str) -> Result<Value>;
 pub fn moves() -> Vec<(&'static str, Move)> {
     vec![
         ("update_products", |s, _, from, to| {
-            s.update_products(vec![request(json!({"id": from.product, "workspace": to}))], false).map(wire)
+            s.update_products(vec![request(json!({"id": from.product, "workspace": to}))], false)
+                .map(wire)
         }),
         ("update_specs", |s, _, from, to| {
             let spec = json!({"id": from.spec, "productId": from.product, "specId": "moved", "type": "FUNCTIONAL", "workspace": to, "version": 0});
@@ -487,20 +637,28 @@ pub fn moves() -> Vec<(&'static str, Move)> {
             s.update_assets(vec![request(json!({"id": from.asset, "workspace": to}))]).map(wire)
         }),
         ("update_work_items", |s, _, from, to| {
-            s.update_work_items(request(json!({"workItems": [{"id": from.work_item, "workspace": to}]}))).map(wire)
+            s.update_work_items(request(
+                json!({"workItems": [{"id": from.work_item, "workspace": to}]}),
+            ))
+            .map(wire)
         }),
         ("update_work_item_templates", |s, _, from, to| {
-            let update = json!({"workItemTemplates": [{"id": from.work_item_template, "workspace": to}]});
+            let update =
+                json!({"workItemTemplates": [{"id": from.work_item_template, "workspace": to}]});
             s.update_work_item_templates(request(update)).map(wire)
         }),
         ("update_test_plans", |s, _, from, to| {
-            s.update_test_plans(request(json!({"testPlans": [{"id": from.test_plan, "workspace": to}]}))).map(wire)
+            s.update_test_plans(request(
+                json!({"testPlans": [{"id": from.test_plan, "workspace": to}]}),
+            ))
+            .map(wire)
         }),
         ("modify_table", |s, _, from, to| {
             s.modify_table(&from.table.as_str().into(), request(json!({"workspace": to}))).map(wire)
         }),
         ("modify_tables", |s, _, from, to| {
-            s.modify_tables(request(json!({"tables": [{"id": from.table, "workspace": to}]}))).map(wire)
+            s.modify_tables(request(json!({"tables": [{"id": from.table, "workspace": to}]})))
+                .map(wire)
         }),
         ("update_metadata", |s, _, from, to| {
             s.update_metadata(

@@ -10,7 +10,8 @@ pub(crate) fn rust_files(folder: &str) -> Vec<(String, String)> {
     let mut folders = vec![folder.to_owned()];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(&folder)).unwrap() {
+        for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(&folder)).unwrap()
+        {
             let entry = entry.unwrap();
             let path = format!("{folder}/{}", entry.file_name().into_string().unwrap());
             if entry.path().is_dir() {
@@ -61,7 +62,8 @@ pub(crate) fn scrub(text: &str) -> String {
         } else if starts_word && c == 'r' && chars.get(at + 1 + hashes) == Some(&'"') {
             out.extend(&chars[at..at + 2 + hashes]);
             at += 2 + hashes;
-            let end: Vec<char> = std::iter::once('"').chain(std::iter::repeat_n('#', hashes)).collect();
+            let end: Vec<char> =
+                std::iter::once('"').chain(std::iter::repeat_n('#', hashes)).collect();
             while at < chars.len() && !chars[at..].starts_with(&end) {
                 blank(&mut out, chars[at]);
                 at += 1;

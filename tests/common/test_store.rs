@@ -44,6 +44,12 @@ impl TestStore {
     }
 }
 
-fn open(disk: &Arc<MemoryDisk>, clock: &Arc<ManualClock>, options: fn(StoreOptions) -> StoreOptions) -> Store {
-    options(StoreOptions::default().seed(Some(1)).shared_clock(clock.clone())).open_disk(disk.clone()).unwrap()
+fn open(
+    disk: &Arc<MemoryDisk>,
+    clock: &Arc<ManualClock>,
+    options: fn(StoreOptions) -> StoreOptions,
+) -> Store {
+    options(StoreOptions::default().seed(Some(1)).shared_clock(clock.clone()))
+        .open_disk(disk.clone())
+        .unwrap()
 }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use stationdb::lab::{JobRequest, JobRunner, NotebookRequest, QueueFailure};
 use stationdb::prelude::*;
 use stationdb::{
-    AccessPolicy, Action, Control, Error, Identity, ManualClock, Result, Service, Session, Store, StoreOptions,
-    Visibility,
+    AccessPolicy, Action, Control, Error, Identity, ManualClock, Result, Service, Session, Store,
+    StoreOptions, Visibility,
 };
 
 /// Occurs in every text of the hidden workspace, and nowhere else.
@@ -26,7 +26,8 @@ impl AccessPolicy for Roles {
             ("member" | "colleague", _) if service == Service::CHANGES => Visibility::All,
             ("guest" | "member" | "colleague", _) => Visibility::workspaces(["open"]),
             ("reader", Action::Read) | ("ada", _) => Visibility::All,
-            ("maker", Action::Read | Action::Create) | ("cleaner", Action::Read | Action::Delete) => Visibility::All,
+            ("maker", Action::Read | Action::Create)
+            | ("cleaner", Action::Read | Action::Delete) => Visibility::All,
             _ => Visibility::None,
         }
     }
@@ -92,7 +93,11 @@ pub fn request<T: DeserializeOwned>(value: Value) -> T {
 }
 
 fn text(value: &Value, pointer: &str) -> String {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("no {pointer} in {value}")).to_owned()
+    value
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_else(|| panic!("no {pointer} in {value}"))
+        .to_owned()
 }
 
 fn wire(value: impl serde::Serialize) -> Value {
@@ -102,7 +107,11 @@ fn wire(value: impl serde::Serialize) -> Value {
 /// Returns the options of the store of a world.
 pub fn options() -> StoreOptions {
     let clock = Arc::new(ManualClock::new("2024-03-01T00:00:00Z".parse().unwrap()));
-    Store::options().access_policy(Roles).job_runner(Accepts).shared_clock(clock).default_workspace("open")
+    Store::options()
+        .access_policy(Roles)
+        .job_runner(Accepts)
+        .shared_clock(clock)
+        .default_workspace("open")
 }
 
 impl World {
@@ -119,7 +128,11 @@ impl World {
 
     fn build(open_crowd: usize, hidden: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = options().seed(Some(7)).maintenance_thread(false).open(dir.path().join("store")).unwrap();
+        let store = options()
+            .seed(Some(7))
+            .maintenance_thread(false)
+            .open(dir.path().join("store"))
+            .unwrap();
         Self::filled(store, dir, open_crowd, hidden)
     }
 
@@ -156,7 +169,9 @@ impl World {
     pub fn picture(&self) -> Value {
         let ada = self.session("ada");
         let ids = &self.secret;
-        let rows = |id: &str| ada.get_table_data(&id.into(), request(json!({}))).map(wire).map_err(|e| e.kind()).ok();
+        let rows = |id: &str| {
+            ada.get_table_data(&id.into(), request(json!({}))).map(wire).map_err(|e| e.kind()).ok()
+        };
         let table = rows(&ids.table);
         let mut content = Vec::new();
         let _ = ada.open_file(&ids.file.as_str().into()).and_then(|mut reader| {
@@ -213,8 +228,10 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
         .unwrap(),
     );
     let asset = text(&assets, "/assets/0/id");
-    let utilization =
-        format!("{}-0000-4000-8000-000000000000", if workspace == "open" { "00000001" } else { "00000002" });
+    let utilization = format!(
+        "{}-0000-4000-8000-000000000000",
+        if workspace == "open" { "00000001" } else { "00000002" }
+    );
     let started = wire(
         ada.start_utilization(request(json!({
             "utilizationIdentifier": utilization, "minionId": format!("{mark}-system"),
@@ -223,7 +240,10 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
         })))
         .unwrap(),
     );
-    assert!(started.to_string().contains(&utilization) || !started.to_string().contains("error"), "{started}");
+    assert!(
+        started.to_string().contains(&utilization) || !started.to_string().contains("error"),
+        "{started}"
+    );
 
     let template = wire(
         ada.create_work_item_templates(vec![request(json!({
@@ -278,7 +298,8 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
     ada.link_files(&asset.as_str().into(), vec![file.clone().into()]).unwrap();
     let upload = wire(ada.start_upload_session(Some(workspace.to_owned())).unwrap());
     let upload = text(&upload, "/id");
-    ada.append_to_upload_session(&upload.as_str().into(), 1, &mut mark.as_bytes(), true, &control).unwrap();
+    ada.append_to_upload_session(&upload.as_str().into(), 1, &mut mark.as_bytes(), true, &control)
+        .unwrap();
 
     let open_upload = wire(ada.start_upload_session(Some(workspace.to_owned())).unwrap());
     let open_upload = text(&open_upload, "/id");
@@ -396,15 +417,19 @@ fn crowd(ada: &Session, ids: &Ids, open: &Ids, mark: &str, count: usize) {
 
 /// A Debian package without files, with uncompressed archives.
 pub fn package(name: &str) -> Vec<u8> {
-    let control =
-        format!("Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: {name} <a@b.c>\nDescription: {name}\n");
+    let control = format!(
+        "Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: {name} <a@b.c>\nDescription: {name}\n"
+    );
     let mut out = b"!<arch>\n".to_vec();
     for (member, content) in [
         ("debian-binary", b"2.0\n".to_vec()),
         ("control.tar", tar("./control", control.as_bytes())),
         ("data.tar", vec![0; 1024]),
     ] {
-        out.extend(format!("{member:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, content.len()).into_bytes());
+        out.extend(
+            format!("{member:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, content.len())
+                .into_bytes(),
+        );
         out.extend(&content);
         out.resize(out.len().next_multiple_of(2), b'\n');
     }
@@ -413,7 +438,8 @@ pub fn package(name: &str) -> Vec<u8> {
 
 fn tar(name: &str, content: &[u8]) -> Vec<u8> {
     let mut header = vec![0u8; 512];
-    let mut put = |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
+    let mut put =
+        |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
     put(0, name);
     put(100, "0000644\0");
     put(108, "0000000\0");

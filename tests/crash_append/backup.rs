@@ -26,13 +26,16 @@ fn back_up(store: &Store, target: &SimDisk) -> Result<(), Error> {
 
 /// Returns `true` for a complete copy, and `false` for one that is marked as incomplete.
 fn look(target: &SimDisk, expected: &Observation) -> Result<bool, String> {
-    let opened = catch_unwind(AssertUnwindSafe(|| Files.options().open_disk(Arc::new(target.clone()))));
+    let opened =
+        catch_unwind(AssertUnwindSafe(|| Files.options().open_disk(Arc::new(target.clone()))));
     let store = match opened.map_err(|_| "a panic left the library".to_owned())? {
         Ok(store) => store,
         Err(error) if error.kind() == ErrorKind::NotAStore => return Ok(false),
         Err(error) => return Err(format!("the copy does not open: {error:?}")),
     };
-    let report = store.verify(VerifyLevel::Checksums, &Control::default()).map_err(|error| format!("{error:?}"))?;
+    let report = store
+        .verify(VerifyLevel::Checksums, &Control::default())
+        .map_err(|error| format!("{error:?}"))?;
     if !report.is_sound() {
         return Err(format!("verify finds {:?}", report.findings));
     }
@@ -55,9 +58,13 @@ fn every_change_can_be_the_last(
     let mut random = Random::new(first_seed());
     let mut replay = target.replay();
     while let Some((op, kind, path)) = replay.advance() {
-        for survival in [Survival::None, Survival::All, Survival::Random, Survival::Journal, Survival::Random] {
+        for survival in
+            [Survival::None, Survival::All, Survival::Random, Survival::Journal, Survival::Random]
+        {
             let seed = random.next_u64();
-            let place = format!("{name}, after operation {op} ({kind:?} {path:?}), {survival:?} with seed {seed}");
+            let place = format!(
+                "{name}, after operation {op} ({kind:?} {path:?}), {survival:?} with seed {seed}"
+            );
             let image = replay.survivors(seed, survival);
             // Before the marker is durable the target may be empty; it then opens as a new store.
             if image.list("").unwrap().is_empty() {
@@ -65,11 +72,16 @@ fn every_change_can_be_the_last(
             }
             images += 1;
             let copied = image.survivors(0, Survival::All);
-            let is_whole = look(&copied, expected).unwrap_or_else(|problem| panic!("{place}: {problem}"));
-            assert!(is_whole || acked > replay.until_op(), "{place}: an acknowledged copy is incomplete");
+            let is_whole =
+                look(&copied, expected).unwrap_or_else(|problem| panic!("{place}: {problem}"));
+            assert!(
+                is_whole || acked > replay.until_op(),
+                "{place}: an acknowledged copy is incomplete"
+            );
             whole += u64::from(is_whole);
             if matches!(survival, Survival::Random | Survival::Journal) && (again || !is_whole) {
-                copy(&image).unwrap_or_else(|error| panic!("{place}: a second attempt fails: {error:?}"));
+                copy(&image)
+                    .unwrap_or_else(|error| panic!("{place}: a second attempt fails: {error:?}"));
                 let second = look(&image.survivors(seed, Survival::None), expected);
                 assert_eq!(second, Ok(true), "{place}: a second attempt is incomplete");
             }
@@ -92,15 +104,21 @@ fn the_nth_operation_fails(
         let op = op as u64;
         let target = left();
         // Only some operations can fail for lack of space.
-        let for_space = !op.is_multiple_of(2) && entry.kind.is_change() && entry.kind != OpKind::Remove;
+        let for_space =
+            !op.is_multiple_of(2) && entry.kind.is_change() && entry.kind != OpKind::Remove;
         target.inject(Pick::from_op(op), if for_space { Fault::NoSpace } else { Fault::Io });
         let outcome = catch_unwind(AssertUnwindSafe(|| copy(&target)));
-        let outcome = outcome.unwrap_or_else(|_| panic!("operation {op}: a panic left the library"));
+        let outcome =
+            outcome.unwrap_or_else(|_| panic!("operation {op}: a panic left the library"));
         target.heal();
         let image = target.survivors(op, Survival::Random);
         if outcome.is_ok() || !image.list("").unwrap().is_empty() {
-            let whole = look(&image, expected).unwrap_or_else(|problem| panic!("operation {op}: {problem}"));
-            assert!(whole || outcome.is_err(), "operation {op}: an acknowledged copy is incomplete");
+            let whole = look(&image, expected)
+                .unwrap_or_else(|problem| panic!("operation {op}: {problem}"));
+            assert!(
+                whole || outcome.is_err(),
+                "operation {op}: an acknowledged copy is incomplete"
+            );
         }
     }
     counted(clean.ops(), "faults");
@@ -116,7 +134,11 @@ fn every_change_of_a_backup_can_be_the_last() {
 #[test]
 fn the_nth_operation_of_a_backup_fails() {
     let (store, expected) = source();
-    the_nth_operation_fails(&expected, || SimDisk::new(first_seed()), |target| back_up(&store, target));
+    the_nth_operation_fails(
+        &expected,
+        || SimDisk::new(first_seed()),
+        |target| back_up(&store, target),
+    );
     assert_eq!(Files.observe(&store).unwrap(), expected);
 }
 
@@ -127,13 +149,20 @@ fn the_nth_operation_of_a_repeated_backup_fails() {
     let whole = SimDisk::new(first_seed());
     back_up(&store, &whole).unwrap();
     let trace = whole.trace();
-    let marker = trace.iter().find(|entry| entry.kind == OpKind::Remove && &*entry.path == "BACKUP-INCOMPLETE");
-    let content = trace.iter().find(|entry| entry.kind == OpKind::Write && entry.path.starts_with("files/"));
+    let marker = trace
+        .iter()
+        .find(|entry| entry.kind == OpKind::Remove && &*entry.path == "BACKUP-INCOMPLETE");
+    let content =
+        trace.iter().find(|entry| entry.kind == OpKind::Write && entry.path.starts_with("files/"));
     for end in [marker, content] {
         let cut = SimDisk::new(first_seed());
         cut.crash_after(end.unwrap().op - 1);
         assert!(back_up(&store, &cut).is_err());
-        the_nth_operation_fails(&expected, || cut.survivors(0, Survival::All), |target| back_up(&store, target));
+        the_nth_operation_fails(
+            &expected,
+            || cut.survivors(0, Survival::All),
+            |target| back_up(&store, target),
+        );
     }
     assert_eq!(Files.observe(&store).unwrap(), expected);
 }
@@ -147,7 +176,11 @@ fn whole_backup() -> (SharedDisk, Observation) {
 }
 
 fn restore(backup: &SharedDisk, target: &SimDisk) -> Result<(), Error> {
-    let report = Store::restore_disk(backup, &(Arc::new(target.clone()) as SharedDisk), &Control::default())?;
+    let report = Store::restore_disk(
+        backup,
+        &(Arc::new(target.clone()) as SharedDisk),
+        &Control::default(),
+    )?;
     // A read that failed while the copy was verified is a finding as well.
     if report.findings.is_empty() {
         Ok(())
@@ -165,7 +198,11 @@ fn every_change_of_a_restore_can_be_the_last() {
 #[test]
 fn the_nth_operation_of_a_restore_fails() {
     let (backup, expected) = whole_backup();
-    the_nth_operation_fails(&expected, || SimDisk::new(first_seed()), |target| restore(&backup, target));
+    the_nth_operation_fails(
+        &expected,
+        || SimDisk::new(first_seed()),
+        |target| restore(&backup, target),
+    );
 }
 
 /// Restoring reports damage in the backup and restores the rest.
@@ -190,6 +227,7 @@ fn a_restore_tells_what_is_damaged() {
     let report = Store::restore_disk(&backup, &shared, &Control::default()).unwrap();
     assert_eq!(report.findings.len(), 1, "{report:?}");
     let store = Files.options().open_disk(shared).unwrap();
-    let seen = Files.observe(&store).map_or_else(|error| format!("{error:?}"), |seen| format!("{seen:?}"));
+    let seen =
+        Files.observe(&store).map_or_else(|error| format!("{error:?}"), |seen| format!("{seen:?}"));
     assert_ne!(seen, format!("{expected:?}"));
 }

@@ -32,7 +32,8 @@ impl Scenario for Compacted {
 
     fn run(&self, history: &History) -> Result<(), Error> {
         let mut store = self.open(history.disk.clone())?;
-        let long: Vec<String> = (0..MANY).map(|number| format!("{number:03}{}", "x".repeat(250))).collect();
+        let long: Vec<String> =
+            (0..MANY).map(|number| format!("{number:03}{}", "x".repeat(250))).collect();
         let long: Vec<&str> = long.iter().map(String::as_str).collect();
         history.step("made", || create(&ada(&store), &long))?;
         let made = names(&store)?;

@@ -49,8 +49,14 @@ fn a_creation_that_was_cut_short_is_finished_by_the_next_process() {
     for op in (0..ops).filter(|op| *op < 12 || op % one_in == 0) {
         let scenario = CutShort(op);
         let history = History::new(SimDisk::new(first_seed() + op));
-        scenario.run(&history).unwrap_or_else(|error| panic!("cut short before operation {op}: {error:?}"));
-        let explored = explore(&scenario, &history, Extent { draws: 4, recovery_one_in: 0, images_max: 1_000 });
+        scenario
+            .run(&history)
+            .unwrap_or_else(|error| panic!("cut short before operation {op}: {error:?}"));
+        let explored = explore(
+            &scenario,
+            &history,
+            Extent { draws: 4, recovery_one_in: 0, images_max: 1_000 },
+        );
         assert_eq!(explored.failure, None, "cut short before operation {op}");
         images += explored.images;
         runs += 1;
@@ -67,7 +73,8 @@ fn finishing_a_creation_may_fail_anywhere() {
     drop(Records.open(disk.clone()).unwrap());
     for name in ["records.redb.new", "FORMAT.new"] {
         let trace = disk.trace();
-        let written = trace.iter().find(|entry| entry.kind == OpKind::Write && &*entry.path == name).unwrap();
+        let written =
+            trace.iter().find(|entry| entry.kind == OpKind::Write && &*entry.path == name).unwrap();
         let cut = SimDisk::new(first_seed());
         cut.crash_after(written.op);
         assert!(Records.open(cut.clone()).is_err());
@@ -79,7 +86,10 @@ fn finishing_a_creation_may_fail_anywhere() {
             let image = left();
             image.inject(Pick::op(op), Fault::Io);
             let opened = catch_unwind(AssertUnwindSafe(|| Records.open(image.clone()).map(drop)));
-            drop(opened.unwrap_or_else(|_| panic!("{name}, operation {op}: a panic left the library")));
+            drop(
+                opened
+                    .unwrap_or_else(|_| panic!("{name}, operation {op}: a panic left the library")),
+            );
             image.heal();
             let opened = Records.open(image).and_then(|store| Records.go_on(&store));
             opened.unwrap_or_else(|error| panic!("{name}, operation {op} failed once: {error:?}"));

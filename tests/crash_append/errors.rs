@@ -8,7 +8,9 @@ use std::time::Instant;
 use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
 use stationdb::{Error, ErrorKind};
 
-use crate::harness::{History, Scenario, check, counted, file_kind, first_seed, is_night, is_record_file};
+use crate::harness::{
+    History, Scenario, check, counted, file_kind, first_seed, is_night, is_record_file,
+};
 use crate::scenarios::{Grouped, Records};
 
 #[test]
@@ -49,14 +51,16 @@ pub fn fills_up(name: &str, scenario: &dyn Scenario) {
             .unwrap_or_else(|_| panic!("{name} on {capacity} bytes: a panic left the library"));
         if let Err(error) = outcome {
             refused += 1;
-            names_its_cause(&error).unwrap_or_else(|problem| panic!("{name} on {capacity} bytes: {problem}"));
+            names_its_cause(&error)
+                .unwrap_or_else(|problem| panic!("{name} on {capacity} bytes: {problem}"));
         }
         history.read_on().unwrap_or_else(|problem| panic!("{name} on {capacity} bytes: {problem}"));
         history.disk.set_capacity(None);
         let window = history.window_at_end();
         for survival in [Survival::All, Survival::None] {
-            check(scenario, &history.disk.survivors(size, survival), &window, true)
-                .unwrap_or_else(|problem| panic!("{name} on {capacity} bytes, then {survival:?}: {problem}"));
+            check(scenario, &history.disk.survivors(size, survival), &window, true).unwrap_or_else(
+                |problem| panic!("{name} on {capacity} bytes, then {survival:?}: {problem}"),
+            );
         }
     }
     counted(sizes, "full disks");
@@ -66,9 +70,14 @@ pub fn fills_up(name: &str, scenario: &dyn Scenario) {
 
 /// Returns the bytes of all files below a directory.
 pub fn bytes_on(disk: &SimDisk, directory: &str) -> u64 {
-    let below = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+    let below = |name: &str| {
+        if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+    };
     let entries = disk.list(directory).unwrap();
-    entries.iter().map(|entry| if entry.is_dir { bytes_on(disk, &below(&entry.name)) } else { entry.len }).sum()
+    entries
+        .iter()
+        .map(|entry| if entry.is_dir { bytes_on(disk, &below(&entry.name)) } else { entry.len })
+        .sum()
 }
 
 /// Makes each operation of the scenario fail.
@@ -86,18 +95,32 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
     let ops = whole.disk.ops();
     let (mut runs, mut kinds) = (0_u64, BTreeMap::<String, u64>::new());
     let mut kinds_of_files = BTreeSet::new();
-    let firsts =
-        whole.disk.trace().into_iter().filter(|entry| kinds_of_files.insert((entry.kind, file_kind(&entry.path))));
+    let firsts = whole
+        .disk
+        .trace()
+        .into_iter()
+        .filter(|entry| kinds_of_files.insert((entry.kind, file_kind(&entry.path))));
     let firsts: BTreeSet<u64> = firsts.map(|entry| entry.op).collect();
     let begin = first_seed() % one_in as u64;
-    for (turn, op) in (0..ops).filter(|op| firsts.contains(op) || op % one_in as u64 == begin).enumerate() {
+    for (turn, op) in
+        (0..ops).filter(|op| firsts.contains(op) || op % one_in as u64 == begin).enumerate()
+    {
         let is_first_only = op % one_in as u64 != begin;
         // Every operation fails once, and from then on. The other faults take turns; at night all
         // of them are used.
-        let others = [Fault::NoSpace, Fault::PartialWrite, Fault::ShortRead, Fault::Interrupted, Fault::DropDirty];
+        let others = [
+            Fault::NoSpace,
+            Fault::PartialWrite,
+            Fault::ShortRead,
+            Fault::Interrupted,
+            Fault::DropDirty,
+        ];
         let has_turn = |at: usize| is_night() || at == turn % 5;
-        let others =
-            others.into_iter().enumerate().filter(|(at, _)| has_turn(*at)).map(|(_, fault)| (Pick::op(op), fault));
+        let others = others
+            .into_iter()
+            .enumerate()
+            .filter(|(at, _)| has_turn(*at))
+            .map(|(_, fault)| (Pick::op(op), fault));
         let for_ever = [Fault::Io, Fault::NoSpace].into_iter().enumerate();
         let for_ever = for_ever.filter(|(at, _)| is_night() || *at == turn % 2);
         let for_ever = for_ever.map(|(_, fault)| (Pick::from_op(op), fault));
@@ -130,7 +153,10 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
         }
     }
     counted(runs, "faults");
-    println!("{name}: {ops} operations, {runs} runs with a fault in {:.1} s; {kinds:?}", begun.elapsed().as_secs_f64());
+    println!(
+        "{name}: {ops} operations, {runs} runs with a fault in {:.1} s; {kinds:?}",
+        begun.elapsed().as_secs_f64()
+    );
 }
 
 /// Makes changes of the record file fail, one in `one_in` by day and all at night. What was
@@ -141,31 +167,49 @@ pub fn reads_go_on(name: &str, scenario: &dyn Scenario, one_in: usize) {
     scenario.run(&whole).unwrap();
     let is_change = |kind| matches!(kind, OpKind::Write | OpKind::SetLen | OpKind::Sync);
     let changes = whole.disk.trace().into_iter();
-    let changes: Vec<_> = changes.filter(|entry| is_record_file(&entry.path) && is_change(entry.kind)).collect();
+    let changes: Vec<_> =
+        changes.filter(|entry| is_record_file(&entry.path) && is_change(entry.kind)).collect();
     let one_in = if is_night() { 1 } else { one_in };
     let mut looked = 0;
-    for (turn, entry) in changes.iter().enumerate().skip(first_seed() as usize % one_in).step_by(one_in) {
+    for (turn, entry) in
+        changes.iter().enumerate().skip(first_seed() as usize % one_in).step_by(one_in)
+    {
         let fault = match entry.kind {
             OpKind::Sync => [Fault::Io, Fault::DropDirty][turn % 2].clone(),
             OpKind::Write => [Fault::Io, Fault::NoSpace, Fault::PartialWrite][turn % 3].clone(),
             _ => Fault::NoSpace,
         };
-        let place = format!("{name}: {fault:?} at operation {} ({:?}), seed {}", entry.op, entry.kind, first_seed());
+        let place = format!(
+            "{name}: {fault:?} at operation {} ({:?}), seed {}",
+            entry.op,
+            entry.kind,
+            first_seed()
+        );
         let history = History::new(scenario.disk());
         history.disk.inject(Pick::op(entry.op), fault);
         let outcome = catch_unwind(AssertUnwindSafe(|| scenario.run(&history)));
         let _ = outcome.unwrap_or_else(|_| panic!("{place}: a panic left the library"));
-        leaves_files_alone_after_a_failed_sync(&history.disk).unwrap_or_else(|problem| panic!("{place}: {problem}"));
+        leaves_files_alone_after_a_failed_sync(&history.disk)
+            .unwrap_or_else(|problem| panic!("{place}: {problem}"));
         looked += history.read_on().unwrap_or_else(|problem| panic!("{place}: {problem}"));
     }
     counted(looked, "faults");
-    println!("{name}: {} changes, read on after {looked} in {:.1} s", changes.len(), begun.elapsed().as_secs_f64());
+    println!(
+        "{name}: {} changes, read on after {looked} in {:.1} s",
+        changes.len(),
+        begun.elapsed().as_secs_f64()
+    );
     assert!(looked > 10, "{looked}");
 }
 
 fn names_its_cause(error: &Error) -> Result<(), String> {
-    let expected =
-        [ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::OutcomeUnknown, ErrorKind::Latched, ErrorKind::Corrupt];
+    let expected = [
+        ErrorKind::Io,
+        ErrorKind::NoSpace,
+        ErrorKind::OutcomeUnknown,
+        ErrorKind::Latched,
+        ErrorKind::Corrupt,
+    ];
     if !expected.contains(&error.kind()) {
         return Err(format!("a disk error came out as {error:?}"));
     }

@@ -38,7 +38,8 @@ pub fn observe_files(store: &Store, seen: &mut Observation) -> Result<(), Error>
         session.download_file(&file.id, &mut bytes, &Control::default())?;
         let right = bytes == content(bytes.len());
         let (revision, workspace) = (file.meta_data_revision, file.workspace);
-        let text = format!("{} bytes, right: {right}, revision {revision}, in {workspace}", bytes.len());
+        let text =
+            format!("{} bytes, right: {right}, revision {revision}, in {workspace}", bytes.len());
         seen.insert(format!("file {}", file.properties["Name"]), text);
     }
     Ok(())
@@ -64,7 +65,10 @@ impl Steps for Files {
             ("a large file", |store| upload(&ada(store), "large", 40_000)),
             ("another", |store| upload(&ada(store), "other", 5_000)),
             ("a new revision", |store| {
-                ada(store).update_metadata(&id_of(store, "large")?.into(), UpdateMetadataRequest::default())
+                ada(store).update_metadata(
+                    &id_of(store, "large")?.into(),
+                    UpdateMetadataRequest::default(),
+                )
             }),
             (REOPEN, |_| Ok(())),
             ("two files at once", |store| {
@@ -80,7 +84,9 @@ impl Steps for Files {
                     upload(tx, "taken back as well", 200)?;
                     Err(Error::new(ErrorKind::Cancelled, "taken back"))
                 });
-                taken_back.or_else(|error| if error.kind() == ErrorKind::Cancelled { Ok(()) } else { Err(error) })?;
+                taken_back.or_else(|error| {
+                    if error.kind() == ErrorKind::Cancelled { Ok(()) } else { Err(error) }
+                })?;
                 store.maintain(&Control::default()).map(|_| ())
             }),
             ("a file with an id", |store| upload_as(&ada(store), CHOSEN, 3_000)),
@@ -99,9 +105,15 @@ impl Steps for Files {
                 ada(store).update_metadata(&id_of(store, "first of two")?.into(), request)
             }),
             ("some are deleted", |store| {
-                let ids = vec![id_of(store, "small")?, "0123456789abcdef01234567".to_owned(), id_of(store, "large")?];
+                let ids = vec![
+                    id_of(store, "small")?,
+                    "0123456789abcdef01234567".to_owned(),
+                    id_of(store, "large")?,
+                ];
                 let deleted = ada(store).delete_files(ids.into_iter().map(Into::into).collect());
-                deleted.or_else(|error| if error.kind() == ErrorKind::PartialFailure { Ok(()) } else { Err(error) })
+                deleted.or_else(|error| {
+                    if error.kind() == ErrorKind::PartialFailure { Ok(()) } else { Err(error) }
+                })
             }),
             ("a file after it", |store| upload(&ada(store), "last", 2_000)),
         ]
@@ -140,7 +152,8 @@ fn each_removed_sync_of_contents_is_found() {
     let scenario = Sequence::new(Files);
     let history = History::new(SimDisk::new(first_seed()));
     scenario.run(&history).unwrap();
-    let syncs: Vec<_> = history.barriers().into_iter().filter(|(.., path)| path.starts_with("files")).collect();
+    let syncs: Vec<_> =
+        history.barriers().into_iter().filter(|(.., path)| path.starts_with("files")).collect();
     let (root, ..) = syncs.iter().find(|(.., path)| &**path == "files").unwrap();
     for (name, pick) in [
         ("the sync of every content", Pick::kind(OpKind::Sync).on_path("files/")),
@@ -184,8 +197,13 @@ fn a_disk_that_is_full_in_the_middle_of_an_upload_keeps_nothing_of_it() {
         if let Ok(session) = package {
             let chunk = content(LEN);
             let id = &session.id;
-            let sent =
-                ada(&store).append_to_upload_session(&id.into(), 1, &mut chunk.as_slice(), true, &Control::default());
+            let sent = ada(&store).append_to_upload_session(
+                &id.into(),
+                1,
+                &mut chunk.as_slice(),
+                true,
+                &Control::default(),
+            );
             assert_eq!(sent.unwrap_err().kind(), ErrorKind::NoSpace);
             ada(&store).cancel_upload_session(&id.into()).unwrap();
         }
@@ -216,13 +234,18 @@ fn a_sync_in_the_middle_of_a_long_upload_may_fail() {
     for mib in [33, 66] {
         disk.inject(Pick::kind(OpKind::Sync).on_path("files/").once(), Fault::Io);
         let mut zeros = std::io::Read::take(std::io::repeat(0), mib * 1024 * 1024);
-        let error = ada(&store).upload_file(&mut zeros, UploadFileRequest::default(), &Control::default()).unwrap_err();
+        let error = ada(&store)
+            .upload_file(&mut zeros, UploadFileRequest::default(), &Control::default())
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Io);
         assert!(error.message().contains("syncing files/"), "{error}");
         disk.heal();
         assert_eq!(disk.list("files/00").unwrap(), []);
     }
-    let syncs = disk.trace().into_iter().filter(|entry| entry.kind == OpKind::Sync && entry.path.starts_with("files/"));
+    let syncs = disk
+        .trace()
+        .into_iter()
+        .filter(|entry| entry.kind == OpKind::Sync && entry.path.starts_with("files/"));
     assert_eq!(syncs.count(), 2, "one for each upload");
     upload(&ada(&store), "small", 2_000).unwrap();
 }
@@ -236,9 +259,15 @@ fn an_upload_does_not_use_up_the_reserve() {
     disk.set_capacity(Some(errors::bytes_on(&disk, "") + reserve + 6 * 1024 * 1024));
     // 30 MiB of zeros, of which only a part fits.
     let mut zeros = std::io::Read::take(std::io::repeat(0), 30 * 1024 * 1024);
-    let error = ada(&store).upload_file(&mut zeros, UploadFileRequest::default(), &Control::default()).unwrap_err();
+    let error = ada(&store)
+        .upload_file(&mut zeros, UploadFileRequest::default(), &Control::default())
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoSpace);
     assert!(error.message().contains("reserve"), "{error}");
-    assert!(zeros.limit() > 30 * 1024 * 1024 - 14 * 1024 * 1024, "{} bytes were not read", zeros.limit());
+    assert!(
+        zeros.limit() > 30 * 1024 * 1024 - 14 * 1024 * 1024,
+        "{} bytes were not read",
+        zeros.limit()
+    );
     upload(&ada(&store), "small", 2_000).unwrap();
 }

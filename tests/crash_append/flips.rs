@@ -48,7 +48,12 @@ pub fn one_bit_is_wrong(name: &str, scenario: &dyn Scenario, flips_default: u64)
     let mut damaged = 0;
     for (at, (path, len)) in files.iter().enumerate() {
         let next = &files[(at + 1) % files.len()].0;
-        for damage in [Damage::Missing, Damage::Empty, Damage::Short(random.below(*len)), Damage::Swapped(next)] {
+        for damage in [
+            Damage::Missing,
+            Damage::Empty,
+            Damage::Short(random.below(*len)),
+            Damage::Swapped(next),
+        ] {
             let image = closed.survivors(0, Survival::All);
             damage.strike(&image, path);
             look(format!("{damage:?}: {path} ({len} bytes)"), &image);
@@ -91,7 +96,11 @@ impl Damage<'_> {
 }
 
 /// Opens a damaged store. Returns how it reacted, or an error when it returned a wrong answer.
-fn answers(scenario: &dyn Scenario, image: &SimDisk, whole: &BTreeSet<String>) -> Result<&'static str, String> {
+fn answers(
+    scenario: &dyn Scenario,
+    image: &SimDisk,
+    whole: &BTreeSet<String>,
+) -> Result<&'static str, String> {
     let Ok(store) = scenario.open(image.clone()) else { return Ok("refused to open") };
     let found = scenario.found(&store, image);
     if found.as_ref().is_ok_and(|found| found == whole) {
@@ -108,7 +117,8 @@ fn answers(scenario: &dyn Scenario, image: &SimDisk, whole: &BTreeSet<String>) -
 }
 
 fn files_below(disk: &SimDisk, path: &str) -> Vec<(String, u64)> {
-    let full = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+    let full =
+        |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
     let entries = disk.list(path).unwrap().into_iter();
     entries
         .flat_map(|entry| {

@@ -125,7 +125,8 @@ impl History {
     /// cache.
     pub fn reads_go_on(&self, look: impl FnOnce() -> Result<(), String>) {
         let is_read = |kind| matches!(kind, OpKind::Read | OpKind::Len);
-        let failed = |entry: &TraceEntry| entry.failed && is_record_file(&entry.path) && is_read(entry.kind);
+        let failed =
+            |entry: &TraceEntry| entry.failed && is_record_file(&entry.path) && is_read(entry.kind);
         self.disk.heal();
         if self.disk.trace().iter().any(failed) {
             return;
@@ -138,11 +139,19 @@ impl History {
 
     /// Returns how often reads after a failure were checked, or why one failed.
     pub fn read_on(&self) -> Result<u64, String> {
-        self.unread.lock().unwrap().clone().map_or_else(|| Ok(self.looked.load(Ordering::Relaxed)), Err)
+        self.unread
+            .lock()
+            .unwrap()
+            .clone()
+            .map_or_else(|| Ok(self.looked.load(Ordering::Relaxed)), Err)
     }
 
     /// Runs one step.
-    pub fn step<T>(&self, step: impl Into<String>, f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    pub fn step<T>(
+        &self,
+        step: impl Into<String>,
+        f: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let began = self.now();
         let result = f();
         let outcome = match &result {
@@ -167,7 +176,9 @@ impl History {
         let mut window = Window::default();
         for mark in self.marks.lock().unwrap().iter() {
             match mark.outcome {
-                Outcome::Acked(acked) if acked.changes <= changes => window.acked.insert(mark.step.clone()),
+                Outcome::Acked(acked) if acked.changes <= changes => {
+                    window.acked.insert(mark.step.clone())
+                }
                 Outcome::Acked(_) | Outcome::Unknown if mark.began.changes < changes => {
                     window.open.insert(mark.step.clone())
                 }
@@ -185,8 +196,15 @@ impl History {
                 .iter()
                 .any(|mark| matches!(mark.outcome, Outcome::Acked(acked) if (mark.began.ops..acked.ops).contains(&op)))
         };
-        let syncs = self.disk.trace().into_iter().filter(|entry| matches!(entry.kind, OpKind::Sync | OpKind::SyncDir));
-        syncs.filter(|entry| inside(entry.op)).map(|entry| (entry.op, entry.kind, entry.path)).collect()
+        let syncs = self
+            .disk
+            .trace()
+            .into_iter()
+            .filter(|entry| matches!(entry.kind, OpKind::Sync | OpKind::SyncDir));
+        syncs
+            .filter(|entry| inside(entry.op))
+            .map(|entry| (entry.op, entry.kind, entry.path))
+            .collect()
     }
 
     /// What may be found after the end of the run.
@@ -224,10 +242,17 @@ pub trait Scenario: Sync {
 }
 
 /// Opens what a power cut left and compares it.
-pub fn check(scenario: &dyn Scenario, image: &SimDisk, window: &Window, go_on: bool) -> Result<(), String> {
+pub fn check(
+    scenario: &dyn Scenario,
+    image: &SimDisk,
+    window: &Window,
+    go_on: bool,
+) -> Result<(), String> {
     let text = |error: Error| format!("{error:?}");
     let looked = catch_unwind(AssertUnwindSafe(|| {
-        let store = scenario.open(image.clone()).map_err(|error| format!("the store does not open: {error:?}"))?;
+        let store = scenario
+            .open(image.clone())
+            .map_err(|error| format!("the store does not open: {error:?}"))?;
         let report = store.verify(VerifyLevel::Checksums, &Control::default()).map_err(text)?;
         if !report.is_sound() {
             return Err(format!("verify finds {:?}", report.findings));
@@ -238,7 +263,9 @@ pub fn check(scenario: &dyn Scenario, image: &SimDisk, window: &Window, go_on: b
             scenario.no_orphans(&store, image, &found)?;
         }
         if go_on {
-            scenario.go_on(&store).map_err(|error| format!("the reopened store refuses a write: {error:?}"))?;
+            scenario
+                .go_on(&store)
+                .map_err(|error| format!("the reopened store refuses a write: {error:?}"))?;
         }
         Ok(found)
     }));
@@ -296,9 +323,13 @@ pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Ex
             // The check writes to its disk, but a second cut has to start from the image itself.
             let fresh = image.survivors(0, Survival::All);
             let outcome = check(scenario, &image, &window, draw % 3 == 0).and_then(|()| {
-                let again =
-                    extent.recovery_one_in > 0 && (explored.distinct as u64).is_multiple_of(extent.recovery_one_in);
-                if again { crash_in_recovery(scenario, &fresh, &window, &mut random, true) } else { Ok(0) }
+                let again = extent.recovery_one_in > 0
+                    && (explored.distinct as u64).is_multiple_of(extent.recovery_one_in);
+                if again {
+                    crash_in_recovery(scenario, &fresh, &window, &mut random, true)
+                } else {
+                    Ok(0)
+                }
             });
             match outcome {
                 Ok(images) => {
@@ -306,7 +337,8 @@ pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Ex
                     explored.recovery_images += images;
                 }
                 Err(problem) => {
-                    explored.failure = Some(format!("{place}, {survival:?} with seed {seed}: {problem}"));
+                    explored.failure =
+                        Some(format!("{place}, {survival:?} with seed {seed}: {problem}"));
                     return explored;
                 }
             }
@@ -347,7 +379,11 @@ fn crash_in_recovery(
     random: &mut Random,
     with_third: bool,
 ) -> Result<u64, String> {
-    drop(scenario.open(image.clone()).map_err(|error| format!("the store does not open: {error:?}"))?);
+    drop(
+        scenario
+            .open(image.clone())
+            .map_err(|error| format!("the store does not open: {error:?}"))?,
+    );
     let mut replay: Replay = image.replay();
     let mut images = 0;
     while let Some((op, kind, _)) = replay.advance() {
@@ -356,12 +392,16 @@ fn crash_in_recovery(
             images += 1;
             let place = |problem| {
                 let cut = if with_third { "second" } else { "third" };
-                format!("{cut} cut after operation {op} ({kind:?}) of the reopening, seed {seed}: {problem}")
+                format!(
+                    "{cut} cut after operation {op} ({kind:?}) of the reopening, seed {seed}: {problem}"
+                )
             };
-            check(scenario, &replay.survivors(seed, survival(draw)), window, false).map_err(place)?;
+            check(scenario, &replay.survivors(seed, survival(draw)), window, false)
+                .map_err(place)?;
             if with_third && random.below(THIRD_ONE_IN) == 0 {
                 let cut = replay.survivors(seed, survival(draw));
-                images += crash_in_recovery(scenario, &cut, window, random, false).map_err(place)?;
+                images +=
+                    crash_in_recovery(scenario, &cut, window, random, false).map_err(place)?;
             }
         }
     }

@@ -60,8 +60,10 @@ macro_rules! version {
             const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("t");
 
             fn open(disk: &SimDisk) -> Result<Database, String> {
-                let file = disk.open(FILE, Mode::OpenOrCreate).map_err(|error| error.to_string())?;
-                let opened = Builder::new().set_cache_size(1 << 20).create_with_backend(Backend(file));
+                let file =
+                    disk.open(FILE, Mode::OpenOrCreate).map_err(|error| error.to_string())?;
+                let opened =
+                    Builder::new().set_cache_size(1 << 20).create_with_backend(Backend(file));
                 opened.map_err(|error| error.to_string())
             }
 
@@ -122,9 +124,13 @@ macro_rules! version {
                     if least == 0 {
                         continue;
                     }
-                    for survival in
-                        [Survival::None, Survival::Random, Survival::Random, Survival::Random, Survival::All]
-                    {
+                    for survival in [
+                        Survival::None,
+                        Survival::Random,
+                        Survival::Random,
+                        Survival::Random,
+                        Survival::All,
+                    ] {
                         let seed = random.next_u64();
                         let image = replay.survivors(seed, survival);
                         images += 1;
@@ -132,10 +138,15 @@ macro_rules! version {
                         let found = found.map_err(|_| "a panic".to_owned()).and_then(|found| found);
                         let bad = match found {
                             Ok(found) if (least..=least + 1).contains(&found) => continue,
-                            Ok(found) => format!("{found} transactions are there, and {least} were acknowledged"),
+                            Ok(found) => format!(
+                                "{found} transactions are there, and {least} were acknowledged"
+                            ),
                             Err(problem) => problem,
                         };
-                        return Err((images, format!("after change {changes}, {survival:?} with seed {seed}: {bad}")));
+                        return Err((
+                            images,
+                            format!("after change {changes}, {survival:?} with seed {seed}: {bad}"),
+                        ));
                     }
                     if images > IMAGES_MAX {
                         break;
@@ -152,7 +163,8 @@ version!(current, redb);
 
 #[test]
 fn an_engine_that_is_known_to_be_bad_is_found() {
-    let (images, problem) = old::explore().expect_err("redb 3.1.0 passes, so the harness misses what it is for");
+    let (images, problem) =
+        old::explore().expect_err("redb 3.1.0 passes, so the harness misses what it is for");
     println!("redb 3.1.0: bad image {images}: {problem}");
     let images = current::explore().unwrap();
     println!("redb of the store: {images} images, none bad");

@@ -21,8 +21,10 @@ fn batches() -> Vec<RecordBatch> {
     let half = ROWS / 2;
     let noise = |at: i64| (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as f64;
     let batch = |from: i64| {
-        let index: ArrayRef = Arc::new(Int64Array::from_iter_values((0..half).map(|at| at * 2 + from)));
-        let values: ArrayRef = Arc::new(Float64Array::from_iter_values((0..half).map(|at| noise(at * 2 + from))));
+        let index: ArrayRef =
+            Arc::new(Int64Array::from_iter_values((0..half).map(|at| at * 2 + from)));
+        let values: ArrayRef =
+            Arc::new(Float64Array::from_iter_values((0..half).map(|at| noise(at * 2 + from))));
         RecordBatch::try_from_iter([("t", index), ("v", values)]).unwrap()
     };
     vec![batch(0), batch(1)]
@@ -38,7 +40,10 @@ fn open(disk: &SimDisk) -> Result<Store, Error> {
 
 fn files(disk: &SimDisk, path: &str) -> usize {
     let entries = disk.list(path).unwrap_or_default();
-    entries.iter().map(|entry| if entry.is_dir { files(disk, &format!("{path}/{}", entry.name)) } else { 1 }).sum()
+    entries
+        .iter()
+        .map(|entry| if entry.is_dir { files(disk, &format!("{path}/{}", entry.name)) } else { 1 })
+        .sum()
 }
 
 /// The table has none of the rows or all of them, and every file has a name.
@@ -49,10 +54,19 @@ fn none_or_all(disk: &SimDisk, id: &str) -> Result<bool, String> {
     match count {
         Some(0) if files(disk, "tables") == 0 => Ok(false),
         Some(ROWS) => {
-            let rows = ada(&store).scan(&id.into(), ScanRequest::default(), &Control::default()).map_err(text)?;
-            let rows = rows.map(|batch| Ok(batch?.num_rows() as i64)).sum::<Result<i64, Error>>().map_err(text)?;
+            let rows = ada(&store)
+                .scan(&id.into(), ScanRequest::default(), &Control::default())
+                .map_err(text)?;
+            let rows = rows
+                .map(|batch| Ok(batch?.num_rows() as i64))
+                .sum::<Result<i64, Error>>()
+                .map_err(text)?;
             let report = store.verify(VerifyLevel::Checksums, &Control::default()).map_err(text)?;
-            if rows == ROWS && report.is_sound() { Ok(true) } else { Err(format!("{rows} rows, {report:?}")) }
+            if rows == ROWS && report.is_sound() {
+                Ok(true)
+            } else {
+                Err(format!("{rows} rows, {report:?}"))
+            }
         }
         _ => Err(format!("{count:?} rows, {} files", files(disk, "tables"))),
     }
@@ -81,8 +95,9 @@ fn every_operation_of_a_long_append_may_fail() {
     drop(store);
     assert!(none_or_all(&whole, &id).unwrap());
     let trace = whole.trace();
-    let on_tables =
-        trace.iter().filter(|entry| entry.op >= before && entry.path.starts_with("tables/") && !entry.failed);
+    let on_tables = trace
+        .iter()
+        .filter(|entry| entry.op >= before && entry.path.starts_with("tables/") && !entry.failed);
     let operations: Vec<_> = on_tables.map(|entry| (entry.op, entry.kind)).collect();
     let writes = operations.iter().filter(|(_, kind)| *kind == OpKind::Write).count();
     assert!(writes >= 6, "two segments of several writes each: {operations:?}");
@@ -98,8 +113,13 @@ fn every_operation_of_a_long_append_may_fail() {
             failed += u64::from(struck);
             if let Err(error) = &outcome {
                 assert!(
-                    [ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::OutcomeUnknown, ErrorKind::Latched]
-                        .contains(&error.kind()),
+                    [
+                        ErrorKind::Io,
+                        ErrorKind::NoSpace,
+                        ErrorKind::OutcomeUnknown,
+                        ErrorKind::Latched
+                    ]
+                    .contains(&error.kind()),
                     "{place}: {error:?}"
                 );
             }
@@ -107,12 +127,16 @@ fn every_operation_of_a_long_append_may_fail() {
             drop(store);
             for survival in [Survival::All, Survival::None] {
                 let left = disk.survivors(u64::from(turn as u32), survival);
-                let found =
-                    none_or_all(&left, &id).unwrap_or_else(|problem| panic!("{place}, then {survival:?}: {problem}"));
+                let found = none_or_all(&left, &id)
+                    .unwrap_or_else(|problem| panic!("{place}, then {survival:?}: {problem}"));
                 match &outcome {
-                    Ok(()) => assert!(found, "{place}, then {survival:?}: acknowledged rows are lost"),
+                    Ok(()) => {
+                        assert!(found, "{place}, then {survival:?}: acknowledged rows are lost")
+                    }
                     Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
-                    Err(_) => assert!(!found, "{place}, then {survival:?}: refused rows are stored"),
+                    Err(_) => {
+                        assert!(!found, "{place}, then {survival:?}: refused rows are stored")
+                    }
                 }
             }
         }

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use stationdb::feeds::{CreateFeedRequest, FeedService, Platform, QueryFeedsRequest, UpdateFeedRequest};
+use stationdb::feeds::{
+    CreateFeedRequest, FeedService, Platform, QueryFeedsRequest, UpdateFeedRequest,
+};
 use stationdb::files::FileService;
 use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
@@ -26,8 +28,13 @@ fn deb(version: &str, payload: usize) -> Vec<u8> {
     let control = control.into_inner().unwrap();
     let mut out = b"!<arch>\n".to_vec();
     let data = content(payload);
-    for (name, content) in [("debian-binary", b"2.0\n".as_slice()), ("control.tar", &control), ("data.tar", &data)] {
-        out.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, content.len()).bytes());
+    for (name, content) in
+        [("debian-binary", b"2.0\n".as_slice()), ("control.tar", &control), ("data.tar", &data)]
+    {
+        out.extend(
+            format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, content.len())
+                .bytes(),
+        );
         out.extend(content);
         out.extend((content.len() % 2 == 1).then_some(b'\n'));
     }
@@ -38,14 +45,22 @@ fn package(store: &Store, version: &str, payload: usize) -> Result<(), Error> {
     let session = ada(store);
     let feed = session.query_feeds(QueryFeedsRequest::default())?.feeds.remove(0);
     let bytes = deb(version, payload);
-    session.upload_package_content(&feed.id, &mut bytes.as_slice(), None, true, &Control::default()).map(|_| ())
+    session
+        .upload_package_content(&feed.id, &mut bytes.as_slice(), None, true, &Control::default())
+        .map(|_| ())
 }
 
 fn append(store: &Store, len: usize) -> Result<(), Error> {
     let session = ada(store);
     let waiting = session.query_upload_sessions()?.remove(0);
     let bytes = content(len);
-    session.append_to_upload_session(&waiting.id.as_str().into(), 1, &mut bytes.as_slice(), true, &Control::default())
+    session.append_to_upload_session(
+        &waiting.id.as_str().into(),
+        1,
+        &mut bytes.as_slice(),
+        true,
+        &Control::default(),
+    )
 }
 
 impl Steps for Packages {
@@ -62,11 +77,14 @@ impl Steps for Packages {
             ("the file of the chunk", |store| {
                 let session = ada(store);
                 let waiting = session.query_upload_sessions()?.remove(0);
-                session.finish_upload_session(&waiting.id.as_str().into(), "chunks", BTreeMap::new()).map(|_| ())
+                session
+                    .finish_upload_session(&waiting.id.as_str().into(), "chunks", BTreeMap::new())
+                    .map(|_| ())
             }),
             ("a feed", |store| {
                 let platform = Some(Platform::ni_linux_rt());
-                let request = CreateFeedRequest { name: "tools".to_owned(), platform, ..Default::default() };
+                let request =
+                    CreateFeedRequest { name: "tools".to_owned(), platform, ..Default::default() };
                 ada(store).create_feed(request).map(|_| ())
             }),
             ("a package", |store| package(store, "1", 5_000)),
@@ -76,7 +94,10 @@ impl Steps for Packages {
             ("the feed moves", |store| {
                 let session = ada(store);
                 let feed = session.query_feeds(QueryFeedsRequest::default())?.feeds.remove(0);
-                let request = UpdateFeedRequest { workspace: Some("elsewhere".to_owned()), ..Default::default() };
+                let request = UpdateFeedRequest {
+                    workspace: Some("elsewhere".to_owned()),
+                    ..Default::default()
+                };
                 session.update_feed(&feed.id, request).map(|_| ())
             }),
             ("the feed goes, a feed comes", |store| {
@@ -84,7 +105,11 @@ impl Steps for Packages {
                     let feed = tx.query_feeds(QueryFeedsRequest::default())?.feeds.remove(0);
                     tx.delete_feed(&feed.id)?;
                     let platform = Some(Platform::windows());
-                    tx.create_feed(CreateFeedRequest { name: "new".to_owned(), platform, ..Default::default() })?;
+                    tx.create_feed(CreateFeedRequest {
+                        name: "new".to_owned(),
+                        platform,
+                        ..Default::default()
+                    })?;
                     Ok(())
                 })
             }),
@@ -104,8 +129,10 @@ impl Steps for Packages {
                 let mut bytes = Vec::new();
                 session.download_package(&package.id, &mut bytes, &Control::default())?;
                 let version = package.metadata.version.unwrap_or_default();
-                let right = [0, 5_000, 6_000].into_iter().any(|payload| deb(&version, payload) == bytes);
-                let text = format!("{} bytes, right: {right}, in {}", bytes.len(), package.workspace);
+                let right =
+                    [0, 5_000, 6_000].into_iter().any(|payload| deb(&version, payload) == bytes);
+                let text =
+                    format!("{} bytes, right: {right}, in {}", bytes.len(), package.workspace);
                 seen.insert(format!("package {}", package.file_name), text);
             }
         }

@@ -67,13 +67,19 @@ impl Scenario for Rewritten {
         let files = ada(&store).get_files(GetFilesRequest::default())?.available_files;
         // The newest file is kept, so that redb cannot cut the pages of the others off the end of
         // the file.
-        let gone = files.into_iter().filter(|file| file.properties["Name"] != (FILES - 1).to_string());
+        let gone =
+            files.into_iter().filter(|file| file.properties["Name"] != (FILES - 1).to_string());
         let gone: Vec<FileId> = gone.map(|file| file.id).collect();
         history.step("deleted", || ada(&store).delete_files(gone).map(|_| ()))?;
         let look = |allowed: [&[&str]; 2]| {
-            let found = self.found(&store, &history.disk).map_err(|problem| format!("{problem:?}"))?;
+            let found =
+                self.found(&store, &history.disk).map_err(|problem| format!("{problem:?}"))?;
             let found: Vec<_> = found.iter().map(String::as_str).collect();
-            if allowed.contains(&found.as_slice()) { Ok(()) } else { Err(format!("{found:?} is shown")) }
+            if allowed.contains(&found.as_slice()) {
+                Ok(())
+            } else {
+                Err(format!("{found:?} is shown"))
+            }
         };
         let failed = match store.maintain(&Control::default()) {
             Ok(report) => {
@@ -95,7 +101,10 @@ impl Scenario for Rewritten {
 
     fn found(&self, store: &Store, _: &SimDisk) -> Result<BTreeSet<String>, Problem> {
         let mut found = BTreeSet::new();
-        let files = ada(store).get_files(GetFilesRequest::default()).map_err(Problem::Refused)?.available_files;
+        let files = ada(store)
+            .get_files(GetFilesRequest::default())
+            .map_err(Problem::Refused)?
+            .available_files;
         match files.len() {
             FILES => {}
             1 => {
@@ -151,8 +160,10 @@ fn each_removed_sync_of_a_rewrite_is_found() {
         disk.ignore_sync(pick);
         let history = History::new(disk);
         scenario.run(&history).unwrap();
-        let explored = explore(&scenario, &history, Extent { draws: 4, recovery_one_in: 0, images_max: 5000 });
-        let failure = explored.failure.unwrap_or_else(|| panic!("without {name} all images were good"));
+        let explored =
+            explore(&scenario, &history, Extent { draws: 4, recovery_one_in: 0, images_max: 5000 });
+        let failure =
+            explored.failure.unwrap_or_else(|| panic!("without {name} all images were good"));
         println!("without {name}: red after {} images, {failure}", explored.images);
     }
 }

@@ -15,7 +15,11 @@ pub fn options() -> StoreOptions {
     let options = Store::options().seed(Some(7)).maintenance_thread(false).reserve_bytes(0);
     // With every second seed at night the record file has no cache, so that each read of a page can
     // fail.
-    if is_night() && !first_seed().is_multiple_of(2) { options.record_cache_bytes(0) } else { options }
+    if is_night() && !first_seed().is_multiple_of(2) {
+        options.record_cache_bytes(0)
+    } else {
+        options
+    }
 }
 
 pub fn ada(store: &Store) -> Session {
@@ -27,7 +31,10 @@ pub struct Records;
 
 const SUBSCRIBERS: u32 = 12;
 
-fn those_there(store: &Store, names: impl Iterator<Item = String>) -> Result<BTreeSet<String>, Problem> {
+fn those_there(
+    store: &Store,
+    names: impl Iterator<Item = String>,
+) -> Result<BTreeSet<String>, Problem> {
     let session = ada(store);
     let mut found = BTreeSet::new();
     for name in names {
@@ -63,7 +70,9 @@ impl Scenario for Grouped {
                 move || {
                     (0..EACH).try_for_each(|number| {
                         let name = format!("{thread}/{number}");
-                        history.step(name.clone(), || ada(store).register_subscriber(&name)).map(|_| ())
+                        history
+                            .step(name.clone(), || ada(store).register_subscriber(&name))
+                            .map(|_| ())
                     })
                 }
             };
@@ -75,7 +84,8 @@ impl Scenario for Grouped {
     }
 
     fn found(&self, store: &Store, _: &SimDisk) -> Result<BTreeSet<String>, Problem> {
-        let names = (0..THREADS).flat_map(|thread| (0..EACH).map(move |number| format!("{thread}/{number}")));
+        let names = (0..THREADS)
+            .flat_map(|thread| (0..EACH).map(move |number| format!("{thread}/{number}")));
         those_there(store, names)
     }
 
@@ -93,7 +103,9 @@ impl Scenario for Records {
         for round in 0..2 {
             let store = self.open(history.disk.clone())?;
             for number in (round * SUBSCRIBERS..).take(SUBSCRIBERS as usize) {
-                history.step(number.to_string(), || ada(&store).register_subscriber(&number.to_string()))?;
+                history.step(number.to_string(), || {
+                    ada(&store).register_subscriber(&number.to_string())
+                })?;
             }
         }
         Ok(())

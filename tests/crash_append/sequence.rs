@@ -62,9 +62,14 @@ impl<S: Steps> Sequence<S> {
 
     /// Checks that an open store shows the state before a step or after it.
     fn shows(&self, store: &Store, at: usize) -> Result<(), String> {
-        let seen = self.steps.observe(store).map_err(|error| format!("a read was refused: {error:?}"))?;
+        let seen =
+            self.steps.observe(store).map_err(|error| format!("a read was refused: {error:?}"))?;
         let is_one = self.states[at..at + 2].iter().any(|(state, _)| *state == seen);
-        if is_one { Ok(()) } else { Err(format!("the store shows neither state of the step: {seen:?}")) }
+        if is_one {
+            Ok(())
+        } else {
+            Err(format!("the store shows neither state of the step: {seen:?}"))
+        }
     }
 
     fn changes(&self, at: usize) -> bool {
@@ -85,10 +90,12 @@ impl<S: Steps> Scenario for Sequence<S> {
                 store = self.open(history.disk.clone())?;
                 continue;
             }
-            let outcome = if self.changes(at) { history.step(name, || step(&store)) } else { step(&store) };
+            let outcome =
+                if self.changes(at) { history.step(name, || step(&store)) } else { step(&store) };
             if let Err(error) = outcome {
                 history.reads_go_on(|| {
-                    self.shows(&store, at).map_err(|problem| format!("after {name:?} failed: {problem}"))
+                    self.shows(&store, at)
+                        .map_err(|problem| format!("after {name:?} failed: {problem}"))
                 });
                 return Err(error);
             }
@@ -99,13 +106,20 @@ impl<S: Steps> Scenario for Sequence<S> {
     fn found(&self, store: &Store, _: &SimDisk) -> Result<BTreeSet<String>, Problem> {
         let seen = self.steps.observe(store).map_err(Problem::Refused)?;
         let Some(at) = self.states.iter().position(|(state, _)| *state == seen) else {
-            return Err(Problem::Wrong(format!("the store shows no state that it ever had: {seen:?}")));
+            return Err(Problem::Wrong(format!(
+                "the store shows no state that it ever had: {seen:?}"
+            )));
         };
         let done = self.steps.steps().into_iter().take(at).enumerate();
         Ok(done.filter(|(at, _)| self.changes(*at)).map(|(_, (name, _))| name.to_owned()).collect())
     }
 
-    fn no_orphans(&self, store: &Store, disk: &SimDisk, found: &BTreeSet<String>) -> Result<(), String> {
+    fn no_orphans(
+        &self,
+        store: &Store,
+        disk: &SimDisk,
+        found: &BTreeSet<String>,
+    ) -> Result<(), String> {
         let seen = |at: usize| (0..at).filter(|at| self.changes(*at)).count();
         let at = (0..self.states.len()).rfind(|at| seen(*at) == found.len()).unwrap_or(0);
         // Fewer files are allowed: merging may have gone further than in the clean run.
@@ -115,7 +129,11 @@ impl<S: Steps> Scenario for Sequence<S> {
             store.maintain(&Control::default()).map_err(|error| format!("{error:?}"))?;
         }
         let there = files(disk);
-        if there > named { Err(format!("{there} files lie on the disk, and {named} are named")) } else { Ok(()) }
+        if there > named {
+            Err(format!("{there} files lie on the disk, and {named} are named"))
+        } else {
+            Ok(())
+        }
     }
 
     fn go_on(&self, store: &Store) -> Result<(), Error> {
@@ -126,7 +144,14 @@ impl<S: Steps> Scenario for Sequence<S> {
 fn files(disk: &SimDisk) -> usize {
     fn below(disk: &SimDisk, path: &str) -> usize {
         let entries = disk.list(path).unwrap_or_default();
-        entries.iter().map(|entry| if entry.is_dir { below(disk, &format!("{path}/{}", entry.name)) } else { 1 }).sum()
+        entries
+            .iter()
+            .map(
+                |entry| {
+                    if entry.is_dir { below(disk, &format!("{path}/{}", entry.name)) } else { 1 }
+                },
+            )
+            .sum()
     }
     below(disk, "files") + below(disk, "tables")
 }

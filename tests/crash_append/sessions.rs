@@ -20,16 +20,28 @@ fn start(store: &Store, workspace: &str) -> Result<(), Error> {
 
 fn id_of(store: &Store, workspace: &str) -> Result<String, Error> {
     let waiting = ada(store).query_upload_sessions()?;
-    Ok(waiting.into_iter().find(|state| state.workspace == workspace).map(|state| state.id).unwrap_or_default())
+    Ok(waiting
+        .into_iter()
+        .find(|state| state.workspace == workspace)
+        .map(|state| state.id)
+        .unwrap_or_default())
 }
 
 fn append(store: &Store, workspace: &str, len: usize) -> Result<(), Error> {
     let id = id_of(store, workspace)?;
-    ada(store).append_to_upload_session(&id.as_str().into(), 1, &mut content(len).as_slice(), true, &Control::default())
+    ada(store).append_to_upload_session(
+        &id.as_str().into(),
+        1,
+        &mut content(len).as_slice(),
+        true,
+        &Control::default(),
+    )
 }
 
 fn finish(store: &Store, workspace: &str, name: &str) -> Result<(), Error> {
-    ada(store).finish_upload_session(&id_of(store, workspace)?.into(), name, BTreeMap::new()).map(|_| ())
+    ada(store)
+        .finish_upload_session(&id_of(store, workspace)?.into(), name, BTreeMap::new())
+        .map(|_| ())
 }
 
 impl Steps for Sessions {
@@ -45,7 +57,9 @@ impl Steps for Sessions {
             ("a chunk of the other", |store| append(store, "two", 200)),
             ("the chunk again", |store| append(store, "one", 45_000)),
             (REOPEN, |_| Ok(())),
-            ("the other is given up", |store| ada(store).cancel_upload_session(&id_of(store, "two")?.into())),
+            ("the other is given up", |store| {
+                ada(store).cancel_upload_session(&id_of(store, "two")?.into())
+            }),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
             ("the chunk a third time", |store| append(store, "one", 2_000)),
             ("the file of the chunk", |store| finish(store, "one", "chunks")),

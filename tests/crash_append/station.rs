@@ -13,7 +13,9 @@ use crate::{errors, flips};
 pub struct Station;
 
 pub fn create(items: &dyn WorkItemService, names: &[&str]) -> Result<(), Error> {
-    let requests = names.iter().map(|name| serde_json::from_value(json!({ "name": name, "type": "test" })).unwrap());
+    let requests = names
+        .iter()
+        .map(|name| serde_json::from_value(json!({ "name": name, "type": "test" })).unwrap());
     let made = items.create_work_items(requests.collect())?;
     assert_eq!(made.created_work_items.len(), names.len(), "{made:?}");
     Ok(())
@@ -44,7 +46,9 @@ impl Steps for Station {
                 ada(store).update_work_items(serde_json::from_value(request).unwrap()).map(|_| ())
             }),
             (REOPEN, |_| Ok(())),
-            ("an execution", |store| ada(store).execute_work_item(&id_of(store, "first")?.into(), "START").map(|_| ())),
+            ("an execution", |store| {
+                ada(store).execute_work_item(&id_of(store, "first")?.into(), "START").map(|_| ())
+            }),
             ("a work item and its files", |store| {
                 ada(store).transaction(|tx| {
                     create(tx, &["with files"])?;
@@ -53,7 +57,9 @@ impl Steps for Station {
                 })
             }),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
-            ("a deletion", |store| ada(store).delete_work_items(vec![id_of(store, "third")?.into()]).map(|_| ())),
+            ("a deletion", |store| {
+                ada(store).delete_work_items(vec![id_of(store, "third")?.into()]).map(|_| ())
+            }),
         ]
     }
 
@@ -62,11 +68,19 @@ impl Steps for Station {
         observe_files(store, &mut seen)?;
         for item in query(store, "")? {
             let text = serde_json::to_string(&item).unwrap();
-            seen.insert(format!("work item {}", item.id.as_ref().map(ToString::to_string).unwrap_or_default()), text);
+            seen.insert(
+                format!(
+                    "work item {}",
+                    item.id.as_ref().map(ToString::to_string).unwrap_or_default()
+                ),
+                text,
+            );
         }
         // Through an index, which must agree with the records.
         for state in ["NEW", "IN_PROGRESS"] {
-            let names = query(store, &format!("state == \"{state}\""))?.into_iter().filter_map(|item| item.name);
+            let names = query(store, &format!("state == \"{state}\""))?
+                .into_iter()
+                .filter_map(|item| item.name);
             seen.insert(format!("state {state}"), names.collect::<Vec<_>>().join(", "));
         }
         Ok(seen)

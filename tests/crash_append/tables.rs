@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use stationdb::faults::{OpKind, Pick, SimDisk};
 use stationdb::tables::{
-    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
-    ImportTableRequest, ListTablesRequest, TableService,
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType,
+    GetTableDataRequest, ImportTableRequest, ListTablesRequest, TableService,
 };
 use stationdb::work_items::WorkItemService;
 use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
@@ -41,12 +41,25 @@ pub fn create(tables: &dyn TableService, name: &str) -> Result<String, Error> {
 
 /// Rows whose values can be checked from their index.
 fn row(at: i64) -> Vec<Option<String>> {
-    vec![Some(at.to_string()), Some(format!("{}", at as f64 * 0.5)), (at % 3 != 0).then(|| format!("row {at}"))]
+    vec![
+        Some(at.to_string()),
+        Some(format!("{}", at as f64 * 0.5)),
+        (at % 3 != 0).then(|| format!("row {at}")),
+    ]
 }
 
-pub fn append(tables: &dyn TableService, id: &str, rows: Range<i64>, end_of_data: bool) -> Result<(), Error> {
-    let frame = (!rows.is_empty()).then(|| DataFrame { columns: None, data: rows.map(row).collect() });
-    tables.append_table_data(&id.into(), AppendTableDataRequest { frame, end_of_data: end_of_data.then_some(true) })
+pub fn append(
+    tables: &dyn TableService,
+    id: &str,
+    rows: Range<i64>,
+    end_of_data: bool,
+) -> Result<(), Error> {
+    let frame =
+        (!rows.is_empty()).then(|| DataFrame { columns: None, data: rows.map(row).collect() });
+    tables.append_table_data(
+        &id.into(),
+        AppendTableDataRequest { frame, end_of_data: end_of_data.then_some(true) },
+    )
 }
 
 fn id_of(store: &Store, name: &str) -> Result<String, Error> {
@@ -58,7 +71,11 @@ fn id_of(store: &Store, name: &str) -> Result<String, Error> {
 pub fn read(store: &Store, id: &str) -> Result<Vec<Vec<Option<String>>>, Error> {
     let (mut rows, mut token) = (Vec::new(), None);
     loop {
-        let request = GetTableDataRequest { take: Some(200), continuation_token: token, ..Default::default() };
+        let request = GetTableDataRequest {
+            take: Some(200),
+            continuation_token: token,
+            ..Default::default()
+        };
         let page = ada(store).get_table_data(&id.into(), request)?;
         rows.extend(page.frame.to_data_frame().data);
         token = page.continuation_token;
@@ -79,7 +96,8 @@ impl Steps for Tables {
         }
         vec![
             ("two tables", |store| {
-                ada(store).transaction(|tx| create(tx, "a").and_then(|_| create(tx, "b")).map(|_| ()))
+                ada(store)
+                    .transaction(|tx| create(tx, "a").and_then(|_| create(tx, "b")).map(|_| ()))
             }),
             ("rows from 0", |store| append_to(store, "a", 0..10, false)),
             ("rows from 10", |store| append_to(store, "a", 10..20, false)),
@@ -110,7 +128,12 @@ impl Steps for Tables {
         seen.insert("work items".to_owned(), items.len().to_string());
         for table in ada(store).list_tables(ListTablesRequest::default())?.tables {
             let (Some(id), Some(name)) = (table.id, table.name) else { continue };
-            let text = format!("{:?} rows, open {:?}: {:?}", table.row_count, table.supports_append, read(store, &id)?);
+            let text = format!(
+                "{:?} rows, open {:?}: {:?}",
+                table.row_count,
+                table.supports_append,
+                read(store, &id)?
+            );
             seen.insert(format!("table {name}"), text);
         }
         Ok(seen)
@@ -164,7 +187,9 @@ impl Steps for Tidying {
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
             (REOPEN, |_| Ok(())),
             ("the end of data", |store| append_to(store, "a", 45..46, true)),
-            ("a closed table is deleted", |store| ada(store).delete_table(&id_of(store, "a")?.into())),
+            ("a closed table is deleted", |store| {
+                ada(store).delete_table(&id_of(store, "a")?.into())
+            }),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
         ]
     }
@@ -189,7 +214,8 @@ impl Scenario for GroupedAppends {
     fn run(&self, history: &History) -> Result<(), Error> {
         let store = self.open(history.disk.clone())?;
         let names = (0..THREADS).map(|thread| thread.to_string());
-        let ids: Vec<String> = ada(&store).transaction(|tx| names.map(|name| create(tx, &name)).collect())?;
+        let ids: Vec<String> =
+            ada(&store).transaction(|tx| names.map(|name| create(tx, &name)).collect())?;
         // Long enough for the other threads to queue during each sync.
         history.disk.set_latency(OpKind::Sync, Duration::from_millis(2));
         let store = &store;
@@ -201,7 +227,9 @@ impl Scenario for GroupedAppends {
                     scope.spawn(move || {
                         (0..EACH).try_for_each(|batch| {
                             let rows = batch * BATCH..(batch + 1) * BATCH;
-                            history.step(format!("{thread}/{batch}"), || append(&ada(store), id, rows, false))
+                            history.step(format!("{thread}/{batch}"), || {
+                                append(&ada(store), id, rows, false)
+                            })
                         })
                     })
                 })
@@ -214,13 +242,21 @@ impl Scenario for GroupedAppends {
 
     fn found(&self, store: &Store, _: &SimDisk) -> Result<BTreeSet<String>, Problem> {
         let mut found = BTreeSet::new();
-        for table in ada(store).list_tables(ListTablesRequest::default()).map_err(Problem::Refused)?.tables {
+        for table in
+            ada(store).list_tables(ListTablesRequest::default()).map_err(Problem::Refused)?.tables
+        {
             let (Some(id), Some(name)) = (table.id, table.name) else { continue };
             let rows = read(store, &id).map_err(Problem::Refused)?;
             let count = i64::try_from(rows.len()).unwrap();
             // Each thread waits for its answers, so its batches are a prefix, each complete.
-            if count % BATCH != 0 || rows != (0..count).map(row).collect::<Vec<_>>() || table.row_count != Some(count) {
-                return Err(Problem::Wrong(format!("table {name} has {:?} rows: {rows:?}", table.row_count)));
+            if count % BATCH != 0
+                || rows != (0..count).map(row).collect::<Vec<_>>()
+                || table.row_count != Some(count)
+            {
+                return Err(Problem::Wrong(format!(
+                    "table {name} has {:?} rows: {rows:?}",
+                    table.row_count
+                )));
             }
             found.extend((0..count / BATCH).map(|batch| format!("{name}/{batch}")));
         }

@@ -32,7 +32,8 @@ fn request<T: DeserializeOwned>(value: Value) -> T {
 }
 
 fn format_of(disk: &SimDisk) -> Result<u32, Error> {
-    let text = read_file(disk, "FORMAT", 4096).map_err(|error| Error::io("reading FORMAT", error))?;
+    let text =
+        read_file(disk, "FORMAT", 4096).map_err(|error| Error::io("reading FORMAT", error))?;
     let text = String::from_utf8_lossy(&text).into_owned();
     let number = text.lines().find_map(|line| line.strip_prefix("format ")?.parse().ok());
     number.ok_or_else(|| Error::corrupt(format!("FORMAT is {text:?}")))
@@ -56,7 +57,10 @@ fn answers(store: &Store) -> Result<Vec<(&'static str, Value)>, Error> {
         ("products", value(session.query_products(request(json!({ "take": 100 })))?)),
         ("assets", value(session.query_assets(request(json!({ "take": 100 })))?)),
         ("work items", value(session.query_work_items(request(json!({ "take": 100 })))?)),
-        ("tables", value(session.query_tables(request(json!({ "take": 100, "orderBy": "CREATED_AT" })))?)),
+        (
+            "tables",
+            value(session.query_tables(request(json!({ "take": 100, "orderBy": "CREATED_AT" })))?),
+        ),
         ("files", value(session.query_files(request(json!({ "take": 100 })))?)),
         ("files by size", value(session.query_files_linq(by_size())?)),
     ];
@@ -65,7 +69,10 @@ fn answers(store: &Store) -> Result<Vec<(&'static str, Value)>, Error> {
         told.push(("rows", value(session.get_table_data(&id, request(json!({ "take": 5 })))?)));
     }
     let subscribers = store.subscribers()?.into_iter().filter(|told| told.name != ADDED);
-    told.push(("subscribers", json!(subscribers.map(|told| (told.name, told.owner)).collect::<Vec<_>>())));
+    told.push((
+        "subscribers",
+        json!(subscribers.map(|told| (told.name, told.owner)).collect::<Vec<_>>()),
+    ));
     told.iter_mut().for_each(|(_, answer)| without_added(answer));
     Ok(told)
 }
@@ -122,7 +129,9 @@ impl Upgrade {
         for (path, bytes) in self.files.iter().filter(|(path, _)| *path != "LOCK.owner") {
             let now = read_file(disk, path, u64::MAX).map_err(|error| Error::io(path, error))?;
             if now != *bytes {
-                return Err(Error::corrupt(format!("{path} was changed while FORMAT says format {format}")));
+                return Err(Error::corrupt(format!(
+                    "{path} was changed while FORMAT says format {format}"
+                )));
             }
         }
         Ok(())
@@ -135,7 +144,11 @@ impl Upgrade {
                 return Err(Problem::Wrong(format!("{when}, {what}: {is}, and it was {was}")));
             }
         }
-        if now.len() == self.before.len() { Ok(()) } else { Err(Problem::Wrong(format!("{when}: {now:?}"))) }
+        if now.len() == self.before.len() {
+            Ok(())
+        } else {
+            Err(Problem::Wrong(format!("{when}: {now:?}")))
+        }
     }
 }
 
@@ -154,12 +167,15 @@ impl Scenario for Upgrade {
     fn run(&self, history: &History) -> Result<(), Error> {
         let store = self.open(history.disk.clone())?;
         let product = json!({ "partNumber": ADDED, "name": ADDED });
-        history.step("product", || ada(&store).create_products(vec![request(product)]).map(drop))?;
+        history
+            .step("product", || ada(&store).create_products(vec![request(product)]).map(drop))?;
         let filled = store.maintain(&Control::default())?;
         assert_eq!(filled.index_entries_added > 0, self.format < 2, "indexes came with format 2");
         let upload = request(json!({ "name": ADDED }));
         let control = Control::default();
-        history.step("file", || ada(&store).upload_file(&mut [1; 9_000].as_slice(), upload, &control).map(drop))?;
+        history.step("file", || {
+            ada(&store).upload_file(&mut [1; 9_000].as_slice(), upload, &control).map(drop)
+        })?;
         history.step("subscriber", || ada(&store).register_subscriber(ADDED).map(drop))
     }
 
@@ -168,12 +184,15 @@ impl Scenario for Upgrade {
         let session = ada(store);
         let mut found = BTreeSet::new();
         let filter = json!({ "filter": format!("partNumber = \"{ADDED}\"") });
-        let products = session.query_products(request(filter)).map_err(Problem::Refused)?.products.len();
+        let products =
+            session.query_products(request(filter)).map_err(Problem::Refused)?.products.len();
         let files = session.query_files_linq(by_size()).map_err(Problem::Refused)?.available_files;
         let files = files.iter().filter(|file| value(file).to_string().contains(ADDED)).count();
         let subscribers = store.subscribers().map_err(Problem::Refused)?;
-        let owned =
-            subscribers.iter().filter(|told| told.name == ADDED && told.owner.as_deref() == Some("ada")).count();
+        let owned = subscribers
+            .iter()
+            .filter(|told| told.name == ADDED && told.owner.as_deref() == Some("ada"))
+            .count();
         for (step, count) in [("product", products), ("file", files), ("subscriber", owned)] {
             match count {
                 0 => false,
@@ -182,16 +201,19 @@ impl Scenario for Upgrade {
             };
         }
         // The filling completes; then the index is used and correct.
-        let headers = store.verify(VerifyLevel::Headers, &Control::default()).map_err(Problem::Refused)?;
+        let headers =
+            store.verify(VerifyLevel::Headers, &Control::default()).map_err(Problem::Refused)?;
         if headers.incomplete_indexes.is_empty() {
             return Ok(found);
         }
         store.maintain(&Control::default()).map_err(Problem::Refused)?;
-        let report = store.verify(VerifyLevel::Headers, &Control::default()).map_err(Problem::Refused)?;
+        let report =
+            store.verify(VerifyLevel::Headers, &Control::default()).map_err(Problem::Refused)?;
         if !report.is_sound() || !report.incomplete_indexes.is_empty() {
             return Err(Problem::Wrong(format!("after maintenance: {report:?}")));
         }
-        let plan = session.explain_query_files_linq(by_size()).map_err(Problem::Refused)?.to_string();
+        let plan =
+            session.explain_query_files_linq(by_size()).map_err(Problem::Refused)?.to_string();
         if !plan.contains("index size") {
             return Err(Problem::Wrong(format!("a complete index is not used: {plan}")));
         }
@@ -228,8 +250,11 @@ fn an_upgrade_without_a_barrier_is_found() {
         disk.ignore_sync(removed);
         let history = History::new(disk);
         upgrade.run(&history).unwrap();
-        let explored = explore(&upgrade, &history, Extent { draws: 4, recovery_one_in: 0, images_max: 2_000 });
-        let failure = explored.failure.unwrap_or_else(|| panic!("without {name} {} images were good", explored.images));
+        let explored =
+            explore(&upgrade, &history, Extent { draws: 4, recovery_one_in: 0, images_max: 2_000 });
+        let failure = explored
+            .failure
+            .unwrap_or_else(|| panic!("without {name} {} images were good", explored.images));
         println!(
             "without {name}: red after {} images, {}",
             explored.images,

@@ -44,7 +44,8 @@ impl Steps for Written {
             (MAINTAIN, |store| {
                 drop(write(store, 5_000)?);
                 // A refusal that comes with the metadata, after the bytes.
-                let refused = ada(store).commit_file(write(store, 4_000)?, UploadFileRequest::new().id("no id"));
+                let refused = ada(store)
+                    .commit_file(write(store, 4_000)?, UploadFileRequest::new().id("no id"));
                 refused.map(|_| ()).or_else(|error| match error.kind() {
                     ErrorKind::InvalidArgument => Ok(()),
                     _ => Err(error),
@@ -64,7 +65,9 @@ impl Steps for Written {
                     tx.commit_file(writer, UploadFileRequest::new().name("taken back"))?;
                     Err(Error::new(ErrorKind::Cancelled, "taken back"))
                 });
-                taken_back.or_else(|error| if error.kind() == ErrorKind::Cancelled { Ok(()) } else { Err(error) })?;
+                taken_back.or_else(|error| {
+                    if error.kind() == ErrorKind::Cancelled { Ok(()) } else { Err(error) }
+                })?;
                 store.maintain(&Control::default()).map(|_| ())
             }),
         ]

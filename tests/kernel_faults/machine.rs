@@ -43,7 +43,9 @@ pub fn longest_below(path: &Path) -> u64 {
 /// Returns a command for this program in a shell that sets a limit first.
 pub fn limited(limit: &str) -> Command {
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("{limit}; exec \"$0\" \"$@\"")]).arg(std::env::current_exe().unwrap());
+    command
+        .args(["-c", &format!("{limit}; exec \"$0\" \"$@\"")])
+        .arg(std::env::current_exe().unwrap());
     command
 }
 
@@ -120,7 +122,9 @@ impl Strace {
         match output(&mut tried) {
             Ok(_) => Some(found),
             Err(error) => {
-                eprintln!("skipped: strace is not installed, or may not follow processes here: {error}");
+                eprintln!(
+                    "skipped: strace is not installed, or may not follow processes here: {error}"
+                );
                 None
             }
         }
@@ -129,7 +133,9 @@ impl Strace {
     /// Returns a command for this program that records these calls, each with the path of its file.
     pub fn count(&self, calls: &str) -> Command {
         let mut command = Command::new("strace");
-        command.args(["-f", "-qq", "-y", "-e", &format!("trace={calls}"), "-e", "signal=none", "-o"]).arg(&self.log);
+        command
+            .args(["-f", "-qq", "-y", "-e", &format!("trace={calls}"), "-e", "signal=none", "-o"])
+            .arg(&self.log);
         command.arg(std::env::current_exe().unwrap());
         command
     }
@@ -140,7 +146,13 @@ impl Strace {
         let when = if lasts { "+" } else { "" };
         let mut command = Command::new("strace");
         command.args(["-f", "-qq", "-y", "-e", &format!("trace={calls}")]);
-        command.args(["-e", &format!("inject={calls}:error={error}:when={at}{when}"), "-e", "signal=none", "-o"]);
+        command.args([
+            "-e",
+            &format!("inject={calls}:error={error}:when={at}{when}"),
+            "-e",
+            "signal=none",
+            "-o",
+        ]);
         command.arg(&self.log).arg(std::env::current_exe().unwrap());
         command
     }

@@ -44,7 +44,10 @@ struct Random(u64);
 
 impl Random {
     fn new() -> Self {
-        let seed: u64 = std::env::var("STATIONDB_CRASH_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+        let seed: u64 = std::env::var("STATIONDB_CRASH_SEED")
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(1);
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
@@ -60,7 +63,9 @@ impl Random {
         let (first, last) = (*range.start(), *range.end());
         match night() {
             true => range.step_by(usize::try_from(step).unwrap()).collect(),
-            false => (0..by_day).map(|_| first + self.below(last.saturating_sub(first) + 1)).collect(),
+            false => {
+                (0..by_day).map(|_| first + self.below(last.saturating_sub(first) + 1)).collect()
+            }
         }
     }
 }
@@ -71,7 +76,9 @@ fn child_that_meets_faults() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
     let first: u64 = std::env::var(FIRST).unwrap().parse().unwrap();
     // Bypasses the test harness's capturing; each line is one write.
-    let tell = |line: String| std::io::stdout().lock().write_all(format!("{TOLD}{line}\n").as_bytes()).unwrap();
+    let tell = |line: String| {
+        std::io::stdout().lock().write_all(format!("{TOLD}{line}\n").as_bytes()).unwrap()
+    };
     let store = match work::options().open(directory) {
         Ok(store) => store,
         Err(error) => {
@@ -79,7 +86,8 @@ fn child_that_meets_faults() {
             return;
         }
     };
-    let mut outcomes: BTreeMap<u64, Outcome> = (0..first).map(|step| (step, Outcome::Acknowledged)).collect();
+    let mut outcomes: BTreeMap<u64, Outcome> =
+        (0..first).map(|step| (step, Outcome::Acknowledged)).collect();
     let mut is_sound = true;
     for step in first..STEPS {
         let answer = work::step(&store, step);
@@ -120,7 +128,12 @@ impl Told {
     fn check_reads(&self, place: &str) {
         let has_failed = self.answers.iter().any(|answer| answer != "Ok");
         assert_eq!(has_failed, !self.reads.is_empty(), "{place}: {}", self.text);
-        assert!(self.reads.iter().all(|reads| reads == READABLE), "{place}: {:?}\n{}", self.reads, self.text);
+        assert!(
+            self.reads.iter().all(|reads| reads == READABLE),
+            "{place}: {:?}\n{}",
+            self.reads,
+            self.text
+        );
     }
 
     /// Checks that writes are refused after a failed write or sync of the record file: as `Latched`
@@ -128,7 +141,9 @@ impl Told {
     fn check_latch(&self, is_only: bool, place: &str) {
         let failed = self.answers.iter().position(|answer| answer != "Ok");
         let after = failed.and_then(|failed| self.answers.get(failed + 1..)).unwrap_or_default();
-        let is_refused = |answer: &String| answer == "Latched" || (!is_only && Outcome::of(answer) == Outcome::Refused);
+        let is_refused = |answer: &String| {
+            answer == "Latched" || (!is_only && Outcome::of(answer) == Outcome::Refused)
+        };
         assert!(after.iter().all(is_refused), "{place}: {}", self.text);
     }
 }
@@ -158,16 +173,28 @@ fn run(mut command: Command, path: &Path, first: u64, closes: bool) -> Told {
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.signal(), None, "the child was ended: {}\n{stderr}", told.text);
-    assert!(output.status.success(), "the child failed with {:?}: {}\n{stderr}", output.status.code(), told.text);
+    assert!(
+        output.status.success(),
+        "the child failed with {:?}: {}\n{stderr}",
+        output.status.code(),
+        told.text
+    );
     if told.opened {
-        assert_eq!(told.outcomes.len() as u64, STEPS, "the child reported only: {}\n{stderr}", told.text);
+        assert_eq!(
+            told.outcomes.len() as u64,
+            STEPS,
+            "the child reported only: {}\n{stderr}",
+            told.text
+        );
     }
     told
 }
 
 /// Opens the store without faults and compares it with what the child printed.
 fn check(path: &Path, told: &Told, place: &str) {
-    let store = work::options().open(path).unwrap_or_else(|error| panic!("{place}: {error}\n{}", told.text));
+    let store = work::options()
+        .open(path)
+        .unwrap_or_else(|error| panic!("{place}: {error}\n{}", told.text));
     let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
     assert!(report.is_sound(), "{place}: {:?}\n{}", report.findings, told.text);
     let problems = work::problems(&store, &told.outcomes);
@@ -216,15 +243,24 @@ struct Tally {
 impl Tally {
     fn add(&mut self, told: &Told) {
         self.runs += 1;
-        let failed = told.outcomes.values().filter(|outcome| **outcome != Outcome::Acknowledged).count();
+        let failed =
+            told.outcomes.values().filter(|outcome| **outcome != Outcome::Acknowledged).count();
         self.shown += u64::from(failed > 0 || !told.opened);
         self.steps += told.outcomes.len() as u64 - failed as u64;
     }
 
     fn end(&self, what: &str) {
         println!("counted: {} faults", self.runs);
-        println!("{what}: {} runs, {} met their fault, {} calls acknowledged", self.runs, self.shown, self.steps);
-        assert!(self.shown * 3 > self.runs, "{what}: the fault occurred in {} of {} runs", self.shown, self.runs);
+        println!(
+            "{what}: {} runs, {} met their fault, {} calls acknowledged",
+            self.runs, self.shown, self.steps
+        );
+        assert!(
+            self.shown * 3 > self.runs,
+            "{what}: the fault occurred in {} of {} runs",
+            self.shown,
+            self.runs
+        );
     }
 }
 
@@ -256,11 +292,13 @@ fn a_system_call_that_fails_loses_nothing() {
                     let path = directory.path().join("store");
                     let first = begun.put(&path, from);
                     let told = run(strace.fail(calls, error, at, lasts), &path, first, false);
-                    let place = format!("{calls} {error}, call {at} of {most}, lasts: {lasts}, {name}");
+                    let place =
+                        format!("{calls} {error}, call {at} of {most}, lasts: {lasts}, {name}");
                     tally.add(&told);
                     check(&path, &told, &place);
                     let ignored = strace.failed_on_records() && told.opened;
-                    let is_told = told.outcomes.values().any(|outcome| *outcome != Outcome::Acknowledged);
+                    let is_told =
+                        told.outcomes.values().any(|outcome| *outcome != Outcome::Acknowledged);
                     assert!(
                         is_told || !ignored,
                         "{place}: the error was not reported\n{}\n{}",
@@ -309,7 +347,10 @@ fn a_file_system_that_becomes_read_only_loses_nothing() {
         let first = begun.put(&path, at);
         let told = match first {
             0 => run(program(), &path, 0, false),
-            _ => Told { outcomes: (0..first).map(|step| (step, Outcome::Acknowledged)).collect(), ..Told::default() },
+            _ => Told {
+                outcomes: (0..first).map(|step| (step, Outcome::Acknowledged)).collect(),
+                ..Told::default()
+            },
         };
         // The system refuses this change while a store is open.
         mounted.set_read_only(true);
@@ -331,8 +372,12 @@ fn a_limit_on_the_length_of_files_loses_nothing() {
         let first = begun.put(&path, at);
         // The system sends a signal first, which ends a process that does not ignore it, and then
         // returns an error.
-        let told =
-            run(machine::limited(&format!("trap '' XFSZ; ulimit -f {limit}")), &path, first, at.is_multiple_of(3));
+        let told = run(
+            machine::limited(&format!("trap '' XFSZ; ulimit -f {limit}")),
+            &path,
+            first,
+            at.is_multiple_of(3),
+        );
         tally.add(&told);
         told.check_reads(&format!("files of {limit} blocks"));
         check(&path, &told, &format!("files of {limit} blocks"));
@@ -347,7 +392,12 @@ fn a_limit_on_open_files_loses_nothing() {
         let directory = machine::directory();
         let path = directory.path().join("store");
         let first = begun.put(&path, at);
-        let told = run(machine::limited(&format!("ulimit -n {limit}")), &path, first, at.is_multiple_of(3));
+        let told = run(
+            machine::limited(&format!("ulimit -n {limit}")),
+            &path,
+            first,
+            at.is_multiple_of(3),
+        );
         tally.add(&told);
         check(&path, &told, &format!("{limit} open files"));
     }

@@ -7,8 +7,8 @@ use stationdb::files::UploadFileRequest;
 use stationdb::prelude::*;
 use stationdb::products::{CreateProductRequest, QueryProductsRequest};
 use stationdb::tables::{
-    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
-    ListTablesRequest,
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType,
+    GetTableDataRequest, ListTablesRequest,
 };
 use stationdb::{Control, Error, ErrorKind, Identity, Result, Session, Store, StoreOptions};
 
@@ -65,7 +65,8 @@ enum Kind {
 }
 
 fn kind(step: u64) -> Kind {
-    [Kind::Product, Kind::File, Kind::Rows, Kind::Together, Kind::Delete, Kind::Maintain][(step % 6) as usize]
+    [Kind::Product, Kind::File, Kind::Rows, Kind::Together, Kind::Delete, Kind::Maintain]
+        [(step % 6) as usize]
 }
 
 fn ada(store: &Store) -> Session {
@@ -90,10 +91,16 @@ fn table(store: &Store) -> Result<String> {
     if let Some(id) = tables.into_iter().next().and_then(|table| table.id) {
         return Ok(id.to_string());
     }
-    let column =
-        |name: &str, data_type, column_type| Column { name: name.into(), data_type, column_type, ..Column::default() };
-    let columns =
-        vec![column("t", DataType::Int64, ColumnType::Index), column("s", DataType::String, ColumnType::Normal)];
+    let column = |name: &str, data_type, column_type| Column {
+        name: name.into(),
+        data_type,
+        column_type,
+        ..Column::default()
+    };
+    let columns = vec![
+        column("t", DataType::Int64, ColumnType::Index),
+        column("s", DataType::String, ColumnType::Normal),
+    ];
     Ok(ada(store).create_table(CreateTableRequest { columns, ..Default::default() })?.to_string())
 }
 
@@ -106,7 +113,11 @@ fn put_product(to: &dyn ProductService, step: u64) -> Result<()> {
 }
 
 fn put_file(to: &dyn FileService, step: u64) -> Result<()> {
-    let request = UploadFileRequest { id: Some(file_id(step)), name: Some(format!("f{step}")), ..Default::default() };
+    let request = UploadFileRequest {
+        id: Some(file_id(step)),
+        name: Some(format!("f{step}")),
+        ..Default::default()
+    };
     to.upload_file(&mut content(step).as_slice(), request, &Control::default()).map(drop)
 }
 
@@ -145,7 +156,8 @@ fn is_missing(error: &Error) -> bool {
 }
 
 fn products(ada: &Session) -> Result<BTreeSet<String>> {
-    let (mut found, mut query) = (BTreeSet::new(), QueryProductsRequest { take: Some(100), ..Default::default() });
+    let (mut found, mut query) =
+        (BTreeSet::new(), QueryProductsRequest { take: Some(100), ..Default::default() });
     loop {
         let page = ada.query_products(query.clone())?;
         found.extend(page.products.into_iter().filter_map(|product| product.part_number));
@@ -201,7 +213,10 @@ pub fn problems(store: &Store, outcomes: &BTreeMap<u64, Outcome>) -> Vec<String>
         // Steps are not tried when the store could not be opened.
         let outcome = outcomes.get(&step).copied().unwrap_or(Outcome::Refused);
         let product = products.contains(&format!("p{step}"));
-        let there = rows.iter().filter(|found| (step * ROWS..(step + 1) * ROWS).any(|at| **found == row(at))).count();
+        let there = rows
+            .iter()
+            .filter(|found| (step * ROWS..(step + 1) * ROWS).any(|at| **found == row(at)))
+            .count();
         let has_rows = there > 0;
         if has_rows && there as u64 != ROWS {
             problems.push(format!("step {step}: {there} rows of {ROWS}"));
@@ -230,7 +245,9 @@ pub fn problems(store: &Store, outcomes: &BTreeMap<u64, Outcome>) -> Vec<String>
             Kind::Delete | Kind::Maintain => true,
         };
         if !is_right {
-            problems.push(format!("step {step} {outcome:?}: product {product}, rows {there}, file {has_file}"));
+            problems.push(format!(
+                "step {step} {outcome:?}: product {product}, rows {there}, file {has_file}"
+            ));
         }
     }
     if rows.len() != expected_rows {

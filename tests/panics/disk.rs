@@ -21,10 +21,15 @@ pub fn quiet() {
     ONCE.call_once(|| {
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            let is_here = info.location().is_some_and(|location| location.file().starts_with("tests"));
-            let is_meant = info.payload().is::<u32>() || info.payload().downcast_ref() == Some(&MESSAGE);
+            let is_here =
+                info.location().is_some_and(|location| location.file().starts_with("tests"));
+            let is_meant =
+                info.payload().is::<u32>() || info.payload().downcast_ref() == Some(&MESSAGE);
             // The last message before the process ends.
-            let is_the_end = info.payload().downcast_ref::<&str>().is_some_and(|text| text.contains("destructor"));
+            let is_the_end = info
+                .payload()
+                .downcast_ref::<&str>()
+                .is_some_and(|text| text.contains("destructor"));
             if is_the_end {
                 eprintln!("{}", std::backtrace::Backtrace::force_capture());
                 hook(info);
@@ -116,7 +121,11 @@ impl PanickingDisk {
         let mut directories = vec![String::new()];
         while let Some(directory) = directories.pop() {
             for entry in self.inner.list(&directory).unwrap() {
-                let path = if directory.is_empty() { entry.name } else { format!("{directory}/{}", entry.name) };
+                let path = if directory.is_empty() {
+                    entry.name
+                } else {
+                    format!("{directory}/{}", entry.name)
+                };
                 if entry.is_dir {
                     directories.push(path);
                     continue;

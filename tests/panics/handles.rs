@@ -8,7 +8,9 @@ use serde_json::json;
 use stationdb::faults::{MemoryDisk, SharedDisk};
 use stationdb::prelude::*;
 use stationdb::tables::RowStream;
-use stationdb::{ContentReader, Control, Error, Identity, Items, Position, Result, Store, VerifyLevel};
+use stationdb::{
+    ContentReader, Control, Error, Identity, Items, Position, Result, Store, VerifyLevel,
+};
 
 use crate::disk::PanickingDisk;
 use crate::options;
@@ -41,9 +43,15 @@ pub const READ_NOTHING: &[&str] = &[
 
 /// Methods without a probe, with the reason.
 pub const OTHERS: &[(&str, &str)] = &[
-    ("ContentReader::parts", "takes what cannot be named outside the crate; `FileService::open_file` calls it"),
+    (
+        "ContentReader::parts",
+        "takes what cannot be named outside the crate; `FileService::open_file` calls it",
+    ),
     ("ContentReader::small", "the same"),
-    ("RowStream::new", "takes what cannot be named outside the crate; `TableService::scan` calls it"),
+    (
+        "RowStream::new",
+        "takes what cannot be named outside the crate; `TableService::scan` calls it",
+    ),
     ("Store::open", "`StoreOptions::open_disk` on a disk of its own"),
     ("Store::options", "makes options"),
     ("Store::restore", "`Store::restore_disk` on disks of its own"),

@@ -39,7 +39,12 @@ fn seed() -> u64 {
 /// Rows in segments and contents in files, so that there are reads; no caches, and no background
 /// threads that read.
 fn options() -> StoreOptions {
-    world::options().maintenance_thread(false).record_cache_bytes(0).seal_rows(1).small_blob_bytes(0).seed(Some(7))
+    world::options()
+        .maintenance_thread(false)
+        .record_cache_bytes(0)
+        .seal_rows(1)
+        .small_blob_bytes(0)
+        .seed(Some(7))
 }
 
 /// A filled and closed store, copies of which are opened.
@@ -51,7 +56,8 @@ struct Filled {
 impl Filled {
     fn new() -> Self {
         let disk = PanickingDisk::over(&Image::default());
-        let world = World::fill(options().open_disk(disk.shared()).unwrap(), tempfile::tempdir().unwrap());
+        let world =
+            World::fill(options().open_disk(disk.shared()).unwrap(), tempfile::tempdir().unwrap());
         let ids = [world.open.clone(), world.secret.clone()];
         drop(world);
         Self { image: disk.image(), ids }
@@ -76,20 +82,24 @@ fn places(reads: u64, random: &mut Random) -> BTreeSet<u64> {
 
 /// Checks that the error is allowed after a panic of an engine.
 fn check_error(error: &Error, place: &str) {
-    let is_damage = |error: &Error| matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::OutcomeUnknown);
+    let is_damage =
+        |error: &Error| matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::OutcomeUnknown);
     assert!(is_damage(error), "{place}: {:?}: {error}", error.kind());
 }
 
 /// Checks that the files are a sound store.
 fn check_sound(image: &Image, place: &str) {
-    let store = options().open_disk(PanickingDisk::over(image).shared()).unwrap_or_else(|e| panic!("{place}: {e}"));
+    let store = options()
+        .open_disk(PanickingDisk::over(image).shared())
+        .unwrap_or_else(|e| panic!("{place}: {e}"));
     let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
     assert!(report.is_sound(), "{place}: {:?}", report.findings);
 }
 
 /// Runs `f`, which must not panic.
 fn without_panic<T>(place: &str, f: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|_| panic!("{place}: a panic left the library"))
+    catch_unwind(AssertUnwindSafe(f))
+        .unwrap_or_else(|_| panic!("{place}: a panic left the library"))
 }
 
 #[test]
@@ -103,7 +113,8 @@ fn no_operation_lets_a_panic_out() {
         let (world, disk) = filled.open();
         let before = world.picture();
         disk.begin();
-        let expected = (probe.run)(&world.session("ada"), &world).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let expected =
+            (probe.run)(&world.session("ada"), &world).unwrap_or_else(|e| panic!("{name}: {e}"));
         let reads = disk.disarm();
         let after = world.picture();
         drop(world);
@@ -183,12 +194,26 @@ fn no_method_lets_a_panic_out() {
 fn every_public_method_has_a_probe() {
     let declared = public::methods();
     assert!(declared.len() > 30, "only {} methods were found: {declared:?}", declared.len());
-    let mut probed: BTreeSet<String> = handles::probes().into_iter().map(|(name, _)| name.to_owned()).collect();
+    let mut probed: BTreeSet<String> =
+        handles::probes().into_iter().map(|(name, _)| name.to_owned()).collect();
     probed.extend(handles::OTHERS.iter().map(|(name, _)| (*name).to_owned()));
-    assert_eq!(declared.difference(&probed).collect::<Vec<_>>(), Vec::<&String>::new(), "methods without a probe");
-    assert_eq!(probed.difference(&declared).collect::<Vec<_>>(), Vec::<&String>::new(), "probes without a method");
-    let operations: BTreeSet<String> = probes().iter().map(|probe| probe.operation.to_owned()).collect();
-    assert_eq!(public::operations(), operations, "operations without a probe, or probes without an operation");
+    assert_eq!(
+        declared.difference(&probed).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "methods without a probe"
+    );
+    assert_eq!(
+        probed.difference(&declared).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "probes without a method"
+    );
+    let operations: BTreeSet<String> =
+        probes().iter().map(|probe| probe.operation.to_owned()).collect();
+    assert_eq!(
+        public::operations(),
+        operations,
+        "operations without a probe, or probes without an operation"
+    );
 }
 
 fn open_on(image: &Image) -> stationdb::Result<Store> {

@@ -60,10 +60,15 @@ fn a_damaged_page_never_ends_the_process() {
     let draws = if night() { 2_000 } else { 60 };
     for draw in 0..draws {
         // Page 0 is redb's header. A used page is drawn, because most of a small file is empty.
-        let used =
-            |at: usize| filled.image.files["records.redb"][at * PAGE_BYTES..][..PAGE_BYTES].iter().any(|b| *b != 0);
-        let page =
-            (0..).map(|_| 1 + usize::try_from(random.below(pages as u64 - 1)).unwrap()).find(|&at| used(at)).unwrap();
+        let used = |at: usize| {
+            filled.image.files["records.redb"][at * PAGE_BYTES..][..PAGE_BYTES]
+                .iter()
+                .any(|b| *b != 0)
+        };
+        let page = (0..)
+            .map(|_| 1 + usize::try_from(random.below(pages as u64 - 1)).unwrap())
+            .find(|&at| used(at))
+            .unwrap();
         let place = format!("draw {draw}, page {page} of {pages}");
         if night() {
             // Printed first, because a process that aborts prints nothing more.
@@ -106,5 +111,8 @@ fn a_damaged_page_never_ends_the_process() {
 fn check(place: &str, world: World) -> usize {
     let answers = without_panic(place, || use_it(&world));
     without_panic(place, || drop(world));
-    answers.iter().filter(|answer| answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Corrupt)).count()
+    answers
+        .iter()
+        .filter(|answer| answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Corrupt))
+        .count()
 }

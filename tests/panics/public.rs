@@ -74,13 +74,17 @@ const STANDARD: &[&str] = &["Iterator", "Read", "Seek", "Write", "BufRead"];
 
 /// Returns the names that the rooms with handles export: `Store`, `RowStream`, …
 fn exported() -> BTreeSet<String> {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
     let mut names = BTreeSet::new();
     for statement in text.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next()) {
-        let rooms = ["blobs::", "columnar::", "text::", "services::", "session::", "store::", "records::"];
+        let rooms =
+            ["blobs::", "columnar::", "text::", "services::", "session::", "store::", "records::"];
         let path = statement.strip_prefix("crate::").unwrap_or(statement);
         let listed = rooms.iter().find_map(|room| path.strip_prefix(room)).unwrap_or_default();
-        let words = listed.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+        let words = listed
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .filter(|word| !word.is_empty());
         names.extend(words.map(str::to_owned));
     }
     names
@@ -93,7 +97,9 @@ fn name_of(line: &str) -> Option<&str> {
 /// Returns `Store::open`, `RowStream::next`, … of every exported handle.
 pub fn methods() -> BTreeSet<String> {
     for name in exported() {
-        let is_known = PLAIN.contains(&name.as_str()) || HANDLES.contains(&name.as_str()) || name.ends_with("Service");
+        let is_known = PLAIN.contains(&name.as_str())
+            || HANDLES.contains(&name.as_str())
+            || name.ends_with("Service");
         assert!(is_known, "{name} is exported: does it hold a part of a store?");
     }
     let mut methods = BTreeSet::new();
@@ -108,15 +114,20 @@ pub fn methods() -> BTreeSet<String> {
                     None => header,
                 };
                 let header = header.trim().trim_end_matches(['{', '}']).trim();
-                let (of, subject) = header.split_once(" for ").map_or(("", header), |(of, subject)| (of, subject));
+                let (of, subject) =
+                    header.split_once(" for ").map_or(("", header), |(of, subject)| (of, subject));
                 // A macro declares the methods of several handles at once: `impl Session, Transaction {`.
-                let subjects = subject.split(", ").filter_map(|subject| subject.split(['<', ' ', ',']).next());
+                let subjects =
+                    subject.split(", ").filter_map(|subject| subject.split(['<', ' ', ',']).next());
                 let prefix = match of {
                     "" => "    pub fn ",
                     of if STANDARD.contains(&of) => "    fn ",
                     _ => continue,
                 };
-                inside = Some((subjects.filter(|name| HANDLES.contains(name)).map(str::to_owned).collect(), prefix));
+                inside = Some((
+                    subjects.filter(|name| HANDLES.contains(name)).map(str::to_owned).collect(),
+                    prefix,
+                ));
             } else if line == "}" {
                 inside = None;
             } else if let Some((subjects, prefix)) = &inside {
@@ -136,7 +147,10 @@ pub fn operations() -> BTreeSet<String> {
         let mut service = None;
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("pub trait ") {
-                service = rest.split([' ', ':', '{', '<']).next().filter(|name| name.ends_with("Service"));
+                service = rest
+                    .split([' ', ':', '{', '<'])
+                    .next()
+                    .filter(|name| name.ends_with("Service"));
             } else if line == "}" {
                 service = None;
             } else if let (Some(service), Some(rest)) = (service, line.strip_prefix("    fn ")) {

@@ -22,7 +22,11 @@ fn all_in_one(session: &Session, world: &World) -> Result<()> {
             request(json!({"frame": {"columns": ["t", "v"], "data": [["9", "nine"]]}})),
         )?;
         tx.get_table_data(&world.secret.table.as_str().into(), request(json!({})))?;
-        tx.upload_file(&mut b"bytes".as_slice(), request(json!({"name": "n", "workspace": "secret"})), &control)?;
+        tx.upload_file(
+            &mut b"bytes".as_slice(),
+            request(json!({"name": "n", "workspace": "secret"})),
+            &control,
+        )?;
         tx.upload_package_content(
             &world.secret.feed.as_str().into(),
             &mut package("tx").as_slice(),
@@ -62,11 +66,13 @@ fn an_engine_that_panics_in_a_transaction_leaves_nothing_of_it() {
         disk.disarm();
         panics += u64::from(disk.has_panicked());
         let kind = outcome.as_ref().map_err(|error| error.kind());
-        let is_expected = matches!(kind, Ok(()) | Err(ErrorKind::Corrupt | ErrorKind::OutcomeUnknown));
+        let is_expected =
+            matches!(kind, Ok(()) | Err(ErrorKind::Corrupt | ErrorKind::OutcomeUnknown));
         assert!(is_expected, "{place}: {outcome:?}");
         // The write turn is free after either outcome, and reads go on.
-        let next =
-            world.session("ada").update_feed(&world.open.feed.as_str().into(), request(json!({"description": "next"})));
+        let next = world
+            .session("ada")
+            .update_feed(&world.open.feed.as_str().into(), request(json!({"description": "next"})));
         match next.map(drop).map_err(|error| error.kind()) {
             Ok(()) => {}
             Err(ErrorKind::Latched) => latched += 1,
@@ -103,7 +109,11 @@ fn a_panic_of_the_host_in_a_transaction_is_its_own() {
         let panic = catch_unwind(AssertUnwindSafe(|| {
             ada.transaction(|tx| -> Result<()> {
                 tx.delete_product(&world.secret.product.as_str().into())?;
-                tx.upload_file(&mut b"bytes".as_slice(), request(json!({"name": "n"})), &Control::default())?;
+                tx.upload_file(
+                    &mut b"bytes".as_slice(),
+                    request(json!({"name": "n"})),
+                    &Control::default(),
+                )?;
                 std::panic::panic_any(7_u32)
             })
         }));
@@ -134,7 +144,8 @@ fn a_panic_of_the_hosts_reader_is_its_own() {
     disk::quiet();
     let (world, _disk) = Filled::new().open();
     let ada = world.session("ada");
-    let upload = || ada.upload_file(&mut Panics, request(json!({"name": "n"})), &Control::default());
+    let upload =
+        || ada.upload_file(&mut Panics, request(json!({"name": "n"})), &Control::default());
     let panic = catch_unwind(AssertUnwindSafe(upload)).unwrap_err();
     assert_eq!(panic.downcast_ref::<u32>(), Some(&8));
     ada.delete_file(&world.open.file.as_str().into()).unwrap();

@@ -44,7 +44,9 @@ fn outcome(answer: Result<Value>) -> Value {
 /// Whether a text is an id that a store generated.
 fn is_id(text: &str) -> bool {
     let is_hex = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    let is_guid = text.len() == 36 && text.split('-').map(str::len).eq([8, 4, 4, 4, 12]) && text.split('-').all(is_hex);
+    let is_guid = text.len() == 36
+        && text.split('-').map(str::len).eq([8, 4, 4, 4, 12])
+        && text.split('-').all(is_hex);
     is_guid || (text.len() == 24 && is_hex(text))
 }
 
@@ -55,11 +57,13 @@ fn normal(value: Value, world: &World) -> Value {
         Value::String(text) => {
             let text = text.replace(&*world.dir.path().to_string_lossy(), "<directory>");
             // Ids of work items and plans are decimal numbers.
-            if text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_digit()) && !is_known(&text) {
+            if text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_digit()) && !is_known(&text)
+            {
                 return json!("<id>");
             }
             let is_other = |c: char| !c.is_ascii_alphanumeric() && c != '-';
-            let ids: BTreeSet<&str> = text.split(is_other).filter(|part| is_id(part) && !is_known(part)).collect();
+            let ids: BTreeSet<&str> =
+                text.split(is_other).filter(|part| is_id(part) && !is_known(part)).collect();
             json!(ids.iter().fold(text.clone(), |text, id| text.replace(id, "<id>")))
         }
         Value::Array(items) => items.into_iter().map(|item| normal(item, world)).collect(),
@@ -84,19 +88,30 @@ impl Differences {
         let mut answers = worlds.iter().map(|world| normal(ask(world), world).to_string());
         let first = answers.next().unwrap();
         if let Some(answer) = answers.find(|answer| *answer != first) {
-            self.0.push(format!("{what}\n  with none hidden: {first}\n  with some hidden: {answer}"));
+            self.0
+                .push(format!("{what}\n  with none hidden: {first}\n  with some hidden: {answer}"));
         }
     }
 
     fn assert_none(self) {
         let Self(all) = self;
         let shown: Vec<&str> = all.iter().take(12).map(String::as_str).collect();
-        assert!(all.is_empty(), "{} answers depend on hidden records:\n{}", all.len(), shown.join("\n"));
+        assert!(
+            all.is_empty(),
+            "{} answers depend on hidden records:\n{}",
+            all.len(),
+            shown.join("\n")
+        );
     }
 }
 
 /// Returns all pages of an answer.
-fn walk(question: &Question, session: &stationdb::Session, world: &World, mut request: Value) -> Value {
+fn walk(
+    question: &Question,
+    session: &stationdb::Session,
+    world: &World,
+    mut request: Value,
+) -> Value {
     let mut pages = Vec::new();
     for _ in 0..PAGES {
         let page = outcome((question.ask)(session, world, request.clone()));
@@ -110,15 +125,20 @@ fn walk(question: &Question, session: &stationdb::Session, world: &World, mut re
 
 #[test]
 fn every_operation_that_reads_by_a_request_is_asked() {
-    let asked: BTreeSet<String> = questions().iter().map(|question| question.operation.to_owned()).collect();
+    let asked: BTreeSet<String> =
+        questions().iter().map(|question| question.operation.to_owned()).collect();
     let reads = ["Query", "List", "Get", "Search", "Scan", "Export"];
     let declared = crate::declared();
     let is_asked_for = |signature: &str| {
-        let mut types = signature.split([' ', ',', ')', '(']).filter(|part| part.ends_with("Request"));
+        let mut types =
+            signature.split([' ', ',', ')', '(']).filter(|part| part.ends_with("Request"));
         types.any(|name| reads.iter().any(|verb| name.contains(verb)))
     };
-    let wanted: BTreeSet<String> =
-        declared.into_iter().filter(|(_, signature)| is_asked_for(signature)).map(|(name, _)| name).collect();
+    let wanted: BTreeSet<String> = declared
+        .into_iter()
+        .filter(|(_, signature)| is_asked_for(signature))
+        .map(|(name, _)| name)
+        .collect();
     assert!(wanted.len() > 30, "only {} operations were found", wanted.len());
     assert_eq!(wanted, asked);
 }
@@ -133,8 +153,12 @@ fn answers_to_questions_do_not_depend_on_hidden_records() {
         let operation = question.operation;
         let mut does_see = false;
         for (number, request) in (question.requests)(&worlds[0]).into_iter().enumerate() {
-            let asked = |who: &str, world: &World| walk(&question, &world.session(who), world, request.clone());
-            differences.compare(&worlds, &format!("guest asks {operation} {request}"), |world| asked("guest", world));
+            let asked = |who: &str, world: &World| {
+                walk(&question, &world.session(who), world, request.clone())
+            };
+            differences.compare(&worlds, &format!("guest asks {operation} {request}"), |world| {
+                asked("guest", world)
+            });
             if number % 4 == 0 {
                 let what = format!("stranger asks {operation} {request}");
                 differences.compare(&worlds, &what, |world| asked("stranger", world));
@@ -144,11 +168,13 @@ fn answers_to_questions_do_not_depend_on_hidden_records() {
                 differences.compare(&aimed, &what, |world| asked("guest", world));
             }
             let [none, many] = &worlds;
-            let fault = asked("guest", &aimed[0])[0].get("error").cloned().filter(|error| !error.is_null());
+            let fault =
+                asked("guest", &aimed[0])[0].get("error").cloned().filter(|error| !error.is_null());
             assert_eq!(fault, None, "{operation} {request}");
             // Checks the question itself: its answer depends on hidden records for users who may
             // see them.
-            does_see = does_see || normal(asked("ada", none), none) != normal(asked("ada", many), many);
+            does_see =
+                does_see || normal(asked("ada", none), none) != normal(asked("ada", many), many);
         }
         assert!(does_see, "no request of {operation} aims at a hidden record");
     }
@@ -162,15 +188,18 @@ fn operations_do_not_depend_on_hidden_records() {
     let mut differences = Differences::default();
     let mut all = probes();
     // Probes that delete run last, so that the others find records.
-    let takes =
-        |probe: &Probe| ["delete", "cancel", "finish", "end_"].iter().any(|verb| probe.operation.contains(verb));
+    let takes = |probe: &Probe| {
+        ["delete", "cancel", "finish", "end_"].iter().any(|verb| probe.operation.contains(verb))
+    };
     all.sort_by_key(|probe| (matches!(probe.effect, Effect::Changes), takes(probe)));
     // The hidden records first: in a store without any, what the guest creates would get their ids.
     for (worlds, aim) in [(worlds.as_slice(), "hidden"), (aimed.as_slice(), "open")] {
         for probe in &all {
             for who in ["stranger", "guest"] {
                 let what = format!("{who} tries {} on what is {aim}", probe.operation);
-                differences.compare(worlds, &what, |world| outcome((probe.run)(&world.session(who), world)));
+                differences.compare(worlds, &what, |world| {
+                    outcome((probe.run)(&world.session(who), world))
+                });
             }
         }
     }
@@ -193,8 +222,9 @@ fn operations_do_not_depend_on_hidden_records() {
 fn a_system_with_hidden_assets_is_as_any_other() {
     let worlds = worlds();
     let mut differences = Differences::default();
-    let connect =
-        |world: &World, who: &str| world.session(who).set_system_connection(SYSTEM, Some(SystemConnection::Connected));
+    let connect = |world: &World, who: &str| {
+        world.session(who).set_system_connection(SYSTEM, Some(SystemConnection::Connected))
+    };
     for who in ["guest", "stranger", "reader", "maker"] {
         differences.compare(&worlds, who, |world| outcome(connect(world, who).map(wire)));
     }
@@ -208,7 +238,9 @@ fn a_system_with_hidden_assets_is_as_any_other() {
 fn a_conflict_with_a_hidden_record_does_not_name_it() {
     let world = World::holding(1);
     let (guest, ada) = (world.session("guest"), world.session("ada"));
-    let product = |workspace: &str| vec![request(json!({"partNumber": format!("{MARK}-1"), "workspace": workspace}))];
+    let product = |workspace: &str| {
+        vec![request(json!({"partNumber": format!("{MARK}-1"), "workspace": workspace}))]
+    };
     let asset = |workspace: &str| {
         vec![request(json!({
             "modelName": "M", "vendorName": "V", "serialNumber": world.secret.serial, "busType": "ACCESSORY",
@@ -216,16 +248,21 @@ fn a_conflict_with_a_hidden_record_does_not_name_it() {
         }))]
     };
     let spec = |product: &str, workspace: &str| {
-        let spec =
-            json!({"productId": product, "specId": format!("{MARK}-S"), "type": "FUNCTIONAL", "workspace": workspace});
+        let spec = json!({"productId": product, "specId": format!("{MARK}-S"), "type": "FUNCTIONAL", "workspace": workspace});
         request(json!({"specs": [spec]}))
     };
     let (taken, known) = (&world.secret.product, &world.secret.asset);
     let refused = wire(guest.create_products(product("open")).unwrap());
-    assert!(refused.to_string().contains("PartNumberInUse") && !refused.to_string().contains(taken), "{refused}");
+    assert!(
+        refused.to_string().contains("PartNumberInUse") && !refused.to_string().contains(taken),
+        "{refused}"
+    );
     assert!(wire(ada.create_products(product("open")).unwrap()).to_string().contains(taken));
     let refused = wire(guest.create_assets(asset("open")).unwrap());
-    assert!(refused.to_string().contains("AssetExists") && !refused.to_string().contains(known), "{refused}");
+    assert!(
+        refused.to_string().contains("AssetExists") && !refused.to_string().contains(known),
+        "{refused}"
+    );
     assert!(wire(ada.create_assets(asset("open")).unwrap()).to_string().contains(known));
     // A guest who may not create anything does not learn that.
     for (what, refused) in [

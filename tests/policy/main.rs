@@ -36,7 +36,9 @@ fn declared() -> BTreeMap<String, String> {
         let mut service = None;
         let mut open: Option<String> = None;
         for line in source.lines() {
-            if let Some(signature) = open.take().or_else(|| line.starts_with("    fn ").then(String::new)) {
+            if let Some(signature) =
+                open.take().or_else(|| line.starts_with("    fn ").then(String::new))
+            {
                 let signature = format!("{signature} {line}");
                 match (service, line.contains(';')) {
                     (None, _) => {}
@@ -50,7 +52,10 @@ fn declared() -> BTreeMap<String, String> {
                 continue;
             }
             if let Some(rest) = line.strip_prefix("pub trait ") {
-                service = rest.split([' ', ':', '{', '<']).next().filter(|name| name.ends_with("Service"));
+                service = rest
+                    .split([' ', ':', '{', '<'])
+                    .next()
+                    .filter(|name| name.ends_with("Service"));
             } else if line == "}" {
                 service = None;
             }
@@ -63,24 +68,38 @@ fn declared() -> BTreeMap<String, String> {
 fn every_operation_has_a_probe() {
     let declared: BTreeSet<String> = declared().into_keys().collect();
     assert!(declared.len() > 80, "only {} operations were found", declared.len());
-    let probed: BTreeSet<String> = probes().iter().map(|probe| probe.operation.to_owned()).collect();
-    assert_eq!(declared.difference(&probed).collect::<Vec<_>>(), Vec::<&String>::new(), "operations without a probe");
-    assert_eq!(probed.difference(&declared).collect::<Vec<_>>(), Vec::<&String>::new(), "probes without an operation");
+    let probed: BTreeSet<String> =
+        probes().iter().map(|probe| probe.operation.to_owned()).collect();
+    assert_eq!(
+        declared.difference(&probed).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "operations without a probe"
+    );
+    assert_eq!(
+        probed.difference(&declared).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "probes without an operation"
+    );
 }
 
 /// Returns the answer as text, or the error.
 fn attempt(probe: &Probe, world: &World, who: &str) -> Value {
-    (probe.run)(&world.session(who), world).unwrap_or_else(|error| json!({ "error": format!("{error}") }))
+    (probe.run)(&world.session(who), world)
+        .unwrap_or_else(|error| json!({ "error": format!("{error}") }))
 }
 
 /// Checks that a count beside a list counts only records that the list contains.
 fn counts_only_what_is_shown(value: &Value) -> bool {
     match value {
         Value::Object(members) => {
-            let lists: Vec<usize> = members.values().filter_map(Value::as_array).map(Vec::len).collect();
-            let counted =
-                ["totalCount", "returnedCount", "availableCount"].iter().filter_map(|name| members.get(*name));
-            counted.filter_map(Value::as_u64).all(|count| lists.iter().any(|&shown| shown as u64 == count))
+            let lists: Vec<usize> =
+                members.values().filter_map(Value::as_array).map(Vec::len).collect();
+            let counted = ["totalCount", "returnedCount", "availableCount"]
+                .iter()
+                .filter_map(|name| members.get(*name));
+            counted
+                .filter_map(Value::as_u64)
+                .all(|count| lists.iter().any(|&shown| shown as u64 == count))
                 && members.values().all(counts_only_what_is_shown)
         }
         Value::Array(items) => items.iter().all(counts_only_what_is_shown),
@@ -104,12 +123,26 @@ fn a_hidden_workspace_is_neither_seen_nor_changed() {
         for who in ["guest", "stranger"] {
             let answer = attempt(&probe, &world, who);
             let shown = answer.to_string();
-            assert!(!shown.contains(MARK) && !shown.contains("zebra"), "{name}: {who} learns {shown}");
-            assert!(counts_only_what_is_shown(&answer), "{name}: the count for {who} includes hidden records: {shown}");
-            unchanged(&world, &before, &format!("{name}: {who} changed something, and was answered {shown}"));
+            assert!(
+                !shown.contains(MARK) && !shown.contains("zebra"),
+                "{name}: {who} learns {shown}"
+            );
+            assert!(
+                counts_only_what_is_shown(&answer),
+                "{name}: the count for {who} includes hidden records: {shown}"
+            );
+            unchanged(
+                &world,
+                &before,
+                &format!("{name}: {who} changed something, and was answered {shown}"),
+            );
         }
         let read = attempt(&probe, &world, "reader");
-        unchanged(&world, &before, &format!("{name}: a reader changed something, and was answered {read}"));
+        unchanged(
+            &world,
+            &before,
+            &format!("{name}: a reader changed something, and was answered {read}"),
+        );
 
         let answer = attempt(&probe, &world, "ada");
         let after = world.picture();
@@ -122,7 +155,9 @@ fn a_hidden_workspace_is_neither_seen_nor_changed() {
                 );
                 assert_eq!(read, answer, "{name} gives a reader and the owner different answers");
             }
-            Effect::Changes => assert_ne!(after, before, "{name} changes nothing for its owner: {answer}"),
+            Effect::Changes => {
+                assert_ne!(after, before, "{name} changes nothing for its owner: {answer}")
+            }
             Effect::Describes => assert!(answer.get("error").is_none(), "{name}: {answer}"),
         }
         if after != before {
@@ -169,9 +204,18 @@ fn a_reader_is_refused_by_kind() {
         reader.delete_product(&world.open.product.as_str().into()).unwrap_err().kind(),
         ErrorKind::PermissionDenied
     );
-    assert_eq!(reader.delete_table(&world.open.table.as_str().into()).unwrap_err().kind(), ErrorKind::PermissionDenied);
-    assert_eq!(reader.delete_file(&world.open.file.as_str().into()).unwrap_err().kind(), ErrorKind::PermissionDenied);
-    assert_eq!(reader.delete_feed(&world.open.feed.as_str().into()).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    assert_eq!(
+        reader.delete_table(&world.open.table.as_str().into()).unwrap_err().kind(),
+        ErrorKind::PermissionDenied
+    );
+    assert_eq!(
+        reader.delete_file(&world.open.file.as_str().into()).unwrap_err().kind(),
+        ErrorKind::PermissionDenied
+    );
+    assert_eq!(
+        reader.delete_feed(&world.open.feed.as_str().into()).unwrap_err().kind(),
+        ErrorKind::PermissionDenied
+    );
     let refused = reader.create_table(request(
         json!({"name": "t", "columns": [{"name": "i", "dataType": "INT32", "columnType": "INDEX"}]}),
     ));
@@ -183,7 +227,9 @@ fn feeds_of_a_workspace_that_may_not_be_seen_are_refused() {
     let world = World::new();
     let query = |who: &str, workspace: &str| {
         let found = world.session(who).query_feeds(request(json!({"workspace": workspace})));
-        found.map(|found| found.feeds.len()).map_err(|error| (error.kind(), error.api_error().name.unwrap_or_default()))
+        found
+            .map(|found| found.feeds.len())
+            .map_err(|error| (error.kind(), error.api_error().name.unwrap_or_default()))
     };
     let refused = Err((ErrorKind::PermissionDenied, "Feeds.UnauthorizedWorkspaceError".to_owned()));
     assert_eq!((query("guest", "open"), query("guest", "secret")), (Ok(1), refused.clone()));
@@ -204,32 +250,57 @@ fn whoever_may_only_create_or_only_delete_finishes_what_it_starts() {
     let waiting = maker.query_upload_sessions().unwrap().len();
     let upload = || {
         let id = maker.start_upload_session(Some("open".to_owned())).unwrap().id;
-        maker.append_to_upload_session(&id.as_str().into(), 1, &mut b"bytes".as_slice(), true, &control).unwrap();
+        maker
+            .append_to_upload_session(
+                &id.as_str().into(),
+                1,
+                &mut b"bytes".as_slice(),
+                true,
+                &control,
+            )
+            .unwrap();
         started(waiting + 1);
         id
     };
-    let file = maker.finish_upload_session(&upload().as_str().into(), "made.txt", Default::default()).unwrap();
+    let file = maker
+        .finish_upload_session(&upload().as_str().into(), "made.txt", Default::default())
+        .unwrap();
     started(waiting);
     maker.cancel_upload_session(&upload().as_str().into()).unwrap();
     started(waiting);
     let feed = &world.open.feed;
     let put = |who: &stationdb::Session, overwrite| {
-        who.upload_package_content(&feed.into(), &mut package("made").as_slice(), None, overwrite, &control)
+        who.upload_package_content(
+            &feed.into(),
+            &mut package("made").as_slice(),
+            None,
+            overwrite,
+            &control,
+        )
     };
     let made = put(&maker, false).unwrap();
     assert_eq!(maker.get_feed(&feed.into()).unwrap().updated_at, made.updated_at);
 
     // Only that is allowed.
-    let refused = |outcome: stationdb::Result<()>| assert_eq!(outcome.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    let refused = |outcome: stationdb::Result<()>| {
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::PermissionDenied)
+    };
     refused(put(&maker, true).map(drop));
     refused(maker.delete_package(&made.id));
     refused(maker.delete_file(&file));
-    refused(maker.update_metadata(&file, request(json!({"replaceExisting": false, "properties": {"k": "v"}}))));
+    refused(maker.update_metadata(
+        &file,
+        request(json!({"replaceExisting": false, "properties": {"k": "v"}})),
+    ));
     refused(maker.update_feed(&feed.into(), request(json!({"name": "other"}))).map(drop));
     let cleaner = world.session("cleaner");
     refused(put(&cleaner, true).map(drop));
     refused(cleaner.cancel_upload_session(&world.open.open_upload.as_str().into()));
-    refused(cleaner.finish_upload_session(&world.open.upload.as_str().into(), "n", Default::default()).map(drop));
+    refused(
+        cleaner
+            .finish_upload_session(&world.open.upload.as_str().into(), "n", Default::default())
+            .map(drop),
+    );
     cleaner.delete_package(&made.id).unwrap();
     cleaner.delete_file(&file).unwrap();
     assert_eq!(maker.query_packages(&feed.into()).unwrap().packages.len(), 1);
@@ -267,6 +338,10 @@ fn a_decorator_takes_the_place_of_a_service() {
     let world = World::new();
     let counting = Arc::new(Counting { inner: world.session("ada"), calls: AtomicUsize::new(0) });
     let service: Arc<dyn SearchService + Send + Sync> = counting.clone();
-    let found = std::thread::spawn(move || service.search(SearchRequest::default())).join().unwrap();
-    assert_eq!((found.is_ok(), counting.calls.load(Ordering::SeqCst)), (cfg!(feature = "search"), 1));
+    let found =
+        std::thread::spawn(move || service.search(SearchRequest::default())).join().unwrap();
+    assert_eq!(
+        (found.is_ok(), counting.calls.load(Ordering::SeqCst)),
+        (cfg!(feature = "search"), 1)
+    );
 }

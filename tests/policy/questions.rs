@@ -38,9 +38,14 @@ fn ways(base: &Value, filter: (&str, &[&str]), orders: &[Value]) -> Vec<Value> {
 }
 
 fn workspaces(_: &World) -> Vec<Value> {
-    let filters =
-        [r#"id == "secret""#, r#"id.StartsWith("s")"#, r#"name == "Zebra thing""#, r#"createdAt > "2020-01-01""#];
-    let orders = [json!({"returnCount": true}), json!({"orderBy": "CREATED_AT", "descending": true})];
+    let filters = [
+        r#"id == "secret""#,
+        r#"id.StartsWith("s")"#,
+        r#"name == "Zebra thing""#,
+        r#"createdAt > "2020-01-01""#,
+    ];
+    let orders =
+        [json!({"returnCount": true}), json!({"orderBy": "CREATED_AT", "descending": true})];
     ways(&json!({}), ("filter", &filters), &orders)
 }
 
@@ -121,7 +126,8 @@ fn utilizations(_: &World) -> Vec<Value> {
         ("utilizationFilter", &[r#"taskName.StartsWith("Z")"#, r#"minionId = "bench""#]),
         &[json!({}), json!({"orderBy": "START_TIMESTAMP", "orderByDescending": true})],
     );
-    let filters = [r#"name.StartsWith("Z")"#, r#"location.minionId = "bench""#, r#"name.Contains("thing")"#];
+    let filters =
+        [r#"name.StartsWith("Z")"#, r#"location.minionId = "bench""#, r#"name.Contains("thing")"#];
     requests.extend(ways(&json!({}), ("assetFilter", &filters), &[json!({})]));
     requests
 }
@@ -139,7 +145,10 @@ fn items(_: &World) -> Vec<Value> {
         r#"workspace == "secret""#,
         r#"search("zebra thing")"#,
     ];
-    lab(&filters, &[json!({"returnCount": true}), json!({"orderBy": "UPDATED_AT", "descending": true})])
+    lab(
+        &filters,
+        &[json!({"returnCount": true}), json!({"orderBy": "UPDATED_AT", "descending": true})],
+    )
 }
 
 fn templates(_: &World) -> Vec<Value> {
@@ -162,7 +171,11 @@ fn tables(_: &World) -> Vec<Value> {
     ];
     lab(
         &filters,
-        &[json!({}), json!({"orderBy": "NAME"}), json!({"orderBy": "NUMBER_OF_ROWS", "orderByDescending": true})],
+        &[
+            json!({}),
+            json!({"orderBy": "NAME"}),
+            json!({"orderBy": "NUMBER_OF_ROWS", "orderByDescending": true}),
+        ],
     )
 }
 
@@ -224,9 +237,17 @@ fn structured_files(_: &World) -> Vec<Value> {
 }
 
 fn linq_files(_: &World) -> Vec<Value> {
-    let filters = [r#"name.StartsWith("Z")"#, r#"name.Contains("1")"#, r#"workspace == "secret""#, "size > 0"];
-    let orders =
-        [json!({}), json!({"orderBy": "name", "orderByDescending": false}), json!({"orderBy": "size", "skip": 1})];
+    let filters = [
+        r#"name.StartsWith("Z")"#,
+        r#"name.Contains("1")"#,
+        r#"workspace == "secret""#,
+        "size > 0",
+    ];
+    let orders = [
+        json!({}),
+        json!({"orderBy": "name", "orderByDescending": false}),
+        json!({"orderBy": "size", "skip": 1}),
+    ];
     ways(&json!({}), ("filter", &filters), &orders)
 }
 
@@ -236,14 +257,28 @@ fn searched_files(_: &World) -> Vec<Value> {
 }
 
 fn feeds(_: &World) -> Vec<Value> {
-    vec![json!({}), json!({"platform": "NI_LINUX_RT"}), json!({"workspace": "open"}), json!({"platform": "WINDOWS"})]
+    vec![
+        json!({}),
+        json!({"platform": "NI_LINUX_RT"}),
+        json!({"workspace": "open"}),
+        json!({"platform": "WINDOWS"}),
+    ]
 }
 
 fn searches(_: &World) -> Vec<Value> {
     let mut requests = Vec::new();
-    for text in
-        ["thing", "plain", "plain thing", "zebra", "zeb*", "th*", "\"plain thing\"", "name:thing -zebra", "", "feed"]
-    {
+    for text in [
+        "thing",
+        "plain",
+        "plain thing",
+        "zebra",
+        "zeb*",
+        "th*",
+        "\"plain thing\"",
+        "name:thing -zebra",
+        "",
+        "feed",
+    ] {
         for take in [3, 100] {
             requests.push(json!({"text": text, "take": take, "facets": true, "highlight": true}));
             requests.push(json!({"text": text, "take": take, "returnCount": false}));

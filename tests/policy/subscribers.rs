@@ -7,7 +7,8 @@ use std::path::Path;
 
 use stationdb::prelude::*;
 use stationdb::{
-    AccessPolicy, Action, ErrorKind, Identity, Position, Service, Session, Store, StoreOptions, Subscriber, Visibility,
+    AccessPolicy, Action, ErrorKind, Identity, Position, Service, Session, Store, StoreOptions,
+    Subscriber, Visibility,
 };
 
 use crate::world::{MARK, World, request};
@@ -19,7 +20,9 @@ impl AccessPolicy for Grants {
     fn visible(&self, who: &Identity, service: Service, action: Action) -> Visibility {
         match (who.user_id(), service, action) {
             // Reads everything and has subscribers, and nothing else.
-            ("replica", Service::CHANGES, _) | ("replica" | "reader", _, Action::Read) => Visibility::All,
+            ("replica", Service::CHANGES, _) | ("replica" | "reader", _, Action::Read) => {
+                Visibility::All
+            }
             // May do everything with the feed, but does not see the files of one workspace.
             ("half", Service::FILES, _) => Visibility::workspaces(["open"]),
             ("half" | "ada", _, _) => Visibility::All,
@@ -37,17 +40,25 @@ type Call = fn(&Session, &Subscriber) -> stationdb::Result<String>;
 const CALLS: [(&str, Call); 6] = [
     ("subscribers", |session, _| {
         let told = session.subscribers()?.into_iter();
-        Ok(told.map(|told| format!("{} of {}; ", told.name, told.owner.unwrap_or_default())).collect())
+        Ok(told
+            .map(|told| format!("{} of {}; ", told.name, told.owner.unwrap_or_default()))
+            .collect())
     }),
     ("register_subscriber", |session, of| {
         let now = session.position();
-        session.register_subscriber(&of.name).map(|at| if at == now { "new".into() } else { "found".into() })
+        session
+            .register_subscriber(&of.name)
+            .map(|at| if at == now { "new".into() } else { "found".into() })
     }),
     ("advance_subscriber", |session, of| {
         session.advance_subscriber(&of.name, session.position()).map(|()| String::new())
     }),
-    ("advance_subscriber", |session, of| session.advance_subscriber(of, session.position()).map(|()| String::new())),
-    ("remove_subscriber", |session, of| session.remove_subscriber(&of.name).map(|()| String::new())),
+    ("advance_subscriber", |session, of| {
+        session.advance_subscriber(of, session.position()).map(|()| String::new())
+    }),
+    ("remove_subscriber", |session, of| {
+        session.remove_subscriber(&of.name).map(|()| String::new())
+    }),
     ("remove_subscriber", |session, of| session.remove_subscriber(of).map(|()| String::new())),
 ];
 
@@ -73,7 +84,8 @@ fn owned(store: &Store, owner: Option<&str>) -> Subscriber {
 fn every_call_with_a_subscriber_is_tried() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/session/subscribers.rs");
     let text = std::fs::read_to_string(source).unwrap();
-    let public = text.lines().filter_map(|line| line.strip_prefix("    pub fn ")?.split(['(', '<']).next());
+    let public =
+        text.lines().filter_map(|line| line.strip_prefix("    pub fn ")?.split(['(', '<']).next());
     let tried: BTreeSet<&str> = CALLS.iter().map(|(name, _)| *name).collect();
     assert_eq!(public.collect::<BTreeSet<_>>(), tried);
 }
@@ -85,7 +97,11 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
     let mut answers = Vec::new();
     for is_there in [true, false] {
         let world = World::new();
-        let theirs = Subscriber { name: "theirs".into(), owner: Some("member".into()), position: Position::START };
+        let theirs = Subscriber {
+            name: "theirs".into(),
+            owner: Some("member".into()),
+            position: Position::START,
+        };
         world.store.register("theirs").unwrap();
         if is_there {
             world.session("member").register_subscriber("theirs").unwrap();
@@ -101,11 +117,19 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
         for (who, allowed) in [("reader", 0..1), ("maker", 0..2), ("cleaner", 0..1)] {
             let outcomes = attempts(&world.session(who), &theirs);
             for (at, outcome) in outcomes.iter().enumerate().filter(|(at, _)| *at < 4) {
-                assert_eq!(outcome.is_ok(), allowed.contains(&at), "{who}, {}: {outcome:?}", CALLS[at].0);
+                assert_eq!(
+                    outcome.is_ok(),
+                    allowed.contains(&at),
+                    "{who}, {}: {outcome:?}",
+                    CALLS[at].0
+                );
             }
         }
         let left = world.store.subscribers().unwrap();
-        assert!(left.iter().all(|told| told.name == "other"), "the cleaner, which is unrestricted, left {left:?}");
+        assert!(
+            left.iter().all(|told| told.name == "other"),
+            "the cleaner, which is unrestricted, left {left:?}"
+        );
         world.store.register("theirs").unwrap();
         if is_there {
             world.session("member").register_subscriber("theirs").unwrap();
@@ -126,11 +150,15 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
         ask();
         answers.push(told);
     }
-    assert_eq!(answers[0], answers[1], "answers to a colleague depend on the subscribers of others");
+    assert_eq!(
+        answers[0], answers[1],
+        "answers to a colleague depend on the subscribers of others"
+    );
     let text = answers[0].join("; ");
     assert!(!text.contains("member"), "{text}");
     // By name it uses its own: listed, registered, moved, removed. The member's is refused.
-    let kinds = answers[0].iter().map(|text| text.starts_with("PermissionDenied")).collect::<Vec<_>>();
+    let kinds =
+        answers[0].iter().map(|text| text.starts_with("PermissionDenied")).collect::<Vec<_>>();
     let once = [false, false, false, true, false, true];
     assert_eq!(kinds, [once, once].concat(), "{text}");
 
@@ -138,7 +166,10 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
     let member = world.session("member");
     let from = member.register_subscriber("theirs").unwrap();
     world.store.register("theirs").unwrap();
-    world.session("ada").create_products(vec![request(serde_json::json!({"partNumber": "x"}))]).unwrap();
+    world
+        .session("ada")
+        .create_products(vec![request(serde_json::json!({"partNumber": "x"}))])
+        .unwrap();
     let now = member.position();
     assert!(now > from);
     // The owner lists, finds and moves it; the position of nobody's subscriber does not change.
@@ -173,10 +204,11 @@ fn a_restricted_owner_reads_what_the_policy_shows_it_from_its_position_on() {
     let member = world.session("member");
     let from = member.register_subscriber("theirs").unwrap();
     let ada = world.session("ada");
-    for (number, workspace) in ["secret", "open", "secret", "open", "secret"].into_iter().enumerate() {
+    for (number, workspace) in
+        ["secret", "open", "secret", "open", "secret"].into_iter().enumerate()
+    {
         let name = if workspace == "secret" { MARK } else { "Plain" };
-        let product =
-            serde_json::json!({"partNumber": format!("{name} {number}"), "name": name, "workspace": workspace});
+        let product = serde_json::json!({"partNumber": format!("{name} {number}"), "name": name, "workspace": workspace});
         ada.create_products(vec![request(product)]).unwrap();
     }
     let mut changes = member.changes(from);

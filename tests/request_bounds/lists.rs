@@ -40,7 +40,8 @@ const fn steers(member: &'static str) -> Class {
     Class::Steers { member, kind: LimitExceeded, repeats: true }
 }
 
-const SUBSTITUTIONS: Class = Class::Steers { member: "substitutions", kind: InvalidArgument, repeats: true };
+const SUBSTITUTIONS: Class =
+    Class::Steers { member: "substitutions", kind: InvalidArgument, repeats: true };
 const COLUMNS: Class = Class::Steers { member: "columns", kind: LimitExceeded, repeats: false };
 
 /// Every list of every request.
@@ -218,10 +219,13 @@ impl World {
             column_type: ColumnType::Index,
             ..Column::default()
         };
-        let value = Column { name: "v".to_owned(), data_type: DataType::Float64, ..Column::default() };
-        let request = CreateTableRequest { columns: vec![index, value], ..CreateTableRequest::default() };
+        let value =
+            Column { name: "v".to_owned(), data_type: DataType::Float64, ..Column::default() };
+        let request =
+            CreateTableRequest { columns: vec![index, value], ..CreateTableRequest::default() };
         let table = session.create_table(request).unwrap().to_string();
-        let data = (0..ROWS).map(|row| vec![Some(row.to_string()), Some((row % 7).to_string())]).collect();
+        let data =
+            (0..ROWS).map(|row| vec![Some(row.to_string()), Some((row % 7).to_string())]).collect();
         append(&session, &table, DataFrame { columns: None, data }).unwrap();
         let asset = serde_json::json!([{
             "name": "DMM", "modelName": "PXI-4071", "vendorName": "A", "serialNumber": "1", "busType": "PCI_PXI",
@@ -235,7 +239,10 @@ impl World {
 }
 
 fn append(session: &Session, table: &str, frame: DataFrame) -> Result<()> {
-    session.append_table_data(&table.into(), AppendTableDataRequest { frame: Some(frame), end_of_data: None })
+    session.append_table_data(
+        &table.into(),
+        AppendTableDataRequest { frame: Some(frame), end_of_data: None },
+    )
 }
 
 fn substitutions(len: usize) -> Option<Vec<serde_json::Value>> {
@@ -259,10 +266,15 @@ fn hexes(len: usize) -> Vec<String> {
 /// Makes a request whose list has `len` entries.
 pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
     let World { session, table, asset, .. } = world;
-    let columns = || Some(["i", "v"].iter().cycle().take(len).map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    let columns = || {
+        Some(["i", "v"].iter().cycle().take(len).map(|name| (*name).to_owned()).collect::<Vec<_>>())
+    };
     let filters = || {
-        let filter =
-            ColumnFilter { column: "v".to_owned(), operation: FilterOperation::NotEquals, value: Some("3".to_owned()) };
+        let filter = ColumnFilter {
+            column: "v".to_owned(),
+            operation: FilterOperation::NotEquals,
+            value: Some("3".to_owned()),
+        };
         Some(vec![filter; len])
     };
     let order_by = || {
@@ -274,10 +286,14 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
     };
     let sink = &mut Vec::new();
     let control = Control::default();
-    let decimated = |request: QueryDecimatedDataRequest| session.query_decimated_data(&table.into(), request).map(drop);
-    let rows = |request: QueryTableDataRequest| session.query_table_data(&table.into(), request).map(drop);
-    let scan =
-        |request: ScanRequest| session.scan(&table.into(), request, &control)?.try_for_each(|batch| batch.map(drop));
+    let decimated = |request: QueryDecimatedDataRequest| {
+        session.query_decimated_data(&table.into(), request).map(drop)
+    };
+    let rows =
+        |request: QueryTableDataRequest| session.query_table_data(&table.into(), request).map(drop);
+    let scan = |request: ScanRequest| {
+        session.scan(&table.into(), request, &control)?.try_for_each(|batch| batch.map(drop))
+    };
     let text = |request: SearchRequest| match session.search(request) {
         // A build without the feature.
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(()),
@@ -289,11 +305,15 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         }
         "AssetService::delete_assets(ids)" => session.delete_assets(names(len)).map(drop),
         "AssetService::end_utilization(ids)" => session.end_utilization(names(len), None).map(drop),
-        "AssetService::link_files(file_ids)" => session.link_files(&asset.into(), names(len)).map(drop),
+        "AssetService::link_files(file_ids)" => {
+            session.link_files(&asset.into(), names(len)).map(drop)
+        }
         "AssetService::update_assets(assets)" => {
             session.update_assets(vec![UpdateAssetRequest::default(); len]).map(drop)
         }
-        "AssetService::utilization_heartbeat(ids)" => session.utilization_heartbeat(names(len), None).map(drop),
+        "AssetService::utilization_heartbeat(ids)" => {
+            session.utilization_heartbeat(names(len), None).map(drop)
+        }
         "StartUtilizationRequest.asset_identifications" => session
             .start_utilization(StartUtilizationRequest {
                 asset_identifications: vec![AssetIdentification::default(); len],
@@ -307,9 +327,12 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             })
             .map(drop),
 
-        "DataFrame.columns" => append(session, table, DataFrame { columns: columns(), data: Vec::new() }),
+        "DataFrame.columns" => {
+            append(session, table, DataFrame { columns: columns(), data: Vec::new() })
+        }
         "DataFrame.data" => {
-            let data = (0..len).map(|row| vec![Some(row.to_string()), Some("1".to_owned())]).collect();
+            let data =
+                (0..len).map(|row| vec![Some(row.to_string()), Some("1".to_owned())]).collect();
             append(session, table, DataFrame { columns: None, data })
         }
         "DecimationOptions.y_columns" => decimated(QueryDecimatedDataRequest {
@@ -320,13 +343,17 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             }),
             ..QueryDecimatedDataRequest::default()
         }),
-        "QueryDecimatedDataRequest.columns" => {
-            decimated(QueryDecimatedDataRequest { columns: columns(), ..QueryDecimatedDataRequest::default() })
-        }
-        "QueryDecimatedDataRequest.filters" => {
-            decimated(QueryDecimatedDataRequest { filters: filters(), ..QueryDecimatedDataRequest::default() })
-        }
-        "ExportTableDataRequest.columns" | "ExportTableDataRequest.filters" | "ExportTableDataRequest.order_by" => {
+        "QueryDecimatedDataRequest.columns" => decimated(QueryDecimatedDataRequest {
+            columns: columns(),
+            ..QueryDecimatedDataRequest::default()
+        }),
+        "QueryDecimatedDataRequest.filters" => decimated(QueryDecimatedDataRequest {
+            filters: filters(),
+            ..QueryDecimatedDataRequest::default()
+        }),
+        "ExportTableDataRequest.columns"
+        | "ExportTableDataRequest.filters"
+        | "ExportTableDataRequest.order_by" => {
             let mut request = ExportTableDataRequest::default();
             match list.rsplit('.').next() {
                 Some("columns") => request.columns = columns(),
@@ -336,12 +363,19 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             session.export_table_data(&table.into(), request, sink, &control).map(drop)
         }
         "GetTableDataRequest.columns" => session
-            .get_table_data(&table.into(), GetTableDataRequest { columns: columns(), ..GetTableDataRequest::default() })
+            .get_table_data(
+                &table.into(),
+                GetTableDataRequest { columns: columns(), ..GetTableDataRequest::default() },
+            )
             .map(drop),
         "GetTableDataRequest.order_by" => {
-            let order_by = order_by().map(|terms| terms.into_iter().map(|term| term.column).collect());
+            let order_by =
+                order_by().map(|terms| terms.into_iter().map(|term| term.column).collect());
             session
-                .get_table_data(&table.into(), GetTableDataRequest { order_by, ..GetTableDataRequest::default() })
+                .get_table_data(
+                    &table.into(),
+                    GetTableDataRequest { order_by, ..GetTableDataRequest::default() },
+                )
                 .map(drop)
         }
         "QueryTableDataRequest.columns" => {
@@ -355,23 +389,37 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         }
         "ScanRequest.columns" => scan(ScanRequest { columns: columns(), ..ScanRequest::default() }),
         "ScanRequest.filters" => scan(ScanRequest { filters: filters(), ..ScanRequest::default() }),
-        "ScanRequest.order_by" => scan(ScanRequest { order_by: order_by(), ..ScanRequest::default() }),
-        "ListTablesRequest.id" => {
-            session.list_tables(ListTablesRequest { id: Some(hexes(len)), ..ListTablesRequest::default() }).map(drop)
+        "ScanRequest.order_by" => {
+            scan(ScanRequest { order_by: order_by(), ..ScanRequest::default() })
         }
+        "ListTablesRequest.id" => session
+            .list_tables(ListTablesRequest { id: Some(hexes(len)), ..ListTablesRequest::default() })
+            .map(drop),
         "ListTablesRequest.workspace" => session
-            .list_tables(ListTablesRequest { workspace: Some(names(len)), ..ListTablesRequest::default() })
+            .list_tables(ListTablesRequest {
+                workspace: Some(names(len)),
+                ..ListTablesRequest::default()
+            })
             .map(drop),
         "ModifyTableRequest.columns" => {
-            let patch = |name: String| ColumnMetadataPatch { name, ..ColumnMetadataPatch::default() };
+            let patch =
+                |name: String| ColumnMetadataPatch { name, ..ColumnMetadataPatch::default() };
             let columns = names(len).into_iter().map(patch).collect();
-            let request = ModifyTableRequest { columns: Patch::Value(columns), ..ModifyTableRequest::default() };
+            let request = ModifyTableRequest {
+                columns: Patch::Value(columns),
+                ..ModifyTableRequest::default()
+            };
             session.modify_table(&table.into(), request)
         }
         "ModifyTablesRequest.tables" => {
-            let change = |id: String| TableMetadataModification { id, ..TableMetadataModification::default() };
+            let change = |id: String| TableMetadataModification {
+                id,
+                ..TableMetadataModification::default()
+            };
             let tables = hexes(len).into_iter().map(change).collect();
-            session.modify_tables(ModifyTablesRequest { tables, ..ModifyTablesRequest::default() }).map(drop)
+            session
+                .modify_tables(ModifyTablesRequest { tables, ..ModifyTablesRequest::default() })
+                .map(drop)
         }
         "TableService::delete_tables(ids)" => {
             session.delete_tables(hexes(len).into_iter().map(Into::into).collect()).map(drop)
@@ -383,22 +431,33 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             })
             .map(drop),
         "QueryTablesRequest.substitutions" => session
-            .query_tables(QueryTablesRequest { substitutions: substitutions(len), ..QueryTablesRequest::default() })
+            .query_tables(QueryTablesRequest {
+                substitutions: substitutions(len),
+                ..QueryTablesRequest::default()
+            })
             .map(drop),
 
         "FeedService::delete_packages(package_ids)" => session.delete_packages(names(len)),
-        "FileService::delete_files(ids)" => session.delete_files(hexes(len).into_iter().map(Into::into).collect()),
-        "GetFilesRequest.ids" => {
-            session.get_files(GetFilesRequest { ids: hexes(len), ..GetFilesRequest::default() }).map(drop)
+        "FileService::delete_files(ids)" => {
+            session.delete_files(hexes(len).into_iter().map(Into::into).collect())
         }
+        "GetFilesRequest.ids" => session
+            .get_files(GetFilesRequest { ids: hexes(len), ..GetFilesRequest::default() })
+            .map(drop),
         "IdsQuery.ids" => {
-            let ids_query = Some(IdsQuery { operation: FileQueryOperation::Equal, ids: hexes(len) });
-            session.query_files(QueryFilesRequest { ids_query, ..QueryFilesRequest::default() }).map(drop)
+            let ids_query =
+                Some(IdsQuery { operation: FileQueryOperation::Equal, ids: hexes(len) });
+            session
+                .query_files(QueryFilesRequest { ids_query, ..QueryFilesRequest::default() })
+                .map(drop)
         }
         "QueryFilesRequest.properties_query" => {
-            let one = PropertyQuery { operation: FileQueryOperation::Equal, ..PropertyQuery::default() };
+            let one =
+                PropertyQuery { operation: FileQueryOperation::Equal, ..PropertyQuery::default() };
             let properties_query = vec![one; len];
-            session.query_files(QueryFilesRequest { properties_query, ..QueryFilesRequest::default() }).map(drop)
+            session
+                .query_files(QueryFilesRequest { properties_query, ..QueryFilesRequest::default() })
+                .map(drop)
         }
 
         "ProductService::create_products(products)" => {
@@ -415,10 +474,16 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             })
             .map(drop),
         "QueryProductsRequest.substitutions" => session
-            .query_products(QueryProductsRequest { substitutions: substitutions(len), ..Default::default() })
+            .query_products(QueryProductsRequest {
+                substitutions: substitutions(len),
+                ..Default::default()
+            })
             .map(drop),
         "QueryWorkspacesRequest.substitutions" => session
-            .query_workspaces(QueryWorkspacesRequest { substitutions: substitutions(len), ..Default::default() })
+            .query_workspaces(QueryWorkspacesRequest {
+                substitutions: substitutions(len),
+                ..Default::default()
+            })
             .map(drop),
         "QueryProductValuesRequest.substitutions" => session
             .query_product_values(QueryProductValuesRequest {
@@ -437,9 +502,12 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             session.update_specs(UpdateSpecificationsRequest { specs }).map(drop)
         }
         "SpecificationService::delete_specs(ids)" => session.delete_specs(names(len)).map(drop),
-        "QuerySpecificationsRequest.product_ids" => {
-            session.query_specs(QuerySpecificationsRequest { product_ids: names(len), ..Default::default() }).map(drop)
-        }
+        "QuerySpecificationsRequest.product_ids" => session
+            .query_specs(QuerySpecificationsRequest {
+                product_ids: names(len),
+                ..Default::default()
+            })
+            .map(drop),
         "QuerySpecificationsRequest.projection" => session
             .query_specs(QuerySpecificationsRequest {
                 product_ids: names(1),
@@ -451,10 +519,13 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         "SearchRequest.fields" => {
             text(SearchRequest { fields: vec!["name".to_owned(); len], ..SearchRequest::default() })
         }
-        "SearchRequest.kinds" => {
-            text(SearchRequest { kinds: vec!["product".to_owned(); len], ..SearchRequest::default() })
+        "SearchRequest.kinds" => text(SearchRequest {
+            kinds: vec!["product".to_owned(); len],
+            ..SearchRequest::default()
+        }),
+        "SearchRequest.workspaces" => {
+            text(SearchRequest { workspaces: names(len), ..SearchRequest::default() })
         }
-        "SearchRequest.workspaces" => text(SearchRequest { workspaces: names(len), ..SearchRequest::default() }),
         _ => lab(session, list, len),
     }
 }
@@ -464,19 +535,21 @@ fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
     let nonsense = Some("nonsense".to_owned());
     match list {
         "WorkItemService::create_work_items(work_items)" => {
-            let item = CreateWorkItemRequest { state: nonsense, ..CreateWorkItemRequest::default() };
+            let item =
+                CreateWorkItemRequest { state: nonsense, ..CreateWorkItemRequest::default() };
             session.create_work_items(vec![item; len]).map(drop)
         }
         "TestPlanService::create_test_plans(test_plans)" => {
-            let plan = CreateTestPlanRequest { state: nonsense, ..CreateTestPlanRequest::default() };
+            let plan =
+                CreateTestPlanRequest { state: nonsense, ..CreateTestPlanRequest::default() };
             session.create_test_plans(vec![plan; len]).map(drop)
         }
-        "WorkItemService::create_work_item_templates(work_item_templates)" => {
-            session.create_work_item_templates(vec![CreateWorkItemTemplateRequest::default(); len]).map(drop)
-        }
-        "TestPlanService::create_test_plan_templates(test_plan_templates)" => {
-            session.create_test_plan_templates(vec![CreateTestPlanTemplateRequest::default(); len]).map(drop)
-        }
+        "WorkItemService::create_work_item_templates(work_item_templates)" => session
+            .create_work_item_templates(vec![CreateWorkItemTemplateRequest::default(); len])
+            .map(drop),
+        "TestPlanService::create_test_plan_templates(test_plan_templates)" => session
+            .create_test_plan_templates(vec![CreateTestPlanTemplateRequest::default(); len])
+            .map(drop),
         "UpdateWorkItemsRequest.work_items" => session
             .update_work_items(UpdateWorkItemsRequest {
                 work_items: vec![UpdateWorkItemRequest::default(); len],
@@ -510,15 +583,15 @@ fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
         "WorkItemService::delete_work_items(ids)" => {
             session.delete_work_items(numbers(len).into_iter().map(Into::into).collect()).map(drop)
         }
-        "WorkItemService::delete_work_item_templates(ids)" => {
-            session.delete_work_item_templates(numbers(len).into_iter().map(Into::into).collect()).map(drop)
-        }
+        "WorkItemService::delete_work_item_templates(ids)" => session
+            .delete_work_item_templates(numbers(len).into_iter().map(Into::into).collect())
+            .map(drop),
         "TestPlanService::delete_test_plans(ids)" => {
             session.delete_test_plans(numbers(len).into_iter().map(Into::into).collect()).map(drop)
         }
-        "TestPlanService::delete_test_plan_templates(ids)" => {
-            session.delete_test_plan_templates(numbers(len).into_iter().map(Into::into).collect()).map(drop)
-        }
+        "TestPlanService::delete_test_plan_templates(ids)" => session
+            .delete_test_plan_templates(numbers(len).into_iter().map(Into::into).collect())
+            .map(drop),
         "QueryWorkItemsRequest.projection" => session
             .query_work_items(QueryWorkItemsRequest {
                 projection: Some(vec![WorkItemField::default(); len]),
@@ -526,7 +599,10 @@ fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
             })
             .map(drop),
         "QueryWorkItemsRequest.substitutions" => session
-            .query_work_items(QueryWorkItemsRequest { substitutions: substitutions(len), ..Default::default() })
+            .query_work_items(QueryWorkItemsRequest {
+                substitutions: substitutions(len),
+                ..Default::default()
+            })
             .map(drop),
         "QueryWorkItemTemplatesRequest.projection" => session
             .query_work_item_templates(QueryWorkItemTemplatesRequest {
@@ -547,7 +623,10 @@ fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
             })
             .map(drop),
         "QueryTestPlansRequest.substitutions" => session
-            .query_test_plans(QueryTestPlansRequest { substitutions: substitutions(len), ..Default::default() })
+            .query_test_plans(QueryTestPlansRequest {
+                substitutions: substitutions(len),
+                ..Default::default()
+            })
             .map(drop),
         "QueryTestPlanTemplatesRequest.projection" => session
             .query_test_plan_templates(QueryTestPlanTemplatesRequest {

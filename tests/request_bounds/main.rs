@@ -35,7 +35,10 @@ fn every_list_of_a_request_is_classified() {
     let known: BTreeSet<String> = LISTS.iter().map(|(list, _)| (*list).to_owned()).collect();
     assert_eq!(known.len(), LISTS.len(), "a list is listed twice");
     let missing: Vec<&String> = declared.difference(&known).collect();
-    assert!(missing.is_empty(), "classify these lists in tests/request_bounds/lists.rs: {missing:#?}");
+    assert!(
+        missing.is_empty(),
+        "classify these lists in tests/request_bounds/lists.rs: {missing:#?}"
+    );
     let gone: Vec<&String> = known.difference(&declared).collect();
     assert!(gone.is_empty(), "these lists do not exist: {gone:#?}");
 }
@@ -50,7 +53,9 @@ fn is_child(test: &str) -> bool {
     let program = std::env::current_exe().unwrap();
     let output = std::process::Command::new("sh")
         .arg("-c")
-        .arg(format!("ulimit -v {MEMORY_KIB} && exec \"$0\" --exact {test} --nocapture --test-threads=1"))
+        .arg(format!(
+            "ulimit -v {MEMORY_KIB} && exec \"$0\" --exact {test} --nocapture --test-threads=1"
+        ))
         .arg(program)
         .env(CHILD, "1")
         // Each allocator arena reserves address space that it does not use.
@@ -96,12 +101,23 @@ fn lists_that_steer_a_query_hold_at_their_bound_and_not_above() {
                 Err(error) if fits => {
                     // Each column may be listed once, so a list that is longer than the table has a
                     // duplicate.
-                    assert!(!repeats && error.to_string().contains("listed twice"), "{list} with {len}: {error}");
+                    assert!(
+                        !repeats && error.to_string().contains("listed twice"),
+                        "{list} with {len}: {error}"
+                    );
                 }
                 Err(error) => {
                     assert_eq!(error.kind(), *kind, "{list} with {len}: {error}");
-                    assert_eq!(error.place(), Some(&Place::Member((*member).to_owned())), "{list}: {error}");
-                    let bound = if *kind == ErrorKind::InvalidArgument { "FILTER_SUBSTITUTIONS" } else { "QUERY_LIST" };
+                    assert_eq!(
+                        error.place(),
+                        Some(&Place::Member((*member).to_owned())),
+                        "{list}: {error}"
+                    );
+                    let bound = if *kind == ErrorKind::InvalidArgument {
+                        "FILTER_SUBSTITUTIONS"
+                    } else {
+                        "QUERY_LIST"
+                    };
                     assert!(error.message().contains(bound), "{list}: {error}");
                 }
             }
@@ -128,7 +144,11 @@ fn batches_end_with_an_answer_or_an_error() {
             let Some((list, expected)) = next.lock().unwrap().next() else { break };
             let started = Instant::now();
             let outcome = probe(&world, list, BATCH);
-            assert_eq!(outcome.as_ref().err().map(|error| error.kind()), expected, "{list}: {outcome:?}");
+            assert_eq!(
+                outcome.as_ref().err().map(|error| error.kind()),
+                expected,
+                "{list}: {outcome:?}"
+            );
             took.lock().unwrap().insert(started.elapsed().as_millis(), list);
         }
     };

@@ -27,7 +27,11 @@ fn entries(list: &str) -> Vec<String> {
             entry.push(character);
         }
     }
-    entries.into_iter().map(|entry| entry.trim().to_owned()).filter(|entry| !entry.is_empty()).collect()
+    entries
+        .into_iter()
+        .map(|entry| entry.trim().to_owned())
+        .filter(|entry| !entry.is_empty())
+        .collect()
 }
 
 /// The requests with members of a record, from the attributes before it: name, member, and the
@@ -37,15 +41,24 @@ fn requests(attributes: &str) -> Vec<(String, String, Option<String>)> {
     // An attribute inside of another one belongs to serde and contains no types.
     let attributes = attributes.replace("#[serde", "serde[");
     for attribute in attributes.split("#[").filter_map(|text| text.trim_end().strip_suffix(")]")) {
-        let parts = attribute.split_once('(').filter(|(name, _)| ["request", "patch"].contains(name));
-        let Some((name, members)) = parts.and_then(|(_, list)| list.trim().strip_suffix(')')?.split_once('(')) else {
+        let parts =
+            attribute.split_once('(').filter(|(name, _)| ["request", "patch"].contains(name));
+        let Some((name, members)) =
+            parts.and_then(|(_, list)| list.trim().strip_suffix(')')?.split_once('('))
+        else {
             continue;
         };
         for entry in entries(members) {
             let member = words(&entry).next().unwrap_or_default().to_owned();
-            let inner = entry.split_once('(').filter(|(before, _)| !before.contains('"')).map(|(_, inner)| inner);
-            let own = inner.and_then(|inner| entries(inner.trim_end_matches(')')).into_iter().next());
-            let own = own.filter(|own| !own.starts_with(['"', '#']) && !own.starts_with("serde[") && own != "own");
+            let inner = entry
+                .split_once('(')
+                .filter(|(before, _)| !before.contains('"'))
+                .map(|(_, inner)| inner);
+            let own =
+                inner.and_then(|inner| entries(inner.trim_end_matches(')')).into_iter().next());
+            let own = own.filter(|own| {
+                !own.starts_with(['"', '#']) && !own.starts_with("serde[") && own != "own"
+            });
             requests.push((name.trim().to_owned(), member, own));
         }
     }
@@ -63,16 +76,24 @@ fn types() -> BTreeMap<String, Vec<(String, String)>> {
         let mut attributes = String::new();
         for line in source.lines() {
             let declares = line.contains("pub struct ") || line.contains("pub enum ");
-            if open.is_none() && !declares && (line.trim_start().starts_with("#[") || !attributes.is_empty()) {
+            if open.is_none()
+                && !declares
+                && (line.trim_start().starts_with("#[") || !attributes.is_empty())
+            {
                 attributes.push_str(line.trim());
                 continue;
             }
-            let declared = ["pub struct ", "pub enum "].iter().find_map(|word| line.split_once(word));
-            if let Some((before, rest)) = declared.filter(|_| !line.trim_start().starts_with("//")) {
+            let declared =
+                ["pub struct ", "pub enum "].iter().find_map(|word| line.split_once(word));
+            if let Some((before, rest)) = declared.filter(|_| !line.trim_start().starts_with("//"))
+            {
                 made = requests(&std::mem::take(&mut attributes));
                 for (request, member, own) in &made {
                     if let Some(own) = own {
-                        types.entry(request.clone()).or_default().push((member.clone(), own.clone()));
+                        types
+                            .entry(request.clone())
+                            .or_default()
+                            .push((member.clone(), own.clone()));
                     }
                 }
                 let indent: String = before.chars().take_while(|c| *c == ' ').collect();
@@ -96,8 +117,13 @@ fn types() -> BTreeMap<String, Vec<(String, String)>> {
             };
             if let Some((member, type_text)) = member {
                 let member = member.trim_start_matches("r#").to_owned();
-                for (request, _, _) in made.iter().filter(|(_, taken, own)| *taken == member && own.is_none()) {
-                    types.entry(request.clone()).or_default().push((member.clone(), type_text.to_owned()));
+                for (request, _, _) in
+                    made.iter().filter(|(_, taken, own)| *taken == member && own.is_none())
+                {
+                    types
+                        .entry(request.clone())
+                        .or_default()
+                        .push((member.clone(), type_text.to_owned()));
                 }
                 types.entry(name.clone()).or_default().push((member, type_text.to_owned()));
             }
@@ -145,7 +171,9 @@ pub fn lists() -> BTreeSet<String> {
     }
     let mut seen = BTreeSet::new();
     while let Some(name) = open.pop() {
-        let Some(members) = types.get(&name).filter(|_| seen.insert(name.clone())) else { continue };
+        let Some(members) = types.get(&name).filter(|_| seen.insert(name.clone())) else {
+            continue;
+        };
         for (member, type_text) in members {
             if is_list(type_text) {
                 lists.insert(format!("{name}.{member}"));

@@ -30,12 +30,16 @@ fn world() -> World {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path()).unwrap();
     let session = store.session(Identity::user("ada"));
-    let texts: BTreeMap<String, String> =
-        [("a", "x"), ("b", "y")].into_iter().map(|(key, start)| (key.to_owned(), long_text(start))).collect();
+    let texts: BTreeMap<String, String> = [("a", "x"), ("b", "y")]
+        .into_iter()
+        .map(|(key, start)| (key.to_owned(), long_text(start)))
+        .collect();
     let product = CreateProductRequest {
         part_number: "P".to_owned(),
         keywords: Some((0..ELEMENTS).map(|at| format!("k{at}")).collect()),
-        properties: Some(texts.iter().map(|(key, text)| (key.clone(), Some(text.clone()))).collect()),
+        properties: Some(
+            texts.iter().map(|(key, text)| (key.clone(), Some(text.clone()))).collect(),
+        ),
         ..CreateProductRequest::default()
     };
     let made = session.create_products(vec![product]).unwrap();
@@ -56,17 +60,21 @@ fn products(session: &Session, filter: String) -> Result<usize> {
 
 /// Calls that would work on one record for very long.
 fn hostile(session: &Session, name: &str) -> Result<usize> {
-    let many = |one: &dyn Fn(usize) -> String, by: &str| (0..3_000).map(one).collect::<Vec<_>>().join(by);
+    let many =
+        |one: &dyn Fn(usize) -> String, by: &str| (0..3_000).map(one).collect::<Vec<_>>().join(by);
     match name {
         "nested lists" => products(session, nested()),
-        "parts of long texts" => {
-            products(session, many(&|at| format!("properties[\"a\"].ToLower().Contains(\"no{at}\")"), " or "))
-        }
+        "parts of long texts" => products(
+            session,
+            many(&|at| format!("properties[\"a\"].ToLower().Contains(\"no{at}\")"), " or "),
+        ),
         "a search of files" => {
             // As long as an expression may be.
-            let terms: Vec<String> = (0..2_000).map(|at| format!("properties.a:(\"*no{at}*\")")).collect();
+            let terms: Vec<String> =
+                (0..2_000).map(|at| format!("properties.a:(\"*no{at}*\")")).collect();
             let filter = terms.join(" OR ");
-            let request = SearchFilesRequest { filter: Some(filter), ..SearchFilesRequest::default() };
+            let request =
+                SearchFilesRequest { filter: Some(filter), ..SearchFilesRequest::default() };
             session.search_files(request).map(|found| found.available_files.len())
         }
         "properties of files" => {
@@ -83,7 +91,8 @@ fn hostile(session: &Session, name: &str) -> Result<usize> {
     }
 }
 
-const HOSTILE: [&str; 4] = ["nested lists", "parts of long texts", "a search of files", "properties of files"];
+const HOSTILE: [&str; 4] =
+    ["nested lists", "parts of long texts", "a search of files", "properties of files"];
 
 #[test]
 fn a_deadline_is_looked_at_inside_one_record() {
@@ -121,8 +130,11 @@ fn a_cancellation_ends_a_filter_inside_one_record() {
     let session = world.session.with_control(&control);
     control.cancel();
     let mut out = Vec::new();
-    let id = world.session.get_files(GetFilesRequest::default()).unwrap().available_files[0].id.to_string();
-    let error = session.download_file(&id.as_str().into(), &mut out, &Control::default()).unwrap_err();
+    let id = world.session.get_files(GetFilesRequest::default()).unwrap().available_files[0]
+        .id
+        .to_string();
+    let error =
+        session.download_file(&id.as_str().into(), &mut out, &Control::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
 }
 
@@ -170,15 +182,24 @@ fn a_deadline_is_looked_at_between_the_tests_of_rows() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path()).unwrap();
     let session = store.session(Identity::user("ada"));
-    let index =
-        Column { name: "i".into(), data_type: DataType::Int64, column_type: ColumnType::Index, ..Column::default() };
+    let index = Column {
+        name: "i".into(),
+        data_type: DataType::Int64,
+        column_type: ColumnType::Index,
+        ..Column::default()
+    };
     let text = Column { name: "s".into(), data_type: DataType::String, ..Column::default() };
     let table = CreateTableRequest { columns: vec![index, text], ..CreateTableRequest::default() };
     let table = session.create_table(table).unwrap().to_string();
     let long = "0123456789abcdef".repeat(256);
     let data = (0..4_000).map(|row| vec![Some(row.to_string()), Some(long.clone())]).collect();
     let frame = Some(DataFrame { columns: None, data });
-    session.append_table_data(&table.as_str().into(), AppendTableDataRequest { frame, end_of_data: None }).unwrap();
+    session
+        .append_table_data(
+            &table.as_str().into(),
+            AppendTableDataRequest { frame, end_of_data: None },
+        )
+        .unwrap();
     let test = |at: usize| ColumnFilter {
         column: "s".to_owned(),
         operation: FilterOperation::NotContains,

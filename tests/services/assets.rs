@@ -38,7 +38,8 @@ fn query(service: &impl AssetService, value: Value) -> stationdb::Result<QueryAs
 }
 
 fn found(service: &impl AssetService, filter: &str) -> Vec<String> {
-    let answer = query(service, json!({"filter": filter})).unwrap_or_else(|error| panic!("{filter}: {error}"));
+    let answer = query(service, json!({"filter": filter}))
+        .unwrap_or_else(|error| panic!("{filter}: {error}"));
     answer.assets.unwrap().into_iter().filter_map(|asset| asset.serial_number).collect()
 }
 
@@ -75,14 +76,18 @@ fn creates_are_strict_about_identity() {
     assert_eq!(answer.failed.unwrap().len(), 6);
     let error = answer.error.unwrap();
     assert_eq!((error.code, error.inner_errors.len()), (Some(-251_040), 6));
-    let named = |inner: &stationdb::ApiError| inner.resource_type.as_deref() == Some("Asset") && !inner.args.is_empty();
+    let named = |inner: &stationdb::ApiError| {
+        inner.resource_type.as_deref() == Some("Asset") && !inner.args.is_empty()
+    };
     assert!(error.inner_errors.iter().all(named), "{error:?}");
-    let ids: Vec<_> = error.inner_errors.iter().map(|inner| inner.resource_id.as_deref().unwrap()).collect();
+    let ids: Vec<_> =
+        error.inner_errors.iter().map(|inner| inner.resource_id.as_deref().unwrap()).collect();
     assert_eq!(ids, ["DMM 1", "DMM  1 ", "DMM 1", "DMM 4", "DMM 3", "DMM 3"]);
     let answer = create(&session, vec![incomplete]);
     assert_eq!((answer.assets, answer.failed.unwrap().len()), (Some(vec![]), 1));
     assert_eq!(create(&session, vec![]).assets, Some(vec![]));
-    let many = serde_json::from_value((0..1001).map(|n| request(&n.to_string())).collect()).unwrap();
+    let many =
+        serde_json::from_value((0..1001).map(|n| request(&n.to_string())).collect()).unwrap();
     assert_eq!(session.create_assets(many).unwrap_err().kind(), ErrorKind::LimitExceeded);
     let mut without_serial = request("");
     assert_eq!(create(&session, vec![without_serial.clone()]).assets.unwrap().len(), 1);
@@ -100,7 +105,10 @@ fn sixteen_threads_create_one_identity_and_one_wins() {
             scope.spawn(|| {
                 let session = store.session();
                 for _ in 0..50 {
-                    won.fetch_add(create(&session, vec![request("1")]).assets.unwrap().len(), Ordering::Relaxed);
+                    won.fetch_add(
+                        create(&session, vec![request("1")]).assets.unwrap().len(),
+                        Ordering::Relaxed,
+                    );
                 }
             });
         }
@@ -117,17 +125,28 @@ fn queries_page_count_order_and_project() {
         store.clock.advance_ms(1000);
     }
     let serials = |value: Value| -> Vec<String> {
-        query(&session, value).unwrap().assets.unwrap().into_iter().filter_map(|asset| asset.serial_number).collect()
+        query(&session, value)
+            .unwrap()
+            .assets
+            .unwrap()
+            .into_iter()
+            .filter_map(|asset| asset.serial_number)
+            .collect()
     };
     assert_eq!(serials(json!({})), ["b", "a", "c"]);
     assert_eq!(serials(json!({"descending": true})), ["b", "a", "c"]);
-    assert_eq!(serials(json!({"orderBy": "LAST_UPDATED_TIMESTAMP", "descending": true})), ["c", "a", "b"]);
+    assert_eq!(
+        serials(json!({"orderBy": "LAST_UPDATED_TIMESTAMP", "descending": true})),
+        ["c", "a", "b"]
+    );
     assert_eq!(serials(json!({"skip": 1, "take": 1})), ["a"]);
     assert!(serials(json!({"skip": 9})).is_empty());
     let answer = query(&session, json!({"take": 0, "returnCount": true, "skip": 2})).unwrap();
     assert_eq!((answer.assets, answer.total_count), (Some(vec![]), Some(3)));
     assert_eq!(query(&session, json!({"take": -1})).unwrap().total_count, None);
-    let answer = query(&session, json!({"take": 1, "projection": ["SERIAL_NUMBER", "CALIBRATION_STATUS"]})).unwrap();
+    let answer =
+        query(&session, json!({"take": 1, "projection": ["SERIAL_NUMBER", "CALIBRATION_STATUS"]}))
+            .unwrap();
     assert_eq!(
         serde_json::to_value(answer).unwrap(),
         json!({"assets": [{"serialNumber": "b", "calibrationStatus": "OK"}]})
@@ -141,7 +160,11 @@ fn queries_page_count_order_and_project() {
         json!({"filter": "BusType = \"NONE\""}),
         json!({"filter": "ModelNumber = \"x\""}),
     ] {
-        assert_eq!(query(&session, bad.clone()).unwrap_err().kind(), ErrorKind::InvalidArgument, "{bad}");
+        assert_eq!(
+            query(&session, bad.clone()).unwrap_err().kind(),
+            ErrorKind::InvalidArgument,
+            "{bad}"
+        );
     }
 }
 
@@ -179,7 +202,9 @@ fn the_properties_of_the_reference_can_be_filtered() {
         "location": {"physicalLocation": "shelf", "state": {"assetPresence": "NOT_PRESENT"}},
     });
     let created = create(&session, vec![full, other]).assets.unwrap();
-    session.set_system_connection("station-1", Some(SystemConnection::ConnectedUpdatePending)).unwrap();
+    session
+        .set_system_connection("station-1", Some(SystemConnection::ConnectedUpdatePending))
+        .unwrap();
     let id = created[0].id.clone().unwrap();
     for filter in [
         &*format!("AssetIdentifier = \"{id}\""),
@@ -267,7 +292,10 @@ fn the_calibration_status_follows_the_clock() {
         assert_eq!(found(&session, &format!("CalibrationStatus = \"{status}\"")), ["1"], "{now}");
     }
     update(&session, json!([{"id": id, "outForCalibration": true}]));
-    assert_eq!(found(&session, "CalibrationStatus = \"OUT_FOR_CALIBRATION\" and OutForCalibration = true"), ["1"]);
+    assert_eq!(
+        found(&session, "CalibrationStatus = \"OUT_FOR_CALIBRATION\" and OutForCalibration = true"),
+        ["1"]
+    );
     let summary = session.asset_summary().unwrap();
     assert_eq!((summary.total, summary.total_calibrated, summary.out_for_calibration), (1, 1, 1));
     let answer = update(
@@ -277,7 +305,10 @@ fn the_calibration_status_follows_the_clock() {
         }}]),
     );
     let asset = answer.assets.unwrap().remove(0);
-    assert_eq!((asset.out_for_calibration, asset.calibration_status), (Some(false), Some(CalibrationStatus::Ok)));
+    assert_eq!(
+        (asset.out_for_calibration, asset.calibration_status),
+        (Some(false), Some(CalibrationStatus::Ok))
+    );
 }
 
 #[test]
@@ -297,7 +328,10 @@ fn updates_find_by_id_or_identity_and_create_nothing() {
         ]),
     );
     let assets = answer.assets.unwrap();
-    assert_eq!(assets.iter().filter_map(|a| a.name.as_deref()).collect::<Vec<_>>(), ["by id", "by identity"]);
+    assert_eq!(
+        assets.iter().filter_map(|a| a.name.as_deref()).collect::<Vec<_>>(),
+        ["by id", "by identity"]
+    );
     assert_eq!(assets[0].serial_number.as_deref(), Some("1"));
     assert!(assets[0].last_updated_timestamp > created[0].last_updated_timestamp);
     assert_eq!(answer.failed.unwrap().len(), 3);
@@ -311,9 +345,13 @@ fn updates_find_by_id_or_identity_and_create_nothing() {
     let mut two = request("");
     two["location"]["minionId"] = "station-9".into();
     let created = create(&session, vec![one, two]).assets.unwrap();
-    let answer = update(&session, json!([{"id": created[0].id, "location": {"minionId": "station-9"}}]));
+    let answer =
+        update(&session, json!([{"id": created[0].id, "location": {"minionId": "station-9"}}]));
     assert_eq!((answer.assets.unwrap().len(), answer.failed.unwrap().len()), (0, 1));
-    let answer = update(&session, json!([{"id": created[0].id, "location": {"state": {"assetPresence": "REMOVED"}}}]));
+    let answer = update(
+        &session,
+        json!([{"id": created[0].id, "location": {"state": {"assetPresence": "REMOVED"}}}]),
+    );
     assert_eq!(answer.assets.unwrap()[0].location.as_ref().unwrap().minion_id, None);
 }
 
@@ -322,14 +360,18 @@ fn deletes_answer_with_a_record_always() {
     let store = TestStore::new();
     let session = store.session();
     let id = create_one(&session, request("1")).id.unwrap().to_string();
-    let answer = session.delete_assets(vec![id.clone().into(), id.clone().into(), "x".into()]).unwrap();
+    let answer =
+        session.delete_assets(vec![id.clone().into(), id.clone().into(), "x".into()]).unwrap();
     assert_eq!((answer.ids, answer.failed), (Some(vec![id.clone()]), Some(vec!["x".to_owned()])));
     let inner = &answer.error.unwrap().inner_errors[0];
     assert_eq!((inner.code, inner.resource_type.as_deref()), (Some(-253_426), Some("Asset")));
     let answer = session.delete_assets(vec![]).unwrap();
     assert_eq!((answer.ids, answer.failed, answer.error), (Some(vec![]), None, None));
     assert_eq!(session.get_asset(&id.as_str().into()).unwrap_err().kind(), ErrorKind::NotFound);
-    assert_eq!(session.delete_assets(vec![id.into(); 1001]).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    assert_eq!(
+        session.delete_assets(vec![id.into(); 1001]).unwrap_err().kind(),
+        ErrorKind::LimitExceeded
+    );
     assert_eq!(create(&session, vec![request("1")]).assets.unwrap().len(), 1);
 }
 
@@ -341,11 +383,16 @@ fn files_are_linked_once_and_unlinked() {
     let id = asset.id.clone().unwrap();
     let ids = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
     store.clock.advance_ms(1000);
-    assert_eq!(session.link_files(&id, ids(&["f1", "f2"]).into_iter().map(Into::into).collect()).unwrap(), None);
+    assert_eq!(
+        session.link_files(&id, ids(&["f1", "f2"]).into_iter().map(Into::into).collect()).unwrap(),
+        None
+    );
     let linked = session.get_asset(&id).unwrap();
     assert!(linked.last_updated_timestamp > asset.last_updated_timestamp);
-    let answer =
-        session.link_files(&id, ids(&["f2", " ", "f3"]).into_iter().map(Into::into).collect()).unwrap().unwrap();
+    let answer = session
+        .link_files(&id, ids(&["f2", " ", "f3"]).into_iter().map(Into::into).collect())
+        .unwrap()
+        .unwrap();
     assert_eq!((answer.succeeded, answer.failed), (Some(ids(&["f2", "f3"])), Some(ids(&[" "]))));
     let inner = &answer.error.unwrap().inner_errors[0];
     assert_eq!(
@@ -353,21 +400,38 @@ fn files_are_linked_once_and_unlinked() {
         (Some(-254_806), Some("Asset"), &ids(&[" "]))
     );
     assert_eq!(session.get_asset(&id).unwrap().file_ids, Some(ids(&["f1", "f2", "f3"])));
-    let answer = session.link_files(&id, ids(&[""]).into_iter().map(Into::into).collect()).unwrap().unwrap();
+    let answer =
+        session.link_files(&id, ids(&[""]).into_iter().map(Into::into).collect()).unwrap().unwrap();
     assert_eq!((answer.succeeded, answer.failed.unwrap().len()), (Some(vec![]), 1));
     session.unlink_file(&id, &"f2".into()).unwrap();
     session.unlink_file(&id, &"f9".into()).unwrap();
     assert_eq!(session.get_asset(&id).unwrap().file_ids, Some(ids(&["f1", "f3"])));
     let many: Vec<String> = (0..1000).map(|n| n.to_string()).collect();
-    let answer = session.link_files(&id, many.clone().into_iter().map(Into::into).collect()).unwrap().unwrap();
-    assert_eq!((answer.succeeded.unwrap().len(), answer.failed.unwrap()), (998, ids(&["998", "999"])));
+    let answer = session
+        .link_files(&id, many.clone().into_iter().map(Into::into).collect())
+        .unwrap()
+        .unwrap();
     assert_eq!(
-        session.link_files(&"x".into(), many.into_iter().map(Into::into).collect()).unwrap_err().api_error().code,
+        (answer.succeeded.unwrap().len(), answer.failed.unwrap()),
+        (998, ids(&["998", "999"]))
+    );
+    assert_eq!(
+        session
+            .link_files(&"x".into(), many.into_iter().map(Into::into).collect())
+            .unwrap_err()
+            .api_error()
+            .code,
         Some(-253_426)
     );
-    assert_eq!(session.unlink_file(&"x".into(), &"f".into()).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(
-        session.link_files(&id, ids(&["f"; 1001]).into_iter().map(Into::into).collect()).unwrap_err().kind(),
+        session.unlink_file(&"x".into(), &"f".into()).unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
+    assert_eq!(
+        session
+            .link_files(&id, ids(&["f"; 1001]).into_iter().map(Into::into).collect())
+            .unwrap_err()
+            .kind(),
         ErrorKind::LimitExceeded
     );
 }
@@ -377,8 +441,14 @@ fn a_connection_belongs_to_the_system_and_reaches_later_assets() {
     let store = TestStore::new();
     let session = store.session();
     create_one(&session, request("1"));
-    assert_eq!(session.set_system_connection("station-1", Some(SystemConnection::Connected)).unwrap(), 1);
-    assert_eq!(session.set_system_connection("station-1", Some(SystemConnection::Connected)).unwrap(), 0);
+    assert_eq!(
+        session.set_system_connection("station-1", Some(SystemConnection::Connected)).unwrap(),
+        1
+    );
+    assert_eq!(
+        session.set_system_connection("station-1", Some(SystemConnection::Connected)).unwrap(),
+        0
+    );
     let later = create_one(&session, request("2"));
     assert_eq!(later.system_connection(), Some(SystemConnection::Connected));
     let summary = session.asset_summary().unwrap();

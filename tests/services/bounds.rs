@@ -25,10 +25,18 @@ fn pages_hold_at_the_limit_and_not_above() {
     holds_at(limits::TABLES_TAKE, InvalidArgument, |take| {
         session.query_tables(of(json!({ "take": take, "filter": "" })))
     });
-    holds_at(limits::ASSETS_TAKE, InvalidArgument, |take| session.query_assets(of(json!({ "take": take }))));
-    holds_at(limits::FILES_TAKE, InvalidArgument, |take| session.get_files(of(json!({ "take": take }))));
-    holds_at(limits::FILES_TAKE_DEFAULT, InvalidArgument, |take| session.query_files(of(json!({ "take": take }))));
-    holds_at(limits::SEARCH_TAKE, InvalidArgument, |take| session.search(of(json!({ "take": take }))));
+    holds_at(limits::ASSETS_TAKE, InvalidArgument, |take| {
+        session.query_assets(of(json!({ "take": take })))
+    });
+    holds_at(limits::FILES_TAKE, InvalidArgument, |take| {
+        session.get_files(of(json!({ "take": take })))
+    });
+    holds_at(limits::FILES_TAKE_DEFAULT, InvalidArgument, |take| {
+        session.query_files(of(json!({ "take": take })))
+    });
+    holds_at(limits::SEARCH_TAKE, InvalidArgument, |take| {
+        session.search(of(json!({ "take": take })))
+    });
     let table = table(&session);
     holds_at(limits::ROWS_TAKE, InvalidArgument, |take| {
         session.get_table_data(&table.as_str().into(), of(json!({ "take": take })))
@@ -51,15 +59,20 @@ fn batches_hold_at_the_limit_and_not_above() {
     holds_at(limits::BATCH_ITEMS, LimitExceeded, |count| {
         session.delete_assets(ids(count).into_iter().map(Into::into).collect())
     });
-    let asset = asset_tests::create(&session, vec![asset_tests::request("1")]).assets.unwrap().pop().unwrap();
+    let asset = asset_tests::create(&session, vec![asset_tests::request("1")])
+        .assets
+        .unwrap()
+        .pop()
+        .unwrap();
     let asset_id = asset.id.unwrap().to_string();
     holds_at(limits::BATCH_ITEMS, LimitExceeded, |count| {
         session.link_files(&asset_id.as_str().into(), vec!["one".to_owned().into(); count])
     });
     holds_at(limits::UTILIZATION_ASSETS, LimitExceeded, |count| {
-        let named =
-            json!({ "modelName": "PXI-4071", "vendorName": "NI", "serialNumber": "none", "busType": "PCI_PXI" });
-        session.start_utilization(of(json!({ "assetIdentifications": vec![named; count], "minionId": "station-1" })))
+        let named = json!({ "modelName": "PXI-4071", "vendorName": "NI", "serialNumber": "none", "busType": "PCI_PXI" });
+        session.start_utilization(of(
+            json!({ "assetIdentifications": vec![named; count], "minionId": "station-1" }),
+        ))
     });
     holds_at(limits::ASSET_COLLECTION, LimitExceeded, |count| {
         let mut request = asset_tests::request(&format!("with {count}"));
@@ -77,7 +90,9 @@ fn numbers_of_a_specification_hold_at_the_limit_and_not_above() {
     let store = TestStore::new();
     let session = store.session();
     let largest = limits::SPECIFICATION_MAGNITUDE;
-    for (limit, fits) in [(largest.next_down(), true), (largest, true), (largest.next_up(), false), (-largest, true)] {
+    for (limit, fits) in
+        [(largest.next_down(), true), (largest, true), (largest.next_up(), false), (-largest, true)]
+    {
         let request = json!({ "specs": [{
             "productId": "p", "specId": format!("{limit:e}"), "type": "PARAMETRIC", "limit": { "max": limit },
         }] });
@@ -94,7 +109,13 @@ fn uploads_hold_at_the_limit_and_not_above() {
     // Each has a session of its own: no chunk may follow one that was sent with close.
     holds_at(limits::UPLOAD_CHUNKS, InvalidArgument, |index| {
         let upload = session.start_upload_session(None).unwrap().id;
-        session.append_to_upload_session(&upload.as_str().into(), index as u32, &mut std::io::empty(), true, &control)
+        session.append_to_upload_session(
+            &upload.as_str().into(),
+            index as u32,
+            &mut std::io::empty(),
+            true,
+            &control,
+        )
     });
     let upload = session.start_upload_session(None).unwrap().id;
     holds_at(limits::UPLOAD_CHUNK_BYTES, InvalidArgument, |bytes| {

@@ -25,14 +25,19 @@ fn package(text: &str) -> Vec<u8> {
     let mut control_tar = tarball(&[("control", text.as_bytes())]);
     control_tar.resize(control_tar.len().next_multiple_of(10_240), 0);
     let control_tar = gz(&control_tar);
-    gz(&tarball(&[("debian-binary", b"2.0\n"), ("control.tar.gz", &control_tar), ("data.tar.gz", b"x")]))
+    gz(&tarball(&[
+        ("debian-binary", b"2.0\n"),
+        ("control.tar.gz", &control_tar),
+        ("data.tar.gz", b"x"),
+    ]))
 }
 
 #[test]
 fn many_files_go_with_one_call_whatever_their_names_take() {
     let (_disk, _store, session) = fresh();
     // The names alone exceed the size of a record.
-    let ids: Vec<String> = (0..3).map(|at| put(&session, format!("{at}").repeat(1_500_000), b"").into()).collect();
+    let ids: Vec<String> =
+        (0..3).map(|at| put(&session, format!("{at}").repeat(1_500_000), b"").into()).collect();
     session.delete_files(ids.into_iter().map(Into::into).collect()).unwrap();
     assert_eq!(session.get_files(GetFilesRequest::default()).unwrap().total_count, 0);
     put(&session, "next", b"");
@@ -41,12 +46,14 @@ fn many_files_go_with_one_call_whatever_their_names_take() {
 #[test]
 fn packages_are_deleted_where_the_disk_is_full() {
     let disk = SimDisk::new(3);
-    let options = StoreOptions::default().maintenance_thread(false).seed(Some(1)).reserve_bytes(1 << 23);
+    let options =
+        StoreOptions::default().maintenance_thread(false).seed(Some(1)).reserve_bytes(1 << 23);
     let store = options.open_disk(Arc::new(disk.clone())).unwrap();
     let session = store.session(Identity::user("ada"));
     let rt = feed(&session, Platform::ni_linux_rt());
-    let ids: Vec<PackageId> =
-        ["1", "2", "3"].map(|version| upload(&session, &rt.id, &deb("t", version), None, false).unwrap().id).into();
+    let ids: Vec<PackageId> = ["1", "2", "3"]
+        .map(|version| upload(&session, &rt.id, &deb("t", version), None, false).unwrap().id)
+        .into();
     disk.set_capacity(Some(1 << 40));
     let used = (1u64 << 40) - disk.free_bytes().unwrap().unwrap();
     // The commit needs more space than the record file has free.
@@ -75,7 +82,10 @@ fn a_file_name_that_this_system_takes_is_uploaded_and_exported() {
     // The last component of a path counts, whatever system wrote it.
     let odd = dir.path().join("C:\\tools\\other.deb");
     std::fs::write(&odd, deb("other", "1")).unwrap();
-    assert_eq!(session.upload_package(&rt.id, &odd, false, &control()).unwrap().file_name, "other.deb");
+    assert_eq!(
+        session.upload_package(&rt.id, &odd, false, &control()).unwrap().file_name,
+        "other.deb"
+    );
     upload(&session, &rt.id, &deb("third", "a:b"), None, false).unwrap();
     let target = dir.path().join("feed");
     assert_eq!(session.export_feed(&rt.id, &target, &control()).unwrap(), 3);
@@ -101,7 +111,9 @@ fn a_field_of_control_characters_is_a_missing_field() {
     let rt = feed(&session, Platform::ni_linux_rt());
     for missing in ["Package", "Version", "Architecture"] {
         let value = |name: &str| if name == missing { "\u{1}" } else { "x" };
-        let text = ["Package", "Version", "Architecture"].map(|name| format!("{name}: {}\n", value(name))).concat();
+        let text = ["Package", "Version", "Architecture"]
+            .map(|name| format!("{name}: {}\n", value(name)))
+            .concat();
         let error = upload(&session, &rt.id, &package(&text), Some("a.ipk"), false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.message().contains(missing), "{error}");
@@ -112,10 +124,12 @@ fn a_field_of_control_characters_is_a_missing_field() {
 fn an_index_spells_its_fields_as_package_managers_do() {
     let (_disk, _store, session) = fresh();
     let rt = feed(&session, Platform::ni_linux_rt());
-    let text =
-        "PACKAGE: t\nversion: 1\nARCHITECTURE: all\nPRE-DEPENDS: a\ninstalled-size: 5\nMy-FIELD: x\nA\u{1}b: y\n";
+    let text = "PACKAGE: t\nversion: 1\nARCHITECTURE: all\nPRE-DEPENDS: a\ninstalled-size: 5\nMy-FIELD: x\nA\u{1}b: y\n";
     let uploaded = upload(&session, &rt.id, &package(text), None, false).unwrap();
-    assert_eq!(uploaded.metadata.attributes["PACKAGE"], "t", "the metadata has the field as the package gives it");
+    assert_eq!(
+        uploaded.metadata.attributes["PACKAGE"], "t",
+        "the metadata has the field as the package gives it"
+    );
     let index = session.packages_index(&rt.id).unwrap();
     assert!(index.starts_with("Package: t\nVersion: 1\nArchitecture: all\n"), "{index}");
     for line in ["\nPre-Depends: a\n", "\nInstalled-Size: 5\n", "\nMy-FIELD: x\n", "\nA b: y\n"] {
@@ -160,15 +174,31 @@ fn the_deadline_of_a_session_ends_its_uploads_and_downloads() {
     // Each upload would take seconds.
     let endless = || Slow { left: 100_000 };
     let mut target = endless();
-    assert_eq!(kind(soon().download_file(&id, &mut target, &control())), ErrorKind::DeadlineExceeded);
+    assert_eq!(
+        kind(soon().download_file(&id, &mut target, &control())),
+        ErrorKind::DeadlineExceeded
+    );
     assert!(target.left > 99_900, "{}", target.left);
     let mut target = endless();
-    assert_eq!(kind(soon().download_package(&package.id, &mut target, &control())), ErrorKind::DeadlineExceeded);
+    assert_eq!(
+        kind(soon().download_package(&package.id, &mut target, &control())),
+        ErrorKind::DeadlineExceeded
+    );
     assert!(target.left > 99_900, "{}", target.left);
-    let refused = soon().download_package_file(&rt.id, &package.file_name, &mut endless(), &control());
+    let refused =
+        soon().download_package_file(&rt.id, &package.file_name, &mut endless(), &control());
     assert_eq!(kind(refused), ErrorKind::DeadlineExceeded);
-    assert_eq!(kind(soon().upload_file(&mut endless(), named("b"), &control())), ErrorKind::DeadlineExceeded);
-    let refused = soon().append_to_upload_session(&upload_session.as_str().into(), 1, &mut endless(), true, &control());
+    assert_eq!(
+        kind(soon().upload_file(&mut endless(), named("b"), &control())),
+        ErrorKind::DeadlineExceeded
+    );
+    let refused = soon().append_to_upload_session(
+        &upload_session.as_str().into(),
+        1,
+        &mut endless(),
+        true,
+        &control(),
+    );
     assert_eq!(kind(refused), ErrorKind::DeadlineExceeded);
     let refused = soon().upload_package_content(&rt.id, &mut endless(), None, false, &control());
     assert_eq!(kind(refused), ErrorKind::DeadlineExceeded);
@@ -176,7 +206,10 @@ fn the_deadline_of_a_session_ends_its_uploads_and_downloads() {
     let own = control().with_deadline(Instant::now() + Duration::from_secs(600));
     let late = session.with_deadline(Instant::now() + Duration::from_secs(300));
     late.download_package(&package.id, &mut io::sink(), &own).unwrap();
-    assert_eq!(download(&session, &package.id).unwrap().len(), package.metadata.size.unwrap() as usize);
+    assert_eq!(
+        download(&session, &package.id).unwrap().len(),
+        package.metadata.size.unwrap() as usize
+    );
 }
 
 /// A reader that reports more bytes than the buffer has room for.
@@ -193,8 +226,17 @@ fn a_reader_that_claims_too_much_is_refused() {
     let (_disk, _store, session) = fresh();
     let rt = feed(&session, Platform::ni_linux_rt());
     let upload_session = session.start_upload_session(None).unwrap().id;
-    assert_eq!(kind(session.upload_file(&mut Boaster, named("a"), &control())), ErrorKind::InvalidArgument);
-    let refused = session.append_to_upload_session(&upload_session.as_str().into(), 1, &mut Boaster, true, &control());
+    assert_eq!(
+        kind(session.upload_file(&mut Boaster, named("a"), &control())),
+        ErrorKind::InvalidArgument
+    );
+    let refused = session.append_to_upload_session(
+        &upload_session.as_str().into(),
+        1,
+        &mut Boaster,
+        true,
+        &control(),
+    );
     assert_eq!(kind(refused), ErrorKind::InvalidArgument);
     let refused = session.upload_package_content(&rt.id, &mut Boaster, None, false, &control());
     assert_eq!(kind(refused), ErrorKind::InvalidArgument);
@@ -205,7 +247,9 @@ fn an_empty_file_has_one_checksum_however_it_came() {
     let (_disk, _store, session) = fresh();
     put(&session, "a", b"");
     let upload = session.start_upload_session(None).unwrap().id;
-    session.append_to_upload_session(&upload.as_str().into(), 1, &mut io::empty(), true, &control()).unwrap();
+    session
+        .append_to_upload_session(&upload.as_str().into(), 1, &mut io::empty(), true, &control())
+        .unwrap();
     session.finish_upload_session(&upload.as_str().into(), "b", Default::default()).unwrap();
     let files = session.get_files(GetFilesRequest::default()).unwrap().available_files;
     assert_eq!((files.len(), &files[0].checksum), (2, &files[1].checksum));
@@ -239,7 +283,11 @@ fn a_page_far_behind_the_start_is_that_of_one_long_page() {
         for (skip, take) in [(1_024, 10), (1_025, 10), (1_095, 10), (1_100, 10), (i64::MAX, 10)] {
             let found = page(skip, take);
             let from = usize::try_from(skip).unwrap().min(FILES);
-            assert_eq!(found.available_files, whole[from..(from + 10).min(FILES)], "{order_by:?} {skip}");
+            assert_eq!(
+                found.available_files,
+                whole[from..(from + 10).min(FILES)],
+                "{order_by:?} {skip}"
+            );
             assert_eq!(found.total_count, FILES as u64);
         }
     }

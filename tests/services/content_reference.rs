@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use stationdb::faults::{MemoryDisk, limits};
 use stationdb::feeds::Platform;
 use stationdb::files::{
-    FileId, FileLinqQueryOrderBy, FileLinqQueryRequest, FileMetadata, GetFilesRequest, Link, QueryFilesRequest,
-    SearchFilesRequest, UpdateMetadataRequest, UploadFileRequest,
+    FileId, FileLinqQueryOrderBy, FileLinqQueryRequest, FileMetadata, GetFilesRequest, Link,
+    QueryFilesRequest, SearchFilesRequest, UpdateMetadataRequest, UploadFileRequest,
 };
 use stationdb::prelude::*;
 use stationdb::search::SearchRequest;
@@ -27,14 +27,16 @@ struct Bench {
 
 fn bench() -> Bench {
     let clock = Arc::new(ManualClock::new("2024-03-01T00:00:00Z".parse().unwrap()));
-    let options = StoreOptions::default().maintenance_thread(false).seed(Some(1)).shared_clock(clock.clone());
+    let options =
+        StoreOptions::default().maintenance_thread(false).seed(Some(1)).shared_clock(clock.clone());
     let store = options.open_disk(Arc::new(MemoryDisk::new())).unwrap();
     let session = store.session(Identity::user("ada"));
     Bench { clock, _store: store, session }
 }
 
 fn put(session: &Session, name: &str, properties: &[(&str, &str)], len: usize) -> FileId {
-    let metadata = properties.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let metadata =
+        properties.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let request = UploadFileRequest { name: Some(name.to_owned()), metadata, ..Default::default() };
     session.upload_file(&mut vec![7; len].as_slice(), request, &control()).unwrap()
 }
@@ -81,7 +83,8 @@ fn every_link_leads_where_the_reference_says() {
 #[test]
 fn the_operations_of_files_have_the_versions_of_the_reference() {
     let operations = bench().session.file_api_info().unwrap().operations;
-    let versions: Vec<_> = operations.iter().map(|(name, operation)| (name.as_str(), operation.version)).collect();
+    let versions: Vec<_> =
+        operations.iter().map(|(name, operation)| (name.as_str(), operation.version)).collect();
     assert_eq!(
         versions,
         [
@@ -125,8 +128,9 @@ fn requests_with_members_of_other_types_are_refused() {
     }
     assert!(from_json::<UploadFileRequest>(br#"{"metadata":{"a":["b"]}}"#).is_err());
     // Members that have a meaning only on the wire, and unknown members, are accepted and ignored.
-    let request: UpdateMetadataRequest =
-        json(r#"{"replace_existing":true,"properties":{},"expected_revision":2,"force":true,"inline":1}"#);
+    let request: UpdateMetadataRequest = json(
+        r#"{"replace_existing":true,"properties":{},"expected_revision":2,"force":true,"inline":1}"#,
+    );
     assert_eq!((request.replace_existing, request.expected_revision), (true, Some(2)));
 }
 
@@ -134,7 +138,11 @@ fn requests_with_members_of_other_types_are_refused() {
 fn ids_of_another_shape_are_unknown_ids() {
     let Bench { session, .. } = bench();
     for id in ["", "x", "5afb2ce3-741f-4a4e-8b0f-2d5a8f1e9a11", "0123456789abcdef01234567"] {
-        assert_eq!(kind(session.download_file(&id.into(), &mut Vec::new(), &control())), ErrorKind::NotFound, "{id}");
+        assert_eq!(
+            kind(session.download_file(&id.into(), &mut Vec::new(), &control())),
+            ErrorKind::NotFound,
+            "{id}"
+        );
         assert_eq!(kind(session.open_file(&id.into())), ErrorKind::NotFound, "{id}");
         assert_eq!(
             kind(session.update_metadata(&id.into(), UpdateMetadataRequest::default())),
@@ -143,8 +151,14 @@ fn ids_of_another_shape_are_unknown_ids() {
         );
         let error = session.delete_file(&id.into()).unwrap_err();
         let api = error.api_error();
-        assert_eq!((error.kind(), api.name.as_deref()), (ErrorKind::NotFound, Some("FileIngestion.IdNotFound")));
-        assert_eq!((api.code, api.resource_id.as_deref(), api.args), (Some(-251_608), Some(id), vec![id.to_owned()]));
+        assert_eq!(
+            (error.kind(), api.name.as_deref()),
+            (ErrorKind::NotFound, Some("FileIngestion.IdNotFound"))
+        );
+        assert_eq!(
+            (api.code, api.resource_id.as_deref(), api.args),
+            (Some(-251_608), Some(id), vec![id.to_owned()])
+        );
     }
 }
 
@@ -159,7 +173,10 @@ fn times_of_files_never_run_backwards() {
     clock.advance_ms(3_600_500);
     session.update_metadata(&id, UpdateMetadataRequest::default()).unwrap();
     let now = file(&session, &id);
-    assert_eq!((now.created, now.last_updated_timestamp), (created, created + chrono::TimeDelta::milliseconds(500)));
+    assert_eq!(
+        (now.created, now.last_updated_timestamp),
+        (created, created + chrono::TimeDelta::milliseconds(500))
+    );
 }
 
 #[test]
@@ -173,9 +190,12 @@ fn listings_have_the_defaults_of_the_reference() {
             put(&session, name, &[], 10 - at)
         })
         .collect();
-    let names = |files: Vec<FileMetadata>| files.iter().map(|file| file.properties["Name"].clone()).collect::<Vec<_>>();
+    let names = |files: Vec<FileMetadata>| {
+        files.iter().map(|file| file.properties["Name"].clone()).collect::<Vec<_>>()
+    };
     // A direction without a key is ignored; zero means the default page size.
-    let request = GetFilesRequest { order_by_descending: Some(true), take: Some(0), ..Default::default() };
+    let request =
+        GetFilesRequest { order_by_descending: Some(true), take: Some(0), ..Default::default() };
     assert_eq!(names(session.get_files(request).unwrap().available_files), ["b.txt", "a.dat", "c"]);
     clock.advance_ms(1_000);
     session.update_metadata(&ids[1], UpdateMetadataRequest::default()).unwrap();
@@ -184,7 +204,11 @@ fn listings_have_the_defaults_of_the_reference() {
         let answer = session.query_files_linq(request.clone()).unwrap();
         let search = SearchFilesRequest { order_by, order_by_descending, ..Default::default() };
         assert_eq!(session.search_files(search).unwrap(), answer);
-        answer.available_files.iter().map(|file| file.properties["Name"].clone()).collect::<Vec<_>>()
+        answer
+            .available_files
+            .iter()
+            .map(|file| file.properties["Name"].clone())
+            .collect::<Vec<_>>()
     };
     use FileLinqQueryOrderBy as By;
     assert_eq!(linq(None, None), ["a.dat", "c", "b.txt"], "the newest change first");
@@ -193,13 +217,20 @@ fn listings_have_the_defaults_of_the_reference() {
     assert_eq!(linq(Some(By::Created), Some(false)), ["b.txt", "a.dat", "c"]);
     assert_eq!(linq(Some(By::Extension), Some(false)), ["c", "a.dat", "b.txt"]);
     assert_eq!(linq(Some(By::Size), Some(false)), ["c", "a.dat", "b.txt"]);
-    assert_eq!(linq(Some(By::Workspace), Some(true)), ["b.txt", "a.dat", "c"], "ties by id ascending");
+    assert_eq!(
+        linq(Some(By::Workspace), Some(true)),
+        ["b.txt", "a.dat", "c"],
+        "ties by id ascending"
+    );
     let none = FileLinqQueryRequest { take: Some(0), ..Default::default() };
     let answer = session.query_files_linq(none).unwrap();
     assert_eq!((answer.available_files.len(), answer.total_count.value), (0, 0));
-    let record = serde_json::to_value(session.query_files_linq(FileLinqQueryRequest::default()).unwrap()).unwrap();
+    let record =
+        serde_json::to_value(session.query_files_linq(FileLinqQueryRequest::default()).unwrap())
+            .unwrap();
     assert_eq!(record["totalCount"], serde_json::json!({"relation": "eq", "value": 3}));
-    let members: Vec<_> = record["availableFiles"][0].as_object().unwrap().keys().cloned().collect();
+    let members: Vec<_> =
+        record["availableFiles"][0].as_object().unwrap().keys().cloned().collect();
     assert_eq!(
         members,
         ["created", "id", "properties", "serviceGroup", "size", "size64", "updated", "workspace"],
@@ -213,8 +244,11 @@ fn structured_queries_compare_as_they_say() {
     let Bench { clock, session, .. } = bench();
     let begin: DateTime<Utc> = "2024-03-01T00:00:00Z".parse().unwrap();
     let mut ids = Vec::new();
-    for (at, (name, serial)) in [("a.txt", "A1"), ("b.dat", "A2"), ("c.txt", "B1"), ("d", "")].into_iter().enumerate() {
-        let properties: &[(&str, &str)] = if serial.is_empty() { &[] } else { &[("serial", serial)] };
+    for (at, (name, serial)) in
+        [("a.txt", "A1"), ("b.dat", "A2"), ("c.txt", "B1"), ("d", "")].into_iter().enumerate()
+    {
+        let properties: &[(&str, &str)] =
+            if serial.is_empty() { &[] } else { &[("serial", serial)] };
         ids.push(put(&session, name, properties, 10 * at));
         clock.advance_ms(1_000);
     }
@@ -237,12 +271,18 @@ fn structured_queries_compare_as_they_say() {
     for (operation, compare) in comparisons {
         for part in ["sizeMinQuery", "sizeMaxQuery"] {
             for value in [0, 10, 15, 30] {
-                let found = query(format!(r#"{{"{part}":{{"operation":"{operation}","value":{value}}}}}"#));
-                assert_eq!(found, where_(&|at| compare(10 * at as i64, value)), "{part} {operation} {value}");
+                let found =
+                    query(format!(r#"{{"{part}":{{"operation":"{operation}","value":{value}}}}}"#));
+                assert_eq!(
+                    found,
+                    where_(&|at| compare(10 * at as i64, value)),
+                    "{part} {operation} {value}"
+                );
             }
         }
         let value = wire_time(begin + chrono::TimeDelta::seconds(2));
-        let found = query(format!(r#"{{"createdQuery":{{"operation":"{operation}","value":"{value}"}}}}"#));
+        let found =
+            query(format!(r#"{{"createdQuery":{{"operation":"{operation}","value":"{value}"}}}}"#));
         assert_eq!(found, where_(&|at| compare(at as i64, 2)), "created {operation}");
     }
     let text = |operation: &str, member: &str, value: &str| {
@@ -258,19 +298,22 @@ fn structured_queries_compare_as_they_say() {
     assert_eq!(query(format!(r#"{{"idsQuery":{{"operation":"EQUAL",{two}}}}}"#)), [0, 3]);
     assert_eq!(query(format!(r#"{{"ids_query":{{"operation":"NOT_EQUAL",{two}}}}}"#)), [1, 2]);
     let property = |operation: &str, value: &str| {
-        query(format!(r#"{{"propertiesQuery":[{{"key":"serial","operation":"{operation}","value":"{value}"}}]}}"#))
+        query(format!(
+            r#"{{"propertiesQuery":[{{"key":"serial","operation":"{operation}","value":"{value}"}}]}}"#
+        ))
     };
     assert_eq!(property("EQUAL", "A1"), [0]);
     assert_eq!(property("NOT_EQUAL", "A1"), [1, 2, 3], "a file without the property is not equal");
     assert_eq!(property("CONTAINS", "A"), [0, 1]);
     assert_eq!(property("NOT_CONTAINS", "A"), [2, 3]);
-    let both =
-        r#"{"extensionQuery":{"operation":"EQUAL","value":"txt"},"sizeMinQuery":{"operation":"LESS_THAN","value":10},"#;
+    let both = r#"{"extensionQuery":{"operation":"EQUAL","value":"txt"},"sizeMinQuery":{"operation":"LESS_THAN","value":10},"#;
     assert_eq!(query(format!(r#"{both}"skip":0,"take":0}}"#)), [0], "all parts hold together");
     assert!(query(format!(r#"{both}"workspace":"elsewhere"}}"#)).is_empty());
-    for (part, operation) in
-        [("extensionQuery", "CONTAINS"), ("idQuery", "GREATER_THAN"), ("extensionQuery", "LESS_THAN")]
-    {
+    for (part, operation) in [
+        ("extensionQuery", "CONTAINS"),
+        ("idQuery", "GREATER_THAN"),
+        ("extensionQuery", "LESS_THAN"),
+    ] {
         let text = format!(r#"{{"{part}":{{"operation":"{operation}","value":"x"}}}}"#);
         assert_eq!(kind(session.query_files(json(&text))), ErrorKind::InvalidArgument, "{text}");
     }
@@ -288,19 +331,35 @@ fn chunks_come_at_once_and_need_no_closing_when_all_are_full() {
             let (session, id) = (session.clone(), id.clone());
             scope.spawn(move || {
                 let mut chunk = std::io::repeat(index as u8).take(len);
-                session.append_to_upload_session(&id.as_str().into(), index, &mut chunk, false, &control()).unwrap();
+                session
+                    .append_to_upload_session(
+                        &id.as_str().into(),
+                        index,
+                        &mut chunk,
+                        false,
+                        &control(),
+                    )
+                    .unwrap();
             });
         }
     });
     for index in [0, limits::UPLOAD_CHUNKS + 1] {
-        let sent =
-            session.append_to_upload_session(&id.as_str().into(), index, &mut std::io::empty(), true, &control());
+        let sent = session.append_to_upload_session(
+            &id.as_str().into(),
+            index,
+            &mut std::io::empty(),
+            true,
+            &control(),
+        );
         assert_eq!(kind(sent), ErrorKind::InvalidArgument);
     }
     let properties = [("Name".to_owned(), "of the properties".to_owned())].into();
     let file_id = session.finish_upload_session(&id.as_str().into(), "", properties).unwrap();
     let made = file(&session, &file_id);
-    assert_eq!((made.size64 as u64, made.properties["Name"].as_str()), (3 * len, "of the properties"));
+    assert_eq!(
+        (made.size64 as u64, made.properties["Name"].as_str()),
+        (3 * len, "of the properties")
+    );
     let mut handle = session.open_file(&file_id).unwrap();
     for index in 1..=3u64 {
         let mut ends = [0; 1];
@@ -323,9 +382,15 @@ fn every_control_field_becomes_the_member_of_the_reference() {
         Supplements: m\nXB-DisplayName: The Tool\nX-Own: value\n";
     let control_tar = gz(&tarball(&[("control", text.as_bytes())]));
     let mut bytes = b"!<arch>\n".to_vec();
-    for (name, content) in [("debian-binary", b"2.0\n".as_slice()), ("control.tar.gz", &control_tar), ("data.tar", b"")]
-    {
-        bytes.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, content.len()).bytes());
+    for (name, content) in [
+        ("debian-binary", b"2.0\n".as_slice()),
+        ("control.tar.gz", &control_tar),
+        ("data.tar", b""),
+    ] {
+        bytes.extend(
+            format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, content.len())
+                .bytes(),
+        );
         bytes.extend(content);
         bytes.extend((content.len() % 2 == 1).then_some(b'\n'));
     }
@@ -368,7 +433,10 @@ fn packages_have_the_size_limit_of_the_store() {
     let session = store.session(Identity::user("ada"));
     let rt = feed(&session, Platform::ni_linux_rt());
     let small = deb("t", "1");
-    assert!(small.len() < 600 || kind(upload(&session, &rt.id, &small, None, false)) == ErrorKind::LimitExceeded);
+    assert!(
+        small.len() < 600
+            || kind(upload(&session, &rt.id, &small, None, false)) == ErrorKind::LimitExceeded
+    );
     let large = crate::feeds::deb_with("t", "2", 5_000);
     assert_eq!(kind(upload(&session, &rt.id, &large, None, false)), ErrorKind::LimitExceeded);
     assert_eq!(kind(upload(&session, &rt.id, &large, None, false)), ErrorKind::LimitExceeded);
@@ -391,27 +459,52 @@ fn file_names_of_packages_compare_exactly_and_overwriting_nothing_is_an_upload()
     session.delete_package(&again.id).unwrap();
     assert!(session.get_feed(&rt.id).unwrap().updated_at > again.updated_at);
     let listed = session.query_packages(&rt.id).unwrap().packages;
-    assert_eq!(listed.iter().map(|package| package.file_name.as_str()).collect::<Vec<_>>(), ["t.deb"]);
+    assert_eq!(
+        listed.iter().map(|package| package.file_name.as_str()).collect::<Vec<_>>(),
+        ["t.deb"]
+    );
 }
 
 #[cfg(feature = "search")]
 #[test]
 fn full_text_finds_files_and_packages_by_every_text_that_they_have() {
     let Bench { session, .. } = bench();
-    let log = put(&session, "vibration.tdms", &[("operator", "Lovelace"), ("remark", "bearing noise")], 10);
+    let log = put(
+        &session,
+        "vibration.tdms",
+        &[("operator", "Lovelace"), ("remark", "bearing noise")],
+        10,
+    );
     let rt = feed(&session, Platform::ni_linux_rt());
     let text = "Package: spectrum\nVersion: 1\nArchitecture: all\nMaintainer: Grace Hopper <grace@example.org>\n\
         Tag: measurement, resonance\nRelease-Notes: faster startup\nDescription: Analyses signals\n Of turbines.\n";
     let control_tar = gz(&tarball(&[("./control", text.as_bytes())]));
-    let bytes = gz(&tarball(&[("debian-binary", b"2.0\n"), ("control.tar.gz", &control_tar), ("data.tar.gz", b"x")]));
+    let bytes = gz(&tarball(&[
+        ("debian-binary", b"2.0\n"),
+        ("control.tar.gz", &control_tar),
+        ("data.tar.gz", b"x"),
+    ]));
     let package = upload(&session, &rt.id, &bytes, None, false).unwrap();
     let find = |text: &str, kinds: &[&str]| {
         let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
         let request = SearchRequest { text: Some(text.to_owned()), kinds, ..Default::default() };
-        session.search(request).unwrap().hits.into_iter().map(|hit| (hit.kind, hit.id)).collect::<Vec<_>>()
+        session
+            .search(request)
+            .unwrap()
+            .hits
+            .into_iter()
+            .map(|hit| (hit.kind, hit.id))
+            .collect::<Vec<_>>()
     };
     let the_file = ("file".to_owned(), log.to_string());
-    for words in ["vibration", "name:vibration", "lovelace", "operator", "\"bearing noise\"", "properties:bearing"] {
+    for words in [
+        "vibration",
+        "name:vibration",
+        "lovelace",
+        "operator",
+        "\"bearing noise\"",
+        "properties:bearing",
+    ] {
         assert_eq!(find(words, &[]), std::slice::from_ref(&the_file), "{words}");
         assert_eq!(find(words, &["package"]), [], "{words}");
     }

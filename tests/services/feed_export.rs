@@ -21,11 +21,21 @@ struct Apt {
 
 impl Apt {
     fn new(root: PathBuf, feed: &Path) -> Self {
-        for part in ["state/lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d", "log"] {
+        for part in [
+            "state/lists/partial",
+            "cache/archives/partial",
+            "etc/apt.conf.d",
+            "etc/preferences.d",
+            "log",
+        ] {
             std::fs::create_dir_all(root.join(part)).unwrap();
         }
         std::fs::write(root.join("status"), "").unwrap();
-        std::fs::write(root.join("sources.list"), format!("deb [trusted=yes] file:{} ./\n", feed.display())).unwrap();
+        std::fs::write(
+            root.join("sources.list"),
+            format!("deb [trusted=yes] file:{} ./\n", feed.display()),
+        )
+        .unwrap();
         Self { root }
     }
 
@@ -49,7 +59,11 @@ impl Apt {
             command.arg("-o").arg(option);
         }
         let output = command.args(arguments).current_dir(&self.root).output().unwrap();
-        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let text = format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
         (output.status.success(), text)
     }
 
@@ -76,7 +90,9 @@ fn hex(bytes: &[u8]) -> String {
 fn an_exported_feed_is_accepted_by_apt() {
     let (_disk, _store, session) = fresh();
     let rt = feed(&session, Platform::ni_linux_rt());
-    for (name, version) in [("stationdb-tool", "1:1.0-1"), ("stationdb-tool", "1:2.0-1"), ("stationdb-other", "0.1")] {
+    for (name, version) in
+        [("stationdb-tool", "1:1.0-1"), ("stationdb-tool", "1:2.0-1"), ("stationdb-other", "0.1")]
+    {
         upload(&session, &rt.id, &deb_with(name, version, 30_000), None, false).unwrap();
     }
     let dir = tempfile::tempdir().unwrap();
@@ -136,7 +152,10 @@ fn stanzas(index: &str) -> Vec<BTreeMap<String, String>> {
                 Some(more) => fields.last_mut().unwrap().1.push_str(&format!("\n{more}")),
                 None => {
                     let (name, value) = line.split_once(':').unwrap();
-                    assert!(fields.iter().all(|(known, _)| !known.eq_ignore_ascii_case(name)), "{name} is there twice");
+                    assert!(
+                        fields.iter().all(|(known, _)| !known.eq_ignore_ascii_case(name)),
+                        "{name} is there twice"
+                    );
                     fields.push((name.to_owned(), value.trim_start().to_owned()));
                 }
             }
@@ -171,7 +190,10 @@ fn check_exported(session: &Session, feed_id: &str) -> Vec<BTreeMap<String, Stri
     }
     let release = std::fs::read_to_string(dir.path().join("Release")).unwrap();
     for bytes in [index.as_bytes(), &compressed] {
-        assert!(release.contains(&format!(" {} {} ", hex(&Sha256::digest(bytes)), bytes.len())), "{release}");
+        assert!(
+            release.contains(&format!(" {} {} ", hex(&Sha256::digest(bytes)), bytes.len())),
+            "{release}"
+        );
     }
     // The directory contains only the packages and the three index files.
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count() as u64, count + 3);
@@ -200,7 +222,8 @@ fn an_exported_feed_for_windows_has_the_vendors_packages() {
     let (_disk, _store, session) = fresh();
     let windows = feed(&session, Platform::windows());
     upload(&session, &windows.id, &deb("tool", "25.0.0.49152-0+f0"), None, false).unwrap();
-    upload(&session, &windows.id, &deb_with("other", "1", 40_000), Some("other.NIPKG"), false).unwrap();
+    upload(&session, &windows.id, &deb_with("other", "1", 40_000), Some("other.NIPKG"), false)
+        .unwrap();
     let stanzas = check_exported(&session, &windows.id);
     assert_eq!(stanzas[0]["Filename"], "tool_25.0.0.49152-0+f0_amd64.nipkg");
     // Fields for the index have a prefix in the package and none in the index.
@@ -218,12 +241,19 @@ fn an_empty_feed_is_exported_as_one() {
     upload(&session, &rt.id, &deb_with("t", "1", 50_000), None, false).unwrap();
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(kind(session.export_feed(&rt.id, dir.path(), &stopped)), ErrorKind::Cancelled);
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "an interrupted export leaves nothing");
+    assert_eq!(
+        std::fs::read_dir(dir.path()).unwrap().count(),
+        0,
+        "an interrupted export leaves nothing"
+    );
     assert_eq!(session.export_feed(&rt.id, dir.path(), &control()).unwrap(), 1);
     let file = dir.path().join("file");
     std::fs::write(&file, "a file").unwrap();
     assert_eq!(kind(session.export_feed(&rt.id, &file, &control())), ErrorKind::Io);
-    assert_eq!(kind(session.export_feed(&"none".into(), &dir.path().join("other"), &control())), ErrorKind::NotFound);
+    assert_eq!(
+        kind(session.export_feed(&"none".into(), &dir.path().join("other"), &control())),
+        ErrorKind::NotFound
+    );
     assert!(!dir.path().join("other").exists());
 }
 
@@ -232,13 +262,25 @@ fn an_odd_package_does_not_cost_apt_the_others() {
     let (_disk, _store, session) = fresh();
     let rt = feed(&session, Platform::ni_linux_rt());
     upload(&session, &rt.id, &deb("stationdb-tool", "1"), Some("a b%3a~+#.deb"), false).unwrap();
-    for (at, field) in ["Depends: a (>= ", "Breaks: x |", "Provides: [y]", "Description-md5: 0", "My Field: 1", "#x: 1"]
-        .into_iter()
-        .enumerate()
+    for (at, field) in [
+        "Depends: a (>= ",
+        "Breaks: x |",
+        "Provides: [y]",
+        "Description-md5: 0",
+        "My Field: 1",
+        "#x: 1",
+    ]
+    .into_iter()
+    .enumerate()
     {
-        let text = format!("Package: odd{at}\nVersion: a b\nArchitecture: *\nMaintainer: x\n{field}\n");
+        let text =
+            format!("Package: odd{at}\nVersion: a b\nArchitecture: *\nMaintainer: x\n{field}\n");
         let control_tar = gz(&tarball(&[("control", text.as_bytes())]));
-        let bytes = gz(&tarball(&[("debian-binary", b"2.0\n"), ("control.tar.gz", &control_tar), ("data.tar", b"")]));
+        let bytes = gz(&tarball(&[
+            ("debian-binary", b"2.0\n"),
+            ("control.tar.gz", &control_tar),
+            ("data.tar", b""),
+        ]));
         upload(&session, &rt.id, &bytes, None, false).unwrap();
     }
     let dir = tempfile::tempdir().unwrap();

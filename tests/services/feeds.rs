@@ -3,7 +3,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stationdb::faults::{MemoryDisk, limits, walk};
-use stationdb::feeds::{CreateFeedRequest, Feed, Package, PackageId, Platform, QueryFeedsRequest, UpdateFeedRequest};
+use stationdb::feeds::{
+    CreateFeedRequest, Feed, Package, PackageId, Platform, QueryFeedsRequest, UpdateFeedRequest,
+};
 use stationdb::prelude::*;
 use stationdb::{Control, Error, ErrorKind, Identity, Result, Session, Store, StoreOptions};
 
@@ -25,7 +27,11 @@ pub fn control() -> Control {
 }
 
 pub fn feed(session: &impl FeedService, platform: Platform) -> Feed {
-    let request = CreateFeedRequest { name: "tools".to_owned(), platform: Some(platform), ..Default::default() };
+    let request = CreateFeedRequest {
+        name: "tools".to_owned(),
+        platform: Some(platform),
+        ..Default::default()
+    };
     session.create_feed(request).unwrap()
 }
 
@@ -67,7 +73,8 @@ pub fn deb_with(name: &str, version: &str, payload: usize) -> Vec<u8> {
         ("_filler", &filler),
     ] {
         out.extend_from_slice(
-            format!("{member:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, content.len()).as_bytes(),
+            format!("{member:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, content.len())
+                .as_bytes(),
         );
         out.extend_from_slice(content);
         if content.len() % 2 == 1 {
@@ -83,7 +90,11 @@ pub fn deb(name: &str, version: &str) -> Vec<u8> {
 
 pub fn ipk(name: &str, version: &str) -> Vec<u8> {
     let control = gz(&tarball(&[("./control", control_text(name, version).as_bytes())]));
-    gz(&tarball(&[("./debian-binary", b"2.0\n"), ("./data.tar.gz", b"data"), ("./control.tar.gz", &control)]))
+    gz(&tarball(&[
+        ("./debian-binary", b"2.0\n"),
+        ("./data.tar.gz", b"data"),
+        ("./control.tar.gz", &control),
+    ]))
 }
 
 pub fn upload(
@@ -114,7 +125,11 @@ fn feeds_are_created_queried_changed_and_deleted() {
     let two = create(r#"{"name":"a","platform":"ni-linux-rt","workspace":"w2"}"#).unwrap();
     assert_eq!((one.workspace.as_str(), one.created_at), ("default", one.updated_at));
     assert_eq!((two.platform.as_str(), two.description.as_deref()), ("NI_LINUX_RT", None));
-    for bad in [r#"{"name":" ","platform":"WINDOWS"}"#, r#"{"name":"a"}"#, r#"{"name":"a","platform":"BEOS"}"#] {
+    for bad in [
+        r#"{"name":" ","platform":"WINDOWS"}"#,
+        r#"{"name":"a"}"#,
+        r#"{"name":"a","platform":"BEOS"}"#,
+    ] {
         assert_eq!(kind(create(bad)), ErrorKind::InvalidArgument, "{bad}");
     }
     let query = |text: &str| {
@@ -127,8 +142,11 @@ fn feeds_are_created_queried_changed_and_deleted() {
     assert_eq!(query(r#"{"platform":"WINDOWS","workspace":"w2"}"#), []);
     assert_eq!(query(r#"{"workspace":"unknown"}"#), []);
     let package = upload(&session, &two.id, &deb("t", "1"), None, false).unwrap();
-    let request =
-        UpdateFeedRequest { name: Some("b".to_owned()), workspace: Some("w3".to_owned()), ..Default::default() };
+    let request = UpdateFeedRequest {
+        name: Some("b".to_owned()),
+        workspace: Some("w3".to_owned()),
+        ..Default::default()
+    };
     let updated = session.update_feed(&two.id, request).unwrap();
     assert_eq!((updated.name.as_str(), updated.workspace.as_str()), ("b", "w3"));
     assert_eq!(session.get_package(&package.id).unwrap().workspace, "w3");
@@ -151,7 +169,8 @@ fn feeds_are_created_queried_changed_and_deleted() {
 
 #[test]
 fn the_vendor_prefix_names_platform_and_extension() {
-    let options = StoreOptions::default().maintenance_thread(false).vendor_prefix("Acme".to_owned());
+    let options =
+        StoreOptions::default().maintenance_thread(false).vendor_prefix("Acme".to_owned());
     let store = options.open_disk(Arc::new(MemoryDisk::new())).unwrap();
     let session = store.session(Identity::user("ada"));
     let linux = feed(&session, Platform::new("acme_linux_rt"));
@@ -159,8 +178,11 @@ fn the_vendor_prefix_names_platform_and_extension() {
     let windows = feed(&session, Platform::windows());
     let package = upload(&session, &windows.id, &deb("t", "1"), None, false).unwrap();
     assert_eq!(package.file_name, "t_1_amd64.acmepkg");
-    let request =
-        CreateFeedRequest { name: "a".to_owned(), platform: Some(Platform::ni_linux_rt()), ..Default::default() };
+    let request = CreateFeedRequest {
+        name: "a".to_owned(),
+        platform: Some(Platform::ni_linux_rt()),
+        ..Default::default()
+    };
     assert_eq!(kind(session.create_feed(request)), ErrorKind::InvalidArgument);
 }
 
@@ -183,7 +205,10 @@ fn metadata_comes_from_the_package_and_bytes_come_back() {
             metadata.depends.as_deref(),
             Some(["libc6 (>= 2.3)".to_owned(), "other | another".to_owned()].as_slice())
         );
-        assert_eq!((metadata.priority, metadata.essential, metadata.breaks.clone()), (Some(4), Some(false), None));
+        assert_eq!(
+            (metadata.priority, metadata.essential, metadata.breaks.clone()),
+            (Some(4), Some(false), None)
+        );
         assert_eq!(metadata.attributes["Plugin"], "file");
         assert_eq!(metadata.attributes["Filename"], expected);
         assert_eq!((package.workspace.as_str(), &package.feed_id), ("default", &rt.id));
@@ -192,12 +217,18 @@ fn metadata_comes_from_the_package_and_bytes_come_back() {
         session.download_package_file(&rt.id, expected, &mut by_name, &control()).unwrap();
         assert_eq!(by_name, bytes);
         let json = serde_json::to_value(&package).unwrap();
-        assert!(json["metadata"]["packageName"].is_string() && json["feedId"].is_string(), "{json}");
+        assert!(
+            json["metadata"]["packageName"].is_string() && json["feedId"].is_string(),
+            "{json}"
+        );
         assert!(json.get("content").is_none());
         let read: Package = serde_json::from_value(json.clone()).unwrap();
         assert_eq!(serde_json::to_value(read).unwrap(), json);
     }
-    assert_eq!(kind(session.download_package_file(&rt.id, "other", &mut Vec::new(), &control())), ErrorKind::NotFound);
+    assert_eq!(
+        kind(session.download_package_file(&rt.id, "other", &mut Vec::new(), &control())),
+        ErrorKind::NotFound
+    );
     let packages = session.query_packages(&rt.id).unwrap().packages;
     assert_eq!(
         packages.iter().map(|package| package.file_name.as_str()).collect::<Vec<_>>(),
@@ -215,13 +246,23 @@ fn names_must_fit_the_platform_and_content_must_be_a_package() {
     let rt = feed(&session, Platform::ni_linux_rt());
     let windows = feed(&session, Platform::windows());
     let good = deb("t", "1");
-    for (feed, name) in [(&rt, "t.nipkg"), (&rt, "t.zip"), (&rt, "t.deb.x"), (&windows, "t.deb"), (&windows, "t.ipk")] {
+    for (feed, name) in [
+        (&rt, "t.nipkg"),
+        (&rt, "t.zip"),
+        (&rt, "t.deb.x"),
+        (&windows, "t.deb"),
+        (&windows, "t.ipk"),
+    ] {
         let error = upload(&session, &feed.id, b"anything", Some(name), false).unwrap_err();
         assert_eq!(error.api_error().name.as_deref(), Some("Feeds.InvalidExtension"), "{name}");
     }
     let long = |len: usize| format!("{}.deb", "n".repeat(len - 4));
     for name in ["", "/", "a/", "a\\", "..", "a\0.deb", "a\nb.deb", " a.deb"] {
-        assert_eq!(kind(upload(&session, &rt.id, &good, Some(name), false)), ErrorKind::InvalidArgument, "{name:?}");
+        assert_eq!(
+            kind(upload(&session, &rt.id, &good, Some(name), false)),
+            ErrorKind::InvalidArgument,
+            "{name:?}"
+        );
     }
     holds_at(limits::PACKAGE_FILE_NAME_BYTES, ErrorKind::InvalidArgument, |bytes| {
         let package = upload(&session, &rt.id, &good, Some(&long(bytes)), false)?;
@@ -231,7 +272,10 @@ fn names_must_fit_the_platform_and_content_must_be_a_package() {
         let error = upload(&session, &rt.id, content, Some("t.deb"), false).unwrap_err();
         assert_eq!(error.api_error().name.as_deref(), Some("Feeds.InvalidPackage"));
     }
-    assert_eq!(kind(upload(&session, &windows.id, &ipk("t", "1"), Some("t.nipkg"), false)), ErrorKind::InvalidArgument);
+    assert_eq!(
+        kind(upload(&session, &windows.id, &ipk("t", "1"), Some("t.nipkg"), false)),
+        ErrorKind::InvalidArgument
+    );
     for evil in [deb("../../evil", "1"), deb("t", &"1".repeat(300))] {
         assert_eq!(kind(upload(&session, &rt.id, &evil, None, false)), ErrorKind::InvalidArgument);
     }
@@ -240,8 +284,14 @@ fn names_must_fit_the_platform_and_content_must_be_a_package() {
     assert!(walk(&*disk, "files").unwrap().is_empty());
     // The content decides the format. A path is reduced to its last component. The letter case of
     // the extension is free.
-    assert_eq!(upload(&session, &rt.id, &ipk("a", "1"), Some("C:\\x\\a.DEB"), false).unwrap().file_name, "a.DEB");
-    assert_eq!(upload(&session, &rt.id, &good, Some("some/dir/bä.ipk"), false).unwrap().file_name, "bä.ipk");
+    assert_eq!(
+        upload(&session, &rt.id, &ipk("a", "1"), Some("C:\\x\\a.DEB"), false).unwrap().file_name,
+        "a.DEB"
+    );
+    assert_eq!(
+        upload(&session, &rt.id, &good, Some("some/dir/bä.ipk"), false).unwrap().file_name,
+        "bä.ipk"
+    );
 }
 
 #[test]
@@ -252,9 +302,20 @@ fn overwriting_keeps_the_identity_and_replaces_the_bytes() {
     let second = deb_with("t", "1", 120_000);
     let old = upload(&session, &rt.id, &first, Some("t.deb"), true).unwrap();
     let error = upload(&session, &rt.id, &second, Some("t.deb"), false).unwrap_err();
-    assert_eq!((error.kind(), error.resource()), (ErrorKind::Conflict, Some(("package", old.id.as_str()))));
-    assert_eq!(kind(upload(&session, &rt.id, &second, Some("other.deb"), false)), ErrorKind::Conflict, "same identity");
-    assert_eq!(kind(upload(&session, &rt.id, &deb("u", "2"), Some("t.deb"), false)), ErrorKind::Conflict, "same name");
+    assert_eq!(
+        (error.kind(), error.resource()),
+        (ErrorKind::Conflict, Some(("package", old.id.as_str())))
+    );
+    assert_eq!(
+        kind(upload(&session, &rt.id, &second, Some("other.deb"), false)),
+        ErrorKind::Conflict,
+        "same identity"
+    );
+    assert_eq!(
+        kind(upload(&session, &rt.id, &deb("u", "2"), Some("t.deb"), false)),
+        ErrorKind::Conflict,
+        "same name"
+    );
     assert_eq!(download(&session, &old.id).unwrap(), first);
     let new = upload(&session, &rt.id, &second, Some("t.deb"), true).unwrap();
     assert_eq!((&new.id, new.created_at), (&old.id, old.created_at));
@@ -276,14 +337,21 @@ fn packages_are_deleted_one_and_many() {
     let (disk, store, session) = fresh();
     let rt = feed(&session, Platform::ni_linux_rt());
     let ids: Vec<PackageId> = (0..4)
-        .map(|version| upload(&session, &rt.id, &deb_with("t", &format!("{version}"), 50_000), None, false).unwrap().id)
+        .map(|version| {
+            upload(&session, &rt.id, &deb_with("t", &format!("{version}"), 50_000), None, false)
+                .unwrap()
+                .id
+        })
         .collect();
     session.delete_package(&ids[0]).unwrap();
     assert_eq!(kind(session.delete_package(&ids[0])), ErrorKind::NotFound);
     session.delete_packages(vec![]).unwrap();
     let asked = vec![ids[1].to_string(), ids[2].to_uppercase(), ids[0].to_string(), "x".to_owned()];
     let error = session.delete_packages(asked.into_iter().map(Into::into).collect()).unwrap_err();
-    assert_eq!((error.kind(), error.api_error().inner_errors.len()), (ErrorKind::PartialFailure, 3));
+    assert_eq!(
+        (error.kind(), error.api_error().inner_errors.len()),
+        (ErrorKind::PartialFailure, 3)
+    );
     assert_eq!(session.query_packages(&rt.id).unwrap().packages.len(), 2);
     session.delete_feed(&rt.id).unwrap();
     store.maintain(&control()).unwrap();
@@ -303,9 +371,18 @@ fn paths_are_read_and_their_faults_told_apart() {
     let missing = dir.path().join("missing.deb");
     assert_eq!(kind(session.upload_package(&rt.id, &missing, false, &control())), ErrorKind::Io);
     let wrong = dir.path().join("missing.zip");
-    assert_eq!(kind(session.upload_package(&rt.id, &wrong, false, &control())), ErrorKind::InvalidArgument);
-    assert_eq!(kind(session.upload_package(&"none".into(), &missing, false, &control())), ErrorKind::NotFound);
-    assert_eq!(kind(session.upload_package(&rt.id, Path::new("/"), false, &control())), ErrorKind::InvalidArgument);
+    assert_eq!(
+        kind(session.upload_package(&rt.id, &wrong, false, &control())),
+        ErrorKind::InvalidArgument
+    );
+    assert_eq!(
+        kind(session.upload_package(&"none".into(), &missing, false, &control())),
+        ErrorKind::NotFound
+    );
+    assert_eq!(
+        kind(session.upload_package(&rt.id, Path::new("/"), false, &control())),
+        ErrorKind::InvalidArgument
+    );
 }
 
 #[test]
@@ -333,7 +410,8 @@ fn the_index_names_what_was_measured_and_cannot_be_forged() {
     assert!(!text.contains("passwd") && !text.contains("SHA256: 00\n"), "{text}");
     let mut inflated = String::new();
     let compressed = session.packages_index_gz(&rt.id).unwrap();
-    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&*compressed), &mut inflated).unwrap();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&*compressed), &mut inflated)
+        .unwrap();
     assert_eq!(inflated, text);
 }
 
@@ -352,10 +430,16 @@ fn odd_fields_of_one_package_do_not_cost_the_others_their_index() {
     ]));
     let package = upload(&session, &rt.id, &odd, None, false).unwrap();
     assert_eq!(package.metadata.depends.as_deref(), Some(["a (>=".to_owned()].as_slice()));
-    assert_eq!(package.metadata.attributes["Breaks"], "[x]", "the metadata has the field as the package gives it");
+    assert_eq!(
+        package.metadata.attributes["Breaks"], "[x]",
+        "the metadata has the field as the package gives it"
+    );
     let text = session.packages_index(&rt.id).unwrap();
-    let names: Vec<&str> = text.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name).collect();
-    for (name, is_there) in [("Depends", false), ("Breaks", false), ("Description-md5", false), ("Conflicts", true)] {
+    let names: Vec<&str> =
+        text.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name).collect();
+    for (name, is_there) in
+        [("Depends", false), ("Breaks", false), ("Description-md5", false), ("Conflicts", true)]
+    {
         assert_eq!(names.contains(&name), is_there, "{name}: {text}");
     }
     assert!(text.contains("\nConflicts: b, c | d\n") && text.contains("\nEula: a b\n"), "{text}");
@@ -380,7 +464,8 @@ fn an_upload_stops_while_the_package_is_read() {
     let bytes = deb_with("t", "1", 400_000);
     let stopping = control();
     let mut source = StopsAtEnd(&bytes, stopping.clone());
-    let error = session.upload_package_content(&rt.id, &mut source, None, false, &stopping).unwrap_err();
+    let error =
+        session.upload_package_content(&rt.id, &mut source, None, false, &stopping).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     store.maintain(&control()).unwrap();
     assert!(walk(&*disk, "files").unwrap().is_empty());
@@ -414,7 +499,8 @@ fn concurrent_overwrites_leave_one_whole_package() {
     let (disk, store, session) = fresh();
     let rt = feed(&session, Platform::ni_linux_rt());
     let package = |thread: usize, round: usize| deb_with("t", "1", 20_000 + thread * 100 + round);
-    let all: Vec<Vec<Vec<u8>>> = (0..6).map(|thread| (0..5).map(|round| package(thread, round)).collect()).collect();
+    let all: Vec<Vec<Vec<u8>>> =
+        (0..6).map(|thread| (0..5).map(|round| package(thread, round)).collect()).collect();
     std::thread::scope(|scope| {
         for thread in 0..6 {
             let (session, rt, all) = (session.clone(), rt.clone(), &all);

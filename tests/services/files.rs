@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 use chrono::DateTime;
 use stationdb::faults::{Disk, MemoryDisk, Mode, limits, walk};
 use stationdb::files::{
-    FileId, FileLinqQueryOrderBy, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileQueryOrderBy,
-    GetFilesRequest, QueryFilesRequest, SearchFilesRequest, TotalCountRelation, UpdateMetadataRequest,
-    UploadFileRequest, UploadedChunk,
+    FileId, FileLinqQueryOrderBy, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata,
+    FileQueryOrderBy, GetFilesRequest, QueryFilesRequest, SearchFilesRequest, TotalCountRelation,
+    UpdateMetadataRequest, UploadFileRequest, UploadedChunk,
 };
 use stationdb::prelude::*;
 use stationdb::{
-    Control, Error, ErrorKind, Identity, ManualClock, Place, Result, Session, Store, StoreOptions, VerifyLevel,
+    Control, Error, ErrorKind, Identity, ManualClock, Place, Result, Session, Store, StoreOptions,
+    VerifyLevel,
 };
 
 fn open(disk: &Arc<MemoryDisk>) -> Store {
@@ -70,9 +71,15 @@ fn content_comes_back_after_reopening_small_and_large() {
     for (id, size) in ids.iter().zip(sizes) {
         assert_eq!(get(&session, id).unwrap(), bytes(size));
         let file = metadata(&session, id).unwrap();
-        assert_eq!((file.size64, file.size, file.meta_data_revision), (size as i64, size as i32, 1));
+        assert_eq!(
+            (file.size64, file.size, file.meta_data_revision),
+            (size as i64, size as i32, 1)
+        );
         assert_eq!(file.created, file.last_updated_timestamp);
-        assert_eq!(file.checksum, Some(format!("xxh3-128:{:032x}", xxhash_rust::xxh3::xxh3_128(&bytes(size)))));
+        assert_eq!(
+            file.checksum,
+            Some(format!("xxh3-128:{:032x}", xxhash_rust::xxh3::xxh3_128(&bytes(size))))
+        );
         assert!(file.links.contains_key("self"));
     }
     let next = put(&session, "b", &bytes(400_000));
@@ -98,7 +105,8 @@ fn the_name_comes_from_the_metadata_then_the_content_then_the_id() {
 fn ids_can_be_chosen_once_in_any_case() {
     let (disk, _store, session) = fresh();
     let with = |id: &str| UploadFileRequest { id: Some(id.to_owned()), ..named("a") };
-    let id = session.upload_file(&mut &b"1"[..], with("ABCDEF0123456789ABCDEF01"), &control()).unwrap();
+    let id =
+        session.upload_file(&mut &b"1"[..], with("ABCDEF0123456789ABCDEF01"), &control()).unwrap();
     assert_eq!(id.as_str(), "abcdef0123456789abcdef01");
     assert_eq!(get(&session, "ABCDEF0123456789abcdef01").unwrap(), b"1");
     let content = bytes(100_000);
@@ -124,7 +132,8 @@ fn a_refused_upload_leaves_nothing() {
     let error = session.upload_file(&mut &*bytes(50_001), named("a"), &control()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
     put(&session, "a", &bytes(50_000));
-    let empty_key = UploadFileRequest { metadata: [(String::new(), "x".to_owned())].into(), ..named("a") };
+    let empty_key =
+        UploadFileRequest { metadata: [(String::new(), "x".to_owned())].into(), ..named("a") };
     assert_eq!(
         session.upload_file(&mut &*bytes(20_000), empty_key, &control()).unwrap_err().kind(),
         ErrorKind::InvalidArgument
@@ -140,7 +149,10 @@ fn a_refused_upload_leaves_nothing() {
             if self.0 > 40_000 { Err(std::io::Error::other("unplugged")) } else { Ok(buffer.len()) }
         }
     }
-    assert_eq!(session.upload_file(&mut Broken(0), named("a"), &control()).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(
+        session.upload_file(&mut Broken(0), named("a"), &control()).unwrap_err().kind(),
+        ErrorKind::Io
+    );
     assert_eq!(blob_count(&disk), 1);
     assert_eq!(session.get_files(GetFilesRequest::default()).unwrap().total_count, 1);
 }
@@ -151,7 +163,8 @@ fn progress_is_reported_both_ways_and_a_download_can_be_stopped() {
     let content = bytes(1_000_000);
     let seen = Arc::new(AtomicU64::new(0));
     let count = seen.clone();
-    let watching = control().with_progress(move |progress| count.store(progress.done, Ordering::SeqCst));
+    let watching =
+        control().with_progress(move |progress| count.store(progress.done, Ordering::SeqCst));
     let id = session.upload_file(&mut &*content, named("a"), &watching).unwrap();
     assert_eq!(seen.swap(0, Ordering::SeqCst), 1_000_000);
     session.download_file(&id, &mut std::io::sink(), &watching).unwrap();
@@ -184,14 +197,25 @@ fn a_handle_reads_ranges_and_outlives_its_file() {
 fn metadata_is_merged_replaced_renamed_moved_and_versioned() {
     let (_disk, _store, session) = fresh();
     let map = |pairs: &[(&str, &str)]| {
-        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>()
+        pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect::<BTreeMap<_, _>>()
     };
     let id = put(&session, "a.txt", b"x");
     let change = |request: UpdateMetadataRequest| session.update_metadata(&id, request);
     let now = || metadata(&session, &id).unwrap();
-    change(UpdateMetadataRequest { properties: map(&[("a", "1"), ("b", "2")]), ..Default::default() }).unwrap();
-    change(UpdateMetadataRequest { properties: map(&[("a", "3")]), expected_revision: Some(2), ..Default::default() })
-        .unwrap();
+    change(UpdateMetadataRequest {
+        properties: map(&[("a", "1"), ("b", "2")]),
+        ..Default::default()
+    })
+    .unwrap();
+    change(UpdateMetadataRequest {
+        properties: map(&[("a", "3")]),
+        expected_revision: Some(2),
+        ..Default::default()
+    })
+    .unwrap();
     assert_eq!(now().properties, map(&[("Name", "a.txt"), ("a", "3"), ("b", "2")]));
     assert_eq!(now().meta_data_revision, 3);
     let error = change(UpdateMetadataRequest {
@@ -200,23 +224,34 @@ fn metadata_is_merged_replaced_renamed_moved_and_versioned() {
         ..Default::default()
     })
     .unwrap_err();
-    assert_eq!((error.kind(), error.args()), (ErrorKind::Conflict, ["3".to_owned(), "2".to_owned()].as_slice()));
-    change(UpdateMetadataRequest { replace_existing: true, properties: map(&[("c", "")]), ..Default::default() })
-        .unwrap();
+    assert_eq!(
+        (error.kind(), error.args()),
+        (ErrorKind::Conflict, ["3".to_owned(), "2".to_owned()].as_slice())
+    );
+    change(UpdateMetadataRequest {
+        replace_existing: true,
+        properties: map(&[("c", "")]),
+        ..Default::default()
+    })
+    .unwrap();
     assert_eq!(now().properties, map(&[("Name", "a.txt"), ("c", "")]));
-    change(UpdateMetadataRequest { properties: map(&[("Name", "b.dat")]), ..Default::default() }).unwrap();
+    change(UpdateMetadataRequest { properties: map(&[("Name", "b.dat")]), ..Default::default() })
+        .unwrap();
     assert_eq!(now().properties["Name"], "b.dat");
-    change(UpdateMetadataRequest { workspace: Some("w2".to_owned()), ..Default::default() }).unwrap();
+    change(UpdateMetadataRequest { workspace: Some("w2".to_owned()), ..Default::default() })
+        .unwrap();
     assert_eq!((now().workspace.as_str(), now().meta_data_revision), ("w2", 6));
     change(UpdateMetadataRequest::default()).unwrap();
     assert_eq!(now().meta_data_revision, 7);
     for bad in [map(&[("Name", "")]), map(&[("", "x")])] {
-        let error = change(UpdateMetadataRequest { properties: bad, ..Default::default() }).unwrap_err();
+        let error =
+            change(UpdateMetadataRequest { properties: bad, ..Default::default() }).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     }
     assert_eq!(now().meta_data_revision, 7);
-    let error =
-        session.update_metadata(&"0123456789abcdef01234567".into(), UpdateMetadataRequest::default()).unwrap_err();
+    let error = session
+        .update_metadata(&"0123456789abcdef01234567".into(), UpdateMetadataRequest::default())
+        .unwrap_err();
     let api = error.api_error();
     assert_eq!((api.name.as_deref(), api.code), (Some("FileIngestion.IdNotFound"), Some(-251_608)));
     assert_eq!((api.resource_type.as_deref(), api.args.len()), (Some("file"), 1));
@@ -226,7 +261,11 @@ fn metadata_is_merged_replaced_renamed_moved_and_versioned() {
 fn listing_pages_orders_and_counts() {
     let disk = Arc::new(MemoryDisk::new());
     let clock = Arc::new(ManualClock::new(DateTime::from_timestamp_millis(1_000).unwrap()));
-    let store = StoreOptions::default().maintenance_thread(false).shared_clock(clock.clone()).open_disk(disk).unwrap();
+    let store = StoreOptions::default()
+        .maintenance_thread(false)
+        .shared_clock(clock.clone())
+        .open_disk(disk)
+        .unwrap();
     let session = store.session(Identity::user("ada"));
     let ids: Vec<FileId> = [30, 10, 20, 10]
         .iter()
@@ -247,15 +286,26 @@ fn listing_pages_orders_and_counts() {
     };
     assert_eq!(list(GetFilesRequest::default()), (vec![0, 1, 2, 3], 4));
     assert_eq!(list(by(FileQueryOrderBy::Size, false)).0, [1, 3, 2, 0]);
-    assert_eq!(list(by(FileQueryOrderBy::Size, true)).0, [0, 2, 1, 3], "ties by id ascending in both directions");
+    assert_eq!(
+        list(by(FileQueryOrderBy::Size, true)).0,
+        [0, 2, 1, 3],
+        "ties by id ascending in both directions"
+    );
     assert_eq!(list(by(FileQueryOrderBy::Created, true)).0, [3, 2, 1, 0]);
     assert_eq!(list(by(FileQueryOrderBy::Id, false)).0, [0, 1, 2, 3]);
     clock.advance_ms(1000);
     session.update_metadata(&ids[1], UpdateMetadataRequest::default()).unwrap();
     assert_eq!(list(by(FileQueryOrderBy::LastUpdatedTimestamp, true)).0, [1, 3, 2, 0]);
-    assert_eq!(list(GetFilesRequest { skip: Some(1), take: Some(2), ..Default::default() }), (vec![1, 2], 4));
-    assert_eq!(list(GetFilesRequest { skip: Some(9), take: Some(2), ..Default::default() }), (vec![], 4));
-    let some = vec![ids[2].to_uppercase(), "unknown".to_owned(), ids[0].to_string(), ids[0].to_string()];
+    assert_eq!(
+        list(GetFilesRequest { skip: Some(1), take: Some(2), ..Default::default() }),
+        (vec![1, 2], 4)
+    );
+    assert_eq!(
+        list(GetFilesRequest { skip: Some(9), take: Some(2), ..Default::default() }),
+        (vec![], 4)
+    );
+    let some =
+        vec![ids[2].to_uppercase(), "unknown".to_owned(), ids[0].to_string(), ids[0].to_string()];
     assert_eq!(list(GetFilesRequest { ids: some, ..Default::default() }), (vec![0, 2], 2));
     for bad in [
         GetFilesRequest { take: Some(-1), ..Default::default() },
@@ -264,9 +314,13 @@ fn listing_pages_orders_and_counts() {
     ] {
         assert_eq!(session.get_files(bad).unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
-    assert!(session.get_files(GetFilesRequest { take: Some(10_000), ..Default::default() }).is_ok());
-    let request: GetFilesRequest =
-        serde_json::from_str(r#"{"order_by":"lastUpdatedTimestamp","orderByDescending":true,"take":1}"#).unwrap();
+    assert!(
+        session.get_files(GetFilesRequest { take: Some(10_000), ..Default::default() }).is_ok()
+    );
+    let request: GetFilesRequest = serde_json::from_str(
+        r#"{"order_by":"lastUpdatedTimestamp","orderByDescending":true,"take":1}"#,
+    )
+    .unwrap();
     assert_eq!(list(request).0, [1]);
     assert!(serde_json::from_str::<GetFilesRequest>(r#"{"orderBy":"colour"}"#).is_err());
 }
@@ -275,7 +329,8 @@ fn listing_pages_orders_and_counts() {
 fn queries_filter_by_expression_search_and_structure() {
     let (_disk, _store, session) = fresh();
     let upload = |name: &str, size: usize, serial: &str| {
-        let metadata = [("Name", name), ("serial", serial)].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let metadata = [("Name", name), ("serial", serial)]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()));
         let request = UploadFileRequest { metadata: metadata.into(), ..Default::default() };
         session.upload_file(&mut &*bytes(size), request, &control()).unwrap()
     };
@@ -284,7 +339,11 @@ fn queries_filter_by_expression_search_and_structure() {
     upload("notes.txt", 300, "A");
     let names = |answer: FileLinqQueryResponse| {
         assert_eq!(answer.total_count.relation, TotalCountRelation::Equal);
-        answer.available_files.iter().map(|file| file.properties["Name"].clone()).collect::<Vec<_>>()
+        answer
+            .available_files
+            .iter()
+            .map(|file| file.properties["Name"].clone())
+            .collect::<Vec<_>>()
     };
     let linq = |filter: &str, descending| {
         session.query_files_linq(FileLinqQueryRequest {
@@ -310,7 +369,10 @@ fn queries_filter_by_expression_search_and_structure() {
         assert_eq!(names(linq(filter, Some(false)).unwrap()), expected, "{filter}");
     }
     let error = linq("colour == 1", None).unwrap_err();
-    assert_eq!((error.kind(), error.place()), (ErrorKind::InvalidArgument, Some(&Place::Offset(0))));
+    assert_eq!(
+        (error.kind(), error.place()),
+        (ErrorKind::InvalidArgument, Some(&Place::Offset(0)))
+    );
     let search = |filter: &str| {
         let request = SearchFilesRequest {
             filter: Some(filter.to_owned()),
@@ -323,7 +385,8 @@ fn queries_filter_by_expression_search_and_structure() {
     assert_eq!(search("properties.serial:(\"A\")"), ["notes.txt", "run1.tdms"]);
     let page = SearchFilesRequest { skip: Some(1), take: Some(1), ..Default::default() };
     let answer = session.search_files(page).unwrap();
-    let counted = (answer.available_files.len(), answer.total_count.value, answer.total_count.relation);
+    let counted =
+        (answer.available_files.len(), answer.total_count.value, answer.total_count.relation);
     assert_eq!(counted, (1, 1, TotalCountRelation::AtLeast));
     let structured: QueryFilesRequest = serde_json::from_str(
         r#"{"extension_query":{"operation":"EQUAL","value":"tdms"},"sizeMinQuery":{"operation":"GREATER_THAN","value":100},
@@ -332,16 +395,20 @@ fn queries_filter_by_expression_search_and_structure() {
     .unwrap();
     let answer = session.query_files(structured).unwrap();
     assert_eq!((answer.total_count, answer.available_files[0].size), (1, 200));
-    let bad: QueryFilesRequest = serde_json::from_str(r#"{"idQuery":{"operation":"LESS_THAN","value":"x"}}"#).unwrap();
+    let bad: QueryFilesRequest =
+        serde_json::from_str(r#"{"idQuery":{"operation":"LESS_THAN","value":"x"}}"#).unwrap();
     assert_eq!(session.query_files(bad).unwrap_err().kind(), ErrorKind::InvalidArgument);
-    let error = session.query_files(QueryFilesRequest { take: Some(1001), ..Default::default() }).unwrap_err();
+    let error = session
+        .query_files(QueryFilesRequest { take: Some(1001), ..Default::default() })
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }
 
 #[test]
 fn deleting_many_deletes_what_is_there_and_names_what_is_not() {
     let (_disk, _store, session) = fresh();
-    let ids = [put(&session, "a", b"1"), put(&session, "b", &bytes(100_000)), put(&session, "c", b"3")];
+    let ids =
+        [put(&session, "a", b"1"), put(&session, "b", &bytes(100_000)), put(&session, "c", b"3")];
     session.delete_files(vec![]).unwrap();
     session.delete_files(vec![ids[0].to_string().into(), ids[0].to_uppercase().into()]).unwrap();
     let missing = "0123456789abcdef01234567".to_owned();
@@ -355,7 +422,8 @@ fn deleting_many_deletes_what_is_there_and_names_what_is_not() {
         .unwrap_err();
     let api = error.api_error();
     assert_eq!((error.kind(), api.code), (ErrorKind::PartialFailure, Some(-251_040)));
-    let inner: Vec<_> = api.inner_errors.iter().map(|inner| inner.resource_id.clone().unwrap()).collect();
+    let inner: Vec<_> =
+        api.inner_errors.iter().map(|inner| inner.resource_id.clone().unwrap()).collect();
     assert_eq!(inner, [missing, "x".to_owned()]);
     assert_eq!(session.get_files(GetFilesRequest::default()).unwrap().total_count, 1);
     assert_eq!(session.delete_file(&ids[1]).unwrap_err().kind(), ErrorKind::NotFound);
@@ -392,7 +460,11 @@ fn a_transaction_takes_files_along_or_none() {
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
     drop((session, store));
     let store = open(&disk);
-    assert_eq!(blob_count(&disk), 2, "content of an aborted transaction is removed at the next open");
+    assert_eq!(
+        blob_count(&disk),
+        2,
+        "content of an aborted transaction is removed at the next open"
+    );
     drop(store);
 }
 
@@ -402,25 +474,43 @@ fn upload_sessions_take_chunks_in_any_order_over_a_restart() {
     let full = bytes(limits::UPLOAD_CHUNK_BYTES as usize);
     let started = session.start_upload_session(Some("w".to_owned())).unwrap();
     let append = |session: &Session, index: u32, content: &[u8], close: bool| {
-        session.append_to_upload_session(&started.id.as_str().into(), index, &mut &*content, close, &control())
+        session.append_to_upload_session(
+            &started.id.as_str().into(),
+            index,
+            &mut &*content,
+            close,
+            &control(),
+        )
     };
     append(&session, 2, b"tail", true).unwrap();
     append(&session, 2, b"the tail", true).unwrap();
-    for (index, content) in [(1, &full[..full.len() - 1]), (1, &[full.as_slice(), b"x"].concat()), (0, &full)] {
-        assert_eq!(append(&session, index, content, false).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    for (index, content) in
+        [(1, &full[..full.len() - 1]), (1, &[full.as_slice(), b"x"].concat()), (0, &full)]
+    {
+        assert_eq!(
+            append(&session, index, content, false).unwrap_err().kind(),
+            ErrorKind::InvalidArgument
+        );
     }
-    let gap = session.finish_upload_session(&started.id.as_str().into(), "a", BTreeMap::new()).unwrap_err();
+    let gap = session
+        .finish_upload_session(&started.id.as_str().into(), "a", BTreeMap::new())
+        .unwrap_err();
     assert_eq!((gap.kind(), gap.args()), (ErrorKind::InvalidArgument, ["1".to_owned()].as_slice()));
     drop((session, store));
     let store = open(&disk);
     let session = store.session(Identity::user("ada"));
     let waiting = session.query_upload_sessions().unwrap();
-    assert_eq!((waiting.len(), waiting[0].workspace.as_str(), waiting[0].chunks.len()), (1, "w", 1));
+    assert_eq!(
+        (waiting.len(), waiting[0].workspace.as_str(), waiting[0].chunks.len()),
+        (1, "w", 1)
+    );
     assert_eq!(waiting[0].chunks[0], UploadedChunk { index: 2, size: 8, close: true });
     append(&session, 1, &full, false).unwrap();
     assert_eq!(session.get_files(GetFilesRequest::default()).unwrap().total_count, 0);
-    let properties = [("Name".to_owned(), "loses".to_owned()), ("k".to_owned(), "v".to_owned())].into();
-    let id = session.finish_upload_session(&started.id.as_str().into(), "wins", properties).unwrap();
+    let properties =
+        [("Name".to_owned(), "loses".to_owned()), ("k".to_owned(), "v".to_owned())].into();
+    let id =
+        session.finish_upload_session(&started.id.as_str().into(), "wins", properties).unwrap();
     let whole = [full.as_slice(), b"the tail"].concat();
     assert_eq!(get(&session, &id).unwrap(), whole);
     let mut handle = session.open_file(&id).unwrap();
@@ -437,7 +527,10 @@ fn upload_sessions_take_chunks_in_any_order_over_a_restart() {
     let watching = control().with_progress(move |progress| notes.lock().unwrap().push(progress));
     session.download_file(&id, &mut std::io::sink(), &watching).unwrap();
     let seen = seen.lock().unwrap();
-    assert!(seen.windows(2).all(|two| two[0].done < two[1].done), "progress is that of the whole file");
+    assert!(
+        seen.windows(2).all(|two| two[0].done < two[1].done),
+        "progress is that of the whole file"
+    );
     assert!(seen.iter().all(|progress| progress.total == Some(whole.len() as u64)));
     assert_eq!(seen.last().unwrap().done, whole.len() as u64);
     // The reader opens each chunk when it gets to it, and finds it although the file is deleted.
@@ -472,7 +565,10 @@ fn upload_sessions_can_be_empty_cancelled_and_wrong() {
     append(&wrong, 1, b"x").unwrap();
     assert_eq!(finish(&wrong).unwrap_err().kind(), ErrorKind::InvalidArgument);
     session.cancel_upload_session(&wrong.as_str().into()).unwrap();
-    assert_eq!(session.cancel_upload_session(&wrong.as_str().into()).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        session.cancel_upload_session(&wrong.as_str().into()).unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
     assert_eq!(finish("nonsense").unwrap_err().kind(), ErrorKind::NotFound);
     store.maintain(&control()).unwrap();
     assert_eq!(blob_count(&disk), 0);
@@ -498,7 +594,11 @@ fn concurrent_downloads_are_whole_or_not_found() {
                         match get(&session, &file.id) {
                             Ok(bytes) => {
                                 assert_eq!(bytes.len() as i64, file.size64);
-                                assert!(bytes.iter().all(|byte| byte.to_string() == file.properties["Name"]));
+                                assert!(
+                                    bytes
+                                        .iter()
+                                        .all(|byte| byte.to_string() == file.properties["Name"])
+                                );
                             }
                             Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{error}"),
                         }
@@ -519,7 +619,11 @@ fn concurrent_downloads_are_whole_or_not_found() {
 #[test]
 fn verification_finds_damaged_and_missing_contents() {
     let (disk, store, session) = fresh();
-    let ids = [put(&session, "a", &bytes(100_000)), put(&session, "b", &bytes(100_000)), put(&session, "c", b"small")];
+    let ids = [
+        put(&session, "a", &bytes(100_000)),
+        put(&session, "b", &bytes(100_000)),
+        put(&session, "c", b"small"),
+    ];
     let report = store.verify(VerifyLevel::Checksums, &control()).unwrap();
     assert!(report.is_sound(), "{report:?}");
     assert_eq!((report.files, report.file_bytes), (3, 200_005));
@@ -540,7 +644,8 @@ fn verification_finds_damaged_and_missing_contents() {
 /// Every order of files reads only the page.
 #[test]
 fn every_order_of_files_is_read_from_an_index() {
-    let store = Store::options().maintenance_thread(false).open_disk(Arc::new(MemoryDisk::new())).unwrap();
+    let store =
+        Store::options().maintenance_thread(false).open_disk(Arc::new(MemoryDisk::new())).unwrap();
     let session = store.session(Identity::user("ada"));
     for order in FileLinqQueryOrderBy::ALL {
         let request = FileLinqQueryRequest { order_by: Some(*order), ..Default::default() };
@@ -548,7 +653,8 @@ fn every_order_of_files_is_read_from_an_index() {
         assert!(plan.contains(" in order") && !plan.contains("all records"), "{order}: {plan}");
     }
     for filter in ["workspace == \"lab\"", "size > 100"] {
-        let request = FileLinqQueryRequest { filter: Some(filter.to_owned()), ..Default::default() };
+        let request =
+            FileLinqQueryRequest { filter: Some(filter.to_owned()), ..Default::default() };
         let plan = session.explain_query_files_linq(request).unwrap().to_string();
         assert!(plan.starts_with("index "), "{filter}: {plan}");
     }

@@ -14,14 +14,35 @@ use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::test_plans::QueryTestPlansRequest;
 use stationdb::work_items::QueryWorkItemsRequest;
-use stationdb::{Clock, Error, Identity, ManualClock, Result, Session, Store, StoreOptions, from_json};
+use stationdb::{
+    Clock, Error, Identity, ManualClock, Result, Session, Store, StoreOptions, from_json,
+};
 
 use crate::wire_time;
 
-const STATES: [&str; 9] =
-    ["NEW", "DEFINED", "REVIEWED", "SCHEDULED", "IN_PROGRESS", "PENDING_APPROVAL", "CLOSED", "CANCELED", "NOWHERE"];
-const ACTIONS: [&str; 10] =
-    ["START", "END", "end", "PAUSE", "ABORT", "LOOK", "CUSTOM", "SCHEDULE", "UNSCHEDULE", "COMPLETE"];
+const STATES: [&str; 9] = [
+    "NEW",
+    "DEFINED",
+    "REVIEWED",
+    "SCHEDULED",
+    "IN_PROGRESS",
+    "PENDING_APPROVAL",
+    "CLOSED",
+    "CANCELED",
+    "NOWHERE",
+];
+const ACTIONS: [&str; 10] = [
+    "START",
+    "END",
+    "end",
+    "PAUSE",
+    "ABORT",
+    "LOOK",
+    "CUSTOM",
+    "SCHEDULE",
+    "UNSCHEDULE",
+    "COMPLETE",
+];
 
 /// A member that is absent, null or a value.
 #[derive(Clone, Debug)]
@@ -67,19 +88,27 @@ fn texts() -> impl Strategy<Value = Vec<String>> {
 
 fn entry() -> impl Strategy<Value = Entry> {
     let map = prop::collection::btree_map("[k-m]", "[x-z]", 0..3);
-    let first = (1000u64..1004, tri(0u8..4), prop::option::weighted(0.4, 0usize..9), tri(map), tri(texts()));
+    let first = (
+        1000u64..1004,
+        tri(0u8..4),
+        prop::option::weighted(0.4, 0usize..9),
+        tri(map),
+        tri(texts()),
+    );
     let second = (tri(0i64..3), tri(0i64..3), tri(texts()), prop::option::weighted(0.3, -1i64..3));
-    (first, second).prop_map(|((id, name, state, properties, files), (start, end, reserved, estimate))| Entry {
-        id,
-        name,
-        state,
-        properties,
-        files,
-        start,
-        end,
-        reserved,
-        estimate,
-    })
+    (first, second).prop_map(
+        |((id, name, state, properties, files), (start, end, reserved, estimate))| Entry {
+            id,
+            name,
+            state,
+            properties,
+            files,
+            start,
+            end,
+            reserved,
+            estimate,
+        },
+    )
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -138,8 +167,12 @@ impl Entry {
         }
         match (self.estimate, service) {
             (None, _) => {}
-            (Some(seconds), Service::Items) => request["timeline"] = json!({ "estimatedDurationInSeconds": seconds }),
-            (Some(seconds), Service::Plans) => request["estimatedDurationInSeconds"] = json!(seconds),
+            (Some(seconds), Service::Items) => {
+                request["timeline"] = json!({ "estimatedDurationInSeconds": seconds })
+            }
+            (Some(seconds), Service::Plans) => {
+                request["estimatedDurationInSeconds"] = json!(seconds)
+            }
         }
         request
     }
@@ -170,7 +203,8 @@ impl Entry {
                     request["schedule"] = plan;
                 }
                 let mut systems = json!({});
-                let selections = |ids: &Vec<String>| ids.iter().map(|id| json!({ "id": id })).collect();
+                let selections =
+                    |ids: &Vec<String>| ids.iter().map(|id| json!({ "id": id })).collect();
                 set(&mut systems, "selections", &self.reserved, selections);
                 request["resources"] = json!({ "systems": systems });
             }
@@ -230,12 +264,18 @@ impl Reference {
         if state == "NOWHERE" || entry.estimate.is_some_and(|seconds| seconds < 0) {
             return Err(INVALID);
         }
-        let value = |name: &Tri<u8>| if let Tri::Value(name) = name { Some(format!("n{name}")) } else { None };
+        let value = |name: &Tri<u8>| {
+            if let Tri::Value(name) = name { Some(format!("n{name}")) } else { None }
+        };
         let record = Record {
             name: value(&entry.name),
             state: state.to_owned(),
             substate: state.to_owned(),
-            properties: if let Tri::Value(map) = &entry.properties { Some(map.clone()) } else { None },
+            properties: if let Tri::Value(map) = &entry.properties {
+                Some(map.clone())
+            } else {
+                None
+            },
             files: if let Tri::Value(files) = &entry.files { Some(files.clone()) } else { None },
             estimate: entry.estimate,
             reserved: (self.service == Service::Plans).then(Vec::new),
@@ -296,7 +336,8 @@ impl Reference {
         if matches!(record.state.as_str(), "CLOSED" | "CANCELED") {
             return Err(STATE);
         }
-        if matches!(record.state.as_str(), "NEW" | "DEFINED" | "REVIEWED") && record.start.is_some() {
+        if matches!(record.state.as_str(), "NEW" | "DEFINED" | "REVIEWED") && record.start.is_some()
+        {
             record.go_to("SCHEDULED");
         }
         if record.start.zip(record.end).is_some_and(|(start, end)| end < start) {
@@ -320,10 +361,15 @@ impl Reference {
             "PAUSE" if record.state == "IN_PROGRESS" => ("MANUAL", Some(("IN_PROGRESS", "PAUSED"))),
             "LOOK" => ("NONE", None),
             "CUSTOM" => ("MANUAL", None),
-            "SCHEDULE" if matches!(record.state.as_str(), "NEW" | "DEFINED" | "REVIEWED") && record.start.is_some() => {
+            "SCHEDULE"
+                if matches!(record.state.as_str(), "NEW" | "DEFINED" | "REVIEWED")
+                    && record.start.is_some() =>
+            {
                 ("SCHEDULE", Some(("SCHEDULED", "SCHEDULED")))
             }
-            "UNSCHEDULE" if record.state == "SCHEDULED" => ("UNSCHEDULE", Some(("REVIEWED", "REVIEWED"))),
+            "UNSCHEDULE" if record.state == "SCHEDULED" => {
+                ("UNSCHEDULE", Some(("REVIEWED", "REVIEWED")))
+            }
             _ => return Err(STATE),
         };
         let before = (record.state.clone(), record.substate.clone());
@@ -365,7 +411,10 @@ impl Reference {
         put("fileIdsFromTemplate", Some(json!(record.files.clone().unwrap_or_default())));
         match self.service {
             Service::Items => {
-                put("timeline", record.estimate.map(|seconds| json!({ "estimatedDurationInSeconds": seconds })));
+                put(
+                    "timeline",
+                    record.estimate.map(|seconds| json!({ "estimatedDurationInSeconds": seconds })),
+                );
                 let mut schedule = json!({});
                 if let Some(day) = record.start {
                     schedule["plannedStartDateTime"] = json!(at(day));
@@ -458,10 +507,17 @@ fn answer<T: serde::Serialize>(result: Result<T>) -> Value {
     let unify = |(name, value): (String, Value)| match name.as_str() {
         "error" if !value.is_null() => {
             let inner = value["innerErrors"].as_array().unwrap().iter();
-            ("error".to_owned(), inner.map(|inner| json!([inner["name"], inner["resourceId"]])).collect())
+            (
+                "error".to_owned(),
+                inner.map(|inner| json!([inner["name"], inner["resourceId"]])).collect(),
+            )
         }
         name => {
-            let short = name.replace("WorkItem", "").replace("TestPlan", "").replace("Ids", "s").replace("Id", "");
+            let short = name
+                .replace("WorkItem", "")
+                .replace("TestPlan", "")
+                .replace("Ids", "s")
+                .replace("Id", "");
             (short, value)
         }
     };
@@ -470,7 +526,11 @@ fn answer<T: serde::Serialize>(result: Result<T>) -> Value {
 
 fn run(service: Service, ops: &[Op]) {
     let start = "2024-05-01T08:00:00Z".parse().unwrap();
-    let mut bench = Bench { disk: Arc::new(MemoryDisk::new()), clock: Arc::new(ManualClock::new(start)), store: None };
+    let mut bench = Bench {
+        disk: Arc::new(MemoryDisk::new()),
+        clock: Arc::new(ManualClock::new(start)),
+        store: None,
+    };
     bench.open();
     let mut reference = Reference { service, records: BTreeMap::new(), next: 1000 };
     for op in ops {
@@ -501,11 +561,14 @@ fn check(op: &Op, service: Service, bench: &mut Bench, reference: &mut Reference
         }
         Op::Create(entries) => {
             let requests: Vec<Value> = entries.iter().map(|entry| entry.create(service)).collect();
-            let outcome = entries.iter().zip(&requests).enumerate().map(|(position, (entry, request))| {
-                let called = request["name"].as_str().map_or_else(|| position.to_string(), str::to_owned);
-                let made = reference.create(entry, now).map(|id| reference.render(id));
-                (made, request.clone(), called)
-            });
+            let outcome =
+                entries.iter().zip(&requests).enumerate().map(|(position, (entry, request))| {
+                    let called = request["name"]
+                        .as_str()
+                        .map_or_else(|| position.to_string(), str::to_owned);
+                    let made = reference.create(entry, now).map(|id| reference.render(id));
+                    (made, request.clone(), called)
+                });
             let expected = batch("created", outcome.collect());
             let body = json!(requests);
             let found = match service {
@@ -517,7 +580,8 @@ fn check(op: &Op, service: Service, bench: &mut Bench, reference: &mut Reference
         Op::Update(replace, entries) => {
             let requests: Vec<Value> = entries.iter().map(Entry::update).collect();
             let outcome = entries.iter().zip(&requests).map(|(entry, request)| {
-                let changed = reference.update(entry, *replace, now).map(|()| reference.render(entry.id));
+                let changed =
+                    reference.update(entry, *replace, now).map(|()| reference.render(entry.id));
                 (changed, request.clone(), entry.id.to_string())
             });
             let expected = batch("updated", outcome.collect());
@@ -529,9 +593,11 @@ fn check(op: &Op, service: Service, bench: &mut Bench, reference: &mut Reference
             (found, expected)
         }
         Op::Schedule(replace, entries) => {
-            let requests: Vec<Value> = entries.iter().map(|entry| entry.schedule(service)).collect();
+            let requests: Vec<Value> =
+                entries.iter().map(|entry| entry.schedule(service)).collect();
             let outcome = entries.iter().zip(&requests).map(|(entry, request)| {
-                let changed = reference.schedule(entry, *replace, now).map(|()| reference.render(entry.id));
+                let changed =
+                    reference.schedule(entry, *replace, now).map(|()| reference.render(entry.id));
                 (changed, request.clone(), entry.id.to_string())
             });
             let expected = batch("scheduled", outcome.collect());
@@ -547,7 +613,8 @@ fn check(op: &Op, service: Service, bench: &mut Bench, reference: &mut Reference
             let mut seen = std::collections::BTreeSet::new();
             let (mut deleted, mut failed) = (Vec::new(), Vec::new());
             for id in ids.iter().filter(|id| seen.insert(**id)) {
-                let list = if reference.records.remove(id).is_some() { &mut deleted } else { &mut failed };
+                let list =
+                    if reference.records.remove(id).is_some() { &mut deleted } else { &mut failed };
                 list.push(id.to_string());
             }
             let errors: Vec<Value> = failed.iter().map(|id| json!([refused, id])).collect();
@@ -557,8 +624,12 @@ fn check(op: &Op, service: Service, bench: &mut Bench, reference: &mut Reference
             };
             let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
             let found = match service {
-                Service::Items => answer(session().delete_work_items(ids.into_iter().map(Into::into).collect())),
-                Service::Plans => answer(session().delete_test_plans(ids.into_iter().map(Into::into).collect())),
+                Service::Items => {
+                    answer(session().delete_work_items(ids.into_iter().map(Into::into).collect()))
+                }
+                Service::Plans => {
+                    answer(session().delete_test_plans(ids.into_iter().map(Into::into).collect()))
+                }
             };
             (found, expected)
         }
@@ -571,13 +642,18 @@ fn check(op: &Op, service: Service, bench: &mut Bench, reference: &mut Reference
                 Ok(kind) => json!({ "error": null, "result": { "type": kind } }),
                 Err(refused) => json!({ "refused": refused }),
             };
-            (answer(session().execute_work_item(&id.to_string().into(), ACTIONS[*action])), expected)
+            (
+                answer(session().execute_work_item(&id.to_string().into(), ACTIONS[*action])),
+                expected,
+            )
         }
         Op::Query { by_update, descending, take } => {
             let mut order: Vec<(i64, u64)> = reference
                 .records
                 .iter()
-                .map(|(id, record)| (if *by_update { record.updated_at } else { i64::try_from(*id).unwrap() }, *id))
+                .map(|(id, record)| {
+                    (if *by_update { record.updated_at } else { i64::try_from(*id).unwrap() }, *id)
+                })
                 .collect();
             // Ties are ordered by ascending id in both directions.
             order.sort_by_key(|(key, id)| (if *descending { -key } else { *key }, *id));

@@ -5,10 +5,12 @@ use proptest::prelude::*;
 use serde_json::json;
 use stationdb::prelude::*;
 use stationdb::products::{
-    CreateProductRequest, CreateProductsPartialSuccess, PagedProducts, Product, ProductField, ProductOrderBy,
-    QueryProductValuesRequest, QueryProductsRequest, UpdateProductRequest,
+    CreateProductRequest, CreateProductsPartialSuccess, PagedProducts, Product, ProductField,
+    ProductOrderBy, QueryProductValuesRequest, QueryProductsRequest, UpdateProductRequest,
 };
-use stationdb::{AccessPolicy, Action, ChangeStream, ErrorKind, Identity, Position, Service, Visibility};
+use stationdb::{
+    AccessPolicy, Action, ChangeStream, ErrorKind, Identity, Position, Service, Visibility,
+};
 
 use crate::test_store::TestStore;
 
@@ -17,7 +19,8 @@ fn request(part_number: &str) -> CreateProductRequest {
 }
 
 fn create(service: &impl ProductService, part_number: &str, family: Option<&str>) -> Product {
-    let request = CreateProductRequest { family: family.map(str::to_owned), ..request(part_number) };
+    let request =
+        CreateProductRequest { family: family.map(str::to_owned), ..request(part_number) };
     service.create_products(vec![request]).unwrap().products.remove(0)
 }
 
@@ -31,7 +34,9 @@ fn creates_judge_each_item_on_its_own() {
     let session = store.session();
     let answer = session.create_products(vec![request("A"), request("B")]).unwrap();
     assert_eq!((answer.products.len(), &answer.failed, &answer.error), (2, &None, &None));
-    let answer = session.create_products(vec![request("C"), request("A"), request(" "), request("C")]).unwrap();
+    let answer = session
+        .create_products(vec![request("C"), request("A"), request(" "), request("C")])
+        .unwrap();
     assert_eq!(answer.products.len(), 1);
     assert_eq!(answer.failed, Some(vec![request("A"), request(" "), request("C")]));
     let error = answer.error.unwrap();
@@ -55,9 +60,13 @@ fn a_property_without_a_value_rejects_its_item_alone() {
         {"partNumber": "A", "properties": {"color": "red", "size": null}},
         {"partNumber": "B", "properties": {"color": "red"}},
     ]);
-    let requests: Vec<CreateProductRequest> = stationdb::from_json(body.to_string().as_bytes()).unwrap();
+    let requests: Vec<CreateProductRequest> =
+        stationdb::from_json(body.to_string().as_bytes()).unwrap();
     let answer = session.create_products(requests).unwrap();
-    assert_eq!(answer.products.iter().map(|product| product.part_number.as_deref()).collect::<Vec<_>>(), [Some("B")]);
+    assert_eq!(
+        answer.products.iter().map(|product| product.part_number.as_deref()).collect::<Vec<_>>(),
+        [Some("B")]
+    );
     // Returned as it was sent.
     assert_eq!(serde_json::to_value(answer.failed).unwrap(), json!([body[0]]));
     let inner = answer.error.unwrap().inner_errors.remove(0);
@@ -65,10 +74,14 @@ fn a_property_without_a_value_rejects_its_item_alone() {
     let id = answer.products[0].id.clone().unwrap();
     let updates = json!([{"id": id, "properties": {"size": null}}, {"id": id, "name": "N"}]);
     for replace in [false, true] {
-        let updates: Vec<UpdateProductRequest> = stationdb::from_json(updates.to_string().as_bytes()).unwrap();
+        let updates: Vec<UpdateProductRequest> =
+            stationdb::from_json(updates.to_string().as_bytes()).unwrap();
         let answer = session.update_products(updates, replace).unwrap();
         assert_eq!((answer.products.len(), answer.failed.map(|failed| failed.len())), (1, Some(1)));
-        assert_eq!(answer.products[0].properties, Some(BTreeMap::from([("color".into(), "red".into())])));
+        assert_eq!(
+            answer.products[0].properties,
+            Some(BTreeMap::from([("color".into(), "red".into())]))
+        );
     }
 }
 
@@ -100,7 +113,9 @@ fn products_are_got_updated_and_deleted_by_id() {
         keywords: Some(vec![keyword.into()]),
         ..Default::default()
     };
-    let answer = session.update_products(vec![update(&id, "a"), update("x", "b"), update(&id, "c")], false).unwrap();
+    let answer = session
+        .update_products(vec![update(&id, "a"), update("x", "b"), update(&id, "c")], false)
+        .unwrap();
     assert_eq!(answer.products.len(), 2);
     assert_eq!(answer.products[1].keywords, Some(vec!["a".to_owned(), "c".to_owned()]));
     assert!(answer.products[1].updated_at > product.updated_at);
@@ -113,7 +128,10 @@ fn products_are_got_updated_and_deleted_by_id() {
 
     session.delete_product(&"x".into()).unwrap();
     let other = create(&session, "B", None).id.unwrap().to_string();
-    let answer = session.delete_products(vec![id.clone().into(), "x".into(), id.clone().into()]).unwrap().unwrap();
+    let answer = session
+        .delete_products(vec![id.clone().into(), "x".into(), id.clone().into()])
+        .unwrap()
+        .unwrap();
     assert_eq!((answer.ids, answer.failed), (vec![id.clone()], Some(vec!["x".to_owned()])));
     assert_eq!(session.delete_products(vec![other.into()]).unwrap(), None);
     assert_eq!(session.delete_products(vec![]).unwrap(), None);
@@ -145,8 +163,10 @@ fn a_page_by_part_number_reads_that_page() {
     let requests = (0..300).map(|number| request(&format!("PN-{:03}", number * 7 % 300))).collect();
     assert!(session.create_products(requests).unwrap().error.is_none());
     for descending in [false, true] {
-        let mut query: QueryProductsRequest =
-            serde_json::from_value(json!({"orderBy": "PART_NUMBER", "descending": descending, "take": 20})).unwrap();
+        let mut query: QueryProductsRequest = serde_json::from_value(
+            json!({"orderBy": "PART_NUMBER", "descending": descending, "take": 20}),
+        )
+        .unwrap();
         let mut found = Vec::new();
         loop {
             let plan = session.explain_query_products(query.clone()).unwrap();
@@ -170,26 +190,42 @@ fn a_page_by_part_number_reads_that_page() {
 fn queries_filter_order_project_count_and_page() {
     let store = TestStore::new();
     let session = store.session();
-    for (part_number, family) in [("3", Some("F")), ("1", None), ("2", Some("E")), ("4", Some("F"))] {
+    for (part_number, family) in [("3", Some("F")), ("1", None), ("2", Some("E")), ("4", Some("F"))]
+    {
         create(&session, part_number, family);
         store.clock.advance_ms(1000);
     }
-    let query = |value: serde_json::Value| session.query_products(serde_json::from_value(value).unwrap());
+    let query =
+        |value: serde_json::Value| session.query_products(serde_json::from_value(value).unwrap());
     assert_eq!(numbers(&query(json!({})).unwrap()), ["3", "1", "2", "4"]);
     assert_eq!(numbers(&query(json!({"orderBy": "FAMILY"})).unwrap()), ["1", "2", "3", "4"]);
-    assert_eq!(numbers(&query(json!({"orderBy": "FAMILY", "descending": true})).unwrap()), ["4", "3", "2", "1"]);
-    assert_eq!(numbers(&query(json!({"orderBy": "UPDATED_AT", "descending": true})).unwrap()), ["4", "2", "1", "3"]);
+    assert_eq!(
+        numbers(&query(json!({"orderBy": "FAMILY", "descending": true})).unwrap()),
+        ["4", "3", "2", "1"]
+    );
+    assert_eq!(
+        numbers(&query(json!({"orderBy": "UPDATED_AT", "descending": true})).unwrap()),
+        ["4", "2", "1", "3"]
+    );
     assert_eq!(numbers(&query(json!({"descending": true})).unwrap()), ["3", "1", "2", "4"]);
-    let page =
-        query(json!({"filter": "family == @0", "substitutions": ["F"], "returnCount": true, "take": 1})).unwrap();
+    let page = query(
+        json!({"filter": "family == @0", "substitutions": ["F"], "returnCount": true, "take": 1}),
+    )
+    .unwrap();
     assert_eq!((numbers(&page), page.total_count), (vec!["3"], Some(2)));
     let next = json!({
         "filter": "family == @0", "substitutions": ["F"], "take": 5, "continuationToken": page.continuation_token,
     });
     let page = query(next).unwrap();
-    assert_eq!((numbers(&page), page.total_count, &page.continuation_token), (vec!["4"], None, &None));
+    assert_eq!(
+        (numbers(&page), page.total_count, &page.continuation_token),
+        (vec!["4"], None, &None)
+    );
     let page = query(json!({"take": 0, "returnCount": true})).unwrap();
-    assert_eq!((page.products.len(), page.total_count, page.continuation_token), (0, Some(4), None));
+    assert_eq!(
+        (page.products.len(), page.total_count, page.continuation_token),
+        (0, Some(4), None)
+    );
     assert_eq!(query(json!({"take": -5})).unwrap().products.len(), 4);
     let page = query(json!({"projection": ["PART_NUMBER"], "take": 1})).unwrap();
     assert_eq!(serde_json::to_value(&page.products).unwrap(), json!([{"partNumber": "3"}]));
@@ -247,17 +283,27 @@ fn values_are_distinct_sorted_and_without_nulls() {
     let store = TestStore::new();
     let session = store.session();
     let mut ids = BTreeSet::new();
-    for (part_number, family) in [("b", Some("F1")), ("a", None), ("c", Some("E")), ("d", Some("F1"))] {
+    for (part_number, family) in
+        [("b", Some("F1")), ("a", None), ("c", Some("E")), ("d", Some("F1"))]
+    {
         ids.insert(create(&session, part_number, family).id.unwrap().to_string());
     }
-    let values = |value: serde_json::Value| session.query_product_values(serde_json::from_value(value).unwrap());
+    let values = |value: serde_json::Value| {
+        session.query_product_values(serde_json::from_value(value).unwrap())
+    };
     assert_eq!(values(json!({"field": "FAMILY"})).unwrap(), ["E", "F1"]);
     assert_eq!(values(json!({"field": "FAMILY", "startsWith": "F"})).unwrap(), ["F1"]);
     assert!(values(json!({"field": "FAMILY", "startsWith": "f"})).unwrap().is_empty());
-    assert_eq!(values(json!({"field": "PART_NUMBER", "filter": "family == \"F1\""})).unwrap(), ["b", "d"]);
+    assert_eq!(
+        values(json!({"field": "PART_NUMBER", "filter": "family == \"F1\""})).unwrap(),
+        ["b", "d"]
+    );
     assert_eq!(values(json!({"field": "PART_NUMBER"})).unwrap(), ["a", "b", "c", "d"]);
     assert!(values(json!({"field": "NAME"})).unwrap().is_empty());
-    assert_eq!(values(json!({"field": "UPDATED_AT", "startsWith": "2024-03"})).unwrap(), ["2024-03-01T00:00:00.000Z"]);
+    assert_eq!(
+        values(json!({"field": "UPDATED_AT", "startsWith": "2024-03"})).unwrap(),
+        ["2024-03-01T00:00:00.000Z"]
+    );
     assert!(values(json!({"field": "ID"})).unwrap().iter().eq(&ids));
     for bad in [json!({}), json!({"field": "ID", "filter": "x"})] {
         assert_eq!(values(bad).unwrap_err().kind(), ErrorKind::InvalidArgument);
@@ -291,11 +337,14 @@ fn a_policy_hides_products_and_their_values_and_refuses_items() {
     }
     let guest = store.store.session(Identity::user("guest"));
     assert_eq!(numbers(&guest.query_products(QueryProductsRequest::default()).unwrap()), ["A"]);
-    for (field, count) in [(ProductField::Family, 1), (ProductField::Id, 1), (ProductField::UpdatedAt, 1)] {
+    for (field, count) in
+        [(ProductField::Family, 1), (ProductField::Id, 1), (ProductField::UpdatedAt, 1)]
+    {
         let query = QueryProductValuesRequest { field: Some(field), ..Default::default() };
         assert_eq!(guest.query_product_values(query).unwrap().len(), count);
     }
-    let event_count = |mut changes: ChangeStream| std::iter::from_fn(|| changes.poll().unwrap()).count();
+    let event_count =
+        |mut changes: ChangeStream| std::iter::from_fn(|| changes.poll().unwrap()).count();
     let (guests, all) = (guest.changes(Position::START), store.store.changes(Position::START));
     assert_eq!((event_count(guests), event_count(all)), (1, 2), "the store itself sees all events");
     let answer = guest.create_products(vec![request("C")]).unwrap();
@@ -313,13 +362,19 @@ fn sixteen_threads_create_one_part_number_and_one_wins() {
                 for _ in 0..1000 {
                     let answer = session.create_products(vec![request("ONE")]).unwrap();
                     won.fetch_add(answer.products.len(), Ordering::Relaxed);
-                    lost.fetch_add(answer.failed.map_or(0, |failed| failed.len()), Ordering::Relaxed);
+                    lost.fetch_add(
+                        answer.failed.map_or(0, |failed| failed.len()),
+                        Ordering::Relaxed,
+                    );
                 }
             });
         }
     });
     assert_eq!((won.into_inner(), lost.into_inner()), (1, 15_999));
-    assert_eq!(store.session().query_products(QueryProductsRequest::default()).unwrap().products.len(), 1);
+    assert_eq!(
+        store.session().query_products(QueryProductsRequest::default()).unwrap().products.len(),
+        1
+    );
 }
 
 #[test]
@@ -329,7 +384,8 @@ fn a_transaction_reads_its_own_products_and_leaves_nothing_when_it_fails() {
     let failed = session.transaction(|tx| {
         let id = create(tx, "A", Some("F")).id.unwrap().to_string();
         assert_eq!(tx.get_product(&id.as_str().into())?.family.as_deref(), Some("F"));
-        let query = QueryProductValuesRequest { field: Some(ProductField::Family), ..Default::default() };
+        let query =
+            QueryProductValuesRequest { field: Some(ProductField::Family), ..Default::default() };
         assert_eq!(tx.query_product_values(query)?, ["F"]);
         assert_eq!(tx.create_products(vec![request("A")])?.products.len(), 0);
         Err::<(), _>(stationdb::Error::conflict("no"))

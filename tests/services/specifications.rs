@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use stationdb::ErrorKind;
 use stationdb::prelude::*;
 use stationdb::specifications::{
-    CreateSpecificationsPartialSuccess, CreatedSpecification, PagedSpecifications, UpdateSpecificationsPartialSuccess,
+    CreateSpecificationsPartialSuccess, CreatedSpecification, PagedSpecifications,
+    UpdateSpecificationsPartialSuccess,
 };
 
 use crate::test_store::TestStore;
@@ -15,11 +16,17 @@ fn request(product: &str, spec: &str) -> Value {
     json!({"productId": product, "specId": spec, "type": "PARAMETRIC"})
 }
 
-fn create(service: &impl SpecificationService, specs: Vec<Value>) -> CreateSpecificationsPartialSuccess {
+fn create(
+    service: &impl SpecificationService,
+    specs: Vec<Value>,
+) -> CreateSpecificationsPartialSuccess {
     service.create_specs(serde_json::from_value(json!({"specs": specs})).unwrap()).unwrap()
 }
 
-fn update(service: &impl SpecificationService, specs: Vec<Value>) -> Option<UpdateSpecificationsPartialSuccess> {
+fn update(
+    service: &impl SpecificationService,
+    specs: Vec<Value>,
+) -> Option<UpdateSpecificationsPartialSuccess> {
     service.update_specs(serde_json::from_value(json!({"specs": specs})).unwrap()).unwrap()
 }
 
@@ -30,7 +37,10 @@ fn change(created: &CreatedSpecification, version: i64, name: &str) -> Value {
     })
 }
 
-fn query(service: &impl SpecificationService, value: Value) -> stationdb::Result<PagedSpecifications> {
+fn query(
+    service: &impl SpecificationService,
+    value: Value,
+) -> stationdb::Result<PagedSpecifications> {
     service.query_specs(serde_json::from_value(value).unwrap())
 }
 
@@ -41,9 +51,16 @@ fn spec_ids(page: &PagedSpecifications) -> Vec<&str> {
 #[test]
 fn every_operation_is_available() {
     let store = TestStore::new();
-    let operations = serde_json::to_value(store.session().specification_api_info().unwrap()).unwrap();
+    let operations =
+        serde_json::to_value(store.session().specification_api_info().unwrap()).unwrap();
     assert_eq!(operations.as_object().unwrap().len(), 4);
-    assert!(operations.as_object().unwrap().values().all(|o| *o == json!({"available": true, "version": 1})));
+    assert!(
+        operations
+            .as_object()
+            .unwrap()
+            .values()
+            .all(|o| *o == json!({"available": true, "version": 1}))
+    );
 }
 
 #[test]
@@ -92,15 +109,22 @@ fn an_inner_error_names_its_item_and_requests_come_back_as_received() {
     let answer = create(&session, sent.as_array().unwrap().clone());
     assert_eq!(serde_json::to_value(answer.failed_specs).unwrap(), sent);
     let inner = answer.error.unwrap().inner_errors;
-    let seen: Vec<_> =
-        inner.iter().map(|e| (e.resource_type.as_deref().unwrap(), e.resource_id.as_deref().unwrap())).collect();
+    let seen: Vec<_> = inner
+        .iter()
+        .map(|e| (e.resource_type.as_deref().unwrap(), e.resource_id.as_deref().unwrap()))
+        .collect();
     assert_eq!(seen, [("Specification", "0"), ("Specification", "Gain")]);
     assert_eq!(
         (inner[0].args[0].as_str(), inner[1].args.as_slice()),
         ("productId", ["1".to_owned(), first.id.to_string()].as_slice())
     );
-    let answer = update(&session, vec![json!({"id": first.id, "version": 0}), change(&first, 7, "x")]).unwrap();
-    assert_eq!(serde_json::to_value(&answer.failed_specs.unwrap()[0]).unwrap(), json!({"id": first.id, "version": 0}));
+    let answer =
+        update(&session, vec![json!({"id": first.id, "version": 0}), change(&first, 7, "x")])
+            .unwrap();
+    assert_eq!(
+        serde_json::to_value(&answer.failed_specs.unwrap()[0]).unwrap(),
+        json!({"id": first.id, "version": 0})
+    );
     for inner in answer.error.unwrap().inner_errors {
         assert_eq!(inner.resource_id.as_deref(), Some(first.id.as_str()));
         assert_eq!(inner.args.len(), 2, "{inner:?}");
@@ -111,17 +135,23 @@ fn an_inner_error_names_its_item_and_requests_come_back_as_received() {
 fn updates_need_the_stored_version() {
     let store = TestStore::new();
     let session = store.session();
-    let created = create(&session, vec![request("P", "1"), request("P", "2")]).created_specs.unwrap();
+    let created =
+        create(&session, vec![request("P", "1"), request("P", "2")]).created_specs.unwrap();
     store.clock.advance_ms(1000);
-    let answer = update(&session, vec![change(&created[0], 0, "a"), change(&created[0], 0, "b")]).unwrap();
+    let answer =
+        update(&session, vec![change(&created[0], 0, "a"), change(&created[0], 0, "b")]).unwrap();
     let updated = answer.updated_specs.unwrap();
     assert_eq!((updated.len(), updated[0].version), (1, 1));
     assert!(updated[0].updated_at > created[0].created_at);
     assert_eq!(answer.failed_specs.unwrap()[0].name.as_deref(), Some("b"));
     let inner = &answer.error.unwrap().inner_errors[0];
     assert_eq!(inner.resource_id.as_deref(), Some(&*created[0].id));
-    let answer = update(&session, vec![change(&created[0], 1, "c"), change(&created[0], 2, "d")]).unwrap();
-    assert_eq!((answer.updated_specs.unwrap()[1].version, answer.failed_specs, answer.error), (3, None, None));
+    let answer =
+        update(&session, vec![change(&created[0], 1, "c"), change(&created[0], 2, "d")]).unwrap();
+    assert_eq!(
+        (answer.updated_specs.unwrap()[1].version, answer.failed_specs, answer.error),
+        (3, None, None)
+    );
     let stored = session.get_spec(&created[0].id).unwrap();
     assert_eq!((stored.name.as_deref(), stored.version), (Some("d"), Some(3)));
     assert_eq!(update(&session, vec![]), None);
@@ -142,7 +172,8 @@ fn updates_need_the_stored_version() {
 #[test]
 fn two_updates_with_one_version_and_one_wins() {
     let store = TestStore::new();
-    let created = create(&store.session(), vec![request("P", "1")]).created_specs.unwrap().remove(0);
+    let created =
+        create(&store.session(), vec![request("P", "1")]).created_specs.unwrap().remove(0);
     for version in 0..50 {
         let won = AtomicUsize::new(0);
         std::thread::scope(|scope| {
@@ -168,8 +199,14 @@ fn sixteen_threads_create_one_specification_id_and_one_wins() {
                 let session = store.session();
                 for _ in 0..1000 {
                     let answer = create(&session, vec![request("P", "ONE")]);
-                    won.fetch_add(answer.created_specs.map_or(0, |created| created.len()), Ordering::Relaxed);
-                    lost.fetch_add(answer.failed_specs.map_or(0, |failed| failed.len()), Ordering::Relaxed);
+                    won.fetch_add(
+                        answer.created_specs.map_or(0, |created| created.len()),
+                        Ordering::Relaxed,
+                    );
+                    lost.fetch_add(
+                        answer.failed_specs.map_or(0, |failed| failed.len()),
+                        Ordering::Relaxed,
+                    );
                 }
             });
         }
@@ -184,8 +221,11 @@ fn queries_look_in_the_given_products_and_read_nothing_else() {
     for product in ["P", "Q", "R"] {
         create(&session, (0..100).rev().map(|n| request(product, &format!("{n:02}"))).collect());
     }
-    let page =
-        query(&session, json!({"productIds": ["Q", "P", "Q", "none"], "orderBy": "SPEC_ID", "take": 4})).unwrap();
+    let page = query(
+        &session,
+        json!({"productIds": ["Q", "P", "Q", "none"], "orderBy": "SPEC_ID", "take": 4}),
+    )
+    .unwrap();
     assert_eq!(spec_ids(&page), ["00", "00", "01", "01"]);
     let token = page.continuation_token;
     let rest = json!({
@@ -195,10 +235,16 @@ fn queries_look_in_the_given_products_and_read_nothing_else() {
     assert_eq!((rest.specs.as_ref().unwrap().len(), &rest.continuation_token), (196, &None));
     let page = query(&session, json!({"productIds": ["P"], "take": 1})).unwrap();
     assert_eq!(spec_ids(&page), ["99"], "order of creation");
-    let page = query(&session, json!({"productIds": ["P"], "orderBy": "ID", "orderByDescending": true, "take": 1}));
+    let page = query(
+        &session,
+        json!({"productIds": ["P"], "orderBy": "ID", "orderByDescending": true, "take": 1}),
+    );
     assert_eq!(spec_ids(&page.unwrap()), ["00"]);
     assert_eq!(query(&session, json!({"productIds": ["none"]})).unwrap().specs, Some(vec![]));
-    assert_eq!(query(&session, json!({"productIds": ["P"], "take": 0})).unwrap().continuation_token, None);
+    assert_eq!(
+        query(&session, json!({"productIds": ["P"], "take": 0})).unwrap().continuation_token,
+        None
+    );
     let request = serde_json::from_value(json!({"productIds": ["P"]})).unwrap();
     assert_eq!(session.explain_query_specs(request).unwrap().records_touched, Some(100));
     for bad in [
@@ -209,7 +255,11 @@ fn queries_look_in_the_given_products_and_read_nothing_else() {
         json!({"productIds": ["P"], "filter": "type = \"OTHER\""}),
         json!({"productIds": ["Q"], "continuationToken": token}),
     ] {
-        assert_eq!(query(&session, bad.clone()).unwrap_err().kind(), ErrorKind::InvalidArgument, "{bad}");
+        assert_eq!(
+            query(&session, bad.clone()).unwrap_err().kind(),
+            ErrorKind::InvalidArgument,
+            "{bad}"
+        );
     }
 }
 
@@ -225,7 +275,10 @@ fn the_properties_of_the_reference_and_ours_can_be_filtered() {
         ("block", json!("In")),
         ("unit", json!("V")),
         ("limit", json!({"min": 1, "typical": 2.5, "max": 3.5})),
-        ("conditions", json!([{"name": "Temperature", "value": {"range": [{"min": 1}], "unit": "C"}}])),
+        (
+            "conditions",
+            json!([{"name": "Temperature", "value": {"range": [{"min": 1}], "unit": "C"}}]),
+        ),
         ("keywords", json!(["k"])),
         ("properties", json!({"p": "v"})),
     ] {
@@ -249,7 +302,9 @@ fn the_properties_of_the_reference_and_ours_can_be_filtered() {
         let page = query(&session, json!({"productIds": ["P"], "filter": filter})).unwrap();
         assert_eq!(spec_ids(&page), ["full"], "{filter}");
     }
-    let page = query(&session, json!({"productIds": ["P"], "projection": ["SPEC_ID", "CONDITION_NAME"]})).unwrap();
+    let page =
+        query(&session, json!({"productIds": ["P"], "projection": ["SPEC_ID", "CONDITION_NAME"]}))
+            .unwrap();
     assert_eq!(
         serde_json::to_value(page).unwrap(),
         json!({"specs": [{"specId": "full", "conditions": [{"name": "Temperature"}]}, {"specId": "other", "conditions": []}]})
@@ -260,10 +315,17 @@ fn the_properties_of_the_reference_and_ours_can_be_filtered() {
 fn deletes_name_what_is_gone_and_what_is_not() {
     let store = TestStore::new();
     let session = store.session();
-    let created = create(&session, vec![request("P", "1"), request("P", "2")]).created_specs.unwrap();
+    let created =
+        create(&session, vec![request("P", "1"), request("P", "2")]).created_specs.unwrap();
     let ids: Vec<String> = created.iter().map(|spec| spec.id.to_string()).collect();
-    let answer = session.delete_specs(vec![ids[0].clone().into(), "x".into(), ids[0].clone().into()]).unwrap().unwrap();
-    assert_eq!((answer.deleted_spec_ids, answer.failed_spec_ids), (vec![ids[0].clone()], vec!["x".to_owned()]));
+    let answer = session
+        .delete_specs(vec![ids[0].clone().into(), "x".into(), ids[0].clone().into()])
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (answer.deleted_spec_ids, answer.failed_spec_ids),
+        (vec![ids[0].clone()], vec!["x".to_owned()])
+    );
     assert_eq!(answer.error.inner_errors.len(), 1);
     assert_eq!(session.delete_specs(vec![ids[1].clone().into()]).unwrap(), None);
     assert_eq!(session.get_spec(&ids[1].as_str().into()).unwrap_err().kind(), ErrorKind::NotFound);

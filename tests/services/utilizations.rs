@@ -2,8 +2,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use stationdb::assets::{
-    Asset, AssetIdentification, AssetSummary, AssetUtilizationHistoryResponse, StartUtilizationPartialSuccess,
-    StartUtilizationRequest, SystemConnection,
+    Asset, AssetIdentification, AssetSummary, AssetUtilizationHistoryResponse,
+    StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection,
 };
 use stationdb::prelude::*;
 use stationdb::{AccessPolicy, Action, ErrorKind, Identity, Service, Visibility};
@@ -25,7 +25,11 @@ fn identification(serial: &str) -> Value {
     json!({"modelName": "PXI-4071", "vendorName": "NI", "serialNumber": serial, "busType": "PCI_PXI"})
 }
 
-fn start(service: &impl AssetService, id: Option<&str>, serials: &[&str]) -> StartUtilizationPartialSuccess {
+fn start(
+    service: &impl AssetService,
+    id: Option<&str>,
+    serials: &[&str],
+) -> StartUtilizationPartialSuccess {
     let assets: Vec<Value> = serials.iter().map(|serial| identification(serial)).collect();
     let request = json!({
         "utilizationIdentifier": id, "minionId": "station-1", "utilizationCategory": "Test", "taskName": "Gain",
@@ -34,12 +38,19 @@ fn start(service: &impl AssetService, id: Option<&str>, serials: &[&str]) -> Sta
     service.start_utilization(serde_json::from_value(request).unwrap()).unwrap()
 }
 
-fn history(service: &impl AssetService, value: Value) -> stationdb::Result<AssetUtilizationHistoryResponse> {
+fn history(
+    service: &impl AssetService,
+    value: Value,
+) -> stationdb::Result<AssetUtilizationHistoryResponse> {
     service.query_asset_utilization_history(serde_json::from_value(value).unwrap())
 }
 
 fn identifiers(response: &AssetUtilizationHistoryResponse) -> Vec<&str> {
-    response.asset_utilizations.iter().filter_map(|item| item.utilization_identifier.as_deref()).collect()
+    response
+        .asset_utilizations
+        .iter()
+        .filter_map(|item| item.utilization_identifier.as_deref())
+        .collect()
 }
 
 fn ids(ids: &[&str]) -> Vec<String> {
@@ -55,9 +66,15 @@ fn a_utilization_starts_lives_and_ends() {
     assert_eq!(answer.assets_with_started_utilization.unwrap().len(), 2);
     assert_eq!((answer.failed, answer.error), (None, None));
     let answer = start(&session, Some("u"), &["1", "3", ""]);
-    assert_eq!((answer.assets_with_started_utilization, answer.failed.unwrap().len()), (Some(vec![]), 3));
+    assert_eq!(
+        (answer.assets_with_started_utilization, answer.failed.unwrap().len()),
+        (Some(vec![]), 3)
+    );
     let inner = answer.error.unwrap().inner_errors;
-    assert_eq!(inner[1].name.as_deref(), Some("AssetPerformanceManagement.NonExistingAssetWithIdentifier"));
+    assert_eq!(
+        inner[1].name.as_deref(),
+        Some("AssetPerformanceManagement.NonExistingAssetWithIdentifier")
+    );
     let before = session.get_asset(&assets[0].id.as_deref().unwrap().into()).unwrap();
     assert_eq!(
         before.last_updated_timestamp, assets[0].last_updated_timestamp,
@@ -68,7 +85,10 @@ fn a_utilization_starts_lives_and_ends() {
     store.clock.advance_ms(599_999);
     assert_eq!(session.asset_summary().unwrap().in_use, 2);
     let answer = session.utilization_heartbeat(ids(&["u", "u", "none"]), None).unwrap();
-    assert_eq!((answer.updated_utilization_ids, answer.failed), (Some(ids(&["u"])), Some(ids(&["none"]))));
+    assert_eq!(
+        (answer.updated_utilization_ids, answer.failed),
+        (Some(ids(&["u"])), Some(ids(&["none"])))
+    );
     store.clock.advance_ms(599_999);
     assert_eq!(session.assets_in_use().unwrap().len(), 2);
     store.clock.advance_ms(1);
@@ -79,11 +99,18 @@ fn a_utilization_starts_lives_and_ends() {
     let answer = session.end_utilization(ids(&["u"]), Some(at("2024-02-01T00:00:00Z"))).unwrap();
     assert_eq!(answer.failed, Some(ids(&["u"])), "before its start");
     let answer = session.end_utilization(ids(&["u"]), None).unwrap();
-    assert_eq!((answer.updated_utilization_ids, answer.failed, answer.error), (Some(ids(&["u"])), None, None));
-    for answer in
-        [session.end_utilization(ids(&["u"]), None).unwrap(), session.utilization_heartbeat(ids(&["u"]), None).unwrap()]
-    {
-        assert_eq!((answer.updated_utilization_ids, answer.failed), (Some(vec![]), Some(ids(&["u"]))));
+    assert_eq!(
+        (answer.updated_utilization_ids, answer.failed, answer.error),
+        (Some(ids(&["u"])), None, None)
+    );
+    for answer in [
+        session.end_utilization(ids(&["u"]), None).unwrap(),
+        session.utilization_heartbeat(ids(&["u"]), None).unwrap(),
+    ] {
+        assert_eq!(
+            (answer.updated_utilization_ids, answer.failed),
+            (Some(vec![]), Some(ids(&["u"])))
+        );
     }
     let items = history(&session, json!({})).unwrap().asset_utilizations;
     assert_eq!(
@@ -108,8 +135,12 @@ fn one_identifier_with_ended_and_running_records_acts_on_the_running() {
     store.clock.advance_ms(1000);
     start(&session, Some("u"), &["2"]);
     assert_eq!(session.end_utilization(ids(&["u"]), None).unwrap().failed, None);
-    let ends: Vec<_> =
-        history(&session, json!({})).unwrap().asset_utilizations.iter().map(|i| i.end_timestamp).collect();
+    let ends: Vec<_> = history(&session, json!({}))
+        .unwrap()
+        .asset_utilizations
+        .iter()
+        .map(|i| i.end_timestamp)
+        .collect();
     assert_eq!(ends, [Some(at("2024-03-01T00:00:00Z")), Some(at("2024-03-01T00:00:01Z"))]);
     let answer = start(&session, None, &["1"]);
     assert_eq!(answer.error, None);
@@ -149,13 +180,20 @@ fn history_filters_orders_and_pages() {
         }
     };
     assert_eq!(all(json!({"take": 1})), ["b", "c", "a", "d"], "ties by identifier");
-    assert_eq!(all(json!({"take": 1, "orderByDescending": true})), ["b", "c", "a", "d"], "no order, no direction");
+    assert_eq!(
+        all(json!({"take": 1, "orderByDescending": true})),
+        ["b", "c", "a", "d"],
+        "no order, no direction"
+    );
     let newest = json!({"take": 1, "orderBy": "START_TIMESTAMP", "orderByDescending": true});
     assert_eq!(all(newest), ["d", "a", "b", "c"], "the direction is that of the start");
     assert_eq!(all(json!({"take": 1, "assetFilter": "SerialNumber = \"2\""})), ["a", "d"]);
     // The direction is part of the token.
-    let mut page =
-        history(&session, json!({"take": 1, "orderBy": "START_TIMESTAMP", "orderByDescending": true})).unwrap();
+    let mut page = history(
+        &session,
+        json!({"take": 1, "orderBy": "START_TIMESTAMP", "orderByDescending": true}),
+    )
+    .unwrap();
     let mut seen = vec![identifiers(&page)[0].to_owned()];
     while let Some(token) = page.continuation_token {
         page = history(&session, json!({"take": 1, "continuationToken": token})).unwrap();
@@ -168,7 +206,10 @@ fn history_filters_orders_and_pages() {
         let page = history(&session, value).unwrap();
         identifiers(&page).iter().map(|id| (*id).to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(found(json!({"utilizationFilter": "StartTimestamp > \"2024-03-01T00:00:30Z\""})), ["a", "d"]);
+    assert_eq!(
+        found(json!({"utilizationFilter": "StartTimestamp > \"2024-03-01T00:00:30Z\""})),
+        ["a", "d"]
+    );
     assert_eq!(
         found(json!({
             "utilizationFilter": "Category = \"Test\" and UserName = \"ada\" and TaskName = \"Gain\" and EndTimestamp = null",
@@ -189,7 +230,11 @@ fn history_filters_orders_and_pages() {
         json!({"continuationToken": "x"}),
         json!({"continuationToken": token, "assetFilter": "SerialNumber = \"1\""}),
     ] {
-        assert_eq!(history(&session, bad.clone()).unwrap_err().kind(), ErrorKind::InvalidArgument, "{bad}");
+        assert_eq!(
+            history(&session, bad.clone()).unwrap_err().kind(),
+            ErrorKind::InvalidArgument,
+            "{bad}"
+        );
     }
 }
 
@@ -216,11 +261,21 @@ fn a_range_keeps_what_meets_it() {
         }
     }
     let week = json!({"startTime": "2024-01-10T00:00:00Z", "endTime": "2024-01-20T00:00:00Z"});
-    assert_eq!(identifiers(&history(&session, week).unwrap()), ["running", "around", "touches", "inside"]);
+    assert_eq!(
+        identifiers(&history(&session, week).unwrap()),
+        ["running", "around", "touches", "inside"]
+    );
     let default = history(&session, json!({})).unwrap();
-    assert_eq!(identifiers(&default), ["running", "around", "before", "touches", "inside", "after"]);
+    assert_eq!(
+        identifiers(&default),
+        ["running", "around", "before", "touches", "inside", "after"]
+    );
     let future = json!({"startTime": "2029-01-01T00:00:00Z", "endTime": "2031-01-01T00:00:00Z"});
-    assert_eq!(identifiers(&history(&session, future).unwrap()), ["future"], "nothing else reaches past now");
+    assert_eq!(
+        identifiers(&history(&session, future).unwrap()),
+        ["future"],
+        "nothing else reaches past now"
+    );
 }
 
 /// A policy: guests may read the workspace `one` and write nowhere. All others may do everything.
@@ -246,13 +301,17 @@ fn a_policy_hides_assets_and_their_use_and_refuses_items() {
         value["workspace"] = workspace.into();
         value
     };
-    let assets = create(&session, vec![in_workspace("1", "one"), in_workspace("2", "two")]).assets.unwrap();
+    let assets =
+        create(&session, vec![in_workspace("1", "one"), in_workspace("2", "two")]).assets.unwrap();
     start(&session, Some("u"), &["1", "2"]);
     let guest = store.store.session(Identity::user("guest"));
     assert_eq!(guest.asset_summary().unwrap().total, 1);
     assert_eq!(guest.assets_in_use().unwrap(), [id(&assets[0]).to_owned()]);
     let items = history(&guest, json!({})).unwrap().asset_utilizations;
-    assert_eq!(items.iter().filter_map(|item| item.asset_identifier.as_deref()).collect::<Vec<_>>(), [id(&assets[0])]);
+    assert_eq!(
+        items.iter().filter_map(|item| item.asset_identifier.as_deref()).collect::<Vec<_>>(),
+        [id(&assets[0])]
+    );
     assert_eq!(guest.get_asset(&id(&assets[1]).into()).unwrap_err().kind(), ErrorKind::NotFound);
     // The identity of an asset is taken even if the guest may not see it.
     for refused in [in_workspace("2", "one"), in_workspace("3", "one")] {
@@ -264,7 +323,8 @@ fn a_policy_hides_assets_and_their_use_and_refuses_items() {
     assert_eq!(inner(guest.end_utilization(ids(&["u"]), None).unwrap().error), Some(-251_009));
     let denied = guest.link_files(&id(&assets[0]).into(), vec!["f".into()]).unwrap_err();
     assert_eq!(denied.kind(), ErrorKind::PermissionDenied);
-    let denied = guest.set_system_connection("station-1", Some(SystemConnection::Connected)).unwrap_err();
+    let denied =
+        guest.set_system_connection("station-1", Some(SystemConnection::Connected)).unwrap_err();
     assert_eq!(denied.kind(), ErrorKind::PermissionDenied);
     assert_eq!(session.get_asset(&id(&assets[0]).into()).unwrap().system_connection(), None);
     store.assert_sound();
@@ -279,7 +339,10 @@ fn a_transaction_sees_its_own_utilizations_and_leaves_nothing_when_it_fails() {
         assert_eq!(start(tx, Some("u"), &["1"]).error, None);
         assert_eq!(tx.assets_in_use()?.len(), 1);
         assert_eq!(tx.utilization_heartbeat(ids(&["u"]), None)?.failed, None);
-        assert_eq!(history(tx, json!({"assetFilter": "SerialNumber = \"1\""}))?.asset_utilizations.len(), 1);
+        assert_eq!(
+            history(tx, json!({"assetFilter": "SerialNumber = \"1\""}))?.asset_utilizations.len(),
+            1
+        );
         Err::<(), _>(stationdb::Error::conflict("no"))
     });
     assert_eq!(failed.unwrap_err().message(), "no");

@@ -8,12 +8,12 @@ use stationdb::lab::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, Queu
 use stationdb::prelude::*;
 use stationdb::work_items::{
     CreateWorkItemRequest, DeleteWorkItemsPartialSuccessResponse, QueryWorkItemsRequest,
-    ScheduleWorkItemsPartialSuccessResponse, UpdateWorkItemRequest, UpdateWorkItemsPartialSuccessResponse,
-    UpdateWorkItemsRequest, WorkItem, WorkItemTemplate,
+    ScheduleWorkItemsPartialSuccessResponse, UpdateWorkItemRequest,
+    UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest, WorkItem, WorkItemTemplate,
 };
 use stationdb::{
-    Action, Clock, Error, ErrorKind, Identity, ManualClock, Position, Result, Session, Store, StoreOptions, Visibility,
-    What, from_json,
+    Action, Clock, Error, ErrorKind, Identity, ManualClock, Position, Result, Session, Store,
+    StoreOptions, Visibility, What, from_json,
 };
 
 /// A clock that tests can advance.
@@ -171,9 +171,15 @@ fn refused_creates_come_back_as_they_came_with_one_inner_error_each_in_order() {
     let response = write(&bench.session.create_work_items(read(&requests)).unwrap());
     assert_eq!(response["createdWorkItems"].as_array().unwrap().len(), 2);
     assert_eq!(response["createdWorkItems"][1]["id"], "1001", "refused requests use up no id");
-    assert_eq!(response["failedWorkItems"].as_array().unwrap().as_slice(), &requests.as_array().unwrap()[1..7]);
+    assert_eq!(
+        response["failedWorkItems"].as_array().unwrap().as_slice(),
+        &requests.as_array().unwrap()[1..7]
+    );
     let error = &response["error"];
-    assert_eq!((&error["name"], &error["code"]), (&json!("Skyline.OneOrMoreErrorsOccurred"), &json!(-251_041)));
+    assert_eq!(
+        (&error["name"], &error["code"]),
+        (&json!("Skyline.OneOrMoreErrorsOccurred"), &json!(-251_041))
+    );
     let inner: Vec<(&str, &str, &str)> = error["innerErrors"]
         .as_array()
         .unwrap()
@@ -241,7 +247,11 @@ fn templates_are_copied_into_items_and_the_request_wins() {
         )
     );
     bench.session.delete_work_item_templates(vec!["1000".into()]).unwrap();
-    assert_eq!(bench.get("1000")["templateId"], "1000", "items keep the id of a template that is gone");
+    assert_eq!(
+        bench.get("1000")["templateId"],
+        "1000",
+        "items keep the id of a template that is gone"
+    );
 }
 
 #[test]
@@ -273,7 +283,8 @@ fn update_merges_or_replaces_and_tells_absent_from_null() {
         (json!(true), {
             let mut replaced = merged.clone();
             replaced["properties"] = json!({"b": "3"});
-            replaced["dashboard"] = json!({"id": "d", "variables": {"y": "2"}, "url": "/dashboards/d/d?var-y=2"});
+            replaced["dashboard"] =
+                json!({"id": "d", "variables": {"y": "2"}, "url": "/dashboards/d/d?var-y=2"});
             replaced
         }),
     ] {
@@ -301,7 +312,9 @@ fn update_merges_or_replaces_and_tells_absent_from_null() {
 #[test]
 fn refused_updates_change_nothing_and_come_back_with_their_nulls() {
     let bench = Bench::new();
-    bench.create(json!({"name": "n", "timeline": {"earliestStartDateTime": "2024-06-01T00:00:00Z"}}));
+    bench.create(
+        json!({"name": "n", "timeline": {"earliestStartDateTime": "2024-06-01T00:00:00Z"}}),
+    );
     let entries = json!([
         {"id": "1000", "name": "first"},
         {"id": "7", "name": null},
@@ -316,8 +329,15 @@ fn refused_updates_change_nothing_and_come_back_with_their_nulls() {
     let response = write(&bench.update(json!({"workItems": entries})));
     let updated: Vec<&Value> =
         response["updatedWorkItems"].as_array().unwrap().iter().map(|item| &item["name"]).collect();
-    assert_eq!(updated, ["first", "second"], "one id twice is applied in order, and both are reported");
-    assert_eq!(response["failedWorkItems"].as_array().unwrap().as_slice(), &entries.as_array().unwrap()[1..8]);
+    assert_eq!(
+        updated,
+        ["first", "second"],
+        "one id twice is applied in order, and both are reported"
+    );
+    assert_eq!(
+        response["failedWorkItems"].as_array().unwrap().as_slice(),
+        &entries.as_array().unwrap()[1..8]
+    );
     let inner = response["error"]["innerErrors"].as_array().unwrap();
     let ids: Vec<&Value> = inner.iter().map(|inner| &inner["resourceId"]).collect();
     assert_eq!(ids, ["7", "x", "3", "1000", "1000", "1000", "1000"]);
@@ -330,12 +350,14 @@ fn refused_updates_change_nothing_and_come_back_with_their_nulls() {
 fn scheduling_moves_the_state_and_reaches_nothing_but_plan_and_selections() {
     let bench = Bench::new();
     bench.create(json!({"resources": {"systems": {"filter": "f", "selections": [{"id": "s1"}]}}}));
-    let plan =
-        json!({"plannedStartDateTime": "2024-06-01T00:00:00.000Z", "plannedEndDateTime": "2024-06-02T00:00:00.000Z"});
+    let plan = json!({"plannedStartDateTime": "2024-06-01T00:00:00.000Z", "plannedEndDateTime": "2024-06-02T00:00:00.000Z"});
     let response = bench.schedule(json!({"work_items": [{"id": "1000", "assigned_to": "bob",
         "schedule": {"planned_duration_in_seconds": 5}, "resources": {"systems": {"selections": [{"id": "s2"}]}}}]}));
     let item = write(&response.scheduled_work_items.unwrap()[0]);
-    assert_eq!((&item["state"], &item["schedule"]), (&json!("NEW"), &json!({"plannedDurationInSeconds": 5})));
+    assert_eq!(
+        (&item["state"], &item["schedule"]),
+        (&json!("NEW"), &json!({"plannedDurationInSeconds": 5}))
+    );
     bench.clock.advance_ms(1);
     let response = bench.schedule(
         json!({"workItems": [{"id": "1000", "schedule": plan, "resources": {"duts": {"selections": [{"id": "d"}]}}}]}),
@@ -356,7 +378,8 @@ fn scheduling_moves_the_state_and_reaches_nothing_but_plan_and_selections() {
     let item = write(&replaced.scheduled_work_items.unwrap()[0]);
     assert_eq!(item["resources"]["systems"], json!({"filter": "f", "selections": [{"id": "s9"}]}));
     assert_eq!(item["resources"]["duts"], json!({"selections": [{"id": "d"}]}));
-    let cleared = bench.schedule(json!({"workItems": [{"id": "1000", "resources": null, "schedule": null}]}));
+    let cleared =
+        bench.schedule(json!({"workItems": [{"id": "1000", "resources": null, "schedule": null}]}));
     let item = write(&cleared.scheduled_work_items.unwrap()[0]);
     assert_eq!(
         (&item["resources"]["systems"], item.get("schedule")),
@@ -371,16 +394,20 @@ fn scheduling_keeps_the_later_states_and_refuses_the_terminal_ones() {
     for (position, state) in State::ALL.iter().enumerate() {
         bench.create(json!({"state": state.as_str()}));
         let id = (1000 + position).to_string();
-        let request =
-            json!({"workItems": [{"id": id, "schedule": {"plannedStartDateTime": "2024-06-01T00:00:00.000Z"}}]});
+        let request = json!({"workItems": [{"id": id, "schedule": {"plannedStartDateTime": "2024-06-01T00:00:00.000Z"}}]});
         let response = write(&bench.schedule(request.clone()));
         match state {
             State::Closed | State::Canceled => {
                 assert_eq!(response["failedWorkItems"], request["workItems"]);
-                assert_eq!(response["error"]["innerErrors"][0]["name"], "Skyline.WorkOrder.InvalidState");
+                assert_eq!(
+                    response["error"]["innerErrors"][0]["name"],
+                    "Skyline.WorkOrder.InvalidState"
+                );
                 assert_eq!(bench.get(&id).get("schedule"), None);
             }
-            State::InProgress | State::PendingApproval => assert_eq!(bench.get(&id)["state"], state.as_str()),
+            State::InProgress | State::PendingApproval => {
+                assert_eq!(bench.get(&id)["state"], state.as_str())
+            }
             _ => assert_eq!(bench.get(&id)["state"], "SCHEDULED"),
         }
     }
@@ -400,7 +427,9 @@ fn delete_answers_nothing_unless_some_id_fails() {
     for parent in ["x", "1000", "1000", "1000"] {
         bench.create(json!({ "parentId": parent }));
     }
-    let delete = |ids: &[&str]| bench.session.delete_work_items(ids.iter().map(|id| (*id).into()).collect()).unwrap();
+    let delete = |ids: &[&str]| {
+        bench.session.delete_work_items(ids.iter().map(|id| (*id).into()).collect()).unwrap()
+    };
     assert_eq!(delete(&[]), None);
     assert_eq!(delete(&["1000", "1000"]), None, "an id given twice counts once");
     let response = write(&delete(&["1001", "1000", "x", "1002", "x"]).unwrap());
@@ -408,7 +437,10 @@ fn delete_answers_nothing_unless_some_id_fails() {
     assert_eq!(response["failedIds"], json!(["1000", "x"]));
     assert_eq!(response["error"]["innerErrors"].as_array().unwrap().len(), 2);
     assert_eq!(bench.get("1003")["parentId"], "1000", "children stay");
-    assert_eq!(bench.session.get_work_item(&"1000".into()).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        bench.session.get_work_item(&"1000".into()).unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
     let bench = bench.reopen();
     assert_eq!(bench.create(json!({})).id.unwrap().as_str(), "1004", "ids are never used again");
     let other: DeleteWorkItemsPartialSuccessResponse =
@@ -425,19 +457,35 @@ fn queries_page_in_order_and_project() {
     }
     bench.update(json!({"workItems": [{"id": "1001", "name": "last"}]}));
     let ids = |page: &Value| -> Vec<String> {
-        page["workItems"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+        page["workItems"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["id"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(ids(&bench.query(json!({}))), ["1000", "1001", "1002", "1003", "1004"]);
-    assert_eq!(ids(&bench.query(json!({"orderBy": "ID", "descending": true, "take": 2}))), ["1004", "1003"]);
-    assert_eq!(ids(&bench.query(json!({"order_by": "UPDATED_AT"}))), ["1000", "1002", "1003", "1004", "1001"]);
-    assert_eq!(ids(&bench.query(json!({"orderBy": "updatedAt", "descending": true, "take": 2}))), ["1001", "1004"]);
-    assert_eq!(bench.query(json!({"take": 0, "returnCount": true})), json!({"workItems": [], "totalCount": 5}));
+    assert_eq!(
+        ids(&bench.query(json!({"orderBy": "ID", "descending": true, "take": 2}))),
+        ["1004", "1003"]
+    );
+    assert_eq!(
+        ids(&bench.query(json!({"order_by": "UPDATED_AT"}))),
+        ["1000", "1002", "1003", "1004", "1001"]
+    );
+    assert_eq!(
+        ids(&bench.query(json!({"orderBy": "updatedAt", "descending": true, "take": 2}))),
+        ["1001", "1004"]
+    );
+    assert_eq!(
+        bench.query(json!({"take": 0, "returnCount": true})),
+        json!({"workItems": [], "totalCount": 5})
+    );
     let bad = bench.session.query_work_items(read(&json!({"take": -1}))).unwrap_err();
     assert_eq!(bad.kind(), ErrorKind::InvalidArgument);
 
     let mut walked = Vec::new();
-    let mut request =
-        json!({"orderBy": "UPDATED_AT", "descending": true, "take": 2, "projection": ["ID", "DASHBOARD"]});
+    let mut request = json!({"orderBy": "UPDATED_AT", "descending": true, "take": 2, "projection": ["ID", "DASHBOARD"]});
     loop {
         let page = bench.query(request.clone());
         for item in page["workItems"].as_array().unwrap() {
@@ -453,7 +501,10 @@ fn queries_page_in_order_and_project() {
         }
     }
     assert_eq!(walked, ["1001", "1004", "1003", "1002", "1000"]);
-    let plan = bench.session.explain_query_work_items(read(&json!({"orderBy": "UPDATED_AT", "take": 1}))).unwrap();
+    let plan = bench
+        .session
+        .explain_query_work_items(read(&json!({"orderBy": "UPDATED_AT", "take": 1})))
+        .unwrap();
     assert!(plan.records_touched.unwrap() > 0, "{plan}");
 }
 
@@ -491,7 +542,8 @@ fn filters_reach_every_documented_property() {
         r#"dashboard.Id == "1234""#,
         r#"createdAt >= "2024-05-01" and name = @0"#,
     ] {
-        let page = bench.query(json!({"filter": filter, "substitutions": ["n"], "projection": ["ID"]}));
+        let page =
+            bench.query(json!({"filter": filter, "substitutions": ["n"], "projection": ["ID"]}));
         assert_eq!(page["workItems"], json!([{"id": "1000"}]), "{filter}");
     }
     for bad in [
@@ -506,7 +558,10 @@ fn filters_reach_every_documented_property() {
         let error = bench.session.query_work_items(read(&json!({"filter": bad}))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{bad}: {error}");
     }
-    assert_eq!(bench.query(json!({"filter": "  ", "returnCount": true, "take": 0}))["totalCount"], 2);
+    assert_eq!(
+        bench.query(json!({"filter": "  ", "returnCount": true, "take": 0}))["totalCount"],
+        2
+    );
 }
 
 #[test]
@@ -523,7 +578,10 @@ fn templates_are_made_queried_changed_and_deleted() {
         {"name": "a", "templateGroup": "g", "type": "t"}
     ]);
     let response = write(&bench.session.create_work_item_templates(read(&requests)).unwrap());
-    assert_eq!(response["failedWorkItemTemplates"].as_array().unwrap().as_slice(), &requests.as_array().unwrap()[1..6]);
+    assert_eq!(
+        response["failedWorkItemTemplates"].as_array().unwrap().as_slice(),
+        &requests.as_array().unwrap()[1..6]
+    );
     let inner = response["error"]["innerErrors"].as_array().unwrap();
     let ids: Vec<&Value> = inner.iter().map(|inner| &inner["resourceId"]).collect();
     assert_eq!(ids, [" ", "2", "c", "c", "c"]);
@@ -534,11 +592,16 @@ fn templates_are_made_queried_changed_and_deleted() {
         "templates have no address"
     );
 
-    let query = |request: Value| write(&bench.session.query_work_item_templates(read(&request)).unwrap());
+    let query =
+        |request: Value| write(&bench.session.query_work_item_templates(read(&request)).unwrap());
     let page = query(json!({"orderBy": "NAME", "projection": ["NAME", "ID"]}));
-    assert_eq!(page, json!({"workItemTemplates": [{"id": "1001", "name": "a"}, {"id": "1000", "name": "b"}]}));
+    assert_eq!(
+        page,
+        json!({"workItemTemplates": [{"id": "1001", "name": "a"}, {"id": "1000", "name": "b"}]})
+    );
     for order in ["ID", "NAME", "TEMPLATE_GROUP", "CREATED_AT", "UPDATED_AT"] {
-        let page = query(json!({"orderBy": order, "descending": true, "take": 1, "projection": ["ID"]}));
+        let page =
+            query(json!({"orderBy": order, "descending": true, "take": 1, "projection": ["ID"]}));
         let first = if matches!(order, "ID") { "1001" } else { "1000" };
         assert_eq!(page["workItemTemplates"], json!([{"id": first}]), "{order}");
     }
@@ -560,8 +623,12 @@ fn templates_are_made_queried_changed_and_deleted() {
         response["failedWorkItemTemplates"],
         json!([{"id": "1000", "name": null}, {"id": "1000", "templateGroup": null}, {"id": "5"}])
     );
-    let response = bench.session.delete_work_item_templates(vec!["1000".into(), "5".into()]).unwrap().unwrap();
-    assert_eq!((write(&response.deleted_ids), write(&response.failed_ids)), (json!(["1000"]), json!(["5"])));
+    let response =
+        bench.session.delete_work_item_templates(vec!["1000".into(), "5".into()]).unwrap().unwrap();
+    assert_eq!(
+        (write(&response.deleted_ids), write(&response.failed_ids)),
+        (json!(["1000"]), json!(["5"]))
+    );
     assert_eq!(bench.session.delete_work_item_templates(vec!["1001".into()]).unwrap(), None);
 }
 
@@ -583,7 +650,10 @@ impl JobRunner for Recorder {
         let ids = (0..request.jobs.len()).map(|job| format!("job{job}"));
         match self.fail_at_job {
             None => Ok(ids.collect()),
-            Some(at) => Err(QueueFailure { error: Error::invalid("no such function"), queued: ids.take(at).collect() }),
+            Some(at) => Err(QueueFailure {
+                error: Error::invalid("no such function"),
+                queued: ids.take(at).collect(),
+            }),
         }
     }
 
@@ -593,8 +663,15 @@ impl JobRunner for Recorder {
     }
 
     fn run_notebook(&self, request: &NotebookRequest<'_>) -> Result<String> {
-        self.calls.lock().unwrap().push(json!({"notebook": request.notebook_id, "parameters": request.parameters}));
-        if self.fail_notebook { Err(Error::invalid("no such notebook")) } else { Ok("run1".to_owned()) }
+        self.calls
+            .lock()
+            .unwrap()
+            .push(json!({"notebook": request.notebook_id, "parameters": request.parameters}));
+        if self.fail_notebook {
+            Err(Error::invalid("no such notebook"))
+        } else {
+            Ok("run1".to_owned())
+        }
     }
 }
 
@@ -616,16 +693,29 @@ fn each_kind_of_action_answers_moves_and_is_remembered() {
     let runner = Arc::new(Recorder::default());
     let bench = Bench::with_runner(runner.clone());
     bench.create(runnable());
-    let execute = |action: &str| write(&bench.session.execute_work_item(&"1000".into(), action).unwrap());
-    assert_eq!(execute("START"), json!({"error": null, "result": {"type": "JOB", "jobIds": ["job0", "job1"]}}));
+    let execute =
+        |action: &str| write(&bench.session.execute_work_item(&"1000".into(), action).unwrap());
+    assert_eq!(
+        execute("START"),
+        json!({"error": null, "result": {"type": "JOB", "jobIds": ["job0", "job1"]}})
+    );
     assert_eq!(bench.get("1000")["state"], "IN_PROGRESS");
-    assert_eq!(execute("Analyse"), json!({"error": null, "result": {"type": "NOTEBOOK", "executionId": "run1"}}));
+    assert_eq!(
+        execute("Analyse"),
+        json!({"error": null, "result": {"type": "NOTEBOOK", "executionId": "run1"}})
+    );
     assert_eq!(execute("Look"), json!({"error": null, "result": {"type": "MANUAL"}}));
     assert_eq!(execute("PAUSE"), json!({"error": null, "result": {"type": "NONE"}}));
     bench.clock.advance_ms(1);
-    assert_eq!(execute("END"), json!({"error": null, "result": {"type": "JOB", "jobIds": ["job0"]}}));
+    assert_eq!(
+        execute("END"),
+        json!({"error": null, "result": {"type": "JOB", "jobIds": ["job0"]}})
+    );
     let item = bench.get("1000");
-    assert_eq!((&item["state"], &item["updatedAt"]), (&json!("PENDING_APPROVAL"), &json!("2024-05-01T08:00:00.001Z")));
+    assert_eq!(
+        (&item["state"], &item["updatedAt"]),
+        (&json!("PENDING_APPROVAL"), &json!("2024-05-01T08:00:00.001Z"))
+    );
     let event = |kind: &str, action: &str, from: &str, to: &str, at: &str| {
         json!({"type": kind, "action": action, "triggeredAt": at, "triggeredBy": "ada", "previousState": from,
             "previousSubstate": from, "newState": to, "newSubstate": to})
@@ -655,19 +745,30 @@ fn each_kind_of_action_answers_moves_and_is_remembered() {
 fn start_and_end_need_no_definition_and_scheduling_actions_leave_no_event() {
     let bench = Bench::new();
     bench.create(json!({}));
-    let execute =
-        |action: &str| bench.session.execute_work_item(&"1000".into(), action).map(|response| write(&response));
-    assert_eq!(execute("SCHEDULE").unwrap_err().kind(), ErrorKind::Conflict, "there is no planned start");
+    let execute = |action: &str| {
+        bench.session.execute_work_item(&"1000".into(), action).map(|response| write(&response))
+    };
+    assert_eq!(
+        execute("SCHEDULE").unwrap_err().kind(),
+        ErrorKind::Conflict,
+        "there is no planned start"
+    );
     bench.update(json!({"workItems": [{"id": "1000", "state": "REVIEWED"}]}));
     bench
         .schedule(json!({"workItems": [{"id": "1000", "schedule": {"plannedStartDateTime": "2024-06-01T00:00:00Z"}}]}));
-    assert_eq!(execute("unschedule").unwrap(), json!({"error": null, "result": {"type": "UNSCHEDULE"}}));
+    assert_eq!(
+        execute("unschedule").unwrap(),
+        json!({"error": null, "result": {"type": "UNSCHEDULE"}})
+    );
     let item = bench.get("1000");
     assert_eq!((&item["state"], item.get("schedule")), (&json!("REVIEWED"), None));
     bench
         .schedule(json!({"workItems": [{"id": "1000", "schedule": {"plannedStartDateTime": "2024-06-01T00:00:00Z"}}]}));
     bench.update(json!({"workItems": [{"id": "1000", "state": "DEFINED"}]}));
-    assert_eq!(execute("SCHEDULE").unwrap(), json!({"error": null, "result": {"type": "SCHEDULE"}}));
+    assert_eq!(
+        execute("SCHEDULE").unwrap(),
+        json!({"error": null, "result": {"type": "SCHEDULE"}})
+    );
     assert_eq!(bench.get("1000")["state"], "SCHEDULED");
     assert_eq!(bench.get("1000")["executionHistory"], json!([]));
     assert_eq!(execute("start").unwrap(), json!({"error": null, "result": {"type": "MANUAL"}}));
@@ -680,7 +781,9 @@ fn start_and_end_need_no_definition_and_scheduling_actions_leave_no_event() {
 #[test]
 fn refused_executions_change_nothing() {
     let bench = Bench::new();
-    bench.create(json!({"state": "CLOSED", "executionActions": [{"type": "MANUAL", "action": "Look"}]}));
+    bench.create(
+        json!({"state": "CLOSED", "executionActions": [{"type": "MANUAL", "action": "Look"}]}),
+    );
     bench.create(json!({"executionActions": [{"type": "JOB", "action": "START", "jobs": []}]}));
     let before = (bench.get("1000"), bench.get("1001"));
     for (id, action, kind) in [
@@ -702,7 +805,8 @@ fn refused_executions_change_nothing() {
 
 #[test]
 fn jobs_that_cannot_all_be_queued_are_cancelled_and_the_state_stays() {
-    let runner = Arc::new(Recorder { fail_at_job: Some(1), fail_notebook: true, ..Recorder::default() });
+    let runner =
+        Arc::new(Recorder { fail_at_job: Some(1), fail_notebook: true, ..Recorder::default() });
     let bench = Bench::with_runner(runner.clone());
     bench.create(runnable());
     let response = bench.session.execute_work_item(&"1000".into(), "START").unwrap();
@@ -717,7 +821,10 @@ fn jobs_that_cannot_all_be_queued_are_cancelled_and_the_state_stays() {
     assert_eq!(item["state"], "NEW");
     let history = item["executionHistory"].as_array().unwrap();
     assert_eq!(history.len(), 2);
-    assert_eq!((&history[0]["previousState"], &history[0]["newState"]), (&json!("NEW"), &json!("NEW")));
+    assert_eq!(
+        (&history[0]["previousState"], &history[0]["newState"]),
+        (&json!("NEW"), &json!("NEW"))
+    );
     assert_eq!(
         (&history[0]["error"]["message"], &history[0]["jobIds"]),
         (&json!("no such function"), &json!(["job0"]))
@@ -735,7 +842,10 @@ fn jobs_and_notebooks_are_refused_inside_a_transaction_and_the_rest_is_not() {
     bench.create(runnable());
     let answer = bench.session.transaction(|tx| {
         for action in ["START", "Analyse"] {
-            assert_eq!(tx.execute_work_item(&"1000".into(), action).unwrap_err().kind(), ErrorKind::Unsupported);
+            assert_eq!(
+                tx.execute_work_item(&"1000".into(), action).unwrap_err().kind(),
+                ErrorKind::Unsupported
+            );
         }
         tx.execute_work_item(&"1000".into(), "Look")?;
         Ok(tx.get_work_item(&"1000".into())?.execution_history.map_or(0, |history| history.len()))
@@ -758,7 +868,11 @@ impl JobRunner for Meddling {
             match act {
                 "delete" => drop(session.delete_work_items(vec!["1000".into()]).unwrap()),
                 _ => {
-                    session.update_work_items(read(&json!({"workItems": [{"id": "1000", "state": act}]}))).unwrap();
+                    session
+                        .update_work_items(read(
+                            &json!({"workItems": [{"id": "1000", "state": act}]}),
+                        ))
+                        .unwrap();
                 }
             }
         }
@@ -839,12 +953,21 @@ fn what_the_runner_did_is_remembered_also_after_the_deadline() {
             assert_eq!(answer.unwrap_err().kind(), ErrorKind::DeadlineExceeded);
             continue;
         }
-        assert_eq!(write(&answer.unwrap()), json!({"error": null, "result": {"type": "JOB", "jobIds": ["j"]}}));
-        assert_eq!(session.get_work_item(&"1000".into()).unwrap_err().kind(), ErrorKind::DeadlineExceeded);
+        assert_eq!(
+            write(&answer.unwrap()),
+            json!({"error": null, "result": {"type": "JOB", "jobIds": ["j"]}})
+        );
+        assert_eq!(
+            session.get_work_item(&"1000".into()).unwrap_err().kind(),
+            ErrorKind::DeadlineExceeded
+        );
         break;
     }
     let item = bench.reopen().get("1000");
-    assert_eq!((&item["state"], item["executionHistory"].as_array().unwrap().len()), (&json!("IN_PROGRESS"), 1));
+    assert_eq!(
+        (&item["state"], item["executionHistory"].as_array().unwrap().len()),
+        (&json!("IN_PROGRESS"), 1)
+    );
     assert_eq!(item["executionHistory"][0]["error"], json!(null));
 }
 
@@ -883,11 +1006,17 @@ fn the_change_feed_tells_what_happened_to_work_items() {
         assert_eq!((event.kind, event.id.as_str()), ("work item", "1000"));
         if event.what == What::Executed {
             let detail = event.detail.as_ref().unwrap();
-            assert_eq!((&detail["action"], &detail["newState"]), (&json!("START"), &json!("IN_PROGRESS")));
+            assert_eq!(
+                (&detail["action"], &detail["newState"]),
+                (&json!("START"), &json!("IN_PROGRESS"))
+            );
         }
         seen.push(event.what);
     }
-    assert_eq!(seen, [What::Created, What::Updated, What::Scheduled, What::Executed, What::Deleted]);
+    assert_eq!(
+        seen,
+        [What::Created, What::Updated, What::Scheduled, What::Executed, What::Deleted]
+    );
     // The longest timeout does not overflow, and no event follows the last position.
     let first = bench.session.changes(Position::START).next(std::time::Duration::MAX).unwrap();
     assert_eq!(first.map(|event| event.what), Some(What::Created));
@@ -923,7 +1052,8 @@ fn a_thousand_items_with_one_percent_bad_ones_are_one_commit() {
     };
     let response = bench.session.update_work_items(update).unwrap();
     assert_eq!(bench.session.position().0, before.0 + 2);
-    let failed: Vec<_> = response.failed_work_items.unwrap().into_iter().filter_map(|request| request.id).collect();
+    let failed: Vec<_> =
+        response.failed_work_items.unwrap().into_iter().filter_map(|request| request.id).collect();
     assert_eq!(failed, (1990..2000).map(|id| id.to_string()).collect::<Vec<_>>());
     let bench = bench.reopen();
     assert_eq!(bench.query(json!({"take": 0, "returnCount": true}))["totalCount"], 990);
@@ -945,14 +1075,15 @@ fn eight_threads_on_one_item_make_a_history_that_is_a_legal_sequence() {
             .map(|thread| {
                 let session = bench.session.clone();
                 scope.spawn(move || {
-                    let run =
-                        |step: usize| match session.execute_work_item(&"1000".into(), actions[(thread + step) % 8]) {
-                            Ok(response) => response.result.is_some(),
-                            Err(error) => {
-                                assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
-                                false
-                            }
-                        };
+                    let run = |step: usize| match session
+                        .execute_work_item(&"1000".into(), actions[(thread + step) % 8])
+                    {
+                        Ok(response) => response.result.is_some(),
+                        Err(error) => {
+                            assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+                            false
+                        }
+                    };
                     (0..25).filter(|&step| run(step)).count()
                 })
             })
@@ -1023,23 +1154,37 @@ fn the_access_policy_counts_item_by_item() {
     ada.create_work_items(read(&json!([{"workspace": "lab"}, {"workspace": "office"}]))).unwrap();
     assert_eq!(bob.get_work_item(&"1001".into()).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(bob.query_work_items(QueryWorkItemsRequest::default()).unwrap().work_items.len(), 1);
-    assert_eq!(bob.execute_work_item(&"1000".into(), "START").unwrap_err().kind(), ErrorKind::PermissionDenied);
-    let refused = bob.create_work_items(read(&json!([{"name": "mine", "workspace": "lab"}]))).unwrap();
+    assert_eq!(
+        bob.execute_work_item(&"1000".into(), "START").unwrap_err().kind(),
+        ErrorKind::PermissionDenied
+    );
+    let refused =
+        bob.create_work_items(read(&json!([{"name": "mine", "workspace": "lab"}]))).unwrap();
     let inner = &refused.error.unwrap().inner_errors[0];
-    assert_eq!((inner.name.as_deref(), inner.code), (Some("Skyline.InsufficientPrivileges"), Some(-251_009)));
+    assert_eq!(
+        (inner.name.as_deref(), inner.code),
+        (Some("Skyline.InsufficientPrivileges"), Some(-251_009))
+    );
     let response = bob
         .update_work_items(read(&json!({"workItems": [
             {"id": "1000", "name": "seen"}, {"id": "1001", "name": "unseen"}, {"id": "1000", "workspace": "office"}]})))
         .unwrap();
     assert_eq!(response.updated_work_items.unwrap().len(), 1);
-    let names: Vec<_> = response.error.unwrap().inner_errors.into_iter().filter_map(|inner| inner.name).collect();
-    assert_eq!(names, ["Skyline.WorkOrder.WorkItemNotFoundOrNoAccess", "Skyline.InsufficientPrivileges"]);
+    let names: Vec<_> =
+        response.error.unwrap().inner_errors.into_iter().filter_map(|inner| inner.name).collect();
+    assert_eq!(
+        names,
+        ["Skyline.WorkOrder.WorkItemNotFoundOrNoAccess", "Skyline.InsufficientPrivileges"]
+    );
     assert_eq!(
         ada.get_work_item(&"1000".into()).unwrap().workspace.as_deref(),
         Some("lab"),
         "a refused move moves nothing"
     );
-    assert_eq!(bob.delete_work_items(vec!["1000".into()]).unwrap().unwrap().failed_ids, Some(vec!["1000".into()]));
+    assert_eq!(
+        bob.delete_work_items(vec!["1000".into()]).unwrap().unwrap().failed_ids,
+        Some(vec!["1000".into()])
+    );
 }
 
 #[test]
@@ -1069,7 +1214,8 @@ fn a_transaction_reads_its_own_templates_and_items_and_leaves_nothing_when_it_fa
 fn a_power_cut_anywhere_in_an_execution_leaves_a_state_that_agrees_with_the_history() {
     let disk = SimDisk::new(7);
     let clock = clock();
-    let open = |disk: SimDisk| options(&clock, Arc::new(FreshIdRunner)).open_disk(Arc::new(disk)).unwrap();
+    let open =
+        |disk: SimDisk| options(&clock, Arc::new(FreshIdRunner)).open_disk(Arc::new(disk)).unwrap();
     let store = open(disk.clone());
     let session = store.session(Identity::user("ada"));
     session.create_work_items(vec![read(&runnable())]).unwrap();

@@ -7,8 +7,8 @@ use stationdb::prelude::*;
 use stationdb::tables::{CreateTableRequest, ImportTableRequest};
 use stationdb::workspaces::{CreateWorkspaceRequest, QueryWorkspacesRequest, WorkspaceOrderBy};
 use stationdb::{
-    AccessPolicy, Action, Control, Error, ErrorKind, Identity, Place, Position, Result, Service, Session, VerifyLevel,
-    Visibility, from_json,
+    AccessPolicy, Action, Control, Error, ErrorKind, Identity, Place, Position, Result, Service,
+    Session, VerifyLevel, Visibility, from_json,
 };
 
 use crate::holds_at::holds_at;
@@ -36,12 +36,18 @@ fn create_everything(session: &Session, workspace: &str) -> Vec<(&'static str, O
             assert_eq!(error.place(), Some(&Place::Member("workspace".to_owned())), "{error}");
             error.api_error().name
         }
-        Ok(answer) => answer.pointer("/error/innerErrors/0/name").and_then(Value::as_str).map(str::to_owned),
+        Ok(answer) => {
+            answer.pointer("/error/innerErrors/0/name").and_then(Value::as_str).map(str::to_owned)
+        }
     };
     let wire = |answer: Result<Value>| named(answer);
     macro_rules! batch {
         ($method:ident, $item:expr) => {
-            wire(session.$method(vec![read(&$item)]).map(|answer| serde_json::to_value(answer).unwrap()))
+            wire(
+                session
+                    .$method(vec![read(&$item)])
+                    .map(|answer| serde_json::to_value(answer).unwrap()),
+            )
         };
     }
     let part = format!("P of {workspace}");
@@ -50,10 +56,18 @@ fn create_everything(session: &Session, workspace: &str) -> Vec<(&'static str, O
     let spec = json!({ "specs": [{ "productId": "P", "specId": part, "type": "FUNCTIONAL", "workspace": workspace }] });
     let columns = json!([{ "name": "t", "dataType": "INT64", "columnType": "INDEX" }]);
     let table: CreateTableRequest = read(&json!({ "columns": columns, "workspace": workspace }));
-    let import: ImportTableRequest = read(&json!({ "table": { "columns": columns, "workspace": workspace } }));
+    let import: ImportTableRequest =
+        read(&json!({ "table": { "columns": columns, "workspace": workspace } }));
     vec![
         ("product", batch!(create_products, json!({ "partNumber": part, "workspace": workspace }))),
-        ("spec", wire(session.create_specs(read(&spec)).map(|answer| serde_json::to_value(answer).unwrap()))),
+        (
+            "spec",
+            wire(
+                session
+                    .create_specs(read(&spec))
+                    .map(|answer| serde_json::to_value(answer).unwrap()),
+            ),
+        ),
         ("asset", batch!(create_assets, asset)),
         ("work item", batch!(create_work_items, json!({ "workspace": workspace }))),
         (
@@ -66,24 +80,39 @@ fn create_everything(session: &Session, workspace: &str) -> Vec<(&'static str, O
         ("test plan", batch!(create_test_plans, json!({ "workspace": workspace }))),
         (
             "test plan template",
-            batch!(create_test_plan_templates, json!({ "name": "n", "templateGroup": "g", "workspace": workspace })),
+            batch!(
+                create_test_plan_templates,
+                json!({ "name": "n", "templateGroup": "g", "workspace": workspace })
+            ),
         ),
         ("table", named(session.create_table(table).map(|_| Value::Null))),
-        ("import", named(session.import_csv(import, &mut &b"t\n1\n"[..], &control).map(|_| Value::Null))),
+        (
+            "import",
+            named(session.import_csv(import, &mut &b"t\n1\n"[..], &control).map(|_| Value::Null)),
+        ),
         (
             "file",
             named(
                 session
-                    .upload_file(&mut &b"x"[..], read(&json!({ "name": "f", "workspace": workspace })), &control)
+                    .upload_file(
+                        &mut &b"x"[..],
+                        read(&json!({ "name": "f", "workspace": workspace })),
+                        &control,
+                    )
                     .map(|_| Value::Null),
             ),
         ),
-        ("upload session", named(session.start_upload_session(Some(workspace.to_owned())).map(|_| Value::Null))),
+        (
+            "upload session",
+            named(session.start_upload_session(Some(workspace.to_owned())).map(|_| Value::Null)),
+        ),
         (
             "feed",
             named(
                 session
-                    .create_feed(read(&json!({ "name": "f", "platform": "WINDOWS", "workspace": workspace })))
+                    .create_feed(read(
+                        &json!({ "name": "f", "platform": "WINDOWS", "workspace": workspace }),
+                    ))
                     .map(|_| Value::Null),
             ),
         ),
@@ -111,7 +140,8 @@ fn once_a_workspace_is_registered_others_are_refused_by_every_service() {
     assert_all(create_everything(&session, "before"), None);
     register(&session, "lab");
     assert_all(create_everything(&session, "lab"), None);
-    let files = || session.query_files(read(&json!({ "take": 100 }))).unwrap().available_files.len();
+    let files =
+        || session.query_files(read(&json!({ "take": 100 }))).unwrap().available_files.len();
     let before = files();
     assert_all(create_everything(&session, "nowhere"), INVALID);
     assert_eq!(files(), before);
@@ -119,14 +149,17 @@ fn once_a_workspace_is_registered_others_are_refused_by_every_service() {
     // created in it.
     assert_all(create_everything(&session, "default"), None);
     session
-        .create_table(read(&json!({ "columns": [{ "name": "t", "dataType": "INT64", "columnType": "INDEX" }] })))
+        .create_table(read(
+            &json!({ "columns": [{ "name": "t", "dataType": "INT64", "columnType": "INDEX" }] }),
+        ))
         .unwrap();
     let elsewhere = session.with_default_workspace("nowhere");
     let made = elsewhere.create_products(vec![read(&json!({ "partNumber": "new" }))]).unwrap();
     assert_eq!(made.error.unwrap().inner_errors[0].name.as_deref(), INVALID);
     // Existing records stay usable: they can be changed, moved to a registered workspace and
     // deleted, but not moved back.
-    let page = session.query_products(read(&json!({ "filter": "workspace == \"before\"" }))).unwrap();
+    let page =
+        session.query_products(read(&json!({ "filter": "workspace == \"before\"" }))).unwrap();
     let id = page.products[0].id.clone().unwrap();
     let update = |workspace: &str, name: &str| {
         let change = read(&json!({ "id": id, "workspace": workspace, "name": name }));
@@ -142,8 +175,9 @@ fn once_a_workspace_is_registered_others_are_refused_by_every_service() {
     drop((elsewhere, session));
     let store = store.reopen();
     let session = store.session();
-    let refused =
-        session.create_products(vec![read(&json!({ "partNumber": "again", "workspace": "nowhere" }))]).unwrap();
+    let refused = session
+        .create_products(vec![read(&json!({ "partNumber": "again", "workspace": "nowhere" }))])
+        .unwrap();
     assert_eq!(refused.error.unwrap().inner_errors[0].name.as_deref(), INVALID);
     let report = store.store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
     assert!(report.is_sound(), "{:?}", report.findings);
@@ -170,10 +204,12 @@ fn a_transaction_registers_and_uses_a_workspace_at_once_or_not_at_all() {
     let create = |fails: bool| {
         session.transaction(|tx| {
             tx.create_workspace(CreateWorkspaceRequest::new("Lab").id("lab"))?;
-            let made = tx.create_products(vec![read(&json!({ "partNumber": "P", "workspace": "lab" }))])?;
+            let made =
+                tx.create_products(vec![read(&json!({ "partNumber": "P", "workspace": "lab" }))])?;
             assert_eq!(made.error, None);
             tx.delete_workspace("other")?;
-            let refused = tx.create_products(vec![read(&json!({ "partNumber": "Q", "workspace": "other" }))])?;
+            let refused = tx
+                .create_products(vec![read(&json!({ "partNumber": "Q", "workspace": "other" }))])?;
             assert_eq!(refused.error.unwrap().inner_errors[0].name.as_deref(), INVALID);
             if fails { Err(Error::invalid("given up")) } else { Ok(()) }
         })
@@ -201,7 +237,10 @@ fn workspaces_are_created_queried_and_deleted() {
     }
     let query = || QueryWorkspacesRequest::new();
     assert_eq!(ids(&session, query()), ["a", "b", "c", id.as_str()]);
-    assert_eq!(ids(&session, query().order_by(WorkspaceOrderBy::CreatedAt).descending(true).take(2)), ["c", "b"]);
+    assert_eq!(
+        ids(&session, query().order_by(WorkspaceOrderBy::CreatedAt).descending(true).take(2)),
+        ["c", "b"]
+    );
     assert_eq!(
         ids(&session, query().filter("id == @0 || name == \"Zürich\"").substitutions(["b"])),
         ["b", id.as_str()]
@@ -211,7 +250,10 @@ fn workspaces_are_created_queried_and_deleted() {
     // Page by page.
     let first = session.query_workspaces(query().take(3).return_count(true)).unwrap();
     assert_eq!((first.workspaces.len(), first.total_count), (3, Some(4)));
-    assert_eq!(ids(&session, query().take(3).continuation_token(first.continuation_token.unwrap())), [id.as_str()]);
+    assert_eq!(
+        ids(&session, query().take(3).continuation_token(first.continuation_token.unwrap())),
+        [id.as_str()]
+    );
     session.delete_workspace("b").unwrap();
     let gone = session.delete_workspace("b").unwrap_err();
     assert_eq!(
@@ -272,9 +314,15 @@ fn a_workspace_is_seen_and_changed_by_who_may() {
     assert_eq!(guest.delete_workspace("open").unwrap_err().kind(), ErrorKind::PermissionDenied);
     for id in ["hidden", "new"] {
         let refused = guest.create_workspace(CreateWorkspaceRequest::new("n").id(id)).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "the error does not reveal whether {id} is registered");
+        assert_eq!(
+            refused.kind(),
+            ErrorKind::PermissionDenied,
+            "the error does not reveal whether {id} is registered"
+        );
         // A write into the workspace does not reveal it either.
-        let refused = guest.create_products(vec![read(&json!({ "partNumber": "P", "workspace": id }))]).unwrap();
+        let refused = guest
+            .create_products(vec![read(&json!({ "partNumber": "P", "workspace": id }))])
+            .unwrap();
         let name = refused.error.unwrap().inner_errors[0].name.clone();
         assert_eq!(name.as_deref(), Some("Skyline.InsufficientPrivileges"));
     }

@@ -9,7 +9,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use stationdb::assets::{
-    AssetLocationForCreate, AssetPresence, AssetPresenceStatus, CreateAssetRequest, QueryAssetsRequest,
+    AssetLocationForCreate, AssetPresence, AssetPresenceStatus, CreateAssetRequest,
+    QueryAssetsRequest,
 };
 use stationdb::files::{
     FileLinqQueryRequest, GetFilesRequest, QueryFilesRequest, SearchFilesRequest, UploadFileRequest,
@@ -76,7 +77,8 @@ fn every_service_is_an_object() {
             let all: [&dyn ProductService; 2] = [transaction, transaction];
             all[0].product_api_info()?;
             (transaction as &dyn WorkItemService).query_work_items(Default::default())?;
-            let _: (&dyn SearchService, &dyn FileService, &dyn TableService) = (transaction, transaction, transaction);
+            let _: (&dyn SearchService, &dyn FileService, &dyn TableService) =
+                (transaction, transaction, transaction);
             let _: &dyn WorkspaceService = transaction;
             let _: (&dyn AssetService, &dyn FeedService, &dyn TestPlanService) =
                 (transaction, transaction, transaction);
@@ -103,7 +105,8 @@ fn errors_of_the_operating_system_become_errors_of_the_crate() {
 #[test]
 fn an_iterator_yields_every_page_of_its_query() {
     let (_directory, _store, session) = open();
-    let products = (0..25).map(|number| CreateProductRequest::new(format!("P-{number:02}")).family("F"));
+    let products =
+        (0..25).map(|number| CreateProductRequest::new(format!("P-{number:02}")).family("F"));
     session.create_products(products.collect()).unwrap();
     let query = || QueryProductsRequest::new().filter("family == @0").substitutions(["F"]).take(4);
     let numbers = |items: Items<'_, Product>| -> Vec<String> {
@@ -111,14 +114,20 @@ fn an_iterator_yields_every_page_of_its_query() {
     };
     let expected: Vec<String> = (0..25).map(|number| format!("P-{number:02}")).collect();
     assert_eq!(numbers(session.products(query())), expected);
-    assert_eq!(numbers(session.products(query().order_by(ProductOrderBy::PartNumber).take(25))), expected);
+    assert_eq!(
+        numbers(session.products(query().order_by(ProductOrderBy::PartNumber).take(25))),
+        expected
+    );
     let in_transaction = session.transaction(|transaction| {
         transaction.create_products(vec![CreateProductRequest::new("P-25").family("F")])?;
         Ok(numbers(transaction.products(query())))
     });
     assert_eq!(in_transaction.unwrap().len(), 26);
     assert_eq!(
-        session.products(query().filter("nonsense")).map(|item| item.map_err(|e| e.kind()).err()).collect::<Vec<_>>(),
+        session
+            .products(query().filter("nonsense"))
+            .map(|item| item.map_err(|e| e.kind()).err())
+            .collect::<Vec<_>>(),
         [Some(ErrorKind::InvalidArgument)]
     );
     let mut ended = session.products(query().filter("nonsense"));
@@ -134,22 +143,34 @@ fn files_and_assets_are_iterated_past_the_first_page() {
         session.upload_file(&mut &b"x"[..], request, &Control::default()).unwrap();
     }
     let count = |items: usize| assert_eq!(items, 7);
-    let names = |names: Vec<String>| names.into_iter().collect::<std::collections::BTreeSet<_>>().len();
+    let names =
+        |names: Vec<String>| names.into_iter().collect::<std::collections::BTreeSet<_>>().len();
     let files = session.files(FileLinqQueryRequest::new().take(2));
     count(names(files.map(|file| file.unwrap().id.to_string()).collect()));
     let files = session.listed_files(GetFilesRequest::new().take(3));
     count(names(files.map(|file| file.unwrap().id.to_string()).collect()));
     count(session.matching_files(QueryFilesRequest::new().take(2)).map(Result::unwrap).count());
     count(
-        session.found_files(SearchFilesRequest::new().filter("name:(\"*.txt\")").take(2)).map(Result::unwrap).count(),
+        session
+            .found_files(SearchFilesRequest::new().filter("name:(\"*.txt\")").take(2))
+            .map(Result::unwrap)
+            .count(),
     );
     // `skip` applies once, not on each page.
-    assert_eq!(session.files(FileLinqQueryRequest::new().take(2).skip(3)).map(Result::unwrap).count(), 4);
+    assert_eq!(
+        session.files(FileLinqQueryRequest::new().take(2).skip(3)).map(Result::unwrap).count(),
+        4
+    );
 
     let asset = |number: u64| {
-        CreateAssetRequest::new().model_name("M").vendor_name("V").serial_number(number.to_string()).location(
-            AssetLocationForCreate::new().state(AssetPresence::new().asset_presence(AssetPresenceStatus::Present)),
-        )
+        CreateAssetRequest::new()
+            .model_name("M")
+            .vendor_name("V")
+            .serial_number(number.to_string())
+            .location(
+                AssetLocationForCreate::new()
+                    .state(AssetPresence::new().asset_presence(AssetPresenceStatus::Present)),
+            )
     };
     let made = session.create_assets((0..7).map(asset).collect()).unwrap();
     assert_eq!(made.failed, None, "{:?}", made.error);
@@ -203,15 +224,19 @@ fn content_is_written_first_and_named_afterwards() {
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     // Longer than the store allows.
     let small = tempfile::tempdir().unwrap();
-    let other =
-        Store::options().file_bytes_max(Some(50_000)).open(small.path()).unwrap().session(Identity::user("ada"));
+    let other = Store::options()
+        .file_bytes_max(Some(50_000))
+        .open(small.path())
+        .unwrap()
+        .session(Identity::user("ada"));
     let mut content = other.write_file(&Control::default()).unwrap();
     content.write_all(&[7; 50_000]).unwrap();
     assert!(content.write_all(b"x").is_err());
     let error = other.commit_file(content, UploadFileRequest::new()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
     // In a transaction it is named with what else happens there, or not at all.
-    let error = session.transaction(|tx| tx.write_file(&Control::default()).map(|_| ())).unwrap_err();
+    let error =
+        session.transaction(|tx| tx.write_file(&Control::default()).map(|_| ())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let content = written(20);
     let taken_back: stationdb::Result<()> = session.transaction(|tx| {
@@ -222,7 +247,9 @@ fn content_is_written_first_and_named_afterwards() {
     store.maintain(&Control::default()).unwrap();
     assert_eq!((on_disk(), count()), (1, 3));
     let content = written(20);
-    session.transaction(|tx| tx.commit_file(content, UploadFileRequest::new()).map(|_| ())).unwrap();
+    session
+        .transaction(|tx| tx.commit_file(content, UploadFileRequest::new()).map(|_| ()))
+        .unwrap();
     assert_eq!((on_disk(), count()), (2, 4));
     let error = other.commit_file(written(20), UploadFileRequest::new()).unwrap_err();
     assert_eq!((error.kind(), on_disk()), (ErrorKind::InvalidArgument, 2), "{error}");

@@ -47,7 +47,10 @@ const REASONS: &[(&str, &str)] = &[
     ("UpdateProductsRequest", BODY),
     ("UpdateUtilizationRequest", BODY),
     ("UploadPackageQuery", QUERY),
-    ("VendorPrefix", "renames members in the JSON of a server whose store has another vendor prefix"),
+    (
+        "VendorPrefix",
+        "renames members in the JSON of a server whose store has another vendor prefix",
+    ),
     ("arrow", "the crate whose batches of rows calls take and return"),
     ("chrono", "the crate whose times records and requests hold"),
     ("kernels", "decimation of samples that the caller holds, without a store"),
@@ -142,10 +145,14 @@ impl Sources {
                 // Attributes derive further structs from these members and from those that they
                 // name.
                 let before = &code[..at];
-                let begin = ["\n}", "\n    }", "\n\n", "{\n"].iter().filter_map(|end| before.rfind(end)).max();
+                let begin = ["\n}", "\n    }", "\n\n", "{\n"]
+                    .iter()
+                    .filter_map(|end| before.rfind(end))
+                    .max();
                 for attribute in before[begin.unwrap_or(0)..].split("#[").skip(1) {
                     let mut parts = words(attribute);
-                    let is_maker = matches!(parts.next(), Some("request" | "patch" | "order" | "projection"));
+                    let is_maker =
+                        matches!(parts.next(), Some("request" | "patch" | "order" | "projection"));
                     if let Some(made) = parts.next().filter(|made| is_maker && is_here(made)) {
                         self.mention(made, attribute);
                         members(text).for_each(|member| self.mention(made, member));
@@ -155,9 +162,12 @@ impl Sources {
         }
         // A folder may add methods to a type of another folder, if it has no type of that name
         // itself.
-        let types = ["struct ", "enum ", "trait ", "type "].into_iter().flat_map(|word| code.split(word).skip(1));
+        let types = ["struct ", "enum ", "trait ", "type "]
+            .into_iter()
+            .flat_map(|word| code.split(word).skip(1));
         let own: BTreeSet<&str> = types.filter_map(|rest| words(rest).next()).collect();
-        let is_meant = |name: &str| is_here(name) || (names.contains_key(name) && !own.contains(name));
+        let is_meant =
+            |name: &str| is_here(name) || (names.contains_key(name) && !own.contains(name));
         for (at, _) in code.match_indices("\nimpl") {
             let text = block(code, at);
             let header = text.split('{').next().unwrap_or_default();
@@ -180,9 +190,14 @@ fn unused(lib: &str, files: &[(String, String)]) -> Vec<String> {
         sources.read(room, &scrub(text), &names);
     }
     let declared = sources.0;
-    let is_call = |name: &str| name.ends_with("Service") || name == "Store" || name.starts_with(char::is_lowercase);
+    let is_call = |name: &str| {
+        name.ends_with("Service") || name == "Store" || name.starts_with(char::is_lowercase)
+    };
     let mut used: BTreeSet<&str> = BTreeSet::new();
-    let calls = names.keys().map(String::as_str).filter(|name| is_call(name) && declared.contains_key(*name));
+    let calls = names
+        .keys()
+        .map(String::as_str)
+        .filter(|name| is_call(name) && declared.contains_key(*name));
     let mut open: Vec<&str> = calls.collect();
     loop {
         while let Some(name) = open.pop() {
@@ -190,14 +205,20 @@ fn unused(lib: &str, files: &[(String, String)]) -> Vec<String> {
                 continue;
             }
             let mentions = declared.get(name).into_iter().flat_map(|declared| &declared.mentions);
-            open.extend(mentions.filter_map(|word| names.get_key_value(word)).map(|(name, _)| name.as_str()));
+            open.extend(
+                mentions
+                    .filter_map(|word| names.get_key_value(word))
+                    .map(|(name, _)| name.as_str()),
+            );
         }
         // A type that implements a trait can be passed to every call that takes the trait.
         let implements = |name: &&str| {
             let traits = declared.get(*name).into_iter().flat_map(|declared| &declared.implements);
             traits.into_iter().any(|of| used.contains(of.as_str()))
         };
-        open.extend(names.keys().map(String::as_str).filter(|name| !used.contains(name)).filter(implements));
+        open.extend(
+            names.keys().map(String::as_str).filter(|name| !used.contains(name)).filter(implements),
+        );
         if open.is_empty() {
             break;
         }
@@ -208,21 +229,31 @@ fn unused(lib: &str, files: &[(String, String)]) -> Vec<String> {
 #[test]
 fn every_public_name_is_used_by_a_public_call() {
     let files = rust_files("src");
-    let lib = files.iter().find(|(path, _)| path == "src/lib.rs").map(|(_, text)| text.as_str()).unwrap();
+    let lib =
+        files.iter().find(|(path, _)| path == "src/lib.rs").map(|(_, text)| text.as_str()).unwrap();
     assert!(exported(lib).len() > 300, "only {} names were found", exported(lib).len());
     let unused = unused(lib, &files);
     let excused: BTreeSet<&str> = REASONS.iter().map(|(name, _)| *name).collect();
-    let problems: Vec<&String> = unused.iter().filter(|name| !excused.contains(name.as_str())).collect();
-    assert!(problems.is_empty(), "no public call uses these: do not export them, or say why: {problems:#?}");
+    let problems: Vec<&String> =
+        unused.iter().filter(|name| !excused.contains(name.as_str())).collect();
+    assert!(
+        problems.is_empty(),
+        "no public call uses these: do not export them, or say why: {problems:#?}"
+    );
     let found: BTreeSet<&str> = unused.iter().map(String::as_str).collect();
-    assert_eq!(excused.difference(&found).collect::<Vec<_>>(), Vec::<&&str>::new(), "these are used");
+    assert_eq!(
+        excused.difference(&found).collect::<Vec<_>>(),
+        Vec::<&&str>::new(),
+        "these are used"
+    );
 }
 
 mod the_test_finds {
     use super::unused;
 
     fn unused_of(lib: &str, files: &[(&str, &str)]) -> Vec<String> {
-        let files: Vec<_> = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+        let files: Vec<_> =
+            files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
         unused(lib, &files)
     }
 
@@ -242,13 +273,11 @@ mod the_test_finds {
 
     #[test]
     fn what_attributes_make_and_what_implements_a_trait_that_a_call_takes() {
-        let lib =
-            "pub use model::{Thing, ThingOrder, Order, Clock, Sun, Moon};\npub use session::{ThingService, Tide};";
+        let lib = "pub use model::{Thing, ThingOrder, Order, Clock, Sun, Moon};\npub use session::{ThingService, Tide};";
         let model = "\n/// A thing.\n#[order(ThingOrder(id))]\n#[request(Order = \"An order.\")]\n#[request(Order(by(ThingOrder)))]\n\
             pub struct Thing {\n    pub id: u8,\n}\n\npub trait Clock {\n    fn now(&self);\n}\npub struct Sun;\nimpl Clock for Sun {}\n\
             pub struct Moon;\nimpl Tide for Moon {}\n";
-        let session =
-            "\npub trait ThingService {\n    fn order(&self, order: Order, clock: &dyn Clock);\n}\npub trait Tide {}\n";
+        let session = "\npub trait ThingService {\n    fn order(&self, order: Order, clock: &dyn Clock);\n}\npub trait Tide {}\n";
         let files = [("src/model/mod.rs", model), ("src/session.rs", session)];
         assert_eq!(unused_of(lib, &files), ["Moon", "Thing", "Tide"]);
     }

@@ -23,7 +23,9 @@ pub(super) fn circles(files: &BTreeMap<String, String>) -> Vec<String> {
     let mut edges: BTreeMap<&Module, BTreeMap<&Module, String>> = BTreeMap::new();
     for (here, code) in &known.code {
         for path in known.imports(here, code) {
-            let Some((target, _)) = known.home(&path, 0).and_then(|target| known.code.get_key_value(&target)) else {
+            let Some((target, _)) =
+                known.home(&path, 0).and_then(|target| known.code.get_key_value(&target))
+            else {
                 continue;
             };
             // Imports between rooms have another rule; the root only lists names.
@@ -38,8 +40,14 @@ pub(super) fn circles(files: &BTreeMap<String, String>) -> Vec<String> {
         .map(|circle| {
             let mut text = format!("{} files import each other:", circle.len());
             for from in &circle {
-                for (to, path) in edges.get(from).into_iter().flatten().filter(|(to, _)| circle.contains(*to)) {
-                    text.push_str(&format!("\n    {} imports {path} of {}", from.join("::"), to.join("::")));
+                for (to, path) in
+                    edges.get(from).into_iter().flatten().filter(|(to, _)| circle.contains(*to))
+                {
+                    text.push_str(&format!(
+                        "\n    {} imports {path} of {}",
+                        from.join("::"),
+                        to.join("::")
+                    ));
                 }
             }
             text
@@ -53,7 +61,8 @@ impl<'c> Crate<'c> {
         let mut known = Self { code, exports: BTreeMap::new() };
         let exports = known.code.iter().map(|(here, code)| {
             let public = uses(code).into_iter().filter(|import| import.is_public);
-            let named = public.filter_map(|import| Some((import.name, known.absolute(&import.path, here)?)));
+            let named = public
+                .filter_map(|import| Some((import.name, known.absolute(&import.path, here)?)));
             (here.clone(), named.collect())
         });
         known.exports = exports.collect();
@@ -95,13 +104,16 @@ impl<'c> Crate<'c> {
         // An imported module can be the first part of a path in the code.
         let mut names: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for import in all.iter().filter(|import| !import.is_public) {
-            names.extend(self.absolute(&import.path, here).map(|path| (import.name.as_str(), path)));
+            names
+                .extend(self.absolute(&import.path, here).map(|path| (import.name.as_str(), path)));
         }
         let mut found: BTreeSet<Vec<String>> = names.values().cloned().collect();
         for path in paths(code) {
             let (first, rest) = path.split_once("::").unwrap_or((&path, ""));
             let resolved = match names.get(first) {
-                Some(module) => Some(module.iter().cloned().chain(rest.split("::").map(str::to_owned)).collect()),
+                Some(module) => Some(
+                    module.iter().cloned().chain(rest.split("::").map(str::to_owned)).collect(),
+                ),
                 None => self.absolute(&path, here),
             };
             found.extend(resolved);
@@ -164,7 +176,8 @@ fn paths(code: &str) -> Vec<String> {
         let mut end = 0;
         loop {
             end += rest[end..].find(|c| !is_word(c)).unwrap_or(rest.len() - end);
-            let follows = rest[end..].strip_prefix("::").is_some_and(|next| next.starts_with(is_word));
+            let follows =
+                rest[end..].strip_prefix("::").is_some_and(|next| next.starts_with(is_word));
             if !follows {
                 break;
             }
@@ -174,7 +187,9 @@ fn paths(code: &str) -> Vec<String> {
         rest = &rest[end..];
         let context = before.trim_end();
         // `use` is read as a whole elsewhere.
-        let may_begin = context.is_empty() || context.ends_with([';', '}', '{', ')', ']']) || context.ends_with("pub");
+        let may_begin = context.is_empty()
+            || context.ends_with([';', '}', '{', ')', ']'])
+            || context.ends_with("pub");
         if path == "use" && may_begin {
             rest = rest.find(';').map_or("", |end| &rest[end..]);
         } else if path.contains("::") && !context.ends_with("pub(in") {
@@ -244,14 +259,18 @@ fn strongly_connected<'m>(
 
 #[track_caller]
 fn found(files: &[(&str, &str)]) -> Vec<String> {
-    let files = files.iter().map(|(path, text)| ((*path).to_owned(), without_tests(&scrub(text)).0));
+    let files =
+        files.iter().map(|(path, text)| ((*path).to_owned(), without_tests(&scrub(text)).0));
     circles(&files.collect())
 }
 
 #[track_caller]
 fn refused(files: &[(&str, &str)], words: &[&str]) {
     let found = found(files);
-    assert!(found.len() == 1 && words.iter().all(|word| found[0].contains(word)), "{files:?} gave {found:?}");
+    assert!(
+        found.len() == 1 && words.iter().all(|word| found[0].contains(word)),
+        "{files:?} gave {found:?}"
+    );
 }
 
 #[track_caller]
@@ -268,7 +287,11 @@ fn files_that_import_each_other() {
     let scrub = ("src/store/scrub.rs", "use super::open::Store;\npub fn scrub() {}");
     refused(
         &[STORE, ("src/store/open.rs", "use super::scrub;\npub struct Store;"), scrub],
-        &["2 files", "store::open imports store::scrub", "store::scrub imports store::open::Store of store::open"],
+        &[
+            "2 files",
+            "store::open imports store::scrub",
+            "store::scrub imports store::open::Store of store::open",
+        ],
     );
     // In the code, through an imported module, and through re-exports by name and by glob.
     for text in [
@@ -282,7 +305,10 @@ fn files_that_import_each_other() {
         refused(&[STORE, ("src/store/open.rs", text), scrub], &["2 files"]);
     }
     let again = ("src/store/scrub.rs", "use crate::store::Store;\npub fn scrub() {}");
-    refused(&[STORE, ("src/store/open.rs", "use super::scrub;\npub struct Store;"), again], &["2 files"]);
+    refused(
+        &[STORE, ("src/store/open.rs", "use super::scrub;\npub struct Store;"), again],
+        &["2 files"],
+    );
 }
 
 #[test]
@@ -313,16 +339,27 @@ fn but_not_files_that_do_not() {
     allowed(&[STORE, ("src/store/open.rs", "// use super::scrub;\npub struct Store;"), scrub]);
     allowed(&[
         STORE,
-        ("src/store/open.rs", "#[cfg(test)]\nmod tests { use super::super::scrub; }\npub struct Store;"),
+        (
+            "src/store/open.rs",
+            "#[cfg(test)]\nmod tests { use super::super::scrub; }\npub struct Store;",
+        ),
         scrub,
     ]);
     allowed(&[STORE, ("src/store/open.rs", "pub(in crate::store::scrub) struct Store;"), scrub]);
     // A list of re-exports imports nothing, and imports between rooms have another rule.
-    allowed(&[STORE, ("src/store/open.rs", "pub use super::scrub::scrub;\npub struct Store;"), scrub]);
+    allowed(&[
+        STORE,
+        ("src/store/open.rs", "pub use super::scrub::scrub;\npub struct Store;"),
+        scrub,
+    ]);
     allowed(&[
         ("src/store/mod.rs", "use crate::session::Session;"),
         ("src/session/mod.rs", "use crate::store::Store;"),
     ]);
     // Another item of the same name.
-    allowed(&[STORE, ("src/store/open.rs", "use std::scrub;\npub struct Store; fn f() { scrub::scrub() }"), scrub]);
+    allowed(&[
+        STORE,
+        ("src/store/open.rs", "use std::scrub;\npub struct Store; fn f() { scrub::scrub() }"),
+        scrub,
+    ]);
 }

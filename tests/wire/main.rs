@@ -10,10 +10,13 @@ use serde_json::{Value, json};
 use stationdb::ErrorKind::InvalidArgument;
 use stationdb::bodies::*;
 use stationdb::feeds::QueryFeedsRequest;
-use stationdb::files::{FileId, FileQueryOrderBy, GetFilesRequest, QueryFilesRequest, UploadFileRequest};
+use stationdb::files::{
+    FileId, FileQueryOrderBy, GetFilesRequest, QueryFilesRequest, UploadFileRequest,
+};
 use stationdb::tables::{GetTableDataRequest, ListTablesRequest, TableId, TableOrderBy};
 use stationdb::{
-    Answer, ApiError, Created, Error, ErrorKind, FromQuery, Place, Result, from_json, from_query, from_query_and_json,
+    Answer, ApiError, Created, Error, ErrorKind, FromQuery, Place, Result, from_json, from_query,
+    from_query_and_json,
 };
 
 fn read<T: DeserializeOwned>(body: &Value) -> Result<T> {
@@ -29,10 +32,17 @@ fn place<T: Debug>(read: Result<T>) -> String {
 
 #[test]
 fn an_envelope_needs_its_list_and_names_the_place_of_a_fault() {
-    fn envelope<T: DeserializeOwned + Serialize + Debug>(member: &str, good: Value, bad: Value, fault: &str) {
+    fn envelope<T: DeserializeOwned + Serialize + Debug>(
+        member: &str,
+        good: Value,
+        bad: Value,
+        fault: &str,
+    ) {
         let snake: String = member
             .chars()
-            .flat_map(|c| if c.is_uppercase() { vec!['_', c.to_ascii_lowercase()] } else { vec![c] })
+            .flat_map(
+                |c| if c.is_uppercase() { vec!['_', c.to_ascii_lowercase()] } else { vec![c] },
+            )
             .collect();
         for name in [member, &snake] {
             let body = read::<T>(&json!({ name: [good] })).unwrap();
@@ -40,7 +50,10 @@ fn an_envelope_needs_its_list_and_names_the_place_of_a_fault() {
         }
         assert_eq!(place(read::<T>(&json!({}))), member);
         assert_eq!(place(read::<T>(&json!({ member: null }))), member);
-        assert_eq!(place(read::<T>(&json!({ member: [good, bad] }))), format!("{member}[1]{fault}"));
+        assert_eq!(
+            place(read::<T>(&json!({ member: [good, bad] }))),
+            format!("{member}[1]{fault}")
+        );
         assert_eq!(place(read::<T>(&json!({ member: "one" }))), member);
     }
     let product = json!({"partNumber": "P"});
@@ -48,7 +61,12 @@ fn an_envelope_needs_its_list_and_names_the_place_of_a_fault() {
     let change = json!({"id": "i", "keywords": ["k"]});
     envelope::<UpdateProductsRequest>("products", change, json!({"keywords": [1]}), ".keywords[0]");
     let asset = json!({"modelName": "M"});
-    envelope::<CreateAssetsRequest>("assets", asset, json!({"location": {"minionId": 1}}), ".location.minionId");
+    envelope::<CreateAssetsRequest>(
+        "assets",
+        asset,
+        json!({"location": {"minionId": 1}}),
+        ".location.minionId",
+    );
     envelope::<UpdateAssetsRequest>("assets", json!({"id": "i"}), json!({"name": []}), ".name");
     envelope::<DeleteProductsRequest>("ids", json!("i"), json!(7), "");
     envelope::<DeleteSpecificationsRequest>("ids", json!("i"), json!(7), "");
@@ -60,22 +78,40 @@ fn an_envelope_needs_its_list_and_names_the_place_of_a_fault() {
     // Those of work items and test plans are older, and some of them may lack their list.
     let item = json!({"workItems": [{}, {"name": 1}]});
     assert_eq!(place(read::<CreateWorkItemsRequest>(&item)), "workItems[1].name");
-    assert_eq!(place(read::<stationdb::work_items::UpdateWorkItemsRequest>(&item)), "workItems[1].name");
+    assert_eq!(
+        place(read::<stationdb::work_items::UpdateWorkItemsRequest>(&item)),
+        "workItems[1].name"
+    );
     let item = json!({"workItems": [{"assignedTo": 1}]});
-    assert_eq!(place(read::<stationdb::work_items::ScheduleWorkItemsRequest>(&item)), "workItems[0].assignedTo");
+    assert_eq!(
+        place(read::<stationdb::work_items::ScheduleWorkItemsRequest>(&item)),
+        "workItems[0].assignedTo"
+    );
     let template = json!({"workItemTemplates": [{"name": 1}]});
-    assert_eq!(place(read::<CreateWorkItemTemplatesRequest>(&template)), "workItemTemplates[0].name");
+    assert_eq!(
+        place(read::<CreateWorkItemTemplatesRequest>(&template)),
+        "workItemTemplates[0].name"
+    );
     assert_eq!(
         place(read::<stationdb::work_items::UpdateWorkItemTemplatesRequest>(&template)),
         "workItemTemplates[0].name"
     );
     let plan = json!({"testPlans": [{"name": 1}]});
     assert_eq!(place(read::<CreateTestPlansRequest>(&plan)), "testPlans[0].name");
-    assert_eq!(place(read::<stationdb::test_plans::UpdateTestPlansRequest>(&plan)), "testPlans[0].name");
+    assert_eq!(
+        place(read::<stationdb::test_plans::UpdateTestPlansRequest>(&plan)),
+        "testPlans[0].name"
+    );
     let plan = json!({"testPlans": [{"dutId": 1}]});
-    assert_eq!(place(read::<stationdb::test_plans::ScheduleTestPlansRequest>(&plan)), "testPlans[0].dutId");
+    assert_eq!(
+        place(read::<stationdb::test_plans::ScheduleTestPlansRequest>(&plan)),
+        "testPlans[0].dutId"
+    );
     let template = json!({"testPlanTemplates": [{"name": 1}]});
-    assert_eq!(place(read::<CreateTestPlanTemplatesRequest>(&template)), "testPlanTemplates[0].name");
+    assert_eq!(
+        place(read::<CreateTestPlanTemplatesRequest>(&template)),
+        "testPlanTemplates[0].name"
+    );
     let ids = json!({"ids": ["1", 2]});
     assert_eq!(place(read::<DeleteWorkItemsRequest>(&ids)), "ids[1]");
     assert_eq!(place(read::<DeleteWorkItemTemplatesRequest>(&ids)), "ids[1]");
@@ -85,8 +121,14 @@ fn an_envelope_needs_its_list_and_names_the_place_of_a_fault() {
         place(read::<UpdateUtilizationRequest>(&json!({"utilizationIdentifiers": [1]}))),
         "utilizationIdentifiers[0]"
     );
-    assert_eq!(place(read::<SetSystemConnectionRequest>(&json!({"connection": "CONNECTED"}))), "minionId");
-    assert_eq!(place(read::<FinishUploadSessionRequest>(&json!({"properties": {"k": 1}}))), "properties.k");
+    assert_eq!(
+        place(read::<SetSystemConnectionRequest>(&json!({"connection": "CONNECTED"}))),
+        "minionId"
+    );
+    assert_eq!(
+        place(read::<FinishUploadSessionRequest>(&json!({"properties": {"k": 1}}))),
+        "properties.k"
+    );
 }
 
 #[test]
@@ -96,7 +138,10 @@ fn creations_and_errors_have_bodies_of_their_own() {
     }
     assert_eq!(wire(CreateTableResponse::from(TableId::from("t"))), json!({"id": "t"}));
     let file = UploadFileResponse::from(FileId::from("0123456789abcdef01234567"));
-    assert_eq!(wire(&file), json!({"uri": "/nifile/v1/service-groups/Default/files/0123456789abcdef01234567"}));
+    assert_eq!(
+        wire(&file),
+        json!({"uri": "/nifile/v1/service-groups/Default/files/0123456789abcdef01234567"})
+    );
     let error = wire(ErrorResponse::from(&Error::not_found("file", "x")));
     let members = json!({"name": "StationDb.NotFound", "args": ["x"], "resourceType": "file", "resourceId": "x"});
     for (member, value) in members.as_object().unwrap() {
@@ -124,22 +169,35 @@ fn a_query_string_is_read_like_a_body() {
     );
     // A name may have a comma, which is written as %2C.
     let rows: GetTableDataRequest =
-        from_query("columns=t,a%2Cb&columns=c&orderBy=t&order_by_descending=TRUE&take=-1&").unwrap();
+        from_query("columns=t,a%2Cb&columns=c&orderBy=t&order_by_descending=TRUE&take=-1&")
+            .unwrap();
     assert_eq!(rows.columns, text(&["t", "a,b", "c"]));
-    assert_eq!((rows.order_by, rows.order_by_descending, rows.take), (text(&["t"]), true, Some(-1)));
-    let files: GetFilesRequest =
-        from_query("skip=1&take=2&orderBy=lastUpdatedTimestamp&orderByDescending=false&id=a,,b&id=").unwrap();
-    assert_eq!((files.skip, files.take, files.order_by_descending), (Some(1), Some(2), Some(false)));
+    assert_eq!(
+        (rows.order_by, rows.order_by_descending, rows.take),
+        (text(&["t"]), true, Some(-1))
+    );
+    let files: GetFilesRequest = from_query(
+        "skip=1&take=2&orderBy=lastUpdatedTimestamp&orderByDescending=false&id=a,,b&id=",
+    )
+    .unwrap();
+    assert_eq!(
+        (files.skip, files.take, files.order_by_descending),
+        (Some(1), Some(2), Some(false))
+    );
     assert_eq!(files.order_by, Some(FileQueryOrderBy::LastUpdatedTimestamp));
     assert_eq!(files.ids, ["a", "b"]);
     assert_eq!(from_query::<GetFilesRequest>("ids=a&id=b").unwrap().ids, ["a"]);
-    let products: GetProductsRequest = from_query("return_count=true&take=3&continuationToken=").unwrap();
+    let products: GetProductsRequest =
+        from_query("return_count=true&take=3&continuationToken=").unwrap();
     assert_eq!(
         (products.return_count, products.take, products.continuation_token.as_deref()),
         (true, Some(3), Some(""))
     );
     let feeds: QueryFeedsRequest = from_query("platform=windows&workspace=").unwrap();
-    assert_eq!((feeds.platform.unwrap().as_str(), feeds.workspace.as_deref()), ("windows", Some("")));
+    assert_eq!(
+        (feeds.platform.unwrap().as_str(), feeds.workspace.as_deref()),
+        ("windows", Some(""))
+    );
     assert!(from_query::<UploadPackageQuery>("shouldOverwrite=true").unwrap().overwrite);
     assert_eq!(from_query::<AppendArrowQuery>("endOfData=TRUE").unwrap().end_of_data, Some(true));
     assert!(from_query::<AppendToUploadSessionQuery>("close=true").unwrap().close);
@@ -150,7 +208,9 @@ fn a_query_string_is_read_like_a_body() {
     // Of equal keys the last one counts, of two spellings the camelCase one.
     assert_eq!(from_query::<ListTablesRequest>("take=1&take=2").unwrap().take, Some(2));
     assert_eq!(
-        from_query::<ListTablesRequest>("continuationToken=camel&continuation_token=snake").unwrap().continuation_token,
+        from_query::<ListTablesRequest>("continuationToken=camel&continuation_token=snake")
+            .unwrap()
+            .continuation_token,
         Some("camel".to_owned())
     );
     assert_eq!(from_query::<ListTablesRequest>("").unwrap(), ListTablesRequest::default());
@@ -162,13 +222,22 @@ fn a_query_string_beside_a_body_wins() {
     let files: QueryFilesRequest = from_query_and_json("skip=1&take=2&workspace=w", body).unwrap();
     assert_eq!((files.skip, files.take, files.workspace.as_deref()), (Some(1), Some(2), Some("w")));
     assert_eq!(files.id_query.unwrap().value, "x");
-    assert_eq!(from_query_and_json::<QueryFilesRequest>("", br#"{"take": 9}"#).unwrap().take, Some(9));
+    assert_eq!(
+        from_query_and_json::<QueryFilesRequest>("", br#"{"take": 9}"#).unwrap().take,
+        Some(9)
+    );
     assert_eq!(place(from_query_and_json::<QueryFilesRequest>("take=x", b"{}")), "take");
     assert_eq!(
-        place(from_query_and_json::<QueryFilesRequest>("", br#"{"idQuery": {"operation": "EQUAL", "value": 1}}"#)),
+        place(from_query_and_json::<QueryFilesRequest>(
+            "",
+            br#"{"idQuery": {"operation": "EQUAL", "value": 1}}"#
+        )),
         "idQuery.value"
     );
-    assert_eq!(from_query_and_json::<QueryFilesRequest>("", b"[]").unwrap_err().kind(), InvalidArgument);
+    assert_eq!(
+        from_query_and_json::<QueryFilesRequest>("", b"[]").unwrap_err().kind(),
+        InvalidArgument
+    );
 }
 
 #[test]
@@ -206,8 +275,12 @@ fn no_member_is_missing_from_a_query_string() {
             assert_ne!(unset.get(member), Some(value), "{member} is not read from {query}");
         }
     }
-    all::<ListTablesRequest>("take=1&id=a&orderBy=NAME&orderByDescending=true&continuationToken=t&workspace=w");
-    all::<GetTableDataRequest>("columns=c&orderBy=c&orderByDescending=true&take=1&continuationToken=t");
+    all::<ListTablesRequest>(
+        "take=1&id=a&orderBy=NAME&orderByDescending=true&continuationToken=t&workspace=w",
+    );
+    all::<GetTableDataRequest>(
+        "columns=c&orderBy=c&orderByDescending=true&take=1&continuationToken=t",
+    );
     all::<GetFilesRequest>("skip=1&take=1&orderBy=id&orderByDescending=true&id=a");
     all::<GetProductsRequest>("continuationToken=t&take=1&returnCount=true");
     all::<QueryFeedsRequest>("platform=WINDOWS&workspace=w");
@@ -218,11 +291,13 @@ fn no_member_is_missing_from_a_query_string() {
 
 fn encoded(text: &str, all: bool) -> String {
     text.bytes()
-        .map(
-            |byte| {
-                if all || !byte.is_ascii_alphanumeric() { format!("%{byte:02x}") } else { char::from(byte).to_string() }
-            },
-        )
+        .map(|byte| {
+            if all || !byte.is_ascii_alphanumeric() {
+                format!("%{byte:02x}")
+            } else {
+                char::from(byte).to_string()
+            }
+        })
         .collect()
 }
 
@@ -276,7 +351,10 @@ fn every_answer_has_the_status_of_its_outcome() {
     assert_eq!(Some(DeleteProductsPartialSuccess::default()).status(), 200);
     assert_eq!(Vec::<String>::new().status(), 200);
     assert_eq!((Feed::default().status(), Created(Feed::default()).status()), (200, 201));
-    assert_eq!((CreateTableResponse::default().status(), UploadFileResponse::default().status()), (201, 201));
+    assert_eq!(
+        (CreateTableResponse::default().status(), UploadFileResponse::default().status()),
+        (201, 201)
+    );
     macro_rules! batches {
         ($($answer:ty),*) => {
             $(
@@ -309,8 +387,10 @@ fn every_answer_has_the_status_of_its_outcome() {
     );
     assert_eq!(UpdateProductsPartialSuccess::default().status(), 200);
     assert_eq!(DeleteAssetsResponse::default().status(), 200);
-    let triggered = stationdb::lab::ExecutionResult::Job(stationdb::lab::JobExecutionResult::default());
-    let triggered = stationdb::lab::ExecuteWorkItemResponse { result: Some(triggered), ..Default::default() };
+    let triggered =
+        stationdb::lab::ExecutionResult::Job(stationdb::lab::JobExecutionResult::default());
+    let triggered =
+        stationdb::lab::ExecuteWorkItemResponse { result: Some(triggered), ..Default::default() };
     assert_eq!(Answer::status(&triggered), 202);
     let refused = stationdb::lab::ExecuteWorkItemResponse::from(Error::not_found("work item", "1"));
     assert_eq!(Answer::status(&refused), 404);

@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 use chrono::{DateTime, Utc};
 use stationdb::lab::TimelineDefinition;
 use stationdb::prelude::*;
-use stationdb::work_items::{CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemsRequest, WorkItem};
+use stationdb::work_items::{
+    CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemsRequest, WorkItem,
+};
 use stationdb::{Identity, Session, Store};
 
 use super::{count_of, millis, newest, number_of};
@@ -17,7 +19,8 @@ use crate::words::word;
 pub const BATCH: usize = 1_000;
 pub const STATES: [&str; 5] = ["NEW", "DEFINED", "SCHEDULED", "IN_PROGRESS", "CLOSED"];
 const TYPES: [&str; 4] = ["testplan", "workorder", "job", "maintenance"];
-const VERBS: [&str; 8] = ["Verify", "Characterise", "Calibrate", "Inspect", "Burn-in", "Retest", "Screen", "Qualify"];
+const VERBS: [&str; 8] =
+    ["Verify", "Characterise", "Calibrate", "Inspect", "Burn-in", "Retest", "Screen", "Qualify"];
 const WORDS: u64 = 2_000;
 const TEMPLATES: usize = 500;
 
@@ -86,8 +89,9 @@ impl Items {
         let answer = store
             .session(Identity::user("bench"))
             .create_work_item_templates((0..TEMPLATES).map(template).collect())?;
-        let id =
-            |template: &stationdb::work_items::WorkItemTemplate| template.id.as_ref().map(|id| id.as_str().to_owned());
+        let id = |template: &stationdb::work_items::WorkItemTemplate| {
+            template.id.as_ref().map(|id| id.as_str().to_owned())
+        };
         self.templates = answer.created_work_item_templates.iter().filter_map(id).collect();
         assert_eq!(self.templates.len(), TEMPLATES);
         Ok(())
@@ -105,7 +109,10 @@ impl Items {
         let properties = BTreeMap::from([
             ("station".to_owned(), station(i)),
             ("operator".to_owned(), user(31)),
-            ("firmware".to_owned(), format!("{}.{}.{}", hash(32, i) % 5, hash(33, i) % 10, hash(34, i) % 20)),
+            (
+                "firmware".to_owned(),
+                format!("{}.{}.{}", hash(32, i) % 5, hash(33, i) % 10, hash(34, i) % 20),
+            ),
             ("customer".to_owned(), pick(35, i).to_owned()),
             ("lot".to_owned(), lot(i)),
         ]);
@@ -115,7 +122,9 @@ impl Items {
             state: Some(STATES[first_state(i)].to_owned()),
             description: Some((50..62).map(|column| pick(column, i)).collect::<Vec<_>>().join(" ")),
             // A quarter of the items has a parent.
-            parent_id: hash(28, i).is_multiple_of(4).then(|| (1_000_000 + hash(29, i) % (i + 1)).to_string()),
+            parent_id: hash(28, i)
+                .is_multiple_of(4)
+                .then(|| (1_000_000 + hash(29, i) % (i + 1)).to_string()),
             template_id: Some(self.templates[(hash(27, i) % TEMPLATES as u64) as usize].clone()),
             assigned_to: Some(user(18)),
             requested_by: Some(user(19)),
@@ -149,7 +158,8 @@ impl Items {
     /// Records a batch of updates.
     pub fn updated(&mut self, numbers: &[usize], batch: usize, at: DateTime<Utc>) {
         for &number in numbers {
-            self.changing[number] = Changing { state: ((number + batch) % 5) as u8, updated_ms: at.timestamp_millis() };
+            self.changing[number] =
+                Changing { state: ((number + batch) % 5) as u8, updated_ms: at.timestamp_millis() };
         }
     }
 
@@ -157,12 +167,16 @@ impl Items {
     pub fn query(&self, name: &str) -> QueryWorkItemsRequest {
         let contains = || format!("name.Contains(\"{}\")", needle());
         match name {
-            "q1_state_part_top100" => newest("state == \"NEW\" && partNumber == \"PN-00437\"".into()),
+            "q1_state_part_top100" => {
+                newest("state == \"NEW\" && partNumber == \"PN-00437\"".into())
+            }
             "q2_count_state" => count_of("state == \"NEW\"".into()),
             "q3_count_unindexed" => count_of("timeline.estimatedDurationInSeconds > 1800".into()),
             "q4_contains_count" => count_of(contains()),
             "q4_contains_top100" => newest(contains()),
-            "q5_property_top100" => newest("properties[\"station\"] == \"STN-017\" && state == \"NEW\"".into()),
+            "q5_property_top100" => {
+                newest("properties[\"station\"] == \"STN-017\" && state == \"NEW\"".into())
+            }
             _ => count_of("properties[\"lot\"] == \"LOT004370\"".into()),
         }
     }
@@ -241,6 +255,7 @@ fn name(i: u64) -> String {
 /// Returns whether the name contains the needle; only its two words can.
 fn words_have_needle(i: u64) -> bool {
     static HAVE: OnceLock<Vec<bool>> = OnceLock::new();
-    let have = HAVE.get_or_init(|| vocabulary().iter().map(|word| word.contains(needle())).collect());
+    let have =
+        HAVE.get_or_init(|| vocabulary().iter().map(|word| word.contains(needle())).collect());
     [11, 12].iter().any(|&column| have[(hash(column, i) % WORDS) as usize])
 }

@@ -17,20 +17,29 @@ const GROUP: usize = 20;
 
 /// Runs both phases.
 pub fn run(scale: &Scale, store: &Store, memory: &mut Memory) -> Res<()> {
-    let time = if scale.records < 100_000 { Duration::from_millis(300) } else { Duration::from_secs(4) };
+    let time =
+        if scale.records < 100_000 { Duration::from_millis(300) } else { Duration::from_secs(4) };
     let groups = groups(store)?;
     let (alone, _) = phase(store, &groups, 0, time)?;
     memory.look();
     let (beside, commits) = phase(store, &groups, WRITERS, time)?;
     memory.look();
-    let note = format!("{READERS} readers, each a page of {GROUP} and a look-up; every page shows one snapshot");
+    let note = format!(
+        "{READERS} readers, each a page of {GROUP} and a look-up; every page shows one snapshot"
+    );
     for (name, values) in [("alone", &alone), ("beside_writers", &beside)] {
         let (p50, p99) = micros(values);
         scale.emit("W5", &format!("read_{name}_p50"), &[p50], "us", &note);
         scale.emit("W5", &format!("read_{name}_p99"), &[p99], "us", &note);
         let longest = values.iter().copied().fold(0.0, f64::max) * 1e6;
         scale.emit("W5", &format!("read_{name}_max"), &[longest], "us", &note);
-        scale.emit("W5", &format!("read_{name}_per_s"), &[values.len() as f64 / time.as_secs_f64()], "reads/s", &note);
+        scale.emit(
+            "W5",
+            &format!("read_{name}_per_s"),
+            &[values.len() as f64 / time.as_secs_f64()],
+            "reads/s",
+            &note,
+        );
     }
     let rate = commits as f64 / time.as_secs_f64();
     scale.emit(
@@ -56,13 +65,20 @@ fn groups(store: &Store) -> Res<Vec<(String, Vec<String>)>> {
                 ..Default::default()
             };
             let answer = session.create_work_items((0..GROUP).map(request).collect())?;
-            let id = |item: &stationdb::work_items::WorkItem| item.id.as_ref().map(|id| id.as_str().to_owned());
+            let id = |item: &stationdb::work_items::WorkItem| {
+                item.id.as_ref().map(|id| id.as_str().to_owned())
+            };
             Ok((part.clone(), answer.created_work_items.iter().filter_map(id).collect()))
         })
         .collect()
 }
 
-fn phase(store: &Store, groups: &[(String, Vec<String>)], writers: u64, time: Duration) -> Res<(Vec<f64>, u64)> {
+fn phase(
+    store: &Store,
+    groups: &[(String, Vec<String>)],
+    writers: u64,
+    time: Duration,
+) -> Res<(Vec<f64>, u64)> {
     let end = Instant::now() + time;
     let stop = AtomicBool::new(false);
     let commits = AtomicU64::new(0);
@@ -82,7 +98,10 @@ fn phase(store: &Store, groups: &[(String, Vec<String>)], writers: u64, time: Du
                             ..UpdateWorkItemRequest::default()
                         };
                         let work_items = ids.iter().map(update).collect();
-                        session.update_work_items(UpdateWorkItemsRequest { work_items, replace: None })?;
+                        session.update_work_items(UpdateWorkItemsRequest {
+                            work_items,
+                            replace: None,
+                        })?;
                         commits.fetch_add(1, Ordering::Relaxed);
                     }
                     Ok(())
@@ -97,16 +116,20 @@ fn phase(store: &Store, groups: &[(String, Vec<String>)], writers: u64, time: Du
                     let mut turn = 0u64;
                     while Instant::now() < end {
                         turn += 1;
-                        let (part, ids) = &groups[(hash(reader, turn) % groups.len() as u64) as usize];
+                        let (part, ids) =
+                            &groups[(hash(reader, turn) % groups.len() as u64) as usize];
                         let query = newest(format!("partNumber == \"{part}\""));
                         let began = Instant::now();
                         let page = session.query_work_items(query)?;
-                        let one = session.get_work_item(&ids[(turn % GROUP as u64) as usize].as_str().into())?;
+                        let one = session
+                            .get_work_item(&ids[(turn % GROUP as u64) as usize].as_str().into())?;
                         seconds.push(began.elapsed().as_secs_f64());
                         assert_eq!(page.work_items.len(), GROUP);
                         // A commit writes a whole group, so a page with two revisions would show a
                         // part of a commit.
-                        assert!(page.work_items.iter().all(|item| item.name == page.work_items[0].name));
+                        assert!(
+                            page.work_items.iter().all(|item| item.name == page.work_items[0].name)
+                        );
                         assert!(one.part_number.as_deref() == Some(part));
                     }
                     Ok(seconds)

@@ -51,7 +51,11 @@ impl Asked {
     pub fn new(app: &App, path: &RawPathParams, request: Request) -> Self {
         let control = Control::default().with_deadline(Instant::now() + app.deadline);
         // Nobody is authenticated here: the caller is who it says it is.
-        let user = request.headers().get("x-user").and_then(|user| user.to_str().ok()).unwrap_or("anonymous");
+        let user = request
+            .headers()
+            .get("x-user")
+            .and_then(|user| user.to_str().ok())
+            .unwrap_or("anonymous");
         let call = Call {
             session: app.store.session(Identity::user(user)).with_control(&control),
             control: control.clone(),
@@ -100,7 +104,11 @@ impl Call {
 
 /// Whether the body of a request has this media type.
 pub fn has_type(request: &Request, media_type: &str) -> bool {
-    let given = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let given = request
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     given.split(';').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(media_type))
 }
 
@@ -108,8 +116,11 @@ type Json<T> = fn(&Session, &Call) -> Result<T>;
 type Written = fn(&Session, &Call, &mut (dyn Write + Send)) -> Result<u64>;
 
 /// Runs work on a thread that may block.
-pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let died = |error| Error::new(ErrorKind::Io, format!("the call ended without an answer: {error}"));
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let died =
+        |error| Error::new(ErrorKind::Io, format!("the call ended without an answer: {error}"));
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(died(error)))
 }
 
@@ -135,7 +146,8 @@ pub fn respond<T: Answer>(result: Result<T>) -> Response {
 }
 
 async fn whole_body(request: Request) -> Result<Bytes> {
-    let refused = |error| Error::limit(format!("the body cannot be read up to {BODY_BYTES} bytes: {error}"));
+    let refused =
+        |error| Error::limit(format!("the body cannot be read up to {BODY_BYTES} bytes: {error}"));
     to_bytes(request.into_body(), BODY_BYTES).await.map_err(refused)
 }
 
@@ -154,7 +166,11 @@ pub async fn json<T: Answer + Send + 'static>(asked: Asked, work: Json<T>) -> Re
 /// As `json`, with the error record itself as the body of an error.
 pub async fn bare<T: Answer + Send + 'static>(asked: Asked, work: Json<T>) -> Response {
     let answer = whole(asked, work).await;
-    answer.as_ref().err().map(|error| write(error.status(), &error.api_error())).unwrap_or_else(|| respond(answer))
+    answer
+        .as_ref()
+        .err()
+        .map(|error| write(error.status(), &error.api_error()))
+        .unwrap_or_else(|| respond(answer))
 }
 
 /// A body as a reader. One that ends early is an error, never an end.
@@ -196,7 +212,8 @@ pub async fn reading<T: Send + 'static, E>(
         // The mark that the body is complete. Nobody waits for it where the work has ended.
         let _ = sender.send(Bytes::new()).await;
     };
-    let work = blocking(move || work(&mut BodyReader { pieces, piece: Bytes::new(), is_complete: false }));
+    let work =
+        blocking(move || work(&mut BodyReader { pieces, piece: Bytes::new(), is_complete: false }));
     join(feed, work).await.1
 }
 
@@ -206,7 +223,12 @@ pub async fn stream<T: Answer + Send + 'static>(
     work: fn(&Session, &Call, &mut dyn Read) -> Result<T>,
 ) -> Response {
     let Asked { call, cancel: _cancel, request } = asked;
-    respond(reading(request.into_body().into_data_stream(), move |body| work(&call.session, &call, body)).await)
+    respond(
+        reading(request.into_body().into_data_stream(), move |body| {
+            work(&call.session, &call, body)
+        })
+        .await,
+    )
 }
 
 /// A form with one file.
@@ -227,7 +249,8 @@ pub async fn form(
     let mut parts = parts.map_err(|error| Error::invalid(error.to_string()))?;
     let (mut file, mut fields) = (None, BTreeMap::new());
     while let Some(part) = parts.next_field().await.map_err(bad)? {
-        let (name, file_name) = (part.name().unwrap_or_default().to_owned(), part.file_name().map(str::to_owned));
+        let (name, file_name) =
+            (part.name().unwrap_or_default().to_owned(), part.file_name().map(str::to_owned));
         if name == "file" || file_name.is_some() {
             let call = call.clone();
             let copy = move |body: &mut dyn Read| {
@@ -240,7 +263,8 @@ pub async fn form(
             fields.insert(name, part.bytes().await.map_err(bad)?);
         }
     }
-    let (content, file_name) = file.ok_or_else(|| Error::invalid("the form has no part `file`").at_member("file"))?;
+    let (content, file_name) =
+        file.ok_or_else(|| Error::invalid("the form has no part `file`").at_member("file"))?;
     Ok(Form { content, file_name, fields })
 }
 
@@ -270,18 +294,25 @@ pub async fn bytes(asked: Asked, head: Json<Download>, work: Written) -> Respons
         let head = blocking(move || head(&asked.session, &asked)).await?;
         let (pieces, mut written) = mpsc::channel(PIECES);
         tokio::spawn(blocking(move || {
-            let mut target = io::BufWriter::with_capacity(PIECE_BYTES, BodyWriter { pieces: pieces.clone() });
+            let mut target =
+                io::BufWriter::with_capacity(PIECE_BYTES, BodyWriter { pieces: pieces.clone() });
             let done = work(&call.session, &call, &mut target).and_then(|_| Ok(target.flush()?));
-            done.inspect_err(|error| drop(pieces.blocking_send(Err(io::Error::other(error.clone())))))
+            done.inspect_err(|error| {
+                drop(pieces.blocking_send(Err(io::Error::other(error.clone()))))
+            })
         }));
         // An error before the first piece has a status.
         let first = written.recv().await.transpose()?;
         // Dropped with the body, `cancel` ends the work.
         let rest = unfold((first, written, cancel), |(first, mut written, cancel)| async move {
-            let piece = if let Some(first) = first { Some(Ok(first)) } else { written.recv().await };
+            let piece =
+                if let Some(first) = first { Some(Ok(first)) } else { written.recv().await };
             piece.map(|piece| (piece, (None, written, cancel)))
         });
-        let headers = [(CONTENT_TYPE, head.content_type.to_owned()), (CONTENT_DISPOSITION, head.content_disposition())];
+        let headers = [
+            (CONTENT_TYPE, head.content_type.to_owned()),
+            (CONTENT_DISPOSITION, head.content_disposition()),
+        ];
         Ok((headers, Body::from_stream(rest)).into_response())
     };
     answer.await.unwrap_or_else(|error: Error| failure(&error))

@@ -15,7 +15,9 @@ use stationdb::prelude::*;
 use stationdb::tables::ExportTableDataRequest;
 use stationdb::{Created, Error, ErrorKind, from_json};
 
-use crate::bridge::{App, Asked, Form, bare, blocking, bytes, failure, form, has_type, json, respond, stream};
+use crate::bridge::{
+    App, Asked, Form, bare, blocking, bytes, failure, form, has_type, json, respond, stream,
+};
 
 const ARROW: &str = "application/vnd.apache.arrow.stream";
 
@@ -237,7 +239,10 @@ routes! {
 /// Rows as an Arrow stream or as JSON.
 async fn append(asked: Asked, arrow: &str) -> Response {
     if has_type(&asked.request, arrow) {
-        return stream(asked, |s, c, b| s.append_arrow(&c.id(), b, c.query::<AppendArrowQuery>()?.end_of_data)).await;
+        return stream(asked, |s, c, b| {
+            s.append_arrow(&c.id(), b, c.query::<AppendArrowQuery>()?.end_of_data)
+        })
+        .await;
     }
     json(asked, |s, c| s.append_table_data(&c.id(), c.body()?)).await
 }
@@ -246,12 +251,16 @@ async fn append(asked: Asked, arrow: &str) -> Response {
 async fn file(asked: Asked, _: ()) -> Response {
     let Asked { call, cancel: _cancel, request } = asked;
     let work = async {
-        let Form { content, file_name, mut fields } = form(&call, request, |s, c| s.write_file(c)).await?;
+        let Form { content, file_name, mut fields } =
+            form(&call, request, |s, c| s.write_file(c)).await?;
         let mut upload: UploadFileRequest = call.query()?;
         upload.name = file_name;
         upload.id = fields.remove("id").map(|id| String::from_utf8_lossy(&id).into_owned());
-        upload.metadata = fields.remove("metadata").map_or(Ok(Default::default()), |text| from_json(&text))?;
-        blocking(move || call.session.commit_file(content, upload)).await.map(UploadFileResponse::from)
+        upload.metadata =
+            fields.remove("metadata").map_or(Ok(Default::default()), |text| from_json(&text))?;
+        blocking(move || call.session.commit_file(content, upload))
+            .await
+            .map(UploadFileResponse::from)
     };
     respond(work.await)
 }
@@ -260,9 +269,14 @@ async fn file(asked: Asked, _: ()) -> Response {
 async fn package(asked: Asked, _: ()) -> Response {
     let Asked { call, cancel: _cancel, request } = asked;
     let work = async {
-        let Form { content, file_name, .. } = form(&call, request, |s, c| s.write_package(c)).await?;
-        let (s, name, overwrite) = (call.session.clone(), file_name, call.query::<UploadPackageQuery>()?.overwrite);
-        blocking(move || s.commit_package(&call.id(), content, name.as_deref(), overwrite, &call.control)).await
+        let Form { content, file_name, .. } =
+            form(&call, request, |s, c| s.write_package(c)).await?;
+        let (s, name, overwrite) =
+            (call.session.clone(), file_name, call.query::<UploadPackageQuery>()?.overwrite);
+        blocking(move || {
+            s.commit_package(&call.id(), content, name.as_deref(), overwrite, &call.control)
+        })
+        .await
     };
     respond(work.await)
 }

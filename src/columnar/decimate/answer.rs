@@ -85,16 +85,25 @@ fn defect() -> Error {
 /// in the answer in the sequence in which the parts are appended. The tasks are in the order of
 /// `columns`, and `in_parallel` keeps that order, so `cells` yields the arrays of one column after
 /// the other.
-pub(super) fn rows(view: &TableView, kept: &[Kept], columns: &[usize], control: &Control) -> Result<RecordBatch> {
+pub(super) fn rows(
+    view: &TableView,
+    kept: &[Kept],
+    columns: &[usize],
+    control: &Control,
+) -> Result<RecordBatch> {
     let layout = ExtremeRows::of(&view.schema);
     let mut places: Vec<Place> = Vec::new();
     let mut is_beside = vec![false; kept.len()];
     for ((at, row), is_beside) in kept.iter().enumerate().zip(&mut is_beside) {
-        if let Some(Extreme { column, is_max }) = row.extreme.filter(|extreme| extreme.column != view.schema.index())
+        if let Some(Extreme { column, is_max }) =
+            row.extreme.filter(|extreme| extreme.column != view.schema.index())
             && let Run::Segment(segment) = view.run(row.locator.run as usize)?
             && segment.has_extreme_rows()
         {
-            places.push(((row.locator.run, column, row.locator.row as usize / BLOCK_ROWS, is_max), at));
+            places.push((
+                (row.locator.run, column, row.locator.row as usize / BLOCK_ROWS, is_max),
+                at,
+            ));
             *is_beside = true;
         }
     }
@@ -110,23 +119,29 @@ pub(super) fn rows(view: &TableView, kept: &[Kept], columns: &[usize], control: 
         .map(|&column| {
             let is_known = |row: &Kept| row.known.is_some_and(|(other, _)| other == column);
             let rows = kept.iter().zip(&is_beside).enumerate();
-            rows.filter(|(_, (row, is_beside))| !(**is_beside && has_beside(column) || is_known(row)))
-                .map(|(at, _)| at)
-                .collect()
+            rows.filter(|(_, (row, is_beside))| {
+                !(**is_beside && has_beside(column) || is_known(row))
+            })
+            .map(|(at, _)| at)
+            .collect()
         })
         .collect();
     let mut tasks: Vec<Task<'_>> = places
-        .chunk_by(|((run, column, ..), _), ((other, beside, ..), _)| (run, column) == (other, beside))
+        .chunk_by(|((run, column, ..), _), ((other, beside, ..), _)| {
+            (run, column) == (other, beside)
+        })
         .flat_map(|of_column| of_column.chunks(EXTREMES_PIECE).map(Task::Extremes))
         .collect();
     let run_of = |at: &usize| kept.get(*at).map(|row| row.locator.run);
     for (&column, open) in columns.iter().zip(&open) {
         let of_runs = open.chunk_by(|a, b| run_of(a) == run_of(b));
-        tasks
-            .extend(of_runs.flat_map(|of_run| of_run.chunks(CELLS_PIECE).map(move |piece| Task::Cells(column, piece))));
+        tasks.extend(of_runs.flat_map(|of_run| {
+            of_run.chunks(CELLS_PIECE).map(move |piece| Task::Cells(column, piece))
+        }));
     }
     let work = places.len() * EXTREME_WORK + open.iter().map(Vec::len).sum::<usize>() * CELL_WORK;
-    let mut found = in_parallel(&tasks, work, control, |task| look_up(view, kept, task))?.into_iter();
+    let mut found =
+        in_parallel(&tasks, work, control, |task| look_up(view, kept, task))?.into_iter();
     let mut extremes = Vec::new();
     let mut cells: Vec<ArrayRef> = Vec::new();
     for found in &mut found {
@@ -169,7 +184,8 @@ pub(super) fn rows(view: &TableView, kept: &[Kept], columns: &[usize], control: 
         arrays.push(take(&whole, &UInt32Array::from(from), None).map_err(misfit)?);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(kept.len()));
-    RecordBatch::try_new_with_options(view.schema.project(columns), arrays, &options).map_err(misfit)
+    RecordBatch::try_new_with_options(view.schema.project(columns), arrays, &options)
+        .map_err(misfit)
 }
 
 fn look_up(view: &TableView, kept: &[Kept], task: &Task<'_>) -> Result<Found> {
@@ -201,11 +217,14 @@ fn of_levels(levels: &[Level], data_type: DataType) -> Option<ArrayRef> {
         return None;
     }
     let ints = || levels.iter().map(|level| if let Level::Int(value) = level { *value } else { 0 });
-    let floats = || levels.iter().map(|level| if let Level::Float(value) = level { *value } else { 0.0 });
+    let floats =
+        || levels.iter().map(|level| if let Level::Float(value) = level { *value } else { 0.0 });
     Some(match data_type {
         DataType::Int32 => Arc::new(ints().map(|value| value as i32).collect::<Int32Array>()),
         DataType::Int64 => Arc::new(ints().collect::<Int64Array>()),
-        DataType::Timestamp => Arc::new(TimestampMillisecondArray::from_iter_values(ints()).with_timezone(UTC)),
+        DataType::Timestamp => {
+            Arc::new(TimestampMillisecondArray::from_iter_values(ints()).with_timezone(UTC))
+        }
         DataType::Float32 => Arc::new(floats().map(|value| value as f32).collect::<Float32Array>()),
         DataType::Float64 => Arc::new(floats().collect::<Float64Array>()),
         DataType::Bool | DataType::String => return None,

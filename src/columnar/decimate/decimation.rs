@@ -21,6 +21,7 @@ pub(crate) struct Decimation {
 
 impl Decimation {
     pub(super) fn is_equal_width(&self) -> bool {
-        self.distribution == DecimationDistribution::EqualWidth && self.method != DecimationMethod::Lossy
+        self.distribution == DecimationDistribution::EqualWidth
+            && self.method != DecimationMethod::Lossy
     }
 }

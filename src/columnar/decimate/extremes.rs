@@ -1,7 +1,9 @@
 //! Values of numeric columns as levels, and the minimum and maximum of a set of rows.
 
 use arrow::array::{Array, AsArray};
-use arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow::datatypes::{
+    DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType,
+};
 
 use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
 use crate::error::{Error, Result};
@@ -35,14 +37,30 @@ impl<P: Copy, R: Copy + Ord> Best<P, R> {
     }
 }
 
-fn of_slice<N: Sample>(array: &dyn Array, values: &[N], from: usize, len: usize) -> Option<Extremes<N>> {
+fn of_slice<N: Sample>(
+    array: &dyn Array,
+    values: &[N],
+    from: usize,
+    len: usize,
+) -> Option<Extremes<N>> {
     let values = values.get(from..from + len)?;
-    if array.null_count() == 0 { extremes(values) } else { extremes_where(values, |at| array.is_valid(from + at)) }
+    if array.null_count() == 0 {
+        extremes(values)
+    } else {
+        extremes_where(values, |at| array.is_valid(from + at))
+    }
 }
 
 /// The extremes of a part of a numeric array, with positions counted from `from`.
-pub(super) fn array_extremes(array: &dyn Array, from: usize, len: usize) -> Result<Option<Extremes<Level>>> {
-    fn wrap<N: Copy>(found: Option<Extremes<N>>, level: impl Fn(N) -> Level) -> Option<Extremes<Level>> {
+pub(super) fn array_extremes(
+    array: &dyn Array,
+    from: usize,
+    len: usize,
+) -> Result<Option<Extremes<Level>>> {
+    fn wrap<N: Copy>(
+        found: Option<Extremes<N>>,
+        level: impl Fn(N) -> Level,
+    ) -> Option<Extremes<Level>> {
         found.map(|found| Extremes {
             min: level(found.min),
             min_at: found.min_at,
@@ -56,16 +74,24 @@ pub(super) fn array_extremes(array: &dyn Array, from: usize, len: usize) -> Resu
             let values = array.as_primitive::<Int32Type>().values();
             wrap(of_slice(array, values, from, len), |value| int(i64::from(value)))
         }
-        Arrow::Int64 => wrap(of_slice(array, array.as_primitive::<Int64Type>().values(), from, len), int),
-        Arrow::Timestamp(..) => {
-            wrap(of_slice(array, array.as_primitive::<TimestampMillisecondType>().values(), from, len), int)
+        Arrow::Int64 => {
+            wrap(of_slice(array, array.as_primitive::<Int64Type>().values(), from, len), int)
         }
+        Arrow::Timestamp(..) => wrap(
+            of_slice(array, array.as_primitive::<TimestampMillisecondType>().values(), from, len),
+            int,
+        ),
         Arrow::Float32 => {
             let values = array.as_primitive::<Float32Type>().values();
             wrap(of_slice(array, values, from, len), |value| Level::Float(f64::from(value)))
         }
-        Arrow::Float64 => wrap(of_slice(array, array.as_primitive::<Float64Type>().values(), from, len), Level::Float),
-        other => return Err(Error::invalid(format!("a column of type {other} cannot be decimated"))),
+        Arrow::Float64 => wrap(
+            of_slice(array, array.as_primitive::<Float64Type>().values(), from, len),
+            Level::Float,
+        ),
+        other => {
+            return Err(Error::invalid(format!("a column of type {other} cannot be decimated")));
+        }
     })
 }
 

@@ -81,7 +81,12 @@ impl Cuts {
             }));
         }
         let count = decimation.intervals.min(row_count);
-        Ok(Self::Rows((1..count).rev().map(|number| kernels::interval(row_count, count, number).start).collect()))
+        Ok(Self::Rows(
+            (1..count)
+                .rev()
+                .map(|number| kernels::interval(row_count, count, number).start)
+                .collect(),
+        ))
     }
 
     /// The least index value after the span that contains `key`; the inverse of [`span_of`].
@@ -145,9 +150,13 @@ impl Pass {
         match &self.cuts {
             Cuts::Rows(ranks) => ranks.last().is_some_and(|rank| *rank < self.rank + row_count),
             Cuts::Spans { .. } => {
-                let last = |source: &Source<'_>| source.piece.keys.get(source.rows.end.checked_sub(1)?).copied();
-                let greatest = sources.iter().filter(|source| !source.rows.is_empty()).filter_map(last).max();
-                self.span_end.is_none_or(|end| greatest.is_some_and(|greatest| i128::from(greatest) >= end))
+                let last = |source: &Source<'_>| {
+                    source.piece.keys.get(source.rows.end.checked_sub(1)?).copied()
+                };
+                let greatest =
+                    sources.iter().filter(|source| !source.rows.is_empty()).filter_map(last).max();
+                self.span_end
+                    .is_none_or(|end| greatest.is_some_and(|greatest| i128::from(greatest) >= end))
             }
         }
     }
@@ -180,7 +189,8 @@ impl Pass {
         // source are already sorted.
         order.sort_by_key(|(key, _)| *key);
         // For each source its rows of the current interval, and which sources have any.
-        let mut open: Vec<Range<usize>> = sources.iter().map(|source| source.rows.start..source.rows.start).collect();
+        let mut open: Vec<Range<usize>> =
+            sources.iter().map(|source| source.rows.start..source.rows.start).collect();
         let mut touched: Vec<u32> = Vec::new();
         for (key, number) in order {
             if self.is_cut(key) {
@@ -202,9 +212,16 @@ impl Pass {
         self.offer_open(sources, &mut open, &mut touched)
     }
 
-    fn offer_open(&mut self, sources: &[Source<'_>], open: &mut [Range<usize>], touched: &mut Vec<u32>) -> Result<()> {
+    fn offer_open(
+        &mut self,
+        sources: &[Source<'_>],
+        open: &mut [Range<usize>],
+        touched: &mut Vec<u32>,
+    ) -> Result<()> {
         for number in touched.drain(..) {
-            if let (Some(rows), Some(source)) = (open.get_mut(number as usize), sources.get(number as usize)) {
+            if let (Some(rows), Some(source)) =
+                (open.get_mut(number as usize), sources.get(number as usize))
+            {
                 self.offer(source, rows.clone())?;
                 rows.start = rows.end;
             }
@@ -277,13 +294,19 @@ mod tests {
             (DecimationMethod::EntryExit, 10, 2 * ROWS / 10),
         ] {
             let column = || -> ArrayRef { Arc::new(Int32Array::from_iter_values(0..ROWS as i32)) };
-            let batch = RecordBatch::try_from_iter((0..COLUMNS).map(|number| (number.to_string(), column()))).unwrap();
+            let batch = RecordBatch::try_from_iter(
+                (0..COLUMNS).map(|number| (number.to_string(), column())),
+            )
+            .unwrap();
             let (keys, rows) = ((0..ROWS as i64).collect(), (0..ROWS as u32).collect());
             let piece = Piece { run: 0, keys, batch, rows, at: 0 };
             let intervals = (ROWS / per_interval) as u64;
             let distribution = DecimationDistribution::EqualFrequency;
-            let decimation = Decimation { x: 0, y: vec![1], intervals, method, distribution, memory_bytes: 0 };
-            let cuts = Cuts::Rows((1..intervals).rev().map(|number| number * per_interval as u64).collect());
+            let decimation =
+                Decimation { x: 0, y: vec![1], intervals, method, distribution, memory_bytes: 0 };
+            let cuts = Cuts::Rows(
+                (1..intervals).rev().map(|number| number * per_interval as u64).collect(),
+            );
             let mut pass = Pass::new(cuts, &decimation, COLUMNS, true);
             pass.take(&[Source { piece: &piece, rows: 0..ROWS }]).unwrap();
             pass.close();

@@ -37,10 +37,20 @@ pub(crate) fn decimate(
     control: &Control,
 ) -> Result<RecordBatch> {
     if decimation.x == view.schema.index() && view.overlapping_runs() > 0 {
-        return fetch_rows(view, &overlapping::keep(view, decimation, predicates, control)?, columns, control);
+        return fetch_rows(
+            view,
+            &overlapping::keep(view, decimation, predicates, control)?,
+            columns,
+            control,
+        );
     }
     match ranked::keep(view, decimation, predicates, control)? {
         Some(kept) => answer::rows(view, &kept, columns, control),
-        None => fetch_rows(view, &stream::keep(view, decimation, predicates, control)?, columns, control),
+        None => fetch_rows(
+            view,
+            &stream::keep(view, decimation, predicates, control)?,
+            columns,
+            control,
+        ),
     }
 }

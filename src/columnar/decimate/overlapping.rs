@@ -91,12 +91,18 @@ pub(super) fn keep(
 fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
     let mut starts = Vec::new();
     for (at, run) in (0u32..).zip(view.runs()) {
-        let rank = |(number, key): (usize, i64)| (key, Locator { run: at, row: (number * BLOCK_ROWS) as u32 });
+        let rank = |(number, key): (usize, i64)| {
+            (key, Locator { run: at, row: (number * BLOCK_ROWS) as u32 })
+        };
         match run {
-            Run::Memory(run) => starts.extend(run.index().iter().copied().step_by(BLOCK_ROWS).enumerate().map(rank)),
+            Run::Memory(run) => {
+                starts.extend(run.index().iter().copied().step_by(BLOCK_ROWS).enumerate().map(rank))
+            }
             Run::Segment(segment) => match segment.summary(view.schema.index())? {
                 Some(ColumnSummary::Int(levels)) => {
-                    starts.extend(levels.blocks().iter().map(|block| block.min).enumerate().map(rank));
+                    starts.extend(
+                        levels.blocks().iter().map(|block| block.min).enumerate().map(rank),
+                    );
                 }
                 _ => {
                     return Err(Error::corrupt(
@@ -132,8 +138,9 @@ fn cursors(view: &TableView, predicates: &Predicates) -> Result<Vec<Cursor>> {
 
 /// The first row of a run that begins a block and is not before `bound`.
 fn first_block_from(view: &TableView, run_at: usize, bound: Rank) -> Result<usize> {
-    let is_before =
-        |number: usize, key: i64| (key, Locator { run: run_at as u32, row: (number * BLOCK_ROWS) as u32 }) < bound;
+    let is_before = |number: usize, key: i64| {
+        (key, Locator { run: run_at as u32, row: (number * BLOCK_ROWS) as u32 }) < bound
+    };
     let run = view.run(run_at)?;
     let (mut low, mut high) = (0, run.row_count().div_ceil(BLOCK_ROWS));
     while low < high {
@@ -141,7 +148,9 @@ fn first_block_from(view: &TableView, run_at: usize, bound: Rank) -> Result<usiz
         let key = match run {
             Run::Memory(run) => run.index().get(middle * BLOCK_ROWS).copied(),
             Run::Segment(segment) => match segment.summary(view.schema.index())? {
-                Some(ColumnSummary::Int(levels)) => levels.blocks().get(middle).map(|block| block.min),
+                Some(ColumnSummary::Int(levels)) => {
+                    levels.blocks().get(middle).map(|block| block.min)
+                }
                 _ => None,
             },
         };
@@ -174,7 +183,9 @@ fn read_ahead(
     for (at, cursor) in cursors.iter().enumerate() {
         let end = match bound {
             None => cursor.end_row,
-            Some(bound) => first_block_from(view, cursor.run, bound)?.next_multiple_of(PAGE_ROWS).min(cursor.end_row),
+            Some(bound) => first_block_from(view, cursor.run, bound)?
+                .next_multiple_of(PAGE_ROWS)
+                .min(cursor.end_row),
         };
         let mut from = cursor.next_row;
         while from < end {
@@ -185,7 +196,10 @@ fn read_ahead(
         }
     }
     let rows = looks.iter().map(|(_, rows)| rows.len()).sum();
-    let misfit = |error| Error::corrupt("internal error: a projection of columns failed; report it").with_source(error);
+    let misfit = |error| {
+        Error::corrupt("internal error: a projection of columns failed; report it")
+            .with_source(error)
+    };
     let run_of = |at: usize| cursors.get(at).map_or(usize::MAX, |cursor| cursor.run);
     let pieces = in_parallel(&looks, rows, control, |(at, rows)| {
         let run_at = run_of(*at);
@@ -197,7 +211,8 @@ fn read_ahead(
         let whole = unit::materialise(run, &view.schema, &picked, &wanted)?;
         let keys = index_values(whole.column(key_at))?.into_owned();
         let batch = whole.project(&(0..columns.len()).collect::<Vec<_>>()).map_err(misfit)?;
-        let rows = picked.ranges.iter().flat_map(|range| range.start as u32..range.end as u32).collect();
+        let rows =
+            picked.ranges.iter().flat_map(|range| range.start as u32..range.end as u32).collect();
         Ok(Some(Piece { run: run_at as u32, keys, batch, rows, at: 0 }))
     })?;
     for ((at, rows), piece) in looks.into_iter().zip(pieces) {
@@ -221,7 +236,11 @@ fn window(cursors: &[Cursor], bound: Option<Rank>) -> Vec<Source<'_>> {
                 let rows = piece.rows.get(piece.at..).unwrap_or_default();
                 let at = rest.partition_point(|&mine| mine < key);
                 // Of the rows with an equal index value, those before the row of the bound.
-                let equal = rest.get(at..).unwrap_or_default().iter().zip(rows.get(at..).unwrap_or_default());
+                let equal = rest
+                    .get(at..)
+                    .unwrap_or_default()
+                    .iter()
+                    .zip(rows.get(at..).unwrap_or_default());
                 at + equal.take_while(|&(&mine, &row)| mine == key && row < locator.row).count()
             }
             Some((key, locator)) => {

@@ -72,7 +72,11 @@ pub(super) fn keep(
         let run = view.run(at)?;
         let (least, greatest) = run.index_range();
         let from = if low > least { run.rows_before(&view.schema, low, false)? } else { 0 };
-        let to = if high < greatest { run.rows_before(&view.schema, high, true)? } else { run.row_count() };
+        let to = if high < greatest {
+            run.rows_before(&view.schema, high, true)?
+        } else {
+            run.row_count()
+        };
         if from < to {
             parts.push(Part { run: at, first_rank: row_count, rows: from..to });
             row_count += (to - from) as u64;
@@ -83,9 +87,15 @@ pub(super) fn keep(
     }
     if decimation.method == DecimationMethod::Lossy {
         let ranks = kernels::lossy(row_count, decimation.intervals);
-        return ranks.into_iter().map(|rank| Ok(Kept::row(locate(&parts, rank)?))).collect::<Result<_>>().map(Some);
+        return ranks
+            .into_iter()
+            .map(|rank| Ok(Kept::row(locate(&parts, rank)?)))
+            .collect::<Result<_>>()
+            .map(Some);
     }
-    let Some(intervals) = cut(view, decimation, &parts, row_count, control)? else { return Ok(None) };
+    let Some(intervals) = cut(view, decimation, &parts, row_count, control)? else {
+        return Ok(None);
+    };
     let mut kept = Vec::new();
     // In parts, because there may be as many intervals as rows.
     let fits = decimation.memory_bytes / (BEST_BYTES * decimation.y.len().max(1));
@@ -119,7 +129,8 @@ fn keep_part(
             for (bests, &column) in bests.iter().zip(&decimation.y) {
                 let Some(best) = bests.get(number) else { continue };
                 for (found, is_max) in [(best.min, false), (best.max, true)] {
-                    if let Some((level, rank, from)) = found.filter(|(_, _, from)| (*from == Source::Block) == of_block)
+                    if let Some((level, rank, from)) =
+                        found.filter(|(_, _, from)| (*from == Source::Block) == of_block)
                     {
                         let extreme = (from == Source::Block).then_some(Extreme { column, is_max });
                         // Zeros of different signs are equal, so the level does not determine the
@@ -145,9 +156,9 @@ fn part_of(parts: &[Part], rank: u64) -> usize {
 }
 
 fn locate(parts: &[Part], rank: u64) -> Result<Locator> {
-    let part = parts
-        .get(part_of(parts, rank))
-        .ok_or_else(|| Error::corrupt("internal error: a rank outside of the table was requested; report it"))?;
+    let part = parts.get(part_of(parts, rank)).ok_or_else(|| {
+        Error::corrupt("internal error: a rank outside of the table was requested; report it")
+    })?;
     let row = part.rows.start + (rank - part.first_rank) as usize;
     Ok(Locator { run: part.run as u32, row: row as u32 })
 }
@@ -162,7 +173,9 @@ fn cut(
 ) -> Result<Option<Vec<Range<u64>>>> {
     if !decimation.is_equal_width() {
         let count = decimation.intervals.min(row_count);
-        return Ok(Some((0..count).map(|number| kernels::interval(row_count, count, number)).collect()));
+        return Ok(Some(
+            (0..count).map(|number| kernels::interval(row_count, count, number)).collect(),
+        ));
     }
     if decimation.intervals > SPANS_MAX {
         return Ok(None);
@@ -188,7 +201,8 @@ fn cut(
         let offset = (u128::from(number) * width).div_ceil(u128::from(count));
         let value = (i128::from(least) + offset.cast_signed()) as i64;
         debug_assert!(
-            span_of(Level::Int(value), Level::Int(least), Level::Int(greatest), count) >= number || width == 0
+            span_of(Level::Int(value), Level::Int(least), Level::Int(greatest), count) >= number
+                || width == 0
         );
         let mut rank = 0;
         for part in parts {
@@ -221,7 +235,8 @@ fn offer_block<T: Copy>(
     rank_of: &dyn Fn(usize) -> u64,
 ) -> bool {
     let mut open = false;
-    let (min_row, max_row) = (block_row + usize::from(block.min_at), block_row + usize::from(block.max_at));
+    let (min_row, max_row) =
+        (block_row + usize::from(block.min_at), block_row + usize::from(block.max_at));
     if inside.contains(&min_row) {
         best.offer_min(level(block.min), rank_of(min_row), Source::Block);
     } else {
@@ -237,10 +252,17 @@ fn offer_block<T: Copy>(
 
 /// Whether rows of a block could still win; otherwise its edge is not read. An equal value wins if
 /// its rank can be smaller.
-fn could_win<T: Copy>(best: &Best<Source>, block: &Block<T>, level: impl Fn(T) -> Level, first_rank: u64) -> bool {
+fn could_win<T: Copy>(
+    best: &Best<Source>,
+    block: &Block<T>,
+    level: impl Fn(T) -> Level,
+    first_rank: u64,
+) -> bool {
     let (min, max) = (level(block.min), level(block.max));
     best.min.is_none_or(|(found, rank, _)| min < found || (min == found && first_rank < rank))
-        || best.max.is_none_or(|(found, rank, _)| max > found || (max == found && first_rank < rank))
+        || best
+            .max
+            .is_none_or(|(found, rank, _)| max > found || (max == found && first_rank < rank))
 }
 
 /// Finds the extremes of a y column in each interval from summaries and rows in memory. `y` is its
@@ -304,14 +326,30 @@ fn extremes_of(
                             if first_whole < last_whole
                                 && let Some(found) = $levels.extremes(first_whole..last_whole)
                             {
-                                best.offer_min($level(found.min), rank_of(found.min_at), Source::Block);
-                                best.offer_max($level(found.max), rank_of(found.max_at), Source::Block);
+                                best.offer_min(
+                                    $level(found.min),
+                                    rank_of(found.min_at),
+                                    Source::Block,
+                                );
+                                best.offer_max(
+                                    $level(found.max),
+                                    rank_of(found.max_at),
+                                    Source::Block,
+                                );
                             }
                             for rows in edge_ranges {
                                 let at = rows.start / BLOCK_ROWS;
-                                let block = $levels.blocks().get(at).filter(|block| block.is_usable());
+                                let block =
+                                    $levels.blocks().get(at).filter(|block| block.is_usable());
                                 if let Some(block) = block
-                                    && offer_block(best, block, $level, at * BLOCK_ROWS, &rows, &rank_of)
+                                    && offer_block(
+                                        best,
+                                        block,
+                                        $level,
+                                        at * BLOCK_ROWS,
+                                        &rows,
+                                        &rank_of,
+                                    )
                                 {
                                     open.push(edge(rows));
                                 }
@@ -367,11 +405,15 @@ fn read_edges(
 ) -> Result<()> {
     /// Edges that are read together.
     const TOGETHER: usize = 64;
-    let groups: Vec<&[Edge]> =
-        edges.chunk_by(|a, b| (a.y, a.run) == (b.y, b.run)).flat_map(|of_run| of_run.chunks(TOGETHER)).collect();
+    let groups: Vec<&[Edge]> = edges
+        .chunk_by(|a, b| (a.y, a.run) == (b.y, b.run))
+        .flat_map(|of_run| of_run.chunks(TOGETHER))
+        .collect();
     let rows = edges.len() * super::super::segment::PAGE_ROWS;
     let found = in_parallel(&groups, rows, control, |group| {
-        let Some((first, column)) = group.first().and_then(|first| Some((first, *columns.get(first.y)?))) else {
+        let Some((first, column)) =
+            group.first().and_then(|first| Some((first, *columns.get(first.y)?)))
+        else {
             return Ok(Vec::new());
         };
         let ranges: Vec<Range<usize>> = group.iter().map(|edge| edge.rows.clone()).collect();
@@ -388,7 +430,9 @@ fn read_edges(
             .collect::<Result<Vec<_>>>()
     })?;
     for (edge, found) in found.into_iter().flatten() {
-        if let (Some(best), Some(found)) = (bests.get_mut(edge.y).and_then(|of| of.get_mut(edge.interval)), found) {
+        if let (Some(best), Some(found)) =
+            (bests.get_mut(edge.y).and_then(|of| of.get_mut(edge.interval)), found)
+        {
             best.offer_min(found.min, edge.first_rank + found.min_at as u64, Source::Rows);
             best.offer_max(found.max, edge.first_rank + found.max_at as u64, Source::Rows);
         }

@@ -36,8 +36,11 @@ pub(super) fn keep(
     control: &Control,
 ) -> Result<Vec<Locator>> {
     let is_index = decimation.x == view.schema.index();
-    let predicates =
-        if is_index { predicates.clone() } else { Arc::new(predicates.with_usable(&view.schema, decimation.x)?) };
+    let predicates = if is_index {
+        predicates.clone()
+    } else {
+        Arc::new(predicates.with_usable(&view.schema, decimation.x)?)
+    };
     let row_count = count_rows(view, &predicates, control)?;
     if row_count == 0 {
         return Ok(Vec::new());
@@ -55,17 +58,20 @@ pub(super) fn keep(
         columns.extend(&decimation.y);
     }
     if is_index {
-        let mut scan = MergedScan::new(view.clone(), predicates, columns, None, control.clone())?.with_locators();
+        let mut scan = MergedScan::new(view.clone(), predicates, columns, None, control.clone())?
+            .with_locators();
         while let Some(chunk) = scan.next_chunk()? {
             keeper.take(&chunk.batch, &chunk.locators)?;
         }
     } else {
         let order = [OrderColumn { column: decimation.x, descending: false }];
         let at_once = (decimation.memory_bytes / SORTED_ROW_BYTES).max(64 * 1024);
-        let together = (decimation.memory_bytes / (VALUE_BYTES * columns.len().max(1))).max(LEAST_TOGETHER);
+        let together =
+            (decimation.memory_bytes / (VALUE_BYTES * columns.len().max(1))).max(LEAST_TOGETHER);
         let mut after = None;
         loop {
-            let selected = select_rows(view, &predicates, &order, after, (at_once, usize::MAX), control)?;
+            let selected =
+                select_rows(view, &predicates, &order, after, (at_once, usize::MAX), control)?;
             let locators: Vec<Locator> = selected.rows.iter().map(|row| row.locator).collect();
             after = selected.rows.last().map(|row| row.ordinal);
             // With many columns, as many rows as can be sorted would not fit in memory.
@@ -83,10 +89,15 @@ pub(super) fn keep(
 
 fn levels(array: &dyn Array) -> Result<Vec<Level>> {
     Ok(match array.data_type() {
-        Arrow::Float32 => {
-            array.as_primitive::<Float32Type>().values().iter().map(|v| Level::Float(f64::from(*v))).collect()
+        Arrow::Float32 => array
+            .as_primitive::<Float32Type>()
+            .values()
+            .iter()
+            .map(|v| Level::Float(f64::from(*v)))
+            .collect(),
+        Arrow::Float64 => {
+            array.as_primitive::<Float64Type>().values().iter().map(|v| Level::Float(*v)).collect()
         }
-        Arrow::Float64 => array.as_primitive::<Float64Type>().values().iter().map(|v| Level::Float(*v)).collect(),
         _ => index_values(array)?.iter().map(|v| Level::Int(*v)).collect(),
     })
 }
@@ -111,7 +122,10 @@ pub(super) fn bounds(
     let mut best: Option<(Level, Level)> = None;
     for found in found.into_iter().flatten() {
         best = Some(best.map_or((found.min, found.max), |(least, greatest)| {
-            (if found.min < least { found.min } else { least }, if found.max > greatest { found.max } else { greatest })
+            (
+                if found.min < least { found.min } else { least },
+                if found.max > greatest { found.max } else { greatest },
+            )
         }));
     }
     Ok(best)
@@ -148,7 +162,11 @@ impl<'a> Keeper<'a> {
         } else {
             Vec::new()
         };
-        let spans = if decimation.is_equal_width() { bounds(view, decimation.x, predicates, control)? } else { None };
+        let spans = if decimation.is_equal_width() {
+            bounds(view, decimation.x, predicates, control)?
+        } else {
+            None
+        };
         let count = decimation.intervals.min(row_count);
         Ok(Self {
             decimation,
@@ -169,7 +187,9 @@ impl<'a> Keeper<'a> {
     fn take(&mut self, batch: &RecordBatch, locators: &[Locator]) -> Result<()> {
         let rows = batch.num_rows();
         if self.decimation.method == DecimationMethod::Lossy {
-            while let Some(rank) = self.lossy.last().copied().filter(|rank| *rank < self.rank + rows as u64) {
+            while let Some(rank) =
+                self.lossy.last().copied().filter(|rank| *rank < self.rank + rows as u64)
+            {
                 self.lossy.pop();
                 self.kept.extend(locators.get((rank - self.rank) as usize));
             }
@@ -185,7 +205,8 @@ impl<'a> Keeper<'a> {
                         self.close();
                         self.interval += 1;
                         let count = self.decimation.intervals.min(self.row_count);
-                        self.interval_end = kernels::interval(self.row_count, count, self.interval).end;
+                        self.interval_end =
+                            kernels::interval(self.row_count, count, self.interval).end;
                     }
                     rows.min(from + (self.interval_end - self.rank) as usize)
                 }
@@ -207,16 +228,36 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    fn take_part(&mut self, batch: &RecordBatch, locators: &[Locator], from: usize, to: usize) -> Result<()> {
-        let place = |row: usize| locators.get(row).copied().unwrap_or(Locator { run: u32::MAX, row: u32::MAX });
+    fn take_part(
+        &mut self,
+        batch: &RecordBatch,
+        locators: &[Locator],
+        from: usize,
+        to: usize,
+    ) -> Result<()> {
+        let place = |row: usize| {
+            locators.get(row).copied().unwrap_or(Locator { run: u32::MAX, row: u32::MAX })
+        };
         if self.first.is_none() {
             self.first = Some((self.rank, place(from)));
         }
         self.last = Some((self.rank + (to - from - 1) as u64, place(to - 1)));
-        for (best, array) in self.bests.iter_mut().zip(batch.columns().iter().skip(usize::from(self.spans.is_some()))) {
+        for (best, array) in self
+            .bests
+            .iter_mut()
+            .zip(batch.columns().iter().skip(usize::from(self.spans.is_some())))
+        {
             if let Some(found) = array_extremes(array, from, to - from)? {
-                best.offer_min(found.min, self.rank + found.min_at as u64, place(from + found.min_at));
-                best.offer_max(found.max, self.rank + found.max_at as u64, place(from + found.max_at));
+                best.offer_min(
+                    found.min,
+                    self.rank + found.min_at as u64,
+                    place(from + found.min_at),
+                );
+                best.offer_max(
+                    found.max,
+                    self.rank + found.max_at as u64,
+                    place(from + found.max_at),
+                );
             }
         }
         Ok(())

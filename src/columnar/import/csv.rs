@@ -80,8 +80,10 @@ impl<'r> CsvReader<'r> {
             .ok()
             .filter(|byte| byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n'))
             .ok_or_else(|| {
-                Error::invalid(format!("{separator:?} cannot separate values; use an ASCII character such as a comma"))
-                    .at_member("separator")
+                Error::invalid(format!(
+                    "{separator:?} cannot separate values; use an ASCII character such as a comma"
+                ))
+                .at_member("separator")
             })?;
         Ok(Self {
             input,
@@ -109,7 +111,9 @@ impl<'r> CsvReader<'r> {
                     self.is_at_end = count == 0;
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(at_line(Error::io("reading the CSV text", error), self.line)),
+                Err(error) => {
+                    return Err(at_line(Error::io("reading the CSV text", error), self.line));
+                }
             }
         }
         Ok(if self.is_at_end { None } else { self.buffer.get(self.at).copied() })
@@ -154,7 +158,10 @@ impl<'r> CsvReader<'r> {
             loop {
                 match self.peek()? {
                     None => {
-                        return Err(at_line(Error::invalid("a quoted value is not closed before the end"), opened_at));
+                        return Err(at_line(
+                            Error::invalid("a quoted value is not closed before the end"),
+                            opened_at,
+                        ));
                     }
                     Some(b'"') => {
                         self.at += 1;
@@ -183,7 +190,9 @@ impl<'r> CsvReader<'r> {
                     self.at += 1;
                     if self.peek()? != Some(b'\n') {
                         return Err(at_line(
-                            Error::invalid("a carriage return without a line feed; quote values that contain one"),
+                            Error::invalid(
+                                "a carriage return without a line feed; quote values that contain one",
+                            ),
                             self.line,
                         ));
                     }
@@ -194,13 +203,17 @@ impl<'r> CsvReader<'r> {
                 }
                 Some(_) if is_quoted => {
                     return Err(at_line(
-                        Error::invalid("text after a closing quote; double the quotes inside a value"),
+                        Error::invalid(
+                            "text after a closing quote; double the quotes inside a value",
+                        ),
                         self.line,
                     ));
                 }
                 Some(b'"') => {
                     return Err(at_line(
-                        Error::invalid("a quote inside of an unquoted value; quote the value, and double the quote"),
+                        Error::invalid(
+                            "a quote inside of an unquoted value; quote the value, and double the quote",
+                        ),
                         self.line,
                     ));
                 }
@@ -216,7 +229,10 @@ impl<'r> CsvReader<'r> {
     pub(super) fn header(&mut self) -> Result<Vec<String>> {
         self.skip_mark()?;
         if self.peek()?.is_none() {
-            return Err(at_line(Error::invalid("the text is empty; its first line must name the columns"), 1));
+            return Err(at_line(
+                Error::invalid("the text is empty; its first line must name the columns"),
+                1,
+            ));
         }
         let mut names = Vec::new();
         self.record_bytes = 0;
@@ -225,7 +241,10 @@ impl<'r> CsvReader<'r> {
             names.push(self.take_text()?.to_owned());
             if names.len() > limits::IMPORT_COLUMNS {
                 return Err(at_line(
-                    Error::limit(format!("there are more than the {} columns of an import", limits::IMPORT_COLUMNS)),
+                    Error::limit(format!(
+                        "there are more than the {} columns of an import",
+                        limits::IMPORT_COLUMNS
+                    )),
                     1,
                 ));
             }
@@ -237,13 +256,19 @@ impl<'r> CsvReader<'r> {
     }
 
     fn take_text(&self) -> Result<&str> {
-        std::str::from_utf8(&self.field)
-            .map_err(|error| at_line(Error::invalid("a value is not UTF-8").with_source(error), self.line))
+        std::str::from_utf8(&self.field).map_err(|error| {
+            at_line(Error::invalid("a value is not UTF-8").with_source(error), self.line)
+        })
     }
 
     /// Reads the next records of `width` fields each: at most `rows_max` records, of about
     /// `bytes_max` bytes of text. Returns none at the end.
-    pub(super) fn records(&mut self, width: usize, rows_max: usize, bytes_max: usize) -> Result<Records> {
+    pub(super) fn records(
+        &mut self,
+        width: usize,
+        rows_max: usize,
+        bytes_max: usize,
+    ) -> Result<Records> {
         let mut out = Records { width, ..Records::default() };
         while out.len() < rows_max && out.text.len() < bytes_max {
             if self.peek()?.is_none() {
@@ -255,13 +280,21 @@ impl<'r> CsvReader<'r> {
             loop {
                 let (end, is_quoted) = self.read_field()?;
                 // A blank line is skipped. With one column it is a row that has a null.
-                if count == 0 && width > 1 && !is_quoted && self.field.is_empty() && end != End::Separator {
+                if count == 0
+                    && width > 1
+                    && !is_quoted
+                    && self.field.is_empty()
+                    && end != End::Separator
+                {
                     self.line += u64::from(end == End::Line);
                     break;
                 }
                 count += 1;
                 if count > width {
-                    return Err(at_line(Error::invalid(format!("there are more than {width} values")), line));
+                    return Err(at_line(
+                        Error::invalid(format!("there are more than {width} values")),
+                        line,
+                    ));
                 }
                 let start = out.text.len();
                 out.text.push_str(self.take_text()?);
@@ -270,7 +303,10 @@ impl<'r> CsvReader<'r> {
                     continue;
                 }
                 if count < width {
-                    return Err(at_line(Error::invalid(format!("there are {count} values for {width} columns")), line));
+                    return Err(at_line(
+                        Error::invalid(format!("there are {count} values for {width} columns")),
+                        line,
+                    ));
                 }
                 out.lines.push(line);
                 self.line += u64::from(end == End::Line);
@@ -290,7 +326,9 @@ mod tests {
 
     impl Read for Drop<'_> {
         fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-            let (Some(target), Some((byte, rest))) = (out.first_mut(), self.0.split_first()) else { return Ok(0) };
+            let (Some(target), Some((byte, rest))) = (out.first_mut(), self.0.split_first()) else {
+                return Ok(0);
+            };
             *target = *byte;
             self.0 = rest;
             Ok(1)
@@ -311,7 +349,9 @@ mod tests {
                 return Ok((names, rows));
             }
             rows.extend((0..records.len()).map(|row| {
-                let cells = (0..names.len()).map(|column| records.get(row, column).map(str::to_owned)).collect();
+                let cells = (0..names.len())
+                    .map(|column| records.get(row, column).map(str::to_owned))
+                    .collect();
                 (records.line(row), cells)
             }));
         }
@@ -319,7 +359,8 @@ mod tests {
 
     #[test]
     fn records_have_their_lines_and_tell_null_from_empty() {
-        let text = "\u{feff}a,\"b \"\"x\"\"\"\r\n1,\n\n\"\",\"two\nlines, \"\"quoted\"\"\"\nä,é\n,x";
+        let text =
+            "\u{feff}a,\"b \"\"x\"\"\"\r\n1,\n\n\"\",\"two\nlines, \"\"quoted\"\"\"\nä,é\n,x";
         for by_byte in [false, true] {
             let (names, rows) = read(text.as_bytes(), by_byte).unwrap();
             assert_eq!(names, ["a", "b \"x\""]);
@@ -333,16 +374,25 @@ mod tests {
             assert_eq!(rows, expected);
         }
         let (_, rows) = read(b"a\n\n1\n", false).unwrap();
-        assert_eq!(rows, [(2, vec![None]), (3, vec![Some("1".to_owned())])], "one column: a blank line is a null");
+        assert_eq!(
+            rows,
+            [(2, vec![None]), (3, vec![Some("1".to_owned())])],
+            "one column: a blank line is a null"
+        );
     }
 
     #[test]
     fn bounds_are_kept() {
-        let header = |count: usize| (0..count).map(|at| at.to_string()).collect::<Vec<_>>().join(",");
+        let header =
+            |count: usize| (0..count).map(|at| at.to_string()).collect::<Vec<_>>().join(",");
         let above = crate::ErrorKind::LimitExceeded;
-        limits::holds_at(limits::IMPORT_COLUMNS, above, |count| read(header(count).as_bytes(), false));
+        limits::holds_at(limits::IMPORT_COLUMNS, above, |count| {
+            read(header(count).as_bytes(), false)
+        });
         let record = |len: usize| format!("a,b\n{},y\n", "x".repeat(len - 1));
-        limits::holds_at(limits::IMPORT_RECORD_BYTES, above, |len| read(record(len).as_bytes(), false));
+        limits::holds_at(limits::IMPORT_RECORD_BYTES, above, |len| {
+            read(record(len).as_bytes(), false)
+        });
     }
 
     #[test]
@@ -362,7 +412,11 @@ mod tests {
         ] {
             for by_byte in [false, true] {
                 let error = read(text, by_byte).unwrap_err();
-                assert_eq!(error.place(), Some(&Place::Line { line, column: None }), "{text:?}: {error}");
+                assert_eq!(
+                    error.place(),
+                    Some(&Place::Line { line, column: None }),
+                    "{text:?}: {error}"
+                );
             }
         }
     }

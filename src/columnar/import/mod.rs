@@ -25,10 +25,15 @@ impl<T: Read + Seek + Send + ?Sized> ReadSeek for T {}
 
 /// Position of the index column: the column named `wanted`, or the first one that can be the index
 /// and has no gaps.
-fn index_of(columns: &[Column], wanted: Option<&str>, is_full: impl Fn(usize) -> bool) -> Result<usize> {
+fn index_of(
+    columns: &[Column],
+    wanted: Option<&str>,
+    is_full: impl Fn(usize) -> bool,
+) -> Result<usize> {
     if let Some(name) = wanted {
         let position = columns.iter().position(|column| column.name == name).ok_or_else(|| {
-            Error::invalid(format!("there is no column {name:?} for the index")).at_member("indexColumn")
+            Error::invalid(format!("there is no column {name:?} for the index"))
+                .at_member("indexColumn")
         })?;
         return match columns.get(position) {
             Some(column) if column.data_type.can_be_index() => Ok(position),

@@ -72,7 +72,13 @@ fn read_header(source: &Source, at: u64, end: u64) -> Result<Header> {
     loop {
         let len = window.min(end.saturating_sub(at));
         let bytes = source.read(at, len as usize)?;
-        let mut header = Header { page_type: -1, uncompressed: -1, compressed: -1, values: -1, ..Header::default() };
+        let mut header = Header {
+            page_type: -1,
+            uncompressed: -1,
+            compressed: -1,
+            values: -1,
+            ..Header::default()
+        };
         let walked = walk(&bytes, |path, value| match path {
             [1] => header.page_type = value,
             [2] => header.uncompressed = value,
@@ -83,7 +89,9 @@ fn read_header(source: &Source, at: u64, end: u64) -> Result<Header> {
         });
         match walked {
             Ok(len) => return Ok(Header { len: len as u64, ..header }),
-            Err(Stop::TooShort) if len == window && window < limits::IMPORT_PAGE_HEADER_BYTES as u64 => {
+            Err(Stop::TooShort)
+                if len == window && window < limits::IMPORT_PAGE_HEADER_BYTES as u64 =>
+            {
                 window = (window * 8).min(limits::IMPORT_PAGE_HEADER_BYTES as u64);
             }
             Err(Stop::TooShort) if len == window => {
@@ -99,7 +107,10 @@ fn read_header(source: &Source, at: u64, end: u64) -> Result<Header> {
 
 fn check_count(pages: usize) -> Result<()> {
     if pages > limits::IMPORT_PAGES {
-        return Err(Error::limit(format!("a column has more than the {} pages of an import", limits::IMPORT_PAGES)));
+        return Err(Error::limit(format!(
+            "a column has more than the {} pages of an import",
+            limits::IMPORT_PAGES
+        )));
     }
     Ok(())
 }
@@ -122,8 +133,10 @@ pub(super) fn check_chunk(
             return Err(damaged("the column ends before its last value"));
         }
         let header = read_header(source, at, end)?;
-        let uncompressed = usize::try_from(header.uncompressed).map_err(|_| damaged("it has no length"))?;
-        let compressed = usize::try_from(header.compressed).map_err(|_| damaged("it has no length"))?;
+        let uncompressed =
+            usize::try_from(header.uncompressed).map_err(|_| damaged("it has no length"))?;
+        let compressed =
+            usize::try_from(header.compressed).map_err(|_| damaged("it has no length"))?;
         if uncompressed > page_bytes_max {
             return Err(Error::limit(format!(
                 "a page takes {uncompressed} bytes, more than the {page_bytes_max} that one may take; write the file with \
@@ -148,7 +161,9 @@ pub(super) fn check_chunk(
         }
         match header.page_type {
             DICTIONARY if is_first => {
-                if !usize::try_from(header.values).is_ok_and(|values| values <= uncompressed.saturating_mul(8)) {
+                if !usize::try_from(header.values)
+                    .is_ok_and(|values| values <= uncompressed.saturating_mul(8))
+                {
                     return Err(damaged("its dictionary has more values than bytes"));
                 }
                 shape.dictionary_bytes = uncompressed as u64;
@@ -157,7 +172,9 @@ pub(super) fn check_chunk(
                 if header.values < 0 || header.values > left {
                     return Err(damaged("the column has more values than its row group has rows"));
                 }
-                if header.page_type == DATA_V2 && header.levels.cast_unsigned() > uncompressed.min(compressed) as u64 {
+                if header.page_type == DATA_V2
+                    && header.levels.cast_unsigned() > uncompressed.min(compressed) as u64
+                {
                     return Err(damaged("its levels extend beyond it"));
                 }
                 left -= header.values;
@@ -168,7 +185,11 @@ pub(super) fn check_chunk(
                 check_count(shape.pages.len())?;
             }
             INDEX => {}
-            _ => return Err(damaged("it has an unknown type, or is a dictionary after the first page")),
+            _ => {
+                return Err(damaged(
+                    "it has an unknown type, or is a dictionary after the first page",
+                ));
+            }
         }
     }
     Ok(shape)
@@ -211,20 +232,35 @@ impl CheckedPages {
                 };
                 (buf, *num_values, *encoding, levels)
             }
-            Page::DataPageV2 { buf, num_values, encoding, def_levels_byte_len, rep_levels_byte_len, .. } => {
+            Page::DataPageV2 {
+                buf,
+                num_values,
+                encoding,
+                def_levels_byte_len,
+                rep_levels_byte_len,
+                ..
+            } => {
                 let levels = *def_levels_byte_len as usize + *rep_levels_byte_len as usize;
                 (buf, *num_values, *encoding, levels)
             }
         };
-        let Some(values) = buf.get(levels..) else { return bad("levels that extend beyond their page") };
+        let Some(values) = buf.get(levels..) else {
+            return bad("levels that extend beyond their page");
+        };
         match encoding {
-            Encoding::DELTA_BYTE_ARRAY => bad("the encoding DELTA_BYTE_ARRAY, which is not supported here"),
-            Encoding::DELTA_BINARY_PACKED | Encoding::DELTA_LENGTH_BYTE_ARRAY => match delta_count(values) {
-                // No values may be encoded as no bytes.
-                None if !values.is_empty() => bad("a delta encoding without its header"),
-                Some(declared) if declared > u64::from(count) => bad("more encoded values than the page has"),
-                _ => Ok(()),
-            },
+            Encoding::DELTA_BYTE_ARRAY => {
+                bad("the encoding DELTA_BYTE_ARRAY, which is not supported here")
+            }
+            Encoding::DELTA_BINARY_PACKED | Encoding::DELTA_LENGTH_BYTE_ARRAY => {
+                match delta_count(values) {
+                    // No values may be encoded as no bytes.
+                    None if !values.is_empty() => bad("a delta encoding without its header"),
+                    Some(declared) if declared > u64::from(count) => {
+                        bad("more encoded values than the page has")
+                    }
+                    _ => Ok(()),
+                }
+            }
             _ => Ok(()),
         }
     }
@@ -288,7 +324,11 @@ mod tests {
     use std::io::Cursor;
 
     /// A column with one page of one value, of which only the header is there.
-    fn page(uncompressed: usize, compressed: usize, header_bytes: Option<usize>) -> Result<ChunkShape> {
+    fn page(
+        uncompressed: usize,
+        compressed: usize,
+        header_bytes: Option<usize>,
+    ) -> Result<ChunkShape> {
         fn number(value: usize, out: &mut Vec<u8>) {
             varint(value << 1, out);
         }
@@ -317,7 +357,14 @@ mod tests {
         assert!(header_bytes.is_none_or(|total| total == bytes.len()));
         bytes.resize(bytes.len() + 4 * limits::IMPORT_PAGE_HEADER_BYTES, 0);
         let source = Source::new(Box::new(Cursor::new(bytes))).unwrap();
-        check_chunk(&source, (0, u64::MAX / 2), true, 1, limits::IMPORT_PAGE_BYTES, &Control::default())
+        check_chunk(
+            &source,
+            (0, u64::MAX / 2),
+            true,
+            1,
+            limits::IMPORT_PAGE_BYTES,
+            &Control::default(),
+        )
     }
 
     #[test]
@@ -325,7 +372,9 @@ mod tests {
         let above = crate::ErrorKind::LimitExceeded;
         limits::holds_at(limits::IMPORT_PAGE_BYTES, above, |bytes| page(bytes, 100_000, None));
         limits::holds_at(limits::IMPORT_PAGE_RATIO, above, |ratio| page(2048 * ratio, 2048, None));
-        limits::holds_at(limits::IMPORT_PAGE_HEADER_BYTES, above, |bytes| page(10, 10, Some(bytes)));
+        limits::holds_at(limits::IMPORT_PAGE_HEADER_BYTES, above, |bytes| {
+            page(10, 10, Some(bytes))
+        });
         // A million headers are too many for a test, so only their count is tested.
         limits::holds_at(limits::IMPORT_PAGES, above, check_count);
         assert!(page(10, 10, None).is_ok() && page(10, 10, Some(1000)).is_ok());

@@ -9,11 +9,15 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType as Arrow, Schema};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
-use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema};
+use parquet::arrow::{
+    FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema,
+};
 use parquet::basic::{Compression, Encoding, Repetition, Type as PhysicalType};
 use parquet::column::page::{Page, PageIterator, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+};
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::pages::{CheckedPages, OneChunk, check_chunk, longest};
@@ -58,14 +62,18 @@ impl Group<'_> {
         let gone = || ParquetError::General("a column is missing".to_owned());
         let chunk = group.columns().get(column).ok_or_else(gone)?;
         let rows = usize::try_from(group.num_rows()).unwrap_or_default();
-        let pages = SerializedPageReader::new(Arc::new(Chunks(self.source.clone())), chunk, rows, None)?;
+        let pages =
+            SerializedPageReader::new(Arc::new(Chunks(self.source.clone())), chunk, rows, None)?;
         Ok(CheckedPages::new(Box::new(pages), chunk.column_descr().max_def_level() > 0))
     }
 }
 
 impl RowGroups for Group<'_> {
     fn num_rows(&self) -> usize {
-        self.meta().ok().and_then(|group| usize::try_from(group.num_rows()).ok()).unwrap_or_default()
+        self.meta()
+            .ok()
+            .and_then(|group| usize::try_from(group.num_rows()).ok())
+            .unwrap_or_default()
     }
 
     fn column_chunks(&self, column: usize) -> ParquetResult<Box<dyn PageIterator>> {
@@ -162,7 +170,9 @@ impl ParquetImport {
         }
         for field in descr.root_schema().get_fields() {
             let info = field.get_basic_info();
-            if field.is_group() || (info.has_repetition() && info.repetition() == Repetition::REPEATED) {
+            if field.is_group()
+                || (info.has_repetition() && info.repetition() == Repetition::REPEATED)
+            {
                 return Err(Error::unsupported(format!(
                     "column {:?} of the Parquet file is nested; a table has single values only",
                     info.name()
@@ -188,7 +198,11 @@ impl ParquetImport {
     /// The number of rows that the footer declares.
     #[must_use]
     pub(crate) fn row_count(&self) -> u64 {
-        self.metadata.row_groups().iter().map(|group| group.num_rows().unsigned_abs()).fold(0, u64::saturating_add)
+        self.metadata
+            .row_groups()
+            .iter()
+            .map(|group| group.num_rows().unsigned_abs())
+            .fold(0, u64::saturating_add)
     }
 
     /// The columns of the file. `index` names the index column. Without it, the index is the column
@@ -203,7 +217,9 @@ impl ParquetImport {
         for field in self.schema.fields() {
             let data_type = match field.data_type() {
                 Arrow::Boolean => DataType::Bool,
-                Arrow::Int8 | Arrow::Int16 | Arrow::Int32 | Arrow::UInt8 | Arrow::UInt16 => DataType::Int32,
+                Arrow::Int8 | Arrow::Int16 | Arrow::Int32 | Arrow::UInt8 | Arrow::UInt16 => {
+                    DataType::Int32
+                }
                 Arrow::Int64 | Arrow::UInt32 | Arrow::UInt64 => DataType::Int64,
                 Arrow::Float16 | Arrow::Float32 => DataType::Float32,
                 Arrow::Float64 => DataType::Float64,
@@ -217,20 +233,34 @@ impl ParquetImport {
                     .with_args([field.name().clone()]));
                 }
             };
-            let column_type = if field.is_nullable() { ColumnType::Nullable } else { ColumnType::Normal };
-            columns.push(Column { name: field.name().clone(), data_type, column_type, ..Column::default() });
+            let column_type =
+                if field.is_nullable() { ColumnType::Nullable } else { ColumnType::Normal };
+            columns.push(Column {
+                name: field.name().clone(),
+                data_type,
+                column_type,
+                ..Column::default()
+            });
         }
-        let sorted_by = self.metadata.row_groups().first().and_then(RowGroupMetaData::sorting_columns);
+        let sorted_by =
+            self.metadata.row_groups().first().and_then(RowGroupMetaData::sorting_columns);
         let sorted_by = sorted_by
             .and_then(|by| by.first())
             .and_then(|by| columns.get(usize::try_from(by.column_idx).ok()?))
             .filter(|column| column.data_type.can_be_index())
             .map(|column| column.name.clone());
-        let is_full = |at: usize| columns.get(at).is_some_and(|column| column.column_type != ColumnType::Nullable);
+        let is_full = |at: usize| {
+            columns.get(at).is_some_and(|column| column.column_type != ColumnType::Nullable)
+        };
         let position = match index_of(&columns, index.or(sorted_by.as_deref()), is_full) {
             Ok(position) => position,
             // Many writers declare every column nullable. Nulls are refused when the rows are read.
-            Err(_) if index.is_none() && columns.first().is_some_and(|column| column.data_type.can_be_index()) => 0,
+            Err(_)
+                if index.is_none()
+                    && columns.first().is_some_and(|column| column.data_type.can_be_index()) =>
+            {
+                0
+            }
             Err(error) => return Err(error),
         };
         if let Some(column) = columns.get_mut(position) {
@@ -244,7 +274,11 @@ impl ParquetImport {
     /// # Errors
     /// `InvalidArgument`, with row group, row and column, for damaged data and values that do not
     /// fit; `LimitExceeded` for pages beyond the import limits; `Io`; the errors of `control`.
-    pub(crate) fn next_batch(&mut self, schema: &TableSchema, control: &Control) -> Result<Option<RecordBatch>> {
+    pub(crate) fn next_batch(
+        &mut self,
+        schema: &TableSchema,
+        control: &Control,
+    ) -> Result<Option<RecordBatch>> {
         if self.is_over {
             return Ok(None);
         }
@@ -269,11 +303,8 @@ impl ParquetImport {
                 .map_err(|error| error.at(place(group, Some(row), None)))?;
             let Some(batch) = batch.filter(|batch| batch.num_rows() > 0) else {
                 if self.group_rows != row_count {
-                    return Err(damaged("a row group has fewer rows than its metadata declares").at(place(
-                        group,
-                        Some(row),
-                        None,
-                    )));
+                    return Err(damaged("a row group has fewer rows than its metadata declares")
+                        .at(place(group, Some(row), None)));
                 }
                 self.group += 1;
                 self.rows_before += row_count;
@@ -282,22 +313,30 @@ impl ParquetImport {
                 continue;
             };
             self.group_rows += batch.num_rows() as u64;
-            let coerced = coerce_batch(schema, &batch, row).map_err(|error| match error.place().cloned() {
-                Some(Place::Cell { row, column }) => error.at(place(group, Some(row), Some(column))),
-                _ => error,
-            });
+            let coerced =
+                coerce_batch(schema, &batch, row).map_err(|error| match error.place().cloned() {
+                    Some(Place::Cell { row, column }) => {
+                        error.at(place(group, Some(row), Some(column)))
+                    }
+                    _ => error,
+                });
             return coerced.map(Some);
         }
     }
 
-    fn open_group(&self, meta: &RowGroupMetaData, control: &Control) -> Result<ParquetRecordBatchReader> {
+    fn open_group(
+        &self,
+        meta: &RowGroupMetaData,
+        control: &Control,
+    ) -> Result<ParquetRecordBatchReader> {
         let group = Group { source: &self.source, metadata: &self.metadata, at: self.group };
         let mut open_bytes = 0u64;
         let mut row_bytes = 0;
         let mut texts = Vec::new();
         for (at, chunk) in meta.columns().iter().enumerate() {
-            let at_column =
-                |error: Error| error.at(place(self.group, None, Some(chunk.column_descr().name().to_owned())));
+            let at_column = |error: Error| {
+                error.at(place(self.group, None, Some(chunk.column_descr().name().to_owned())))
+            };
             let range = chunk_range(chunk).map_err(at_column)?;
             let is_compressed = chunk.compression() != Compression::UNCOMPRESSED;
             if chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY) {
@@ -306,10 +345,17 @@ impl ParquetImport {
                      DELTA_LENGTH_BYTE_ARRAY encoding, which are the defaults of writers",
                 )));
             }
-            let shape =
-                check_chunk(&self.source, range, is_compressed, chunk.num_values(), self.page_bytes_max, control)
-                    .map_err(at_column)?;
-            open_bytes = open_bytes.saturating_add(shape.dictionary_bytes).saturating_add(shape.page_bytes);
+            let shape = check_chunk(
+                &self.source,
+                range,
+                is_compressed,
+                chunk.num_values(),
+                self.page_bytes_max,
+                control,
+            )
+            .map_err(at_column)?;
+            open_bytes =
+                open_bytes.saturating_add(shape.dictionary_bytes).saturating_add(shape.page_bytes);
             if open_bytes > limits::IMPORT_OPEN_BYTES {
                 return Err(at_column(Error::limit(format!(
                     "the pages that must be open together take more than {} bytes; write the file with smaller pages",
@@ -335,13 +381,23 @@ impl ParquetImport {
         let by_bytes = (BATCH_BYTES / row_bytes.max(1)) as u64;
         let mut rows = by_cells.min(by_bytes).clamp(1, BATCH_ROWS);
         // Texts outside of dictionaries: reduce the rows until their pages fit.
-        while rows > 1 && texts.iter().map(|shape| shape.window_bytes(rows)).sum::<u64>() > 2 * BATCH_BYTES as u64 {
+        while rows > 1
+            && texts.iter().map(|shape| shape.window_bytes(rows)).sum::<u64>()
+                > 2 * BATCH_BYTES as u64
+        {
             rows = (rows / 4).max(1);
         }
-        guarded(|| ParquetRecordBatchReader::try_new_with_row_groups(&self.levels, &group, rows as usize, None))
-            .ok_or_else(panicked)
-            .and_then(|reader| reader.map_err(|error| self.source.error(&error)))
-            .map_err(|error| error.at(place(self.group, None, None)))
+        guarded(|| {
+            ParquetRecordBatchReader::try_new_with_row_groups(
+                &self.levels,
+                &group,
+                rows as usize,
+                None,
+            )
+        })
+        .ok_or_else(panicked)
+        .and_then(|reader| reader.map_err(|error| self.source.error(&error)))
+        .map_err(|error| error.at(place(self.group, None, None)))
     }
 }
 

@@ -64,8 +64,13 @@ pub(super) struct SourceReader {
 
 impl Read for SourceReader {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let len = usize::try_from(self.source.len.saturating_sub(self.at)).unwrap_or(usize::MAX).min(out.len());
-        let bytes = self.source.read(self.at, len).map_err(|error| std::io::Error::other(self.source.fail(error)))?;
+        let len = usize::try_from(self.source.len.saturating_sub(self.at))
+            .unwrap_or(usize::MAX)
+            .min(out.len());
+        let bytes = self
+            .source
+            .read(self.at, len)
+            .map_err(|error| std::io::Error::other(self.source.fail(error)))?;
         if let Some(target) = out.get_mut(..len) {
             target.copy_from_slice(&bytes);
         }
@@ -91,6 +96,9 @@ impl ChunkReader for Chunks {
     }
 
     fn get_bytes(&self, start: u64, len: usize) -> ParquetResult<Bytes> {
-        self.0.read(start, len).map(Bytes::from).map_err(|error| ParquetError::General(self.0.fail(error)))
+        self.0
+            .read(start, len)
+            .map(Bytes::from)
+            .map_err(|error| ParquetError::General(self.0.fail(error)))
     }
 }

@@ -39,12 +39,21 @@ fn cells(rows: usize) -> Vec<Cells> {
             let some = |every: usize, text: String| (row % every != 0).then_some(text);
             vec![
                 Some((row * 3).to_string()),
-                some(4, if row % 5 == 0 { "NaN".to_owned() } else { format!("{}", row as f64 + 0.5) }),
-                Some(if row % 7 == 0 { "-Infinity".to_owned() } else { format!("{}", row as f32 / 4.0) }),
+                some(
+                    4,
+                    if row % 5 == 0 { "NaN".to_owned() } else { format!("{}", row as f64 + 0.5) },
+                ),
+                Some(if row % 7 == 0 {
+                    "-Infinity".to_owned()
+                } else {
+                    format!("{}", row as f32 / 4.0)
+                }),
                 some(3, (row as i64 - 5).to_string()),
                 some(2, (row % 4 == 1).to_string()),
                 some(6, format!("text {}", row % 9)),
-                Some(crate::value::time::format(crate::value::time::from_millis(row as i64 * 1001))),
+                Some(crate::value::time::format(crate::value::time::from_millis(
+                    row as i64 * 1001,
+                ))),
             ]
         })
         .collect()
@@ -58,10 +67,15 @@ fn batch(rows: &[Cells]) -> RecordBatch {
 fn files(rows: &[Cells]) -> Vec<(&'static str, Vec<u8>)> {
     let batch = batch(rows);
     let text = ColumnPath::new(vec!["s".to_owned()]);
-    let base = || WriterProperties::builder().set_max_row_group_row_count(Some(rows.len().div_ceil(2).max(1)));
+    let base = || {
+        WriterProperties::builder().set_max_row_group_row_count(Some(rows.len().div_ceil(2).max(1)))
+    };
     let forms = [
         ("plain", base().set_dictionary_enabled(false).build()),
-        ("dictionary, zstd", base().set_compression(Compression::ZSTD(ZstdLevel::default())).build()),
+        (
+            "dictionary, zstd",
+            base().set_compression(Compression::ZSTD(ZstdLevel::default())).build(),
+        ),
         (
             "snappy, small pages",
             base()
@@ -85,7 +99,8 @@ fn files(rows: &[Cells]) -> Vec<(&'static str, Vec<u8>)> {
         .into_iter()
         .map(|(name, properties)| {
             let mut bytes = Vec::new();
-            let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+            let mut writer =
+                ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
             writer.write(&batch).unwrap();
             writer.close().unwrap();
             (name, bytes)
@@ -152,7 +167,9 @@ fn a_file_with_a_changed_byte_is_rows_or_an_error() {
                     assert!(rows.len() <= 8, "{name}");
                     good += 1;
                 }
-                Err(ErrorKind::InvalidArgument | ErrorKind::LimitExceeded | ErrorKind::Unsupported) => bad += 1,
+                Err(
+                    ErrorKind::InvalidArgument | ErrorKind::LimitExceeded | ErrorKind::Unsupported,
+                ) => bad += 1,
                 Err(kind) => panic!("{name}, byte {at} ^ {change}: {kind:?}"),
             }
         }
@@ -181,7 +198,11 @@ fn errors_name_row_group_row_and_column() {
     let import = ParquetImport::new(Box::new(Cursor::new(bytes.clone()))).unwrap();
     let at = import.metadata.row_group(1).column(2).data_page_offset() as usize;
     let mut forged = bytes;
-    assert_eq!(forged[at..at + 3], [0x15, 0x00, 0x15], "the page type, then the uncompressed length");
+    assert_eq!(
+        forged[at..at + 3],
+        [0x15, 0x00, 0x15],
+        "the page type, then the uncompressed length"
+    );
     forged[at + 3] = 0x7e;
     let error = read(forged, Some(&schema())).unwrap_err();
     assert_eq!(
@@ -209,7 +230,10 @@ fn pages_may_be_just_as_large_as_the_limit() {
         assert_eq!(read(largest + 1).unwrap(), 40);
         let error = read(largest - 1).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{name}: {error}");
-        assert!(matches!(error.place(), Some(Place::RowGroup { column: Some(_), .. })), "{name}: {error}");
+        assert!(
+            matches!(error.place(), Some(Place::RowGroup { column: Some(_), .. })),
+            "{name}: {error}"
+        );
     }
 }
 
@@ -223,14 +247,18 @@ fn an_encoding_that_is_not_read_is_told_with_its_column() {
             .set_column_encoding(ColumnPath::new(vec!["s".to_owned()]), encoding)
             .build();
         let mut bytes = Vec::new();
-        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+        let mut writer =
+            ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
         bytes
     };
     let error = read(written(Encoding::DELTA_BYTE_ARRAY), Some(&schema())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-    assert_eq!(error.place(), Some(&Place::RowGroup { row_group: 0, row: None, column: Some("s".to_owned()) }));
+    assert_eq!(
+        error.place(),
+        Some(&Place::RowGroup { row_group: 0, row: None, column: Some("s".to_owned()) })
+    );
     assert!(error.message().contains("DELTA_LENGTH_BYTE_ARRAY"), "{error}");
     for encoding in [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::PLAIN] {
         assert_eq!(read(written(encoding), Some(&schema())).unwrap(), cells(20));
@@ -241,7 +269,8 @@ fn an_encoding_that_is_not_read_is_told_with_its_column() {
 fn nested_columns_are_refused() {
     use arrow::array::{ArrayRef, Int64Array, ListArray, StructArray};
     use arrow::datatypes::{Field, Int64Type};
-    let list: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(1)])]));
+    let list: ArrayRef =
+        Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(1)])]));
     let inner: ArrayRef = Arc::new(Int64Array::from(vec![1]));
     let field = Arc::new(Field::new("x", inner.data_type().clone(), false));
     let group: ArrayRef = Arc::new(StructArray::from(vec![(field, inner)]));
@@ -259,10 +288,16 @@ fn nested_columns_are_refused() {
 /// Long texts that differ in every row are read in small batches, too.
 #[test]
 fn long_texts_stay_in_bounds() {
-    let rows: Vec<Cells> =
-        (0..120).map(|row: usize| vec![Some(row.to_string()), Some(format!("{row} ").repeat(500_000))]).collect();
+    let rows: Vec<Cells> = (0..120)
+        .map(|row: usize| vec![Some(row.to_string()), Some(format!("{row} ").repeat(500_000))])
+        .collect();
     let columns = vec![
-        Column { name: "i".into(), data_type: DataType::Int64, column_type: ColumnType::Index, ..Column::default() },
+        Column {
+            name: "i".into(),
+            data_type: DataType::Int64,
+            column_type: ColumnType::Index,
+            ..Column::default()
+        },
         Column { name: "s".into(), data_type: DataType::String, ..Column::default() },
     ];
     let schema = TableSchema::with_default_limit(columns).unwrap();
@@ -289,9 +324,15 @@ fn long_texts_stay_in_bounds() {
 #[test]
 fn a_long_text_in_every_row_stays_in_bounds() {
     let long = "x".repeat(700_000);
-    let rows: Vec<Cells> = (0..300).map(|row| vec![Some(row.to_string()), Some(long.clone())]).collect();
+    let rows: Vec<Cells> =
+        (0..300).map(|row| vec![Some(row.to_string()), Some(long.clone())]).collect();
     let columns = vec![
-        Column { name: "i".into(), data_type: DataType::Int64, column_type: ColumnType::Index, ..Column::default() },
+        Column {
+            name: "i".into(),
+            data_type: DataType::Int64,
+            column_type: ColumnType::Index,
+            ..Column::default()
+        },
         Column { name: "s".into(), data_type: DataType::String, ..Column::default() },
     ];
     let schema = TableSchema::with_default_limit(columns).unwrap();

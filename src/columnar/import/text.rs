@@ -44,7 +44,9 @@ impl<'r> CsvImport<'r> {
                 (_, Some(_)) => format!("two columns have the name {name:?}"),
                 _ => continue,
             };
-            return Err(Error::invalid(what).at(Place::Line { line: 1, column: Some(name.clone()) }));
+            return Err(
+                Error::invalid(what).at(Place::Line { line: 1, column: Some(name.clone()) })
+            );
         }
         Ok(Self { reader, names, first: None, is_inferred: false })
     }
@@ -67,7 +69,9 @@ impl<'r> CsvImport<'r> {
                 ..Column::default()
             })
             .collect();
-        let is_full = |at: usize| records.len() > 0 && (0..records.len()).all(|row| records.get(row, at).is_some());
+        let is_full = |at: usize| {
+            records.len() > 0 && (0..records.len()).all(|row| records.get(row, at).is_some())
+        };
         let position = index_of(&columns, index, is_full)?;
         if let Some(column) = columns.get_mut(position) {
             column.column_type = ColumnType::Index;
@@ -90,8 +94,9 @@ impl<'r> CsvImport<'r> {
         // Also for a text without rows, whose names must fit, too.
         let mut sources = vec![None; schema.len()];
         for (at, name) in self.names.iter().enumerate() {
-            let position =
-                schema.position(name).map_err(|error| error.at(Place::Line { line: 1, column: Some(name.clone()) }))?;
+            let position = schema
+                .position(name)
+                .map_err(|error| error.at(Place::Line { line: 1, column: Some(name.clone()) }))?;
             if let Some(slot) = sources.get_mut(position) {
                 *slot = Some(at);
             }
@@ -105,7 +110,10 @@ impl<'r> CsvImport<'r> {
                     column,
                     records.len(),
                     |row| records.get(row, at),
-                    |row| Place::Line { line: records.line(row), column: Some(column.name.clone()) },
+                    |row| Place::Line {
+                        line: records.line(row),
+                        column: Some(column.name.clone()),
+                    },
                 )
                 .map_err(|error| self.explain(error)),
                 None if column.column_type == ColumnType::Nullable => {
@@ -131,7 +139,10 @@ impl<'r> CsvImport<'r> {
         if !self.is_inferred {
             return error;
         }
-        let message = format!("{} (the types come from the first rows; declare the columns instead)", error.message());
+        let message = format!(
+            "{} (the types come from the first rows; declare the columns instead)",
+            error.message()
+        );
         match error.place() {
             Some(place) => Error::invalid(message).at(place.clone()),
             None => Error::invalid(message),

@@ -37,7 +37,14 @@ pub(super) struct Written {
 
 impl HashingFile {
     pub(super) fn new(file: Box<dyn DiskFile>, name: String) -> Self {
-        Self { file, name, pending: Vec::with_capacity(WRITE_BYTES), written: 0, hasher: Xxh3::new(), crcs: Vec::new() }
+        Self {
+            file,
+            name,
+            pending: Vec::with_capacity(WRITE_BYTES),
+            written: 0,
+            hasher: Xxh3::new(),
+            crcs: Vec::new(),
+        }
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -63,7 +70,9 @@ impl HashingFile {
     /// Writes the remaining bytes and syncs the file.
     pub(super) fn finish(mut self) -> Result<Written> {
         let outcome = self.flush_blocks(true).and_then(|()| self.file.sync_all());
-        outcome.map_err(|error| Error::io(format_args!("writing the segment file {}", self.name), error))?;
+        outcome.map_err(|error| {
+            Error::io(format_args!("writing the segment file {}", self.name), error)
+        })?;
         Ok(Written {
             len: self.written,
             hash: hex(&self.hasher.digest128().to_be_bytes()),
@@ -99,7 +108,13 @@ impl Write for HashingFile {
 ///
 /// # Errors
 /// `Corrupt` when the file is not what was written; `Io`; the errors of `control`.
-pub(super) fn crcs_of(file: &dyn DiskFile, name: &str, len: u64, hash: &str, control: &Control) -> Result<Vec<u32>> {
+pub(super) fn crcs_of(
+    file: &dyn DiskFile,
+    name: &str,
+    len: u64,
+    hash: &str,
+    control: &Control,
+) -> Result<Vec<u32>> {
     let attempt = |error| Error::io(format_args!("reading {name}"), error);
     let found = file.len().map_err(attempt)?;
     if found != len {
@@ -135,7 +150,12 @@ pub(super) struct CheckedFile {
 }
 
 impl CheckedFile {
-    pub(super) fn new(file: Box<dyn DiskFile>, name: String, len: u64, crcs: Vec<u32>) -> Result<Self> {
+    pub(super) fn new(
+        file: Box<dyn DiskFile>,
+        name: String,
+        len: u64,
+        crcs: Vec<u32>,
+    ) -> Result<Self> {
         if crcs.len() as u64 != len.div_ceil(CRC_BLOCK as u64) {
             return Err(Error::corrupt(format!("the checksums of {name} do not cover the file")));
         }
@@ -152,12 +172,16 @@ impl CheckedFile {
     }
 
     fn is_checked(&self, block: usize) -> bool {
-        self.checked.get(block / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
+        self.checked
+            .get(block / 64)
+            .is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
     }
 
     fn fill(&self, buffer: &mut [u8], from: u64) -> Result<()> {
         self.file.read_exact_at(buffer, from).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => Error::corrupt(format!("{} is shorter than it was written", self.name)),
+            io::ErrorKind::UnexpectedEof => {
+                Error::corrupt(format!("{} is shorter than it was written", self.name))
+            }
             _ => Error::io(format_args!("reading {}", self.name), error),
         })
     }
@@ -172,10 +196,10 @@ impl CheckedFile {
     /// Reads the bytes from `start` on into `buffer`, after verifying their blocks; returns their
     /// offset in it. The other bytes of the buffer have no meaning; the buffer only grows.
     pub(super) fn read_into(&self, start: u64, len: usize, buffer: &mut Vec<u8>) -> Result<usize> {
-        let end = start
-            .checked_add(len as u64)
-            .filter(|&end| end <= self.len)
-            .ok_or_else(|| Error::corrupt(format!("{} refers to bytes beyond its end", self.name)))?;
+        let end =
+            start.checked_add(len as u64).filter(|&end| end <= self.len).ok_or_else(|| {
+                Error::corrupt(format!("{} refers to bytes beyond its end", self.name))
+            })?;
         let block = CRC_BLOCK as u64;
         let (first, last) = ((start / block) as usize, end.div_ceil(block) as usize);
         let mut provide = |len: usize| {
@@ -194,7 +218,9 @@ impl CheckedFile {
         provide(whole);
         let bytes = buffer.get_mut(..whole).unwrap_or_default();
         self.fill(bytes, from)?;
-        for ((number, crc), chunk) in self.crcs.iter().enumerate().skip(first).zip(bytes.chunks(CRC_BLOCK)) {
+        for ((number, crc), chunk) in
+            self.crcs.iter().enumerate().skip(first).zip(bytes.chunks(CRC_BLOCK))
+        {
             if crc32fast::hash(chunk) != *crc {
                 return Err(Error::corrupt(format!(
                     "{} is damaged near byte {}: a checksum does not match; restore the table from a backup",

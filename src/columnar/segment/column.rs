@@ -10,8 +10,8 @@ use parquet::file::page_index::offset_index::PageLocation;
 
 use super::checked::CheckedFile;
 use super::decode::{
-    DELTA_BINARY_PACKED, PLAIN, PLAIN_DICTIONARY, PageHeader, RLE_DICTIONARY, append_valid, hybrid, page_header,
-    validity,
+    DELTA_BINARY_PACKED, PLAIN, PLAIN_DICTIONARY, PageHeader, RLE_DICTIONARY, append_valid, hybrid,
+    page_header, validity,
 };
 use super::dictionary::Dictionaries;
 use super::values::{Part, Values};
@@ -83,7 +83,9 @@ impl<V: Values> Stretch<'_, V> {
         match &self.cells {
             Cells::Values(values) => out.copy(values, rows),
             Cells::Codes(codes, dictionary) => codes.get(rows).and_then(|codes| {
-                codes.iter().try_for_each(|&code| out.copy(dictionary, code as usize..code as usize + 1))
+                codes
+                    .iter()
+                    .try_for_each(|&code| out.copy(dictionary, code as usize..code as usize + 1))
             }),
         }
         .ok_or_else(damaged)
@@ -111,7 +113,13 @@ struct Scratch<V> {
 
 impl<V: Values> Scratch<V> {
     fn new() -> Self {
-        Self { bytes: Vec::new(), codes: Vec::new(), values: V::default(), spread: V::default(), dictionary: None }
+        Self {
+            bytes: Vec::new(),
+            codes: Vec::new(),
+            values: V::default(),
+            spread: V::default(),
+            dictionary: None,
+        }
     }
 }
 
@@ -142,12 +150,21 @@ impl ColumnChunk<'_> {
             let row = first.start.max(done);
             let page = self.pages.partition_point(|page| page.first_row_index <= row as i64);
             let page = page.checked_sub(1).ok_or_else(damaged)?;
-            let (rows, bytes) = self.page(page).filter(|(rows, _)| rows.contains(&row)).ok_or_else(damaged)?;
+            let (rows, bytes) =
+                self.page(page).filter(|(rows, _)| rows.contains(&row)).ok_or_else(damaged)?;
             // If much of a page is wanted, it is read whole, and other pages with it.
-            let in_page = ranges.iter().skip(at).take(FEW_RANGES).take_while(|range| range.start < rows.end).count();
+            let in_page = ranges
+                .iter()
+                .skip(at)
+                .take(FEW_RANGES)
+                .take_while(|range| range.start < rows.end)
+                .count();
             let is_sparse = in_page < FEW_RANGES && !(row == rows.start && first.end >= rows.end);
-            (at, done) = match V::WIDTH.filter(|_| is_sparse && self.is_plain && !self.is_nullable) {
-                Some(width) => self.visit_plain(width, ranges, at, &rows, &bytes, &mut scratch, &mut visit)?,
+            (at, done) = match V::WIDTH.filter(|_| is_sparse && self.is_plain && !self.is_nullable)
+            {
+                Some(width) => {
+                    self.visit_plain(width, ranges, at, &rows, &bytes, &mut scratch, &mut visit)?
+                }
                 None => self.visit_pages(ranges, at, page, &mut scratch, &mut visit)?,
             };
         }
@@ -168,7 +185,11 @@ impl ColumnChunk<'_> {
         visit: &mut impl FnMut(&Stretch<'_, V>) -> Result<()>,
     ) -> Result<(usize, usize)> {
         let values_len = (page.len() * width) as u64;
-        let values_at = bytes.end.checked_sub(values_len).filter(|at| *at >= bytes.start).ok_or_else(damaged)?;
+        let values_at = bytes
+            .end
+            .checked_sub(values_len)
+            .filter(|at| *at >= bytes.start)
+            .ok_or_else(damaged)?;
         let mut at = first;
         let within = |range: &Range<usize>| range.start.max(page.start)..range.end.min(page.end);
         while let Some(range) = ranges.get(at).filter(|range| range.start < page.end) {
@@ -184,8 +205,16 @@ impl ColumnChunk<'_> {
             let start = values_at + ((span.start - page.start) * width) as u64;
             let skip = self.file.read_into(start, span.len() * width, &mut scratch.bytes)?;
             scratch.values.clear();
-            scratch.bytes.get(skip..).and_then(|bytes| scratch.values.plain(bytes, span.len())).ok_or_else(damaged)?;
-            visit(&Stretch { first: span.start, cells: Cells::Values(&scratch.values), valid: None })?;
+            scratch
+                .bytes
+                .get(skip..)
+                .and_then(|bytes| scratch.values.plain(bytes, span.len()))
+                .ok_or_else(damaged)?;
+            visit(&Stretch {
+                first: span.start,
+                cells: Cells::Values(&scratch.values),
+                valid: None,
+            })?;
             // A range that extends beyond this page continues in the next one.
             if span.end == page.end {
                 break;
@@ -216,7 +245,8 @@ impl ColumnChunk<'_> {
             }
             let mut wanted: Vec<Range<usize>> = Vec::new();
             while let Some(range) = ranges.get(at).filter(|range| range.start < rows.end) {
-                let part = range.start.max(rows.start) - rows.start..range.end.min(rows.end) - rows.start;
+                let part =
+                    range.start.max(rows.start) - rows.start..range.end.min(rows.end) - rows.start;
                 match wanted.last_mut() {
                     Some(last) if part.start - last.end <= GAP_ROWS => last.end = part.end,
                     _ => wanted.push(part),
@@ -232,14 +262,17 @@ impl ColumnChunk<'_> {
             pages.push((rows, bytes, wanted));
             page += 1;
         }
-        let (Some((_, from, _)), Some((_, to, _))) = (pages.first(), pages.last()) else { return Err(damaged()) };
+        let (Some((_, from, _)), Some((_, to, _))) = (pages.first(), pages.last()) else {
+            return Err(damaged());
+        };
         let (start, len) = (from.start, (to.end - from.start) as usize);
         let end = pages.last().map_or(0, |(rows, ..)| rows.end);
         let mut buffer = std::mem::take(&mut scratch.bytes);
         let skip = self.file.read_into(start, len, &mut buffer)?;
         for (rows, bytes, wanted) in &pages {
             let from = skip + (bytes.start - start) as usize;
-            let page = buffer.get(from..from + (bytes.end - bytes.start) as usize).ok_or_else(damaged)?;
+            let page =
+                buffer.get(from..from + (bytes.end - bytes.start) as usize).ok_or_else(damaged)?;
             self.visit_page(page, rows, wanted, scratch, visit)?;
         }
         scratch.bytes = buffer;
@@ -256,18 +289,23 @@ impl ColumnChunk<'_> {
         scratch: &mut Scratch<V>,
         visit: &mut impl FnMut(&Stretch<'_, V>) -> Result<()>,
     ) -> Result<()> {
-        let header = page_header(page).filter(|header| header.page_type == 0 && header.values == rows.len());
+        let header =
+            page_header(page).filter(|header| header.page_type == 0 && header.values == rows.len());
         let PageHeader { len, body_len, encoding, .. } = header.ok_or_else(damaged)?;
         let body = page.get(len..).filter(|body| body.len() == body_len).ok_or_else(damaged)?;
-        let (valid, body) =
-            if self.is_nullable { validity(body, rows.len()).ok_or_else(damaged)? } else { (None, body) };
+        let (valid, body) = if self.is_nullable {
+            validity(body, rows.len()).ok_or_else(damaged)?
+        } else {
+            (None, body)
+        };
         let is_coded = encoding == RLE_DICTIONARY || encoding == PLAIN_DICTIONARY;
         if is_coded && valid.is_none() {
             let (&width, body) = body.split_first().ok_or_else(damaged)?;
             let dictionary = self.dictionary_of(&mut scratch.dictionary)?;
             for wanted in wanted {
                 scratch.codes.clear();
-                hybrid(body, usize::from(width), wanted.clone(), &mut scratch.codes).ok_or_else(damaged)?;
+                hybrid(body, usize::from(width), wanted.clone(), &mut scratch.codes)
+                    .ok_or_else(damaged)?;
                 check_codes(&scratch.codes, &**dictionary)?;
                 let cells = Cells::Codes(&scratch.codes, &**dictionary);
                 visit(&Stretch { first: rows.start + wanted.start, cells, valid: None })?;
@@ -276,7 +314,8 @@ impl ColumnChunk<'_> {
         }
         let before = wanted.first().map_or(0, |wanted| wanted.start);
         let wanted = wanted.last().map_or(0, |wanted| wanted.end);
-        let valid = valid.as_deref().map(|valid| valid.get(..wanted).ok_or_else(damaged)).transpose()?;
+        let valid =
+            valid.as_deref().map(|valid| valid.get(..wanted).ok_or_else(damaged)).transpose()?;
         // Nulls have no stored value.
         let count = valid.map_or(wanted, |valid| valid.iter().filter(|valid| **valid).count());
         scratch.values.clear();
@@ -300,7 +339,8 @@ impl ColumnChunk<'_> {
             }
             _ if is_coded => {
                 let (&width, body) = body.split_first().ok_or_else(damaged)?;
-                hybrid(body, usize::from(width), 0..count, &mut scratch.codes).ok_or_else(damaged)?;
+                hybrid(body, usize::from(width), 0..count, &mut scratch.codes)
+                    .ok_or_else(damaged)?;
                 check_codes(&scratch.codes, &**self.dictionary_of(&mut scratch.dictionary)?)?;
             }
             _ => return Err(damaged()),
@@ -309,7 +349,11 @@ impl ColumnChunk<'_> {
         let dictionary = scratch.dictionary.as_deref().unwrap_or(&none);
         let dense = Stretch {
             first: rows.start + first,
-            cells: if is_coded { Cells::Codes(&scratch.codes, dictionary) } else { Cells::Values(&scratch.values) },
+            cells: if is_coded {
+                Cells::Codes(&scratch.codes, dictionary)
+            } else {
+                Cells::Values(&scratch.values)
+            },
             valid: None,
         };
         // With nulls, the values were decoded from the start of the page. They are spread over the
@@ -325,7 +369,11 @@ impl ColumnChunk<'_> {
                 scratch.spread.blank();
             }
         }
-        visit(&Stretch { first: rows.start, cells: Cells::Values(&scratch.spread), valid: Some(valid) })
+        visit(&Stretch {
+            first: rows.start,
+            cells: Cells::Values(&scratch.spread),
+            valid: Some(valid),
+        })
     }
 
     fn dictionary_of<'d, V: Values>(&self, known: &'d mut Option<Arc<V>>) -> Result<&'d Arc<V>> {
@@ -336,9 +384,12 @@ impl ColumnChunk<'_> {
                 let len = (place.end - place.start) as usize;
                 let skip = self.file.read_into(place.start, len, &mut bytes)?;
                 let page = bytes.get(skip..skip + len).ok_or_else(damaged)?;
-                let header = page_header(page).filter(|header| header.page_type == 2).ok_or_else(damaged)?;
+                let header =
+                    page_header(page).filter(|header| header.page_type == 2).ok_or_else(damaged)?;
                 let mut values = V::default();
-                page.get(header.len..).and_then(|body| values.plain(body, header.values)).ok_or_else(damaged)?;
+                page.get(header.len..)
+                    .and_then(|body| values.plain(body, header.values))
+                    .ok_or_else(damaged)?;
                 Ok(values)
             })?);
         }
@@ -357,7 +408,8 @@ impl ColumnChunk<'_> {
             let end = stretch_end(stretch);
             for_parts(ranges, &mut at, stretch.first..end, |rows| {
                 if self.is_nullable {
-                    let builder = valid.get_or_insert_with(|| BooleanBufferBuilder::new(rows.len()));
+                    let builder =
+                        valid.get_or_insert_with(|| BooleanBufferBuilder::new(rows.len()));
                     append_valid(builder, stretch.valid, rows.clone());
                 }
                 stretch.copy(rows, out)
@@ -395,18 +447,22 @@ impl ColumnChunk<'_> {
                         let codes = codes.get(rows.clone()).ok_or_else(damaged)?;
                         match &by_code {
                             Some((_, Some(only))) => bits(codes, |code| code == only),
-                            Some((passes, None)) => {
-                                bits(codes, |code| passes.get(*code as usize).is_some_and(|passes| *passes))
-                            }
+                            Some((passes, None)) => bits(codes, |code| {
+                                passes.get(*code as usize).is_some_and(|passes| *passes)
+                            }),
                             None => return Err(damaged()),
                         }
                     }
-                    (Cells::Values(values), None) => test(values.part(rows.clone(), self.data_type)?),
+                    (Cells::Values(values), None) => {
+                        test(values.part(rows.clone(), self.data_type)?)
+                    }
                     (Cells::Values(values), Some(valid)) => {
                         let mut part = V::default();
                         part.copy(values, rows.clone()).ok_or_else(damaged)?;
                         let valid = valid.get(rows.clone()).ok_or_else(damaged)?;
-                        test(Part::Array(part.finish(Some(NullBuffer::from(valid)), self.data_type)?))
+                        test(Part::Array(
+                            part.finish(Some(NullBuffer::from(valid)), self.data_type)?,
+                        ))
                     }
                 };
                 if wanted == Wanted::Count {
@@ -423,7 +479,9 @@ impl ColumnChunk<'_> {
                     if wanted == Wanted::Values {
                         let rows = rows.start + from..rows.start + to;
                         if self.is_nullable {
-                            let builder = out.valid.get_or_insert_with(|| BooleanBufferBuilder::new(rows.len()));
+                            let builder = out
+                                .valid
+                                .get_or_insert_with(|| BooleanBufferBuilder::new(rows.len()));
                             append_valid(builder, stretch.valid, rows.clone());
                         }
                         stretch.copy(rows, &mut out.values)?;
@@ -451,7 +509,9 @@ pub(in crate::columnar) fn bits<T>(values: &[T], test: impl Fn(&T) -> bool) -> B
         byte
     }));
     if !rest.is_empty() {
-        bytes.push(rest.iter().enumerate().fold(0, |byte, (at, value)| byte | u8::from(test(value)) << at));
+        bytes.push(
+            rest.iter().enumerate().fold(0, |byte, (at, value)| byte | u8::from(test(value)) << at),
+        );
     }
     BooleanBuffer::new(bytes.into(), 0, values.len())
 }
@@ -492,6 +552,8 @@ pub(super) fn to_array<V: Values>(
     valid: Option<BooleanBufferBuilder>,
     data_type: DataType,
 ) -> Result<ArrayRef> {
-    let valid = valid.map(|mut valid| NullBuffer::new(valid.finish())).filter(|valid| valid.null_count() > 0);
+    let valid = valid
+        .map(|mut valid| NullBuffer::new(valid.finish()))
+        .filter(|valid| valid.null_count() > 0);
     values.finish(valid, data_type)
 }

@@ -58,7 +58,10 @@ fn unpack_at<const WIDTH: usize, const BYTES: usize, const AT: usize>(bytes: &[u
     // Eight bytes contain any of the numbers; the last ones are in the last eight bytes.
     let bit = AT * WIDTH;
     let from = (bit / 8).min(BYTES - 8);
-    let word = bytes.get(from..).and_then(|bytes| bytes.first_chunk::<8>()).map_or(0, |b| u64::from_le_bytes(*b));
+    let word = bytes
+        .get(from..)
+        .and_then(|bytes| bytes.first_chunk::<8>())
+        .map_or(0, |b| u64::from_le_bytes(*b));
     (word >> (bit - 8 * from)) as u32 & mask
 }
 
@@ -118,7 +121,12 @@ fn next_run<'a>(bytes: &mut ByteReader<'a>, width: usize) -> Option<Run<'a>> {
 }
 
 /// Appends the numbers of `width` bits at the positions `wanted` to `out`.
-pub(super) fn hybrid(bytes: &[u8], width: usize, wanted: Range<usize>, out: &mut Vec<u32>) -> Option<()> {
+pub(super) fn hybrid(
+    bytes: &[u8],
+    width: usize,
+    wanted: Range<usize>,
+    out: &mut Vec<u32>,
+) -> Option<()> {
     if width > 32 {
         return None;
     }
@@ -133,7 +141,9 @@ pub(super) fn hybrid(bytes: &[u8], width: usize, wanted: Range<usize>, out: &mut
     let mut skip = wanted.start;
     while out.len() < end {
         match next_run(&mut bytes, width)? {
-            Run::Same { count, .. } | Run::Packed { count, .. } if count > 0 && count <= skip => skip -= count,
+            Run::Same { count, .. } | Run::Packed { count, .. } if count > 0 && count <= skip => {
+                skip -= count
+            }
             Run::Same { value, count } if count > 0 => {
                 out.resize(end.min(out.len().saturating_add(count - skip)), value);
                 skip = 0;
@@ -157,7 +167,9 @@ pub(super) fn hybrid(bytes: &[u8], width: usize, wanted: Range<usize>, out: &mut
                         let from = skip % 32;
                         skip = 0;
                         let len = (numbers.len() - from).min(room.len());
-                        room.iter_mut().zip(numbers.get(from..from + len)?).for_each(|(to, from)| *to = *from);
+                        room.iter_mut()
+                            .zip(numbers.get(from..from + len)?)
+                            .for_each(|(to, from)| *to = *from);
                         at += len;
                     }
                     if at == stop {
@@ -248,7 +260,8 @@ pub(super) fn deltas<T: Copy>(
                 }
                 if width > 32 {
                     for position in 0..32 {
-                        last = last.wrapping_add(least).wrapping_add(number(position)?.cast_signed());
+                        last =
+                            last.wrapping_add(least).wrapping_add(number(position)?.cast_signed());
                         if let Some(room) = out.get_mut(start + at + position - first) {
                             *room = narrow(last);
                         }
@@ -264,7 +277,8 @@ pub(super) fn deltas<T: Copy>(
                 if out.len() == start {
                     // None of these is wanted, only their sum is needed.
                     let sum: u64 = numbers.iter().map(|number| u64::from(*number)).sum();
-                    last = last.wrapping_add(least.wrapping_mul(32)).wrapping_add(sum.cast_signed());
+                    last =
+                        last.wrapping_add(least.wrapping_mul(32)).wrapping_add(sum.cast_signed());
                     at += 32;
                     continue;
                 }
@@ -274,8 +288,12 @@ pub(super) fn deltas<T: Copy>(
                 };
                 let room = out.get_mut(start + at - first..)?;
                 match room.first_chunk_mut::<32>() {
-                    Some(room) => room.iter_mut().zip(&numbers).for_each(|(to, number)| *to = next(*number)),
-                    None => room.iter_mut().zip(&numbers).for_each(|(to, number)| *to = next(*number)),
+                    Some(room) => {
+                        room.iter_mut().zip(&numbers).for_each(|(to, number)| *to = next(*number))
+                    }
+                    None => {
+                        room.iter_mut().zip(&numbers).for_each(|(to, number)| *to = next(*number))
+                    }
                 }
                 at += 32;
             }
@@ -294,10 +312,16 @@ fn wide(bytes: &[u8], bit: usize, width: usize) -> Option<u64> {
 }
 
 /// Appends the validity of rows.
-pub(super) fn append_valid(out: &mut BooleanBufferBuilder, valid: Option<&[bool]>, range: Range<usize>) {
+pub(super) fn append_valid(
+    out: &mut BooleanBufferBuilder,
+    valid: Option<&[bool]>,
+    range: Range<usize>,
+) {
     match valid {
         None => out.append_n(range.len(), true),
-        Some(valid) => valid.get(range).unwrap_or_default().iter().for_each(|valid| out.append(*valid)),
+        Some(valid) => {
+            valid.get(range).unwrap_or_default().iter().for_each(|valid| out.append(*valid))
+        }
     }
 }
 
@@ -307,7 +331,8 @@ mod tests {
 
     #[test]
     fn damaged_bytes_are_refused_or_read_within_bounds() {
-        let mut bytes: Vec<u8> = (0..200u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let mut bytes: Vec<u8> =
+            (0..200u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         for round in 0..4000usize {
             let at = round * 7 % bytes.len();
             bytes[at] = bytes[at].wrapping_add(round as u8 | 1);
@@ -321,7 +346,10 @@ mod tests {
                 let mut values = Vec::new();
                 let wanted = round % 90..round % 90 + round % 300;
                 if let Some(first) = deltas(part, wanted.clone(), &mut values, |v| v) {
-                    assert!(first <= wanted.start && (wanted.is_empty() || values.len() == wanted.end - first));
+                    assert!(
+                        first <= wanted.start
+                            && (wanted.is_empty() || values.len() == wanted.end - first)
+                    );
                 }
                 let _ = (page_header(part), validity(part, round % 300));
             }
@@ -332,11 +360,13 @@ mod tests {
     fn packed_numbers_of_every_width_come_back() {
         for width in 1..=32usize {
             let mask = u32::MAX >> (32 - width);
-            let numbers: Vec<u32> = (0..40u32).map(|at| at.wrapping_mul(2_654_435_761) & mask).collect();
+            let numbers: Vec<u32> =
+                (0..40u32).map(|at| at.wrapping_mul(2_654_435_761) & mask).collect();
             let mut packed = vec![0u8; 5 * width];
             for (at, number) in numbers.iter().enumerate() {
                 for bit in 0..width {
-                    packed[(at * width + bit) / 8] |= ((number >> bit & 1) as u8) << ((at * width + bit) % 8);
+                    packed[(at * width + bit) / 8] |=
+                        ((number >> bit & 1) as u8) << ((at * width + bit) % 8);
                 }
             }
             let mut bytes = vec![5 << 1 | 1];

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, TrySendError, channel, sync_channel};
+use std::sync::mpsc::{
+    Receiver, Sender, SyncSender, TryRecvError, TrySendError, channel, sync_channel,
+};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -51,7 +53,8 @@ impl Workers {
         let jobs = Arc::new(Mutex::new(jobs));
         let threads = (0..limits::QUERY_THREADS)
             .map(|_| {
-                let (schema, jobs, done): (_, _, Sender<Done>) = (schema.clone(), jobs.clone(), done.clone());
+                let (schema, jobs, done): (_, _, Sender<Done>) =
+                    (schema.clone(), jobs.clone(), done.clone());
                 std::thread::spawn(move || {
                     loop {
                         let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -59,7 +62,9 @@ impl Workers {
                         // After a panic a result must be sent, too, because the caller waits for
                         // it.
                         let group = guarded(|| encode(&schema, &batches));
-                        let group = group.unwrap_or_else(|| Err(ParquetError::General("it panicked".to_owned())));
+                        let group = group.unwrap_or_else(|| {
+                            Err(ParquetError::General("it panicked".to_owned()))
+                        });
                         if done.send((number, group)).is_err() {
                             return;
                         }
@@ -82,14 +87,20 @@ impl Drop for Workers {
 }
 
 /// Encodes the rows of one row group, each column in the encoding that suits its values.
-fn encode(schema: &TableSchema, batches: &[RecordBatch]) -> std::result::Result<Group, ParquetError> {
+fn encode(
+    schema: &TableSchema,
+    batches: &[RecordBatch],
+) -> std::result::Result<Group, ParquetError> {
     // The library takes the properties of columns from a file, so each row group gets a file of its
     // own that is not stored.
     let unread = writer(std::io::sink(), schema, properties(schema, batches))?;
-    let writers = ArrowRowGroupWriterFactory::new(&unread, schema.arrow().clone()).create_column_writers(0)?;
+    let writers = ArrowRowGroupWriterFactory::new(&unread, schema.arrow().clone())
+        .create_column_writers(0)?;
     let mut summarizer = Summarizer::new(schema.columns().iter().map(|column| column.data_type));
     let mut chunks = Vec::with_capacity(writers.len());
-    for (position, (mut writer, field)) in writers.into_iter().zip(schema.arrow().fields()).enumerate() {
+    for (position, (mut writer, field)) in
+        writers.into_iter().zip(schema.arrow().fields()).enumerate()
+    {
         for array in batches.iter().filter_map(|batch| batch.columns().get(position)) {
             for leaf in compute_leaves(field, array)? {
                 writer.write(&leaf)?;
@@ -99,7 +110,8 @@ fn encode(schema: &TableSchema, batches: &[RecordBatch]) -> std::result::Result<
         chunks.push(writer.close()?);
     }
     let summaries = summarizer.finish();
-    let extreme_rows = ExtremeRows::of(schema).map(|rows| rows.collect(batches, &summaries)).unwrap_or_default();
+    let extreme_rows =
+        ExtremeRows::of(schema).map(|rows| rows.collect(batches, &summaries)).unwrap_or_default();
     Ok(Group { chunks, summaries, extreme_rows })
 }
 
@@ -215,7 +227,9 @@ impl Encoder {
             writer.close().map_err(write_error)?;
             if !group.extreme_rows.is_empty() {
                 self.extreme_rows.push(self.file.bytes_written() as u64);
-                self.file.write_all(&group.extreme_rows).map_err(|error| Error::io("writing a segment", error))?;
+                self.file
+                    .write_all(&group.extreme_rows)
+                    .map_err(|error| Error::io("writing a segment", error))?;
             }
             self.appended += 1;
             for (position, blocks) in group.summaries {
@@ -231,7 +245,8 @@ impl Encoder {
     /// Waits for the row groups that are still being encoded, and completes the file.
     pub(super) fn finish(mut self) -> Result<Encoded> {
         while self.appended < self.given {
-            let done = self.workers.as_ref().ok_or_else(stopped)?.take.recv().map_err(|_| stopped())?;
+            let done =
+                self.workers.as_ref().ok_or_else(stopped)?.take.recv().map_err(|_| stopped())?;
             self.accept(done)?;
         }
         let (summaries, extreme_rows) = (self.summaries, self.extreme_rows);

@@ -44,7 +44,10 @@ pub(super) fn properties(schema: &TableSchema, rows: &[RecordBatch]) -> WriterPr
     let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_created_by(concat!("stationdb ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_key_value_metadata(Some(vec![KeyValue::new("stationdb.segment".to_owned(), "1".to_owned())]))
+        .set_key_value_metadata(Some(vec![KeyValue::new(
+            "stationdb.segment".to_owned(),
+            "1".to_owned(),
+        )]))
         .set_sorting_columns(Some(vec![SortingColumn {
             column_idx: schema.index() as i32,
             descending: false,
@@ -65,9 +68,9 @@ pub(super) fn properties(schema: &TableSchema, rows: &[RecordBatch]) -> WriterPr
         };
         builder = match choice {
             Choice::Dictionary => builder.set_column_dictionary_enabled(path, true),
-            Choice::Plain => {
-                builder.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, Encoding::PLAIN)
-            }
+            Choice::Plain => builder
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::PLAIN),
             Choice::Delta => builder
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
@@ -88,7 +91,8 @@ fn sample(rows: &[RecordBatch], position: usize) -> Vec<ArrayRef> {
         return columns.cloned().collect();
     }
     let len = SAMPLE_ROWS / SAMPLE_SLICES;
-    let mut wanted = (0..SAMPLE_SLICES).map(|slice| (total - len) * slice / (SAMPLE_SLICES - 1)).peekable();
+    let mut wanted =
+        (0..SAMPLE_SLICES).map(|slice| (total - len) * slice / (SAMPLE_SLICES - 1)).peekable();
     let mut out = Vec::new();
     let mut first = 0;
     for array in columns {
@@ -139,16 +143,32 @@ fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<Seen> {
         match data_type {
             DataType::Bool => return None,
             DataType::Float32 => {
-                values.extend(array.as_primitive::<Float32Type>().values().iter().map(|v| u64::from(v.to_bits())));
+                values.extend(
+                    array
+                        .as_primitive::<Float32Type>()
+                        .values()
+                        .iter()
+                        .map(|v| u64::from(v.to_bits())),
+                );
             }
             DataType::Float64 => {
-                values.extend(array.as_primitive::<Float64Type>().values().iter().map(|v| v.to_bits()));
+                values.extend(
+                    array.as_primitive::<Float64Type>().values().iter().map(|v| v.to_bits()),
+                );
             }
             DataType::Int32 => {
-                values.extend(array.as_primitive::<Int32Type>().values().iter().map(|v| i64::from(*v).cast_unsigned()));
+                values.extend(
+                    array
+                        .as_primitive::<Int32Type>()
+                        .values()
+                        .iter()
+                        .map(|v| i64::from(*v).cast_unsigned()),
+                );
             }
             DataType::Int64 => {
-                values.extend(array.as_primitive::<Int64Type>().values().iter().map(|v| v.cast_unsigned()));
+                values.extend(
+                    array.as_primitive::<Int64Type>().values().iter().map(|v| v.cast_unsigned()),
+                );
             }
             DataType::Timestamp => {
                 let times = array.as_primitive::<TimestampMillisecondType>();
@@ -157,7 +177,9 @@ fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<Seen> {
             DataType::String => {
                 let texts = array.as_string::<i32>();
                 text_bytes += texts.iter().flatten().map(str::len).sum::<usize>();
-                values.extend(texts.iter().map(|text| text.map_or(0, |text| xxh3_64(text.as_bytes()))));
+                values.extend(
+                    texts.iter().map(|text| text.map_or(0, |text| xxh3_64(text.as_bytes()))),
+                );
             }
         }
         for pair in values.get(from..).unwrap_or_default().windows(2) {

@@ -15,7 +15,9 @@ use arrow::array::{
     TimestampMillisecondArray,
 };
 use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow::datatypes::{
+    DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType,
+};
 
 use super::BLOCK_ROWS;
 use super::summary::Blocks;
@@ -41,10 +43,14 @@ impl ExtremeRows {
     #[must_use]
     pub(crate) fn of(schema: &TableSchema) -> Option<Self> {
         let columns: Vec<usize> = (0..schema.len())
-            .filter(|&at| schema.columns().get(at).is_some_and(|column| column.data_type.is_numeric()))
+            .filter(|&at| {
+                schema.columns().get(at).is_some_and(|column| column.data_type.is_numeric())
+            })
             .collect();
-        let extremes_of: Vec<usize> = columns.iter().copied().filter(|&at| at != schema.index()).collect();
-        (columns.len() <= COLUMNS_MAX && !extremes_of.is_empty()).then_some(Self { columns, extremes_of })
+        let extremes_of: Vec<usize> =
+            columns.iter().copied().filter(|&at| at != schema.index()).collect();
+        (columns.len() <= COLUMNS_MAX && !extremes_of.is_empty())
+            .then_some(Self { columns, extremes_of })
     }
 
     /// Whether extreme rows contain the values of a column.
@@ -60,13 +66,24 @@ impl ExtremeRows {
     }
 
     /// Offset of the row of an extreme from the end of its row group, which has `blocks` blocks.
-    pub(super) fn offset(&self, column: usize, blocks: usize, block: usize, is_max: bool) -> Option<usize> {
+    pub(super) fn offset(
+        &self,
+        column: usize,
+        blocks: usize,
+        block: usize,
+        is_max: bool,
+    ) -> Option<usize> {
         let section = self.extremes_of.iter().position(|other| *other == column)?;
-        (block < blocks).then_some(((section * blocks + block) * 2 + usize::from(is_max)) * self.row_bytes())
+        (block < blocks)
+            .then_some(((section * blocks + block) * 2 + usize::from(is_max)) * self.row_bytes())
     }
 
     /// The bytes that are stored after a row group with these rows and summaries.
-    pub(super) fn collect(&self, batches: &[RecordBatch], summaries: &[(usize, Blocks)]) -> Vec<u8> {
+    pub(super) fn collect(
+        &self,
+        batches: &[RecordBatch],
+        summaries: &[(usize, Blocks)],
+    ) -> Vec<u8> {
         let mut starts = Vec::with_capacity(batches.len());
         let mut rows = 0;
         for batch in batches {
@@ -74,7 +91,8 @@ impl ExtremeRows {
             rows += batch.num_rows();
         }
         let mut out = Vec::new();
-        for (_, blocks) in summaries.iter().filter(|(column, _)| self.extremes_of.contains(column)) {
+        for (_, blocks) in summaries.iter().filter(|(column, _)| self.extremes_of.contains(column))
+        {
             for (block, positions) in blocks.positions().into_iter().enumerate() {
                 for position in positions {
                     let row = block * BLOCK_ROWS + position;
@@ -90,7 +108,9 @@ impl ExtremeRows {
 
     fn put(&self, batch: &RecordBatch, row: usize, out: &mut Vec<u8>) {
         let mut valid = 0u8;
-        for (bit, array) in self.columns.iter().filter_map(|&at| batch.columns().get(at)).enumerate() {
+        for (bit, array) in
+            self.columns.iter().filter_map(|&at| batch.columns().get(at)).enumerate()
+        {
             let is_valid = row < array.len() && array.is_valid(row);
             valid |= u8::from(is_valid) << bit;
             out.extend_from_slice(&if is_valid { value(array, row) } else { 0 }.to_le_bytes());
@@ -100,26 +120,41 @@ impl ExtremeRows {
 
     /// One column of the rows in `bytes`; `None` if extreme rows do not contain it.
     #[must_use]
-    pub(crate) fn array(&self, bytes: &[u8], column: usize, data_type: DataType) -> Option<ArrayRef> {
+    pub(crate) fn array(
+        &self,
+        bytes: &[u8],
+        column: usize,
+        data_type: DataType,
+    ) -> Option<ArrayRef> {
         let place = self.columns.iter().position(|other| *other == column)?;
         let rows = || bytes.chunks_exact(self.row_bytes());
         let values = || {
             rows().map(|row| {
-                let value = row.get(place * VALUE_BYTES..).and_then(|rest| rest.first_chunk::<VALUE_BYTES>());
+                let value = row
+                    .get(place * VALUE_BYTES..)
+                    .and_then(|rest| rest.first_chunk::<VALUE_BYTES>());
                 value.map_or(0, |value| u64::from_le_bytes(*value))
             })
         };
-        let valid: BooleanBuffer = rows().map(|row| row.last().is_some_and(|bits| bits >> place & 1 == 1)).collect();
+        let valid: BooleanBuffer =
+            rows().map(|row| row.last().is_some_and(|bits| bits >> place & 1 == 1)).collect();
         let nulls = Some(NullBuffer::new(valid)).filter(|nulls| nulls.null_count() > 0);
         let ints = || values().map(u64::cast_signed);
         Some(match data_type {
-            DataType::Int32 => Arc::new(Int32Array::new(ints().map(|value| value as i32).collect(), nulls)),
-            DataType::Int64 => Arc::new(Int64Array::new(ints().collect(), nulls)),
-            DataType::Timestamp => Arc::new(TimestampMillisecondArray::new(ints().collect(), nulls).with_timezone(UTC)),
-            DataType::Float32 => {
-                Arc::new(Float32Array::new(values().map(|bits| f32::from_bits(bits as u32)).collect(), nulls))
+            DataType::Int32 => {
+                Arc::new(Int32Array::new(ints().map(|value| value as i32).collect(), nulls))
             }
-            DataType::Float64 => Arc::new(Float64Array::new(values().map(f64::from_bits).collect(), nulls)),
+            DataType::Int64 => Arc::new(Int64Array::new(ints().collect(), nulls)),
+            DataType::Timestamp => {
+                Arc::new(TimestampMillisecondArray::new(ints().collect(), nulls).with_timezone(UTC))
+            }
+            DataType::Float32 => Arc::new(Float32Array::new(
+                values().map(|bits| f32::from_bits(bits as u32)).collect(),
+                nulls,
+            )),
+            DataType::Float64 => {
+                Arc::new(Float64Array::new(values().map(f64::from_bits).collect(), nulls))
+            }
             DataType::Bool | DataType::String => return None,
         })
     }
@@ -128,15 +163,27 @@ impl ExtremeRows {
 fn value(array: &dyn Array, row: usize) -> u64 {
     let int = |value: i64| value.cast_unsigned();
     match array.data_type() {
-        Arrow::Int32 => array.as_primitive::<Int32Type>().values().get(row).map_or(0, |value| int(i64::from(*value))),
-        Arrow::Int64 => array.as_primitive::<Int64Type>().values().get(row).map_or(0, |value| int(*value)),
-        Arrow::Timestamp(..) => {
-            array.as_primitive::<TimestampMillisecondType>().values().get(row).map_or(0, |value| int(*value))
+        Arrow::Int32 => array
+            .as_primitive::<Int32Type>()
+            .values()
+            .get(row)
+            .map_or(0, |value| int(i64::from(*value))),
+        Arrow::Int64 => {
+            array.as_primitive::<Int64Type>().values().get(row).map_or(0, |value| int(*value))
         }
-        Arrow::Float32 => {
-            array.as_primitive::<Float32Type>().values().get(row).map_or(0, |value| u64::from(value.to_bits()))
+        Arrow::Timestamp(..) => array
+            .as_primitive::<TimestampMillisecondType>()
+            .values()
+            .get(row)
+            .map_or(0, |value| int(*value)),
+        Arrow::Float32 => array
+            .as_primitive::<Float32Type>()
+            .values()
+            .get(row)
+            .map_or(0, |value| u64::from(value.to_bits())),
+        Arrow::Float64 => {
+            array.as_primitive::<Float64Type>().values().get(row).map_or(0, |value| value.to_bits())
         }
-        Arrow::Float64 => array.as_primitive::<Float64Type>().values().get(row).map_or(0, |value| value.to_bits()),
         _ => 0,
     }
 }

@@ -40,14 +40,19 @@ pub(crate) fn wrong_bits(
 ) -> Result<Option<Vec<Patch>>> {
     let mut patches = Vec::new();
     let mut is_mendable = || -> Result<Option<()>> {
-        let Some(summary) = Checked::open(disk, dir, summary_name(meta.id), meta.summary_bytes)? else {
+        let Some(summary) = Checked::open(disk, dir, summary_name(meta.id), meta.summary_bytes)?
+        else {
             return Ok(None);
         };
-        let Some((footer, body_len)) = footer(&summary, meta, &mut patches)? else { return Ok(None) };
+        let Some((footer, body_len)) = footer(&summary, meta, &mut patches)? else {
+            return Ok(None);
+        };
         if !blocks(&summary, body_len, &footer.body_crcs, &mut patches, control)? {
             return Ok(None);
         }
-        let Some(data) = Checked::open(disk, dir, data_name(meta.id), meta.data_bytes)? else { return Ok(None) };
+        let Some(data) = Checked::open(disk, dir, data_name(meta.id), meta.data_bytes)? else {
+            return Ok(None);
+        };
         Ok(blocks(&data, meta.data_bytes, &footer.data_crcs, &mut patches, control)?.then_some(()))
     };
     Ok(is_mendable()?.map(|()| patches))
@@ -86,10 +91,16 @@ impl Checked {
 
 /// Reads the footer of the summary file, whose CRC-32 is in the manifest entry. Returns it with the
 /// length of the body before it, and adds its repair to `patches`.
-fn footer(file: &Checked, meta: &SegmentMeta, patches: &mut Vec<Patch>) -> Result<Option<(Footer, u64)>> {
+fn footer(
+    file: &Checked,
+    meta: &SegmentMeta,
+    patches: &mut Vec<Patch>,
+) -> Result<Option<(Footer, u64)>> {
     let Some(end) = meta.summary_bytes.checked_sub(TRAILER as u64) else { return Ok(None) };
     let trailer = file.read(end, TRAILER)?;
-    let Some(told_len) = trailer.first_chunk().map(|len| u32::from_le_bytes(*len)) else { return Ok(None) };
+    let Some(told_len) = trailer.first_chunk().map(|len| u32::from_le_bytes(*len)) else {
+        return Ok(None);
+    };
     let lens = std::iter::once(told_len).chain((0..u32::BITS).map(|bit| told_len ^ 1 << bit));
     for len in lens {
         let Some(at) = end.checked_sub(u64::from(len)) else { continue };
@@ -99,7 +110,9 @@ fn footer(file: &Checked, meta: &SegmentMeta, patches: &mut Vec<Patch>) -> Resul
             // At most one bit is wrong: under another length than the stored one, the footer must
             // be whole.
             let found = wrong_bit(bytes.len(), wrong).filter(|_| len == told_len);
-            let Some((place, value)) = found.and_then(|found| flip(&mut bytes, found)) else { continue };
+            let Some((place, value)) = found.and_then(|found| flip(&mut bytes, found)) else {
+                continue;
+            };
             patches.push(file.patch(at + place as u64, vec![value]));
         }
         let expected = [len.to_le_bytes(), meta.summary_crc.to_le_bytes()].concat();
@@ -112,7 +125,13 @@ fn footer(file: &Checked, meta: &SegmentMeta, patches: &mut Vec<Patch>) -> Resul
 }
 
 /// Whether each of these blocks is whole or has one wrong bit, whose repair is added to `patches`.
-fn blocks(file: &Checked, len: u64, crcs: &[u32], patches: &mut Vec<Patch>, control: &Control) -> Result<bool> {
+fn blocks(
+    file: &Checked,
+    len: u64,
+    crcs: &[u32],
+    patches: &mut Vec<Patch>,
+    control: &Control,
+) -> Result<bool> {
     if crcs.len() as u64 != len.div_ceil(CRC_BLOCK as u64) {
         return Ok(false);
     }
@@ -221,7 +240,10 @@ mod tests {
     }
 
     fn put(disk: &SharedDisk, name: &str, at: usize, bytes: &[u8]) {
-        disk.open(&format!("t/{name}"), Mode::ReadWrite).unwrap().write_all_at(bytes, at as u64).unwrap();
+        disk.open(&format!("t/{name}"), Mode::ReadWrite)
+            .unwrap()
+            .write_all_at(bytes, at as u64)
+            .unwrap();
     }
 
     #[test]
@@ -236,12 +258,18 @@ mod tests {
             let len = whole.len();
             assert!(len > 3 * CRC_BLOCK, "{name}: {len}");
             let places = (0..len).step_by(251).chain(len - 300..len);
-            for (place, bit) in places.flat_map(|place| [(place, place % 8), (place, 7 - place % 8)]) {
+            for (place, bit) in
+                places.flat_map(|place| [(place, place % 8), (place, 7 - place % 8)])
+            {
                 put(&disk, name, place, &[whole[place] ^ 1 << bit]);
-                let expected = Patch { name: name.clone(), at: place as u64, bytes: vec![whole[place]] };
+                let expected =
+                    Patch { name: name.clone(), at: place as u64, bytes: vec![whole[place]] };
                 let found = find().unwrap_or_else(|| panic!("{name}, byte {place}, bit {bit}"));
                 found.iter().for_each(|patch| put(&disk, name, patch.at as usize, &patch.bytes));
-                assert!(bytes(&disk, name) == *whole, "{name}, byte {place}, bit {bit}: {found:?}, not {expected:?}");
+                assert!(
+                    bytes(&disk, name) == *whole,
+                    "{name}, byte {place}, bit {bit}: {found:?}, not {expected:?}"
+                );
             }
         }
         // One wrong bit in each of several blocks, in both files.
@@ -262,7 +290,10 @@ mod tests {
             assert_eq!(find(), None, "{name}");
             put(&disk, name, 100, &whole[100..102]);
             // Another length.
-            disk.open(&format!("t/{name}"), Mode::ReadWrite).unwrap().set_len(whole.len() as u64 - 1).unwrap();
+            disk.open(&format!("t/{name}"), Mode::ReadWrite)
+                .unwrap()
+                .set_len(whole.len() as u64 - 1)
+                .unwrap();
             assert_eq!(find(), None, "{name}");
             put(&disk, name, whole.len() - 1, &whole[whole.len() - 1..]);
         }

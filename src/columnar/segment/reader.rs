@@ -71,12 +71,17 @@ impl Segment {
     ///
     /// # Errors
     /// `Corrupt` when a file is missing, has another length, or its footer does not match; `Io`.
-    pub fn open(disk: &SharedDisk, dir: &str, meta: SegmentMeta, schema: Arc<TableSchema>) -> Result<Self> {
+    pub fn open(
+        disk: &SharedDisk,
+        dir: &str,
+        meta: SegmentMeta,
+        schema: Arc<TableSchema>,
+    ) -> Result<Self> {
         let open = |name: &str| {
             disk.open(name, Mode::Read).map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => {
-                    Error::corrupt(format!("the segment file {name} is missing; restore the table from a backup"))
-                }
+                std::io::ErrorKind::NotFound => Error::corrupt(format!(
+                    "the segment file {name} is missing; restore the table from a backup"
+                )),
                 _ => Error::io(format_args!("opening the segment file {name}"), error),
             })
         };
@@ -84,7 +89,8 @@ impl Segment {
         let mut summary = SummaryFile::open(open(&summary_path)?, summary_path, &meta)?;
         let data_path = format!("{dir}/{}", data_name(meta.id));
         let file = open(&data_path)?;
-        let len = file.len().map_err(|error| Error::io(format_args!("reading {data_path}"), error))?;
+        let len =
+            file.len().map_err(|error| Error::io(format_args!("reading {data_path}"), error))?;
         if len != meta.data_bytes {
             return Err(Error::corrupt(format!(
                 "{data_path} has {len} bytes instead of {}; restore the table from a backup",
@@ -113,7 +119,8 @@ impl Segment {
         let path = format!("{dir}/{}", data_name(meta.id));
         let open = || {
             let opened = disk.open(&path, Mode::Read);
-            opened.map_err(|error| Error::io(format_args!("opening the segment file {path}"), error))
+            opened
+                .map_err(|error| Error::io(format_args!("opening the segment file {path}"), error))
         };
         let crcs = checked::crcs_of(&*open()?, &path, meta.data_bytes, &meta.data_hash, control)?;
         let data = CheckedFile::new(open()?, path.clone(), meta.data_bytes, crcs)?;
@@ -134,7 +141,8 @@ impl Segment {
             .with_schema(schema.arrow().clone())
             .with_column_index_policy(PageIndexPolicy::Skip)
             .with_offset_index_policy(PageIndexPolicy::Required);
-        let parquet = ArrowReaderMetadata::load(&source, options).map_err(|error| source.error(&data_path, error))?;
+        let parquet = ArrowReaderMetadata::load(&source, options)
+            .map_err(|error| source.error(&data_path, error))?;
         let mut group_starts = vec![0];
         let mut row_count = 0;
         for group in parquet.metadata().row_groups() {
@@ -142,10 +150,15 @@ impl Segment {
             group_starts.push(row_count);
         }
         if row_count as u64 != meta.row_count {
-            return Err(Error::corrupt(format!("{data_path} does not have as many rows as its manifest entry")));
+            return Err(Error::corrupt(format!(
+                "{data_path} does not have as many rows as its manifest entry"
+            )));
         }
-        if !summary.extreme_rows.is_empty() && summary.extreme_rows.len() + 1 != group_starts.len() {
-            return Err(Error::corrupt(format!("{data_path} does not have as many row groups as its summary")));
+        if !summary.extreme_rows.is_empty() && summary.extreme_rows.len() + 1 != group_starts.len()
+        {
+            return Err(Error::corrupt(format!(
+                "{data_path} does not have as many row groups as its summary"
+            )));
         }
         let columns = (0..schema.len()).map(|_| OnceLock::new()).collect();
         let dictionaries = Dictionaries::new();
@@ -215,9 +228,17 @@ impl Segment {
     ///
     /// # Errors
     /// `Corrupt`, also when the segment has no such rows; `Io`.
-    pub fn read_extreme_rows(&self, column: usize, wanted: &[(usize, bool)], out: &mut Vec<u8>) -> Result<()> {
-        let missing =
-            || Error::corrupt("a segment lacks the extreme rows that it should have; restore the table from a backup");
+    pub fn read_extreme_rows(
+        &self,
+        column: usize,
+        wanted: &[(usize, bool)],
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let missing = || {
+            Error::corrupt(
+                "a segment lacks the extreme rows that it should have; restore the table from a backup",
+            )
+        };
         let layout = ExtremeRows::of(&self.schema).ok_or_else(missing)?;
         let place = |&(block, is_max): &(usize, bool)| -> Option<u64> {
             let row = block * BLOCK_ROWS;
@@ -234,7 +255,8 @@ impl Segment {
         while let Some(&start) = rest.first() {
             let near = |pair: &[u64]| match pair {
                 [before, after] => {
-                    after.saturating_sub(*before) <= EXTREMES_GAP && after.saturating_sub(start) <= EXTREMES_TOGETHER
+                    after.saturating_sub(*before) <= EXTREMES_GAP
+                        && after.saturating_sub(start) <= EXTREMES_TOGETHER
                 }
                 _ => false,
             };
@@ -259,7 +281,10 @@ impl Segment {
         let data_type = self.schema.columns().get(column)?.data_type;
         let chunk = metadata.row_groups().get(group)?.columns().get(column)?;
         let is_known = |encoding| match encoding {
-            Encoding::PLAIN | Encoding::RLE | Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => true,
+            Encoding::PLAIN
+            | Encoding::RLE
+            | Encoding::RLE_DICTIONARY
+            | Encoding::PLAIN_DICTIONARY => true,
             Encoding::DELTA_BINARY_PACKED => {
                 matches!(data_type, DataType::Int32 | DataType::Int64 | DataType::Timestamp)
             }
@@ -275,7 +300,9 @@ impl Segment {
         let first_page = u64::try_from(pages.first()?.offset).ok()?;
         let (start, _) = chunk.byte_range();
         let is_plain = chunk.dictionary_page_offset().is_none()
-            && chunk.encodings().all(|encoding| matches!(encoding, Encoding::PLAIN | Encoding::RLE));
+            && chunk
+                .encodings()
+                .all(|encoding| matches!(encoding, Encoding::PLAIN | Encoding::RLE));
         Some(ColumnChunk {
             file: &self.data,
             dictionaries: &self.dictionaries,
@@ -306,7 +333,9 @@ impl Segment {
             while from < range.end {
                 let group = match out.last() {
                     Some((group, start, _)) if from < start + self.group_rows(*group) => *group,
-                    _ => self.group_starts.partition_point(|start| *start <= from).saturating_sub(1),
+                    _ => {
+                        self.group_starts.partition_point(|start| *start <= from).saturating_sub(1)
+                    }
                 };
                 let Some(start) = self.group_starts.get(group).copied() else { return out };
                 let end = start + self.group_rows(group);
@@ -337,12 +366,18 @@ impl Segment {
             return Ok(RecordBatch::new_empty(schema));
         }
         let by_group = self.by_group(ranges);
-        let arrays =
-            columns.iter().map(|&column| self.read_column(column, &by_group)).collect::<Result<Vec<ArrayRef>>>()?;
+        let arrays = columns
+            .iter()
+            .map(|&column| self.read_column(column, &by_group))
+            .collect::<Result<Vec<ArrayRef>>>()?;
         RecordBatch::try_new_with_options(schema, arrays, &options).map_err(bad_batch)
     }
 
-    fn read_column(&self, column: usize, by_group: &[(usize, usize, Vec<Range<usize>>)]) -> Result<ArrayRef> {
+    fn read_column(
+        &self,
+        column: usize,
+        by_group: &[(usize, usize, Vec<Range<usize>>)],
+    ) -> Result<ArrayRef> {
         let chunks: Option<Vec<ColumnChunk<'_>>> =
             by_group.iter().map(|(group, ..)| self.chunk(*group, column)).collect();
         let Some(chunks) = chunks else {
@@ -359,7 +394,9 @@ impl Segment {
             data_type: DataType,
         ) -> Result<ArrayRef> {
             let (mut values, mut valid) = (V::default(), None);
-            values.reserve(by_group.iter().flat_map(|(_, _, ranges)| ranges).map(ExactSizeIterator::len).sum());
+            values.reserve(
+                by_group.iter().flat_map(|(_, _, ranges)| ranges).map(ExactSizeIterator::len).sum(),
+            );
             for (chunk, (_, _, ranges)) in chunks.iter().zip(by_group) {
                 chunk.read(ranges, &mut values, &mut valid)?;
             }
@@ -402,16 +439,22 @@ impl Segment {
             for (chunk, (_, start, ranges)) in chunks.iter().zip(by_group) {
                 chunk.filter(ranges, test, wanted, *start, &mut out)?;
             }
-            let values = (wanted == Wanted::Values).then(|| to_array(out.values, out.valid, data_type)).transpose()?;
+            let values = (wanted == Wanted::Values)
+                .then(|| to_array(out.values, out.valid, data_type))
+                .transpose()?;
             Ok(Some(Filtered { ranges: out.ranges, count: out.count, values }))
         }
         let data_type = self.schema.column(column)?.data_type;
         match data_type {
             DataType::Int32 => filter::<Vec<i32>>(&chunks, &by_group, test, wanted, data_type),
-            DataType::Int64 | DataType::Timestamp => filter::<Vec<i64>>(&chunks, &by_group, test, wanted, data_type),
+            DataType::Int64 | DataType::Timestamp => {
+                filter::<Vec<i64>>(&chunks, &by_group, test, wanted, data_type)
+            }
             DataType::Float32 => filter::<Vec<f32>>(&chunks, &by_group, test, wanted, data_type),
             DataType::Float64 => filter::<Vec<f64>>(&chunks, &by_group, test, wanted, data_type),
-            DataType::String | DataType::Bool => filter::<Texts>(&chunks, &by_group, test, wanted, data_type),
+            DataType::String | DataType::Bool => {
+                filter::<Texts>(&chunks, &by_group, test, wanted, data_type)
+            }
         }
     }
 
@@ -427,12 +470,16 @@ impl Segment {
         let row_count: usize = selected.iter().map(ExactSizeIterator::len).sum();
         let selection = (row_count < group_rows)
             .then(|| RowSelection::from_consecutive_ranges(selected.iter().cloned(), group_rows));
-        let source = Source::new(self.data.clone(), self.prefetch(group, &[column], selection.as_ref())?);
+        let source =
+            Source::new(self.data.clone(), self.prefetch(group, &[column], selection.as_ref())?);
         let mask = ProjectionMask::roots(self.parquet.parquet_schema(), [column]);
-        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(source.clone(), self.parquet.clone())
-            .with_row_groups(vec![group])
-            .with_projection(mask)
-            .with_batch_size(row_count);
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
+            source.clone(),
+            self.parquet.clone(),
+        )
+        .with_row_groups(vec![group])
+        .with_projection(mask)
+        .with_batch_size(row_count);
         if let Some(selection) = selection {
             builder = builder.with_row_selection(selection);
         }
@@ -446,12 +493,21 @@ impl Segment {
     }
 
     /// Reads the bytes of the pages that a selection needs; adjacent pages together.
-    fn prefetch(&self, group: usize, columns: &[usize], selection: Option<&RowSelection>) -> Result<Vec<(u64, Bytes)>> {
+    fn prefetch(
+        &self,
+        group: usize,
+        columns: &[usize],
+        selection: Option<&RowSelection>,
+    ) -> Result<Vec<(u64, Bytes)>> {
         let metadata = self.parquet.metadata();
         let damaged = || Error::corrupt("the footer of a segment lacks its page positions");
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for &column in columns {
-            let chunk = metadata.row_groups().get(group).and_then(|g| g.columns().get(column)).ok_or_else(damaged)?;
+            let chunk = metadata
+                .row_groups()
+                .get(group)
+                .and_then(|g| g.columns().get(column))
+                .ok_or_else(damaged)?;
             let (start, len) = chunk.byte_range();
             let Some(selection) = selection else {
                 ranges.push(start..start + len);
@@ -473,13 +529,17 @@ impl Segment {
         let mut joined: Vec<Range<u64>> = Vec::new();
         for range in ranges {
             match joined.last_mut() {
-                Some(last) if range.start <= last.end + READ_GAP => last.end = last.end.max(range.end),
+                Some(last) if range.start <= last.end + READ_GAP => {
+                    last.end = last.end.max(range.end)
+                }
                 _ => joined.push(range),
             }
         }
         joined
             .into_iter()
-            .map(|range| Ok((range.start, self.data.read(range.start, (range.end - range.start) as usize)?)))
+            .map(|range| {
+                Ok((range.start, self.data.read(range.start, (range.end - range.start) as usize)?))
+            })
             .collect()
     }
 }
@@ -507,7 +567,9 @@ impl Source {
     /// The error of the file, if it made the parser fail; otherwise the parser's error.
     fn error(&self, name: &str, error: ParquetError) -> Error {
         let below = self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        below.unwrap_or_else(|| Error::corrupt(format!("{name} cannot be decoded")).with_source(error))
+        below.unwrap_or_else(|| {
+            Error::corrupt(format!("{name} cannot be decoded")).with_source(error)
+        })
     }
 }
 

@@ -43,7 +43,11 @@ impl Scale for f64 {
 /// step means a lesser value.
 fn step<T: Scale>(value: T, min: T, max: T) -> u8 {
     let (low, width) = (min.nearest(), max.nearest() - min.nearest());
-    if width > 0.0 && width.is_finite() { ((value.nearest() - low) / width * 256.0) as u8 } else { 0 }
+    if width > 0.0 && width.is_finite() {
+        ((value.nearest() - low) / width * 256.0) as u8
+    } else {
+        0
+    }
 }
 
 /// The summary of one block of rows of a column.
@@ -126,7 +130,12 @@ impl<T: Scale> Levels<T> {
     /// step remain; an equal value may still win by its rank. Only parts that are entirely inside
     /// `rows` exclude others: the extreme of a part at the edge may be outside of `rows`.
     #[must_use]
-    pub fn candidates(&self, rows: &Range<usize>, least: Option<T>, greatest: Option<T>) -> Vec<Range<usize>> {
+    pub fn candidates(
+        &self,
+        rows: &Range<usize>,
+        least: Option<T>,
+        greatest: Option<T>,
+    ) -> Vec<Range<usize>> {
         let at = rows.start / BLOCK_ROWS;
         let first = at * BLOCK_ROWS;
         let (Some(block), Some(parts)) = (self.blocks.get(at), self.parts.get(at)) else {
@@ -137,11 +146,18 @@ impl<T: Scale> Levels<T> {
             let (from, to) = (first + part * PART_ROWS, first + (part + 1) * PART_ROWS);
             (from.max(rows.start)..to.min(rows.end), rows.start <= from && to <= rows.end)
         };
-        let steps = || lows.iter().zip(highs).enumerate().map(|(part, (low, high))| (within(part), *low, *high));
+        let steps = || {
+            lows.iter()
+                .zip(highs)
+                .enumerate()
+                .map(|(part, (low, high))| (within(part), *low, *high))
+        };
         // A value that is already known and less than all of this block excludes every minimum
         // here, and likewise for the maximum.
-        let (asks_min, asks_max) =
-            (!least.is_some_and(|value| value < block.min), !greatest.is_some_and(|value| value > block.max));
+        let (asks_min, asks_max) = (
+            !least.is_some_and(|value| value < block.min),
+            !greatest.is_some_and(|value| value > block.max),
+        );
         let mut low = least.map_or(u8::MAX, |value| step(value, block.min, block.max));
         let mut high = greatest.map_or(0, |value| step(value, block.min, block.max));
         for (_, part_low, part_high) in steps().filter(|((_, is_whole), ..)| *is_whole) {
@@ -149,7 +165,9 @@ impl<T: Scale> Levels<T> {
         }
         let mut out: Vec<Range<usize>> = Vec::new();
         for ((part, _), part_low, part_high) in steps() {
-            if part.is_empty() || !((asks_min && part_low <= low) || (asks_max && part_high >= high)) {
+            if part.is_empty()
+                || !((asks_min && part_low <= low) || (asks_max && part_high >= high))
+            {
                 continue;
             }
             match out.last_mut() {
@@ -190,7 +208,8 @@ impl<T: Scale> Levels<T> {
     pub fn extremes(&self, range: Range<usize>) -> Option<Extremes<T>> {
         let mut found: Option<Extremes<T>> = None;
         let mut offer = |min_block: usize, max_block: usize| {
-            let (Some(low), Some(high)) = (self.blocks.get(min_block), self.blocks.get(max_block)) else {
+            let (Some(low), Some(high)) = (self.blocks.get(min_block), self.blocks.get(max_block))
+            else {
                 return;
             };
             let next = Extremes {
@@ -326,7 +345,11 @@ impl<T: Scale> BlockBuilder<T> {
             } else {
                 let nulls = (0..len).filter(|&at| !valid(at)).count();
                 #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
-                let nans = piece.iter().enumerate().filter(|(at, value)| **value != **value && valid(*at)).count();
+                let nans = piece
+                    .iter()
+                    .enumerate()
+                    .filter(|(at, value)| **value != **value && valid(*at))
+                    .count();
                 (nulls, nans, extremes_where(piece, valid))
             };
             let mut at = 0;
@@ -340,7 +363,10 @@ impl<T: Scale> BlockBuilder<T> {
                 };
                 if let (Some(found), Some((min, max))) = (found, self.parts.get_mut(part)) {
                     let (low, high) = (widen(found.min), widen(found.max));
-                    (*min, *max) = (if low < *min { low } else { *min }, if high > *max { high } else { *max });
+                    (*min, *max) = (
+                        if low < *min { low } else { *min },
+                        if high > *max { high } else { *max },
+                    );
                 }
                 at = to;
             }
@@ -412,8 +438,14 @@ impl Summarizer {
                 DataType::Int32 => {
                     builder.push(array.as_primitive::<Int32Type>().values(), array, i64::from);
                 }
-                DataType::Int64 => builder.push(array.as_primitive::<Int64Type>().values(), array, |v| v),
-                _ => builder.push(array.as_primitive::<TimestampMillisecondType>().values(), array, |v| v),
+                DataType::Int64 => {
+                    builder.push(array.as_primitive::<Int64Type>().values(), array, |v| v)
+                }
+                _ => builder.push(
+                    array.as_primitive::<TimestampMillisecondType>().values(),
+                    array,
+                    |v| v,
+                ),
             },
             Builder::Float(builder) => match data_type {
                 DataType::Float32 => {
@@ -451,7 +483,11 @@ impl Blocks {
     /// The positions in each block of its first smallest and its first largest value.
     pub(crate) fn positions(&self) -> Vec<[usize; 2]> {
         fn of<T>(column: &Column<T>) -> Vec<[usize; 2]> {
-            column.blocks.iter().map(|block| [usize::from(block.min_at), usize::from(block.max_at)]).collect()
+            column
+                .blocks
+                .iter()
+                .map(|block| [usize::from(block.min_at), usize::from(block.max_at)])
+                .collect()
         }
         match self {
             Self::Int(column) => of(column),

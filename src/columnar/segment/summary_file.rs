@@ -132,12 +132,19 @@ impl Cursor<'_> {
 impl SummaryFile {
     /// An empty summary, for a segment whose summary file is damaged. `body` has length 0.
     pub(super) fn none(body: CheckedFile) -> Self {
-        Self { has_ordinals: false, sections: Vec::new(), extreme_rows: Vec::new(), data_crcs: Vec::new(), body }
+        Self {
+            has_ordinals: false,
+            sections: Vec::new(),
+            extreme_rows: Vec::new(),
+            data_crcs: Vec::new(),
+            body,
+        }
     }
 
     /// Opens the file, and checks its footer against the manifest entry.
     pub(super) fn open(file: Box<dyn DiskFile>, name: String, meta: &SegmentMeta) -> Result<Self> {
-        let damaged = || Error::corrupt(format!("{name} is damaged; restore the table from a backup"));
+        let damaged =
+            || Error::corrupt(format!("{name} is damaged; restore the table from a backup"));
         let io = |error: std::io::Error| Error::io(format_args!("reading {name}"), error);
         let len = file.len().map_err(io)?;
         if len != meta.summary_bytes || len < TRAILER as u64 {
@@ -147,14 +154,17 @@ impl SummaryFile {
         file.read_exact_at(&mut trailer, len - TRAILER as u64).map_err(io)?;
         let mut cursor = Cursor(&trailer);
         let footer_len = cursor.u32().ok_or_else(damaged)?;
-        let body_len = len.checked_sub(TRAILER as u64 + u64::from(footer_len)).ok_or_else(damaged)?;
+        let body_len =
+            len.checked_sub(TRAILER as u64 + u64::from(footer_len)).ok_or_else(damaged)?;
         let mut footer = vec![0; footer_len as usize];
         file.read_exact_at(&mut footer, body_len).map_err(io)?;
         if crc32fast::hash(&footer) != meta.summary_crc || cursor.u32() != Some(meta.summary_crc) {
             return Err(damaged());
         }
-        let footer = Footer::read(&footer, meta).map_err(|error| error.context(format!("reading {name}")))?;
-        let Footer { has_ordinals, sections, extreme_rows, body_crcs, data_crcs } = footer.ok_or_else(damaged)?;
+        let footer = Footer::read(&footer, meta)
+            .map_err(|error| error.context(format!("reading {name}")))?;
+        let Footer { has_ordinals, sections, extreme_rows, body_crcs, data_crcs } =
+            footer.ok_or_else(damaged)?;
         let body = CheckedFile::new(file, name.clone(), body_len, body_crcs)?;
         Ok(Self { has_ordinals, sections, extreme_rows, data_crcs, body })
     }
@@ -167,10 +177,12 @@ impl SummaryFile {
         let (blocks, _) = blocks.as_chunks::<BLOCK_BYTES>();
         let parts: Vec<Parts> = parts.as_chunks::<PARTS_BYTES>().0.to_vec();
         Ok(if section.is_float {
-            let blocks = blocks.iter().filter_map(|bytes| block(bytes, f64::from_le_bytes)).collect();
+            let blocks =
+                blocks.iter().filter_map(|bytes| block(bytes, f64::from_le_bytes)).collect();
             ColumnSummary::Float(Levels::new(blocks, parts))
         } else {
-            let blocks = blocks.iter().filter_map(|bytes| block(bytes, i64::from_le_bytes)).collect();
+            let blocks =
+                blocks.iter().filter_map(|bytes| block(bytes, i64::from_le_bytes)).collect();
             ColumnSummary::Int(Levels::new(blocks, parts))
         })
     }
@@ -243,5 +255,13 @@ fn block<T>(bytes: &[u8; BLOCK_BYTES], read: fn([u8; 8]) -> T) -> Option<Block<T
     let mut cursor = Cursor(bytes);
     let (min, max) = (read(cursor.take()?), read(cursor.take()?));
     let mut count = || cursor.take().map(u16::from_le_bytes);
-    Some(Block { min, max, min_at: count()?, max_at: count()?, rows: count()?, nulls: count()?, nans: count()? })
+    Some(Block {
+        min,
+        max,
+        min_at: count()?,
+        max_at: count()?,
+        rows: count()?,
+        nulls: count()?,
+        nans: count()?,
+    })
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
-    TimestampMillisecondArray, UInt32Array,
+    Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray, TimestampMillisecondArray, UInt32Array,
 };
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{cast, take, take_record_batch};
@@ -28,7 +28,8 @@ struct Shape {
 }
 
 fn hash(row: usize, salt: u64) -> u64 {
-    let z = (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ salt.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z =
+        (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ salt.wrapping_mul(0xBF58_476D_1CE4_E5B9);
     (z ^ (z >> 29)).wrapping_mul(0x94D0_49BB_1331_11EB).rotate_left(31)
 }
 
@@ -56,9 +57,16 @@ impl Shape {
 }
 
 fn arrays(shapes: &[Shape]) -> Vec<ArrayRef> {
-    let types =
-        [DataType::Int32, DataType::Int64, DataType::Timestamp, DataType::Float32, DataType::Float64, DataType::String];
-    let mut out: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values((0..ROWS as i64).map(|row| row / 3)))];
+    let types = [
+        DataType::Int32,
+        DataType::Int64,
+        DataType::Timestamp,
+        DataType::Float32,
+        DataType::Float64,
+        DataType::String,
+    ];
+    let mut out: Vec<ArrayRef> =
+        vec![Arc::new(Int64Array::from_iter_values((0..ROWS as i64).map(|row| row / 3)))];
     for (salt, (shape, data_type)) in shapes.iter().zip(types).enumerate() {
         let salt = salt as u64 * 100;
         let cells = (0..ROWS).map(|row| shape.is_valid(row, salt).then(|| shape.number(row, salt)));
@@ -69,12 +77,22 @@ fn arrays(shapes: &[Shape]) -> Vec<ArrayRef> {
             value => value as f64 / 8.0,
         };
         out.push(match data_type {
-            DataType::Int32 => Arc::new(cells.map(|cell| cell.map(|v| v as i32)).collect::<Int32Array>()),
+            DataType::Int32 => {
+                Arc::new(cells.map(|cell| cell.map(|v| v as i32)).collect::<Int32Array>())
+            }
             DataType::Int64 => Arc::new(cells.collect::<Int64Array>()),
-            DataType::Timestamp => Arc::new(cells.collect::<TimestampMillisecondArray>().with_timezone("UTC")),
-            DataType::Float32 => Arc::new(cells.map(|cell| cell.map(|v| real(v) as f32)).collect::<Float32Array>()),
-            DataType::Float64 => Arc::new(cells.map(|cell| cell.map(real)).collect::<Float64Array>()),
-            _ => Arc::new(cells.map(|cell| cell.map(|v| format!("{v:x}"))).collect::<StringArray>()),
+            DataType::Timestamp => {
+                Arc::new(cells.collect::<TimestampMillisecondArray>().with_timezone("UTC"))
+            }
+            DataType::Float32 => {
+                Arc::new(cells.map(|cell| cell.map(|v| real(v) as f32)).collect::<Float32Array>())
+            }
+            DataType::Float64 => {
+                Arc::new(cells.map(|cell| cell.map(real)).collect::<Float64Array>())
+            }
+            _ => {
+                Arc::new(cells.map(|cell| cell.map(|v| format!("{v:x}"))).collect::<StringArray>())
+            }
         });
     }
     out
@@ -128,7 +146,9 @@ fn rows_of(ranges: &[Range<usize>]) -> UInt32Array {
 fn test_array(array: &ArrayRef, nulls: bool) -> BooleanBuffer {
     let plain = match array.data_type() {
         // The library formats times only in time zones that it knows.
-        arrow::datatypes::DataType::Timestamp(..) => &cast(array, &arrow::datatypes::DataType::Int64).unwrap(),
+        arrow::datatypes::DataType::Timestamp(..) => {
+            &cast(array, &arrow::datatypes::DataType::Int64).unwrap()
+        }
         _ => array,
     };
     let text = cast(plain, &arrow::datatypes::DataType::Utf8).unwrap();
@@ -144,7 +164,9 @@ fn test_part(part: Part<'_>, nulls: bool, like: &ArrayRef) -> BooleanBuffer {
         Part::I64(values) if like.data_type() == &arrow::datatypes::DataType::Int64 => {
             Arc::new(Int64Array::from(values.to_vec()))
         }
-        Part::I64(values) => Arc::new(TimestampMillisecondArray::from(values.to_vec()).with_timezone("UTC")),
+        Part::I64(values) => {
+            Arc::new(TimestampMillisecondArray::from(values.to_vec()).with_timezone("UTC"))
+        }
         Part::F32(values) => Arc::new(Float32Array::from(values.to_vec())),
         Part::F64(values) => Arc::new(Float64Array::from(values.to_vec())),
         Part::Array(array) => array,
@@ -199,7 +221,10 @@ fn the_usual_pages_are_read_without_the_library() {
         assert!(found.is_some());
         let all = |part: Part<'_>| test_part(part, true, batch.column(column));
         let rows = std::slice::from_ref(&(0..ROWS));
-        assert!(segment.filter(column, rows, &all, Wanted::Count).unwrap().is_some(), "column {column}");
+        assert!(
+            segment.filter(column, rows, &all, Wanted::Count).unwrap().is_some(),
+            "column {column}"
+        );
     }
 }
 
@@ -212,25 +237,37 @@ fn rows_of_extremes_are_those_of_the_summary() {
             let layout = ExtremeRows::of(segment.schema()).unwrap();
             assert!(segment.has_extreme_rows() && layout.has(0) && !layout.has(6));
             for column in 1..6 {
-                let blocks: Vec<(bool, [usize; 2])> = match segment.summary(column).unwrap().unwrap() {
+                let blocks: Vec<(bool, [usize; 2])> = match segment
+                    .summary(column)
+                    .unwrap()
+                    .unwrap()
+                {
                     ColumnSummary::Int(levels) => levels.blocks().iter().map(positions).collect(),
                     ColumnSummary::Float(levels) => levels.blocks().iter().map(positions).collect(),
                 };
                 // Every block, every third block, and one block only.
                 for step in [1, 3, blocks.len()] {
-                    let chosen: Vec<usize> = (0..blocks.len()).step_by(step).filter(|at| blocks[*at].0).collect();
-                    let wanted: Vec<(usize, bool)> = chosen.iter().flat_map(|at| [(*at, false), (*at, true)]).collect();
+                    let chosen: Vec<usize> =
+                        (0..blocks.len()).step_by(step).filter(|at| blocks[*at].0).collect();
+                    let wanted: Vec<(usize, bool)> =
+                        chosen.iter().flat_map(|at| [(*at, false), (*at, true)]).collect();
                     let mut bytes = Vec::new();
                     segment.read_extreme_rows(column, &wanted, &mut bytes).unwrap();
                     assert_eq!(bytes.len(), wanted.len() * layout.row_bytes());
                     let rows: UInt32Array = wanted
                         .iter()
-                        .map(|(at, is_max)| (at * BLOCK_ROWS + blocks[*at].1[usize::from(*is_max)]) as u32)
+                        .map(|(at, is_max)| {
+                            (at * BLOCK_ROWS + blocks[*at].1[usize::from(*is_max)]) as u32
+                        })
                         .collect();
                     for (other, array) in batch.columns().iter().enumerate() {
                         let data_type = segment.schema().columns()[other].data_type;
                         let found = layout.array(&bytes, other, data_type);
-                        assert_eq!(found, layout.has(other).then(|| take(array, &rows, None).unwrap()), "{other}");
+                        assert_eq!(
+                            found,
+                            layout.has(other).then(|| take(array, &rows, None).unwrap()),
+                            "{other}"
+                        );
                     }
                 }
             }
@@ -248,23 +285,36 @@ fn positions<T>(block: &Block<T>) -> (bool, [usize; 2]) {
 fn parts_hold_whatever_can_win() {
     /// The first row of the least value in `rows`, if `known` is not less; `sign` reverses the
     /// order.
-    fn winner(values: &[Option<f64>], rows: &Range<usize>, known: Option<f64>, sign: f64) -> Option<usize> {
+    fn winner(
+        values: &[Option<f64>],
+        rows: &Range<usize>,
+        known: Option<f64>,
+        sign: f64,
+    ) -> Option<usize> {
         let mut best: Option<(f64, usize)> = None;
         for row in rows.clone() {
-            let Some(value) = values[row].map(|value| value * sign).filter(|value| !value.is_nan()) else { continue };
+            let Some(value) = values[row].map(|value| value * sign).filter(|value| !value.is_nan())
+            else {
+                continue;
+            };
             if best.is_none_or(|(least, _)| value < least) {
                 best = Some((value, row));
             }
         }
-        best.filter(|(value, _)| known.is_none_or(|known| *value <= known * sign)).map(|(_, row)| row)
+        best.filter(|(value, _)| known.is_none_or(|known| *value <= known * sign))
+            .map(|(_, row)| row)
     }
     let mut skipped = 0;
-    for (round, shapes) in [[0u8, 1, 2, 3, 3, 5], [5, 3, 4, 1, 2, 0], [3, 4, 4, 2, 4, 4]].into_iter().enumerate() {
+    for (round, shapes) in
+        [[0u8, 1, 2, 3, 3, 5], [5, 3, 4, 1, 2, 0], [3, 4, 4, 2, 4, 4]].into_iter().enumerate()
+    {
         for nulls in 0..4 {
             let shapes = shapes.map(|values| Shape { values, nulls });
             let (segment, batch) = segment(arrays(&shapes));
             for column in 0..6 {
-                let number = cast(&plain(batch.column(column)), &arrow::datatypes::DataType::Float64).unwrap();
+                let number =
+                    cast(&plain(batch.column(column)), &arrow::datatypes::DataType::Float64)
+                        .unwrap();
                 let number = number.as_any().downcast_ref::<Float64Array>().unwrap();
                 let values: Vec<Option<f64>> = number.iter().collect();
                 for draw in 0..60 {
@@ -279,7 +329,9 @@ fn parts_hold_whatever_can_win() {
                     }
                     let some = |salt2: u64| {
                         let row = hash(draw, salt + salt2) as usize % ROWS;
-                        values[row].filter(|value| !value.is_nan() && !hash(draw, salt + 7).is_multiple_of(3))
+                        values[row].filter(|value| {
+                            !value.is_nan() && !hash(draw, salt + 7).is_multiple_of(3)
+                        })
                     };
                     let (least, greatest) = (some(3), some(4));
                     let found = match segment.summary(column).unwrap().unwrap() {
@@ -290,14 +342,18 @@ fn parts_hold_whatever_can_win() {
                         ColumnSummary::Float(levels) => levels.candidates(&rows, least, greatest),
                     };
                     assert!(found.windows(2).all(|pair| pair[0].end < pair[1].start));
-                    assert!(
-                        found.iter().all(|part| rows.start <= part.start && part.end <= rows.end && !part.is_empty())
-                    );
-                    for row in [winner(&values, &rows, least, 1.0), winner(&values, &rows, greatest, -1.0)]
-                        .into_iter()
-                        .flatten()
+                    assert!(found.iter().all(|part| rows.start <= part.start
+                        && part.end <= rows.end
+                        && !part.is_empty()));
+                    for row in
+                        [winner(&values, &rows, least, 1.0), winner(&values, &rows, greatest, -1.0)]
+                            .into_iter()
+                            .flatten()
                     {
-                        assert!(found.iter().any(|part| part.contains(&row)), "{column} {rows:?} {row} {found:?}");
+                        assert!(
+                            found.iter().any(|part| part.contains(&row)),
+                            "{column} {rows:?} {row} {found:?}"
+                        );
                     }
                     skipped += rows.len() - found.iter().map(ExactSizeIterator::len).sum::<usize>();
                 }
@@ -310,7 +366,9 @@ fn parts_hold_whatever_can_win() {
 /// Times as integers.
 fn plain(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
-        arrow::datatypes::DataType::Timestamp(..) => cast(array, &arrow::datatypes::DataType::Int64).unwrap(),
+        arrow::datatypes::DataType::Timestamp(..) => {
+            cast(array, &arrow::datatypes::DataType::Int64).unwrap()
+        }
         _ => array.clone(),
     }
 }

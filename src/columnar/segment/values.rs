@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, StringArray, TimestampMillisecondArray,
+    ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
+    TimestampMillisecondArray,
 };
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
@@ -102,23 +103,32 @@ macro_rules! numbers {
             }
 
             fn finish(self, valid: Option<NullBuffer>, data_type: DataType) -> Result<ArrayRef> {
-                let build: fn(ScalarBuffer<$ty>, Option<NullBuffer>, DataType) -> ArrayRef = $finish;
+                let build: fn(ScalarBuffer<$ty>, Option<NullBuffer>, DataType) -> ArrayRef =
+                    $finish;
                 Ok(build(ScalarBuffer::from(self), valid, data_type))
             }
         }
     };
 }
 
-numbers!(i32, I32, |out, bytes, wanted| deltas(bytes, wanted, out, |value| value as i32), |values, valid, _| Arc::new(
-    Int32Array::new(values, valid)
-));
-numbers!(i64, I64, |out, bytes, wanted| deltas(bytes, wanted, out, |value| value), |values, valid, data_type| {
-    if data_type == DataType::Timestamp {
-        Arc::new(TimestampMillisecondArray::new(values, valid).with_timezone(UTC))
-    } else {
-        Arc::new(Int64Array::new(values, valid))
+numbers!(
+    i32,
+    I32,
+    |out, bytes, wanted| deltas(bytes, wanted, out, |value| value as i32),
+    |values, valid, _| Arc::new(Int32Array::new(values, valid))
+);
+numbers!(
+    i64,
+    I64,
+    |out, bytes, wanted| deltas(bytes, wanted, out, |value| value),
+    |values, valid, data_type| {
+        if data_type == DataType::Timestamp {
+            Arc::new(TimestampMillisecondArray::new(values, valid).with_timezone(UTC))
+        } else {
+            Arc::new(Int64Array::new(values, valid))
+        }
     }
-});
+);
 numbers!(f32, F32, |_, _, _| None, |values, valid, _| Arc::new(Float32Array::new(values, valid)));
 numbers!(f64, F64, |_, _, _| None, |values, valid, _| Arc::new(Float64Array::new(values, valid)));
 
@@ -201,7 +211,9 @@ impl Values for Texts {
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
         StringArray::try_new(offsets, Buffer::from_vec(self.bytes), valid)
             .map(|array| Arc::new(array) as ArrayRef)
-            .map_err(|error| Error::corrupt("a segment has text that is not UTF-8").with_source(error))
+            .map_err(|error| {
+                Error::corrupt("a segment has text that is not UTF-8").with_source(error)
+            })
     }
 }
 

@@ -98,7 +98,9 @@ impl SegmentWriter {
         let first = values.first().copied().unwrap_or_default();
         let last = values.last().copied().unwrap_or_default();
         if self.index_range.is_some_and(|(_, before)| before > first) || !values.is_sorted() {
-            return Err(Error::invalid("internal error: rows were written to a segment out of index order; report it"));
+            return Err(Error::invalid(
+                "internal error: rows were written to a segment out of index order; report it",
+            ));
         }
         self.index_range = Some((self.index_range.map_or(first, |(min, _)| min), last));
         self.write_ordinals(batch.num_rows(), ordinals)?;
@@ -161,7 +163,8 @@ impl SegmentWriter {
             .ok()
             .filter(|start| start.checked_add(rows as u32).is_some())
             .ok_or_else(|| Error::limit("a segment can have at most 4,294,967,295 rows"))?;
-        let in_order = ordinals.is_none_or(|ordinals| ordinals.iter().zip(start..).all(|(a, b)| *a == b));
+        let in_order =
+            ordinals.is_none_or(|ordinals| ordinals.iter().zip(start..).all(|(a, b)| *a == b));
         if in_order && !self.has_ordinals {
             return Ok(());
         }
@@ -195,8 +198,11 @@ impl SegmentWriter {
         if self.pending_rows > 0 {
             self.put_group(self.pending_rows, true)?;
         }
-        let (Some(encoder), Some((min_index, max_index))) = (self.data.take(), self.index_range) else {
-            return Err(Error::invalid("internal error: a segment without rows cannot be finished; report it"));
+        let (Some(encoder), Some((min_index, max_index))) = (self.data.take(), self.index_range)
+        else {
+            return Err(Error::invalid(
+                "internal error: a segment without rows cannot be finished; report it",
+            ));
         };
         let Encoded { file, summaries, extreme_rows } = encoder.finish()?;
         let data = file.finish()?;
@@ -211,9 +217,9 @@ impl SegmentWriter {
             .map_err(|error| Error::io("writing a segment's summary", error))?;
         let summary = self.summary.finish()?;
         drop((data.file, summary.file));
-        self.disk
-            .sync_dir(&self.dir)
-            .map_err(|error| Error::io(format_args!("syncing the directory {}", self.dir), error))?;
+        self.disk.sync_dir(&self.dir).map_err(|error| {
+            Error::io(format_args!("syncing the directory {}", self.dir), error)
+        })?;
         Ok(SegmentMeta {
             id: self.id,
             row_count: self.row_count,

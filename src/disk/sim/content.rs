@@ -76,12 +76,19 @@ impl Content {
 
     /// Fills `buffer` as far as the file goes, and says how far that is.
     pub(super) fn read(&self, offset: u64, buffer: &mut [u8]) -> usize {
-        let there = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX).min(buffer.len());
+        let there = usize::try_from(self.len.saturating_sub(offset))
+            .unwrap_or(usize::MAX)
+            .min(buffer.len());
         let mut rest = buffer.get_mut(..there).unwrap_or_default();
         for (page, start, count) in pieces(offset, there) {
             let (piece, after) = rest.split_at_mut(count);
             rest = after;
-            match self.pages.get(page).and_then(Option::as_ref).and_then(|page| page.get(start..start + count)) {
+            match self
+                .pages
+                .get(page)
+                .and_then(Option::as_ref)
+                .and_then(|page| page.get(start..start + count))
+            {
                 Some(source) => piece.copy_from_slice(source),
                 None => piece.fill(0),
             }
@@ -116,7 +123,10 @@ mod tests {
                 content.set_len(offset);
                 model.resize(start, 0);
             } else {
-                let data = vec![u8::try_from(step % 251).unwrap() + 1; usize::try_from(random.below(9000)).unwrap()];
+                let data = vec![
+                    u8::try_from(step % 251).unwrap() + 1;
+                    usize::try_from(random.below(9000)).unwrap()
+                ];
                 content.write(offset, &data);
                 if !data.is_empty() {
                     model.resize(model.len().max(start + data.len()), 0);

@@ -42,7 +42,10 @@ impl OpKind {
     /// Whether the operation can change what a power cut leaves.
     #[must_use]
     pub fn is_change(self) -> bool {
-        !matches!(self, Self::Open | Self::List | Self::Len | Self::FreeSpace | Self::Read | Self::Lock)
+        !matches!(
+            self,
+            Self::Open | Self::List | Self::Len | Self::FreeSpace | Self::Read | Self::Lock
+        )
     }
 }
 

@@ -239,8 +239,16 @@ impl SimDisk {
             Some(Fault::ShortRead) => Some(io::ErrorKind::UnexpectedEof),
             _ => None,
         };
-        inner.trace.push(TraceEntry { op, kind, path: path.clone(), failed: refusal.is_some(), bytes: 0 });
-        if let (Some(refusal), Some(Fault::Io | Fault::NoSpace | Fault::Interrupted)) = (refusal, &fault) {
+        inner.trace.push(TraceEntry {
+            op,
+            kind,
+            path: path.clone(),
+            failed: refusal.is_some(),
+            bytes: 0,
+        });
+        if let (Some(refusal), Some(Fault::Io | Fault::NoSpace | Fault::Interrupted)) =
+            (refusal, &fault)
+        {
             return Err(fault::error(refusal, op, kind, path));
         }
         let began = inner.state.sequence;
@@ -280,7 +288,8 @@ impl Turn<'_> {
 
     fn find(&self, path: &str) -> io::Result<Id> {
         self.inner.state.find(path).map_err(|through_file| {
-            let kind = if through_file { io::ErrorKind::NotADirectory } else { io::ErrorKind::NotFound };
+            let kind =
+                if through_file { io::ErrorKind::NotADirectory } else { io::ErrorKind::NotFound };
             io::Error::new(kind, format!("there is no {path:?}"))
         })
     }
@@ -289,7 +298,10 @@ impl Turn<'_> {
         let id = self.find(path)?;
         match self.inner.state.node(id) {
             Some(Node::Directory(_)) => Ok(id),
-            _ => Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{path:?} is not a directory"))),
+            _ => Err(io::Error::new(
+                io::ErrorKind::NotADirectory,
+                format!("{path:?} is not a directory"),
+            )),
         }
     }
 
@@ -299,12 +311,15 @@ impl Turn<'_> {
 
     /// Number of bytes by which files may still grow.
     fn room_bytes(&self) -> u64 {
-        self.inner.capacity_bytes.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.inner.state.used_bytes()))
+        self.inner
+            .capacity_bytes
+            .map_or(u64::MAX, |capacity| capacity.saturating_sub(self.inner.state.used_bytes()))
     }
 
     fn unlink_tree(&mut self, dir: Id) {
         let Some(directory) = self.inner.state.directory(dir) else { return };
-        let names: Vec<(Arc<str>, Id)> = directory.live.iter().map(|(name, id)| (name.clone(), *id)).collect();
+        let names: Vec<(Arc<str>, Id)> =
+            directory.live.iter().map(|(name, id)| (name.clone(), *id)).collect();
         for (name, id) in names {
             if self.is_directory(id) {
                 self.unlink_tree(id);
@@ -334,7 +349,10 @@ impl Disk for SimDisk {
         let mut turn = self.begin(kind, &shared)?;
         let id = match turn.find(path) {
             Ok(_) if mode == Mode::CreateNew => {
-                return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{path:?} exists")));
+                return Err(io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    format!("{path:?} exists"),
+                ));
             }
             Ok(id) if turn.is_directory(id) => return Err(is_directory_error(path)),
             Ok(id) => id,
@@ -348,7 +366,13 @@ impl Disk for SimDisk {
         };
         drop(turn);
         let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
-        Ok(Box::new(SimFile { disk: self.clone(), path: shared, id, handle, writable: mode != Mode::Read }))
+        Ok(Box::new(SimFile {
+            disk: self.clone(),
+            path: shared,
+            id,
+            handle,
+            writable: mode != Mode::Read,
+        }))
     }
 
     fn create_dir_all(&self, path: &str) -> io::Result<()> {
@@ -396,27 +420,44 @@ impl Disk for SimDisk {
         path::check_name(to)?;
         let mut turn = self.begin(OpKind::Rename, &from.into())?;
         let id = turn.find(from)?;
-        let (from_dir, to_dir) = (turn.find_directory(parent(from))?, turn.find_directory(parent(to))?);
+        let (from_dir, to_dir) =
+            (turn.find_directory(parent(from))?, turn.find_directory(parent(to))?);
         if from == to {
             return Ok(());
         }
         if let Ok(target) = turn.find(to) {
-            let target_entries = turn.inner.state.directory(target).map(|directory| directory.live.len());
+            let target_entries =
+                turn.inner.state.directory(target).map(|directory| directory.live.len());
             match (turn.is_directory(id), target_entries) {
                 (false, Some(_)) => return Err(is_directory_error(to)),
                 (true, None) => {
-                    return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{to:?} is a file")));
+                    return Err(io::Error::new(
+                        io::ErrorKind::NotADirectory,
+                        format!("{to:?} is a file"),
+                    ));
                 }
                 (true, Some(entries)) if entries > 0 => {
-                    return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, format!("{to:?} is not empty")));
+                    return Err(io::Error::new(
+                        io::ErrorKind::DirectoryNotEmpty,
+                        format!("{to:?} is not empty"),
+                    ));
                 }
                 _ => {}
             }
         }
         if to.strip_prefix(from).is_some_and(|rest| rest.starts_with('/')) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{to:?} is inside {from:?}")));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("{to:?} is inside {from:?}"),
+            ));
         }
-        turn.apply(Change::Rename { from_dir, from: file_name(from), to_dir, to: file_name(to), id });
+        turn.apply(Change::Rename {
+            from_dir,
+            from: file_name(from),
+            to_dir,
+            to: file_name(to),
+            id,
+        });
         Ok(())
     }
 
@@ -479,7 +520,10 @@ struct SimFile {
 
 impl std::fmt::Debug for SimFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SimFile").field("path", &self.path).field("handle", &self.handle).finish_non_exhaustive()
+        f.debug_struct("SimFile")
+            .field("path", &self.path)
+            .field("handle", &self.handle)
+            .finish_non_exhaustive()
     }
 }
 
@@ -521,7 +565,9 @@ impl DiskFile for SimFile {
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let mut turn = self.disk.begin(OpKind::Read, &self.path)?;
         turn.asks_for(buffer.len());
-        let Some(file) = turn.inner.state.file(self.id) else { return Err(turn.error(io::ErrorKind::NotFound)) };
+        let Some(file) = turn.inner.state.file(self.id) else {
+            return Err(turn.error(io::ErrorKind::NotFound));
+        };
         if matches!(turn.fault, Some(Fault::ShortRead)) {
             let half = buffer.len() / 2;
             file.live.read(offset, buffer.get_mut(..half).unwrap_or_default());
@@ -626,7 +672,10 @@ pub struct Replay {
 
 impl std::fmt::Debug for Replay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Replay").field("next", &self.next).field("changes", &self.log.len()).finish_non_exhaustive()
+        f.debug_struct("Replay")
+            .field("next", &self.next)
+            .field("changes", &self.log.len())
+            .finish_non_exhaustive()
     }
 }
 

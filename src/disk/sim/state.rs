@@ -192,7 +192,11 @@ impl State {
         match change.clone() {
             Change::Create { dir, name, id, is_dir } => {
                 self.next_id = self.next_id.max(id + 1);
-                let node = if is_dir { Node::Directory(Directory::default()) } else { Node::File(File::default()) };
+                let node = if is_dir {
+                    Node::Directory(Directory::default())
+                } else {
+                    Node::File(File::default())
+                };
                 self.nodes.insert(id, node);
                 self.change_names(dir, sequence, vec![(name, Some(id))]);
             }
@@ -207,7 +211,9 @@ impl State {
             Change::Write { file, offset, data } => {
                 self.change_file(file, sequence, FileChange::Write { offset, data });
             }
-            Change::SetLen { file, len } => self.change_file(file, sequence, FileChange::SetLen(len)),
+            Change::SetLen { file, len } => {
+                self.change_file(file, sequence, FileChange::SetLen(len))
+            }
             Change::Sync { node, before } => self.sync(node, before),
             Change::Forget { node } => match self.nodes.get_mut(&node) {
                 Some(Node::File(file)) => file.pending.clear(),
@@ -256,11 +262,19 @@ impl State {
                 Some(Node::Directory(directory)) => {
                     let names = luck.names(directory);
                     open.extend(names.values().filter(|id| seen.insert(**id)));
-                    Node::Directory(Directory { live: names.clone(), durable: names, pending: Vec::new() })
+                    Node::Directory(Directory {
+                        live: names.clone(),
+                        durable: names,
+                        pending: Vec::new(),
+                    })
                 }
                 Some(Node::File(file)) => {
                     let content = luck.content(file);
-                    Node::File(File { live: content.clone(), durable: content, pending: Vec::new() })
+                    Node::File(File {
+                        live: content.clone(),
+                        durable: content,
+                        pending: Vec::new(),
+                    })
                 }
                 None => continue,
             };
@@ -278,7 +292,9 @@ impl State {
             match self.nodes.get(&id) {
                 // A directory that a half-survived move put into itself would never end.
                 Some(Node::Directory(directory)) if path.len() < 4096 => {
-                    open.extend(directory.live.iter().map(|(name, id)| (format!("{path}/{name}"), *id)));
+                    open.extend(
+                        directory.live.iter().map(|(name, id)| (format!("{path}/{name}"), *id)),
+                    );
                 }
                 Some(Node::File(file)) => file.live.hash(&mut hasher),
                 Some(Node::Directory(_)) | None => {}
@@ -356,7 +372,10 @@ impl Luck {
                     self.sectors(&mut content, *offset, data, data_percent);
                     if keeps_length && content.len() < end {
                         content.set_len(end);
-                    } else if !keeps_length && self.survival == Survival::Journal && content.len() > len {
+                    } else if !keeps_length
+                        && self.survival == Survival::Journal
+                        && content.len() > len
+                    {
                         // The journal does not contain the new length, so the data after the old
                         // length is unreachable.
                         content.set_len(len);
@@ -370,7 +389,8 @@ impl Luck {
     fn sectors(&mut self, content: &mut Content, offset: u64, data: &[u8], percent: u64) {
         let mut at = 0;
         while at < data.len() {
-            let in_sector = usize::try_from((offset + at as u64) % SECTOR_BYTES as u64).unwrap_or(0);
+            let in_sector =
+                usize::try_from((offset + at as u64) % SECTOR_BYTES as u64).unwrap_or(0);
             let count = (SECTOR_BYTES - in_sector).min(data.len() - at);
             let torn = usize::try_from(self.random.below(count as u64)).unwrap_or(0);
             let kept = match self.random.below(10) {

@@ -9,8 +9,9 @@ fn durable(disk: &SimDisk, path: &str, bytes: &[u8]) {
 
 fn images(disk: &SimDisk) -> impl Iterator<Item = SimDisk> + '_ {
     let whole = [disk.survivors(0, Survival::None), disk.survivors(0, Survival::All)];
-    let drawn =
-        (0..SEEDS).flat_map(|seed| [Survival::Random, Survival::Journal].map(|mode| disk.survivors(seed, mode)));
+    let drawn = (0..SEEDS).flat_map(|seed| {
+        [Survival::Random, Survival::Journal].map(|mode| disk.survivors(seed, mode))
+    });
     whole.into_iter().chain(drawn)
 }
 
@@ -71,7 +72,10 @@ fn unsynced_writes_tear_within_sectors_and_lose_whole_ones() {
     for image in images(&disk) {
         let bytes = read_file(&image, "f", 9999).unwrap();
         assert_eq!(bytes.len(), 2048);
-        assert!(bytes[..256].iter().chain(&bytes[1280..]).all(|byte| *byte == 1), "outside of the write");
+        assert!(
+            bytes[..256].iter().chain(&bytes[1280..]).all(|byte| *byte == 1),
+            "outside of the write"
+        );
         match bytes[512..1024].iter().filter(|byte| **byte == 2).count() {
             0 => lost += 1,
             512 => whole += 1,
@@ -129,7 +133,10 @@ fn faults_strike_where_they_are_aimed() {
     file.sync_data().unwrap();
 
     disk.inject(Pick::kind(OpKind::Read).once(), Fault::ShortRead);
-    assert_eq!(file.read_exact_at(&mut buffer, 0).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    assert_eq!(
+        file.read_exact_at(&mut buffer, 0).unwrap_err().kind(),
+        io::ErrorKind::UnexpectedEof
+    );
 
     disk.inject(Pick::kind(OpKind::Write).once(), Fault::PartialWrite);
     assert_eq!(file.write_all_at(&[5; 64], 0).unwrap_err().kind(), io::ErrorKind::StorageFull);
@@ -211,7 +218,8 @@ fn replay_gives_the_image_that_a_crash_at_that_change_gives() {
         let crashed = SimDisk::new(1);
         crashed.crash_after(op);
         let _ = scenario(&crashed);
-        for (seed, survival) in [(0, Survival::None), (0, Survival::All), (9, Survival::Random), (4, Survival::Journal)]
+        for (seed, survival) in
+            [(0, Survival::None), (0, Survival::All), (9, Survival::Random), (4, Survival::Journal)]
         {
             // Removing a tree is one operation with several changes.
             if crashed.changes() == replay.next {
@@ -251,13 +259,19 @@ fn a_careless_writer_is_caught_and_a_careful_one_is_not() {
         }
         let mut replay = disk.replay();
         while replay.advance().is_some() {
-            let least = acked.iter().filter(|(ops, _)| *ops <= replay.until_op()).map(|(_, version)| *version).max();
+            let least = acked
+                .iter()
+                .filter(|(ops, _)| *ops <= replay.until_op())
+                .map(|(_, version)| *version)
+                .max();
             for seed in 0..20 {
-                for survival in [Survival::None, Survival::All, Survival::Random, Survival::Journal] {
+                for survival in [Survival::None, Survival::All, Survival::Random, Survival::Journal]
+                {
                     let image = replay.survivors(seed, survival);
                     let found = read_file(&image, "current", 9999).ok();
-                    let whole =
-                        found.as_ref().is_none_or(|bytes| bytes.len() == 2000 && bytes.iter().all(|b| *b == bytes[0]));
+                    let whole = found.as_ref().is_none_or(|bytes| {
+                        bytes.len() == 2000 && bytes.iter().all(|b| *b == bytes[0])
+                    });
                     let version = found.as_ref().and_then(|bytes| bytes.first().copied());
                     if !whole || version < least {
                         return true;

@@ -8,12 +8,16 @@ use crate::value::limits::holds_at;
 #[test]
 fn every_bound_of_a_filter_holds() {
     let refused = ErrorKind::InvalidArgument;
-    holds_at(limits::FILTER_BYTES, refused, |bytes| work_item(&format!("{}true", " ".repeat(bytes - 4)), &[]));
+    holds_at(limits::FILTER_BYTES, refused, |bytes| {
+        work_item(&format!("{}true", " ".repeat(bytes - 4)), &[])
+    });
     holds_at(limits::FILTER_DEPTH, refused, |depth| {
         work_item(&format!("{}true{}", "(".repeat(depth), ")".repeat(depth)), &[])
     });
     // Each operand is a node, and their chain is one more.
-    holds_at(limits::FILTER_NODES, refused, |nodes| work_item(&vec!["true"; nodes - 1].join("|"), &[]));
+    holds_at(limits::FILTER_NODES, refused, |nodes| {
+        work_item(&vec!["true"; nodes - 1].join("|"), &[])
+    });
     holds_at(limits::FILTER_LIST, refused, |elements| {
         work_item(&format!("name in ({})", vec!["\"a\""; elements].join(",")), &[])
     });
@@ -26,7 +30,9 @@ fn every_bound_of_a_filter_holds() {
             &[json!(short), json!(long), json!(odd)],
         )
     });
-    holds_at(limits::FILTER_SUBSTITUTIONS, refused, |values| work_item("name = @0", &vec![json!("a"); values]));
+    holds_at(limits::FILTER_SUBSTITUTIONS, refused, |values| {
+        work_item("name = @0", &vec![json!("a"); values])
+    });
 }
 
 /// The steps that a filter takes on a record.
@@ -42,7 +48,9 @@ fn steps(text: &str, record: &serde_json::Value) -> (bool, u64) {
 
 #[test]
 fn filters_that_somebody_might_write_stay_far_below_the_work_of_one_record() {
-    let join = |count: usize, by: &str, one: &dyn Fn(usize) -> String| (0..count).map(one).collect::<Vec<_>>().join(by);
+    let join = |count: usize, by: &str, one: &dyn Fn(usize) -> String| {
+        (0..count).map(one).collect::<Vec<_>>().join(by)
+    };
     let properties: serde_json::Map<String, serde_json::Value> =
         (0..1_000).map(|at| (format!("key {at}"), json!(format!("value {at}")))).collect();
     let record = json!({
@@ -51,12 +59,23 @@ fn filters_that_somebody_might_write_stay_far_below_the_work_of_one_record() {
     });
     let mut most = 0;
     for (name, text) in [
-        ("10,000 names in one list", format!("name in ({})", join(10_000, ",", &|at| format!("\"n{at}\"")))),
-        ("1,000 words in 120 KB", join(1_000, " or ", &|at| format!("description.Contains(\"w{at}\")"))),
-        ("50 folded words", join(50, " or ", &|at| format!("description.ToLower().Contains(\"w{at}\")"))),
+        (
+            "10,000 names in one list",
+            format!("name in ({})", join(10_000, ",", &|at| format!("\"n{at}\""))),
+        ),
+        (
+            "1,000 words in 120 KB",
+            join(1_000, " or ", &|at| format!("description.Contains(\"w{at}\")")),
+        ),
+        (
+            "50 folded words",
+            join(50, " or ", &|at| format!("description.ToLower().Contains(\"w{at}\")")),
+        ),
         (
             "200 questions to 1,000 properties",
-            join(200, " or ", &|at| format!("properties.Any(key = \"k{at}\" and value.Contains(\"no\"))")),
+            join(200, " or ", &|at| {
+                format!("properties.Any(key = \"k{at}\" and value.Contains(\"no\"))")
+            }),
         ),
         (
             "two lists of 1,000 in one another",
@@ -111,7 +130,10 @@ fn whatever_a_filter_loops_over_counts() {
         ("new[]{name, description}.Any(x => x.Contains(\"no\"))", 4_000),
     ] {
         let (_, spent) = steps(text, &record);
-        assert!((least..4 * least).contains(&spent), "{text} counts {spent} steps, not about {least}");
+        assert!(
+            (least..4 * least).contains(&spent),
+            "{text} counts {spent} steps, not about {least}"
+        );
     }
     // Each part counts, also if it is short or null.
     let text = format!("(type{}) = \"no\"", " + substate".repeat(2_000));
@@ -137,6 +159,10 @@ fn an_evaluation_that_was_stopped_ends_at_once() {
         let work = Work::with_limit(100_000, &|| Ok(()));
         let _ = filter.matches_with(&row, &|_| false, &work);
         assert_eq!(work.finish().unwrap_err().kind(), ErrorKind::LimitExceeded, "{text}");
-        assert!(started.elapsed() < std::time::Duration::from_secs(5), "{text}: {:?}", started.elapsed());
+        assert!(
+            started.elapsed() < std::time::Duration::from_secs(5),
+            "{text}: {:?}",
+            started.elapsed()
+        );
     }
 }

@@ -45,11 +45,13 @@ pub(super) fn satisfies(row: &dyn Row, condition: &Condition) -> bool {
         Condition::Prefix { field, text: prefix } => {
             text(&row.val(*field)).is_some_and(|text| text.starts_with(&**prefix))
         }
-        Condition::Contains { field, text: part, fold } => text(&row.val(*field)).is_some_and(|text| match fold {
-            Fold::None => text.contains(&**part),
-            Fold::Lower => fold_case(text, false).contains(&**part),
-            Fold::Upper => fold_case(text, true).contains(&**part),
-        }),
+        Condition::Contains { field, text: part, fold } => {
+            text(&row.val(*field)).is_some_and(|text| match fold {
+                Fold::None => text.contains(&**part),
+                Fold::Lower => fold_case(text, false).contains(&**part),
+                Fold::Upper => fold_case(text, true).contains(&**part),
+            })
+        }
         Condition::MapEq { field, key, value } => {
             matches!(row.val(*field), Val::Map(map) if map.get(&**key).is_some_and(|found| **found == **value))
         }
@@ -57,18 +59,26 @@ pub(super) fn satisfies(row: &dyn Row, condition: &Condition) -> bool {
             let has = |found: &String| values.iter().any(|value| **value == **found);
             matches!(row.val(*field), Val::Map(map) if map.get(&**key).is_some_and(has))
         }
-        Condition::MapKey { field, key } => matches!(row.val(*field), Val::Map(map) if map.contains_key(&**key)),
+        Condition::MapKey { field, key } => {
+            matches!(row.val(*field), Val::Map(map) if map.contains_key(&**key))
+        }
         Condition::ListHas { field, values } => match row.val(*field) {
-            Val::Strings(list) => list.iter().any(|found| values.iter().any(|value| **value == **found)),
+            Val::Strings(list) => {
+                list.iter().any(|found| values.iter().any(|value| **value == **found))
+            }
             _ => false,
         },
         Condition::RowsHave { field, member, values } => match row.val(*field) {
-            Val::Rows(rows) => rows.iter().any(|row| values.iter().any(|value| equals(&row.val(*member), value))),
+            Val::Rows(rows) => {
+                rows.iter().any(|row| values.iter().any(|value| equals(&row.val(*member), value)))
+            }
             _ => false,
         },
         Condition::IsNull { field } => row.val(*field).is_null(),
         Condition::NotNull { field } => !row.val(*field).is_null(),
-        Condition::AnyOf(groups) => groups.iter().any(|group| group.iter().all(|condition| satisfies(row, condition))),
+        Condition::AnyOf(groups) => {
+            groups.iter().any(|group| group.iter().all(|condition| satisfies(row, condition)))
+        }
         Condition::Search(_) | Condition::Never => false,
         Condition::Other => true,
     }

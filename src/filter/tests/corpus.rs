@@ -74,11 +74,13 @@ impl Case {
 /// Name and content of every file of the corpus.
 pub(crate) fn files() -> Vec<(String, File)> {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/filters");
-    let mut paths: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     let read = |path: std::path::PathBuf| {
         let text = std::fs::read_to_string(&path).unwrap();
-        let file = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let file =
+            toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         (path.file_name().unwrap().to_string_lossy().into_owned(), file)
     };
     paths.into_iter().map(read).collect()
@@ -111,7 +113,13 @@ enum Owned {
 
 impl JsonRow {
     pub(crate) fn new(fields: &[FieldDecl], sources: &[&str], record: &Value) -> Self {
-        Self(fields.iter().zip(sources).map(|(decl, source)| value(decl, find(record, source))).collect())
+        Self(
+            fields
+                .iter()
+                .zip(sources)
+                .map(|(decl, source)| value(decl, find(record, source)))
+                .collect(),
+        )
     }
 }
 
@@ -119,7 +127,9 @@ fn find<'v>(record: &'v Value, path: &str) -> &'v Value {
     let member = |value: &'v Value, name: &str| -> &'v Value {
         let members = value.as_object();
         let exact = members.and_then(|members| members.get(name));
-        let folded = || members?.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+        let folded = || {
+            members?.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        };
         exact.or_else(folded).unwrap_or(&Value::Null)
     };
     path.split('.').fold(record, member)
@@ -133,7 +143,9 @@ fn value(decl: &FieldDecl, value: &Value) -> Owned {
         (FieldType::Int, _) => Owned::Int(value.as_i64().unwrap()),
         (FieldType::Double, Value::String(_)) => Owned::Double(text().parse().unwrap()),
         (FieldType::Double, _) => Owned::Double(value.as_f64().unwrap()),
-        (FieldType::Time | FieldType::Within, _) => Owned::Time(time::parse(&text()).unwrap().timestamp_millis()),
+        (FieldType::Time | FieldType::Within, _) => {
+            Owned::Time(time::parse(&text()).unwrap().timestamp_millis())
+        }
         (FieldType::Strings, _) => Owned::Strings(serde_json::from_value(value.clone()).unwrap()),
         (FieldType::Map, _) => Owned::Map(serde_json::from_value(value.clone()).unwrap()),
         (FieldType::Rows(fields), value) => {
@@ -170,7 +182,12 @@ impl Row for JsonRow {
 }
 
 /// The result of a case in the terms of the corpus: the records found, or the fault.
-fn run(file: &File, case: &Case, rows: &[JsonRow], fields: &[FieldDecl]) -> Result<Vec<usize>, Told> {
+fn run(
+    file: &File,
+    case: &Case,
+    rows: &[JsonRow],
+    fields: &[FieldDecl],
+) -> Result<Vec<usize>, Told> {
     let now = time::parse("2024-05-15T12:00:00Z").unwrap();
     let reference = case.reference.as_deref().map(|text| {
         let (time, offset) = time::parse_with_offset(text).unwrap();
@@ -183,7 +200,8 @@ fn run(file: &File, case: &Case, rows: &[JsonRow], fields: &[FieldDecl]) -> Resu
     if file.kind == "asset" {
         schema.renames = &renames;
     }
-    let filter = compile(Some(&case.filter), &values, &schema, &times).map_err(|error| told(&error))?;
+    let filter =
+        compile(Some(&case.filter), &values, &schema, &times).map_err(|error| told(&error))?;
     let Some(filter) = filter else { return Ok((1..=rows.len()).collect()) };
     // The canonical text has the same meaning.
     let again = compile(Some(&filter.to_string()), &values, &schema, &times)
@@ -196,10 +214,22 @@ fn run(file: &File, case: &Case, rows: &[JsonRow], fields: &[FieldDecl]) -> Resu
     };
     assert_eq!(found(&again), found(&filter), "{} and its canonical form {filter}", case.filter);
     for row in rows {
-        let satisfied = filter.conjuncts().iter().all(|condition| super::conditions::satisfies(row, condition));
-        assert!(satisfied || !filter.matches(row), "{}: {:?} excludes a match", case.filter, filter.conjuncts());
+        let satisfied =
+            filter.conjuncts().iter().all(|condition| super::conditions::satisfies(row, condition));
+        assert!(
+            satisfied || !filter.matches(row),
+            "{}: {:?} excludes a match",
+            case.filter,
+            filter.conjuncts()
+        );
         if filter.conjuncts().iter().all(crate::filter::Condition::is_exact) {
-            assert_eq!(satisfied, filter.matches(row), "{}: {:?} is not exact", case.filter, filter.conjuncts());
+            assert_eq!(
+                satisfied,
+                filter.matches(row),
+                "{}: {:?} is not exact",
+                case.filter,
+                filter.conjuncts()
+            );
         }
     }
     Ok(found(&filter))
@@ -228,6 +258,11 @@ fn every_case_finds_what_it_should() {
             }
         }
     }
-    assert!(faults.is_empty(), "{} of {cases} cases are wrong:\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} of {cases} cases are wrong:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
     assert!(cases >= 400, "{cases} cases");
 }

@@ -21,14 +21,19 @@ fn try_all(text: &str) {
     let fields = schemas::fields("probe");
     for schema in [
         schemas::schema("probe", &fields),
-        crate::filter::Schema { accept_brackets: true, search: true, ..schemas::schema("probe", &fields) },
+        crate::filter::Schema {
+            accept_brackets: true,
+            search: true,
+            ..schemas::schema("probe", &fields)
+        },
     ] {
         let values = [json!("a"), json!(1), json!(null), json!(true), json!([]), json!(1.5)];
         if let Ok(Some(filter)) = compile(Some(text), &values, &schema, &times()) {
             let _ = filter.matches(&row());
             let printed = filter.to_string();
             let again = compile(Some(&printed), &values, &schema, &times());
-            let again = again.unwrap_or_else(|error| panic!("{text} -> {printed}: {error:?}")).unwrap();
+            let again =
+                again.unwrap_or_else(|error| panic!("{text} -> {printed}: {error:?}")).unwrap();
             assert_eq!(again.matches(&row()), filter.matches(&row()), "{text} -> {printed}");
         }
     }
@@ -165,17 +170,23 @@ fn expression() -> impl Strategy<Value = String> {
         ])
         .prop_map(str::to_owned),
         "[a-z]{1,3}".prop_filter("no keyword", |word| {
-            !["and", "or", "not", "in", "new", "it", "eq", "ne", "lt", "le", "gt", "ge", "mod", "neq"]
-                .contains(&word.as_str())
+            ![
+                "and", "or", "not", "in", "new", "it", "eq", "ne", "lt", "le", "gt", "ge", "mod",
+                "neq",
+            ]
+            .contains(&word.as_str())
         }),
     ];
     leaf.prop_recursive(5, 60, 4, |inner| {
         let binary = prop::sample::select(vec![
-            "=", "!=", "<", ">=", "and", "or", "||", "&", "|", "+", "-", "*", "/", "%", "??", "eq", "mod",
+            "=", "!=", "<", ">=", "and", "or", "||", "&", "|", "+", "-", "*", "/", "%", "??", "eq",
+            "mod",
         ]);
         prop_oneof![
-            (inner.clone(), binary.clone(), inner.clone()).prop_map(|(a, op, b)| format!("{a} {op} {b}")),
-            (inner.clone(), binary, inner.clone()).prop_map(|(a, op, b)| format!("({a}) {op} ({b})")),
+            (inner.clone(), binary.clone(), inner.clone())
+                .prop_map(|(a, op, b)| format!("{a} {op} {b}")),
+            (inner.clone(), binary, inner.clone())
+                .prop_map(|(a, op, b)| format!("({a}) {op} ({b})")),
             inner.clone().prop_map(|a| format!("not {a}")),
             inner.clone().prop_map(|a| format!("-({a})")),
             inner.clone().prop_map(|a| format!("- {a}")),
@@ -187,8 +198,10 @@ fn expression() -> impl Strategy<Value = String> {
                 .prop_map(|(a, items)| format!("({a}) not in ({})", items.join(", "))),
             (inner.clone(), prop::collection::vec(inner.clone(), 0..4))
                 .prop_map(|(a, items)| format!("({a}) in new[]{{{}}}", items.join(", "))),
-            (inner.clone(), inner.clone(), inner.clone()).prop_map(|(a, b, c)| format!("{a} ? {b} : {c}")),
-            prop::collection::vec(inner.clone(), 0..3).prop_map(|args| format!("call({})", args.join(", "))),
+            (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(a, b, c)| format!("{a} ? {b} : {c}")),
+            prop::collection::vec(inner.clone(), 0..3)
+                .prop_map(|args| format!("call({})", args.join(", "))),
             (inner.clone(), inner).prop_map(|(a, b)| format!("[{a}, ({b}): 1]")),
         ]
     })

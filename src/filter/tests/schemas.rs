@@ -18,7 +18,8 @@ pub(crate) const STATES: Members = &[
     ("CANCELED", &[]),
 ];
 pub(crate) const SPEC_TYPES: Members = &[("PARAMETRIC", &[]), ("FUNCTIONAL", &[])];
-const ASSET_TYPES: Members = &[("GENERIC", &[]), ("DEVICE_UNDER_TEST", &[]), ("FIXTURE", &[]), ("SYSTEM", &[])];
+const ASSET_TYPES: Members =
+    &[("GENERIC", &[]), ("DEVICE_UNDER_TEST", &[]), ("FIXTURE", &[]), ("SYSTEM", &[])];
 const BUS_TYPES: Members = &[
     ("BUILT_IN_SYSTEM", &[]),
     ("PCI_PXI", &[]),
@@ -46,12 +47,18 @@ const CALIBRATION: Members = &[
 ];
 const CONNECTIONS: Members = &[
     ("DISCONNECTED", &["APPROVED", "UNSUPPORTED", "ACTIVATED"]),
-    ("CONNECTED", &["CONNECTED_UPDATE_PENDING", "CONNECTED_UPDATE_SUCCESSFUL", "CONNECTED_UPDATE_FAILED"]),
+    (
+        "CONNECTED",
+        &["CONNECTED_UPDATE_PENDING", "CONNECTED_UPDATE_SUCCESSFUL", "CONNECTED_UPDATE_FAILED"],
+    ),
 ];
-const PRESENCES: Members = &[("INITIALIZING", &[]), ("UNKNOWN", &[]), ("NOT_PRESENT", &[]), ("PRESENT", &[])];
+const PRESENCES: Members =
+    &[("INITIALIZING", &[]), ("UNKNOWN", &[]), ("NOT_PRESENT", &[]), ("PRESENT", &[])];
 
-const SYSTEM_SELECTION: &[FieldDecl] =
-    &[FieldDecl::new("id", FieldType::String), FieldDecl::new("targetLocationId", FieldType::String)];
+const SYSTEM_SELECTION: &[FieldDecl] = &[
+    FieldDecl::new("id", FieldType::String),
+    FieldDecl::new("targetLocationId", FieldType::String),
+];
 pub(crate) const SELECTION: &[FieldDecl] = &[
     FieldDecl::new("id", FieldType::String),
     FieldDecl::new("targetLocationId", FieldType::String),
@@ -259,8 +266,16 @@ const ASSET: &[Entry] = &[
     ("AssetType", FieldType::Enum(ASSET_TYPES), "assetType"),
     ("BusType", FieldType::Enum(BUS_TYPES), "busType"),
     ("CalibrationStatus", FieldType::Enum(CALIBRATION), "calibrationStatus"),
-    ("Location.AssetState.SystemConnection", FieldType::Enum(CONNECTIONS), "location.state.systemConnection"),
-    ("Location.AssetState.AssetPresence", FieldType::Enum(PRESENCES), "location.state.assetPresence"),
+    (
+        "Location.AssetState.SystemConnection",
+        FieldType::Enum(CONNECTIONS),
+        "location.state.systemConnection",
+    ),
+    (
+        "Location.AssetState.AssetPresence",
+        FieldType::Enum(PRESENCES),
+        "location.state.assetPresence",
+    ),
     ("isNIAsset", B, "isNIAsset"),
     ("IsSystemController", B, "isSystemController"),
     ("SupportsSelfCalibration", B, "supportsSelfCalibration"),
@@ -373,8 +388,10 @@ fn entries(kind: &str) -> &'static [Entry] {
 
 /// The fields of a kind; the same for every call.
 pub(crate) fn fields(kind: &str) -> Vec<FieldDecl> {
-    let equality_only =
-        matches!(kind, "workItem" | "workItemTemplate" | "testPlan" | "testPlanTemplate" | "specification");
+    let equality_only = matches!(
+        kind,
+        "workItem" | "workItemTemplate" | "testPlan" | "testPlanTemplate" | "specification"
+    );
     let declare = |(path, ty, _): &Entry| {
         let decl = FieldDecl::new(path, *ty);
         let decl = match (kind, *path) {
@@ -390,7 +407,10 @@ pub(crate) fn fields(kind: &str) -> Vec<FieldDecl> {
 
 /// The places of the values of [`fields`] in the wire form.
 pub(crate) fn sources(kind: &str) -> Vec<&'static str> {
-    entries(kind).iter().map(|(path, _, source)| if source.is_empty() { *path } else { *source }).collect()
+    entries(kind)
+        .iter()
+        .map(|(path, _, source)| if source.is_empty() { *path } else { *source })
+        .collect()
 }
 
 pub(crate) fn schema<'s>(kind: &str, fields: &'s [FieldDecl]) -> Schema<'s> {

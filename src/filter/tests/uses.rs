@@ -39,7 +39,9 @@ impl Walk {
 
     fn scalar(&mut self, scalar: &Scalar, operator: &'static str) {
         match scalar {
-            Scalar::Field(place) | Scalar::Within { time: place, .. } => self.place(*place, operator),
+            Scalar::Field(place) | Scalar::Within { time: place, .. } => {
+                self.place(*place, operator)
+            }
             Scalar::Entry { map, .. } => self.place(*map, "entry"),
             Scalar::Count { list, filter, .. } => {
                 self.list(list, "count");
@@ -84,7 +86,9 @@ impl Walk {
                 self.scalar(right, comparison.mirrored().sign());
             }
             Test::In { value, .. } => self.scalar(value, "in"),
-            Test::Contains { text, .. } | Test::Match { text, how: How::Contains, .. } => self.scalar(text, "contains"),
+            Test::Contains { text, .. } | Test::Match { text, how: How::Contains, .. } => {
+                self.scalar(text, "contains")
+            }
             Test::Match { text, how: How::Starts, .. } => self.scalar(text, "starts"),
             Test::Match { text, how: How::Ends, .. } => self.scalar(text, "ends"),
             Test::Holds { list, .. } => self.list(list, "holds"),
@@ -94,7 +98,10 @@ impl Walk {
                 self.inside(list, *scope, test);
             }
             Test::HasKey { map, .. } => self.place(*map, "key"),
-            Test::NullOrEmpty(_) | Test::ContainsFolded { .. } | Test::Search(_) | Test::Const(_) => {}
+            Test::NullOrEmpty(_)
+            | Test::ContainsFolded { .. }
+            | Test::Search(_)
+            | Test::Const(_) => {}
         }
     }
 }

@@ -11,9 +11,9 @@ use crate::error::Result;
 use crate::model::assets::calibration;
 use crate::model::assets::identity::{Identity, IdentityMembers};
 use crate::model::assets::parts::{
-    AssetBusType, AssetDiscoveryType, AssetLocation, AssetLocationForCreate, AssetLocationForUpdate,
-    AssetPresenceStatus, AssetType, CalibrationStatus, ExternalCalibration, SelfCalibration, SystemConnection,
-    TemperatureSensor,
+    AssetBusType, AssetDiscoveryType, AssetLocation, AssetLocationForCreate,
+    AssetLocationForUpdate, AssetPresenceStatus, AssetType, CalibrationStatus, ExternalCalibration,
+    SelfCalibration, SystemConnection, TemperatureSensor,
 };
 use crate::model::resource::Resource;
 use crate::model::resource::declare::fill;
@@ -30,7 +30,10 @@ id_type!(
 /// Connection states as filters see them: all states are mapped to connected or disconnected.
 const CONNECTIONS: FieldType = FieldType::Enum(&[
     ("DISCONNECTED", &["APPROVED", "UNSUPPORTED", "ACTIVATED"]),
-    ("CONNECTED", &["CONNECTED_UPDATE_PENDING", "CONNECTED_UPDATE_SUCCESSFUL", "CONNECTED_UPDATE_FAILED"]),
+    (
+        "CONNECTED",
+        &["CONNECTED_UPDATE_PENDING", "CONNECTED_UPDATE_SUCCESSFUL", "CONNECTED_UPDATE_FAILED"],
+    ),
 ]);
 
 /// `locations`, a list with the one location.
@@ -40,12 +43,38 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 3, name = "Asset", service(ASSETS), id(Guid), title(name, model_name))]
 #[also(isNiAsset = "isNIAsset", isVendorAsset = "isNIAsset")]
-#[fields(id(also("assetIdentifier")), name(also("assetName")), serial_number, model_name, vendor_name, part_number)]
-#[fields(firmware_version, hardware_version, visa_resource_name, scan_code, workspace, model_number, vendor_number)]
+#[fields(
+    id(also("assetIdentifier")),
+    name(also("assetName")),
+    serial_number,
+    model_name,
+    vendor_name,
+    part_number
+)]
+#[fields(
+    firmware_version,
+    hardware_version,
+    visa_resource_name,
+    scan_code,
+    workspace,
+    model_number,
+    vendor_number
+)]
 #[fields(bus_type, asset_type, discovery_type, is_vendor_asset(also("isNIAsset")))]
 #[fields(is_system_controller(get(controls_system)))]
-#[fields(supports_self_calibration, supports_external_calibration, supports_self_test, supports_reset)]
-#[fields(out_for_calibration(get(is_out_for_calibration)), keywords, properties, file_ids, last_updated_timestamp)]
+#[fields(
+    supports_self_calibration,
+    supports_external_calibration,
+    supports_self_test,
+    supports_reset
+)]
+#[fields(
+    out_for_calibration(get(is_out_for_calibration)),
+    keywords,
+    properties,
+    file_ids,
+    last_updated_timestamp
+)]
 #[fields(location(minion_id, physical_location, parent, resource_uri, slot_number))]
 #[fields(location(state(system_connection(
     also("location.assetState.systemConnection"),
@@ -57,7 +86,10 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 #[fields(self_calibration(date(also("selfCalibration.calibrationDate")), is_limited))]
 #[fields(calibration_status(at(calibration_status)), custom_calibration_interval)]
 #[fields(external_calibration(date(also("externalCalibration.calibrationDate"))))]
-#[fields(external_calibration(next_recommended_date(get(next_due_date)), resolved_due_date(get(due_date))))]
+#[fields(external_calibration(
+    next_recommended_date(get(next_due_date)),
+    resolved_due_date(get(due_date))
+))]
 #[fields(external_calibration(recommended_interval, comments, is_limited))]
 #[fields(last_updated_within(within(last_updated_timestamp)))]
 #[index(1, unique(), on(identity_entries))]
@@ -74,20 +106,59 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 #[text(location(1.0, get(add_location)), comments(1.0, from(external_calibration(comments))))]
 #[text(keywords = 2.0, properties = 1.0)]
 #[order(AssetOrderBy(last_updated_timestamp, id))]
-#[projection(AssetField(id, name, model_name, model_number, serial_number, part_number, vendor_name, vendor_number))]
-#[projection(AssetField(bus_type, asset_type, discovery_type, visa_resource_name, firmware_version, hardware_version))]
-#[projection(AssetField(temperature_sensors, custom_calibration_interval, supports_self_calibration))]
-#[projection(AssetField(supports_external_calibration, self_calibration, external_calibration, is_vendor_asset))]
-#[projection(AssetField(is_vendor_asset = "IS_NI_ASSET", is_system_controller, location, calibration_status))]
+#[projection(AssetField(
+    id,
+    name,
+    model_name,
+    model_number,
+    serial_number,
+    part_number,
+    vendor_name,
+    vendor_number
+))]
+#[projection(AssetField(
+    bus_type,
+    asset_type,
+    discovery_type,
+    visa_resource_name,
+    firmware_version,
+    hardware_version
+))]
+#[projection(AssetField(
+    temperature_sensors,
+    custom_calibration_interval,
+    supports_self_calibration
+))]
+#[projection(AssetField(
+    supports_external_calibration,
+    self_calibration,
+    external_calibration,
+    is_vendor_asset
+))]
+#[projection(AssetField(
+    is_vendor_asset = "IS_NI_ASSET",
+    is_system_controller,
+    location,
+    calibration_status
+))]
 #[projection(AssetField(workspace, properties, keywords, file_ids = "FILES_IDS"))]
-#[projection(AssetField(last_updated_timestamp = "LAST_UPDATE", out_for_calibration, supports_reset))]
+#[projection(AssetField(
+    last_updated_timestamp = "LAST_UPDATE",
+    out_for_calibration,
+    supports_reset
+))]
 #[projection(AssetField(supports_self_test = "SUPPORTS_SELF_RESET", scan_code))]
 #[request(
     CreateAssetRequest = "An asset to create. Its identity (bus, model, vendor, serial number or system) must be new."
 )]
-#[request(CreateAssetRequest(name, model_name = "Name of the model; this or the number is required."))]
+#[request(CreateAssetRequest(
+    name,
+    model_name = "Name of the model; this or the number is required."
+))]
 #[request(CreateAssetRequest(model_number = "Number of the model."))]
-#[request(CreateAssetRequest(serial_number = "Serial number; this or the system of the location is required."))]
+#[request(CreateAssetRequest(
+    serial_number = "Serial number; this or the system of the location is required."
+))]
 #[request(CreateAssetRequest(vendor_name = "Name of the vendor; this or the number is required."))]
 #[request(CreateAssetRequest(vendor_number = "Number of the vendor."))]
 #[request(CreateAssetRequest(bus_type = "Bus type; `BUILT_IN_SYSTEM` when absent."))]
@@ -106,13 +177,20 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 #[request(CreateAssetRequest(
     supports_external_calibration = "Whether it can be calibrated externally; true with an external calibration."
 ))]
-#[request(CreateAssetRequest(custom_calibration_interval, self_calibration, external_calibration, is_vendor_asset))]
+#[request(CreateAssetRequest(
+    custom_calibration_interval,
+    self_calibration,
+    external_calibration,
+    is_vendor_asset
+))]
 #[request(CreateAssetRequest(
     is_system_controller = "Whether it is the controller of a system; false until it is set."
 ))]
 #[request(CreateAssetRequest(supports_self_test, supports_reset))]
 #[request(CreateAssetRequest(location(Option<AssetLocationForCreate>, "Location; required, with its presence.")))]
-#[request(CreateAssetRequest(workspace = "Id of the workspace; the default workspace of the session when absent."))]
+#[request(CreateAssetRequest(
+    workspace = "Id of the workspace; the default workspace of the session when absent."
+))]
 #[request(CreateAssetRequest(properties, keywords, file_ids, scan_code))]
 #[request(
     UpdateAssetRequest = "A change of an asset, found by its id or identity. The identity and absent members stay."
@@ -122,7 +200,10 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 #[request(UpdateAssetRequest(model_number(own, "Number of the model; only to find the asset.")))]
 #[request(UpdateAssetRequest(serial_number(own, "Serial number; only to find the asset.")))]
 #[request(UpdateAssetRequest(vendor_name(own, "Name of the vendor; only to find the asset.")))]
-#[request(UpdateAssetRequest(vendor_number(own, "Number of the vendor; only to find the asset.")))]
+#[request(UpdateAssetRequest(vendor_number(
+    own,
+    "Number of the vendor; only to find the asset."
+)))]
 #[request(UpdateAssetRequest(bus_type(own, "Bus type; only to find the asset."), asset_type))]
 #[request(UpdateAssetRequest(
     firmware_version,
@@ -275,7 +356,10 @@ impl Asset {
 
     fn add_location(&self, out: &mut String) {
         let Some(location) = &self.location else { return };
-        for text in [&location.minion_id, &location.physical_location, &location.parent].into_iter().flatten() {
+        for text in [&location.minion_id, &location.physical_location, &location.parent]
+            .into_iter()
+            .flatten()
+        {
             text.add(out);
         }
     }
@@ -283,13 +367,21 @@ impl Asset {
     /// The date at which the external calibration is due, computed only from stored dates.
     #[must_use]
     pub fn due_date(&self) -> Option<DateTime<Utc>> {
-        calibration::resolved_due_date(self.external_calibration.as_ref()?, self.custom_calibration_interval)
+        calibration::resolved_due_date(
+            self.external_calibration.as_ref()?,
+            self.custom_calibration_interval,
+        )
     }
 
     /// The calibration status at the time of `env`.
     pub(crate) fn calibration_status(&self, env: &Env) -> CalibrationStatus {
         let is_out = self.is_out_for_calibration();
-        calibration::status_at(time::from_millis(env.now_ms), is_out, self.due_date(), env.calibration_warning_days)
+        calibration::status_at(
+            time::from_millis(env.now_ms),
+            is_out,
+            self.due_date(),
+            env.calibration_warning_days,
+        )
     }
 
     /// The presence, if it is known.

@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 
 use super::asset::*;
 use crate::model::assets::parts::{
-    AssetLocationForUpdate, AssetPresenceForUpdate, AssetPresenceStatus, AssetPresenceUpdate, CalibrationStatus,
-    SystemConnection,
+    AssetLocationForUpdate, AssetPresenceForUpdate, AssetPresenceStatus, AssetPresenceUpdate,
+    CalibrationStatus, SystemConnection,
 };
 use crate::model::resource::Resource;
 use crate::value::{Env, FieldType, RecordKey, Val, stored, time};
@@ -109,7 +109,8 @@ fn the_status_moves_with_the_clock_without_a_write() {
         ("2026-02-28T00:00:00Z", "PAST_RECOMMENDED_DUE_DATE"),
     ] {
         assert_eq!(asset.calibration_status(&env(now)).as_str(), status, "{now}");
-        let field = Asset::fields().iter().find(|field| field.decl.path == "calibrationStatus").unwrap();
+        let field =
+            Asset::fields().iter().find(|field| field.decl.path == "calibrationStatus").unwrap();
         assert!(matches!((field.get)(&asset, &env(now)), Val::Str(text) if text == status));
     }
 }
@@ -170,7 +171,9 @@ fn updated(update: Value) -> crate::Result<Asset> {
 
 #[test]
 fn updates_replace_what_they_name_and_leave_the_rest() {
-    let asset = updated(json!({"name": "DMM 2", "serialNumber": "other", "keywords": [], "isVendorAsset": false}));
+    let asset = updated(
+        json!({"name": "DMM 2", "serialNumber": "other", "keywords": [], "isVendorAsset": false}),
+    );
     let asset = asset.unwrap();
     assert_eq!(asset.name.as_deref(), Some("DMM 2"));
     assert_eq!(asset.serial_number.as_deref(), Some("01D6A3F0"));
@@ -182,18 +185,28 @@ fn updates_replace_what_they_name_and_leave_the_rest() {
 
 #[test]
 fn a_newer_calibration_ends_being_away() {
-    let calibration =
-        |date: &str| json!({"date": date, "recommendedInterval": 12, "nextRecommendedDate": "2030-01-01T00:00:00Z"});
+    let calibration = |date: &str| json!({"date": date, "recommendedInterval": 12, "nextRecommendedDate": "2030-01-01T00:00:00Z"});
     let mut asset = updated(json!({"outForCalibration": true})).unwrap();
-    assert_eq!(asset.calibration_status(&env("2040-01-01T00:00:00Z")), CalibrationStatus::OutForCalibration);
+    assert_eq!(
+        asset.calibration_status(&env("2040-01-01T00:00:00Z")),
+        CalibrationStatus::OutForCalibration
+    );
     let mut update = |value: Value| {
         asset.update(serde_json::from_value(value).unwrap(), at("2024-05-01T00:00:00Z")).unwrap();
         asset.out_for_calibration
     };
-    assert_eq!(update(json!({"externalCalibration": calibration("2024-02-29T00:00:00Z")})), Some(true));
-    assert_eq!(update(json!({"externalCalibration": calibration("2024-02-29T00:00:00.001Z")})), Some(false));
     assert_eq!(
-        update(json!({"externalCalibration": calibration("2024-03-29T00:00:00Z"), "outForCalibration": true})),
+        update(json!({"externalCalibration": calibration("2024-02-29T00:00:00Z")})),
+        Some(true)
+    );
+    assert_eq!(
+        update(json!({"externalCalibration": calibration("2024-02-29T00:00:00.001Z")})),
+        Some(false)
+    );
+    assert_eq!(
+        update(
+            json!({"externalCalibration": calibration("2024-03-29T00:00:00Z"), "outForCalibration": true})
+        ),
         Some(true)
     );
 }
@@ -210,9 +223,15 @@ fn giving_up_external_calibration_deletes_it() {
 
 #[test]
 fn moves_between_places() {
-    let moved = |location: Value| updated(json!({"location": location})).map(|asset| asset.location.unwrap());
-    let place = moved(json!({"minionId": "station-2", "state": {"assetPresence": "PRESENT"}})).unwrap();
-    assert_eq!((place.minion_id.as_deref(), place.parent, place.slot_number), (Some("station-2"), None, None));
+    let moved = |location: Value| {
+        updated(json!({"location": location})).map(|asset| asset.location.unwrap())
+    };
+    let place =
+        moved(json!({"minionId": "station-2", "state": {"assetPresence": "PRESENT"}})).unwrap();
+    assert_eq!(
+        (place.minion_id.as_deref(), place.parent, place.slot_number),
+        (Some("station-2"), None, None)
+    );
     let place = moved(json!({"slotNumber": 4})).unwrap();
     assert_eq!((place.parent.as_deref(), place.slot_number), (Some("chassis"), Some(4)));
     let place = moved(json!({"physicalLocation": "shelf 7"})).unwrap();
@@ -225,23 +244,38 @@ fn moves_between_places() {
             "minionId": minion, "parent": "chassis", "slotNumber": -1, "state": {"assetPresence": "NOT_PRESENT"},
         }))
     };
-    assert_eq!(left("station-1").unwrap().state.unwrap().asset_presence, Some(AssetPresenceStatus::NotPresent));
+    assert_eq!(
+        left("station-1").unwrap().state.unwrap().asset_presence,
+        Some(AssetPresenceStatus::NotPresent)
+    );
     assert_eq!(left("station-2").unwrap_err().kind(), crate::ErrorKind::Conflict);
     let update = AssetLocationForUpdate {
-        state: Some(AssetPresenceForUpdate { asset_presence: Some(AssetPresenceUpdate::Initializing) }),
+        state: Some(AssetPresenceForUpdate {
+            asset_presence: Some(AssetPresenceUpdate::Initializing),
+        }),
         ..Default::default()
     };
-    assert_eq!(serde_json::to_value(update).unwrap(), json!({"state": {"assetPresence": "INITIALIZING"}}));
+    assert_eq!(
+        serde_json::to_value(update).unwrap(),
+        json!({"state": {"assetPresence": "INITIALIZING"}})
+    );
 }
 
 #[test]
 fn connections_fold_into_two_for_filters() {
     let mut asset = asset();
-    let field = Asset::fields().iter().find(|field| field.decl.path == "location.state.systemConnection").unwrap();
+    let field = Asset::fields()
+        .iter()
+        .find(|field| field.decl.path == "location.state.systemConnection")
+        .unwrap();
     for connection in SystemConnection::ALL {
-        asset.location.as_mut().unwrap().state.as_mut().unwrap().system_connection = Some(*connection);
-        let expected = if connection.as_str().starts_with("CONNECTED") { "CONNECTED" } else { "DISCONNECTED" };
-        assert!(matches!((field.get)(&asset, &env("2024-01-01T00:00:00Z")), Val::Str(text) if text == expected));
+        asset.location.as_mut().unwrap().state.as_mut().unwrap().system_connection =
+            Some(*connection);
+        let expected =
+            if connection.as_str().starts_with("CONNECTED") { "CONNECTED" } else { "DISCONNECTED" };
+        assert!(
+            matches!((field.get)(&asset, &env("2024-01-01T00:00:00Z")), Val::Str(text) if text == expected)
+        );
         assert_eq!(asset.is_active(), expected == "CONNECTED");
     }
     let FieldType::Enum(texts) = field.decl.ty else { panic!("an enumeration") };
@@ -284,7 +318,14 @@ fn a_projection_is_read_as_an_array_and_as_the_text_that_a_public_client_sends()
         assert_eq!(read(json.clone()).unwrap(), Some(expected), "{json}");
     }
     assert_eq!(read(json!(null)).unwrap(), None);
-    for bad in [json!("ID"), json!("new(ID"), json!("new(COLOUR)"), json!(["COLOUR"]), json!(7), json!("né")] {
+    for bad in [
+        json!("ID"),
+        json!("new(ID"),
+        json!("new(COLOUR)"),
+        json!(["COLOUR"]),
+        json!(7),
+        json!("né"),
+    ] {
         let error = read(bad.clone()).unwrap_err().to_string();
         assert!(error.starts_with("member `projection"), "{bad}: {error}");
     }
@@ -296,7 +337,8 @@ fn paths_and_index_numbers_are_unique() {
     paths.sort_unstable();
     paths.dedup();
     assert_eq!(paths.len(), Asset::fields().len());
-    let numbers: std::collections::BTreeSet<u8> = Asset::indexes().iter().map(|index| index.number).collect();
+    let numbers: std::collections::BTreeSet<u8> =
+        Asset::indexes().iter().map(|index| index.number).collect();
     assert_eq!(numbers.len(), Asset::indexes().len());
     for index in Asset::indexes() {
         assert!(index.fields.iter().all(|path| paths.contains(path)));

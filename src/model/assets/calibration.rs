@@ -15,7 +15,8 @@ pub(crate) fn resolved_due_date(
     calibration: &ExternalCalibration,
     custom_interval_months: Option<i32>,
 ) -> Option<DateTime<Utc>> {
-    let by_interval = || Some(time::add_months(calibration.date?, i64::from(custom_interval_months?)));
+    let by_interval =
+        || Some(time::add_months(calibration.date?, i64::from(custom_interval_months?)));
     calibration.next_custom_due_date.or_else(by_interval).or(calibration.next_recommended_date)
 }
 

@@ -30,7 +30,11 @@ fn due_dates_over_months_leap_days_and_daylight_saving() {
         ("9999-12-01T00:00:00Z", 12, "9999-12-31T23:59:59.999Z"),
     ] {
         let calibration = ExternalCalibration { date: Some(at(date)), ..Default::default() };
-        assert_eq!(resolved_due_date(&calibration, Some(months)), Some(at(due)), "{date} + {months}");
+        assert_eq!(
+            resolved_due_date(&calibration, Some(months)),
+            Some(at(due)),
+            "{date} + {months}"
+        );
     }
 }
 
@@ -73,18 +77,29 @@ fn the_whole_cross() {
                                 ..Default::default()
                             };
                             let due = resolved_due_date(&calibration, custom_interval);
-                            let (expected_due, expected) = match (custom_date, custom_interval, recommended) {
-                                (Some((ms, status)), ..) => (Some(shift(*ms)), *status),
-                                (None, Some(_), _) if interval_due == shift(by_interval.0) => {
-                                    (Some(interval_due), by_interval.1)
-                                }
-                                (None, Some(_), _) => (Some(interval_due), status_at(now, false, due, 30)),
-                                (None, None, Some((ms, status))) => (Some(shift(*ms)), *status),
-                                (None, None, None) => (None, CalibrationStatus::Ok),
-                            };
+                            let (expected_due, expected) =
+                                match (custom_date, custom_interval, recommended) {
+                                    (Some((ms, status)), ..) => (Some(shift(*ms)), *status),
+                                    (None, Some(_), _) if interval_due == shift(by_interval.0) => {
+                                        (Some(interval_due), by_interval.1)
+                                    }
+                                    (None, Some(_), _) => {
+                                        (Some(interval_due), status_at(now, false, due, 30))
+                                    }
+                                    (None, None, Some((ms, status))) => (Some(shift(*ms)), *status),
+                                    (None, None, None) => (None, CalibrationStatus::Ok),
+                                };
                             assert_eq!(due, expected_due);
-                            let expected = if is_out { CalibrationStatus::OutForCalibration } else { expected };
-                            assert_eq!(status_at(now, is_out, due, 30), expected, "{calibration:?}");
+                            let expected = if is_out {
+                                CalibrationStatus::OutForCalibration
+                            } else {
+                                expected
+                            };
+                            assert_eq!(
+                                status_at(now, is_out, due, 30),
+                                expected,
+                                "{calibration:?}"
+                            );
                             cases += 1;
                         }
                     }
@@ -101,6 +116,12 @@ fn the_window_is_an_option() {
     let due = Some(now + TimeDelta::days(7));
     assert_eq!(status_at(now, false, due, 6), CalibrationStatus::Ok);
     assert_eq!(status_at(now, false, due, 7), CalibrationStatus::ApproachingRecommendedDueDate);
-    assert_eq!(status_at(now, false, Some(now + TimeDelta::milliseconds(1)), 0), CalibrationStatus::Ok);
-    assert_eq!(status_at(now, false, due, u32::MAX), CalibrationStatus::ApproachingRecommendedDueDate);
+    assert_eq!(
+        status_at(now, false, Some(now + TimeDelta::milliseconds(1)), 0),
+        CalibrationStatus::Ok
+    );
+    assert_eq!(
+        status_at(now, false, due, u32::MAX),
+        CalibrationStatus::ApproachingRecommendedDueDate
+    );
 }

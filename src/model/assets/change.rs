@@ -8,8 +8,9 @@ use crate::error::{Error, Result};
 use crate::model::assets::asset::{Asset, CreateAssetRequest, UpdateAssetRequest};
 use crate::model::assets::identity::AssetIdentification;
 use crate::model::assets::parts::{
-    AssetLocation, AssetLocationForCreate, AssetLocationForUpdate, AssetPresenceStatus, AssetPresenceUpdate,
-    AssetPresenceWithSystemConnection, ExternalCalibration, SelfCalibration, TemperatureSensor,
+    AssetLocation, AssetLocationForCreate, AssetLocationForUpdate, AssetPresenceStatus,
+    AssetPresenceUpdate, AssetPresenceWithSystemConnection, ExternalCalibration, SelfCalibration,
+    TemperatureSensor,
 };
 use crate::model::resource::declare::check_property_keys;
 use crate::value::{Stored as _, limits};
@@ -36,7 +37,8 @@ fn check_sensors(sensors: Option<&Vec<TemperatureSensor>>, member: &str) -> Resu
     check_count("temperature sensors", member, sensors.map(Vec::len))?;
     sensors.into_iter().flatten().try_for_each(|sensor| match sensor.reading {
         Some(reading) if reading.is_finite() => Ok(()),
-        _ => Err(Error::invalid("a temperature sensor needs a reading that is a number").at_member(member)),
+        _ => Err(Error::invalid("a temperature sensor needs a reading that is a number")
+            .at_member(member)),
     })
 }
 
@@ -46,7 +48,10 @@ fn check_self_calibration(calibration: &SelfCalibration) -> Result<()> {
 }
 
 fn check_external_calibration(calibration: &ExternalCalibration) -> Result<()> {
-    check_sensors(calibration.temperature_sensors.as_ref(), "externalCalibration.temperatureSensors")?;
+    check_sensors(
+        calibration.temperature_sensors.as_ref(),
+        "externalCalibration.temperatureSensors",
+    )?;
     required(calibration.date.as_ref(), "externalCalibration.date")?;
     required(calibration.recommended_interval.as_ref(), "externalCalibration.recommendedInterval")?;
     required(calibration.next_recommended_date.as_ref(), "externalCalibration.nextRecommendedDate")
@@ -69,13 +74,20 @@ impl Asset {
     /// # Errors
     /// `InvalidArgument` if the identity is incomplete, the location or its presence is missing, or
     /// a calibration lacks a required member; `LimitExceeded` if a collection is too large.
-    pub(crate) fn create(mut request: CreateAssetRequest, now: DateTime<Utc>, default_workspace: &str) -> Result<Self> {
+    pub(crate) fn create(
+        mut request: CreateAssetRequest,
+        now: DateTime<Utc>,
+        default_workspace: &str,
+    ) -> Result<Self> {
         let location = request
             .location
             .take()
-            .filter(|location| location.state.as_ref().is_some_and(|state| state.asset_presence.is_some()))
+            .filter(|location| {
+                location.state.as_ref().is_some_and(|state| state.asset_presence.is_some())
+            })
             .ok_or_else(|| {
-                Error::invalid("an asset needs a location with a presence").at_member("location.state.assetPresence")
+                Error::invalid("an asset needs a location with a presence")
+                    .at_member("location.state.assetPresence")
             })?;
         let mut asset = request.into_record();
         asset.bus_type.get_or_insert_default();
@@ -109,8 +121,10 @@ impl Asset {
         self.self_calibration.as_ref().map_or(Ok(()), check_self_calibration)?;
         self.external_calibration.as_ref().map_or(Ok(()), check_external_calibration)?;
         if self.custom_calibration_interval.is_some_and(|months| months < 0) {
-            return Err(Error::invalid("the custom calibration interval is negative; send 0 or more months")
-                .at_member("customCalibrationInterval"));
+            return Err(Error::invalid(
+                "the custom calibration interval is negative; send 0 or more months",
+            )
+            .at_member("customCalibrationInterval"));
         }
         Ok(())
     }
@@ -121,15 +135,21 @@ impl Asset {
     /// # Errors
     /// As [`Asset::create`], and `Conflict` if the request sets the asset to not present in a place
     /// that it is not in.
-    pub(crate) fn update(&mut self, mut request: UpdateAssetRequest, now: DateTime<Utc>) -> Result<()> {
-        let (calibration, location) = (request.external_calibration.take(), request.location.take());
+    pub(crate) fn update(
+        &mut self,
+        mut request: UpdateAssetRequest,
+        now: DateTime<Utc>,
+    ) -> Result<()> {
+        let (calibration, location) =
+            (request.external_calibration.take(), request.location.take());
         let is_out = request.out_for_calibration.take();
         if request.supports_external_calibration == Some(false) {
             self.external_calibration = None;
         }
         request.apply_to(self);
         if let Some(calibration) = calibration {
-            let before = self.external_calibration.as_ref().and_then(|calibration| calibration.date);
+            let before =
+                self.external_calibration.as_ref().and_then(|calibration| calibration.date);
             if calibration.date > before && self.out_for_calibration.is_some() {
                 self.out_for_calibration = Some(false);
             }
@@ -168,8 +188,10 @@ impl Asset {
         }
         let leaves_system = new.minion_id.is_none() && new.physical_location.is_some();
         if leaves_system || differs(&new.minion_id, &place.minion_id) {
-            let state =
-                place.state.take().map(|state| AssetPresenceWithSystemConnection { system_connection: None, ..state });
+            let state = place.state.take().map(|state| AssetPresenceWithSystemConnection {
+                system_connection: None,
+                ..state
+            });
             *place = AssetLocation { state, ..AssetLocation::default() };
         }
         for (target, value) in [
@@ -189,7 +211,9 @@ impl Asset {
             AssetPresenceUpdate::Initializing => AssetPresenceStatus::Initializing,
             AssetPresenceUpdate::Unknown => AssetPresenceStatus::Unknown,
             AssetPresenceUpdate::Present => AssetPresenceStatus::Present,
-            AssetPresenceUpdate::NotPresent | AssetPresenceUpdate::Removed => AssetPresenceStatus::NotPresent,
+            AssetPresenceUpdate::NotPresent | AssetPresenceUpdate::Removed => {
+                AssetPresenceStatus::NotPresent
+            }
         });
         if presence == AssetPresenceUpdate::Removed {
             state.system_connection = None;

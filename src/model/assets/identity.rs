@@ -99,7 +99,10 @@ impl<'a> Identity<'a> {
     ///
     /// # Errors
     /// `InvalidArgument` with the missing member.
-    pub(crate) fn of(identification: &'a AssetIdentification, system: Option<&'a str>) -> Result<Self> {
+    pub(crate) fn of(
+        identification: &'a AssetIdentification,
+        system: Option<&'a str>,
+    ) -> Result<Self> {
         Self::new(IdentityMembers {
             bus_type: identification.bus_type,
             model_name: identification.model_name.as_deref(),
@@ -117,13 +120,16 @@ impl<'a> Identity<'a> {
     /// `InvalidArgument` with the missing member.
     pub(crate) fn new(members: IdentityMembers<'a>) -> Result<Self> {
         let missing = |what: &str, member: &str| {
-            Error::invalid(format!("an asset cannot be identified without {what}")).at_member(member)
+            Error::invalid(format!("an asset cannot be identified without {what}"))
+                .at_member(member)
         };
-        let model = NameOrNumber { name: trimmed(members.model_name), number: members.model_number };
+        let model =
+            NameOrNumber { name: trimmed(members.model_name), number: members.model_number };
         if model.is_missing() {
             return Err(missing("a model name or model number", "modelName"));
         }
-        let vendor = NameOrNumber { name: trimmed(members.vendor_name), number: members.vendor_number };
+        let vendor =
+            NameOrNumber { name: trimmed(members.vendor_name), number: members.vendor_number };
         if vendor.is_missing() {
             return Err(missing("a vendor name or vendor number", "vendorName"));
         }
@@ -173,7 +179,12 @@ impl<'a> Identity<'a> {
 mod tests {
     use super::*;
 
-    fn identification(model: &str, number: Option<u64>, vendor: &str, serial: &str) -> AssetIdentification {
+    fn identification(
+        model: &str,
+        number: Option<u64>,
+        vendor: &str,
+        serial: &str,
+    ) -> AssetIdentification {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         AssetIdentification {
             model_name: text(model),
@@ -187,7 +198,8 @@ mod tests {
     #[test]
     fn numbers_decide_when_both_have_one_and_names_otherwise() {
         let same = |one: &AssetIdentification, other: &AssetIdentification| {
-            let (one, other) = (Identity::of(one, None).unwrap(), Identity::of(other, None).unwrap());
+            let (one, other) =
+                (Identity::of(one, None).unwrap(), Identity::of(other, None).unwrap());
             assert_eq!(one.is_same(&other), other.is_same(&one));
             if one.canonical_key() == other.canonical_key() {
                 assert!(one.is_same(&other));
@@ -214,7 +226,8 @@ mod tests {
         assert!(!same(&named, &identification("PXI-4071", None, "NI", "s1")));
         let usb = AssetIdentification { bus_type: Some(AssetBusType::Usb), ..named.clone() };
         assert!(!same(&named, &usb));
-        let built_in = AssetIdentification { bus_type: Some(AssetBusType::BuiltInSystem), ..named.clone() };
+        let built_in =
+            AssetIdentification { bus_type: Some(AssetBusType::BuiltInSystem), ..named.clone() };
         assert!(same(&named, &built_in));
     }
 
@@ -225,7 +238,11 @@ mod tests {
         let system = Identity::of(&without, Some("S1")).unwrap();
         assert!(!system.is_same(&Identity::of(&with, None).unwrap()));
         assert!(system.is_same(&Identity::of(&without, Some(" S1 ")).unwrap()));
-        assert!(Identity::of(&with, Some("A")).unwrap().is_same(&Identity::of(&with, Some("B")).unwrap()));
+        assert!(
+            Identity::of(&with, Some("A"))
+                .unwrap()
+                .is_same(&Identity::of(&with, Some("B")).unwrap())
+        );
     }
 
     #[test]

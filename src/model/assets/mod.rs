@@ -20,18 +20,21 @@ pub use asset::{Asset, AssetField, AssetId, AssetOrderBy, CreateAssetRequest, Up
 pub use identity::AssetIdentification;
 pub(crate) use identity::Identity as AssetIdentity;
 pub use parts::{
-    AssetBusType, AssetDiscoveryType, AssetLocation, AssetLocationForCreate, AssetLocationForUpdate, AssetPresence,
-    AssetPresenceForUpdate, AssetPresenceStatus, AssetPresenceUpdate, AssetPresenceWithSystemConnection, AssetType,
-    CalibrationMode, CalibrationStatus, ExternalCalibration, SelfCalibration, SystemConnection, TemperatureSensor,
+    AssetBusType, AssetDiscoveryType, AssetLocation, AssetLocationForCreate,
+    AssetLocationForUpdate, AssetPresence, AssetPresenceForUpdate, AssetPresenceStatus,
+    AssetPresenceUpdate, AssetPresenceWithSystemConnection, AssetType, CalibrationMode,
+    CalibrationStatus, ExternalCalibration, SelfCalibration, SystemConnection, TemperatureSensor,
 };
 pub use requests::{
-    AssetSummary, CreateAssetsPartialSuccess, DeleteAssetsResponse, LinkFilesPartialSuccessResponse,
-    QueryAssetsRequest, QueryAssetsResponse, UpdateAssetsPartialSuccess,
+    AssetSummary, CreateAssetsPartialSuccess, DeleteAssetsResponse,
+    LinkFilesPartialSuccessResponse, QueryAssetsRequest, QueryAssetsResponse,
+    UpdateAssetsPartialSuccess,
 };
 pub(crate) use utilization::Utilization;
 pub use utilization::UtilizationOrderBy;
 pub use utilization_requests::{
-    AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse, QueryAssetUtilizationHistoryRequest,
-    StartUtilizationPartialSuccess, StartUtilizationRequest, UpdateUtilizationPartialSuccess, UpdateUtilizationRequest,
+    AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse,
+    QueryAssetUtilizationHistoryRequest, StartUtilizationPartialSuccess, StartUtilizationRequest,
+    UpdateUtilizationPartialSuccess, UpdateUtilizationRequest,
 };
 pub use vendor::VendorPrefix;

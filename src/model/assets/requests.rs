@@ -5,7 +5,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::error::{ApiError, Error};
-use crate::model::assets::asset::{Asset, AssetField, AssetOrderBy, CreateAssetRequest, UpdateAssetRequest};
+use crate::model::assets::asset::{
+    Asset, AssetField, AssetOrderBy, CreateAssetRequest, UpdateAssetRequest,
+};
 use crate::value::wire::{fold, from_value, record};
 
 record! {
@@ -103,7 +105,9 @@ record! {
 }
 
 /// Parses a projection: an array of names, or the text `new(ID, NAME)`.
-fn projection<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<AssetField>>, D::Error> {
+fn projection<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<AssetField>>, D::Error> {
     let Some(json) = Option::<Value>::deserialize(deserializer)? else { return Ok(None) };
     let names = match &json {
         Value::String(text) => names_in(text).map_err(D::Error::custom)?,
@@ -118,10 +122,12 @@ fn names_in(text: &str) -> Result<Vec<&str>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    let list = text.get(..3).filter(|word| word.eq_ignore_ascii_case("new")).and_then(|_| text.get(3..));
-    let list = list.and_then(|list| list.trim_start().strip_prefix('(')?.strip_suffix(')'));
     let list =
-        list.ok_or_else(|| format!("{text:?} is not a projection; expected an array of names, or new(ID, NAME)"))?;
+        text.get(..3).filter(|word| word.eq_ignore_ascii_case("new")).and_then(|_| text.get(3..));
+    let list = list.and_then(|list| list.trim_start().strip_prefix('(')?.strip_suffix(')'));
+    let list = list.ok_or_else(|| {
+        format!("{text:?} is not a projection; expected an array of names, or new(ID, NAME)")
+    })?;
     Ok(list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect())
 }
 

@@ -26,8 +26,22 @@ id_type!(
 
 /// The use of one asset under one utilization identifier, as stored.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
-#[resource(kind = 4, name = "AssetUtilization", service(ASSETS), id(Guid), title(utilization_identifier))]
-#[fields(id(hidden), utilization_identifier, asset_identifier, minion_id, category, task_name, user_name)]
+#[resource(
+    kind = 4,
+    name = "AssetUtilization",
+    service(ASSETS),
+    id(Guid),
+    title(utilization_identifier)
+)]
+#[fields(
+    id(hidden),
+    utilization_identifier,
+    asset_identifier,
+    minion_id,
+    category,
+    task_name,
+    user_name
+)]
 #[fields(start_timestamp, end_timestamp, heartbeat_timestamp(get(last_heartbeat)), workspace)]
 #[fields(span_class(get(span_number), hidden))]
 #[index(1, unique(utilization_identifier, asset_identifier), called(IDENTIFIER))]
@@ -78,14 +92,22 @@ pub(crate) struct ClassRange {
 /// The ranges of starts, for each class, of the spans that can overlap `[from, to]`. A running span
 /// lasts until `now`, or until its start if that is later.
 #[must_use]
-pub(crate) fn class_ranges(from: DateTime<Utc>, to: DateTime<Utc>, now: DateTime<Utc>) -> Vec<ClassRange> {
+pub(crate) fn class_ranges(
+    from: DateTime<Utc>,
+    to: DateTime<Utc>,
+    now: DateTime<Utc>,
+) -> Vec<ClassRange> {
     let (from_ms, start_to_ms) = (from.timestamp_millis(), to.timestamp_millis());
     let running_from_ms = if now >= from { time::MIN_MS } else { from_ms };
     let running = ClassRange { class: RUNNING, start_from_ms: running_from_ms, start_to_ms };
     std::iter::once(running)
         .chain((1..CLASSES).map(|class| {
             let longest_ms = (1i64 << (class - 1)) - 1;
-            ClassRange { class, start_from_ms: (from_ms - longest_ms).max(time::MIN_MS), start_to_ms }
+            ClassRange {
+                class,
+                start_from_ms: (from_ms - longest_ms).max(time::MIN_MS),
+                start_to_ms,
+            }
         }))
         .collect()
 }
@@ -144,7 +166,10 @@ impl Utilization {
     /// before `now`.
     #[must_use]
     pub fn is_in_use(&self, now: DateTime<Utc>, timeout_ms: i64) -> bool {
-        let latest = self.heartbeat_timestamp.max(Some(self.start_timestamp)).unwrap_or(self.start_timestamp);
+        let latest = self
+            .heartbeat_timestamp
+            .max(Some(self.start_timestamp))
+            .unwrap_or(self.start_timestamp);
         self.end_timestamp.is_none()
             && self.start_timestamp <= now
             && now.signed_duration_since(latest) < TimeDelta::milliseconds(timeout_ms)

@@ -135,10 +135,15 @@ fn requests_and_answers_have_their_published_members_in_both_spellings() {
             "heartbeatTimestamp": "1970-01-01T00:00:00.000Z", "startTimestamp": "1970-01-01T00:00:00.000Z",
         })
     );
-    let started =
-        StartUtilizationPartialSuccess { assets_with_started_utilization: Some(vec![]), ..Default::default() };
+    let started = StartUtilizationPartialSuccess {
+        assets_with_started_utilization: Some(vec![]),
+        ..Default::default()
+    };
     assert_eq!(serde_json::to_value(started).unwrap(), json!({"assetsWithStartedUtilization": []}));
-    let updated = UpdateUtilizationPartialSuccess { updated_utilization_ids: Some(vec![]), ..Default::default() };
+    let updated = UpdateUtilizationPartialSuccess {
+        updated_utilization_ids: Some(vec![]),
+        ..Default::default()
+    };
     assert_eq!(serde_json::to_value(updated).unwrap(), json!({"updatedUtilizationIds": []}));
     assert_eq!(
         serde_json::to_value(AssetUtilizationHistoryResponse::default()).unwrap(),

@@ -87,11 +87,15 @@ impl VendorPrefix {
                 }
                 match members.get_mut("projection") {
                     Some(Value::Array(names)) => {
-                        for name in names.iter_mut().filter(|name| name.as_str() == Some(&projection)) {
+                        for name in
+                            names.iter_mut().filter(|name| name.as_str() == Some(&projection))
+                        {
                             *name = Self::NEUTRAL_PROJECTION.into();
                         }
                     }
-                    Some(Value::String(text)) => *text = text.replace(&projection, Self::NEUTRAL_PROJECTION),
+                    Some(Value::String(text)) => {
+                        *text = text.replace(&projection, Self::NEUTRAL_PROJECTION)
+                    }
                     _ => {}
                 }
             });
@@ -119,7 +123,10 @@ fn walk(value: &mut Value, visit: &mut impl FnMut(&mut Value)) {
     visit(value);
     match value {
         Value::Object(members) => {
-            members.iter_mut().filter(|(name, _)| *name != "properties").for_each(|(_, value)| walk(value, visit));
+            members
+                .iter_mut()
+                .filter(|(name, _)| *name != "properties")
+                .for_each(|(_, value)| walk(value, visit));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| walk(item, visit)),
         _ => {}
@@ -138,7 +145,10 @@ mod tests {
     #[test]
     fn the_default_prefix_changes_nothing() {
         let vendor = VendorPrefix::default();
-        assert_eq!((vendor.member(), vendor.projection()), ("isNIAsset".into(), "IS_NI_ASSET".into()));
+        assert_eq!(
+            (vendor.member(), vendor.projection()),
+            ("isNIAsset".into(), "IS_NI_ASSET".into())
+        );
         let value = json!({"isNIAsset": true});
         assert_eq!(vendor.write(value.clone()), value);
         assert_eq!(vendor.read(value.clone()), value);
@@ -150,8 +160,13 @@ mod tests {
             let asset: Asset = serde_json::from_value(json!({name: true})).unwrap();
             assert_eq!(asset.is_vendor_asset, Some(true), "{name}");
             assert_eq!(serde_json::to_value(asset).unwrap(), json!({"isNIAsset": true}));
-            let both: Asset = serde_json::from_value(json!({name: true, "isNIAsset": false})).unwrap();
-            assert_eq!(both.is_vendor_asset, Some(false), "{name} beside the canonical spelling, which wins");
+            let both: Asset =
+                serde_json::from_value(json!({name: true, "isNIAsset": false})).unwrap();
+            assert_eq!(
+                both.is_vendor_asset,
+                Some(false),
+                "{name} beside the canonical spelling, which wins"
+            );
         }
     }
 
@@ -159,17 +174,20 @@ mod tests {
     fn another_prefix_shapes_member_projection_and_property() {
         let vendor = VendorPrefix::new("Acme").unwrap();
         let answer = json!({"assets": [{"isNIAsset": false, "properties": {"isNIAsset": "kept"}}]});
-        let written = json!({"assets": [{"isAcmeAsset": false, "properties": {"isNIAsset": "kept"}}]});
+        let written =
+            json!({"assets": [{"isAcmeAsset": false, "properties": {"isNIAsset": "kept"}}]});
         assert_eq!(vendor.write(answer), written);
         for name in ["isAcmeAsset", "is_acme_asset", "isVendorAsset"] {
             let asset: Asset = serde_json::from_value(vendor.read(json!({name: true}))).unwrap();
             assert_eq!(asset.is_vendor_asset, Some(true), "{name}");
         }
         let query: QueryAssetsRequest =
-            serde_json::from_value(vendor.read(json!({"projection": ["IS_ACME_ASSET", "ID"]}))).unwrap();
+            serde_json::from_value(vendor.read(json!({"projection": ["IS_ACME_ASSET", "ID"]})))
+                .unwrap();
         assert_eq!(query.projection, Some(vec![AssetField::IsVendorAsset, AssetField::Id]));
         let text: QueryAssetsRequest =
-            serde_json::from_value(vendor.read(json!({"projection": "new(IS_ACME_ASSET,ID)"}))).unwrap();
+            serde_json::from_value(vendor.read(json!({"projection": "new(IS_ACME_ASSET,ID)"})))
+                .unwrap();
         assert_eq!(text.projection, query.projection);
         for bad in ["", "1A", "A-B", "Ä"] {
             assert!(VendorPrefix::new(bad).is_err());

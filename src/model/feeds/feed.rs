@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn feeds_have_the_services_spelling() {
-        let request: CreateFeedRequest = serde_json::from_str(r#"{"name":"f","platform":"NI_LINUX_RT"}"#).unwrap();
+        let request: CreateFeedRequest =
+            serde_json::from_str(r#"{"name":"f","platform":"NI_LINUX_RT"}"#).unwrap();
         assert_eq!(request.platform, Some(Platform::ni_linux_rt()));
         let json = serde_json::to_value(Feed::default()).unwrap();
         for member in ["createdAt", "updatedAt", "packageSources", "deleted", "platform"] {

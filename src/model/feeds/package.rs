@@ -110,15 +110,25 @@ record! {
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 12, name = "package", service(FEEDS), id(Guid), title(package(file_name)))]
 #[resource(id_at(package(id)), workspace_at(package(workspace)))]
-#[fields(id(from(package(id))), feed_id(from(package(feed_id))), file_name(from(package(file_name))))]
+#[fields(
+    id(from(package(id))),
+    feed_id(from(package(feed_id))),
+    file_name(from(package(file_name)))
+)]
 #[fields(workspace(from(package(workspace))), package_name(from(package(metadata(package_name)))))]
-#[fields(version(from(package(metadata(version)))), architecture(from(package(metadata(architecture)))))]
+#[fields(
+    version(from(package(metadata(version)))),
+    architecture(from(package(metadata(architecture))))
+)]
 #[fields(created_at(from(package(created_at))), updated_at(from(package(updated_at))))]
 #[index(1, feed_id, called(FEED))]
 #[index(2, unique(feed_id, file_name), on(file_name_entries))]
 #[index(3, unique(feed_id, package_name, version, architecture), on(identity_entries))]
 #[text(name(2.0, get(add_name)), description(1.0, from(package(metadata(description)))))]
-#[text(maintainer(1.0, from(package(metadata(maintainer)))), tags(1.0, from(package(metadata(tags)))))]
+#[text(
+    maintainer(1.0, from(package(metadata(maintainer)))),
+    tags(1.0, from(package(metadata(tags))))
+)]
 #[text(release_notes(0.5, from(package(metadata(release_notes)))))]
 pub(crate) struct PackageRecord {
     /// The package.
@@ -169,6 +179,10 @@ impl PackageRecord {
     }
 
     fn add_name(&self, out: &mut String) {
-        out.extend([self.package.metadata.package_name.as_deref().unwrap_or_default(), " ", &self.package.file_name]);
+        out.extend([
+            self.package.metadata.package_name.as_deref().unwrap_or_default(),
+            " ",
+            &self.package.file_name,
+        ]);
     }
 }

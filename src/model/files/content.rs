@@ -55,7 +55,8 @@ impl StoredContent {
             [] => format!("xxh3-128:{:032x}", xxhash_rust::xxh3::xxh3_128(&[])),
             [only] => format!("xxh3-128:{:032x}", only.hash()),
             parts => {
-                let hashes: Vec<u8> = parts.iter().flat_map(|part| part.hash().to_be_bytes()).collect();
+                let hashes: Vec<u8> =
+                    parts.iter().flat_map(|part| part.hash().to_be_bytes()).collect();
                 format!("xxh3-128-parts:{:032x}", xxhash_rust::xxh3::xxh3_128(&hashes))
             }
         }

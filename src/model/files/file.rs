@@ -45,8 +45,18 @@ record! {
 #[index(6, size, since = 2)]
 #[index(7, workspace, since = 2)]
 #[text(name(2.0, get(add_name)), properties(1.0, get(add_properties)))]
-#[order(FileQueryOrderBy(created = "created", id = "id", size = "size", updated = "lastUpdatedTimestamp"))]
-#[order(FileLinqQueryOrderBy(updated = "updated", name = "name", created = "created", extension = "extension"))]
+#[order(FileQueryOrderBy(
+    created = "created",
+    id = "id",
+    size = "size",
+    updated = "lastUpdatedTimestamp"
+))]
+#[order(FileLinqQueryOrderBy(
+    updated = "updated",
+    name = "name",
+    created = "created",
+    extension = "extension"
+))]
 #[order(FileLinqQueryOrderBy(size = "size", workspace = "workspace"))]
 pub struct FileRecord {
     /// Id.
@@ -230,9 +240,15 @@ mod tests {
 
     #[test]
     fn extensions_stand_behind_the_last_dot() {
-        for (name, expected) in
-            [("a.txt", "txt"), ("a.tar.gz", "gz"), ("a", ""), (".hidden", ""), ("a.", ""), ("", ""), (".a.b", "b")]
-        {
+        for (name, expected) in [
+            ("a.txt", "txt"),
+            ("a.tar.gz", "gz"),
+            ("a", ""),
+            (".hidden", ""),
+            ("a.", ""),
+            ("", ""),
+            (".a.b", "b"),
+        ] {
             assert_eq!(extension(name), expected, "{name}");
         }
     }
@@ -244,7 +260,10 @@ mod tests {
             metadata_revision: 1,
             properties: [(NAME.to_owned(), "a.txt".to_owned())].into(),
             workspace: "w".to_owned(),
-            content: StoredContent { parts: vec![ContentPart::new(1, 2_147_483_647, 7)], small: false },
+            content: StoredContent {
+                parts: vec![ContentPart::new(1, 2_147_483_647, 7)],
+                small: false,
+            },
             ..FileRecord::default()
         };
         let json = serde_json::to_value(FileMetadata::from(&file)).unwrap();
@@ -273,7 +292,8 @@ mod tests {
         assert_eq!(serde_json::from_str::<FileMetadata>(&camel).unwrap(), file);
         for links in ["links", "field_links"] {
             let file: FileMetadata =
-                serde_json::from_str(&format!(r#"{{"{links}":{{"self":{{"href":"y"}}}}}}"#)).unwrap();
+                serde_json::from_str(&format!(r#"{{"{links}":{{"self":{{"href":"y"}}}}}}"#))
+                    .unwrap();
             assert_eq!(file.links["self"].href, "y", "{links}");
         }
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::model::files::file::{FileLinqMetadata, FileLinqQueryOrderBy, FileMetadata, FileQueryOrderBy, Link};
+use crate::model::files::file::{
+    FileLinqMetadata, FileLinqQueryOrderBy, FileMetadata, FileQueryOrderBy, Link,
+};
 use crate::value::wire::{record, wire_enum};
 
 wire_enum! {

@@ -113,7 +113,10 @@ pub(crate) mod as_sent {
         Ok(value)
     }
 
-    fn list<S: Serializer>(definitions: &[ExecutionDefinition], serializer: S) -> Result<S::Ok, S::Error> {
+    fn list<S: Serializer>(
+        definitions: &[ExecutionDefinition],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         let values: Result<Vec<Value>, _> = definitions.iter().map(definition).collect();
         values.map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
@@ -244,7 +247,10 @@ record! {
 }
 
 /// Writes `None` as an explicit null.
-fn null_or_value<T: Serialize, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+fn null_or_value<T: Serialize, S: Serializer>(
+    value: &Option<T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match value {
         Some(value) => value.serialize(serializer),
         None => serializer.serialize_unit(),
@@ -329,7 +335,11 @@ mod tests {
             let response: ExecuteWorkItemResponse = from_json(text.as_bytes()).unwrap();
             assert_eq!(serde_json::to_string(&response).unwrap(), text);
         }
-        let snake: ExecuteWorkItemResponse = from_json(br#"{"result":{"type":"JOB","job_ids":["1"]}}"#).unwrap();
-        assert_eq!(serde_json::to_string(&snake).unwrap(), r#"{"error":null,"result":{"type":"JOB","jobIds":["1"]}}"#);
+        let snake: ExecuteWorkItemResponse =
+            from_json(br#"{"result":{"type":"JOB","job_ids":["1"]}}"#).unwrap();
+        assert_eq!(
+            serde_json::to_string(&snake).unwrap(),
+            r#"{"error":null,"result":{"type":"JOB","jobIds":["1"]}}"#
+        );
     }
 }

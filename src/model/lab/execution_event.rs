@@ -110,7 +110,9 @@ impl From<EventRecord> for ExecutionEvent {
             detail: match flat.r#type {
                 EventType::Manual => ExecutionEventDetail::Manual,
                 EventType::Job => ExecutionEventDetail::Job { job_ids: flat.job_ids },
-                EventType::Notebook => ExecutionEventDetail::Notebook { execution_id: flat.execution_id },
+                EventType::Notebook => {
+                    ExecutionEventDetail::Notebook { execution_id: flat.execution_id }
+                }
             },
             base: ExecutionEventBase {
                 action: flat.action,
@@ -131,7 +133,9 @@ impl From<ExecutionEvent> for EventRecord {
         let (r#type, execution_id, job_ids) = match event.detail {
             ExecutionEventDetail::Manual => (EventType::Manual, None, None),
             ExecutionEventDetail::Job { job_ids } => (EventType::Job, None, job_ids),
-            ExecutionEventDetail::Notebook { execution_id } => (EventType::Notebook, execution_id, None),
+            ExecutionEventDetail::Notebook { execution_id } => {
+                (EventType::Notebook, execution_id, None)
+            }
         };
         let base = event.base;
         Self {

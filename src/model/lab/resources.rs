@@ -121,7 +121,10 @@ impl ScheduleSystemResourceDefinition {
             selections: Patch::Value(
                 system_ids
                     .into_iter()
-                    .map(|id| SystemResourceSelectionDefinition { id: Some(id.into()), target_location_id: None })
+                    .map(|id| SystemResourceSelectionDefinition {
+                        id: Some(id.into()),
+                        target_location_id: None,
+                    })
                     .collect(),
             ),
         }
@@ -135,7 +138,10 @@ impl ScheduleResourceDefinition {
         Self {
             selections: Patch::Value(
                 ids.into_iter()
-                    .map(|id| ResourceSelectionDefinition { id: Some(id.into()), ..Default::default() })
+                    .map(|id| ResourceSelectionDefinition {
+                        id: Some(id.into()),
+                        ..Default::default()
+                    })
                     .collect(),
             ),
         }

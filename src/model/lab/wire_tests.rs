@@ -24,7 +24,8 @@ fn snake(value: &Value) -> Value {
         Value::Array(items) => items.iter().map(snake).collect(),
         Value::Object(members) => {
             let respell = |(name, value): (&String, &Value)| {
-                let value = if MAPS.contains(&name.as_str()) { value.clone() } else { snake(value) };
+                let value =
+                    if MAPS.contains(&name.as_str()) { value.clone() } else { snake(value) };
                 (snake_name(name), value)
             };
             Value::Object(members.iter().map(respell).collect::<Map<_, _>>())
@@ -34,7 +35,9 @@ fn snake(value: &Value) -> Value {
 }
 
 fn snake_name(name: &str) -> String {
-    name.chars().flat_map(|c| if c.is_uppercase() { vec!['_', c.to_ascii_lowercase()] } else { vec![c] }).collect()
+    name.chars()
+        .flat_map(|c| if c.is_uppercase() { vec!['_', c.to_ascii_lowercase()] } else { vec![c] })
+        .collect()
 }
 
 #[track_caller]
@@ -141,9 +144,16 @@ fn work_items() {
         json!({"scheduledWorkItems": [item_record()], "failedWorkItems": [schedule], "error": error()}),
     );
     exact::<DeleteWorkItemsRequest>(json!({"ids": ["1"]}));
-    exact::<DeleteWorkItemsPartialSuccessResponse>(json!({"deletedIds": ["1"], "failedIds": ["2"], "error": error()}));
-    exact::<QueryWorkItemsRequest>(with(query("UPDATED_AT", "RESOURCES_DUTS_FILTER"), json!({"returnCount": true})));
-    exact::<PagedWorkItems>(json!({"workItems": [item_record()], "continuationToken": "t", "totalCount": 9}));
+    exact::<DeleteWorkItemsPartialSuccessResponse>(
+        json!({"deletedIds": ["1"], "failedIds": ["2"], "error": error()}),
+    );
+    exact::<QueryWorkItemsRequest>(with(
+        query("UPDATED_AT", "RESOURCES_DUTS_FILTER"),
+        json!({"returnCount": true}),
+    ));
+    exact::<PagedWorkItems>(
+        json!({"workItems": [item_record()], "continuationToken": "t", "totalCount": 9}),
+    );
 }
 
 #[test]
@@ -153,7 +163,10 @@ fn bodies_without_a_required_member_are_refused_by_its_name() {
             let error = crate::from_json::<T>(body.to_string().as_bytes()).unwrap_err();
             assert_eq!(error.place(), Some(&crate::Place::Member(member.to_owned())), "{body}");
         }
-        assert!(crate::from_json::<T>(json!({ snake_name(member): [] }).to_string().as_bytes()).is_ok(), "{member}");
+        assert!(
+            crate::from_json::<T>(json!({ snake_name(member): [] }).to_string().as_bytes()).is_ok(),
+            "{member}"
+        );
     }
     missing::<UpdateWorkItemsRequest>("workItems");
     missing::<ScheduleWorkItemsRequest>("workItems");
@@ -180,15 +193,16 @@ fn every_member_of_an_update_keeps_absent_and_null_apart() {
         assert_eq!(serde_json::to_value(T::default()).unwrap(), json!({}));
     }
     nulls::<UpdateWorkItemRequest>(&with(item(), json!({"id": "1"})));
-    nulls::<ScheduleWorkItemRequest>(&json!({"id": "1", "assignedTo": "a", "schedule": {}, "resources": {}}));
+    nulls::<ScheduleWorkItemRequest>(
+        &json!({"id": "1", "assignedTo": "a", "schedule": {}, "resources": {}}),
+    );
     nulls::<UpdateWorkItemTemplateRequest>(&with(item_template(), json!({"id": "1"})));
     nulls::<UpdateTestPlanRequest>(&with(plan(), json!({"id": "1"})));
     nulls::<ScheduleTestPlanRequest>(&schedule_plan());
     let deep = json!({"id": "1", "timeline": {"dueDateTime": null}, "dashboard": {"id": null},
         "resources": {"duts": null, "systems": {"selections": null, "filter": null}}});
     exact::<UpdateWorkItemRequest>(deep);
-    let deep =
-        json!({"id": "1", "schedule": {"plannedEndDateTime": null}, "resources": {"systems": {"selections": null}}});
+    let deep = json!({"id": "1", "schedule": {"plannedEndDateTime": null}, "resources": {"systems": {"selections": null}}});
     exact::<ScheduleWorkItemRequest>(deep);
 }
 
@@ -201,7 +215,9 @@ fn work_item_templates() {
         json!({"createdWorkItemTemplates": [record], "failedWorkItemTemplates": [create], "error": error()}),
     );
     let update = with(item_template(), json!({"id": "1000"}));
-    exact::<UpdateWorkItemTemplatesRequest>(json!({"workItemTemplates": [update], "replace": true}));
+    exact::<UpdateWorkItemTemplatesRequest>(
+        json!({"workItemTemplates": [update], "replace": true}),
+    );
     exact::<UpdateWorkItemTemplatesPartialSuccessResponse>(
         json!({"updatedWorkItemTemplates": [record], "failedWorkItemTemplates": [update], "error": error()}),
     );
@@ -209,12 +225,21 @@ fn work_item_templates() {
     exact::<DeleteWorkItemTemplatesPartialSuccessResponse>(
         json!({"deletedIds": ["1"], "failedIds": ["2"], "error": error()}),
     );
-    let other: DeleteWorkItemTemplatesPartialSuccessResponse =
-        serde_json::from_value(json!({"deletedWorkItemTemplateIds": ["1"], "failed_work_item_template_ids": ["2"]}))
-            .unwrap();
-    assert_eq!(serde_json::to_value(&other).unwrap(), json!({"deletedIds": ["1"], "failedIds": ["2"]}));
-    exact::<QueryWorkItemTemplatesRequest>(query("TEMPLATE_GROUP", "TIMELINE_ESTIMATED_DURATION_IN_SECONDS"));
-    exact::<PagedWorkItemTemplates>(json!({"workItemTemplates": [record], "continuationToken": "t"}));
+    let other: DeleteWorkItemTemplatesPartialSuccessResponse = serde_json::from_value(
+        json!({"deletedWorkItemTemplateIds": ["1"], "failed_work_item_template_ids": ["2"]}),
+    )
+    .unwrap();
+    assert_eq!(
+        serde_json::to_value(&other).unwrap(),
+        json!({"deletedIds": ["1"], "failedIds": ["2"]})
+    );
+    exact::<QueryWorkItemTemplatesRequest>(query(
+        "TEMPLATE_GROUP",
+        "TIMELINE_ESTIMATED_DURATION_IN_SECONDS",
+    ));
+    exact::<PagedWorkItemTemplates>(
+        json!({"workItemTemplates": [record], "continuationToken": "t"}),
+    );
 }
 
 fn plan() -> Value {
@@ -233,8 +258,7 @@ fn schedule_plan() -> Value {
 fn test_plans() {
     let create = with(plan(), json!({"templateId": "1", "workflowId": "f"}));
     let event = json!({"type": "NOTEBOOK", "action": "A", "triggeredAt": TIME, "triggeredBy": "u", "executionId": "e"});
-    let more =
-        json!({"substate": "NEW", "workOrderName": "o", "executionHistory": [event], "dashboardUrl": {"k": "v"}});
+    let more = json!({"substate": "NEW", "workOrderName": "o", "executionHistory": [event], "dashboardUrl": {"k": "v"}});
     let record = with(with(with(create.clone(), more), schedule_plan()), stamps());
     exact::<CreateTestPlansRequest>(json!({"testPlans": [create]}));
     exact::<CreateTestPlansPartialSuccessResponse>(
@@ -253,10 +277,16 @@ fn test_plans() {
     exact::<DeleteTestPlansPartialSuccessResponse>(
         json!({"deletedTestPlanIds": ["1"], "failedTestPlanIds": ["2"], "error": error()}),
     );
-    exact::<QueryTestPlansRequest>(with(query("UPDATED_AT", "DUT_SERIAL_NUMBER"), json!({"returnCount": true})));
-    exact::<PagedTestPlans>(json!({"testPlans": [record], "continuationToken": "t", "totalCount": 9}));
+    exact::<QueryTestPlansRequest>(with(
+        query("UPDATED_AT", "DUT_SERIAL_NUMBER"),
+        json!({"returnCount": true}),
+    ));
+    exact::<PagedTestPlans>(
+        json!({"testPlans": [record], "continuationToken": "t", "totalCount": 9}),
+    );
     for &field in TestPlanField::ALL {
-        let plan: crate::model::test_plans::test_plan::TestPlan = serde_json::from_value(record.clone()).unwrap();
+        let plan: crate::model::test_plans::test_plan::TestPlan =
+            serde_json::from_value(record.clone()).unwrap();
         let part = serde_json::to_value(plan.clone().project(&[field])).unwrap();
         let mut expected = json!({"id": "1000"});
         let name = crate::value::wire::camel_case(&field.as_str().to_lowercase());
@@ -283,7 +313,9 @@ fn test_plan_templates() {
         json!({"deletedTestPlanTemplateIds": ["1"], "failedTestPlanTemplateIds": ["2"], "error": error()}),
     );
     exact::<QueryTestPlanTemplatesRequest>(query("CREATED_AT", "ESTIMATED_DURATION_IN_SECONDS"));
-    exact::<PagedTestPlanTemplates>(json!({"testPlanTemplates": [record], "continuationToken": "t"}));
+    exact::<PagedTestPlanTemplates>(
+        json!({"testPlanTemplates": [record], "continuationToken": "t"}),
+    );
     assert_eq!(TestPlanTemplateField::ALL.len(), 20);
     for &field in TestPlanTemplateField::ALL {
         let template: crate::model::test_plans::template::TestPlanTemplate =

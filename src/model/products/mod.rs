@@ -6,7 +6,8 @@ mod product_tests;
 pub(crate) mod requests;
 
 pub use product::{
-    CreateProductRequest, Product, ProductField, ProductId, ProductOrderBy, ProductProjection, UpdateProductRequest,
+    CreateProductRequest, Product, ProductField, ProductId, ProductOrderBy, ProductProjection,
+    UpdateProductRequest,
 };
 pub use requests::{
     CreateProductsPartialSuccess, DeleteProductsPartialSuccess, PagedProducts, ProductOperations,

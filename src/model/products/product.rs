@@ -21,7 +21,14 @@ id_type!(
 
 /// A product; members that a projection omits are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
-#[resource(kind = 1, name = "Product", service(PRODUCTS), id(Guid), title(name, part_number), never_null(part_number))]
+#[resource(
+    kind = 1,
+    name = "Product",
+    service(PRODUCTS),
+    id(Guid),
+    title(name, part_number),
+    never_null(part_number)
+)]
 #[fields(id, part_number, name, family, updated_at, updated_within(within(updated_at)))]
 #[fields(file_ids, keywords, properties, workspace)]
 #[index(1, unique(part_number))]
@@ -36,20 +43,27 @@ id_type!(
 #[projection(ProductProjection(id, family, part_number, name, updated_at))]
 #[projection(ProductProjection(workspace, keywords, properties, file_ids))]
 #[request(CreateProductRequest = "A product to create.")]
-#[request(CreateProductRequest(part_number(String, "Identifies the product in the whole store; required.")))]
+#[request(CreateProductRequest(part_number(
+    String,
+    "Identifies the product in the whole store; required."
+)))]
 #[request(CreateProductRequest(name, family, file_ids = "Ids of attached files.", keywords))]
 #[request(CreateProductRequest(properties(
     Option<BTreeMap<String, Option<String>>>,
     "Properties; one without a value is refused with its item."
 )))]
-#[request(CreateProductRequest(workspace = "Id of the workspace; the default workspace of the session when absent."))]
+#[request(CreateProductRequest(
+    workspace = "Id of the workspace; the default workspace of the session when absent."
+))]
 #[request(UpdateProductRequest = "A change of a product; absent members keep their values.")]
 #[request(UpdateProductRequest(
     id(String, "Id of the product; required."),
     name = "New name.",
     family = "New family."
 ))]
-#[request(UpdateProductRequest(file_ids = "Files to attach, or all attached files when replacing."))]
+#[request(UpdateProductRequest(
+    file_ids = "Files to attach, or all attached files when replacing."
+))]
 #[request(UpdateProductRequest(keywords = "Keywords to add, or all keywords when replacing."))]
 #[request(UpdateProductRequest(properties(
     Option<BTreeMap<String, Option<String>>>,
@@ -84,9 +98,8 @@ pub struct Product {
 fn with_values(properties: BTreeMap<String, Option<String>>) -> Result<BTreeMap<String, String>> {
     let value = |(key, value): (String, Option<String>)| match value {
         Some(value) => Ok((key, value)),
-        None => {
-            Err(Error::invalid(format!("the property {key:?} has no value")).at_member(format!("properties.{key}")))
-        }
+        None => Err(Error::invalid(format!("the property {key:?} has no value"))
+            .at_member(format!("properties.{key}"))),
     };
     properties.into_iter().map(value).collect()
 }
@@ -103,7 +116,8 @@ impl Product {
     ) -> Result<Self> {
         let part_number = std::mem::take(&mut request.part_number);
         if part_number.trim().is_empty() {
-            return Err(Error::invalid("a product needs a part number that is not blank").at_member("partNumber"));
+            return Err(Error::invalid("a product needs a part number that is not blank")
+                .at_member("partNumber"));
         }
         let properties = request.properties.take().map(with_values).transpose()?;
         check_property_keys(properties.as_ref())?;
@@ -130,11 +144,13 @@ impl Product {
     ) -> Result<()> {
         let properties = request.properties.take().map(with_values).transpose()?;
         check_property_keys(properties.as_ref())?;
-        for (target, list) in
-            [(&mut self.keywords, request.keywords.take()), (&mut self.file_ids, request.file_ids.take())]
-        {
+        for (target, list) in [
+            (&mut self.keywords, request.keywords.take()),
+            (&mut self.file_ids, request.file_ids.take()),
+        ] {
             if let Some(list) = list {
-                *target = Some(if replace { without_repeats(list) } else { union(target.take(), list) });
+                *target =
+                    Some(if replace { without_repeats(list) } else { union(target.take(), list) });
             }
         }
         if let Some(properties) = properties {

@@ -41,7 +41,10 @@ fn the_wire_form_is_camel_case_and_both_spellings_are_read() {
     });
     assert_eq!(serde_json::from_value::<Product>(wire).unwrap(), product);
     assert_eq!(serde_json::from_value::<Product>(snake).unwrap(), product);
-    assert_eq!(stored::from_bytes::<Product>(&stored::to_bytes(&product).unwrap()).unwrap(), product);
+    assert_eq!(
+        stored::from_bytes::<Product>(&stored::to_bytes(&product).unwrap()).unwrap(),
+        product
+    );
 }
 
 #[test]
@@ -62,17 +65,38 @@ fn requests_and_answers_have_their_published_members() {
     );
     let values: QueryProductValuesRequest =
         serde_json::from_value(json!({"field": "UPDATED_AT", "starts_with": "2024"})).unwrap();
-    assert_eq!(serde_json::to_value(&values).unwrap(), json!({"field": "UPDATED_AT", "startsWith": "2024"}));
-    assert!(serde_json::from_value::<QueryProductValuesRequest>(json!({"field": "KEYWORDS"})).is_err());
-    assert_eq!(serde_json::to_value(CreateProductsPartialSuccess::default()).unwrap(), json!({"products": []}));
+    assert_eq!(
+        serde_json::to_value(&values).unwrap(),
+        json!({"field": "UPDATED_AT", "startsWith": "2024"})
+    );
+    assert!(
+        serde_json::from_value::<QueryProductValuesRequest>(json!({"field": "KEYWORDS"})).is_err()
+    );
+    assert_eq!(
+        serde_json::to_value(CreateProductsPartialSuccess::default()).unwrap(),
+        json!({"products": []})
+    );
     let failed = UpdateProductsPartialSuccess {
         failed: Some(vec![UpdateProductRequest { id: "1".into(), ..Default::default() }]),
         ..Default::default()
     };
-    assert_eq!(serde_json::to_value(failed).unwrap(), json!({"products": [], "failed": [{"id": "1"}]}));
-    assert_eq!(serde_json::to_value(DeleteProductsPartialSuccess::default()).unwrap(), json!({"ids": []}));
-    let page = PagedProducts { continuation_token: Some("t".into()), total_count: Some(3), ..Default::default() };
-    assert_eq!(serde_json::to_value(page).unwrap(), json!({"products": [], "continuationToken": "t", "totalCount": 3}));
+    assert_eq!(
+        serde_json::to_value(failed).unwrap(),
+        json!({"products": [], "failed": [{"id": "1"}]})
+    );
+    assert_eq!(
+        serde_json::to_value(DeleteProductsPartialSuccess::default()).unwrap(),
+        json!({"ids": []})
+    );
+    let page = PagedProducts {
+        continuation_token: Some("t".into()),
+        total_count: Some(3),
+        ..Default::default()
+    };
+    assert_eq!(
+        serde_json::to_value(page).unwrap(),
+        json!({"products": [], "continuationToken": "t", "totalCount": 3})
+    );
 }
 
 #[test]
@@ -117,8 +141,11 @@ fn collections_merge_or_are_replaced_and_absent_members_stay() {
     assert_eq!(replaced.file_ids, Some(vec!["f2".into()]));
     assert_eq!(replaced.properties, Some(BTreeMap::from([("size".into(), "8".into())])));
 
-    let empty =
-        UpdateProductRequest { keywords: Some(vec![]), properties: Some(BTreeMap::new()), ..Default::default() };
+    let empty = UpdateProductRequest {
+        keywords: Some(vec![]),
+        properties: Some(BTreeMap::new()),
+        ..Default::default()
+    };
     let mut unchanged = product();
     unchanged.update(empty.clone(), false, later).unwrap();
     assert_eq!(unchanged.keywords, product().keywords);
@@ -134,7 +161,13 @@ fn collections_merge_or_are_replaced_and_absent_members_stay() {
 fn the_time_of_update_never_goes_back() {
     let mut product = product();
     let before = product.updated_at;
-    product.update(UpdateProductRequest::default(), false, time::parse("2001-01-01T00:00:00Z").unwrap()).unwrap();
+    product
+        .update(
+            UpdateProductRequest::default(),
+            false,
+            time::parse("2001-01-01T00:00:00Z").unwrap(),
+        )
+        .unwrap();
     assert_eq!(product.updated_at, before);
 }
 

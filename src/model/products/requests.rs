@@ -3,7 +3,8 @@
 use crate::error::ApiError;
 use crate::model::operation::Operation;
 use crate::model::products::product::{
-    CreateProductRequest, Product, ProductField, ProductOrderBy, ProductProjection, UpdateProductRequest,
+    CreateProductRequest, Product, ProductField, ProductOrderBy, ProductProjection,
+    UpdateProductRequest,
 };
 use crate::value::wire::record;
 

@@ -8,7 +8,9 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// `InvalidArgument` at the member.
-pub(crate) fn check_property_keys(properties: Option<&std::collections::BTreeMap<String, String>>) -> Result<()> {
+pub(crate) fn check_property_keys(
+    properties: Option<&std::collections::BTreeMap<String, String>>,
+) -> Result<()> {
     match properties.is_some_and(|properties| properties.contains_key("")) {
         true => Err(Error::invalid("a property has an empty key").at_member("properties")),
         false => Ok(()),

@@ -8,7 +8,8 @@ use crate::value::{Val, key};
 #[must_use]
 pub(crate) fn index_positions<R: Resource>() -> Vec<Vec<usize>> {
     let position = |path: &&str| R::fields().iter().position(|field| field.decl.path == *path);
-    let positions = |index: &Index<R>| index.fields.iter().map(|path| position(path)).collect::<Option<_>>();
+    let positions =
+        |index: &Index<R>| index.fields.iter().map(|path| position(path)).collect::<Option<_>>();
     R::indexes().iter().map(|index| positions(index).unwrap_or_default()).collect()
 }
 
@@ -16,7 +17,10 @@ pub(crate) fn index_positions<R: Resource>() -> Vec<Vec<usize>> {
 #[must_use]
 pub(crate) fn include_positions<R: Resource>() -> Vec<Vec<usize>> {
     let position = |path: &&str| R::fields().iter().position(|field| field.decl.path == *path);
-    R::indexes().iter().map(|index| index.include.iter().filter_map(|path| position(path)).collect()).collect()
+    R::indexes()
+        .iter()
+        .map(|index| index.include.iter().filter_map(|path| position(path)).collect())
+        .collect()
 }
 
 /// The entries of one record in one index, in a buffer that is reused.
@@ -70,7 +74,8 @@ fn slice(bytes: &[u8], (start, end): (usize, usize)) -> &[u8] {
 #[must_use]
 pub(crate) fn entries<R: Resource>(record: &R, index: &Index<R>) -> Vec<Vec<u8>> {
     let positions = R::indexes().iter().position(|known| known.number == index.number);
-    let positions = positions.and_then(|at| index_positions::<R>().into_iter().nth(at)).unwrap_or_default();
+    let positions =
+        positions.and_then(|at| index_positions::<R>().into_iter().nth(at)).unwrap_or_default();
     let mut buffer = EntryBuffer::default();
     entries_between(record, index, &positions, &[], &[], &mut buffer);
     buffer.iter().map(<[u8]>::to_vec).collect()
@@ -104,9 +109,16 @@ pub(crate) fn entries_between<R: Resource>(
 /// Whether two records certainly have the same entries in an index. False does not mean that the
 /// entries differ: entries that a function computes are not compared.
 #[must_use]
-pub(crate) fn has_same_entries<R: Resource>(one: &R, other: &R, index: &Index<R>, positions: &[usize]) -> bool {
+pub(crate) fn has_same_entries<R: Resource>(
+    one: &R,
+    other: &R,
+    index: &Index<R>,
+    positions: &[usize],
+) -> bool {
     let fields = || positions.iter().filter_map(|position| R::fields().get(*position));
-    index.on.is_none() && fields().all(|field| is_same(&(field.get)(one, &TIMELESS), &(field.get)(other, &TIMELESS)))
+    index.on.is_none()
+        && fields()
+            .all(|field| is_same(&(field.get)(one, &TIMELESS), &(field.get)(other, &TIMELESS)))
 }
 
 fn is_same(one: &Val<'_>, other: &Val<'_>) -> bool {
@@ -140,7 +152,8 @@ pub(crate) fn has_same_value<R: Resource>(one: &R, other: &R, included: &[usize]
 pub(in crate::model) fn entry_value<R: Resource>(record: &R, index: &Index<R>) -> Vec<u8> {
     let mut value = Vec::new();
     let at = R::indexes().iter().position(|known| known.number == index.number);
-    let included = at.and_then(|at| include_positions::<R>().into_iter().nth(at)).unwrap_or_default();
+    let included =
+        at.and_then(|at| include_positions::<R>().into_iter().nth(at)).unwrap_or_default();
     entry_value_into(record, &included, &mut value);
     value
 }
@@ -154,7 +167,9 @@ pub(crate) fn entry_value_into<R: Resource>(record: &R, included: &[usize], valu
     }
     let len = value.len() - 1;
     match u8::try_from(len) {
-        Ok(len) if usize::from(len) <= INCLUDED => value.iter_mut().take(1).for_each(|first| *first = len),
+        Ok(len) if usize::from(len) <= INCLUDED => {
+            value.iter_mut().take(1).for_each(|first| *first = len)
+        }
         _ => {
             value.clear();
             value.push(u8::MAX);

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::model::resource::Resource;
-use crate::model::test_plans::template::{TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateOrderBy};
+use crate::model::test_plans::template::{
+    TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateOrderBy,
+};
 use crate::model::test_plans::test_plan::{TestPlan, TestPlanField, TestPlanOrderBy};
 use crate::model::work_items::template::WorkItemTemplate;
 use crate::model::work_items::work_item::WorkItem;
@@ -49,12 +51,23 @@ fn operators(decl: &FieldDecl) -> &'static str {
     }
 }
 
-fn resource<R: Resource>(page: &mut String, orders: &[(&str, Vec<&str>)], projections: &[(&str, Vec<&str>)]) {
-    writeln!(page, "\n## {}\n\n| Field | Also | Type | Operators |\n|---|---|---|---|", R::KIND.name).unwrap();
+fn resource<R: Resource>(
+    page: &mut String,
+    orders: &[(&str, Vec<&str>)],
+    projections: &[(&str, Vec<&str>)],
+) {
+    writeln!(
+        page,
+        "\n## {}\n\n| Field | Also | Type | Operators |\n|---|---|---|---|",
+        R::KIND.name
+    )
+    .unwrap();
     for field in R::fields() {
-        let aliases: Vec<String> = field.decl.aliases.iter().map(|alias| format!("`{alias}`")).collect();
+        let aliases: Vec<String> =
+            field.decl.aliases.iter().map(|alias| format!("`{alias}`")).collect();
         let (ty, operators) = (type_name(field.decl.ty), operators(&field.decl));
-        writeln!(page, "| `{}` | {} | {ty} | {operators} |", field.decl.path, aliases.join(", ")).unwrap();
+        writeln!(page, "| `{}` | {} | {ty} | {operators} |", field.decl.path, aliases.join(", "))
+            .unwrap();
     }
     for (what, lists) in [("Orders", orders), ("Projections", projections)] {
         for (name, values) in lists {
@@ -85,8 +98,16 @@ fn page() -> String {
         texts!["`query_specs`" = SpecificationOrderBy],
         texts!["`query_specs`" = SpecificationProjection],
     );
-    resource::<Asset>(page, texts!["`query_assets`" = AssetOrderBy], texts!["`query_assets`" = AssetField]);
-    resource::<Utilization>(page, texts!["`query_asset_utilization_history`" = UtilizationOrderBy], &[]);
+    resource::<Asset>(
+        page,
+        texts!["`query_assets`" = AssetOrderBy],
+        texts!["`query_assets`" = AssetField],
+    );
+    resource::<Utilization>(
+        page,
+        texts!["`query_asset_utilization_history`" = UtilizationOrderBy],
+        &[],
+    );
     resource::<WorkItem>(
         page,
         texts!["`query_work_items`" = work_items::work_item::WorkItemOrderBy],
@@ -114,10 +135,17 @@ fn page() -> String {
     );
     resource::<FileRecord>(
         page,
-        texts!["`get_files`" = FileQueryOrderBy, "`query_files_linq` and `search_files`" = FileLinqQueryOrderBy],
+        texts![
+            "`get_files`" = FileQueryOrderBy,
+            "`query_files_linq` and `search_files`" = FileLinqQueryOrderBy
+        ],
         &[],
     );
-    resource::<workspaces::Workspace>(page, texts!["`query_workspaces`" = workspaces::WorkspaceOrderBy], &[]);
+    resource::<workspaces::Workspace>(
+        page,
+        texts!["`query_workspaces`" = workspaces::WorkspaceOrderBy],
+        &[],
+    );
     page.clone()
 }
 
@@ -130,6 +158,7 @@ fn the_page_of_fields_is_what_the_declarations_say() {
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default().replace("\r\n", "\n");
     let differs = committed.lines().zip(page.lines()).find(|(was, is)| was != is);
-    let what_to_do = "run this test with STATIONDB_WRITE_FIELDS=1 and commit docs/reference/fields.md";
+    let what_to_do =
+        "run this test with STATIONDB_WRITE_FIELDS=1 and commit docs/reference/fields.md";
     assert!(committed == page, "the page is stale, first difference {differs:?}; {what_to_do}");
 }

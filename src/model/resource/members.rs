@@ -42,7 +42,9 @@ fn places<R: Resource>(paths: impl IntoIterator<Item = Option<&'static str>>) ->
         R::member_names().iter().position(|name| *name == head)
     };
     let places = paths.into_iter().map(|path| path.and_then(place));
-    places.fold(Members::NONE, |members, place| place.map_or(Members::ALL, |place| members.with(place)))
+    places.fold(Members::NONE, |members, place| {
+        place.map_or(Members::ALL, |place| members.with(place))
+    })
 }
 
 #[cfg(test)]
@@ -62,7 +64,9 @@ mod tests {
         )
         .unwrap();
         let bytes = stored::to_bytes(&item).unwrap();
-        let place = |path: &str| WorkItem::fields().iter().position(|field| field.decl.path == path).unwrap();
+        let place = |path: &str| {
+            WorkItem::fields().iter().position(|field| field.decl.path == path).unwrap()
+        };
         let wanted = members_of::<WorkItem>(["type", "timeline.dueDateTime"].map(place));
         let part_of = |bytes: &[u8], wanted| {
             let mut part = WorkItem::default();

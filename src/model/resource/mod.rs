@@ -75,7 +75,9 @@ pub(crate) struct TextField<R: 'static> {
 ///
 /// Derived, not written by hand. A resource has one file with its type in `model`, one file in
 /// `services`, and one line in each `mod.rs`.
-pub(crate) trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync + 'static {
+pub(crate) trait Resource:
+    Stored + Clone + Debug + Default + PartialEq + Send + Sync + 'static
+{
     /// The kind of the resource.
     const KIND: Kind;
 

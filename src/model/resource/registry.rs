@@ -35,7 +35,10 @@ pub(crate) enum Scalar {
 
 /// An index with the type of its resource erased.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(test), allow(dead_code, reason = "what is stored is compared with a committed list"))]
+#[cfg_attr(
+    not(test),
+    allow(dead_code, reason = "what is stored is compared with a committed list")
+)]
 pub(crate) struct IndexForm {
     /// Number of the index within the resource.
     pub number: u8,
@@ -105,7 +108,9 @@ impl Registered {
 /// The fields for columns of the text index. A kind with state has none: its records change without
 /// the index seeing it. Fields that depend on the time of reading have other types.
 fn scalar_fields<R: Resource>() -> impl Iterator<Item = &'static Field<R>> {
-    let holds = |field: &&Field<R>| matches!(field.decl.ty, FieldType::Int | FieldType::Time | FieldType::Double);
+    let holds = |field: &&Field<R>| {
+        matches!(field.decl.ty, FieldType::Int | FieldType::Time | FieldType::Double)
+    };
     let fields: &'static [Field<R>] = if R::HAS_STATE { &[] } else { R::fields() };
     fields.iter().filter(holds)
 }

@@ -105,9 +105,10 @@ impl Condition {
                             && range.max.is_none_or(|max| *number <= max.as_f64())
                     })
             }
-            (Some(ConditionValue::String(value)), ConditionPoint::Text(text)) => {
-                value.discrete.as_ref().is_none_or(|entries| entries.is_empty() || entries.contains(text))
-            }
+            (Some(ConditionValue::String(value)), ConditionPoint::Text(text)) => value
+                .discrete
+                .as_ref()
+                .is_none_or(|entries| entries.is_empty() || entries.contains(text)),
             _ => false,
         }
     }
@@ -162,7 +163,9 @@ impl Specification {
             .max_by(|a, b| a.0.total_cmp(&b.0));
         match violation {
             Some((by, limit)) => Verdict::Outside { limit, by: by + 0.0 },
-            None => Verdict::Inside { margin: above.unwrap_or(f64::INFINITY).min(below.unwrap_or(f64::INFINITY)) },
+            None => Verdict::Inside {
+                margin: above.unwrap_or(f64::INFINITY).min(below.unwrap_or(f64::INFINITY)),
+            },
         }
     }
 
@@ -235,7 +238,9 @@ impl CheckSummary {
             Verdict::NotApplicable => self.not_applicable_count += 1,
         }
         let is_worse = |score: f64| {
-            self.worst.and_then(|worst| worst.verdict.score()).is_none_or(|worst| score.total_cmp(&worst).is_lt())
+            self.worst
+                .and_then(|worst| worst.verdict.score())
+                .is_none_or(|worst| score.total_cmp(&worst).is_lt())
         };
         if verdict.score().is_some_and(is_worse) {
             self.worst = Some(WorstRow { row: self.row_count, value, verdict });
@@ -268,14 +273,22 @@ impl CheckSummary {
         }
         for (row, applies) in applies.into_iter().enumerate() {
             let value = if values.is_null(row) { f64::NAN } else { values.value(row) };
-            self.add(value, if applies { specification.judge(value) } else { Verdict::NotApplicable });
+            self.add(
+                value,
+                if applies { specification.judge(value) } else { Verdict::NotApplicable },
+            );
         }
         Ok(())
     }
 }
 
 /// Clears `applies` for the rows that do not meet `condition`. A null does not meet it.
-fn and_holds(applies: &mut [bool], condition: &Condition, batch: &RecordBatch, column: &str) -> Result<()> {
+fn and_holds(
+    applies: &mut [bool],
+    condition: &Condition,
+    batch: &RecordBatch,
+    column: &str,
+) -> Result<()> {
     if matches!(condition.value, Some(ConditionValue::String(_))) {
         let points = read_as(batch, column, &DataType::Utf8)?;
         let points = points.as_string::<i32>();
@@ -292,12 +305,15 @@ fn and_holds(applies: &mut [bool], condition: &Condition, batch: &RecordBatch, c
 }
 
 fn read_as(batch: &RecordBatch, column: &str, ty: &DataType) -> Result<arrow::array::ArrayRef> {
-    let array = batch
-        .column_by_name(column)
-        .ok_or_else(|| Error::invalid(format!("the batch has no column {column:?} to check")).at_member(column))?;
+    let array = batch.column_by_name(column).ok_or_else(|| {
+        Error::invalid(format!("the batch has no column {column:?} to check")).at_member(column)
+    })?;
     let readable = !matches!(ty, DataType::Float64) || array.data_type().is_numeric();
     readable.then(|| cast(array, ty)).transpose().ok().flatten().ok_or_else(|| {
-        Error::invalid(format!("column {column:?} of type {} cannot be read as {ty}", array.data_type()))
-            .at_member(column)
+        Error::invalid(format!(
+            "column {column:?} of type {} cannot be read as {ty}",
+            array.data_type()
+        ))
+        .at_member(column)
     })
 }

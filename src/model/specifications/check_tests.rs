@@ -22,13 +22,19 @@ fn limits_are_strict_and_violations_are_measured() {
     assert_eq!(both.check(1.0, &[]), Verdict::Outside { limit: LimitSide::Min, by: 0.0 });
     assert_eq!(both.check(3.0, &[]), Verdict::Outside { limit: LimitSide::Max, by: 0.0 });
     assert_eq!(both.check(0.5, &[]), Verdict::Outside { limit: LimitSide::Min, by: 0.5 });
-    assert_eq!(both.check(f64::INFINITY, &[]), Verdict::Outside { limit: LimitSide::Max, by: f64::INFINITY });
+    assert_eq!(
+        both.check(f64::INFINITY, &[]),
+        Verdict::Outside { limit: LimitSide::Max, by: f64::INFINITY }
+    );
     assert_eq!(both.check(f64::NAN, &[]), Verdict::NotMeasured);
     assert_eq!(limits(None, Some(3.0)).check(-1e300, &[]), Verdict::Inside { margin: 1e300 });
     assert_eq!(limits(Some(3.0), None).check(4.0, &[]), Verdict::Inside { margin: 1.0 });
     assert_eq!(limits(None, None).check(4.0, &[]), Verdict::Inside { margin: f64::INFINITY });
     // With min above max both limits are violated: the greater violation is reported.
-    assert_eq!(limits(Some(3.0), Some(1.0)).check(2.5, &[]), Verdict::Outside { limit: LimitSide::Max, by: 1.5 });
+    assert_eq!(
+        limits(Some(3.0), Some(1.0)).check(2.5, &[]),
+        Verdict::Outside { limit: LimitSide::Max, by: 1.5 }
+    );
     assert_eq!(spec(json!({"type": "FUNCTIONAL"})).check(1.0, &[]), Verdict::NotApplicable);
     assert!(spec(json!({"type": "FUNCTIONAL", "limit": {"max": 2}})).check(1.0, &[]).is_inside());
 }
@@ -40,7 +46,9 @@ fn conditions_decide_whether_a_value_is_judged() {
         {"name": "Mode", "value": {"discrete": ["fast", "slow"]}},
         {"name": "Any", "value": {"unit": "V"}},
     ]}));
-    let check = |t: f64, mode: &str| gain.check(1.0, &[("T", t.into()), ("Mode", mode.into()), ("Any", 7.0.into())]);
+    let check = |t: f64, mode: &str| {
+        gain.check(1.0, &[("T", t.into()), ("Mode", mode.into()), ("Any", 7.0.into())])
+    };
     for (t, mode, applies) in [
         (0.0, "fast", true),
         (3.0, "slow", true),
@@ -97,13 +105,19 @@ fn a_stream_of_batches_is_summed_up() {
             outside_count: 2,
             not_measured_count: 2,
             not_applicable_count: 2,
-            worst: Some(WorstRow { row: 3, value: 3.5, verdict: Verdict::Outside { limit: LimitSide::Max, by: 0.5 } }),
+            worst: Some(WorstRow {
+                row: 3,
+                value: 3.5,
+                verdict: Verdict::Outside { limit: LimitSide::Max, by: 0.5 }
+            }),
         }
     );
     assert_eq!(summary.yield_fraction(), Some(0.5));
     let unknown = gain.check_column(batches(), "gain", &columns[..1]).unwrap();
     assert_eq!((unknown.not_applicable_count, unknown.yield_fraction()), (8, None));
-    for (column, columns) in [("none", columns), ("mode", columns), ("gain", [("T", "mode"), ("Mode", "mode")])] {
+    for (column, columns) in
+        [("none", columns), ("mode", columns), ("gain", [("T", "mode"), ("Mode", "mode")])]
+    {
         assert!(gain.check_column(batches(), column, &columns).is_err(), "{column}");
     }
     let failed = gain.check_column([Err(Error::corrupt("x"))], "gain", &columns).unwrap_err();

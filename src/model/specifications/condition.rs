@@ -110,7 +110,9 @@ impl ConditionValue {
         let untyped = <UntypedConditionValue as Deserialize>::deserialize(value).ok()?;
         let entries = untyped.discrete.iter().flatten();
         let kind = untyped.condition_type.unwrap_or_else(|| {
-            let is_numeric = untyped.range.is_some() || untyped.unit.is_some() || entries.clone().any(Value::is_number);
+            let is_numeric = untyped.range.is_some()
+                || untyped.unit.is_some()
+                || entries.clone().any(Value::is_number);
             if is_numeric { ConditionType::Numeric } else { ConditionType::String }
         });
         match kind {
@@ -118,7 +120,10 @@ impl ConditionValue {
                 <NumericConditionValue as Deserialize>::deserialize(value).ok().map(Self::Numeric)
             }
             ConditionType::String => {
-                let ranges = untyped.range.as_ref().is_some_and(|range| range.as_array().is_none_or(|r| !r.is_empty()));
+                let ranges = untyped
+                    .range
+                    .as_ref()
+                    .is_some_and(|range| range.as_array().is_none_or(|r| !r.is_empty()));
                 (!ranges)
                     .then(|| <StringConditionValue as Deserialize>::deserialize(value).ok())
                     .flatten()
@@ -204,8 +209,11 @@ pub(crate) fn check_magnitude(number: f64, member: &str) -> Result<()> {
     if number.is_finite() && number.abs() <= limits::SPECIFICATION_MAGNITUDE {
         return Ok(());
     }
-    Err(Error::invalid(format!("{number} is not between -{max:e} and {max:e}", max = limits::SPECIFICATION_MAGNITUDE))
-        .at_member(member))
+    Err(Error::invalid(format!(
+        "{number} is not between -{max:e} and {max:e}",
+        max = limits::SPECIFICATION_MAGNITUDE
+    ))
+    .at_member(member))
 }
 
 impl Condition {
@@ -221,7 +229,11 @@ impl Condition {
                     return Err(self.contradiction());
                 }
                 value.condition_type = Some(ConditionType::Numeric);
-                let ranges = value.range.iter().flatten().flat_map(|range| [range.min, range.max, range.step]);
+                let ranges = value
+                    .range
+                    .iter()
+                    .flatten()
+                    .flat_map(|range| [range.min, range.max, range.step]);
                 for number in ranges.chain(value.discrete.iter().flatten().copied()).flatten() {
                     check_magnitude(number.as_f64(), "conditions")?;
                 }
@@ -279,11 +291,14 @@ pub fn condition_summary(conditions: &[Condition]) -> BTreeMap<String, String> {
                     let parts = [("min", range.min), ("max", range.max), ("step", range.step)];
                     let parts: Vec<String> = parts
                         .iter()
-                        .filter_map(|(part, number)| number.map(|n| format!("{part}: {}", number_text(n))))
+                        .filter_map(|(part, number)| {
+                            number.map(|n| format!("{part}: {}", number_text(n)))
+                        })
                         .collect();
                     format!("[{}]", parts.join("; "))
                 });
-                let discrete = value.discrete.iter().flatten().flatten().map(|number| number_text(*number));
+                let discrete =
+                    value.discrete.iter().flatten().flatten().map(|number| number_text(*number));
                 (value.unit.as_deref(), ranges.chain(discrete).collect::<Vec<_>>())
             }
             ConditionValue::String(value) => (None, value.discrete.clone().unwrap_or_default()),
@@ -338,9 +353,16 @@ mod tests {
         ] {
             let value = decode(contradiction.clone());
             assert_eq!(value, ConditionValue::Contradictory(contradiction.clone()));
-            assert_eq!(serde_json::to_value(&value).unwrap(), contradiction, "returned as it was sent");
+            assert_eq!(
+                serde_json::to_value(&value).unwrap(),
+                contradiction,
+                "returned as it was sent"
+            );
             let condition = Condition { name: Some("c".into()), value: Some(value) };
-            assert_eq!(condition.clone().checked().unwrap_err().kind(), crate::ErrorKind::InvalidArgument);
+            assert_eq!(
+                condition.clone().checked().unwrap_err().kind(),
+                crate::ErrorKind::InvalidArgument
+            );
         }
         assert!(serde_json::from_value::<ConditionValue>(json!([1])).is_err());
     }
@@ -362,7 +384,10 @@ mod tests {
                 assert_eq!(condition.checked().is_ok(), is_good, "{number}");
             }
         }
-        let infinite = NumericConditionValue { discrete: Some(vec![Some(f64::NAN.into())]), ..Default::default() };
+        let infinite = NumericConditionValue {
+            discrete: Some(vec![Some(f64::NAN.into())]),
+            ..Default::default()
+        };
         assert!(Condition { name: None, value: Some(infinite.into()) }.checked().is_err());
     }
 

@@ -11,15 +11,16 @@ mod specification_tests;
 
 pub use check::{CheckSummary, ConditionPoint, LimitSide, Verdict, WorstRow};
 pub use condition::{
-    Condition, ConditionRange, ConditionType, ConditionValue, NumericConditionValue, StringConditionValue,
-    condition_summary,
+    Condition, ConditionRange, ConditionType, ConditionValue, NumericConditionValue,
+    StringConditionValue, condition_summary,
 };
 pub use requests::{
     CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification,
     DeleteSpecificationsPartialSuccess, PagedSpecifications, QuerySpecificationsRequest,
-    UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
+    UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest, UpdatedSpecification,
+    V1Operations,
 };
 pub use specification::{
-    CreateSpecificationRequest, Specification, SpecificationId, SpecificationLimit, SpecificationOrderBy,
-    SpecificationProjection, SpecificationType, UpdateSpecificationRequest,
+    CreateSpecificationRequest, Specification, SpecificationId, SpecificationLimit,
+    SpecificationOrderBy, SpecificationProjection, SpecificationType, UpdateSpecificationRequest,
 };

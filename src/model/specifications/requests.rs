@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 use crate::error::ApiError;
 use crate::model::operation::Operation;
 use crate::model::specifications::specification::{
-    CreateSpecificationRequest, Specification, SpecificationId, SpecificationOrderBy, SpecificationProjection,
-    UpdateSpecificationRequest,
+    CreateSpecificationRequest, Specification, SpecificationId, SpecificationOrderBy,
+    SpecificationProjection, UpdateSpecificationRequest,
 };
 use crate::value::wire::record;
 

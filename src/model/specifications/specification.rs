@@ -86,7 +86,9 @@ impl Stored for SpecificationLimit {
 
     fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         let stored = stored_form::SpecificationLimit::take(input)?;
-        let number = |double: Option<f64>, integer: Option<i64>| integer.map(Number::Int).or(double.map(Number::Float));
+        let number = |double: Option<f64>, integer: Option<i64>| {
+            integer.map(Number::Int).or(double.map(Number::Float))
+        };
         Ok(Self {
             min: number(stored.min, stored.min_integer),
             typical: number(stored.typical, stored.typical_integer),
@@ -97,16 +99,48 @@ impl Stored for SpecificationLimit {
 
 /// A specification; members that a projection omits are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
-#[resource(kind = 2, name = "Specification", service(SPECIFICATIONS), id(Guid), title(name, spec_id))]
-#[fields(id(equality), product_id(hidden), spec_id, name, category, r#type, block, symbol, unit, workspace)]
+#[resource(
+    kind = 2,
+    name = "Specification",
+    service(SPECIFICATIONS),
+    id(Guid),
+    title(name, spec_id)
+)]
+#[fields(
+    id(equality),
+    product_id(hidden),
+    spec_id,
+    name,
+    category,
+    r#type,
+    block,
+    symbol,
+    unit,
+    workspace
+)]
 #[fields(created_by, updated_by, created_at, updated_at, version, limit(min, typical, max))]
 #[fields(keywords, properties, conditions)]
 #[index(1, unique(product_id, workspace, spec_id), called(SPEC))]
 #[index(2, spec_id)]
-#[text(spec_id = 4.0, name = 3.0, category = 2.0, symbol = 2.0, block = 1.0, keywords = 2.0, properties = 1.0)]
+#[text(
+    spec_id = 4.0,
+    name = 3.0,
+    category = 2.0,
+    symbol = 2.0,
+    block = 1.0,
+    keywords = 2.0,
+    properties = 1.0
+)]
 #[order(SpecificationOrderBy(id, spec_id))]
-#[projection(SpecificationProjection(id, product_id, spec_id, name, category, r#type, symbol, block, limit, unit))]
-#[projection(SpecificationProjection("CONDITION_NAME", "CONDITION_VALUES", "CONDITION_UNIT", "CONDITION_TYPE"))]
+#[projection(SpecificationProjection(
+    id, product_id, spec_id, name, category, r#type, symbol, block, limit, unit
+))]
+#[projection(SpecificationProjection(
+    "CONDITION_NAME",
+    "CONDITION_VALUES",
+    "CONDITION_UNIT",
+    "CONDITION_TYPE"
+))]
 #[projection(SpecificationProjection(
     keywords,
     properties,
@@ -128,18 +162,36 @@ impl Stored for SpecificationLimit {
 #[request(CreateSpecificationRequest(
     workspace = "Id of the workspace; the default workspace of the session when absent."
 ))]
-#[request(CreateSpecificationRequest(name, category, symbol, block, unit, limit, conditions, keywords, properties))]
-#[request(UpdateSpecificationRequest = "A change of a specification; absent optional members keep their values.")]
+#[request(CreateSpecificationRequest(
+    name, category, symbol, block, unit, limit, conditions, keywords, properties
+))]
+#[request(
+    UpdateSpecificationRequest = "A change of a specification; absent optional members keep their values."
+)]
 #[request(UpdateSpecificationRequest(id(String, "Global id; required.")))]
-#[request(UpdateSpecificationRequest(product_id(String, "The product that it belongs to; required.")))]
+#[request(UpdateSpecificationRequest(product_id(
+    String,
+    "The product that it belongs to; required."
+)))]
 #[request(UpdateSpecificationRequest(
     spec_id(String, "The user's own id; required."),
     r#type = "Kind of requirement; required."
 ))]
 #[request(UpdateSpecificationRequest(workspace(String, "Id of the workspace; required.")))]
-#[request(UpdateSpecificationRequest(version(own, "The version that the change is based on; required.")))]
-#[request(UpdateSpecificationRequest(name = "New name.", category = "New category.", symbol = "New short form."))]
-#[request(UpdateSpecificationRequest(block = "New subsystem.", unit = "New unit.", limit = "New limit, as a whole."))]
+#[request(UpdateSpecificationRequest(version(
+    own,
+    "The version that the change is based on; required."
+)))]
+#[request(UpdateSpecificationRequest(
+    name = "New name.",
+    category = "New category.",
+    symbol = "New short form."
+))]
+#[request(UpdateSpecificationRequest(
+    block = "New subsystem.",
+    unit = "New unit.",
+    limit = "New limit, as a whole."
+))]
 #[request(UpdateSpecificationRequest(
     conditions = "All conditions.",
     keywords = "All keywords.",
@@ -188,13 +240,16 @@ pub struct Specification {
 
 fn not_blank(text: &str, member: &str) -> Result<()> {
     if text.trim().is_empty() {
-        return Err(Error::invalid(format!("a specification needs a {member} that is not blank")).at_member(member));
+        return Err(Error::invalid(format!("a specification needs a {member} that is not blank"))
+            .at_member(member));
     }
     Ok(())
 }
 
 fn check_limit(limit: SpecificationLimit) -> Result<SpecificationLimit> {
-    for (number, member) in [(limit.min, "limit.min"), (limit.typical, "limit.typical"), (limit.max, "limit.max")] {
+    for (number, member) in
+        [(limit.min, "limit.min"), (limit.typical, "limit.typical"), (limit.max, "limit.max")]
+    {
         number.map_or(Ok(()), |number| check_magnitude(number.as_f64(), member))?;
     }
     Ok(limit)
@@ -224,7 +279,8 @@ impl Specification {
         not_blank(&request.spec_id, "specId")?;
         check_property_keys(request.properties.as_ref())?;
         let (product_id, spec_id) = (request.product_id.clone(), request.spec_id.clone());
-        let mut spec = Self { product_id: Some(product_id), spec_id: Some(spec_id), ..request.into_record() };
+        let mut spec =
+            Self { product_id: Some(product_id), spec_id: Some(spec_id), ..request.into_record() };
         spec.r#type.ok_or_else(|| missing("type"))?;
         spec.workspace.get_or_insert_with(|| default_workspace.to_owned());
         spec.version = Some(0);
@@ -278,7 +334,9 @@ impl Specification {
         fill(&mut self.conditions);
         fill(&mut self.keywords);
         fill(&mut self.properties);
-        for value in self.conditions.iter_mut().flatten().filter_map(|condition| condition.value.as_mut()) {
+        for value in
+            self.conditions.iter_mut().flatten().filter_map(|condition| condition.value.as_mut())
+        {
             match value {
                 ConditionValue::Numeric(value) => {
                     fill(&mut value.range);
@@ -295,7 +353,8 @@ impl Specification {
     fn project_conditions(&self, kept: &mut Self, projection: &[SpecificationProjection]) {
         use SpecificationProjection as P;
         let has = |member: P| projection.contains(&member);
-        let (values, unit, kind) = (has(P::ConditionValues), has(P::ConditionUnit), has(P::ConditionType));
+        let (values, unit, kind) =
+            (has(P::ConditionValues), has(P::ConditionUnit), has(P::ConditionType));
         if values || unit || kind || has(P::ConditionName) {
             kept.conditions = self.conditions.clone().map(|conditions| {
                 let project = |condition: Condition| Condition {

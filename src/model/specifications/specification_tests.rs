@@ -66,7 +66,10 @@ fn the_record_and_its_requests_have_the_published_members_in_both_spellings() {
     }
     assert_eq!(serde_json::to_value(&spec).unwrap(), wire);
     assert_eq!(serde_json::from_value::<Specification>(wire).unwrap(), spec);
-    assert_eq!(stored::from_bytes::<Specification>(&stored::to_bytes(&spec).unwrap()).unwrap(), spec);
+    assert_eq!(
+        stored::from_bytes::<Specification>(&stored::to_bytes(&spec).unwrap()).unwrap(),
+        spec
+    );
     let snake: CreateSpecificationRequest = serde_json::from_value(json!({
         "product_id": "P", "spec_id": "S", "type": "functional",
         "conditions": [{"name": "c", "value": {"condition_type": "STRING", "discrete": ["a"]}}],
@@ -111,12 +114,21 @@ fn the_record_and_its_requests_have_the_published_members_in_both_spellings() {
         })
     );
     let operation = json!({"available": true, "version": 1});
-    let operations: V1Operations = serde_json::from_value(json!({"query_specifications": operation})).unwrap();
+    let operations: V1Operations =
+        serde_json::from_value(json!({"query_specifications": operation})).unwrap();
     let written = serde_json::to_value(operations).unwrap();
     assert_eq!(written["querySpecifications"], operation);
     // The operation for a single specification exists, but the service does not list it.
     let names: Vec<&String> = written.as_object().unwrap().keys().collect();
-    assert_eq!(names, ["createSpecifications", "deleteSpecifications", "querySpecifications", "updateSpecifications"]);
+    assert_eq!(
+        names,
+        [
+            "createSpecifications",
+            "deleteSpecifications",
+            "querySpecifications",
+            "updateSpecifications"
+        ]
+    );
 }
 
 #[test]
@@ -128,7 +140,10 @@ fn required_members_are_asked_for() {
         ("specId", "".into()),
         ("type", Value::Null),
         ("limit", json!({"min": 8e28})),
-        ("conditions", json!([{"name": "c", "value": {"conditionType": "NUMERIC", "discrete": ["1"]}}])),
+        (
+            "conditions",
+            json!([{"name": "c", "value": {"conditionType": "NUMERIC", "discrete": ["1"]}}]),
+        ),
     ] {
         let mut value = request();
         value[member] = bad.clone();
@@ -139,7 +154,11 @@ fn required_members_are_asked_for() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{member}");
     }
     for member in ["workspace", "version"] {
-        assert_eq!(updated(json!({member: null})).unwrap_err().kind(), ErrorKind::InvalidArgument, "{member}");
+        assert_eq!(
+            updated(json!({member: null})).unwrap_err().kind(),
+            ErrorKind::InvalidArgument,
+            "{member}"
+        );
     }
 }
 
@@ -157,7 +176,10 @@ fn only_the_stored_version_can_be_updated() {
 #[test]
 fn updates_replace_whole_members_and_leave_absent_ones() {
     let unchanged = updated(json!({})).unwrap();
-    assert_eq!((&unchanged.limit, &unchanged.conditions), (&created().limit, &created().conditions));
+    assert_eq!(
+        (&unchanged.limit, &unchanged.conditions),
+        (&created().limit, &created().conditions)
+    );
     let changed = updated(json!({
         "limit": {}, "conditions": [], "keywords": ["a", "a"], "properties": {}, "symbol": "", "type": "FUNCTIONAL",
         "productId": "LM358", "specId": "G", "workspace": "v",
@@ -175,10 +197,14 @@ fn updates_replace_whole_members_and_leave_absent_ones() {
 #[test]
 fn projections_of_conditions_are_united_inside_each_condition() {
     use SpecificationProjection as P;
-    let conditions =
-        |projection: &[P]| serde_json::to_value(created().project(projection)).unwrap().get("conditions").cloned();
+    let conditions = |projection: &[P]| {
+        serde_json::to_value(created().project(projection)).unwrap().get("conditions").cloned()
+    };
     assert_eq!(conditions(&[P::Id]), None);
-    assert_eq!(conditions(&[P::ConditionName]), Some(json!([{"name": "Temperature"}, {"name": "Mode"}])));
+    assert_eq!(
+        conditions(&[P::ConditionName]),
+        Some(json!([{"name": "Temperature"}, {"name": "Mode"}]))
+    );
     assert_eq!(
         conditions(&[P::ConditionValues]),
         Some(json!([
@@ -186,7 +212,10 @@ fn projections_of_conditions_are_united_inside_each_condition() {
             {"value": {"discrete": ["fast"]}},
         ]))
     );
-    assert_eq!(conditions(&[P::ConditionUnit]), Some(json!([{"value": {"unit": "C"}}, {"value": {}}])));
+    assert_eq!(
+        conditions(&[P::ConditionUnit]),
+        Some(json!([{"value": {"unit": "C"}}, {"value": {}}]))
+    );
     assert_eq!(
         conditions(&[P::ConditionType, P::ConditionName]),
         Some(json!([
@@ -204,7 +233,8 @@ fn projections_of_conditions_are_united_inside_each_condition() {
 #[test]
 fn conditions_are_rows_for_filters() {
     let spec = created();
-    let field = Specification::fields().iter().find(|field| field.decl.path == "conditions").unwrap();
+    let field =
+        Specification::fields().iter().find(|field| field.decl.path == "conditions").unwrap();
     let env = crate::value::Env { now_ms: 0, calibration_warning_days: 30 };
     let Val::Rows(rows) = (field.get)(&spec, &env) else { panic!("rows") };
     assert!(matches!(rows[0].val(0), Val::Str(name) if name == "Temperature"));

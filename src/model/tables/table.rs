@@ -32,10 +32,34 @@ id_type!(
 #[index(4, metadata_modified_at, since = 2)]
 #[text(name = 3.0, properties = 1.0)]
 #[state(TableRowState(row_count, rows_modified_at, supports_append))]
-#[order(TableOrderBy(created_at, metadata_modified_at, name, row_count = "NUMBER_OF_ROWS", rows_modified_at))]
-#[projection(TableProjection("COLUMN_COUNT", "COLUMN_NAME", "COLUMN_DATA_TYPE", "COLUMN_COLUMN_TYPE"))]
-#[projection(TableProjection("COLUMN_PROPERTIES", created_at, metadata_modified_at, metadata_revision, name))]
-#[projection(TableProjection(properties, row_count, rows_modified_at, supports_append, test_result_id, workspace))]
+#[order(TableOrderBy(
+    created_at,
+    metadata_modified_at,
+    name,
+    row_count = "NUMBER_OF_ROWS",
+    rows_modified_at
+))]
+#[projection(TableProjection(
+    "COLUMN_COUNT",
+    "COLUMN_NAME",
+    "COLUMN_DATA_TYPE",
+    "COLUMN_COLUMN_TYPE"
+))]
+#[projection(TableProjection(
+    "COLUMN_PROPERTIES",
+    created_at,
+    metadata_modified_at,
+    metadata_revision,
+    name
+))]
+#[projection(TableProjection(
+    properties,
+    row_count,
+    rows_modified_at,
+    supports_append,
+    test_result_id,
+    workspace
+))]
 #[projection(TableProjection(then(project_columns)))]
 pub struct TableMetadata {
     /// Id in the store.
@@ -194,7 +218,9 @@ record! {
 }
 
 /// A null value for each key, which removes the property.
-fn removals<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> impl Iterator<Item = (String, Option<String>)> {
+fn removals<K: Into<String>>(
+    keys: impl IntoIterator<Item = K>,
+) -> impl Iterator<Item = (String, Option<String>)> {
     keys.into_iter().map(|key| (key.into(), None))
 }
 

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::model::test_plans::test_plan::{
-    CreateTestPlanRequest, ScheduleTestPlanRequest, TestPlan, TestPlanField, TestPlanId, TestPlanOrderBy,
-    UpdateTestPlanRequest,
+    CreateTestPlanRequest, ScheduleTestPlanRequest, TestPlan, TestPlanField, TestPlanId,
+    TestPlanOrderBy, UpdateTestPlanRequest,
 };
 use crate::value::wire::{fold, record};
 
@@ -113,10 +113,14 @@ record! {
 }
 
 /// Also reads `UPDATE_AT`, a misspelling of `UPDATED_AT` in a published client.
-fn order_by<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TestPlanOrderBy>, D::Error> {
+fn order_by<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<TestPlanOrderBy>, D::Error> {
     let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
     if fold(&text) == "updateat" {
         return Ok(Some(TestPlanOrderBy::UpdatedAt));
     }
-    text.parse().map(Some).map_err(|error: crate::error::Error| serde::de::Error::custom(error.message()))
+    text.parse()
+        .map(Some)
+        .map_err(|error: crate::error::Error| serde::de::Error::custom(error.message()))
 }

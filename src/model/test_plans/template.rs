@@ -19,7 +19,16 @@ id_type!(
 /// A test plan template as it is stored and returned; members that a projection omits are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 8, name = "test plan template", service(TEST_PLANS), id(Decimal), title(name))]
-#[fields(id(equality), name, summary, description, template_group, test_program, system_filter, dut_filter)]
+#[fields(
+    id(equality),
+    name,
+    summary,
+    description,
+    template_group,
+    test_program,
+    system_filter,
+    dut_filter
+)]
 #[fields(workspace, workflow_id, product_families, part_numbers, file_ids, properties)]
 #[fields(created_by, updated_by, created_at, updated_at)]
 #[index(1, name)]
@@ -30,14 +39,35 @@ id_type!(
 #[index(6, part_numbers)]
 #[text(name = 2.0, summary = 1.0, description = 1.0)]
 #[order(TestPlanTemplateOrderBy(id, name, template_group, created_at, updated_at))]
-#[projection(TestPlanTemplateField(id, name, template_group, product_families, part_numbers, summary, description))]
-#[projection(TestPlanTemplateField(test_program, estimated_duration_in_seconds, system_filter, dut_filter))]
+#[projection(TestPlanTemplateField(
+    id,
+    name,
+    template_group,
+    product_families,
+    part_numbers,
+    summary,
+    description
+))]
+#[projection(TestPlanTemplateField(
+    test_program,
+    estimated_duration_in_seconds,
+    system_filter,
+    dut_filter
+))]
 #[projection(TestPlanTemplateField(execution_actions, file_ids, workspace, properties, dashboard))]
 #[projection(TestPlanTemplateField(created_by, updated_by, created_at, updated_at))]
 #[request(CreateTestPlanTemplateRequest = "A test plan template to create.")]
 #[request(CreateTestPlanTemplateRequest(name = "Display name of the template; required."))]
-#[request(CreateTestPlanTemplateRequest(template_group = "Group that users sort templates into; required."))]
-#[request(CreateTestPlanTemplateRequest(product_families, part_numbers, summary, description, test_program))]
+#[request(CreateTestPlanTemplateRequest(
+    template_group = "Group that users sort templates into; required."
+))]
+#[request(CreateTestPlanTemplateRequest(
+    product_families,
+    part_numbers,
+    summary,
+    description,
+    test_program
+))]
 #[request(CreateTestPlanTemplateRequest(estimated_duration_in_seconds, system_filter, dut_filter))]
 #[request(CreateTestPlanTemplateRequest(
     execution_actions(#[serde(serialize_with = "crate::model::lab::execution::as_sent::opt")])

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::model::test_plans::template::{
-    CreateTestPlanTemplateRequest, TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateId, TestPlanTemplateOrderBy,
+    CreateTestPlanTemplateRequest, TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateId,
+    TestPlanTemplateOrderBy,
 };
 use crate::value::wire::record;
 

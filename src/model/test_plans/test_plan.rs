@@ -32,8 +32,24 @@ id_type!(
     assigned_to,
     part_number
 )]
-#[fields(dut_id, dut_serial_number, test_program, system_filter, dut_filter, system_id, workspace, workflow_id)]
-#[fields(substate, state, fixture_ids, file_ids_from_template, planned_start_date_time, estimated_end_date_time)]
+#[fields(
+    dut_id,
+    dut_serial_number,
+    test_program,
+    system_filter,
+    dut_filter,
+    system_id,
+    workspace,
+    workflow_id
+)]
+#[fields(
+    substate,
+    state,
+    fixture_ids,
+    file_ids_from_template,
+    planned_start_date_time,
+    estimated_end_date_time
+)]
 #[fields(
     estimated_duration_in_seconds,
     properties,
@@ -55,31 +71,92 @@ id_type!(
 #[index(9, properties)]
 #[text(name = 2.0, description = 1.0, part_number = 1.5, test_program = 1.0)]
 #[order(TestPlanOrderBy(id, updated_at))]
-#[projection(TestPlanField(id, template_id, name, state, substate, description, assigned_to, work_order_id))]
-#[projection(TestPlanField(work_order_name, part_number, dut_id, dut_serial_number, test_program, workspace))]
-#[projection(TestPlanField(created_by, updated_by, system_id, fixture_ids, planned_start_date_time))]
-#[projection(TestPlanField(estimated_end_date_time, estimated_duration_in_seconds, system_filter, dut_filter))]
-#[projection(TestPlanField(created_at, updated_at, properties, file_ids_from_template, dashboard, execution_actions))]
+#[projection(TestPlanField(
+    id,
+    template_id,
+    name,
+    state,
+    substate,
+    description,
+    assigned_to,
+    work_order_id
+))]
+#[projection(TestPlanField(
+    work_order_name,
+    part_number,
+    dut_id,
+    dut_serial_number,
+    test_program,
+    workspace
+))]
+#[projection(TestPlanField(
+    created_by,
+    updated_by,
+    system_id,
+    fixture_ids,
+    planned_start_date_time
+))]
+#[projection(TestPlanField(
+    estimated_end_date_time,
+    estimated_duration_in_seconds,
+    system_filter,
+    dut_filter
+))]
+#[projection(TestPlanField(
+    created_at,
+    updated_at,
+    properties,
+    file_ids_from_template,
+    dashboard,
+    execution_actions
+))]
 #[projection(TestPlanField(execution_history, dashboard_url, "WORKFLOW", then(project_id)))]
 #[request(CreateTestPlanRequest = "A test plan to create. Nothing is required.")]
 #[request(CreateTestPlanRequest(name, state(Option<String>, "State in any spelling; `NEW` when absent.")))]
-#[request(CreateTestPlanRequest(template_id = "The template to copy from; must exist.", description, assigned_to))]
+#[request(CreateTestPlanRequest(
+    template_id = "The template to copy from; must exist.",
+    description,
+    assigned_to
+))]
 #[request(CreateTestPlanRequest(part_number, dut_id, dut_serial_number, test_program))]
-#[request(CreateTestPlanRequest(work_order_id = "The work order that it belongs to; stored as given."))]
-#[request(CreateTestPlanRequest(estimated_duration_in_seconds = "Estimate.", system_filter, dut_filter))]
+#[request(CreateTestPlanRequest(
+    work_order_id = "The work order that it belongs to; stored as given."
+))]
+#[request(CreateTestPlanRequest(
+    estimated_duration_in_seconds = "Estimate.",
+    system_filter,
+    dut_filter
+))]
 #[request(CreateTestPlanRequest(
     execution_actions(#[serde(serialize_with = "crate::model::lab::execution::as_sent::opt")])
 ))]
 #[request(CreateTestPlanRequest(file_ids_from_template = "Files."))]
 #[request(CreateTestPlanRequest(workspace = "The workspace; the session's default when absent."))]
-#[request(CreateTestPlanRequest(properties = "Free properties; merged over those of the template."))]
+#[request(CreateTestPlanRequest(
+    properties = "Free properties; merged over those of the template."
+))]
 #[request(CreateTestPlanRequest(dashboard = "The dashboard.", workflow_id))]
-#[patch(UpdateTestPlanRequest = "An update of a test plan: absent members keep their values, null clears them.")]
+#[patch(
+    UpdateTestPlanRequest = "An update of a test plan: absent members keep their values, null clears them."
+)]
 #[patch(UpdateTestPlanRequest(id(Option<String>, "The test plan; required."), name))]
 #[patch(UpdateTestPlanRequest(state(Patch<String>, "State in any spelling, from any state; null is `NEW`.")))]
-#[patch(UpdateTestPlanRequest(description, assigned_to, part_number, dut_id = "The device under test."))]
-#[patch(UpdateTestPlanRequest(dut_serial_number, test_program, work_order_id = "The work order that it belongs to."))]
-#[patch(UpdateTestPlanRequest(estimated_duration_in_seconds = "Duration.", system_filter, dut_filter))]
+#[patch(UpdateTestPlanRequest(
+    description,
+    assigned_to,
+    part_number,
+    dut_id = "The device under test."
+))]
+#[patch(UpdateTestPlanRequest(
+    dut_serial_number,
+    test_program,
+    work_order_id = "The work order that it belongs to."
+))]
+#[patch(UpdateTestPlanRequest(
+    estimated_duration_in_seconds = "Duration.",
+    system_filter,
+    dut_filter
+))]
 #[patch(UpdateTestPlanRequest(execution_actions(
     own,
     "Its actions, appended or replaced.",
@@ -96,7 +173,10 @@ id_type!(
     own,
     "The reserved fixtures, appended or replaced; they need a system."
 )))]
-#[patch(ScheduleTestPlanRequest(planned_start_date_time = "Planned start.", estimated_end_date_time = "Planned end."))]
+#[patch(ScheduleTestPlanRequest(
+    planned_start_date_time = "Planned start.",
+    estimated_end_date_time = "Planned end."
+))]
 #[patch(ScheduleTestPlanRequest(estimated_duration_in_seconds = "Planned duration."))]
 pub struct TestPlan {
     /// Assigned by the store.

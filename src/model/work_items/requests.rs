@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::model::work_items::work_item::{
-    CreateWorkItemRequest, ScheduleWorkItemRequest, UpdateWorkItemRequest, WorkItem, WorkItemField, WorkItemId,
-    WorkItemOrderBy,
+    CreateWorkItemRequest, ScheduleWorkItemRequest, UpdateWorkItemRequest, WorkItem, WorkItemField,
+    WorkItemId, WorkItemOrderBy,
 };
 use crate::value::wire::record;
 

@@ -21,7 +21,17 @@ id_type!(
 /// A work item template as it is stored and returned; members that a projection omits are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 6, name = "work item template", service(WORK_ITEMS), id(Decimal), title(name))]
-#[fields(id(equality), name, r#type, summary, description, template_group, test_program, workspace, workflow_id)]
+#[fields(
+    id(equality),
+    name,
+    r#type,
+    summary,
+    description,
+    template_group,
+    test_program,
+    workspace,
+    workflow_id
+)]
 #[fields(product_families, part_numbers, file_ids)]
 #[fields(resources(systems(filter), assets(filter), duts(filter), fixtures(filter)))]
 #[fields(properties, created_by, updated_by, created_at, updated_at)]
@@ -33,17 +43,55 @@ id_type!(
 #[index(6, part_numbers)]
 #[text(name = 2.0, summary = 1.0, description = 1.0, template_group = 1.0)]
 #[order(WorkItemTemplateOrderBy(id, name, template_group, created_at, updated_at))]
-#[projection(WorkItemTemplateField(id, product_families, part_numbers, name, summary, description, template_group))]
-#[projection(WorkItemTemplateField(test_program, r#type, workspace, created_by, updated_by, execution_actions))]
-#[projection(WorkItemTemplateField(file_ids, created_at, updated_at, properties, dashboard, workflow_id))]
+#[projection(WorkItemTemplateField(
+    id,
+    product_families,
+    part_numbers,
+    name,
+    summary,
+    description,
+    template_group
+))]
+#[projection(WorkItemTemplateField(
+    test_program,
+    r#type,
+    workspace,
+    created_by,
+    updated_by,
+    execution_actions
+))]
+#[projection(WorkItemTemplateField(
+    file_ids,
+    created_at,
+    updated_at,
+    properties,
+    dashboard,
+    workflow_id
+))]
 #[projection(WorkItemTemplateField(timeline, timeline(estimated_duration_in_seconds)))]
 #[projection(WorkItemTemplateField(resources, resources(systems, assets, duts, fixtures)))]
-#[projection(WorkItemTemplateField(resources(assets(filter), duts(filter), fixtures(filter), systems(filter))))]
+#[projection(WorkItemTemplateField(resources(
+    assets(filter),
+    duts(filter),
+    fixtures(filter),
+    systems(filter)
+)))]
 #[request(CreateWorkItemTemplateRequest = "A work item template to create.")]
 #[request(CreateWorkItemTemplateRequest(name = "Display name of the template; required."))]
-#[request(CreateWorkItemTemplateRequest(template_group = "Group that users sort templates into; required."))]
-#[request(CreateWorkItemTemplateRequest(r#type = "Type of the work items created from it; required."))]
-#[request(CreateWorkItemTemplateRequest(product_families, part_numbers, summary, description, test_program, timeline))]
+#[request(CreateWorkItemTemplateRequest(
+    template_group = "Group that users sort templates into; required."
+))]
+#[request(CreateWorkItemTemplateRequest(
+    r#type = "Type of the work items created from it; required."
+))]
+#[request(CreateWorkItemTemplateRequest(
+    product_families,
+    part_numbers,
+    summary,
+    description,
+    test_program,
+    timeline
+))]
 #[request(CreateWorkItemTemplateRequest(resources))]
 #[request(CreateWorkItemTemplateRequest(
     execution_actions(#[serde(serialize_with = "crate::model::lab::execution::as_sent::opt")])
@@ -57,11 +105,16 @@ id_type!(
     dashboard = "Dashboard of the work items created from it.",
     workflow_id
 ))]
-#[patch(UpdateWorkItemTemplateRequest = "An update of a template: absent members keep their values, null clears them.")]
+#[patch(
+    UpdateWorkItemTemplateRequest = "An update of a template: absent members keep their values, null clears them."
+)]
 #[patch(UpdateWorkItemTemplateRequest(id(Option<String>, "The template; required.")))]
 #[patch(UpdateWorkItemTemplateRequest(name = "Display name; cannot be cleared."))]
 #[patch(UpdateWorkItemTemplateRequest(template_group = "Group; cannot be cleared."))]
-#[patch(UpdateWorkItemTemplateRequest(product_families(own, "Product families, appended or replaced.")))]
+#[patch(UpdateWorkItemTemplateRequest(product_families(
+    own,
+    "Product families, appended or replaced."
+)))]
 #[patch(UpdateWorkItemTemplateRequest(part_numbers(own, "Products, appended or replaced.")))]
 #[patch(UpdateWorkItemTemplateRequest(summary, description, test_program))]
 #[patch(UpdateWorkItemTemplateRequest(timeline(Patch<TemplateTimelinePatch>)))]

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::model::work_items::template::{
-    CreateWorkItemTemplateRequest, UpdateWorkItemTemplateRequest, WorkItemTemplate, WorkItemTemplateField,
-    WorkItemTemplateId, WorkItemTemplateOrderBy,
+    CreateWorkItemTemplateRequest, UpdateWorkItemTemplateRequest, WorkItemTemplate,
+    WorkItemTemplateField, WorkItemTemplateId, WorkItemTemplateOrderBy,
 };
 use crate::value::wire::record;
 

@@ -7,9 +7,13 @@ use chrono::{DateTime, Utc};
 use crate::model::lab::dashboard::{Dashboard, DashboardPatch};
 use crate::model::lab::execution::ExecutionDefinition;
 use crate::model::lab::execution_event::ExecutionEvent;
-use crate::model::lab::resources::{ResourcesDefinition, ResourcesPatch, ScheduleResourcesDefinition};
+use crate::model::lab::resources::{
+    ResourcesDefinition, ResourcesPatch, ScheduleResourcesDefinition,
+};
 use crate::model::lab::state::State;
-use crate::model::lab::timeline::{ScheduleDefinition, SchedulePatch, TimelineDefinition, TimelinePatch};
+use crate::model::lab::timeline::{
+    ScheduleDefinition, SchedulePatch, TimelineDefinition, TimelinePatch,
+};
 use crate::model::resource::Resource;
 use crate::value::id::id_type;
 use crate::value::part::Words as _;
@@ -25,14 +29,30 @@ id_type!(
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 5, name = "work item", service(WORK_ITEMS), id(Decimal), title(name))]
 #[fields(id(equality), name, r#type, state, substate, description, parent_id(of(Reference)))]
-#[fields(template_id(of(Reference)), assigned_to, requested_by, test_program, part_number, workspace, workflow_id)]
+#[fields(
+    template_id(of(Reference)),
+    assigned_to,
+    requested_by,
+    test_program,
+    part_number,
+    workspace,
+    workflow_id
+)]
 #[fields(timeline(of(Object)), schedule(of(Object)), resources(of(Object)), dashboard(of(Object)))]
 #[fields(timeline(earliest_start_date_time, due_date_time, estimated_duration_in_seconds))]
 #[fields(schedule(planned_start_date_time, planned_end_date_time, planned_duration_in_seconds))]
 #[fields(resources(systems(filter), assets(filter), duts(filter), fixtures(filter)))]
 #[fields(resources(systems(selections(or_empty)), assets(selections(or_empty))))]
 #[fields(resources(duts(selections(or_empty)), fixtures(selections(or_empty))))]
-#[fields(file_ids_from_template, properties, dashboard(id), created_by, updated_by, created_at, updated_at)]
+#[fields(
+    file_ids_from_template,
+    properties,
+    dashboard(id),
+    created_by,
+    updated_by,
+    created_at,
+    updated_at
+)]
 #[index(1, state)]
 #[index(2, part_number, updated_at, include(state))]
 #[index(3, updated_at)]
@@ -42,9 +62,25 @@ id_type!(
 #[index(7, template_id)]
 #[index(8, parent_id)]
 #[index(9, properties, updated_at, include(state))]
-#[text(name = 2.0, description = 1.0, part_number = 1.5, test_program = 1.0, properties(0.5, get(add_property_values)))]
+#[text(
+    name = 2.0,
+    description = 1.0,
+    part_number = 1.5,
+    test_program = 1.0,
+    properties(0.5, get(add_property_values))
+)]
 #[order(WorkItemOrderBy(id, updated_at))]
-#[projection(WorkItemField(id, name, r#type, state, substate, description, parent_id, template_id, assigned_to))]
+#[projection(WorkItemField(
+    id,
+    name,
+    r#type,
+    state,
+    substate,
+    description,
+    parent_id,
+    template_id,
+    assigned_to
+))]
 #[projection(WorkItemField(requested_by, test_program, part_number))]
 #[projection(WorkItemField(
     timeline,
@@ -68,23 +104,50 @@ id_type!(
     selections,
     selections(id, target_location_id, target_parent_id, target_system_id)
 ))))]
-#[projection(WorkItemField(resources(assets(filter), duts(filter), fixtures(filter), systems(filter))))]
-#[projection(WorkItemField(file_ids_from_template, properties, dashboard, created_by, created_at, updated_by))]
+#[projection(WorkItemField(resources(
+    assets(filter),
+    duts(filter),
+    fixtures(filter),
+    systems(filter)
+)))]
+#[projection(WorkItemField(
+    file_ids_from_template,
+    properties,
+    dashboard,
+    created_by,
+    created_at,
+    updated_by
+))]
 #[projection(WorkItemField(updated_at, workspace, workflow_id))]
 #[request(CreateWorkItemRequest = "A work item to create. Nothing is required.")]
 #[request(CreateWorkItemRequest(name, r#type = "Free type text; from the template when absent."))]
 #[request(CreateWorkItemRequest(state(Option<String>, "State in any spelling; `NEW` when absent."), description))]
 #[request(CreateWorkItemRequest(parent_id = "The work item that it belongs to; stored as given."))]
-#[request(CreateWorkItemRequest(template_id = "The template to copy from; must exist.", assigned_to))]
-#[request(CreateWorkItemRequest(requested_by = "The user who requests the work.", test_program, part_number))]
-#[request(CreateWorkItemRequest(workspace = "The workspace; the session's default when absent.", timeline, resources))]
+#[request(CreateWorkItemRequest(
+    template_id = "The template to copy from; must exist.",
+    assigned_to
+))]
+#[request(CreateWorkItemRequest(
+    requested_by = "The user who requests the work.",
+    test_program,
+    part_number
+))]
+#[request(CreateWorkItemRequest(
+    workspace = "The workspace; the session's default when absent.",
+    timeline,
+    resources
+))]
 #[request(CreateWorkItemRequest(
     execution_actions(#[serde(serialize_with = "crate::model::lab::execution::as_sent::opt")])
 ))]
 #[request(CreateWorkItemRequest(file_ids_from_template = "Files."))]
-#[request(CreateWorkItemRequest(properties = "Free properties; merged over those of the template."))]
+#[request(CreateWorkItemRequest(
+    properties = "Free properties; merged over those of the template."
+))]
 #[request(CreateWorkItemRequest(dashboard = "The dashboard.", workflow_id))]
-#[patch(UpdateWorkItemRequest = "An update of a work item: absent members keep their values, null clears them.")]
+#[patch(
+    UpdateWorkItemRequest = "An update of a work item: absent members keep their values, null clears them."
+)]
 #[patch(UpdateWorkItemRequest(id(Option<String>, "The work item; required."), name))]
 #[patch(UpdateWorkItemRequest(state(Patch<String>, "State in any spelling, from any state; null is `NEW`.")))]
 #[patch(UpdateWorkItemRequest(

@@ -18,8 +18,22 @@ id_type!(
 /// In queries, a field with the path `id` means the record key. So in filters the id of a workspace
 /// has the path `workspace`, with `id` as another name for it.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
-#[resource(kind = 14, name = "workspace", service(WORKSPACES), id(Guid), id_at(key), workspace_at(id), title(name))]
-#[fields(workspace(also("id"), from(id)), name, created_at, created_within(within(created_at)), created_by)]
+#[resource(
+    kind = 14,
+    name = "workspace",
+    service(WORKSPACES),
+    id(Guid),
+    id_at(key),
+    workspace_at(id),
+    title(name)
+)]
+#[fields(
+    workspace(also("id"), from(id)),
+    name,
+    created_at,
+    created_within(within(created_at)),
+    created_by
+)]
 #[index(1, unique(workspace), called(ID), since = 4)]
 #[index(2, name, since = 4)]
 #[index(3, created_at, since = 4)]
@@ -102,7 +116,8 @@ impl Workspace {
 
 fn check(member: &str, text: &str) -> Result<()> {
     if text.trim().is_empty() {
-        return Err(Error::invalid(format!("a workspace needs a {member} that is not blank")).at_member(member));
+        return Err(Error::invalid(format!("a workspace needs a {member} that is not blank"))
+            .at_member(member));
     }
     if text.len() > limits::WORKSPACE_BYTES {
         return Err(Error::limit(format!(

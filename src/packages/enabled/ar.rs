@@ -25,7 +25,10 @@ pub(super) fn read(source: &mut Source<'_>) -> Result<Members> {
             break;
         };
         if number > limits::PACKAGE_MEMBERS {
-            return Err(too_large(format_args!("it has more than {} members", limits::PACKAGE_MEMBERS)));
+            return Err(too_large(format_args!(
+                "it has more than {} members",
+                limits::PACKAGE_MEMBERS
+            )));
         }
         let name = String::from_utf8_lossy(&header.name).into_owned();
         match members.role(&name) {
@@ -70,19 +73,23 @@ fn next_header(source: &mut Source<'_>) -> Result<Option<Header>> {
     if !header.ends_with(b"`\n") {
         return Err(invalid("the header of a member does not end with its magic bytes"));
     }
-    let mut len = decimal(field(48, 58)).ok_or_else(|| invalid("the size of a member is not a number"))?;
+    let mut len =
+        decimal(field(48, 58)).ok_or_else(|| invalid("the size of a member is not a number"))?;
     let padded = len % 2 == 1;
     let mut name = field(0, 16).to_vec();
     if let Some(digits) = name.strip_prefix(b"#1/") {
         // The BSD form: the data starts with the name.
-        let name_len = decimal(digits).ok_or_else(|| invalid("the name of a member has no length"))?;
+        let name_len =
+            decimal(digits).ok_or_else(|| invalid("the name of a member has no length"))?;
         if name_len > limits::PACKAGE_NAME_BYTES as u64 {
             return Err(too_large(format_args!(
                 "it has a member whose name is longer than {} bytes",
                 limits::PACKAGE_NAME_BYTES
             )));
         }
-        len = len.checked_sub(name_len).ok_or_else(|| invalid("the name of a member is longer than the member"))?;
+        len = len
+            .checked_sub(name_len)
+            .ok_or_else(|| invalid("the name of a member is longer than the member"))?;
         name = source.take_vec(name_len, "the name of a member")?;
         while name.last() == Some(&0) {
             name.pop();

@@ -21,16 +21,20 @@ const FOREIGN: &[(&[u8], &str)] =
 
 /// Decompresses the control archive; its first bytes identify the method.
 pub(super) fn control_archive(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
-    let limit = inflated_limit(bytes.len() as u64).min(limits::PACKAGE_CONTROL_INFLATED_BYTES as u64);
+    let limit =
+        inflated_limit(bytes.len() as u64).min(limits::PACKAGE_CONTROL_INFLATED_BYTES as u64);
     let limit = usize::try_from(limit).unwrap_or(limits::PACKAGE_CONTROL_INFLATED_BYTES);
     if bytes.starts_with(super::members::GZIP_MAGIC) {
         gather(MultiGzDecoder::new(bytes), limit, "gzip").map(Cow::Owned)
     } else if bytes.starts_with(XZ_MAGIC) {
-        gather(XzReader::new_mem_limit(bytes, true, limits::PACKAGE_DECODER_KIB), limit, "xz").map(Cow::Owned)
+        gather(XzReader::new_mem_limit(bytes, true, limits::PACKAGE_DECODER_KIB), limit, "xz")
+            .map(Cow::Owned)
     } else if bytes.starts_with(ZSTD_MAGIC) {
         zstd_archive(bytes, limit).map(Cow::Owned)
     } else if let Some((_, method)) = FOREIGN.iter().find(|(magic, _)| bytes.starts_with(magic)) {
-        Err(invalid(format_args!("its control archive is compressed with {method}, which is not supported")))
+        Err(invalid(format_args!(
+            "its control archive is compressed with {method}, which is not supported"
+        )))
     } else {
         Ok(Cow::Borrowed(bytes))
     }
@@ -38,7 +42,9 @@ pub(super) fn control_archive(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
 
 /// Number of bytes to which `compressed` bytes may decompress.
 fn inflated_limit(compressed: u64) -> u64 {
-    compressed.saturating_mul(limits::PACKAGE_RATIO as u64).max(limits::PACKAGE_RATIO_FREE_BYTES as u64)
+    compressed
+        .saturating_mul(limits::PACKAGE_RATIO as u64)
+        .max(limits::PACKAGE_RATIO_FREE_BYTES as u64)
 }
 
 fn bomb(limit: u64) -> Error {
@@ -60,7 +66,9 @@ fn gather(mut decoder: impl Read, limit: usize, method: &str) -> Result<Vec<u8>>
                 "its control archive needs more than {} KiB of memory in the {method} decoder",
                 limits::PACKAGE_DECODER_KIB
             )),
-            _ => invalid(format_args!("its control archive cannot be decompressed with {method}: {error}")),
+            _ => invalid(format_args!(
+                "its control archive cannot be decompressed with {method}: {error}"
+            )),
         })?;
         if count == 0 {
             return Ok(out);
@@ -75,7 +83,8 @@ fn gather(mut decoder: impl Read, limit: usize, method: &str) -> Result<Vec<u8>>
 /// Decompresses in one call and into one buffer, so that no window is allocated, whatever size the
 /// frame declares.
 fn zstd_archive(bytes: &[u8], limit: usize) -> Result<Vec<u8>> {
-    let decoded = zstd::bulk::Decompressor::new().and_then(|mut decoder| decoder.decompress(bytes, limit));
+    let decoded =
+        zstd::bulk::Decompressor::new().and_then(|mut decoder| decoder.decompress(bytes, limit));
     decoded.map_err(|error| {
         if error.to_string().contains("too small") {
             bomb(limit as u64)
@@ -95,7 +104,11 @@ pub(super) struct Outer<'s, 'r> {
 impl<'s, 'r> Outer<'s, 'r> {
     pub(super) fn new(source: &'s mut Source<'r>) -> Self {
         let meter = source.meter();
-        Self { decoder: MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, source)), meter, inflated: 0 }
+        Self {
+            decoder: MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, source)),
+            meter,
+            inflated: 0,
+        }
     }
 }
 
@@ -105,9 +118,9 @@ impl Read for Outer<'_, '_> {
             // The source retries by itself, so this is a decoder that makes no progress. The caller
             // must not try again.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                return Err(self
-                    .meter
-                    .refuse(invalid("its outer archive cannot be decompressed: the decoder makes no progress")));
+                return Err(self.meter.refuse(invalid(
+                    "its outer archive cannot be decompressed: the decoder makes no progress",
+                )));
             }
             other => other?,
         };

@@ -29,7 +29,9 @@ impl Members {
     pub(super) fn role(&mut self, name: &str) -> Role {
         match name {
             "debian-binary" => Role::Version,
-            "control.tar" | "control.tar.gz" | "control.tar.xz" | "control.tar.zst" if self.control.is_none() => {
+            "control.tar" | "control.tar.gz" | "control.tar.xz" | "control.tar.zst"
+                if self.control.is_none() =>
+            {
                 Role::Control
             }
             _ if name.starts_with("control.tar") => {
@@ -45,7 +47,10 @@ impl Members {
     pub(super) fn version(&mut self, text: &[u8]) -> Result<()> {
         if !text.starts_with(b"2.") {
             let text = String::from_utf8_lossy(text);
-            return Err(invalid(format_args!("its debian-binary member says {:?}, not version 2.x", text.trim_end())));
+            return Err(invalid(format_args!(
+                "its debian-binary member says {:?}, not version 2.x",
+                text.trim_end()
+            )));
         }
         self.has_version = true;
         Ok(())
@@ -80,7 +85,10 @@ pub(super) fn check_name(name: &[u8]) -> Result<()> {
     }
     let escapes = name.split(|&byte| byte == b'/' || byte == b'\\').any(|part| part == b"..");
     if escapes || name.starts_with(b"/") || name.contains(&0) {
-        return Err(invalid(format_args!("it has a member with the unsafe name {:?}", String::from_utf8_lossy(name))));
+        return Err(invalid(format_args!(
+            "it has a member with the unsafe name {:?}",
+            String::from_utf8_lossy(name)
+        )));
     }
     Ok(())
 }

@@ -51,7 +51,13 @@ pub(super) struct Source<'r> {
 
 impl<'r> Source<'r> {
     pub(super) fn new(inner: &'r mut dyn Read) -> Self {
-        Self { inner, peeked: Vec::new(), meter: Meter::default(), md5: Md5::new(), sha256: Sha256::new() }
+        Self {
+            inner,
+            peeked: Vec::new(),
+            meter: Meter::default(),
+            md5: Md5::new(),
+            sha256: Sha256::new(),
+        }
     }
 
     pub(super) fn meter(&self) -> Meter {
@@ -141,9 +147,9 @@ impl Read for Source<'_> {
         // A reader that returns more than the length of the buffer is broken; it must not be
         // counted.
         let Some(read) = buffer.get(..count) else {
-            return Err(self
-                .meter
-                .refuse(Error::invalid("the reader of the package returned more bytes than were requested")));
+            return Err(self.meter.refuse(Error::invalid(
+                "the reader of the package returned more bytes than were requested",
+            )));
         };
         self.md5.update(read);
         self.sha256.update(read);

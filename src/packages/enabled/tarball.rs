@@ -55,7 +55,8 @@ pub(super) fn read_outer(source: &mut Source<'_>) -> Result<Members> {
 
 /// The control file in a control archive.
 pub(super) fn control_file(archive: &[u8]) -> Result<Vec<u8>> {
-    let explain = |error: io::Error| invalid(format_args!("its control archive cannot be read: {error}"));
+    let explain =
+        |error: io::Error| invalid(format_args!("its control archive cannot be read: {error}"));
     let mut archive = Archive::new(archive);
     let mut control = None;
     for (index, entry) in archive.entries().map_err(explain)?.raw(true).enumerate() {
@@ -87,7 +88,10 @@ pub(super) fn control_file(archive: &[u8]) -> Result<Vec<u8>> {
 
 fn check_count(index: usize) -> Result<()> {
     if index >= limits::PACKAGE_MEMBERS {
-        return Err(too_large(format_args!("one of its archives has more than {} members", limits::PACKAGE_MEMBERS)));
+        return Err(too_large(format_args!(
+            "one of its archives has more than {} members",
+            limits::PACKAGE_MEMBERS
+        )));
     }
     Ok(())
 }
@@ -95,13 +99,18 @@ fn check_count(index: usize) -> Result<()> {
 /// The name without leading `./`; `None` for headers that only extend another entry.
 fn member_name(path: &[u8], kind: EntryType) -> Result<Option<String>> {
     match kind {
-        EntryType::XHeader | EntryType::XGlobalHeader | EntryType::GNULongName | EntryType::GNULongLink => {
+        EntryType::XHeader
+        | EntryType::XGlobalHeader
+        | EntryType::GNULongName
+        | EntryType::GNULongLink => {
             return Ok(None);
         }
         EntryType::Regular | EntryType::Continuous | EntryType::Directory => {}
         _ => {
             let name = String::from_utf8_lossy(path);
-            return Err(invalid(format_args!("its member {name:?} is a link or a device, not a file")));
+            return Err(invalid(format_args!(
+                "its member {name:?} is a link or a device, not a file"
+            )));
         }
     }
     check_name(path)?;

@@ -18,7 +18,11 @@ fn tool(program: &str, arguments: &[&str]) -> Option<Vec<u8>> {
 /// `bytes` compressed by the `xz` of the machine, if there is one.
 pub(super) fn xz(arguments: &[&str], bytes: &[u8]) -> Option<Vec<u8>> {
     let mut command = Command::new("xz");
-    command.args(arguments).args(["--stdout", "--check=crc32"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+        .args(arguments)
+        .args(["--stdout", "--check=crc32"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
     let Ok(mut child) = command.spawn() else {
         eprintln!("skipped: xz is not installed");
         return None;
@@ -37,7 +41,8 @@ struct Made {
     control: &'static str,
 }
 
-const PLAIN: &str = "Version: 1.0\nArchitecture: all\nMaintainer: Ada <ada@example.org>\nDescription: A tool\n";
+const PLAIN: &str =
+    "Version: 1.0\nArchitecture: all\nMaintainer: Ada <ada@example.org>\nDescription: A tool\n";
 
 const MADE: &[Made] = &[
     Made { name: "gzip-tool", options: &["-Zgzip"], control: PLAIN },
@@ -107,8 +112,12 @@ fn made_packages_have_the_fields_that_dpkg_deb_prints() {
         std::fs::write(root.join("data"), vec![7; number * 10_001]).unwrap();
         let deb = dir.path().join(format!("{}.deb", made.name));
         let (from, to) = (root.to_str().unwrap(), deb.to_str().unwrap());
-        let arguments: Vec<&str> =
-            ["--root-owner-group"].iter().chain(made.options).copied().chain(["--build", from, to]).collect();
+        let arguments: Vec<&str> = ["--root-owner-group"]
+            .iter()
+            .chain(made.options)
+            .copied()
+            .chain(["--build", from, to])
+            .collect();
         if tool("dpkg-deb", &arguments).is_none() {
             eprintln!("skipped: dpkg-deb does not know {:?}", made.options);
             continue;
@@ -152,12 +161,17 @@ fn real_packages_have_the_fields_that_dpkg_deb_prints() {
     }
     let given = std::env::var_os("STATIONDB_DEBS").map(PathBuf::from);
     let directories = given.into_iter().chain([PathBuf::from("/var/cache/apt/archives")]);
-    let entries = directories.flat_map(|directory| std::fs::read_dir(directory).into_iter().flatten().flatten());
-    let debs = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "deb"));
+    let entries = directories
+        .flat_map(|directory| std::fs::read_dir(directory).into_iter().flatten().flatten());
+    let debs = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "deb"));
     let compared = debs.take(100).map(|path| compare(&path)).count();
     println!("{compared} real packages compared");
     if compared == 0 {
-        eprintln!("skipped: there is no package here; name a directory of some with STATIONDB_DEBS");
+        eprintln!(
+            "skipped: there is no package here; name a directory of some with STATIONDB_DEBS"
+        );
     }
 }
 
@@ -167,7 +181,8 @@ fn compare(path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     let package = inspect(&mut &*bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!(package.size, bytes.len() as u64);
-    let text = |arguments: &[&str]| String::from_utf8(tool("dpkg-deb", arguments).unwrap()).unwrap();
+    let text =
+        |arguments: &[&str]| String::from_utf8(tool("dpkg-deb", arguments).unwrap()).unwrap();
     let listing = text(&["--field", name]);
     let fields: Vec<&str> = listing
         .lines()
@@ -182,12 +197,18 @@ fn compare(path: &Path) {
     );
     for field in &fields {
         let printed = text(&["--field", name, field]);
-        assert_eq!(as_we_say_it(&package, field), as_it_prints(&package, field, &printed), "{name}: {field}");
+        assert_eq!(
+            as_we_say_it(&package, field),
+            as_it_prints(&package, field, &printed),
+            "{name}: {field}"
+        );
     }
     check_members(&package, &|field| {
         // For a missing field, the tool may print a default.
         let is_there = fields.iter().any(|there| there.eq_ignore_ascii_case(field));
-        is_there.then(|| text(&["--field", name, field]).split_whitespace().collect::<Vec<_>>().join(" "))
+        is_there.then(|| {
+            text(&["--field", name, field]).split_whitespace().collect::<Vec<_>>().join(" ")
+        })
     });
 }
 
@@ -206,7 +227,11 @@ fn as_it_prints(package: &Inspected, field: &str, printed: &str) -> String {
     if !has_lines(package, field) {
         // A folded field is one line.
         let rest = lines.map(|line| line.trim().to_owned());
-        return std::iter::once(first).chain(rest).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+        return std::iter::once(first)
+            .chain(rest)
+            .filter(|line| !line.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ");
     }
     let rest = lines.map(|line| match line.strip_prefix([' ', '\t']) {
         Some(".") => String::new(),
@@ -220,7 +245,9 @@ fn as_it_prints(package: &Inspected, field: &str, printed: &str) -> String {
 fn check_members(package: &Inspected, printed: &dyn Fn(&str) -> Option<String>) {
     let info = &package.info;
     let joined = |list: &Option<Vec<String>>| list.as_ref().map(|list| list.join(", "));
-    let tidy = |text: Option<String>| text.map(|text| text.replace(" ,", ",").trim_end_matches(',').to_owned());
+    let tidy = |text: Option<String>| {
+        text.map(|text| text.replace(" ,", ",").trim_end_matches(',').to_owned())
+    };
     for (field, member) in [
         ("Package", Some(info.package_name.clone())),
         ("Version", Some(info.version.clone())),

@@ -18,7 +18,9 @@ fn open(disk: &SimDisk) -> Result<Database, redb::DatabaseError> {
 fn open_medium(disk: &SimDisk) -> Result<(Database, Arc<Medium>), redb::DatabaseError> {
     let file = disk.open("r", Mode::ReadWrite).map_err(redb::DatabaseError::from)?;
     let medium = Arc::new(Medium::new(file));
-    let database = Builder::new().set_cache_size(1024 * 1024).create_with_backend(DiskBackend::new(medium.clone()))?;
+    let database = Builder::new()
+        .set_cache_size(1024 * 1024)
+        .create_with_backend(DiskBackend::new(medium.clone()))?;
     Ok((database, medium))
 }
 
@@ -27,7 +29,8 @@ fn commit(database: &Database, number: u64) -> Result<(), redb::Error> {
     let write = database.begin_write()?;
     {
         let mut table = write.open_table(TABLE)?;
-        let bytes = vec![u8::try_from(number).unwrap(); usize::try_from(number * 997 % 20_000).unwrap()];
+        let bytes =
+            vec![u8::try_from(number).unwrap(); usize::try_from(number * 997 % 20_000).unwrap()];
         table.insert(number, bytes.as_slice())?;
         table.insert(1000, number.to_le_bytes().as_slice())?;
         if number > 5 {
@@ -96,10 +99,16 @@ fn check(disk: &SimDisk, acks: &[u64], draws: u64) -> Result<u64, String> {
             };
             let seed = random.next_u64();
             images += 1;
-            let found = catch_unwind(AssertUnwindSafe(|| standing(&replay.survivors(seed, survival))))
-                .map_err(|_| format!("op {op} {kind:?}, {survival:?} seed {seed}: not the state of any commit"))?;
+            let found = catch_unwind(AssertUnwindSafe(|| {
+                standing(&replay.survivors(seed, survival))
+            }))
+            .map_err(|_| {
+                format!("op {op} {kind:?}, {survival:?} seed {seed}: not the state of any commit")
+            })?;
             if found < acked || found > acked + 1 {
-                return Err(format!("op {op}, {survival:?} seed {seed}: at {found}, acknowledged {acked}"));
+                return Err(format!(
+                    "op {op}, {survival:?} seed {seed}: at {found}, acknowledged {acked}"
+                ));
             }
         }
     }

@@ -53,7 +53,12 @@ type Seen = (Vec<String>, Vec<(String, Range<u64>)>);
 fn look(bytes: &[u8]) -> Result<Option<Seen>> {
     let file = disk(bytes).open(NAME, Mode::Read).unwrap();
     let mut pages = Vec::new();
-    let tables = walk(&*file, &|_| true, &mut |table, page| pages.push((table.to_owned(), page)), &mut |_| ())?;
+    let tables = walk(
+        &*file,
+        &|_| true,
+        &mut |table, page| pages.push((table.to_owned(), page)),
+        &mut |_| (),
+    )?;
     Ok(tables.map(|tables| (tables.into_iter().map(|table| table.name).collect(), pages)))
 }
 
@@ -71,12 +76,19 @@ fn every_system_table_of_a_fresh_file_is_walked() {
         let bytes = closed(commits, quick_repair);
         let (tables, pages) = look(&bytes).unwrap().unwrap();
         let summed: u64 = pages.iter().map(|(_, page)| page.end - page.start).sum();
-        println!("{commits} commits: {} pages, {summed} bytes of {}: {tables:?}", pages.len(), bytes.len());
+        println!(
+            "{commits} commits: {} pages, {summed} bytes of {}: {tables:?}",
+            pages.len(),
+            bytes.len()
+        );
         assert!(tables.iter().all(|table| TABLES.contains(&table.as_str())), "{tables:?}");
         let pages_of = |name: &str| pages.iter().filter(|(of, _)| of == name).count();
         assert!(pages_of(SYSTEM) > 0 && pages_of(TABLES[0]) > 0, "{pages:?}");
         if commits == 40 {
-            assert!(TABLES[..3].iter().all(|known| tables.iter().any(|table| table == known)), "{tables:?}");
+            assert!(
+                TABLES[..3].iter().all(|known| tables.iter().any(|table| table == known)),
+                "{tables:?}"
+            );
             assert!(pages_of(TABLES[1]) > 3, "a tree with branches is wanted: {pages:?}");
         }
         open(&bytes).unwrap();
@@ -129,7 +141,10 @@ fn a_wrong_bit_in_the_header_is_answered_by_redb_or_by_the_walk() {
             match open(&damaged) {
                 Ok(()) => opened += 1,
                 Err(error) => {
-                    assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io), "bit {bit} of {at}: {error}");
+                    assert!(
+                        matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io),
+                        "bit {bit} of {at}: {error}"
+                    );
                     refused += 1;
                 }
             }
@@ -177,7 +192,9 @@ fn what_redb_verifies_or_refuses_itself_is_left_to_it() {
 fn a_web_of_pages_ends_with_the_bytes_of_the_file() {
     let mut bytes = closed(0, false);
     bytes.truncate(16 * usize::try_from(PAGE_BYTES).unwrap());
-    let put = |bytes: &mut Vec<u8>, at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
+    let put = |bytes: &mut Vec<u8>, at: usize, part: &[u8]| {
+        bytes[at..at + part.len()].copy_from_slice(part)
+    };
     let mut below = None;
     for number in 1..12u64 {
         let at = usize::try_from(PAGE_BYTES * (number + 1)).unwrap();
@@ -226,7 +243,10 @@ fn free_pages_are_counted_as_redb_counts_them() {
         let pages = bytes.len() as u64 / PAGE_BYTES - stats.allocated_pages();
         println!("{commits} commits: {told} bytes are free of {}", bytes.len());
         let headers = pages * PAGE_BYTES - told;
-        assert!((PAGE_BYTES..=64 * PAGE_BYTES).contains(&headers), "{commits}: {told} of {pages} pages");
+        assert!(
+            (PAGE_BYTES..=64 * PAGE_BYTES).contains(&headers),
+            "{commits}: {told} of {pages} pages"
+        );
     }
     assert_eq!(free_pages(&[]), None);
     assert_eq!(free_pages(&[0xff; 64]), None);

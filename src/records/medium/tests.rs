@@ -36,7 +36,8 @@ fn prepared(options: RecordFileOptions) -> (SimDisk, Rows) {
 /// The changes of commit `number`: rows all over the tree, and a value for which the file must
 /// grow.
 fn changes(rows: &mut Rows, number: u8) -> Vec<Change> {
-    let mut changes: Vec<_> = (0..8).map(|n| put(rows, n * 25 + u64::from(number), number, 200)).collect();
+    let mut changes: Vec<_> =
+        (0..8).map(|n| put(rows, n * 25 + u64::from(number), number, 200)).collect();
     changes.push(put(rows, 1000 + u64::from(number), number, 90_000));
     let key = (u64::from(number) * 30).to_be_bytes().to_vec();
     rows.remove(&key);
@@ -106,14 +107,20 @@ fn reads_go_on(options: RecordFileOptions, one_in: usize) {
             assert!(matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace), "{place}: {error}");
             // Reads twice: the first read may leave pages in a cache.
             for _ in 0..2 {
-                let seen = read(&published).unwrap_or_else(|error| panic!("{place}: a read was refused: {error}"));
+                let seen = read(&published)
+                    .unwrap_or_else(|error| panic!("{place}: a read was refused: {error}"));
                 assert_eq!(seen, rows, "{place}");
             }
-            assert_eq!(file.begin().err().map(|error| error.kind()), Some(ErrorKind::Latched), "{place}");
+            assert_eq!(
+                file.begin().err().map(|error| error.kind()),
+                Some(ErrorKind::Latched),
+                "{place}"
+            );
             assert!(file.snapshot(0).is_err(), "{place}: a snapshot shows a commit that failed");
             drop(file);
             drop(published);
-            let after: Vec<_> = disk.trace().into_iter().filter(|e| e.op > entry.op && is_change(e)).collect();
+            let after: Vec<_> =
+                disk.trace().into_iter().filter(|e| e.op > entry.op && is_change(e)).collect();
             assert!(after.is_empty(), "{place}: the file was changed after it: {after:?}");
             for survival in [Survival::All, Survival::None, Survival::Random] {
                 let shared: SharedDisk = Arc::new(disk.survivors(entry.op, survival));
@@ -156,16 +163,22 @@ fn reads_go_on_after_a_failed_compaction() {
     let begun = whole.ops();
     file.compact().unwrap();
     let trace = whole.trace();
-    assert!(whole.open("records.redb", Mode::Read).unwrap().len().unwrap() < before, "there is nothing to compact");
+    assert!(
+        whole.open("records.redb", Mode::Read).unwrap().len().unwrap() < before,
+        "there is nothing to compact"
+    );
     let (mut latched, mut writable) = (0, 0);
-    for entry in
-        trace.iter().filter(|entry| entry.op >= begun && (is_change(entry) || entry.kind == OpKind::Read)).step_by(11)
+    for entry in trace
+        .iter()
+        .filter(|entry| entry.op >= begun && (is_change(entry) || entry.kind == OpKind::Read))
+        .step_by(11)
     {
         let place = format!("operation {} ({:?})", entry.op, entry.kind);
         let (disk, mut file, rows, _) = prepare();
         disk.inject(Pick::op(entry.op), Fault::Io);
         file.compact().unwrap_err();
-        let seen = read(&file.snapshot(0).unwrap()).unwrap_or_else(|error| panic!("{place}: {error}"));
+        let seen =
+            read(&file.snapshot(0).unwrap()).unwrap_or_else(|error| panic!("{place}: {error}"));
         assert_eq!(seen, rows, "{place}");
         match file.begin() {
             Err(error) => {
@@ -280,7 +293,9 @@ fn a_failed_sync_that_takes_what_was_written_harms_nobody() {
             let write = database.begin_write().unwrap();
             {
                 let mut table = write.open_table(TABLE).unwrap();
-                (0..40).for_each(|key| drop(table.insert(key * 7 % 101, [number as u8; 900].as_slice()).unwrap()));
+                (0..40).for_each(|key| {
+                    drop(table.insert(key * 7 % 101, [number as u8; 900].as_slice()).unwrap())
+                });
             }
             write.commit().unwrap();
         };
@@ -299,7 +314,11 @@ fn a_failed_sync_that_takes_what_was_written_harms_nobody() {
         let table = published.open_table(TABLE).unwrap();
         assert_eq!(table.len().unwrap(), 40);
         for row in table.iter().unwrap() {
-            assert_eq!(row.unwrap().1.value(), [number as u8 - 1; 900], "the failed sync is number {failing}");
+            assert_eq!(
+                row.unwrap().1.value(),
+                [number as u8 - 1; 900],
+                "the failed sync is number {failing}"
+            );
         }
         medium.refuse_after_failure();
         drop(database);

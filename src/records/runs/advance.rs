@@ -31,7 +31,8 @@ pub(super) fn go_on(rows: Rows<'_>, mut merge: Merge, work: impl Fn() -> u64) ->
     let mut blocks = Vec::new();
     let mut builder = Builder::default();
     let mut is_done = false;
-    let from = merge.position.as_ref().map(|last| [last.as_slice(), &[0]].concat()).unwrap_or_default();
+    let from =
+        merge.position.as_ref().map(|last| [last.as_slice(), &[0]].concat()).unwrap_or_default();
     let mut merged = Merged::new(rows, None, merge.inputs.clone(), &from, None);
     while merged.consumed < work() {
         let Some(mark) = merged.next_mark(false)? else {

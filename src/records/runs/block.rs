@@ -61,14 +61,26 @@ impl Builder {
     ///
     /// The first entry of a group shares no prefix. Otherwise a group could not be decoded without
     /// the one before it, and `group_before` could not read the first keys of groups.
-    pub(super) fn push(&mut self, key: &[u8], mark: Mark, value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-        let size =
-            HEADER + self.groups.len() * 4 + self.values.len() + self.entries.len() + 2 * key.len() + value.len();
+    pub(super) fn push(
+        &mut self,
+        key: &[u8],
+        mark: Mark,
+        value: &[u8],
+    ) -> Option<(Vec<u8>, Vec<u8>)> {
+        let size = HEADER
+            + self.groups.len() * 4
+            + self.values.len()
+            + self.entries.len()
+            + 2 * key.len()
+            + value.len();
         let full = (size > TARGET && self.count > 0).then(|| self.finish()).flatten();
         let at = if mark.after { self.value(value) } else { 0 };
         let is_first = (self.count as usize).is_multiple_of(GROUP);
-        let shared =
-            if is_first { 0 } else { self.last.iter().zip(key).take_while(|(one, other)| one == other).count() };
+        let shared = if is_first {
+            0
+        } else {
+            self.last.iter().zip(key).take_while(|(one, other)| one == other).count()
+        };
         if is_first {
             self.groups.push(self.entries.len() as u32);
         }
@@ -88,7 +100,8 @@ impl Builder {
     fn value(&mut self, value: &[u8]) -> u32 {
         let hash = xxhash_rust::xxh3::xxh3_64(value);
         if let Some((_, at)) = self.known.iter().find(|(known, at)| {
-            *known == hash && value_at(&self.values, *at as usize).is_some_and(|known| known == value)
+            *known == hash
+                && value_at(&self.values, *at as usize).is_some_and(|known| known == value)
         }) {
             return *at;
         }
@@ -105,7 +118,9 @@ impl Builder {
         if self.count == 0 {
             return None;
         }
-        let mut bytes = Vec::with_capacity(HEADER + self.groups.len() * 4 + self.values.len() + self.entries.len());
+        let mut bytes = Vec::with_capacity(
+            HEADER + self.groups.len() * 4 + self.values.len() + self.entries.len(),
+        );
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&self.net.to_le_bytes());
         bytes.extend_from_slice(&self.count.to_le_bytes());
@@ -222,7 +237,8 @@ impl Block {
             let suffix = entries.get(at..at.checked_add(rest)?)?;
             at += rest;
             let start = self.keys.len();
-            let prefix = before.start..before.start.checked_add(shared).filter(|end| *end <= before.end)?;
+            let prefix =
+                before.start..before.start.checked_add(shared).filter(|end| *end <= before.end)?;
             self.keys.extend_from_within(prefix);
             self.keys.extend_from_slice(suffix);
             before = start..self.keys.len();
@@ -266,7 +282,8 @@ impl Block {
     pub(super) fn rank(&mut self, key: &[u8]) -> Result<usize> {
         let number = self.group_before(key)?;
         self.read_group(number)?;
-        let is_before = |entry: &Entry| self.keys.get(entry.start..entry.end).is_some_and(|known| known < key);
+        let is_before =
+            |entry: &Entry| self.keys.get(entry.start..entry.end).is_some_and(|known| known < key);
         Ok(number * GROUP + self.group.partition_point(is_before))
     }
 
@@ -333,7 +350,10 @@ impl Block {
 
     /// The key of the current entry.
     pub(super) fn key(&self) -> &[u8] {
-        self.group.get(self.at).and_then(|entry| self.keys.get(entry.start..entry.end)).unwrap_or_default()
+        self.group
+            .get(self.at)
+            .and_then(|entry| self.keys.get(entry.start..entry.end))
+            .unwrap_or_default()
     }
 
     /// The mark of the current entry.
@@ -343,7 +363,9 @@ impl Block {
 
     /// The value of the current entry; empty if the key was removed.
     pub(super) fn value(&self) -> Result<&[u8]> {
-        let Some(entry) = self.group.get(self.at).filter(|entry| entry.mark.after) else { return Ok(&[]) };
+        let Some(entry) = self.group.get(self.at).filter(|entry| entry.mark.after) else {
+            return Ok(&[]);
+        };
         let values = self.bytes.get(self.values..self.entries).unwrap_or_default();
         value_at(values, entry.value).ok_or_else(|| damaged("a block"))
     }

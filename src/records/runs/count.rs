@@ -33,7 +33,9 @@ pub(in crate::records) fn count(
     if let Some(memory) = memory {
         for set in memory {
             let changes = (set.place_of(from)..set.place_of(to)).filter_map(|at| set.get(at));
-            net += changes.map(|change| i64::from(change.after.is_some()) - i64::from(change.before)).sum::<i64>();
+            net += changes
+                .map(|change| i64::from(change.after.is_some()) - i64::from(change.before))
+                .sum::<i64>();
         }
     }
     let mut block = Block::default();

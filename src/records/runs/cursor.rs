@@ -115,7 +115,9 @@ impl<'a> Input<'a> {
 
     fn mark(&self) -> Mark {
         match self {
-            Self::Memory(_, change, ..) => Mark { before: change.before, after: change.after.is_some() },
+            Self::Memory(_, change, ..) => {
+                Mark { before: change.before, after: change.after.is_some() }
+            }
             Self::Run(iter) => iter.block.mark(),
         }
     }
@@ -209,7 +211,11 @@ impl<'a> Merged<'a> {
         // No key starts with ff.
         let end = self.to.as_deref().unwrap_or(&[0xff]);
         for &run in &self.runs {
-            let iter = if back { Iter::back(self.table, run, end) } else { Iter::forward(self.table, run, &self.from) };
+            let iter = if back {
+                Iter::back(self.table, run, end)
+            } else {
+                Iter::forward(self.table, run, &self.from)
+            };
             inputs.extend(iter?.map(|iter| Input::Run(Box::new(iter))));
         }
         self.inputs = inputs.into_iter().enumerate().collect();
@@ -227,7 +233,9 @@ impl<'a> Merged<'a> {
         }
         let mut at = self.inputs.len() - 1;
         while at > 0 {
-            let (Some(one), Some(below)) = (self.inputs.get(at), self.inputs.get(at - 1)) else { break };
+            let (Some(one), Some(below)) = (self.inputs.get(at), self.inputs.get(at - 1)) else {
+                break;
+            };
             if order(one, below, back) == Ordering::Less {
                 break;
             }
@@ -268,7 +276,8 @@ impl<'a> Merged<'a> {
         self.value.clear();
         self.value.extend_from_slice(top.value()?);
         self.advance(back)?;
-        while let Some((_, older)) = self.inputs.last().filter(|(_, input)| input.key() == self.key) {
+        while let Some((_, older)) = self.inputs.last().filter(|(_, input)| input.key() == self.key)
+        {
             mark = older.mark().then(mark);
             self.advance(back)?;
         }
@@ -281,7 +290,11 @@ impl<'a> Merged<'a> {
     }
 
     /// Calls `f` with the next entry whose key exists, and returns its result.
-    pub(in crate::records) fn visit<T>(&mut self, back: bool, f: impl FnOnce(&[u8], &[u8]) -> T) -> Result<Option<T>> {
+    pub(in crate::records) fn visit<T>(
+        &mut self,
+        back: bool,
+        f: impl FnOnce(&[u8], &[u8]) -> T,
+    ) -> Result<Option<T>> {
         // A single input has each key only once, so its entries need no merging and are not copied.
         while let (true, [(_, only)]) = (self.back.is_some(), self.inputs.as_slice()) {
             if !self.is_inside(only.key()) {

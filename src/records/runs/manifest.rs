@@ -37,7 +37,9 @@ pub(in crate::records) struct Manifest {
 }
 
 /// Reads the manifest of a table.
-pub(in crate::records) fn read_manifest(table: &redb::ReadOnlyTable<&'static [u8], &'static [u8]>) -> Result<Manifest> {
+pub(in crate::records) fn read_manifest(
+    table: &redb::ReadOnlyTable<&'static [u8], &'static [u8]>,
+) -> Result<Manifest> {
     let row = table.get(key().as_slice()).map_err(|error| from_redb("read the indexes", error))?;
     Manifest::read(row.as_ref().map(|row| row.value()))
 }
@@ -114,7 +116,9 @@ impl Manifest {
     /// Decodes the manifest's row. Without a row, there are no runs.
     pub(in crate::records) fn read(row: Option<&[u8]>) -> Result<Self> {
         let Some(row) = row else { return Ok(Self { next_run: 1, ..Self::default() }) };
-        Reader(envelope::open(&key(), 0, row)?.bytes).manifest().ok_or_else(|| damaged("the list of runs"))
+        Reader(envelope::open(&key(), 0, row)?.bytes)
+            .manifest()
+            .ok_or_else(|| damaged("the list of runs"))
     }
 
     /// Encodes the manifest as its row.

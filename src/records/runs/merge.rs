@@ -56,7 +56,9 @@ pub(in crate::records) fn flush(
     memory: Memory,
     ahead: Option<Ahead>,
 ) -> Result<()> {
-    let Some(all) = memory.into_iter().reduce(|older, newer| older.then(&newer)) else { return Ok(()) };
+    let Some(all) = memory.into_iter().reduce(|older, newer| older.then(&newer)) else {
+        return Ok(());
+    };
     let work = |entries: u64| Work(entries.saturating_mul(PACE).max(LEAST));
     if let Some(ahead) = &ahead {
         ahead.stop_at(work(all.len() as u64));
@@ -128,7 +130,11 @@ fn begin(manifest: &mut Manifest, inputs: Vec<u64>, level: u8) {
 }
 
 /// Advances every merge, removes rows of unused runs, and writes the manifest.
-pub(in crate::records) fn step(table: &mut Table<'_>, manifest: &mut Manifest, work: Work) -> Result<()> {
+pub(in crate::records) fn step(
+    table: &mut Table<'_>,
+    manifest: &mut Manifest,
+    work: Work,
+) -> Result<()> {
     let merges = std::mem::take(&mut manifest.merges);
     let advanced = merges.into_iter().map(|merge| go_on(Rows::Turn(table), merge, || work.0));
     let advanced = advanced.collect::<Result<Vec<_>>>()?;
@@ -193,7 +199,11 @@ fn sweep(table: &mut Table<'_>, manifest: &mut Manifest, most: usize) -> Result<
 /// For idle times: reads are fastest with one run. A run that is much larger than all newer ones
 /// together is left out, so that a store with occasional writes is not rewritten after each of
 /// them. The inputs are the newest runs, so they are adjacent.
-pub(in crate::records) fn settle(table: &mut Table<'_>, manifest: &mut Manifest, work: Work) -> Result<bool> {
+pub(in crate::records) fn settle(
+    table: &mut Table<'_>,
+    manifest: &mut Manifest,
+    work: Work,
+) -> Result<bool> {
     if manifest.merges.is_empty() {
         let mut total = 0u64;
         let mut inputs = Vec::new();
@@ -205,7 +215,8 @@ pub(in crate::records) fn settle(table: &mut Table<'_>, manifest: &mut Manifest,
             inputs.push(run.id);
         }
         if inputs.len() > 1 {
-            let level = manifest.runs.iter().take(inputs.len()).map(|run| run.level).max().unwrap_or(0);
+            let level =
+                manifest.runs.iter().take(inputs.len()).map(|run| run.level).max().unwrap_or(0);
             begin(manifest, inputs, level);
         } else if manifest.garbage.is_empty() {
             return Ok(false);

@@ -66,7 +66,9 @@ impl Mark {
 }
 
 fn damaged(what: &str) -> Error {
-    Error::corrupt(format!("records.redb: {what} of the indexes is damaged; restore the store from a backup"))
+    Error::corrupt(format!(
+        "records.redb: {what} of the indexes is damaged; restore the store from a backup"
+    ))
 }
 
 fn row_key(run: u64, entry: &[u8]) -> Vec<u8> {

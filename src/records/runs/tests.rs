@@ -4,7 +4,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::disk::{MemoryDisk, SharedDisk};
-use crate::records::{Change, Entries, RecordFile, RecordFileOptions, Snapshot, Source, Space, Turn};
+use crate::records::{
+    Change, Entries, RecordFile, RecordFileOptions, Snapshot, Source, Space, Turn,
+};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -55,7 +57,8 @@ fn add(model: &mut Model, entries: &mut Entries, number: u16, value: Option<u8>)
     let found = entries.with_prefix(&key);
     assert_eq!(
         found.get(&key).copied(),
-        (before.is_some() || after.is_some() || found.contains_key(&key)).then_some(after.is_some())
+        (before.is_some() || after.is_some() || found.contains_key(&key))
+            .then_some(after.is_some())
     );
 }
 
@@ -68,7 +71,9 @@ fn check(source: Source<'_>, model: &Model, from: &[u8], to: Option<&[u8]>) {
     for back in [false, true] {
         let mut cursor = source.cursor(Space::Index, from, to).unwrap();
         let mut found = Vec::new();
-        while let Some(entry) = cursor.visit(back, |key, value| (key.to_vec(), value.to_vec())).unwrap() {
+        while let Some(entry) =
+            cursor.visit(back, |key, value| (key.to_vec(), value.to_vec())).unwrap()
+        {
             found.push(entry);
         }
         if back {

@@ -8,8 +8,8 @@ use super::source::{ANY, PageSource, mend};
 use super::walk::{Visited, walk};
 use crate::error::Result;
 use crate::records::pages::{
-    Child, FORMAT_VERSION, HEADER_BYTES, LEAF, MAGIC, Node, PAGE_BYTES, PRIMARY_IS_SLOT_1, SLOT_BYTES,
-    SLOT_SUMMED_BYTES, SLOTS_AT, TWO_PHASES, le, le_u128,
+    Child, FORMAT_VERSION, HEADER_BYTES, LEAF, MAGIC, Node, PAGE_BYTES, PRIMARY_IS_SLOT_1,
+    SLOT_BYTES, SLOT_SUMMED_BYTES, SLOTS_AT, TWO_PHASES, le, le_u128,
 };
 use crate::records::space::{Place, Space, Table};
 use crate::value::Control;
@@ -56,7 +56,9 @@ fn slot(header: &[u8], number: u8) -> Option<Commit> {
     if *slot.first()? != FORMAT_VERSION {
         return None;
     }
-    let root = |flag: usize, at: usize| slot.get(flag).filter(|flag| **flag != 0).and_then(|_| Child::root(&slot, at));
+    let root = |flag: usize, at: usize| {
+        slot.get(flag).filter(|flag| **flag != 0).and_then(|_| Child::root(&slot, at))
+    };
     Some(Commit {
         tables: root(1, 8),
         system: root(2, 40),
@@ -99,7 +101,8 @@ fn extent(source: &PageSource<'_>, tables: Option<Child>, control: &Control) -> 
 pub(super) fn sequence_in(leaf: &Node<'_>) -> Option<u64> {
     let place: Place = Space::Meta.place();
     let wanted = place.key(b"state");
-    let (_, value) = (0..leaf.count()).filter_map(|n| leaf.entry(n)).find(|(key, _)| *key == wanted.as_ref())?;
+    let (_, value) =
+        (0..leaf.count()).filter_map(|n| leaf.entry(n)).find(|(key, _)| *key == wanted.as_ref())?;
     if value.len() == 16 { le(value, 0).map(u64::from_be_bytes) } else { None }
 }
 
@@ -133,7 +136,9 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
             return Ok(Chosen { commit: Some(*newest), doubt: None });
         }
         let before_extent = extent(source, before.tables, control)?;
-        let is_shared = |page: &(u64, u128)| before_extent.damaged.contains(page) || before_extent.named.contains(page);
+        let is_shared = |page: &(u64, u128)| {
+            before_extent.damaged.contains(page) || before_extent.named.contains(page)
+        };
         if newest_extent.damaged.iter().all(is_shared) {
             return Ok(Chosen { commit: Some(*newest), doubt: None });
         }
@@ -157,7 +162,8 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
     while at + PAGE_BYTES <= source.len() {
         control.check()?;
         if let Some(tables) = definitions(&source, at) {
-            let commit = Commit { tables: Some(tables), system: None, transaction: None, slot: None };
+            let commit =
+                Commit { tables: Some(tables), system: None, transaction: None, slot: None };
             found.push((sequence_of(&source, commit.tables, control)?, commit));
         }
         at += PAGE_BYTES;

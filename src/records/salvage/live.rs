@@ -40,7 +40,9 @@ impl Live {
         visited: &mut Visited,
         control: &Control,
     ) -> Result<Option<Self>> {
-        let (Some(system), Some(transaction)) = (commit.system, commit.transaction) else { return Ok(None) };
+        let (Some(system), Some(transaction)) = (commit.system, commit.transaction) else {
+            return Ok(None);
+        };
         let names = walk(source, Some(system), ANY, visited, control)?;
         let mut is_whole = names.gaps.is_empty();
         let mut live = Self { regions: BTreeMap::new(), waiting: BTreeMap::new() };
@@ -63,7 +65,8 @@ impl Live {
                                     None => is_whole = false,
                                 },
                                 (Some(&TRANSACTION), _) => {
-                                    is_of_this = le(value, 0).map(u64::from_le_bytes) == Some(transaction);
+                                    is_of_this =
+                                        le(value, 0).map(u64::from_le_bytes) == Some(transaction);
                                 }
                                 _ => {}
                             }
@@ -79,12 +82,18 @@ impl Live {
     fn wait(&mut self, list: &[u8]) {
         let count = le(list, 0).map_or(0, |count| usize::from(u16::from_le_bytes(count)));
         let numbers = (0..count).filter_map(|n| le(list, 2 + 8 * n).map(u64::from_le_bytes));
-        self.waiting.extend(numbers.filter_map(|number| REGIONS.place(number)).map(|place| (place.start, place.end)));
+        self.waiting.extend(
+            numbers
+                .filter_map(|number| REGIONS.place(number))
+                .map(|place| (place.start, place.end)),
+        );
     }
 
     /// Whether the commit uses the page that begins at `at`.
     pub(super) fn contains(&self, at: u64) -> bool {
-        let Some(index) = at.checked_sub(PAGE_BYTES).map(|at| at / PAGE_BYTES) else { return false };
+        let Some(index) = at.checked_sub(PAGE_BYTES).map(|at| at / PAGE_BYTES) else {
+            return false;
+        };
         let Some(orders) = self.regions.get(&(index >> 20)) else { return false };
         let page = index & 0xF_FFFF;
         let is_free = orders.iter().enumerate().any(|(order, (len, bits))| {

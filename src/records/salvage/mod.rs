@@ -118,7 +118,8 @@ pub(crate) fn read(
         taken: BTreeMap::new(),
         salvaged: Salvaged { doubt: chosen.doubt, ..Salvaged::default() },
     };
-    let has_gaps = |(table, walked): &(Table, Walked)| *table != Table::Index && !walked.gaps.is_empty();
+    let has_gaps =
+        |(table, walked): &(Table, Walked)| *table != Table::Index && !walked.gaps.is_empty();
     if reading.tables.iter().any(has_gaps) {
         let live = match &chosen.commit {
             Some(commit) => Live::of(&source, commit, &mut visited, control)?,
@@ -193,7 +194,10 @@ struct Reading<'r> {
 }
 
 impl Reading<'_> {
-    fn run(mut self, emit: &mut dyn FnMut(Space, &[u8], &[u8], Proof) -> Result<()>) -> Result<Salvaged> {
+    fn run(
+        mut self,
+        emit: &mut dyn FnMut(Space, &[u8], &[u8], Proof) -> Result<()>,
+    ) -> Result<Salvaged> {
         let (written, proven) = self.sums()?;
         let decisions = self.decide(written.as_ref(), &proven);
         self.emit_proven(emit)?;
@@ -266,17 +270,26 @@ impl Reading<'_> {
     /// The exact match without entries of damaged leaves is tried first. If there is no match, and
     /// the proven entries and those of damaged leaves together are at least as many as the commit
     /// counted, then one of the latter is wrong. Which one cannot be told, so none is taken.
-    fn decide(&self, written: Option<&Sums>, proven: &BTreeMap<Collection, Sum>) -> BTreeMap<Collection, Decision> {
+    fn decide(
+        &self,
+        written: Option<&Sums>,
+        proven: &BTreeMap<Collection, Sum>,
+    ) -> BTreeMap<Collection, Decision> {
         let mut decisions = BTreeMap::new();
         let Some(written) = written else { return decisions };
-        let mut open: BTreeSet<Collection> = self.candidates.iter().flat_map(|one| one.parts.keys().copied()).collect();
+        let mut open: BTreeSet<Collection> =
+            self.candidates.iter().flat_map(|one| one.parts.keys().copied()).collect();
         open.extend(self.partial.iter().filter_map(|part| Collection::of(part.space, &part.key)));
         for collection in open {
             let target = written.get(collection);
             let start = proven.get(&collection).copied().unwrap_or_default();
             let mut damaged = start;
             let mut partial_count = 0;
-            for part in self.partial.iter().filter(|part| Collection::of(part.space, &part.key) == Some(collection)) {
+            for part in self
+                .partial
+                .iter()
+                .filter(|part| Collection::of(part.space, &part.key) == Some(collection))
+            {
                 damaged.add(&part.key, &part.value);
                 partial_count += 1;
             }
@@ -293,7 +306,10 @@ impl Reading<'_> {
         decisions
     }
 
-    fn emit_proven(&mut self, emit: &mut dyn FnMut(Space, &[u8], &[u8], Proof) -> Result<()>) -> Result<()> {
+    fn emit_proven(
+        &mut self,
+        emit: &mut dyn FnMut(Space, &[u8], &[u8], Proof) -> Result<()>,
+    ) -> Result<()> {
         let (check, mut taken) = (self.check, std::mem::take(&mut self.taken));
         self.for_each_proven(|salvaged, _, space, key, value| {
             let Some(collection) = Collection::of(space, key) else { return Ok(()) };
@@ -355,7 +371,8 @@ impl Reading<'_> {
         let mut collections: BTreeSet<Collection> = self.taken.keys().copied().collect();
         match written {
             Some(written) => collections.extend(written.collections()),
-            None => collections.extend(Space::ALL.into_iter().map(|space| Collection { space, kind: 0 })),
+            None => collections
+                .extend(Space::ALL.into_iter().map(|space| Collection { space, kind: 0 })),
         }
         for collection in collections {
             let taken = self.taken.get(&collection).copied().unwrap_or_default();
@@ -370,7 +387,8 @@ impl Reading<'_> {
                     told += 1;
                     // A key of another collection is no bound in this one.
                     let is_of_it = |(space, key): &(Space, &[u8])| {
-                        *space == collection.space && (collection.kind == 0 || key.first() == Some(&collection.kind))
+                        *space == collection.space
+                            && (collection.kind == 0 || key.first() == Some(&collection.kind))
                     };
                     let bound = |key: &Option<Vec<u8>>| {
                         let key = key.as_deref().and_then(|key| space_of(*table, key));
@@ -390,7 +408,13 @@ impl Reading<'_> {
             }
             if told == 0 && target.is_some() {
                 let reason = SILENT;
-                self.salvaged.lost.push(LostEntries { collection, after: None, upto: None, entries, reason });
+                self.salvaged.lost.push(LostEntries {
+                    collection,
+                    after: None,
+                    upto: None,
+                    entries,
+                    reason,
+                });
             }
         }
     }
@@ -427,8 +451,11 @@ pub(crate) fn page_map(file: &dyn DiskFile) -> Vec<MappedPage> {
     let source = PageSource::new(file, file.len().unwrap());
     let commit = choose(&source, &Control::default()).unwrap().commit.unwrap();
     let mut pages = Vec::new();
-    let mut waiting =
-        vec![(None, commit.tables.unwrap(), std::iter::once(0..super::pages::HEADER_BYTES as u64).collect::<Vec<_>>())];
+    let mut waiting = vec![(
+        None,
+        commit.tables.unwrap(),
+        std::iter::once(0..super::pages::HEADER_BYTES as u64).collect::<Vec<_>>(),
+    )];
     while let Some((table, child, above)) = waiting.pop() {
         let page = source.page(child, ANY).unwrap();
         let node = Node { bytes: &page, widths: ANY };
@@ -440,10 +467,15 @@ pub(crate) fn page_map(file: &dyn DiskFile) -> Vec<MappedPage> {
             waiting.extend(node.children().map(|child| (table, child, below())));
         } else if let Some(table) = table {
             let pairs = (0..node.count()).filter_map(|n| node.entry(n));
-            entries.extend(pairs.filter_map(|(key, _)| space_of(table, key)).map(|(space, key)| (space, key.to_vec())));
+            entries.extend(
+                pairs
+                    .filter_map(|(key, _)| space_of(table, key))
+                    .map(|(space, key)| (space, key.to_vec())),
+            );
         } else {
             for found in node.tables() {
-                let table = Table::ALL.into_iter().find(|table| table.name() == found.name).unwrap();
+                let table =
+                    Table::ALL.into_iter().find(|table| table.name() == found.name).unwrap();
                 waiting.extend(found.root.map(|root| (Some(table), root, below())));
             }
         }

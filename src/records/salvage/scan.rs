@@ -44,7 +44,11 @@ pub(super) struct Partial {
 }
 
 /// The entries of damaged leaves whose own checksums match.
-pub(super) fn partial(source: &PageSource<'_>, tables: &[(Table, Walked)], check: Checker<'_>) -> Vec<Partial> {
+pub(super) fn partial(
+    source: &PageSource<'_>,
+    tables: &[(Table, Walked)],
+    check: Checker<'_>,
+) -> Vec<Partial> {
     let mut found = Vec::new();
     for (table, walked) in tables.iter().filter(|(table, _)| *table != Table::Index) {
         for gap in &walked.gaps {
@@ -56,11 +60,17 @@ pub(super) fn partial(source: &PageSource<'_>, tables: &[(Table, Walked)], check
             let (mut whole, mut is_other) = (Vec::new(), true);
             for n in 0..node.count() {
                 let entry = node.entry(n).filter(|(key, _)| gap.contains(key));
-                let entry =
-                    entry.and_then(|(key, value)| space_of(*table, key).map(|(space, key)| (space, key, value)));
+                let entry = entry.and_then(|(key, value)| {
+                    space_of(*table, key).map(|(space, key)| (space, key, value))
+                });
                 match entry {
                     Some((space, key, value)) if check(space, key, value) == Check::Whole => {
-                        whole.push(Partial { space, key: key.to_vec(), value: value.to_vec(), has_rival: false });
+                        whole.push(Partial {
+                            space,
+                            key: key.to_vec(),
+                            value: value.to_vec(),
+                            has_rival: false,
+                        });
                     }
                     _ => is_other = false,
                 }
@@ -98,7 +108,8 @@ pub(super) fn scan(
     // Places that the commit references with another checksum: the content may be of an earlier
     // commit, so these pages do not count as live.
     let gaps = tables.iter().flat_map(|(_, walked)| &walked.gaps);
-    let foreign: BTreeSet<u64> = gaps.filter_map(|gap| source.place(gap.page?)).map(|place| place.start).collect();
+    let foreign: BTreeSet<u64> =
+        gaps.filter_map(|gap| source.place(gap.page?)).map(|place| place.start).collect();
     let mut candidates = Vec::new();
     let mut at = PAGE_BYTES;
     while at + PAGE_BYTES <= source.len() {
@@ -115,7 +126,9 @@ pub(super) fn scan(
         *newest_sequence = sequence_in(&node).unwrap_or(0).max(*newest_sequence);
         for table in Table::ALL.into_iter().filter(|_| !rivals.is_empty()) {
             for (space, key, value) in entries(&node, table) {
-                let Some(part) = rivals.get(&(space, key.to_vec())).and_then(|number| partial.get_mut(*number)) else {
+                let Some(part) =
+                    rivals.get(&(space, key.to_vec())).and_then(|number| partial.get_mut(*number))
+                else {
                     continue;
                 };
                 if part.value != value && check(space, key, value) == Check::Whole {
@@ -173,9 +186,14 @@ pub(super) fn leaf(source: &PageSource<'_>, at: u64) -> Option<Vec<u8>> {
 }
 
 /// The entries of a leaf, read as a leaf of this table.
-fn entries<'n>(node: &'n Node<'n>, table: Table) -> impl Iterator<Item = (Space, &'n [u8], &'n [u8])> + 'n {
+fn entries<'n>(
+    node: &'n Node<'n>,
+    table: Table,
+) -> impl Iterator<Item = (Space, &'n [u8], &'n [u8])> + 'n {
     let pairs = (0..node.count()).filter_map(|n| node.entry(n));
-    pairs.filter_map(move |(key, value)| space_of(table, key).map(|(space, key)| (space, key, value)))
+    pairs.filter_map(move |(key, value)| {
+        space_of(table, key).map(|(space, key)| (space, key, value))
+    })
 }
 
 /// The sums of a leaf's entries for each collection, if the leaf lies in a gap of this table and
@@ -233,8 +251,9 @@ pub(super) fn choose_candidates(
         return Some(Vec::new());
     }
     let parts = candidates.iter().enumerate();
-    let parts: Vec<(usize, Sum)> =
-        parts.filter_map(|(number, one)| one.parts.get(&collection).map(|sum| (number, *sum))).collect();
+    let parts: Vec<(usize, Sum)> = parts
+        .filter_map(|(number, one)| one.parts.get(&collection).map(|sum| (number, *sum)))
+        .collect();
     let mut all = start;
     parts.iter().for_each(|(_, sum)| all.join(*sum));
     if all == target {
@@ -245,7 +264,9 @@ pub(super) fn choose_candidates(
     }
     for choice in 1..1u32 << parts.len() {
         let mut sum = start;
-        let chosen = || parts.iter().enumerate().filter(|(bit, _)| choice >> bit & 1 == 1).map(|(_, part)| part);
+        let chosen = || {
+            parts.iter().enumerate().filter(|(bit, _)| choice >> bit & 1 == 1).map(|(_, part)| part)
+        };
         chosen().for_each(|(_, part)| sum.join(*part));
         if sum == target {
             return Some(chosen().map(|(number, _)| *number).collect());

@@ -41,7 +41,12 @@ impl<'f> PageSource<'f> {
 
     /// The same pages, without repairs.
     pub(super) fn without_mending(&self) -> Self {
-        Self { file: self.file, len: self.len, mends_left: Cell::new(0), mended: RefCell::default() }
+        Self {
+            file: self.file,
+            len: self.len,
+            mends_left: Cell::new(0),
+            mended: RefCell::default(),
+        }
     }
 
     /// Length of the file in bytes.

@@ -26,7 +26,8 @@ impl Gap {
 
     /// Whether a key of the table lies in the gap.
     pub(super) fn contains(&self, key: &[u8]) -> bool {
-        self.after.as_deref().is_none_or(|after| key > after) && self.upto.as_deref().is_none_or(|upto| key <= upto)
+        self.after.as_deref().is_none_or(|after| key > after)
+            && self.upto.as_deref().is_none_or(|upto| key <= upto)
     }
 }
 
@@ -55,7 +56,8 @@ pub(super) fn walk(
     control: &Control,
 ) -> Result<Walked> {
     let mut walked = Walked::default();
-    let mut waiting: Vec<Gap> = root.map(|root| Gap { page: Some(root), ..Gap::everything() }).into_iter().collect();
+    let mut waiting: Vec<Gap> =
+        root.map(|root| Gap { page: Some(root), ..Gap::everything() }).into_iter().collect();
     while let Some(at) = waiting.pop() {
         control.check()?;
         let Some(child) = at.page else { continue };

@@ -16,8 +16,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::filter::{self, Condition, Filter, Schema, Times};
 use crate::model::assets::utilization::class_ranges;
 use crate::model::{
-    Asset, AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse, QueryAssetUtilizationHistoryRequest, Resource,
-    Utilization,
+    Asset, AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse,
+    QueryAssetUtilizationHistoryRequest, Resource, Utilization,
 };
 use crate::services::assets::query::vendor_names;
 use crate::session::token::{self, Fingerprint};
@@ -89,7 +89,11 @@ pub(in crate::services) fn query(
         true => Some(token::seal(token_key, &fingerprint, &write_position(range, &last))?),
         false => None,
     };
-    plan.set_cost(&view.visibility(Utilization::KIND), view.records_touched(), walk.entries_touched);
+    plan.set_cost(
+        &view.visibility(Utilization::KIND),
+        view.records_touched(),
+        walk.entries_touched,
+    );
     Ok((AssetUtilizationHistoryResponse { asset_utilizations: items, continuation_token }, plan))
 }
 
@@ -106,7 +110,8 @@ fn fulfils(view: &View<'_>, filter: &Filter, row: &UtilizationRow<'_>) -> Result
 }
 
 fn fingerprint(request: &QueryAssetUtilizationHistoryRequest, descending: bool) -> Fingerprint {
-    let text = |text: &Option<String>| text.as_deref().unwrap_or_default().trim().as_bytes().to_vec();
+    let text =
+        |text: &Option<String>| text.as_deref().unwrap_or_default().trim().as_bytes().to_vec();
     let moment = |moment: Option<DateTime<Utc>>| {
         moment.map(|moment| moment.timestamp_millis().to_be_bytes().to_vec()).unwrap_or_default()
     };
@@ -144,9 +149,14 @@ fn read_position(position: &[u8]) -> Result<(Range, Vec<u8>)> {
     let read = || {
         let (from_ms, rest) = key::split_i64(position)?;
         let (to_ms, last) = key::split_i64(rest)?;
-        Some((Range { from: time::from_millis(from_ms), to: time::from_millis(to_ms) }, last.to_vec()))
+        Some((
+            Range { from: time::from_millis(from_ms), to: time::from_millis(to_ms) },
+            last.to_vec(),
+        ))
     };
-    read().ok_or_else(|| Error::invalid("the continuation token is malformed").at_member("continuationToken"))
+    read().ok_or_else(|| {
+        Error::invalid("the continuation token is malformed").at_member("continuationToken")
+    })
 }
 
 #[derive(Debug)]
@@ -157,16 +167,23 @@ struct UtilizationRow<'r> {
 
 impl Row for UtilizationRow<'_> {
     fn val(&self, index: usize) -> Val<'_> {
-        Utilization::fields().get(index).map_or(Val::Null, |field| (field.get)(self.record, &self.env))
+        Utilization::fields()
+            .get(index)
+            .map_or(Val::Null, |field| (field.get)(self.record, &self.env))
     }
 }
 
-fn compile<R: Resource>(view: &View<'_>, text: Option<&str>, member: &str) -> Result<Option<Filter>> {
+fn compile<R: Resource>(
+    view: &View<'_>,
+    text: Option<&str>,
+    member: &str,
+) -> Result<Option<Filter>> {
     let fields: Vec<FieldDecl> = R::fields().iter().map(|field| field.decl).collect();
     let renames = vendor_names(view.context().settings());
     let renames = if R::KIND == Asset::KIND { renames.as_slice() } else { &[] };
     let schema = Schema { fields: &fields, renames, accept_brackets: true, ..Schema::default() };
-    filter::compile(text, &[], &schema, &Times::new(view.now(), None)).map_err(|error| error.context(member))
+    filter::compile(text, &[], &schema, &Times::new(view.now(), None))
+        .map_err(|error| error.context(member))
 }
 
 fn record_filter(view: &View<'_>, text: Option<&str>) -> Result<Option<Filter>> {
@@ -201,7 +218,9 @@ fn named_ids(filter: &Filter) -> Option<Vec<String>> {
     };
     filter.conjuncts().iter().find_map(|condition| match condition {
         Condition::Eq { field, value } if *field == id => Some(text(value).into_iter().collect()),
-        Condition::In { field, values } if *field == id => Some(values.iter().filter_map(text).collect()),
+        Condition::In { field, values } if *field == id => {
+            Some(values.iter().filter_map(text).collect())
+        }
         _ => None,
     })
 }
@@ -219,11 +238,15 @@ fn describe(
         None => "index span length, start".to_owned(),
     };
     let filters = [&request.utilization_filter, &request.asset_filter];
-    let residual: Vec<&str> = filters.into_iter().flatten().map(|text| text.trim()).filter(|t| !t.is_empty()).collect();
+    let residual: Vec<&str> =
+        filters.into_iter().flatten().map(|text| text.trim()).filter(|t| !t.is_empty()).collect();
     Plan {
         access,
         residual: (!residual.is_empty()).then(|| residual.join(" and ")),
-        order: format!("by start{}, merged from the index", if descending { " descending" } else { "" }),
+        order: format!(
+            "by start{}, merged from the index",
+            if descending { " descending" } else { "" }
+        ),
         ..Plan::default()
     }
 }
@@ -314,7 +337,13 @@ impl<'a> Walk<'a> {
                 if from < to {
                     let entries = view.index_entries(Utilization::KIND, index, &from, &to)?;
                     let (ready, ahead) = (VecDeque::new(), None);
-                    walk.runs.push(Run { entries, skip: prefix.len(), asset: asset.clone(), ready, ahead });
+                    walk.runs.push(Run {
+                        entries,
+                        skip: prefix.len(),
+                        asset: asset.clone(),
+                        ready,
+                        ahead,
+                    });
                     walk.advance(walk.runs.len() - 1)?;
                 }
             }
@@ -335,7 +364,9 @@ impl<'a> Walk<'a> {
     }
 
     fn next(&mut self) -> Result<Option<Entry>> {
-        let Some(((sort, Reverse(number)), record_key)) = self.heads.pop_first() else { return Ok(None) };
+        let Some(((sort, Reverse(number)), record_key)) = self.heads.pop_first() else {
+            return Ok(None);
+        };
         self.advance(number)?;
         Ok(Some((sort, record_key)))
     }
@@ -348,15 +379,21 @@ impl Run<'_> {
     /// but the query needs them ascending. So this reads all entries with that start and reverses
     /// them in `ready`; the first entry with another start goes to `ahead`. Without the complete
     /// group, a page could end inside of it and the next page would repeat or lose records.
-    fn read(&mut self, descending: bool, after: &[u8], only: Option<&BTreeSet<String>>) -> Result<u64> {
+    fn read(
+        &mut self,
+        descending: bool,
+        after: &[u8],
+        only: Option<&BTreeSet<String>>,
+    ) -> Result<u64> {
         let mut entries_read = 0;
         self.ready.extend(self.ahead.take());
         if !descending && !self.ready.is_empty() {
             return Ok(entries_read);
         }
         let skip = self.skip;
-        while let Some((entry, record_key)) =
-            self.entries.visit(descending, |entry, key, _| (entry.get(skip..).map(<[u8]>::to_vec), key))?
+        while let Some((entry, record_key)) = self
+            .entries
+            .visit(descending, |entry, key, _| (entry.get(skip..).map(<[u8]>::to_vec), key))?
         {
             entries_read += 1;
             let Some(mut entry) = entry else { continue };
@@ -372,7 +409,9 @@ impl Run<'_> {
             let start = |sort: &[u8]| key::split_i64(sort).map(|(start_ms, _)| start_ms);
             match self.ready.front() {
                 None => self.ready.push_back((sort, record_key)),
-                Some((first, _)) if start(first) == start(&sort) => self.ready.push_front((sort, record_key)),
+                Some((first, _)) if start(first) == start(&sort) => {
+                    self.ready.push_front((sort, record_key))
+                }
                 Some(_) => {
                     self.ahead = Some((sort, record_key));
                     break;

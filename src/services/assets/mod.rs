@@ -10,10 +10,11 @@ use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
 use crate::model::{
-    Asset, AssetId, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetRequest, CreateAssetsPartialSuccess,
-    DeleteAssetsResponse, FileId, LinkFilesPartialSuccessResponse, QueryAssetUtilizationHistoryRequest,
-    QueryAssetsRequest, QueryAssetsResponse, Resource, StartUtilizationPartialSuccess, StartUtilizationRequest,
-    SystemConnection, UpdateAssetRequest, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess,
+    Asset, AssetId, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetRequest,
+    CreateAssetsPartialSuccess, DeleteAssetsResponse, FileId, LinkFilesPartialSuccessResponse,
+    QueryAssetUtilizationHistoryRequest, QueryAssetsRequest, QueryAssetsResponse, Resource,
+    StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection, UpdateAssetRequest,
+    UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess,
 };
 use crate::services::assets::query::to_query;
 use crate::services::batch::{self, Umbrella};
@@ -314,13 +315,18 @@ impl AssetService for Handle<'_, '_> {
         batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
             let env = draft.view().env();
-            let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, assets, |position, request| {
-                let name = request.name.clone();
-                let created = store::create(draft, request).map(|asset| asset.read_at(&env));
-                created.map_err(batch::about_new(Asset::KIND.name, name, position))
-            })?;
+            let mut outcome =
+                batch::run(Umbrella::FILES_AND_ASSETS, assets, |position, request| {
+                    let name = request.name.clone();
+                    let created = store::create(draft, request).map(|asset| asset.read_at(&env));
+                    created.map_err(batch::about_new(Asset::KIND.name, name, position))
+                })?;
             let failed = outcome.failed_or_none();
-            Ok(CreateAssetsPartialSuccess { assets: Some(outcome.succeeded), failed, error: outcome.error })
+            Ok(CreateAssetsPartialSuccess {
+                assets: Some(outcome.succeeded),
+                failed,
+                error: outcome.error,
+            })
         })
     }
 
@@ -333,7 +339,8 @@ impl AssetService for Handle<'_, '_> {
 
     fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse> {
         let plan = to_query(&query, self.context().settings())?;
-        let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
+        let projection =
+            lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
         self.read(|view| {
             let page = view.query::<Asset>(&plan)?;
             let env = view.env();
@@ -354,38 +361,51 @@ impl AssetService for Handle<'_, '_> {
         batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
             let env = draft.view().env();
-            let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, assets, |position, request| {
-                let updated = store::update(draft, request).map(|asset| asset.read_at(&env));
-                updated.map_err(batch::about_unnamed(Asset::KIND.name, None, position))
-            })?;
+            let mut outcome =
+                batch::run(Umbrella::FILES_AND_ASSETS, assets, |position, request| {
+                    let updated = store::update(draft, request).map(|asset| asset.read_at(&env));
+                    updated.map_err(batch::about_unnamed(Asset::KIND.name, None, position))
+                })?;
             let failed = outcome.failed_or_none();
-            Ok(UpdateAssetsPartialSuccess { assets: Some(outcome.succeeded), failed, error: outcome.error })
+            Ok(UpdateAssetsPartialSuccess {
+                assets: Some(outcome.succeeded),
+                failed,
+                error: outcome.error,
+            })
         })
     }
 
     fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse> {
         batch::check_len("asset ids", ids.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
-            let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(ids), |_, id| {
-                let deleted = draft.delete::<Asset>(&id).map_err(batch::about(Asset::KIND.name, &id))?;
-                let asset = deleted.ok_or_else(|| lookup::not_found(&id))?;
-                utilization::delete_of_asset(draft, &asset)?;
-                Ok(id)
-            })?;
+            let mut outcome =
+                batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(ids), |_, id| {
+                    let deleted =
+                        draft.delete::<Asset>(&id).map_err(batch::about(Asset::KIND.name, &id))?;
+                    let asset = deleted.ok_or_else(|| lookup::not_found(&id))?;
+                    utilization::delete_of_asset(draft, &asset)?;
+                    Ok(id)
+                })?;
             let failed = outcome.failed_or_none();
             Ok(DeleteAssetsResponse { ids: Some(outcome.succeeded), failed, error: outcome.error })
         })
     }
 
-    fn link_files(&self, asset_id: &AssetId, file_ids: Vec<FileId>) -> Result<Option<LinkFilesPartialSuccessResponse>> {
+    fn link_files(
+        &self,
+        asset_id: &AssetId,
+        file_ids: Vec<FileId>,
+    ) -> Result<Option<LinkFilesPartialSuccessResponse>> {
         batch::check_len("file ids", file_ids.len(), limits::BATCH_ITEMS)?;
         let asset_id = asset_id.to_owned();
         self.write(move |draft| {
-            let mut asset = draft.get::<Asset>(&asset_id)?.ok_or_else(|| lookup::not_found(&asset_id))?;
+            let mut asset =
+                draft.get::<Asset>(&asset_id)?.ok_or_else(|| lookup::not_found(&asset_id))?;
             let mut linked = asset.file_ids.take().unwrap_or_default();
-            let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(file_ids), |_, file_id| {
-                store::link(&asset_id, &mut linked, file_id)
-            })?;
+            let mut outcome =
+                batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(file_ids), |_, file_id| {
+                    store::link(&asset_id, &mut linked, file_id)
+                })?;
             if !outcome.succeeded.is_empty() {
                 asset.file_ids = Some(linked);
                 asset.touch(draft.now());
@@ -394,14 +414,19 @@ impl AssetService for Handle<'_, '_> {
             let failed = outcome.failed_or_none();
             let error = outcome.error.take();
             let succeeded = Some(outcome.succeeded);
-            Ok(error.map(|error| LinkFilesPartialSuccessResponse { succeeded, failed, error: Some(error) }))
+            Ok(error.map(|error| LinkFilesPartialSuccessResponse {
+                succeeded,
+                failed,
+                error: Some(error),
+            }))
         })
     }
 
     fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()> {
         let (asset_id, file_id) = (asset_id.to_owned(), file_id.to_owned());
         self.write(move |draft| {
-            let mut asset = draft.get::<Asset>(&asset_id)?.ok_or_else(|| lookup::not_found(&asset_id))?;
+            let mut asset =
+                draft.get::<Asset>(&asset_id)?.ok_or_else(|| lookup::not_found(&asset_id))?;
             let linked = asset.file_ids.get_or_insert_default();
             let count = linked.len();
             linked.retain(|linked| linked.as_str() != file_id.as_str());
@@ -413,8 +438,15 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
-    fn start_utilization(&self, request: StartUtilizationRequest) -> Result<StartUtilizationPartialSuccess> {
-        batch::check_len("assets", request.asset_identifications.len(), limits::UTILIZATION_ASSETS)?;
+    fn start_utilization(
+        &self,
+        request: StartUtilizationRequest,
+    ) -> Result<StartUtilizationPartialSuccess> {
+        batch::check_len(
+            "assets",
+            request.asset_identifications.len(),
+            limits::UTILIZATION_ASSETS,
+        )?;
         self.write(move |draft| utilization::start(draft, request))
     }
 
@@ -423,7 +455,9 @@ impl AssetService for Handle<'_, '_> {
         ids: Vec<String>,
         timestamp: Option<DateTime<Utc>>,
     ) -> Result<UpdateUtilizationPartialSuccess> {
-        self.write(move |draft| utilization::change(draft, ids, timestamp, utilization::Change::Heartbeat))
+        self.write(move |draft| {
+            utilization::change(draft, ids, timestamp, utilization::Change::Heartbeat)
+        })
     }
 
     fn end_utilization(
@@ -431,18 +465,27 @@ impl AssetService for Handle<'_, '_> {
         ids: Vec<String>,
         timestamp: Option<DateTime<Utc>>,
     ) -> Result<UpdateUtilizationPartialSuccess> {
-        self.write(move |draft| utilization::change(draft, ids, timestamp, utilization::Change::End))
+        self.write(move |draft| {
+            utilization::change(draft, ids, timestamp, utilization::Change::End)
+        })
     }
 
     fn query_asset_utilization_history(
         &self,
         query: QueryAssetUtilizationHistoryRequest,
     ) -> Result<AssetUtilizationHistoryResponse> {
-        self.read(|view| crate::services::assets::history::query(view, &query).map(|(page, _)| page))
+        self.read(|view| {
+            crate::services::assets::history::query(view, &query).map(|(page, _)| page)
+        })
     }
 
-    fn explain_query_asset_utilization_history(&self, query: QueryAssetUtilizationHistoryRequest) -> Result<Plan> {
-        self.read(|view| crate::services::assets::history::query(view, &query).map(|(_, plan)| plan))
+    fn explain_query_asset_utilization_history(
+        &self,
+        query: QueryAssetUtilizationHistoryRequest,
+    ) -> Result<Plan> {
+        self.read(|view| {
+            crate::services::assets::history::query(view, &query).map(|(_, plan)| plan)
+        })
     }
 
     fn assets_in_use(&self) -> Result<Vec<String>> {
@@ -462,7 +505,11 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
-    fn set_system_connection(&self, minion_id: &str, connection: Option<SystemConnection>) -> Result<u64> {
+    fn set_system_connection(
+        &self,
+        minion_id: &str,
+        connection: Option<SystemConnection>,
+    ) -> Result<u64> {
         if minion_id.trim().is_empty() {
             return Err(Error::invalid("the id of the system is blank").at_member("minionId"));
         }
@@ -480,7 +527,8 @@ pub(in crate::services) fn page(
     let before = token.take();
     let mut plan = to_query(query, access.context().settings())?;
     plan.continue_after(before.as_deref());
-    let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
+    let projection =
+        lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
     access.read(|view| {
         let page = view.query::<Asset>(&plan)?;
         let env = view.env();

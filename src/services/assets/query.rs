@@ -13,15 +13,22 @@ pub(super) fn vendor_names(settings: &Settings) -> Vec<(String, &'static str)> {
         .unwrap_or_default()
 }
 
-pub(super) fn to_query<'q>(request: &'q QueryAssetsRequest, settings: &Settings) -> Result<Query<'q>> {
+pub(super) fn to_query<'q>(
+    request: &'q QueryAssetsRequest,
+    settings: &Settings,
+) -> Result<Query<'q>> {
     lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;
     let take = request.take.filter(|take| *take != -1).unwrap_or(limits::ASSETS_TAKE);
     if !(0..=limits::ASSETS_TAKE).contains(&take) {
-        return Err(Error::invalid(format!("take is {take}; it must be -1 or from 0 to {}", limits::ASSETS_TAKE))
-            .at_member("take"));
+        return Err(Error::invalid(format!(
+            "take is {take}; it must be -1 or from 0 to {}",
+            limits::ASSETS_TAKE
+        ))
+        .at_member("take"));
     }
-    let skip = usize::try_from(request.skip.unwrap_or_default())
-        .map_err(|_| Error::invalid("skip is negative; send 0 or more, or leave it out").at_member("skip"))?;
+    let skip = usize::try_from(request.skip.unwrap_or_default()).map_err(|_| {
+        Error::invalid("skip is negative; send 0 or more, or leave it out").at_member("skip")
+    })?;
     let descending = request.descending.unwrap_or_default();
     let order = request.order_by.map(|order| OrderTerm { path: order.path(), descending });
     Ok(Query {

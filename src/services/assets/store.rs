@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Asset, AssetIdentity, AssetSummary, CalibrationStatus, CreateAssetRequest, Resource, SystemConnection,
-    UpdateAssetRequest,
+    Asset, AssetIdentity, AssetSummary, CalibrationStatus, CreateAssetRequest, Resource,
+    SystemConnection, UpdateAssetRequest,
 };
 use crate::records::Space;
 use crate::services::assets::lookup::{find, not_found};
@@ -31,7 +31,10 @@ fn check_free(draft: &Draft<'_>, asset: &Asset) -> Result<()> {
     }
 }
 
-pub(in crate::services) fn create(draft: &mut Draft<'_>, request: CreateAssetRequest) -> Result<Asset> {
+pub(in crate::services) fn create(
+    draft: &mut Draft<'_>,
+    request: CreateAssetRequest,
+) -> Result<Asset> {
     let mut asset = Asset::create(request, draft.now(), draft.context().default_workspace())?;
     // Checked before an id is drawn, so that a rejected batch drafts nothing and costs no commit.
     draft.require(None, &asset, What::Created)?;
@@ -42,14 +45,19 @@ pub(in crate::services) fn create(draft: &mut Draft<'_>, request: CreateAssetReq
     Ok(asset)
 }
 
-pub(in crate::services) fn update(draft: &mut Draft<'_>, request: UpdateAssetRequest) -> Result<Asset> {
+pub(in crate::services) fn update(
+    draft: &mut Draft<'_>,
+    request: UpdateAssetRequest,
+) -> Result<Asset> {
     let asset = match request.id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => draft.get::<Asset>(id)?.ok_or_else(|| not_found(id))?,
         None => {
             let identification = request.identification();
             let found = find(draft, &AssetIdentity::of(&identification, request.system())?)?;
             let asset = found.map(|key| draft.by_key::<Asset>(key)).transpose()?.flatten();
-            asset.ok_or_else(|| not_found(identification.serial_number.as_deref().unwrap_or_default()))?
+            asset.ok_or_else(|| {
+                not_found(identification.serial_number.as_deref().unwrap_or_default())
+            })?
         }
     };
     let id = asset.id().to_owned();
@@ -77,7 +85,11 @@ fn amend(draft: &mut Draft<'_>, mut asset: Asset, request: UpdateAssetRequest) -
 }
 
 /// Adds a file to the linked files, unless it is linked already.
-pub(in crate::services) fn link(asset_id: &str, linked: &mut Vec<String>, file_id: String) -> Result<String> {
+pub(in crate::services) fn link(
+    asset_id: &str,
+    linked: &mut Vec<String>,
+    file_id: String,
+) -> Result<String> {
     if file_id.trim().is_empty() {
         return Err(Error::invalid("a file id is blank")
             .with_name("AssetPerformanceManagement.InvalidFileId", Some(-254_806))
@@ -111,7 +123,8 @@ fn place_in_system(draft: &Draft<'_>, asset: &mut Asset) -> Result<()> {
         Some(minion_id) => draft.raw(Space::Meta, &connection_key(minion_id))?,
         None => None,
     };
-    let connection = known.and_then(|text| std::str::from_utf8(&text).ok()?.parse::<SystemConnection>().ok());
+    let connection =
+        known.and_then(|text| std::str::from_utf8(&text).ok()?.parse::<SystemConnection>().ok());
     if connection.is_some() || location.state.is_some() {
         location.state.get_or_insert_default().system_connection = connection;
     }
@@ -139,7 +152,9 @@ pub(in crate::services) fn set_connection(
     }
     let stored = connection_key(minion_id);
     match connection {
-        Some(connection) => draft.put_raw(Space::Meta, stored, connection.as_str().as_bytes().to_vec()),
+        Some(connection) => {
+            draft.put_raw(Space::Meta, stored, connection.as_str().as_bytes().to_vec())
+        }
         None => draft.delete_raw(Space::Meta, stored),
     }
     let mut prefix = Vec::new();
@@ -158,8 +173,15 @@ pub(in crate::services) fn set_connection(
 }
 
 /// Adds one asset to a summary.
-pub(in crate::services) fn count(summary: &mut AssetSummary, asset: &Asset, env: &Env, in_use: &BTreeSet<String>) {
-    let mut add = |target: fn(&mut AssetSummary) -> &mut u64, holds: bool| *target(summary) += u64::from(holds);
+pub(in crate::services) fn count(
+    summary: &mut AssetSummary,
+    asset: &Asset,
+    env: &Env,
+    in_use: &BTreeSet<String>,
+) {
+    let mut add = |target: fn(&mut AssetSummary) -> &mut u64, holds: bool| {
+        *target(summary) += u64::from(holds)
+    };
     let (is_active, is_in_use) = (asset.is_active(), in_use.contains(asset.id()));
     let status = asset.calibration_status(env);
     add(|s| &mut s.total, true);
@@ -167,7 +189,10 @@ pub(in crate::services) fn count(summary: &mut AssetSummary, asset: &Asset, env:
     add(|s| &mut s.not_active, !is_active);
     add(|s| &mut s.in_use, is_in_use);
     add(|s| &mut s.not_in_use, !is_in_use);
-    add(|s| &mut s.approaching_recommended_due_date, status == CalibrationStatus::ApproachingRecommendedDueDate);
+    add(
+        |s| &mut s.approaching_recommended_due_date,
+        status == CalibrationStatus::ApproachingRecommendedDueDate,
+    );
     add(|s| &mut s.past_recommended_due_date, status == CalibrationStatus::PastRecommendedDueDate);
     add(|s| &mut s.out_for_calibration, status == CalibrationStatus::OutForCalibration);
     add(|s| &mut s.total_calibrated, asset.external_calibration.is_some());

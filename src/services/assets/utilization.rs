@@ -11,8 +11,8 @@ use chrono::{DateTime, Utc};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::assets::utilization::RUNNING;
 use crate::model::{
-    Asset, AssetIdentification, AssetIdentity, Resource, StartUtilizationPartialSuccess, StartUtilizationRequest,
-    UpdateUtilizationPartialSuccess, Utilization,
+    Asset, AssetIdentification, AssetIdentity, Resource, StartUtilizationPartialSuccess,
+    StartUtilizationRequest, UpdateUtilizationPartialSuccess, Utilization,
 };
 use crate::services::assets::lookup;
 use crate::services::batch::{self, Umbrella};
@@ -50,7 +50,9 @@ pub(in crate::services) fn start(
     let mut missing = Vec::new();
     let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, items, |position, identification| {
         let started = start_one(draft, &template, &identification);
-        missing.extend(started.as_ref().err().filter(|error| error.kind() == ErrorKind::NotFound).cloned());
+        missing.extend(
+            started.as_ref().err().filter(|error| error.kind() == ErrorKind::NotFound).cloned(),
+        );
         let serial_number = identification.serial_number.clone();
         started.map_err(batch::about_unnamed(Asset::KIND.name, serial_number, position))?;
         Ok(identification)
@@ -71,14 +73,17 @@ pub(in crate::services) fn start(
     })
 }
 
-fn start_one(draft: &mut Draft<'_>, template: &Utilization, identification: &AssetIdentification) -> Result<()> {
+fn start_one(
+    draft: &mut Draft<'_>,
+    template: &Utilization,
+    identification: &AssetIdentification,
+) -> Result<()> {
     let identity = AssetIdentity::of(identification, template.minion_id.as_deref())?;
     let found = lookup::find(draft, &identity)?;
-    let asset = found
-        .map(|key| draft.by_key::<Asset>(key))
-        .transpose()?
-        .flatten()
-        .ok_or_else(|| lookup::not_found(identification.serial_number.as_deref().unwrap_or_default()))?;
+    let asset =
+        found.map(|key| draft.by_key::<Asset>(key)).transpose()?.flatten().ok_or_else(|| {
+            lookup::not_found(identification.serial_number.as_deref().unwrap_or_default())
+        })?;
     let mut entry = text_key(&template.utilization_identifier);
     key::push_str(&mut entry, asset.id());
     if draft.find::<Utilization>(Utilization::BY_IDENTIFIER, &entry)?.is_some() {
@@ -135,22 +140,27 @@ fn change_one(draft: &mut Draft<'_>, id: &str, at: DateTime<Utc>, change: Change
     }
     records.retain(|record| record.end_timestamp.is_none());
     if records.is_empty() {
-        return Err(Error::conflict(format!("the utilization {id:?} has ended, so it cannot be changed"))
-            .with_resource(Utilization::KIND.name, id)
-            .with_args([id]));
+        return Err(Error::conflict(format!(
+            "the utilization {id:?} has ended, so it cannot be changed"
+        ))
+        .with_resource(Utilization::KIND.name, id)
+        .with_args([id]));
     }
     if change == Change::End {
         records.retain(|record| record.start_timestamp <= at);
         if records.is_empty() {
-            return Err(Error::invalid(format!("the utilization {id:?} cannot end before it started"))
-                .with_resource(Utilization::KIND.name, id)
-                .with_args([id]));
+            return Err(Error::invalid(format!(
+                "the utilization {id:?} cannot end before it started"
+            ))
+            .with_resource(Utilization::KIND.name, id)
+            .with_args([id]));
         }
     }
     // All records are checked before the first change, so that an identifier that fails leaves all
     // its records unchanged.
     for record in &records {
-        let allowed = draft.context().require(Utilization::KIND.service, Action::Update, record.workspace());
+        let allowed =
+            draft.context().require(Utilization::KIND.service, Action::Update, record.workspace());
         allowed.map_err(batch::about(Utilization::KIND.name, id))?;
     }
     for mut record in records {

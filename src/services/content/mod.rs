@@ -140,7 +140,11 @@ pub(in crate::services) fn store_chunk<A: Access>(
     Ok(new_content(access, one_blob(put_blob(access, &mut source, control)?), None))
 }
 
-fn new_content<A: Access>(access: &A, content: StoredContent, small: Option<Vec<u8>>) -> NewContent {
+fn new_content<A: Access>(
+    access: &A,
+    content: StoredContent,
+    small: Option<Vec<u8>>,
+) -> NewContent {
     let engine = access.context().engine.clone();
     NewContent { content, small, engine, in_transaction: access.is_transaction(), adopted: false }
 }
@@ -172,7 +176,8 @@ fn blob_writer<A: Access>(access: &A) -> Result<BlobWriter> {
 }
 
 fn is_taken(error: &Error) -> bool {
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
+    let source =
+        std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
     source.is_some_and(|source| source.kind() == io::ErrorKind::AlreadyExists)
 }
 
@@ -189,7 +194,11 @@ fn new_id<A: Access>(access: &A) -> Result<u64> {
     let first = access.write(move |draft| {
         let stored = draft.counter(COUNTER, 1)?;
         let first = stored.max(floor);
-        draft.put_raw(Space::Counters, COUNTER.as_bytes().to_vec(), (first + count).to_be_bytes().to_vec());
+        draft.put_raw(
+            Space::Counters,
+            COUNTER.as_bytes().to_vec(),
+            (first + count).to_be_bytes().to_vec(),
+        );
         Ok(first)
     })?;
     blobs.set_reserved(first + 1, if access.is_transaction() { 0 } else { first + count });
@@ -202,7 +211,8 @@ pub(crate) fn open(view: &View<'_>, content: &StoredContent) -> Result<ContentRe
     match content.parts.as_slice() {
         [part] if content.small => {
             let bytes = view.raw(Space::SmallBlobs, &part.blob.to_be_bytes())?;
-            let bytes = bytes.ok_or_else(|| Error::corrupt("records.redb: a small content is missing"))?;
+            let bytes =
+                bytes.ok_or_else(|| Error::corrupt("records.redb: a small content is missing"))?;
             ContentReader::small(bytes, part.hash())
         }
         parts => ContentReader::parts(&context.engine.blobs, &blob_infos(parts)),
@@ -239,7 +249,10 @@ pub(in crate::services) fn open_chunk(key: &[u8], bytes: &[u8]) -> Result<Upload
 }
 
 /// Calls `f` with every content that a record names.
-fn for_each_content(view: &View<'_>, mut f: impl FnMut(&StoredContent, &str) -> Result<()>) -> Result<()> {
+fn for_each_content(
+    view: &View<'_>,
+    mut f: impl FnMut(&StoredContent, &str) -> Result<()>,
+) -> Result<()> {
     view.for_each_of_anyone::<FileRecord>(|file| {
         f(&file.content, &format!("file {}", file.id))?;
         Ok(true)
@@ -270,7 +283,8 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
             view.raw_prefix(Space::PendingDelete, b"")?.into_iter().map(|(path, _)| path).collect();
         // Files whose names are not those of blobs are not ours.
         let is_garbage = |entry: &BlobEntry| {
-            entry.id.is_some_and(|id| !named.contains(&id)) && !pending.contains(entry.path.as_bytes())
+            entry.id.is_some_and(|id| !named.contains(&id))
+                && !pending.contains(entry.path.as_bytes())
         };
         Ok(listed.into_iter().filter(is_garbage).collect())
     })?;
@@ -348,7 +362,9 @@ pub(crate) fn remove_abandoned(session: &Session) -> Result<u64> {
         let mut abandoned = Vec::new();
         for id in ids {
             let is_named = draft.raw(Space::Blobs, &id.to_be_bytes())?.is_some();
-            if !is_named && draft.raw(Space::PendingDelete, crate::blobs::path(id).as_bytes())?.is_none() {
+            if !is_named
+                && draft.raw(Space::PendingDelete, crate::blobs::path(id).as_bytes())?.is_none()
+            {
                 abandoned.push(id);
             }
         }
@@ -387,12 +403,16 @@ pub(crate) fn verify(
                 if row.as_deref() != Some(&part.size.to_be_bytes()) {
                     found(
                         "records.redb",
-                        &format!("{whose}: the row of the blob {:016x} is missing or wrong", part.blob),
+                        &format!(
+                            "{whose}: the row of the blob {:016x} is missing or wrong",
+                            part.blob
+                        ),
                     );
                 }
             }
             bytes += content.size();
-            let checked = open(view, content).and_then(|mut reader| if deep { reader.verify(control) } else { Ok(()) });
+            let checked = open(view, content)
+                .and_then(|mut reader| if deep { reader.verify(control) } else { Ok(()) });
             match checked {
                 Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
                     let file = match content.parts.first() {

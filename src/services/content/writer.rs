@@ -34,7 +34,11 @@ pub struct ContentWriter {
 
 impl ContentWriter {
     /// A writer for somebody who may create `service`'s resources in at least one workspace.
-    pub(in crate::services) fn new<A: Access>(access: &A, service: Service, control: &Control) -> Result<Self> {
+    pub(in crate::services) fn new<A: Access>(
+        access: &A,
+        service: Service,
+        control: &Control,
+    ) -> Result<Self> {
         access.refuse_in_transaction("content that is written before it is named")?;
         let context = access.context();
         context.require_anywhere(service, Action::Create)?;
@@ -96,7 +100,9 @@ impl ContentWriter {
     /// them.
     pub(in crate::services) fn finish<A: Access>(mut self, access: &A) -> Result<NewContent> {
         if !Arc::ptr_eq(&self.session.context().engine, &access.context().engine) {
-            return Err(Error::invalid("the content was written to another store than the one that is to name it"));
+            return Err(Error::invalid(
+                "the content was written to another store than the one that is to name it",
+            ));
         }
         if let Some(fault) = self.fault.take() {
             return Err(fault);
@@ -137,6 +143,9 @@ impl Write for ContentWriter {
 
 impl fmt::Debug for ContentWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ContentWriter").field("len", &self.len).field("fault", &self.fault).finish_non_exhaustive()
+        f.debug_struct("ContentWriter")
+            .field("len", &self.len)
+            .field("fault", &self.fault)
+            .finish_non_exhaustive()
     }
 }

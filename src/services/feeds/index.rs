@@ -22,8 +22,16 @@ const OF_THE_INDEX: [&str; 8] =
     ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA256sum", "SHA512", "Description-md5"];
 /// Fields that package managers look up with this letter case. Control files may have them in any
 /// case.
-const KNOWN: [&str; 8] =
-    ["Description", "Essential", "Homepage", "Installed-Size", "Maintainer", "Priority", "Section", "Source"];
+const KNOWN: [&str; 8] = [
+    "Description",
+    "Essential",
+    "Homepage",
+    "Installed-Size",
+    "Maintainer",
+    "Priority",
+    "Section",
+    "Source",
+];
 /// Fields at the start of a stanza.
 const FIRST: [&str; 3] = ["Package", "Version", "Architecture"];
 
@@ -36,9 +44,14 @@ pub(in crate::services) fn packages_text(records: &[PackageRecord]) -> String {
 fn stanza(record: &PackageRecord) -> String {
     let attributes = &record.package.metadata.attributes;
     let mut out = String::new();
-    let first = FIRST.iter().filter_map(|name| attributes.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)));
-    let is_one_of = |key: &str, names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(key));
-    let rest = attributes.iter().filter(|(key, _)| !is_one_of(key, &FIRST) && !is_one_of(key, &OF_THE_INDEX));
+    let first = FIRST
+        .iter()
+        .filter_map(|name| attributes.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)));
+    let is_one_of =
+        |key: &str, names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(key));
+    let rest = attributes
+        .iter()
+        .filter(|(key, _)| !is_one_of(key, &FIRST) && !is_one_of(key, &OF_THE_INDEX));
     for (key, value) in first.chain(rest) {
         let key = canonical(key);
         match is_relation_field(key).then(|| index_relations(value)) {
@@ -94,8 +107,10 @@ fn release_text(
     date: chrono::DateTime<chrono::Utc>,
     files: &[(&str, &[u8])],
 ) -> String {
-    let mut architectures: Vec<&str> =
-        records.iter().filter_map(|record| record.package.metadata.architecture.as_deref()).collect();
+    let mut architectures: Vec<&str> = records
+        .iter()
+        .filter_map(|record| record.package.metadata.architecture.as_deref())
+        .collect();
     architectures.sort_unstable();
     architectures.dedup();
     let mut out = String::new();
@@ -125,7 +140,9 @@ pub(in crate::services) fn export<A: Access>(
     access.read(|view| {
         let feed = feed(view, feed_id)?;
         let records = packages(view, &feed)?;
-        let attempt = |error| Error::io(format_args!("exporting the feed into {}", directory.display()), error);
+        let attempt = |error| {
+            Error::io(format_args!("exporting the feed into {}", directory.display()), error)
+        };
         let disk = RealDisk::create(directory).map_err(attempt)?;
         if !disk.list("").map_err(attempt)?.is_empty() {
             return Err(Error::conflict(format!(
@@ -164,7 +181,8 @@ impl Target<'_> {
             let mut target = self.file(&record.package.file_name).map_err(attempt)?;
             // Progress of the whole export is reported here. The single copy only checks for
             // cancellation and the deadline.
-            done += content::open(view, &record.content)?.copy_to(&mut target, &control.without_progress())?;
+            done += content::open(view, &record.content)?
+                .copy_to(&mut target, &control.without_progress())?;
             target.file.sync_all().map_err(attempt)?;
             control.report(done, Some(total), "bytes");
         }

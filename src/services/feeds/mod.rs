@@ -11,8 +11,8 @@ use crate::blobs::ContentReader;
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::model::feeds::package::feed_entry;
 use crate::model::{
-    CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageRecord, Platform, QueryFeedsRequest,
-    QueryFeedsResponse, QueryPackagesResponse, Resource, UpdateFeedRequest,
+    CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageRecord, Platform,
+    QueryFeedsRequest, QueryFeedsResponse, QueryPackagesResponse, Resource, UpdateFeedRequest,
 };
 use crate::services::batch::{Umbrella, distinct, is_item_error};
 use crate::services::content::{self, ContentWriter};
@@ -348,14 +348,20 @@ fn platform(given: Option<&Platform>, vendor_prefix: &str) -> Result<Platform> {
     };
     let folded = wire::fold(given.as_str());
     let [windows, linux] = &known;
-    known.iter().find(|platform| wire::fold(platform.as_str()) == folded).cloned().ok_or_else(|| {
-        Error::invalid(format!("{:?} is not a platform; expected {windows} or {linux}", given.as_str()))
+    known.iter().find(|platform| wire::fold(platform.as_str()) == folded).cloned().ok_or_else(
+        || {
+            Error::invalid(format!(
+                "{:?} is not a platform; expected {windows} or {linux}",
+                given.as_str()
+            ))
             .at_member("platform")
-    })
+        },
+    )
 }
 
 fn delete_package(draft: &mut Draft<'_>, package_id: &str) -> Result<()> {
-    let record = draft.delete::<PackageRecord>(package_id)?.ok_or_else(|| package_not_found(package_id))?;
+    let record =
+        draft.delete::<PackageRecord>(package_id)?.ok_or_else(|| package_not_found(package_id))?;
     content::forget(draft, &record.content);
     match draft.get::<Feed>(&record.package.feed_id)? {
         Some(feed) => touch(draft, feed),
@@ -375,10 +381,15 @@ fn delete_feed_step(draft: &mut Draft<'_>, feed_id: &str) -> Result<bool> {
     // deletes nothing.
     draft.context().require(Feed::KIND.service, Action::Delete, &feed.workspace)?;
     let mut keys = Vec::new();
-    draft.view().index_scan(PackageRecord::KIND, PackageRecord::BY_FEED, &feed_entry(&feed.id), |_, key, _| {
-        keys.push(key);
-        Ok(keys.len() <= DELETED_TOGETHER)
-    })?;
+    draft.view().index_scan(
+        PackageRecord::KIND,
+        PackageRecord::BY_FEED,
+        &feed_entry(&feed.id),
+        |_, key, _| {
+            keys.push(key);
+            Ok(keys.len() <= DELETED_TOGETHER)
+        },
+    )?;
     let is_last = keys.len() <= DELETED_TOGETHER;
     for key in keys.into_iter().take(DELETED_TOGETHER) {
         if let Some(record) = draft.delete::<PackageRecord>(&PackageId::from(key))? {
@@ -416,16 +427,21 @@ impl FeedService for Handle<'_, '_> {
 
     fn query_feeds(&self, request: QueryFeedsRequest) -> Result<QueryFeedsResponse> {
         let prefix = &self.context().settings().vendor_prefix;
-        let wanted = request.platform.as_ref().map(|given| platform(Some(given), prefix)).transpose()?;
+        let wanted =
+            request.platform.as_ref().map(|given| platform(Some(given), prefix)).transpose()?;
         let mut feeds = Vec::new();
         self.read(|view| {
             if let Some(workspace) = &request.workspace {
                 let allowed = view.context().require(Feed::KIND.service, Action::Read, workspace);
-                allowed.map_err(|error| error.with_name("Feeds.UnauthorizedWorkspaceError", None))?;
+                allowed
+                    .map_err(|error| error.with_name("Feeds.UnauthorizedWorkspaceError", None))?;
             }
             view.for_each::<Feed>(|feed| {
                 let matches = wanted.as_ref().is_none_or(|platform| feed.platform == *platform)
-                    && request.workspace.as_ref().is_none_or(|workspace| feed.workspace == *workspace);
+                    && request
+                        .workspace
+                        .as_ref()
+                        .is_none_or(|workspace| feed.workspace == *workspace);
                 if matches {
                     feeds.push(feed);
                 }
@@ -452,8 +468,12 @@ impl FeedService for Handle<'_, '_> {
             if request.description.is_some() {
                 feed.description = request.description;
             }
-            if let Some(workspace) = request.workspace.filter(|workspace| *workspace != feed.workspace) {
-                for key in draft.find_all::<PackageRecord>(PackageRecord::BY_FEED, &feed_entry(&feed.id))? {
+            if let Some(workspace) =
+                request.workspace.filter(|workspace| *workspace != feed.workspace)
+            {
+                for key in draft
+                    .find_all::<PackageRecord>(PackageRecord::BY_FEED, &feed_entry(&feed.id))?
+                {
                     if let Some(mut record) = draft.by_key::<PackageRecord>(key)? {
                         record.package.workspace.clone_from(&workspace);
                         draft.put(&record, What::Updated)?;
@@ -476,7 +496,13 @@ impl FeedService for Handle<'_, '_> {
         }
     }
 
-    fn upload_package(&self, feed_id: &FeedId, path: &Path, overwrite: bool, control: &Control) -> Result<Package> {
+    fn upload_package(
+        &self,
+        feed_id: &FeedId,
+        path: &Path,
+        overwrite: bool,
+        control: &Control,
+    ) -> Result<Package> {
         upload::from_path(self, feed_id, path, overwrite, control)
     }
 
@@ -509,7 +535,9 @@ impl FeedService for Handle<'_, '_> {
     fn query_packages(&self, feed_id: &FeedId) -> Result<QueryPackagesResponse> {
         self.read(|view| {
             let records = packages(view, &feed(view, feed_id)?)?;
-            Ok(QueryPackagesResponse { packages: records.into_iter().map(|record| record.package).collect() })
+            Ok(QueryPackagesResponse {
+                packages: records.into_iter().map(|record| record.package).collect(),
+            })
         })
     }
 
@@ -534,7 +562,8 @@ impl FeedService for Handle<'_, '_> {
                 match delete_package(draft, &id) {
                     Err(error) if is_item_error(&error) => {
                         let mut api = error.api_error();
-                        api.resource_type.get_or_insert_with(|| PackageRecord::KIND.name.to_owned());
+                        api.resource_type
+                            .get_or_insert_with(|| PackageRecord::KIND.name.to_owned());
                         api.resource_id.get_or_insert(id);
                         inner.push(api);
                     }
@@ -547,12 +576,20 @@ impl FeedService for Handle<'_, '_> {
             return Ok(());
         }
         let umbrella = Umbrella::SKYLINE;
-        Err(Error::new(ErrorKind::PartialFailure, format!("{} of the packages could not be deleted", inner.len()))
-            .with_name(umbrella.name, Some(umbrella.code))
-            .with_inner(inner))
+        Err(Error::new(
+            ErrorKind::PartialFailure,
+            format!("{} of the packages could not be deleted", inner.len()),
+        )
+        .with_name(umbrella.name, Some(umbrella.code))
+        .with_inner(inner))
     }
 
-    fn download_package(&self, package_id: &PackageId, target: &mut dyn Write, control: &Control) -> Result<u64> {
+    fn download_package(
+        &self,
+        package_id: &PackageId,
+        target: &mut dyn Write,
+        control: &Control,
+    ) -> Result<u64> {
         self.open_package(package_id)?.copy_to(target, &self.context().control(control))
     }
 
@@ -566,7 +603,10 @@ impl FeedService for Handle<'_, '_> {
         let mut reader = self.read(|view| {
             let feed = feed(view, feed_id)?;
             let entry = PackageRecord::file_name_entry(&feed.id, file_name);
-            let key = view.index_keys::<PackageRecord>(PackageRecord::BY_FILE_NAME, &entry)?.into_iter().next();
+            let key = view
+                .index_keys::<PackageRecord>(PackageRecord::BY_FILE_NAME, &entry)?
+                .into_iter()
+                .next();
             let record = match key {
                 Some(key) => view.by_key::<PackageRecord>(key)?,
                 None => None,
@@ -578,7 +618,9 @@ impl FeedService for Handle<'_, '_> {
 
     fn open_package(&self, package_id: &PackageId) -> Result<ContentReader> {
         self.read(|view| {
-            let record = view.get::<PackageRecord>(package_id)?.ok_or_else(|| package_not_found(package_id))?;
+            let record = view
+                .get::<PackageRecord>(package_id)?
+                .ok_or_else(|| package_not_found(package_id))?;
             content::open(view, &record.content)
         })
     }

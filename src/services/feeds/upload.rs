@@ -8,7 +8,9 @@ use crate::blobs::ContentReader;
 use crate::disk::RealDisk;
 use crate::error::{Error, Result};
 use crate::model::files::file::extension;
-use crate::model::{Feed, Package, PackageId, PackageMetadata, PackageRecord, Platform, Resource, StoredContent};
+use crate::model::{
+    Feed, Package, PackageId, PackageMetadata, PackageRecord, Platform, Resource, StoredContent,
+};
 use crate::packages::{Container, Inspected, inspect};
 use crate::services::content::{self, ContentWriter, DiskReader, NewContent};
 use crate::services::feeds::lookup::{feed, feed_not_found, touch};
@@ -24,7 +26,8 @@ pub(in crate::services) fn from_path<A: Access>(
 ) -> Result<Package> {
     let attempt = |error| Error::io(format_args!("opening the package {}", path.display()), error);
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(|| {
-        Error::invalid(format!("{} does not end with a file name in UTF-8", path.display())).at_member("path")
+        Error::invalid(format!("{} does not end with a file name in UTF-8", path.display()))
+            .at_member("path")
     })?;
     // Before the file is opened: an unknown feed or an invalid name is reported whatever the file
     // is.
@@ -35,7 +38,11 @@ pub(in crate::services) fn from_path<A: Access>(
 }
 
 /// The feed, and the checked file name; `None` for a name without an extension.
-fn check<A: Access>(access: &A, feed_id: &str, name: Option<&str>) -> Result<(Feed, Option<String>)> {
+fn check<A: Access>(
+    access: &A,
+    feed_id: &str,
+    name: Option<&str>,
+) -> Result<(Feed, Option<String>)> {
     let feed = access.read(|view| feed(view, feed_id))?;
     // If the name has no extension, the content decides the name of the package.
     let name = name.map(file_name).transpose()?.filter(|name| !extension(name).is_empty());
@@ -150,7 +157,9 @@ fn write<A: Access>(
             let canonical = inspected.canonical_name(&extension);
             // The name is built from the package's own metadata, which may contain anything.
             if !is_file_name(&canonical) {
-                return Err(crate::packages::invalid(format_args!("{canonical:?} cannot be its file name")));
+                return Err(crate::packages::invalid(format_args!(
+                    "{canonical:?} cannot be its file name"
+                )));
             }
             canonical
         }
@@ -217,7 +226,8 @@ struct Upload {
 impl Upload {
     fn draft(self, draft: &mut Draft<'_>) -> Result<Package> {
         // The feed may have been deleted or moved while the bytes were written.
-        let feed = draft.get::<Feed>(&self.feed_id)?.ok_or_else(|| feed_not_found(&self.feed_id))?;
+        let feed =
+            draft.get::<Feed>(&self.feed_id)?.ok_or_else(|| feed_not_found(&self.feed_id))?;
         let overwrite = self.overwrite;
         let mut record = PackageRecord {
             package: Package {
@@ -239,9 +249,9 @@ impl Upload {
                 draft.put(&record, What::Created)?;
             }
             Some(key) => {
-                let old = draft
-                    .any_by_key::<PackageRecord>(key)?
-                    .ok_or_else(|| Error::corrupt("records.redb: an index names a package that does not exist"))?;
+                let old = draft.any_by_key::<PackageRecord>(key)?.ok_or_else(|| {
+                    Error::corrupt("records.redb: an index names a package that does not exist")
+                })?;
                 if !overwrite {
                     return Err(clash(
                         &record.package,
@@ -267,7 +277,8 @@ fn present(draft: &Draft<'_>, record: &PackageRecord) -> Result<Option<RecordKey
     let package = &record.package;
     let entry = PackageRecord::file_name_entry(&package.feed_id, &package.file_name);
     let by_name = draft.find::<PackageRecord>(PackageRecord::BY_FILE_NAME, &entry)?;
-    let by_identity = draft.find::<PackageRecord>(PackageRecord::BY_IDENTITY, &record.identity_entry())?;
+    let by_identity =
+        draft.find::<PackageRecord>(PackageRecord::BY_IDENTITY, &record.identity_entry())?;
     match (by_name, by_identity) {
         (Some(one), Some(other)) if one != other => {
             let other = draft.any_by_key::<PackageRecord>(other)?.unwrap_or_default();

@@ -21,7 +21,8 @@ pub(super) fn check_properties(properties: &BTreeMap<String, String>, member: &s
         return Err(Error::invalid("a property has an empty key").at_member(member));
     }
     if properties.get(NAME).is_some_and(String::is_empty) {
-        return Err(Error::invalid("the name of a file cannot be empty").at_member(format!("{member}.{NAME}")));
+        return Err(Error::invalid("the name of a file cannot be empty")
+            .at_member(format!("{member}.{NAME}")));
     }
     Ok(())
 }

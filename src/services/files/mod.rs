@@ -13,9 +13,10 @@ use crate::blobs::ContentReader;
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::model::files::file::{NAME, listing_links};
 use crate::model::{
-    FileId, FileLinqMetadata, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations,
-    FileQueryOrderBy, FileQueryResponse, FileRecord, GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest,
-    UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionId, UploadSessionState,
+    FileId, FileLinqMetadata, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata,
+    FileOperation, FileOperations, FileQueryOrderBy, FileQueryResponse, FileRecord,
+    GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest, UpdateMetadataRequest,
+    UploadFileRequest, UploadSession, UploadSessionId, UploadSessionState,
 };
 use crate::services::batch::{Umbrella, distinct, is_item_error};
 use crate::services::content::{self, ContentWriter};
@@ -342,7 +343,8 @@ pub trait FileService {
 }
 
 fn not_found(id: &str) -> Error {
-    Error::not_found(FileRecord::KIND.name, id).with_name("FileIngestion.IdNotFound", Some(-251_608))
+    Error::not_found(FileRecord::KIND.name, id)
+        .with_name("FileIngestion.IdNotFound", Some(-251_608))
 }
 
 /// An upload whose request was checked, beside its content.
@@ -365,9 +367,11 @@ impl Upload {
         context.require(FileRecord::KIND.service, Action::Create, &workspace)?;
         access.read(|view| view.require_workspace(&workspace))?;
         if let Some(id) = &id {
-            let taken = access.read(|view| match crate::value::RecordKey::parse(FileRecord::KIND.id, id) {
-                Some(key) => view.any_by_key::<FileRecord>(key),
-                None => Ok(None),
+            let taken = access.read(|view| {
+                match crate::value::RecordKey::parse(FileRecord::KIND.id, id) {
+                    Some(key) => view.any_by_key::<FileRecord>(key),
+                    None => Ok(None),
+                }
             })?;
             if taken.is_some() {
                 return Err(id_taken(id));
@@ -483,7 +487,11 @@ pub(in crate::services) fn listed_page(
     next_page(access, list_query(request)?, token)
 }
 
-fn next_page<T>(access: &impl Access, query: Query<'_>, token: &mut Option<String>) -> Result<(Vec<T>, bool)>
+fn next_page<T>(
+    access: &impl Access,
+    query: Query<'_>,
+    token: &mut Option<String>,
+) -> Result<(Vec<T>, bool)>
 where
     T: for<'f> From<&'f FileRecord>,
 {
@@ -507,7 +515,9 @@ impl FileService for Handle<'_, '_> {
             ("updateMetadata", 1),
             ("uploadFiles", 1),
         ];
-        let operation = |(name, version): (&str, i32)| (name.to_owned(), FileOperation { available: true, version });
+        let operation = |(name, version): (&str, i32)| {
+            (name.to_owned(), FileOperation { available: true, version })
+        };
         Ok(FileOperations { operations: versions.into_iter().map(operation).collect() })
     }
 
@@ -520,7 +530,9 @@ impl FileService for Handle<'_, '_> {
         let page = page(request.skip, request.take, true, limits::FILES_TAKE_DEFAULT)?;
         let query = Structured::new(&request)?;
         let term = OrderTerm { path: "created", descending: false };
-        Ok(response(&self.read(|view| scan(view, term, page, |file, work| query.matches(file, work)))?))
+        Ok(response(
+            &self.read(|view| scan(view, term, page, |file, work| query.matches(file, work)))?,
+        ))
     }
 
     fn query_files_linq(&self, request: FileLinqQueryRequest) -> Result<FileLinqQueryResponse> {
@@ -538,8 +550,8 @@ impl FileService for Handle<'_, '_> {
 
     fn search_files(&self, request: SearchFilesRequest) -> Result<FileLinqQueryResponse> {
         let page = page(request.skip, request.take, false, usize::MAX)?;
-        let expression =
-            Search::parse(request.filter.as_deref()).map_err(|error| error.with_name("Files.InvalidSearch", None))?;
+        let expression = Search::parse(request.filter.as_deref())
+            .map_err(|error| error.with_name("Files.InvalidSearch", None))?;
         let order = linq_order(request.order_by, request.order_by_descending);
         let found = self.read(|view| match order.first() {
             Some(term) => search(view, &expression, *term, page),
@@ -550,7 +562,12 @@ impl FileService for Handle<'_, '_> {
         Ok(linq_response(&found.items, has_more, request.exact_total_count.then_some(total)))
     }
 
-    fn upload_file(&self, content: &mut dyn Read, request: UploadFileRequest, control: &Control) -> Result<FileId> {
+    fn upload_file(
+        &self,
+        content: &mut dyn Read,
+        request: UploadFileRequest,
+        control: &Control,
+    ) -> Result<FileId> {
         let upload = Upload::check(self, request)?;
         let new = content::store(self, content, &self.context().control(control))?;
         upload.write(self, new)
@@ -615,9 +632,12 @@ impl FileService for Handle<'_, '_> {
             return Ok(());
         }
         let umbrella = Umbrella::FILES_AND_ASSETS;
-        Err(Error::new(ErrorKind::PartialFailure, format!("{} of the files could not be deleted", inner.len()))
-            .with_name(umbrella.name, Some(umbrella.code))
-            .with_inner(inner))
+        Err(Error::new(
+            ErrorKind::PartialFailure,
+            format!("{} of the files could not be deleted", inner.len()),
+        )
+        .with_name(umbrella.name, Some(umbrella.code))
+        .with_inner(inner))
     }
 
     fn start_upload_session(&self, workspace: Option<String>) -> Result<UploadSession> {

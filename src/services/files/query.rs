@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use crate::error::{Error, Result};
 use crate::model::files::file::extension;
 use crate::model::{
-    FileLinqQueryOrderBy, FileLinqQueryResponse, FileQueryOperation, FileRecord, FileTotalCount, QueryFilesRequest,
-    Resource, TotalCountRelation,
+    FileLinqQueryOrderBy, FileLinqQueryResponse, FileQueryOperation, FileRecord, FileTotalCount,
+    QueryFilesRequest, Resource, TotalCountRelation,
 };
 use crate::services::files::search::Search;
 use crate::services::lists;
@@ -23,7 +23,8 @@ pub(in crate::services) fn page(
 ) -> Result<(usize, usize)> {
     let number = |value: Option<i64>, member: &str| {
         usize::try_from(value.unwrap_or(0)).map_err(|_| {
-            Error::invalid(format!("{member} is {}, which is negative", value.unwrap_or(0))).at_member(member)
+            Error::invalid(format!("{member} is {}, which is negative", value.unwrap_or(0)))
+                .at_member(member)
         })
     };
     let skip = number(skip, "skip")?;
@@ -42,7 +43,10 @@ pub(in crate::services) fn page(
 }
 
 /// The order of an expression query or a search: by default the last change, newest first.
-pub(in crate::services) fn linq_order(by: Option<FileLinqQueryOrderBy>, descending: Option<bool>) -> Vec<OrderTerm> {
+pub(in crate::services) fn linq_order(
+    by: Option<FileLinqQueryOrderBy>,
+    descending: Option<bool>,
+) -> Vec<OrderTerm> {
     let path = by.unwrap_or_default().path();
     vec![OrderTerm { path, descending: descending.unwrap_or(true) }]
 }
@@ -58,7 +62,11 @@ pub(in crate::services) fn linq_response(
     FileLinqQueryResponse {
         available_files: files.iter().map(Into::into).collect(),
         total_count: FileTotalCount {
-            relation: if has_more { TotalCountRelation::AtLeast } else { TotalCountRelation::Equal },
+            relation: if has_more {
+                TotalCountRelation::AtLeast
+            } else {
+                TotalCountRelation::Equal
+            },
             value: total.unwrap_or(files.len() as u64),
         },
     }
@@ -86,7 +94,8 @@ pub(in crate::services) fn scan(
     view.for_each::<FileRecord>(|file| {
         let work = Work::new(&check);
         let is_match = matches(&file, &work);
-        work.finish().map_err(|error| error.with_resource(FileRecord::KIND.name, file.id.as_str()))?;
+        work.finish()
+            .map_err(|error| error.with_resource(FileRecord::KIND.name, file.id.as_str()))?;
         if is_match && let Some(record_key) = file.key() {
             let mut sort = Vec::new();
             if let Some(field) = field {
@@ -135,26 +144,53 @@ impl<'q> Structured<'q> {
         use FileQueryOperation as Op;
         lists::check("propertiesQuery", request.properties_query.len())?;
         let equality = [Op::Equal, Op::NotEqual];
-        let comparison =
-            [Op::Equal, Op::NotEqual, Op::GreaterThan, Op::GreaterThanOrEqual, Op::LessThan, Op::LessThanOrEqual];
+        let comparison = [
+            Op::Equal,
+            Op::NotEqual,
+            Op::GreaterThan,
+            Op::GreaterThanOrEqual,
+            Op::LessThan,
+            Op::LessThanOrEqual,
+        ];
         let property = [Op::Equal, Op::NotEqual, Op::Contains, Op::NotContains];
         let check = |operation: Option<Op>, known: &[Op], member: &str| match operation {
-            Some(operation) if !known.contains(&operation) => {
-                Err(Error::invalid(format!("this part of the query does not support the operation {operation}"))
-                    .at_member(format!("{member}.operation")))
-            }
+            Some(operation) if !known.contains(&operation) => Err(Error::invalid(format!(
+                "this part of the query does not support the operation {operation}"
+            ))
+            .at_member(format!("{member}.operation"))),
             _ => Ok(()),
         };
         check(request.ids_query.as_ref().map(|query| query.operation), &equality, "idsQuery")?;
         check(request.id_query.as_ref().map(|query| query.operation), &equality, "idQuery")?;
-        check(request.extension_query.as_ref().map(|query| query.operation), &equality, "extensionQuery")?;
-        check(request.size_min_query.as_ref().map(|query| query.operation), &comparison, "sizeMinQuery")?;
-        check(request.size_max_query.as_ref().map(|query| query.operation), &comparison, "sizeMaxQuery")?;
-        check(request.created_query.as_ref().map(|query| query.operation), &comparison, "createdQuery")?;
+        check(
+            request.extension_query.as_ref().map(|query| query.operation),
+            &equality,
+            "extensionQuery",
+        )?;
+        check(
+            request.size_min_query.as_ref().map(|query| query.operation),
+            &comparison,
+            "sizeMinQuery",
+        )?;
+        check(
+            request.size_max_query.as_ref().map(|query| query.operation),
+            &comparison,
+            "sizeMaxQuery",
+        )?;
+        check(
+            request.created_query.as_ref().map(|query| query.operation),
+            &comparison,
+            "createdQuery",
+        )?;
         for (index, query) in request.properties_query.iter().enumerate() {
             check(Some(query.operation), &property, &format!("propertiesQuery[{index}]"))?;
         }
-        let ids = request.ids_query.iter().flat_map(|query| &query.ids).map(|id| id.to_ascii_lowercase()).collect();
+        let ids = request
+            .ids_query
+            .iter()
+            .flat_map(|query| &query.ids)
+            .map(|id| id.to_ascii_lowercase())
+            .collect();
         Ok(Self { request, ids })
     }
 
@@ -166,18 +202,28 @@ impl<'q> Structured<'q> {
         let is_id = |id: &String| id.eq_ignore_ascii_case(file.id.as_str());
         let size = i64::try_from(file.content.size()).unwrap_or(i64::MAX);
         request.workspace.as_ref().is_none_or(|workspace| *workspace == file.workspace)
-            && request.ids_query.as_ref().is_none_or(|query| is_among() == (query.operation == Op::Equal))
-            && request.id_query.as_ref().is_none_or(|query| is_id(&query.value) == (query.operation == Op::Equal))
             && request
-                .extension_query
+                .ids_query
                 .as_ref()
-                .is_none_or(|query| compare(query.operation, extension(file.display_name()), query.value.as_str()))
-            && request.size_min_query.as_ref().is_none_or(|query| compare(query.operation, size, query.value))
-            && request.size_max_query.as_ref().is_none_or(|query| compare(query.operation, size, query.value))
+                .is_none_or(|query| is_among() == (query.operation == Op::Equal))
             && request
-                .created_query
+                .id_query
                 .as_ref()
-                .is_none_or(|query| compare(query.operation, file.created, time::truncate(query.value)))
+                .is_none_or(|query| is_id(&query.value) == (query.operation == Op::Equal))
+            && request.extension_query.as_ref().is_none_or(|query| {
+                compare(query.operation, extension(file.display_name()), query.value.as_str())
+            })
+            && request
+                .size_min_query
+                .as_ref()
+                .is_none_or(|query| compare(query.operation, size, query.value))
+            && request
+                .size_max_query
+                .as_ref()
+                .is_none_or(|query| compare(query.operation, size, query.value))
+            && request.created_query.as_ref().is_none_or(|query| {
+                compare(query.operation, file.created, time::truncate(query.value))
+            })
             && request.properties_query.iter().all(|query| {
                 let value = file.properties.get(&query.key);
                 work.spend(1)

@@ -68,7 +68,8 @@ impl Search {
             return false;
         }
         // Folding copies the text, and matching the pieces scans it: both count as work.
-        let fits = |pattern: &Pattern, text: &str| work.convert(text.len()) && pattern.fits(&fold(text));
+        let fits =
+            |pattern: &Pattern, text: &str| work.convert(text.len()) && pattern.fits(&fold(text));
         match self {
             Self::All => true,
             Self::And(parts) => parts.iter().all(|part| part.matches(file, work)),
@@ -80,10 +81,16 @@ impl Search {
             }
             Self::Text { field, pattern } => match field {
                 TextField::Name => fits(pattern, file.display_name()),
-                TextField::Extension => fits(pattern, crate::model::files::file::extension(file.display_name())),
+                TextField::Extension => {
+                    fits(pattern, crate::model::files::file::extension(file.display_name()))
+                }
                 TextField::Id => fits(pattern, &file.id),
-                TextField::Workspace => work.scan(file.workspace.len()) && pattern.fits(&file.workspace),
-                TextField::Property(key) => file.properties.get(key).is_some_and(|value| fits(pattern, value)),
+                TextField::Workspace => {
+                    work.scan(file.workspace.len()) && pattern.fits(&file.workspace)
+                }
+                TextField::Property(key) => {
+                    file.properties.get(key).is_some_and(|value| fits(pattern, value))
+                }
             },
         }
     }
@@ -104,10 +111,14 @@ impl Pattern {
             [] => false,
             [whole] => text == whole,
             [first, middle @ .., last] => {
-                let inner = text.strip_prefix(first.as_str()).and_then(|text| text.strip_suffix(last.as_str()));
+                let inner = text
+                    .strip_prefix(first.as_str())
+                    .and_then(|text| text.strip_suffix(last.as_str()));
                 // The first occurrence of each piece leaves the most text for the following pieces,
                 // so a greedy search needs no backtracking.
-                let behind = |inner: Option<&'t str>, piece: &String| Some(inner?.split_once(piece.as_str())?.1);
+                let behind = |inner: Option<&'t str>, piece: &String| {
+                    Some(inner?.split_once(piece.as_str())?.1)
+                };
                 middle.iter().fold(inner, behind).is_some()
             }
         }
@@ -122,7 +133,8 @@ struct Parser {
 
 impl Parser {
     fn fault(&self, what: String) -> Error {
-        Error::invalid(format!("the search expression cannot be read: {what}")).at(Place::Offset(self.at))
+        Error::invalid(format!("the search expression cannot be read: {what}"))
+            .at(Place::Offset(self.at))
     }
 
     fn peek(&self) -> Option<char> {
@@ -157,8 +169,12 @@ impl Parser {
     /// Consumes an upper-case word that ends at a blank, a parenthesis or the end.
     fn keyword(&mut self, word: &str) -> bool {
         let end = self.at + word.len();
-        let matches = self.chars.get(self.at..end).is_some_and(|chars| chars.iter().copied().eq(word.chars()));
-        let ends = self.chars.get(end).is_none_or(|c| c.is_whitespace() || matches!(c, '(' | ')' | ']'));
+        let matches = self
+            .chars
+            .get(self.at..end)
+            .is_some_and(|chars| chars.iter().copied().eq(word.chars()));
+        let ends =
+            self.chars.get(end).is_none_or(|c| c.is_whitespace() || matches!(c, '(' | ')' | ']'));
         if matches && ends {
             self.at = end;
             self.blanks();
@@ -302,7 +318,8 @@ impl Parser {
             self.at += 1;
             value
         } else {
-            let value = self.word(|c| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '"'))?;
+            let value =
+                self.word(|c| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '"'))?;
             if value.iter().all(String::is_empty) && value.len() == 1 {
                 return Err(self.fault("a value is expected".to_owned()));
             }
@@ -516,13 +533,21 @@ mod tests {
     fn bounds_hold() {
         let nested = |depth: usize| format!("{}name:x{}", "(".repeat(depth), ")".repeat(depth));
         let above = ErrorKind::LimitExceeded;
-        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| Search::parse(Some(&nested(depth))));
+        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| {
+            Search::parse(Some(&nested(depth)))
+        });
         let negated = |depth: usize| format!("{}name:x", "NOT ".repeat(depth));
-        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| Search::parse(Some(&negated(depth))));
+        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| {
+            Search::parse(Some(&negated(depth)))
+        });
         let grouped = |depth: usize| format!("name:{}x{}", "(".repeat(depth), ")".repeat(depth));
-        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| Search::parse(Some(&grouped(depth))));
+        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| {
+            Search::parse(Some(&grouped(depth)))
+        });
         let long = |bytes: usize| format!("name:{}", "x".repeat(bytes - 5));
-        limits::holds_at(limits::FILE_SEARCH_BYTES, above, |bytes| Search::parse(Some(&long(bytes))));
+        limits::holds_at(limits::FILE_SEARCH_BYTES, above, |bytes| {
+            Search::parse(Some(&long(bytes)))
+        });
         let hostile = format!("name:\"{}b\"", "*a".repeat(10_000));
         assert!(!Search::parse(Some(&hostile)).unwrap().matches(&file(), &Work::new(&|| Ok(()))));
     }

@@ -9,8 +9,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::error::{Error, Result};
 use crate::model::files::file::NAME;
 use crate::model::{
-    FileId, Resource, StoredContent, UploadChunk, UploadSession, UploadSessionId, UploadSessionRecord,
-    UploadSessionState, UploadedChunk,
+    FileId, Resource, StoredContent, UploadChunk, UploadSession, UploadSessionId,
+    UploadSessionRecord, UploadSessionState, UploadedChunk,
 };
 use crate::records::Space;
 use crate::services::content;
@@ -21,10 +21,14 @@ use crate::value::{Action, Control, limits};
 const WHAT: &str = "an upload session";
 
 fn not_found(id: &str) -> Error {
-    Error::not_found(UploadSessionRecord::KIND.name, id).with_name("Files.UploadSessionNotFound", None)
+    Error::not_found(UploadSessionRecord::KIND.name, id)
+        .with_name("Files.UploadSessionNotFound", None)
 }
 
-pub(in crate::services) fn start<A: Access>(access: &A, workspace: Option<String>) -> Result<UploadSession> {
+pub(in crate::services) fn start<A: Access>(
+    access: &A,
+    workspace: Option<String>,
+) -> Result<UploadSession> {
     access.refuse_in_transaction(WHAT)?;
     let workspace = workspace.unwrap_or_else(|| access.context().default_workspace().to_owned());
     access.write(move |draft| {
@@ -54,7 +58,11 @@ pub(in crate::services) fn append<A: Access>(
     let session = access.read(|view| view.get::<UploadSessionRecord>(session_id))?;
     let session = session.ok_or_else(|| not_found(session_id))?;
     // Chunks are not records, so no later step asks the policy.
-    access.context().require(UploadSessionRecord::KIND.service, Action::Create, &session.workspace)?;
+    access.context().require(
+        UploadSessionRecord::KIND.service,
+        Action::Create,
+        &session.workspace,
+    )?;
     // Checked before the bytes are written, and again in the transaction below.
     access.read(|view| {
         let prefix = session_prefix(&session);
@@ -75,7 +83,8 @@ pub(in crate::services) fn append<A: Access>(
     let session_id = session_id.to_owned();
     let written = access.write(move |draft| {
         // Another caller may have finished the session while the bytes were written.
-        let session = draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        let session =
+            draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
         let prefix = session_prefix(&session);
         refuse_after_last(&prefix, draft.raw_prefix(Space::UploadChunks, &prefix)?, chunk_index)?;
         let key = chunk_key(&session, chunk_index);
@@ -117,12 +126,16 @@ fn chunk_key(session: &UploadSessionRecord, index: u32) -> Vec<u8> {
 }
 
 fn chunk_index(prefix: &[u8], key: &[u8]) -> Result<u32> {
-    let index = key.get(prefix.len()..).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+    let index =
+        key.get(prefix.len()..).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
     index.ok_or_else(|| Error::corrupt("records.redb: the key of an upload chunk is damaged"))
 }
 
 /// The chunks of a session by index. Deletes their keys and the session in the draft.
-fn take_chunks(draft: &mut Draft<'_>, session: &UploadSessionRecord) -> Result<Vec<(u32, UploadChunk)>> {
+fn take_chunks(
+    draft: &mut Draft<'_>,
+    session: &UploadSessionRecord,
+) -> Result<Vec<(u32, UploadChunk)>> {
     let prefix = session_prefix(session);
     let mut chunks = Vec::new();
     for (key, value) in draft.raw_prefix(Space::UploadChunks, &prefix)? {
@@ -150,7 +163,8 @@ pub(in crate::services) fn finish<A: Access>(
     let session_id = session_id.to_owned();
     let bytes_max = access.context().settings().file_bytes_max;
     access.write(move |draft| {
-        let session = draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        let session =
+            draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
         let chunks = take_chunks(draft, &session)?;
         check_complete(&chunks)?;
         let mut all = StoredContent::default();
@@ -167,23 +181,35 @@ pub(in crate::services) fn finish<A: Access>(
                 all.size()
             )));
         }
-        create(draft, NewFile { id: None, properties, name: None, workspace: session.workspace, content: all })
+        create(
+            draft,
+            NewFile {
+                id: None,
+                properties,
+                name: None,
+                workspace: session.workspace,
+                content: all,
+            },
+        )
     })
 }
 
 fn check_complete(chunks: &[(u32, UploadChunk)]) -> Result<()> {
     let Some((last, _)) = chunks.last() else {
-        return Err(Error::invalid("the upload session has no chunks; for an empty file send one with close"));
+        return Err(Error::invalid(
+            "the upload session has no chunks; for an empty file send one with close",
+        ));
     };
     for (expected, (index, chunk)) in (1u32..).zip(chunks) {
         if *index != expected {
-            return Err(
-                Error::invalid(format!("chunk {expected} of {last} has not arrived")).with_args([expected.to_string()])
-            );
+            return Err(Error::invalid(format!("chunk {expected} of {last} has not arrived"))
+                .with_args([expected.to_string()]));
         }
         if chunk.close && index != last {
-            return Err(Error::invalid(format!("the chunk {index} was sent with close, but chunk {last} follows it"))
-                .with_args([index.to_string()]));
+            return Err(Error::invalid(format!(
+                "the chunk {index} was sent with close, but chunk {last} follows it"
+            ))
+            .with_args([index.to_string()]));
         }
     }
     Ok(())
@@ -202,7 +228,11 @@ pub(in crate::services) fn list<A: Access>(access: &A) -> Result<Vec<UploadSessi
                 let chunk = content::open_chunk(&key, &value)?;
                 let index = chunk_index(&prefix, &key)?;
                 last = last.max(chunk.arrived_at);
-                chunks.push(UploadedChunk { index, size: chunk.content.size(), close: chunk.close });
+                chunks.push(UploadedChunk {
+                    index,
+                    size: chunk.content.size(),
+                    close: chunk.close,
+                });
             }
             states.push(UploadSessionState {
                 expires_at: lifetime.and_then(|lifetime| last.checked_add_signed(lifetime)),
@@ -221,8 +251,13 @@ pub(in crate::services) fn cancel<A: Access>(access: &A, session_id: &str) -> Re
     access.refuse_in_transaction(WHAT)?;
     let session_id = session_id.to_owned();
     access.write(move |draft| {
-        let session = draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
-        draft.context().require(UploadSessionRecord::KIND.service, Action::Create, &session.workspace)?;
+        let session =
+            draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        draft.context().require(
+            UploadSessionRecord::KIND.service,
+            Action::Create,
+            &session.workspace,
+        )?;
         for (_, chunk) in take_chunks(draft, &session)? {
             content::forget(draft, &chunk.content);
         }
@@ -231,7 +266,11 @@ pub(in crate::services) fn cancel<A: Access>(access: &A, session_id: &str) -> Re
 }
 
 fn lifetime<A: Access>(access: &A) -> Option<TimeDelta> {
-    access.context().settings().upload_session_days.and_then(|days| TimeDelta::try_days(i64::from(days)))
+    access
+        .context()
+        .settings()
+        .upload_session_days
+        .and_then(|days| TimeDelta::try_days(i64::from(days)))
 }
 
 /// Deletes the sessions whose last chunk, or start if there are no chunks, is older than the option
@@ -245,7 +284,9 @@ pub(crate) fn expire(session: &Session) -> Result<u64> {
     session.read(|view| {
         let now = view.now();
         view.for_each_of_anyone::<UploadSessionRecord>(|upload| {
-            if is_over(&upload, now, lifetime, || view.raw_prefix(Space::UploadChunks, &session_prefix(&upload)))? {
+            if is_over(&upload, now, lifetime, || {
+                view.raw_prefix(Space::UploadChunks, &session_prefix(&upload))
+            })? {
                 old.extend(upload.key());
             }
             Ok(true)

@@ -137,15 +137,18 @@ pub(crate) fn resolve(situation: Situation<'_>, name: &str) -> Result<Step> {
         (None, Some(Undefined::Schedule)) => Runs::Schedule,
         (None, Some(Undefined::Unschedule)) => Runs::Unschedule,
         (None, Some(Undefined::Refused) | None) => {
-            let message = format!("the work item has no action {name:?}; define it in its executionActions");
+            let message =
+                format!("the work item has no action {name:?}; define it in its executionActions");
             return Err(Error::new(ErrorKind::NotFound, message)
                 .with_name("Skyline.WorkOrder.ActionNotFound", None)
                 .with_args([name]));
         }
     };
     let state = situation.state;
-    let forbidden =
-        || invalid_state(format!("the action {name:?} cannot be executed in the state {state}")).with_args([name]);
+    let forbidden = || {
+        invalid_state(format!("the action {name:?} cannot be executed in the state {state}"))
+            .with_args([name])
+    };
     let target = if undefined.is_some() {
         let row = rows.find(|row| row.from.holds(state)).ok_or_else(forbidden)?;
         if row.state == State::Scheduled && !situation.has_planned_start {
@@ -176,18 +179,27 @@ mod tests {
         ManualExecution { action: action.to_owned() }.into()
     }
 
-    fn go(state: State, definitions: &[ExecutionDefinition], name: &str) -> Result<Option<(State, &'static str)>> {
+    fn go(
+        state: State,
+        definitions: &[ExecutionDefinition],
+        name: &str,
+    ) -> Result<Option<(State, &'static str)>> {
         let situation = Situation { state, definitions, has_planned_start: true };
-        resolve(situation, name).map(|step| step.target.map(|target| (target.state, target.substate)))
+        resolve(situation, name)
+            .map(|step| step.target.map(|target| (target.state, target.substate)))
     }
 
     /// The table of `docs/states-and-actions.md`, one line for each action: allowed states, target
     /// state, and whether it needs a definition.
     #[test]
     fn the_built_in_actions_lead_where_the_reference_says() {
-        use State::{Canceled, Closed, Defined, InProgress, New, PendingApproval, Reviewed, Scheduled};
+        use State::{
+            Canceled, Closed, Defined, InProgress, New, PendingApproval, Reviewed, Scheduled,
+        };
         let open = [New, Defined, Reviewed, Scheduled, InProgress, PendingApproval].as_slice();
-        let all = [New, Defined, Reviewed, Scheduled, InProgress, PendingApproval, Closed, Canceled].as_slice();
+        let all =
+            [New, Defined, Reviewed, Scheduled, InProgress, PendingApproval, Closed, Canceled]
+                .as_slice();
         let table: &[(&str, &[State], State, &str, bool)] = &[
             ("START", open, InProgress, "IN_PROGRESS", false),
             ("END", open, PendingApproval, "PENDING_APPROVAL", false),
@@ -208,12 +220,24 @@ mod tests {
                 if from.contains(&state) {
                     assert_eq!(defined.unwrap(), Some((to, substate)), "{name} from {state}");
                 } else {
-                    assert_eq!(defined.unwrap_err().kind(), ErrorKind::Conflict, "{name} from {state}");
+                    assert_eq!(
+                        defined.unwrap_err().kind(),
+                        ErrorKind::Conflict,
+                        "{name} from {state}"
+                    );
                 }
                 match undefined {
-                    Ok(target) => assert!(!needs_definition && target == Some((to, substate)), "{name} from {state}"),
-                    Err(error) if needs_definition => assert_eq!(error.kind(), ErrorKind::NotFound, "{name}"),
-                    Err(error) => assert!(error.kind() == ErrorKind::Conflict && !from.contains(&state), "{name}"),
+                    Ok(target) => assert!(
+                        !needs_definition && target == Some((to, substate)),
+                        "{name} from {state}"
+                    ),
+                    Err(error) if needs_definition => {
+                        assert_eq!(error.kind(), ErrorKind::NotFound, "{name}")
+                    }
+                    Err(error) => assert!(
+                        error.kind() == ErrorKind::Conflict && !from.contains(&state),
+                        "{name}"
+                    ),
                 }
             }
         }
@@ -227,11 +251,27 @@ mod tests {
     fn names_are_exact_for_definitions_and_free_of_case_for_built_ins() {
         let definitions = [manual("Burn in"), NoneExecution { action: "START".to_owned() }.into()];
         assert_eq!(go(State::New, &definitions, "Burn in").unwrap(), None);
-        assert_eq!(go(State::New, &definitions, "burn in").unwrap_err().kind(), ErrorKind::NotFound);
-        assert_eq!(go(State::Closed, &definitions, "Burn in").unwrap_err().kind(), ErrorKind::Conflict);
-        assert_eq!(go(State::New, &definitions, "START").unwrap(), None, "a definition of the kind NONE stays");
-        assert_eq!(go(State::New, &definitions, "Start").unwrap(), Some((State::InProgress, "IN_PROGRESS")));
-        assert_eq!(go(State::New, &definitions, " ").unwrap_err().kind(), ErrorKind::InvalidArgument);
+        assert_eq!(
+            go(State::New, &definitions, "burn in").unwrap_err().kind(),
+            ErrorKind::NotFound
+        );
+        assert_eq!(
+            go(State::Closed, &definitions, "Burn in").unwrap_err().kind(),
+            ErrorKind::Conflict
+        );
+        assert_eq!(
+            go(State::New, &definitions, "START").unwrap(),
+            None,
+            "a definition of the kind NONE stays"
+        );
+        assert_eq!(
+            go(State::New, &definitions, "Start").unwrap(),
+            Some((State::InProgress, "IN_PROGRESS"))
+        );
+        assert_eq!(
+            go(State::New, &definitions, " ").unwrap_err().kind(),
+            ErrorKind::InvalidArgument
+        );
     }
 
     #[test]

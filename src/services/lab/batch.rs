@@ -11,7 +11,10 @@ use crate::session::{Access, Draft, What};
 use crate::value::Stored as _;
 
 /// Creates records.
-pub(crate) fn create<C: Creation>(access: &impl Access, requests: Vec<C>) -> Result<Outcome<C::Record, C>> {
+pub(crate) fn create<C: Creation>(
+    access: &impl Access,
+    requests: Vec<C>,
+) -> Result<Outcome<C::Record, C>> {
     if requests.is_empty() {
         return Ok(nothing());
     }
@@ -19,7 +22,10 @@ pub(crate) fn create<C: Creation>(access: &impl Access, requests: Vec<C>) -> Res
         run(Umbrella::SKYLINE, requests, |position, request| {
             let name = request.name().map(str::to_owned);
             create_one(draft, request).map_err(|error| {
-                error.with_resource(C::Record::KIND.name, name.unwrap_or_else(|| position.to_string()))
+                error.with_resource(
+                    C::Record::KIND.name,
+                    name.unwrap_or_else(|| position.to_string()),
+                )
             })
         })
     })
@@ -56,8 +62,10 @@ pub(crate) fn amend<M: Amendment>(
         draft.expect_reads::<M::Record>(requests.iter().filter_map(Amendment::id));
         run(Umbrella::SKYLINE, requests, |position, request| {
             let id = request.id().map(str::to_owned);
-            amend_one(draft, request, replace)
-                .map_err(|error| error.with_resource(M::Record::KIND.name, id.unwrap_or_else(|| position.to_string())))
+            amend_one(draft, request, replace).map_err(|error| {
+                error
+                    .with_resource(M::Record::KIND.name, id.unwrap_or_else(|| position.to_string()))
+            })
         })
     })
 }

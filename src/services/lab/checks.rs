@@ -24,15 +24,22 @@ pub(crate) fn state(text: &str) -> Result<State> {
 /// Rejects a negative duration.
 pub(crate) fn not_negative(member: &str, seconds: Option<i64>) -> Result<()> {
     match seconds {
-        Some(seconds) if seconds < 0 => Err(invalid(member, &format!("is {seconds}; a duration cannot be negative"))),
+        Some(seconds) if seconds < 0 => {
+            Err(invalid(member, &format!("is {seconds}; a duration cannot be negative")))
+        }
         _ => Ok(()),
     }
 }
 
 /// Rejects an end before its start; either may be absent.
-pub(crate) fn in_order<T: Into<DateTime<Utc>>>(start: (&str, Option<T>), end: (&str, Option<T>)) -> Result<()> {
+pub(crate) fn in_order<T: Into<DateTime<Utc>>>(
+    start: (&str, Option<T>),
+    end: (&str, Option<T>),
+) -> Result<()> {
     match (start.1.map(T::into), end.1.map(T::into)) {
-        (Some(from), Some(to)) if to < from => Err(invalid(end.0, &format!("is before {}", start.0))),
+        (Some(from), Some(to)) if to < from => {
+            Err(invalid(end.0, &format!("is before {}", start.0)))
+        }
         _ => Ok(()),
     }
 }
@@ -61,19 +68,31 @@ pub(crate) fn actions(definitions: Option<&Vec<ExecutionDefinition>>) -> Result<
         let member = |name: &str| format!("executionActions[{position}].{name}");
         required(&member("action"), Some(&definition.action().to_owned()))?;
         if !names.insert(definition.action()) {
-            return Err(invalid(&member("action"), &format!("{:?} is defined twice", definition.action())));
+            return Err(invalid(
+                &member("action"),
+                &format!("{:?} is defined twice", definition.action()),
+            ));
         }
         match definition {
-            ExecutionDefinition::Notebook(notebook) => required(&member("notebookId"), Some(&notebook.notebook_id))?,
+            ExecutionDefinition::Notebook(notebook) => {
+                required(&member("notebookId"), Some(&notebook.notebook_id))?
+            }
             ExecutionDefinition::Job(job) => {
                 for (at, job) in job.jobs.iter().flatten().enumerate() {
                     if job.functions.is_empty() {
-                        return Err(invalid(&member(&format!("jobs[{at}].functions")), "is required"));
+                        return Err(invalid(
+                            &member(&format!("jobs[{at}].functions")),
+                            "is required",
+                        ));
                     }
                     if job.functions.len() != job.arguments.len() {
                         return Err(invalid(
                             &member(&format!("jobs[{at}].arguments")),
-                            &format!("has {} lists for {} functions", job.arguments.len(), job.functions.len()),
+                            &format!(
+                                "has {} lists for {} functions",
+                                job.arguments.len(),
+                                job.functions.len()
+                            ),
                         ));
                     }
                 }
@@ -98,7 +117,10 @@ mod tests {
         let error = state("DONE").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert_eq!(error.args()[0], "state");
-        assert_eq!(error.api_error().name.as_deref(), Some("Skyline.WorkOrder.InputValidationError"));
+        assert_eq!(
+            error.api_error().name.as_deref(),
+            Some("Skyline.WorkOrder.InputValidationError")
+        );
     }
 
     #[test]

@@ -9,11 +9,18 @@ use std::collections::BTreeMap;
 use crate::error::Result;
 use crate::model::lab::dashboard::{Dashboard, DashboardPatch};
 use crate::model::lab::execution::ExecutionDefinition;
-use crate::model::lab::resources::{ResourceSelectionDefinition, SystemResourceSelectionDefinition};
+use crate::model::lab::resources::{
+    ResourceSelectionDefinition, SystemResourceSelectionDefinition,
+};
 use crate::value::Patch;
 
 /// Merges a list. Null removes it; an empty list under `replace` leaves an empty list.
-fn list<T>(target: &mut Option<Vec<T>>, patch: Patch<Vec<T>>, replace: bool, mut add: impl FnMut(&mut Vec<T>, T)) {
+fn list<T>(
+    target: &mut Option<Vec<T>>,
+    patch: Patch<Vec<T>>,
+    replace: bool,
+    mut add: impl FnMut(&mut Vec<T>, T),
+) {
     match patch {
         Patch::Absent => {}
         Patch::Null => *target = None,
@@ -72,10 +79,15 @@ impl Selection for SystemResourceSelectionDefinition {
 }
 
 /// Appends selections, or replaces all. A selection replaces a stored one with the same id.
-pub(crate) fn selections<S: Selection>(target: &mut Option<Vec<S>>, patch: Patch<Vec<S>>, replace: bool) {
+pub(crate) fn selections<S: Selection>(
+    target: &mut Option<Vec<S>>,
+    patch: Patch<Vec<S>>,
+    replace: bool,
+) {
     list(target, patch, replace, |target, item| {
-        let same =
-            target.iter_mut().find(|stored| **stored == item || (item.id().is_some() && stored.id() == item.id()));
+        let same = target
+            .iter_mut()
+            .find(|stored| **stored == item || (item.id().is_some() && stored.id() == item.id()));
         match same {
             Some(stored) => *stored = item,
             None => target.push(item),
@@ -96,7 +108,11 @@ pub(crate) fn map(
 }
 
 /// Merges an object member by member.
-pub(crate) fn object<T: Default, P>(target: &mut Option<T>, patch: Patch<P>, merge: impl FnOnce(&mut T, P)) {
+pub(crate) fn object<T: Default, P>(
+    target: &mut Option<T>,
+    patch: Patch<P>,
+    merge: impl FnOnce(&mut T, P),
+) {
     match patch {
         Patch::Absent => {}
         Patch::Null => *target = None,
@@ -105,7 +121,11 @@ pub(crate) fn object<T: Default, P>(target: &mut Option<T>, patch: Patch<P>, mer
 }
 
 /// Merges a dashboard. Its variables are merged like maps. Its URL is computed and never stored.
-pub(crate) fn dashboard(target: &mut Option<Dashboard>, patch: Patch<DashboardPatch>, replace: bool) {
+pub(crate) fn dashboard(
+    target: &mut Option<Dashboard>,
+    patch: Patch<DashboardPatch>,
+    replace: bool,
+) {
     object(target, patch, |target, patch| {
         patch.id.apply(&mut target.id);
         map(&mut target.variables, patch.variables, replace);
@@ -163,8 +183,10 @@ mod tests {
 
     #[test]
     fn actions_and_selections_of_the_same_key_take_the_place_of_the_stored_ones() {
-        let manual = |action: &str| ExecutionDefinition::from(ManualExecution { action: action.to_owned() });
-        let none = |action: &str| ExecutionDefinition::from(NoneExecution { action: action.to_owned() });
+        let manual =
+            |action: &str| ExecutionDefinition::from(ManualExecution { action: action.to_owned() });
+        let none =
+            |action: &str| ExecutionDefinition::from(NoneExecution { action: action.to_owned() });
         let mut target = Some(vec![manual("A"), manual("B")]);
         actions(&mut target, Patch::Value(vec![none("A"), none("C")]), false).unwrap();
         assert_eq!(target, Some(vec![none("A"), manual("B"), none("C")]));
@@ -179,7 +201,8 @@ mod tests {
         let mut target = Some(vec![selection(Some("s1"), "here"), selection(None, "x")]);
         let more = vec![selection(Some("s1"), "there"), selection(None, "x"), selection(None, "y")];
         selections(&mut target, Patch::Value(more), false);
-        let expected = vec![selection(Some("s1"), "there"), selection(None, "x"), selection(None, "y")];
+        let expected =
+            vec![selection(Some("s1"), "there"), selection(None, "x"), selection(None, "y")];
         assert_eq!(target, Some(expected));
     }
 
@@ -203,15 +226,22 @@ mod tests {
 
     #[test]
     fn dashboards_merge_member_by_member_and_never_keep_an_address() {
-        let mut target = Some(Dashboard { id: Some("d".into()), variables: Some(entries(&[("a", "1")])), url: None });
+        let mut target = Some(Dashboard {
+            id: Some("d".into()),
+            variables: Some(entries(&[("a", "1")])),
+            url: None,
+        });
         let patch = DashboardPatch {
             variables: Patch::Value(entries(&[("b", "2")])),
             url: Patch::Value("x".into()),
             ..DashboardPatch::default()
         };
         dashboard(&mut target, Patch::Value(patch), false);
-        let expected =
-            Dashboard { id: Some("d".into()), variables: Some(entries(&[("a", "1"), ("b", "2")])), url: None };
+        let expected = Dashboard {
+            id: Some("d".into()),
+            variables: Some(entries(&[("a", "1"), ("b", "2")])),
+            url: None,
+        };
         assert_eq!(target, Some(expected));
         dashboard(&mut target, Patch::Null, false);
         assert_eq!(target, None);
@@ -221,7 +251,8 @@ mod tests {
     fn templates_pass_on_what_the_request_does_not_say() {
         let template = entries(&[("a", "1")]);
         assert_eq!(inherited_map(None, Some(template.clone())), Some(template));
-        let merged = inherited_map(Some(entries(&[("a", "9")])), Some(entries(&[("a", "1"), ("b", "2")])));
+        let merged =
+            inherited_map(Some(entries(&[("a", "9")])), Some(entries(&[("a", "1"), ("b", "2")])));
         assert_eq!(merged, Some(entries(&[("a", "9"), ("b", "2")])));
         assert_eq!(inherited_map(None, None), None);
     }

@@ -62,9 +62,9 @@ pub(super) trait Stateful {
     /// `Conflict` if the state is terminal.
     fn follow_schedule(&mut self, planned_start: Option<PlannedTime>) -> Result<()> {
         match self.state_mut().0.unwrap_or_default() {
-            state if state.is_terminal() => {
-                Err(actions::invalid_state(format!("the state is {state}, so it cannot be scheduled")))
-            }
+            state if state.is_terminal() => Err(actions::invalid_state(format!(
+                "the state is {state}, so it cannot be scheduled"
+            ))),
             State::New | State::Defined | State::Reviewed if planned_start.is_some() => {
                 self.set_state(State::Scheduled);
                 Ok(())
@@ -114,7 +114,10 @@ pub(super) fn not_found<R: LabRecord>(id: &str) -> Error {
 }
 
 /// Replaces absent lists and maps in the parts of a record by empty ones.
-pub(super) fn fill_parts(dashboard: Option<&mut Dashboard>, actions: Option<&mut Vec<ExecutionDefinition>>) {
+pub(super) fn fill_parts(
+    dashboard: Option<&mut Dashboard>,
+    actions: Option<&mut Vec<ExecutionDefinition>>,
+) {
     if let Some(dashboard) = dashboard {
         fill(&mut dashboard.variables);
     }

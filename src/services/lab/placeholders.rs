@@ -23,8 +23,9 @@ pub(crate) fn fill<R: Resource>(text: &str, record: &R) -> String {
     while let Some(at) = rest.find(['\\', '<']) {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
-        if let Some(escaped) =
-            ['<', '>'].into_iter().find(|c| from.strip_prefix('\\').is_some_and(|s| s.starts_with(*c)))
+        if let Some(escaped) = ['<', '>']
+            .into_iter()
+            .find(|c| from.strip_prefix('\\').is_some_and(|s| s.starts_with(*c)))
         {
             out.push(escaped);
             rest = from.get(2..).unwrap_or_default();
@@ -51,9 +52,9 @@ pub(crate) fn fill_json<R: Resource>(json: &Value, record: &R) -> Value {
     match json {
         Value::String(text) => Value::String(fill(text, record)),
         Value::Array(items) => items.iter().map(|item| fill_json(item, record)).collect(),
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (name.clone(), fill_json(value, record))).collect())
-        }
+        Value::Object(members) => Value::Object(
+            members.iter().map(|(name, value)| (name.clone(), fill_json(value, record))).collect(),
+        ),
         other => other.clone(),
     }
 }
@@ -62,7 +63,8 @@ fn value<R: Resource>(name: &str, record: &R) -> Option<String> {
     if name.eq_ignore_ascii_case("id") || fold(name) == format!("{}id", fold(R::KIND.name)) {
         return Some(record.id().to_owned());
     }
-    let field = |name: &str| R::fields().iter().find(|field| field.decl.path.eq_ignore_ascii_case(name));
+    let field =
+        |name: &str| R::fields().iter().find(|field| field.decl.path.eq_ignore_ascii_case(name));
     if let Some((map, key)) = name.split_once('.') {
         if let Some(Val::Map(entries)) = field(map).map(|field| (field.get)(record, &ENV)) {
             return Some(entries.get(key).cloned().unwrap_or_default());
@@ -101,7 +103,9 @@ pub(crate) fn url<R: Resource>(dashboard: &Dashboard, record: &R) -> Option<Stri
 fn encode(out: &mut String, text: &str) {
     for byte in text.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte))
+            }
             _ => {
                 let _ = write!(out, "%{byte:02X}");
             }
@@ -132,7 +136,10 @@ mod tests {
             ("<properties.a>", "<b>"),
             ("<properties.none>|<description>|", "||"),
             ("<state> <PARTNUMBER>", "IN_PROGRESS p 1"),
-            ("<timeline.dueDateTime> <timeline.estimatedDurationInSeconds>", "2024-01-02T03:04:05.000Z 7"),
+            (
+                "<timeline.dueDateTime> <timeline.estimatedDurationInSeconds>",
+                "2024-01-02T03:04:05.000Z 7",
+            ),
             ("<nothing> < > <", "<nothing> < > <"),
             (r"\<id\> \\ \n <id>", r"<id> \\ \n 1000"),
             ("a < b <id>", "a < b <id>"),
@@ -149,7 +156,10 @@ mod tests {
     #[test]
     fn json_values_are_filled_all_the_way_down() {
         let json = serde_json::json!(["<id>", 1, {"<id>": ["<partNumber>", null]}]);
-        assert_eq!(fill_json(&json, &item()), serde_json::json!(["1000", 1, {"<id>": ["p 1", null]}]));
+        assert_eq!(
+            fill_json(&json, &item()),
+            serde_json::json!(["1000", 1, {"<id>": ["p 1", null]}])
+        );
     }
 
     #[test]

@@ -28,14 +28,20 @@ impl<'q> Ask<'q> {
         let take = match self.take {
             None => limits::LAB_TAKE,
             Some(take) => usize::try_from(take)
-                .map_err(|_| super::checks::invalid("take", &format!("is {take}; it cannot be negative")))?
+                .map_err(|_| {
+                    super::checks::invalid("take", &format!("is {take}; it cannot be negative"))
+                })?
                 .min(limits::LAB_TAKE),
         };
         Ok(Query {
             filter: self.filter,
             substitutions: self.substitutions.map_or(&[], Vec::as_slice),
             // A direction without a key is ignored.
-            order: self.order_by.map(|path| OrderTerm { path, descending: self.descending }).into_iter().collect(),
+            order: self
+                .order_by
+                .map(|path| OrderTerm { path, descending: self.descending })
+                .into_iter()
+                .collect(),
             take,
             continuation_token: self.continuation_token.filter(|token| !token.is_empty()),
             return_count: self.return_count,

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use crate::error::{Error, Result};
 use crate::filter::check_substitutions;
 use crate::model::{
-    CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation, PagedProducts,
-    Product, ProductField, ProductId, ProductOperations, QueryProductValuesRequest, QueryProductsRequest, Resource,
-    UpdateProductRequest, UpdateProductsPartialSuccess, text_of,
+    CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation,
+    PagedProducts, Product, ProductField, ProductId, ProductOperations, QueryProductValuesRequest,
+    QueryProductsRequest, Resource, UpdateProductRequest, UpdateProductsPartialSuccess, text_of,
 };
 use crate::services::batch::{self, Umbrella};
 use crate::services::declare::service;
@@ -212,7 +212,10 @@ impl ProductService for Handle<'_, '_> {
         })
     }
 
-    fn create_products(&self, products: Vec<CreateProductRequest>) -> Result<CreateProductsPartialSuccess> {
+    fn create_products(
+        &self,
+        products: Vec<CreateProductRequest>,
+    ) -> Result<CreateProductsPartialSuccess> {
         self.write(move |draft| {
             let mut outcome = batch::run(Umbrella::PRODUCTS, products, |position, request| {
                 let name = request.name.clone();
@@ -223,12 +226,18 @@ impl ProductService for Handle<'_, '_> {
                 ))
             })?;
             let failed = outcome.failed_or_none();
-            Ok(CreateProductsPartialSuccess { products: outcome.succeeded, failed, error: outcome.error })
+            Ok(CreateProductsPartialSuccess {
+                products: outcome.succeeded,
+                failed,
+                error: outcome.error,
+            })
         })
     }
 
     fn get_product(&self, id: &ProductId) -> Result<Product> {
-        self.read(|view| view.get::<Product>(id)?.map(Product::answered).ok_or_else(|| not_found(id)))
+        self.read(|view| {
+            view.get::<Product>(id)?.map(Product::answered).ok_or_else(|| not_found(id))
+        })
     }
 
     fn get_products(
@@ -238,16 +247,26 @@ impl ProductService for Handle<'_, '_> {
         return_count: bool,
     ) -> Result<PagedProducts> {
         let return_count = Some(return_count);
-        self.query_products(QueryProductsRequest { continuation_token, take, return_count, ..Default::default() })
+        self.query_products(QueryProductsRequest {
+            continuation_token,
+            take,
+            return_count,
+            ..Default::default()
+        })
     }
 
     fn query_products(&self, query: QueryProductsRequest) -> Result<PagedProducts> {
         let plan = to_query(&query)?;
-        let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
+        let projection =
+            lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
         self.read(|view| {
             let page = view.query::<Product>(&plan)?;
             Ok(PagedProducts {
-                products: page.items.into_iter().map(|product| product.answered().project(&projection)).collect(),
+                products: page
+                    .items
+                    .into_iter()
+                    .map(|product| product.answered().project(&projection))
+                    .collect(),
                 continuation_token: page.continuation_token,
                 total_count: page.total_count,
             })
@@ -260,13 +279,18 @@ impl ProductService for Handle<'_, '_> {
     }
 
     fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>> {
-        let field = query.field.ok_or_else(|| Error::invalid("a query of values needs a field").at_member("field"))?;
+        let field = query
+            .field
+            .ok_or_else(|| Error::invalid("a query of values needs a field").at_member("field"))?;
         check_substitutions(query.substitutions.as_deref().unwrap_or_default())?;
         let prefix = query.starts_with.as_deref().unwrap_or_default();
         let is_unfiltered = query.filter.as_deref().is_none_or(|filter| filter.trim().is_empty());
         self.read(|view| {
-            let values =
-                if is_unfiltered { all_values(view, field, prefix)? } else { filtered_values(view, &query, field)? };
+            let values = if is_unfiltered {
+                all_values(view, field, prefix)?
+            } else {
+                filtered_values(view, &query, field)?
+            };
             Ok(values.into_iter().filter(|value| value.starts_with(prefix)).collect())
         })
     }
@@ -281,12 +305,18 @@ impl ProductService for Handle<'_, '_> {
             let mut outcome = batch::run(Umbrella::PRODUCTS, products, |_, request| {
                 let id = request.id.clone();
                 let mut product = draft.get::<Product>(&id)?.ok_or_else(|| not_found(&id))?;
-                product.update(request, replace, now).map_err(batch::about(Product::KIND.name, &id))?;
+                product
+                    .update(request, replace, now)
+                    .map_err(batch::about(Product::KIND.name, &id))?;
                 draft.put(&product, What::Updated).map_err(batch::about(Product::KIND.name, id))?;
                 Ok(product.answered())
             })?;
             let failed = outcome.failed_or_none();
-            Ok(UpdateProductsPartialSuccess { products: outcome.succeeded, failed, error: outcome.error })
+            Ok(UpdateProductsPartialSuccess {
+                products: outcome.succeeded,
+                failed,
+                error: outcome.error,
+            })
         })
     }
 
@@ -298,7 +328,8 @@ impl ProductService for Handle<'_, '_> {
     fn delete_products(&self, ids: Vec<ProductId>) -> Result<Option<DeleteProductsPartialSuccess>> {
         self.write(move |draft| {
             let mut outcome = batch::run(Umbrella::PRODUCTS, batch::distinct(ids), |_, id| {
-                let deleted = draft.delete::<Product>(&id).map_err(batch::about(Product::KIND.name, &id))?;
+                let deleted =
+                    draft.delete::<Product>(&id).map_err(batch::about(Product::KIND.name, &id))?;
                 deleted.map(|_| id.clone()).ok_or_else(|| not_found(&id))
             })?;
             let failed = outcome.failed_or_none();
@@ -358,7 +389,9 @@ fn filtered_values(
         ..Query::default()
     };
     let mut values = BTreeSet::new();
-    view.for_each_match::<Product>(&query, |product| values.extend(text_of(&product, field.path())))?;
+    view.for_each_match::<Product>(&query, |product| {
+        values.extend(text_of(&product, field.path()))
+    })?;
     Ok(values)
 }
 
@@ -414,7 +447,8 @@ fn first_visible(
     let mut entries = view.index_entries(Product::KIND, index, from, end)?;
     loop {
         let found = entries.visit(false, |entry, _, workspace| {
-            let is_visible = std::str::from_utf8(workspace).is_ok_and(|workspace| visibility.allows(workspace));
+            let is_visible =
+                std::str::from_utf8(workspace).is_ok_and(|workspace| visibility.allows(workspace));
             is_visible.then(|| entry.to_vec())
         })?;
         match found {

@@ -2,10 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::model::{
-    CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification,
-    DeleteSpecificationsPartialSuccess, Operation, PagedSpecifications, QuerySpecificationsRequest, Resource,
-    Specification, SpecificationId, UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess,
-    UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
+    CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest,
+    CreatedSpecification, DeleteSpecificationsPartialSuccess, Operation, PagedSpecifications,
+    QuerySpecificationsRequest, Resource, Specification, SpecificationId,
+    UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest,
+    UpdatedSpecification, V1Operations,
 };
 use crate::services::batch::{self, Umbrella};
 use crate::services::declare::service;
@@ -164,26 +165,43 @@ impl SpecificationService for Handle<'_, '_> {
         })
     }
 
-    fn create_specs(&self, request: CreateSpecificationsRequest) -> Result<CreateSpecificationsPartialSuccess> {
+    fn create_specs(
+        &self,
+        request: CreateSpecificationsRequest,
+    ) -> Result<CreateSpecificationsPartialSuccess> {
         self.write(move |draft| {
             let specs = request.specs.unwrap_or_default();
             let mut outcome = batch::run(Umbrella::SKYLINE, specs, |position, request| {
                 let name = request.name.clone();
-                create(draft, request).map_err(batch::about_new(Specification::KIND.name, name, position))
+                create(draft, request).map_err(batch::about_new(
+                    Specification::KIND.name,
+                    name,
+                    position,
+                ))
             })?;
             let failed_specs = outcome.failed_or_none();
             let created_specs = Some(outcome.succeeded);
-            Ok(CreateSpecificationsPartialSuccess { created_specs, failed_specs, error: outcome.error })
+            Ok(CreateSpecificationsPartialSuccess {
+                created_specs,
+                failed_specs,
+                error: outcome.error,
+            })
         })
     }
 
     fn query_specs(&self, query: QuerySpecificationsRequest) -> Result<PagedSpecifications> {
         let plan = to_query(&query)?;
-        let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
+        let projection =
+            lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
         self.read(|view| {
             let page = view.query::<Specification>(&plan)?;
             Ok(PagedSpecifications {
-                specs: Some(page.items.into_iter().map(|spec| spec.answered().project(&projection)).collect()),
+                specs: Some(
+                    page.items
+                        .into_iter()
+                        .map(|spec| spec.answered().project(&projection))
+                        .collect(),
+                ),
                 continuation_token: page.continuation_token,
             })
         })
@@ -195,10 +213,15 @@ impl SpecificationService for Handle<'_, '_> {
     }
 
     fn get_spec(&self, id: &SpecificationId) -> Result<Specification> {
-        self.read(|view| view.get::<Specification>(id)?.map(Specification::answered).ok_or_else(|| not_found(id)))
+        self.read(|view| {
+            view.get::<Specification>(id)?.map(Specification::answered).ok_or_else(|| not_found(id))
+        })
     }
 
-    fn update_specs(&self, request: UpdateSpecificationsRequest) -> Result<Option<UpdateSpecificationsPartialSuccess>> {
+    fn update_specs(
+        &self,
+        request: UpdateSpecificationsRequest,
+    ) -> Result<Option<UpdateSpecificationsPartialSuccess>> {
         let specs = request.specs.unwrap_or_default();
         if specs.is_empty() {
             return Ok(None);
@@ -210,15 +233,23 @@ impl SpecificationService for Handle<'_, '_> {
             })?;
             let failed_specs = outcome.failed_or_none();
             let updated_specs = Some(outcome.succeeded);
-            Ok(Some(UpdateSpecificationsPartialSuccess { updated_specs, failed_specs, error: outcome.error }))
+            Ok(Some(UpdateSpecificationsPartialSuccess {
+                updated_specs,
+                failed_specs,
+                error: outcome.error,
+            }))
         })
     }
 
-    fn delete_specs(&self, ids: Vec<SpecificationId>) -> Result<Option<DeleteSpecificationsPartialSuccess>> {
+    fn delete_specs(
+        &self,
+        ids: Vec<SpecificationId>,
+    ) -> Result<Option<DeleteSpecificationsPartialSuccess>> {
         self.write(move |draft| {
             let outcome = batch::run(Umbrella::SKYLINE, batch::distinct(ids), |_, id| {
-                let deleted =
-                    draft.delete::<Specification>(&id).map_err(batch::about(Specification::KIND.name, &id))?;
+                let deleted = draft
+                    .delete::<Specification>(&id)
+                    .map_err(batch::about(Specification::KIND.name, &id))?;
                 deleted.map(|_| id.clone()).ok_or_else(|| not_found(&id))
             })?;
             Ok(outcome.error.map(|error| DeleteSpecificationsPartialSuccess {
@@ -250,9 +281,13 @@ fn check_free(draft: &Draft<'_>, spec: &Specification) -> Result<()> {
     }
 }
 
-fn create(draft: &mut Draft<'_>, request: CreateSpecificationRequest) -> Result<CreatedSpecification> {
+fn create(
+    draft: &mut Draft<'_>,
+    request: CreateSpecificationRequest,
+) -> Result<CreatedSpecification> {
     let context = draft.context();
-    let mut spec = Specification::create(request, draft.now(), context.user(), context.default_workspace())?;
+    let mut spec =
+        Specification::create(request, draft.now(), context.user(), context.default_workspace())?;
     // Checked before an id is drawn, so that a rejected batch drafts nothing and costs no commit.
     draft.require(None, &spec, What::Created)?;
     check_free(draft, &spec)?;
@@ -261,7 +296,10 @@ fn create(draft: &mut Draft<'_>, request: CreateSpecificationRequest) -> Result<
     Ok(CreatedSpecification::from(&spec))
 }
 
-fn update(draft: &mut Draft<'_>, request: UpdateSpecificationRequest) -> Result<UpdatedSpecification> {
+fn update(
+    draft: &mut Draft<'_>,
+    request: UpdateSpecificationRequest,
+) -> Result<UpdatedSpecification> {
     let id = request.id.clone();
     let mut spec = draft.get::<Specification>(&id)?.ok_or_else(|| not_found(&id))?;
     let old = spec.clone();
@@ -274,7 +312,8 @@ fn update(draft: &mut Draft<'_>, request: UpdateSpecificationRequest) -> Result<
 
 fn to_query(request: &QuerySpecificationsRequest) -> Result<Query<'_>> {
     if request.product_ids.is_empty() {
-        return Err(Error::invalid("a specification query needs at least one product").at_member("productIds"));
+        return Err(Error::invalid("a specification query needs at least one product")
+            .at_member("productIds"));
     }
     lists::check("productIds", request.product_ids.len())?;
     lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;

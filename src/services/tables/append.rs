@@ -46,7 +46,12 @@ pub(in crate::services) struct Arrived {
 
 impl<'a, A: Access> Rest<'a, A> {
     /// `row_count` is the number of rows that the table already has.
-    pub(in crate::services) fn new(access: &'a A, id: &str, schema: Arc<TableSchema>, row_count: u64) -> Self {
+    pub(in crate::services) fn new(
+        access: &'a A,
+        id: &str,
+        schema: Arc<TableSchema>,
+        row_count: u64,
+    ) -> Self {
         let rows_max = access.context().settings().table_rows_max.saturating_sub(row_count);
         // The directory of the segments is named by the id as the store writes it: in lower case.
         let id = id.to_ascii_lowercase();
@@ -62,7 +67,11 @@ impl<'a, A: Access> Rest<'a, A> {
     }
 
     /// Adds a batch with another schema; its first row is row `first_row` of the append.
-    pub(in crate::services) fn push_foreign(&mut self, batch: &RecordBatch, first_row: u64) -> Result<()> {
+    pub(in crate::services) fn push_foreign(
+        &mut self,
+        batch: &RecordBatch,
+        first_row: u64,
+    ) -> Result<()> {
         // Converted in pieces, to bound memory: missing columns are filled with nulls, and
         // dictionaries are unpacked.
         let step = (PUSH_CELLS / self.schema.len().max(1)).max(1);
@@ -107,7 +116,11 @@ impl<'a, A: Access> Rest<'a, A> {
         let mut encoded = Vec::new();
         for batch in &self.batches {
             for at in (0..batch.num_rows()).step_by(BATCH_ROWS) {
-                encode_parts(&self.schema, batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at)), &mut encoded)?;
+                encode_parts(
+                    &self.schema,
+                    batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at)),
+                    &mut encoded,
+                )?;
             }
         }
         Ok(Arrived { rows: self.rows, segments, encoded })
@@ -115,7 +128,11 @@ impl<'a, A: Access> Rest<'a, A> {
 }
 
 /// Encodes rows for the buffer, split so that no batch is too large.
-fn encode_parts(schema: &TableSchema, rows: RecordBatch, out: &mut Vec<(u64, Vec<u8>)>) -> Result<()> {
+fn encode_parts(
+    schema: &TableSchema,
+    rows: RecordBatch,
+    out: &mut Vec<(u64, Vec<u8>)>,
+) -> Result<()> {
     let count = rows.num_rows();
     match encode_batch(schema, &rows) {
         Ok(bytes) => out.push((count as u64, bytes)),
@@ -137,16 +154,20 @@ fn too_many_rows(id: &str, row_limit: u64) -> Error {
 /// Rejects an Arrow append with neither batches nor `endOfData`.
 pub(in crate::services) fn require_batches(count: usize, end_of_data: Option<bool>) -> Result<()> {
     if count == 0 && end_of_data.is_none() {
-        return Err(Error::invalid("an append without batches needs endOfData").at_member("endOfData"));
+        return Err(
+            Error::invalid("an append without batches needs endOfData").at_member("endOfData")
+        );
     }
     Ok(())
 }
 
 fn check_open(table: &TableMetadata) -> Result<()> {
     if table.supports_append == Some(false) {
-        return Err(Error::conflict("the table is closed: its end of data was declared, so rows cannot be appended")
-            .with_name("DataFrame.TableClosed", None)
-            .with_resource(TableMetadata::KIND.name, table.id()));
+        return Err(Error::conflict(
+            "the table is closed: its end of data was declared, so rows cannot be appended",
+        )
+        .with_name("DataFrame.TableClosed", None)
+        .with_resource(TableMetadata::KIND.name, table.id()));
     }
     Ok(())
 }
@@ -161,7 +182,8 @@ pub(in crate::services) fn append<'a, A: Access>(
     let table = access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
     check_open(&table)?;
     let schema = session_tables::schema_of(&table)?;
-    let mut rest = Rest::new(access, table.id(), schema, table.row_count.unwrap_or_default().unsigned_abs());
+    let mut rest =
+        Rest::new(access, table.id(), schema, table.row_count.unwrap_or_default().unsigned_abs());
     fill(&mut rest)?;
     if rest.rows == 0 && !end_of_data {
         return Ok(());
@@ -170,7 +192,9 @@ pub(in crate::services) fn append<'a, A: Access>(
     let id = table.id().to_owned();
     // Only the state of the table is read: an append does not change its columns, and there may be
     // many.
-    commit(access, table.id(), arrived, end_of_data, move |draft| found(&id, draft.get_state::<TableMetadata>(&id)?))
+    commit(access, table.id(), arrived, end_of_data, move |draft| {
+        found(&id, draft.get_state::<TableMetadata>(&id)?)
+    })
 }
 
 /// Commits the rows to the table that `table` finds or creates.
@@ -192,7 +216,8 @@ pub(in crate::services) fn commit<A: Access>(
         let mut table = table(draft)?;
         check_open(&table)?;
         let settings = draft.context().settings();
-        let (row_limit, seal_rows, seal_bytes) = (settings.table_rows_max, settings.seal_rows, settings.seal_bytes);
+        let (row_limit, seal_rows, seal_bytes) =
+            (settings.table_rows_max, settings.seal_rows, settings.seal_bytes);
         let is_threaded = settings.maintenance_thread;
         let total = table.row_count.unwrap_or_default().unsigned_abs().saturating_add(rows);
         if total > row_limit {

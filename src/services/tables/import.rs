@@ -76,7 +76,11 @@ pub(in crate::services) fn parquet<A: Access>(
     import(access, request, &mut ParquetImport::new(input)?, control)
 }
 
-fn fill<A: Access>(rest: &mut Rest<'_, A>, source: &mut dyn Source, control: &Control) -> Result<()> {
+fn fill<A: Access>(
+    rest: &mut Rest<'_, A>,
+    source: &mut dyn Source,
+    control: &Control,
+) -> Result<()> {
     let schema = rest.schema().clone();
     loop {
         control.check()?;
@@ -96,9 +100,10 @@ fn import<A: Access>(
     let end_of_data = request.end_of_data.unwrap_or_default();
     let declared = request.table.as_ref().is_some_and(|table| !table.columns.is_empty());
     if request.id.is_some() && request.table.is_some() {
-        return Err(
-            Error::invalid("an import needs either an existing table or a new one, not both").at_member("table")
-        );
+        return Err(Error::invalid(
+            "an import needs either an existing table or a new one, not both",
+        )
+        .at_member("table"));
     }
     if request.index_column.is_some() && (declared || request.id.is_some()) {
         return Err(Error::invalid(
@@ -134,6 +139,8 @@ fn import<A: Access>(
     let row_count = rest.rows() as i64;
     let arrived = rest.finish()?;
     let new_id = id.clone();
-    commit(access, &id, arrived, end_of_data, move |draft| metadata::create_as(draft, new_id, table))?;
+    commit(access, &id, arrived, end_of_data, move |draft| {
+        metadata::create_as(draft, new_id, table)
+    })?;
     Ok(ImportTableResponse { id: Some(id), row_count })
 }

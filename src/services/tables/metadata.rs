@@ -6,9 +6,10 @@ use crate::columnar::TableSchema;
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::table::{
-    ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest,
-    ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables, QueryTablesRequest, TableId, TableMetadata,
-    TableMetadataModification, TableOrderBy, TableProjection,
+    ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest,
+    ModifyTableRequest, ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables,
+    QueryTablesRequest, TableId, TableMetadata, TableMetadataModification, TableOrderBy,
+    TableProjection,
 };
 use crate::services::batch::{self, Umbrella, distinct};
 use crate::services::lists;
@@ -23,13 +24,16 @@ pub(in crate::services) fn found(id: &str, table: Option<TableMetadata>) -> Resu
     let kind = TableMetadata::KIND;
     match table {
         Some(table) => Ok(table),
-        None if RecordKey::parse(kind.id, id).is_none() => {
-            Err(Error::invalid(format!("invalid table ID {id:?}: expected 24 hexadecimal digits in lower case"))
-                .with_name("DataFrame.InvalidTableId", Some(-255_134))
-                .with_resource(kind.name, id)
-                .with_args([id]))
+        None if RecordKey::parse(kind.id, id).is_none() => Err(Error::invalid(format!(
+            "invalid table ID {id:?}: expected 24 hexadecimal digits in lower case"
+        ))
+        .with_name("DataFrame.InvalidTableId", Some(-255_134))
+        .with_resource(kind.name, id)
+        .with_args([id])),
+        None => {
+            Err(Error::not_found(kind.name, id)
+                .with_name("DataFrame.TableNotFound", Some(-255_130)))
         }
-        None => Err(Error::not_found(kind.name, id).with_name("DataFrame.TableNotFound", Some(-255_130))),
     }
 }
 
@@ -44,7 +48,10 @@ fn check_keys<'k>(mut keys: impl Iterator<Item = &'k String>, member: &str) -> R
     }
 }
 
-pub(in crate::services) fn create(draft: &mut Draft<'_>, request: CreateTableRequest) -> Result<TableId> {
+pub(in crate::services) fn create(
+    draft: &mut Draft<'_>,
+    request: CreateTableRequest,
+) -> Result<TableId> {
     // The id is drawn last: a rejected request draws none.
     check_new(draft.context(), &request)?;
     let id = TableId::from(draft.new_key::<TableMetadata>()?);
@@ -53,7 +60,10 @@ pub(in crate::services) fn create(draft: &mut Draft<'_>, request: CreateTableReq
 }
 
 /// Rejects the creation of an invalid table.
-pub(in crate::services) fn check_new(context: &Context, request: &CreateTableRequest) -> Result<TableSchema> {
+pub(in crate::services) fn check_new(
+    context: &Context,
+    request: &CreateTableRequest,
+) -> Result<TableSchema> {
     let schema = TableSchema::new(request.columns.clone(), context.settings().table_columns_max)?;
     for (at, column) in request.columns.iter().enumerate() {
         check_keys(column.properties.keys(), &format!("columns[{at}].properties"))?;
@@ -69,7 +79,8 @@ pub(in crate::services) fn create_as(
     request: CreateTableRequest,
 ) -> Result<TableMetadata> {
     let properties = request.properties.unwrap_or_default();
-    let workspace = request.workspace.unwrap_or_else(|| draft.context().default_workspace().to_owned());
+    let workspace =
+        request.workspace.unwrap_or_else(|| draft.context().default_workspace().to_owned());
     let now = Some(draft.now());
     let table = TableMetadata {
         name: Some(filled(request.name).unwrap_or_else(|| id.to_string())),
@@ -110,7 +121,10 @@ fn order(order_by: Option<TableOrderBy>, descending: bool) -> Vec<OrderTerm> {
     order_by.map(|order_by| OrderTerm { path: order_by.path(), descending }).into_iter().collect()
 }
 
-pub(in crate::services) fn list(view: &View<'_>, request: &ListTablesRequest) -> Result<PagedTables> {
+pub(in crate::services) fn list(
+    view: &View<'_>,
+    request: &ListTablesRequest,
+) -> Result<PagedTables> {
     let workspaces = request.workspace.clone().filter(|list| !list.is_empty());
     lists::check("workspace", workspaces.as_ref().map_or(0, Vec::len))?;
     let page = view.query::<TableMetadata>(&Query {
@@ -125,23 +139,35 @@ pub(in crate::services) fn list(view: &View<'_>, request: &ListTablesRequest) ->
 }
 
 /// One page of the tables that match, and the plan of the query.
-pub(in crate::services) fn query(view: &View<'_>, request: &QueryTablesRequest) -> Result<(PagedTables, Plan)> {
+pub(in crate::services) fn query(
+    view: &View<'_>,
+    request: &QueryTablesRequest,
+) -> Result<(PagedTables, Plan)> {
     let reference_time = request
         .reference_time
         .as_deref()
         .map(|text| {
-            time::parse_with_offset(text).map(|(time, offset)| time.with_timezone(&offset)).ok_or_else(|| {
-                Error::invalid(format!("{text:?} is not an ISO-8601 date-time")).at_member("referenceTime")
-            })
+            time::parse_with_offset(text)
+                .map(|(time, offset)| time.with_timezone(&offset))
+                .ok_or_else(|| {
+                    Error::invalid(format!("{text:?} is not an ISO-8601 date-time"))
+                        .at_member("referenceTime")
+                })
         })
         .transpose()?;
-    let projection = request.projection.as_deref().map(|list| lists::distinct("projection", list)).transpose()?;
+    let projection = request
+        .projection
+        .as_deref()
+        .map(|list| lists::distinct("projection", list))
+        .transpose()?;
     if let (Some(projection), Some(order_by)) = (&projection, request.order_by) {
         let is_there = |member: &TableProjection| member.path() == order_by.path();
         if !projection.iter().any(is_there) {
             let needed = TableProjection::ALL.iter().copied().find(is_there).unwrap_or_default();
-            return Err(Error::invalid(format!("tables sorted by {order_by} must be projected with {needed}"))
-                .at_member("projection"));
+            return Err(Error::invalid(format!(
+                "tables sorted by {order_by} must be projected with {needed}"
+            ))
+            .at_member("projection"));
         }
     }
     let (page, plan) = view.query_with_plan::<TableMetadata>(&Query {
@@ -156,7 +182,9 @@ pub(in crate::services) fn query(view: &View<'_>, request: &QueryTablesRequest) 
     })?;
     let tables = match &projection {
         None => page.items,
-        Some(projection) => page.items.into_iter().map(|table| project(table, projection)).collect(),
+        Some(projection) => {
+            page.items.into_iter().map(|table| project(table, projection)).collect()
+        }
     };
     Ok((PagedTables { tables, continuation_token: page.continuation_token }, plan))
 }
@@ -197,11 +225,16 @@ fn merge(into: &mut BTreeMap<String, String>, changes: Merge, member: &str) -> R
 
 fn merge_columns(table: &mut TableMetadata, patches: Vec<ColumnMetadataPatch>) -> Result<()> {
     for (at, patch) in patches.into_iter().enumerate() {
-        let column = table.columns.iter_mut().flatten().find(|column| column.name == patch.name).ok_or_else(|| {
-            Error::invalid(format!("the table has no column {:?}", patch.name))
-                .with_args([patch.name.clone()])
-                .at_member(format!("columns[{at}].name"))
-        })?;
+        let column = table
+            .columns
+            .iter_mut()
+            .flatten()
+            .find(|column| column.name == patch.name)
+            .ok_or_else(|| {
+                Error::invalid(format!("the table has no column {:?}", patch.name))
+                    .with_args([patch.name.clone()])
+                    .at_member(format!("columns[{at}].name"))
+            })?;
         merge(&mut column.properties, patch.properties, &format!("columns[{at}].properties"))?;
     }
     Ok(())
@@ -213,7 +246,11 @@ fn save(draft: &mut Draft<'_>, mut table: TableMetadata) -> Result<()> {
     draft.put(&table, What::Updated)
 }
 
-pub(in crate::services) fn modify(draft: &mut Draft<'_>, id: &str, request: ModifyTableRequest) -> Result<()> {
+pub(in crate::services) fn modify(
+    draft: &mut Draft<'_>,
+    id: &str,
+    request: ModifyTableRequest,
+) -> Result<()> {
     let mut table = found(id, draft.get::<TableMetadata>(id)?)?;
     if request == ModifyTableRequest::default() {
         return Ok(());
@@ -243,10 +280,15 @@ pub(in crate::services) fn modify(draft: &mut Draft<'_>, id: &str, request: Modi
     save(draft, table)
 }
 
-fn modify_one(draft: &mut Draft<'_>, change: TableMetadataModification, replace: bool) -> Result<String> {
+fn modify_one(
+    draft: &mut Draft<'_>,
+    change: TableMetadataModification,
+    replace: bool,
+) -> Result<String> {
     let id = change.id.clone();
     let mut table = found(&id, draft.get::<TableMetadata>(&id)?)?;
-    let nothing = TableMetadataModification { id: change.id.clone(), ..TableMetadataModification::default() };
+    let nothing =
+        TableMetadataModification { id: change.id.clone(), ..TableMetadataModification::default() };
     if change == nothing {
         return Ok(id);
     }
@@ -285,7 +327,8 @@ pub(in crate::services) fn modify_many(
     }
     let outcome = batch::run(Umbrella::SKYLINE, request.tables, |_, change| {
         let id = change.id.clone();
-        modify_one(draft, change, request.replace).map_err(|error| error.with_resource(TableMetadata::KIND.name, id))
+        modify_one(draft, change, request.replace)
+            .map_err(|error| error.with_resource(TableMetadata::KIND.name, id))
     })?;
     Ok(outcome.error.map(|error| ModifyTablesPartialSuccess {
         modified_table_ids: outcome.succeeded,
@@ -305,7 +348,8 @@ pub(in crate::services) fn delete_many(
     ids: Vec<TableId>,
 ) -> Result<Option<DeleteTablesPartialSuccess>> {
     let outcome = batch::run(Umbrella::SKYLINE, distinct(ids), |_, id| {
-        delete(draft, &id).map_err(|error| error.with_resource(TableMetadata::KIND.name, id.clone()))?;
+        delete(draft, &id)
+            .map_err(|error| error.with_resource(TableMetadata::KIND.name, id.clone()))?;
         Ok(id)
     })?;
     Ok(outcome.error.map(|error| DeleteTablesPartialSuccess {

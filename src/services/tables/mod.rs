@@ -25,8 +25,9 @@ use crate::model::tables::data::{
 };
 use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
 use crate::model::tables::table::{
-    CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest, ModifyTablesPartialSuccess,
-    ModifyTablesRequest, PagedTables, QueryTablesRequest, TableApiInfo, TableId, TableMetadata, TableOperations,
+    CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest,
+    ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables, QueryTablesRequest, TableApiInfo,
+    TableId, TableMetadata, TableOperations,
 };
 use crate::services::declare::service;
 use crate::session::{Access, Handle, Plan};
@@ -452,7 +453,10 @@ impl TableService for Handle<'_, '_> {
         self.write(move |draft| metadata::modify(draft, &id, request))
     }
 
-    fn modify_tables(&self, request: ModifyTablesRequest) -> Result<Option<ModifyTablesPartialSuccess>> {
+    fn modify_tables(
+        &self,
+        request: ModifyTablesRequest,
+    ) -> Result<Option<ModifyTablesPartialSuccess>> {
         self.write(move |draft| metadata::modify_many(draft, request))
     }
 
@@ -482,7 +486,8 @@ impl TableService for Handle<'_, '_> {
         let end_of_data = request.end_of_data.unwrap_or_default();
         let Some(frame) = request.frame else {
             if !end_of_data {
-                return Err(Error::invalid("an append needs a frame, unless endOfData is true").at_member("frame"));
+                return Err(Error::invalid("an append needs a frame, unless endOfData is true")
+                    .at_member("frame"));
             }
             return append::append(self, id, end_of_data, |_| Ok(()));
         };
@@ -492,7 +497,12 @@ impl TableService for Handle<'_, '_> {
         })
     }
 
-    fn append_arrow(&self, id: &TableId, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()> {
+    fn append_arrow(
+        &self,
+        id: &TableId,
+        stream: &mut dyn Read,
+        end_of_data: Option<bool>,
+    ) -> Result<()> {
         append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
             let mut first_row = 0;
             let count = read_stream(stream, |batch| {
@@ -514,7 +524,8 @@ impl TableService for Handle<'_, '_> {
             let (mut first_row, mut count) = (0, 0);
             for batch in batches {
                 let batch = batch.map_err(|error| {
-                    Error::invalid(format!("the batches to append cannot be read: {error}")).with_source(error)
+                    Error::invalid(format!("the batches to append cannot be read: {error}"))
+                        .with_source(error)
                 })?;
                 count += 1;
                 rest.push_foreign(&batch, first_row)?;
@@ -543,7 +554,11 @@ impl TableService for Handle<'_, '_> {
         import::parquet(self, request, input, control)
     }
 
-    fn query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<PagedTableRows> {
+    fn query_table_data(
+        &self,
+        id: &TableId,
+        request: QueryTableDataRequest,
+    ) -> Result<PagedTableRows> {
         guarded("reading rows", || read::page(self, id, "query_table_data", &request))
     }
 
@@ -564,7 +579,11 @@ impl TableService for Handle<'_, '_> {
         read::export(read::scan(self, id, scan, control)?, format, out)
     }
 
-    fn explain_query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<TablePlan> {
+    fn explain_query_table_data(
+        &self,
+        id: &TableId,
+        request: QueryTableDataRequest,
+    ) -> Result<TablePlan> {
         guarded("planning to read rows", || read::explain(self, id, &request))
     }
 
@@ -577,7 +596,11 @@ impl TableService for Handle<'_, '_> {
         segments::export(self, id, each, control)
     }
 
-    fn query_decimated_data(&self, id: &TableId, request: QueryDecimatedDataRequest) -> Result<TableRows> {
+    fn query_decimated_data(
+        &self,
+        id: &TableId,
+        request: QueryDecimatedDataRequest,
+    ) -> Result<TableRows> {
         guarded("thinning out rows", || read::decimated(self, id, &request))
     }
 

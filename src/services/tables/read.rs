@@ -4,13 +4,13 @@ use std::io::Write;
 use std::sync::Arc;
 
 use crate::columnar::{
-    Decimation, OrderColumn, Predicates, RowQuery, RowStream, TableSchema, TableView, count_rows, decimate, export_csv,
-    export_ipc, export_parquet, read_page, touched,
+    Decimation, OrderColumn, Predicates, RowQuery, RowStream, TableSchema, TableView, count_rows,
+    decimate, export_csv, export_ipc, export_parquet, read_page, touched,
 };
 use crate::error::{Error, Result};
 use crate::model::tables::data::{
-    ColumnFilter, ColumnOrderBy, DecimationMethod, ExportFormat, QueryDecimatedDataRequest, QueryTableDataRequest,
-    ScanRequest,
+    ColumnFilter, ColumnOrderBy, DecimationMethod, ExportFormat, QueryDecimatedDataRequest,
+    QueryTableDataRequest, ScanRequest,
 };
 use crate::model::tables::table::TableMetadata;
 use crate::services::lists;
@@ -27,7 +27,10 @@ const DEFAULT_TAKE: u64 = 500;
 const DEFAULT_INTERVALS: i64 = 1000;
 
 /// The order of `get_table_data`, which has one direction for all columns.
-pub(in crate::services) fn same_direction(columns: Vec<String>, descending: bool) -> Vec<ColumnOrderBy> {
+pub(in crate::services) fn same_direction(
+    columns: Vec<String>,
+    descending: bool,
+) -> Vec<ColumnOrderBy> {
     columns.into_iter().map(|column| ColumnOrderBy { column, descending }).collect()
 }
 
@@ -37,13 +40,14 @@ fn open<A: Access>(access: &A, id: &str) -> Result<Arc<TableView>> {
 
 fn check_take(take: Option<i64>, max: Option<u64>) -> Result<Option<u64>> {
     let Some(take) = take else { return Ok(None) };
-    let checked = u64::try_from(take)
-        .map_err(|_| Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take"))?;
+    let checked = u64::try_from(take).map_err(|_| {
+        Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take")
+    })?;
     match max {
-        Some(max) if checked > max => {
-            Err(Error::invalid(format!("take is {take}, more than the {max} rows of one page; read page by page"))
-                .at_member("take"))
-        }
+        Some(max) if checked > max => Err(Error::invalid(format!(
+            "take is {take}, more than the {max} rows of one page; read page by page"
+        ))
+        .at_member("take")),
         _ => Ok(Some(checked)),
     }
 }
@@ -64,7 +68,9 @@ fn check_query(
     let mut order: Vec<OrderColumn> = Vec::new();
     let mut is_ordered = vec![false; schema.len()];
     for (at, term) in order_by.unwrap_or_default().iter().enumerate() {
-        let column = schema.position(&term.column).map_err(|error| error.at_member(format!("orderBy[{at}].column")))?;
+        let column = schema
+            .position(&term.column)
+            .map_err(|error| error.at_member(format!("orderBy[{at}].column")))?;
         // Rows that are equal in a column tie in it again, so only its first place in the order has
         // an effect.
         if let Some(is_ordered) = is_ordered.get_mut(column).filter(|is_ordered| !**is_ordered) {
@@ -88,14 +94,18 @@ fn fingerprint(operation: &str, id: &str, request: &QueryTableDataRequest) -> Fi
         print = print.with(b"column").with(column.as_bytes());
     }
     for filter in request.filters.iter().flatten() {
-        print = print.with(b"filter").with(filter.column.as_bytes()).with(filter.operation.as_str().as_bytes());
+        print = print
+            .with(b"filter")
+            .with(filter.column.as_bytes())
+            .with(filter.operation.as_str().as_bytes());
         print = match &filter.value {
             Some(value) => print.with(b"value").with(value.as_bytes()),
             None => print.with(b"null"),
         };
     }
     for term in request.order_by.iter().flatten() {
-        print = print.with(b"order").with(term.column.as_bytes()).with(&[u8::from(term.descending)]);
+        print =
+            print.with(b"order").with(term.column.as_bytes()).with(&[u8::from(term.descending)]);
     }
     print
 }
@@ -109,7 +119,8 @@ pub(in crate::services) fn page<A: Access>(
     operation: &str,
     request: &QueryTableDataRequest,
 ) -> Result<PagedTableRows> {
-    let take = check_take(request.take, Some(u64::from(limits::ROWS_TAKE)))?.unwrap_or(DEFAULT_TAKE);
+    let take =
+        check_take(request.take, Some(u64::from(limits::ROWS_TAKE)))?.unwrap_or(DEFAULT_TAKE);
     let view = open(access, id)?;
     let mut query = check_query(
         access,
@@ -123,16 +134,18 @@ pub(in crate::services) fn page<A: Access>(
     let key = &access.context().engine.token_key;
     let after = token::open(key, &print, request.continuation_token.as_deref())?
         .map(|position| {
-            <[u8; 8]>::try_from(position.as_slice())
-                .map(u64::from_be_bytes)
-                .map_err(|_| Error::invalid("the continuation token is malformed").at_member("continuationToken"))
+            <[u8; 8]>::try_from(position.as_slice()).map(u64::from_be_bytes).map_err(|_| {
+                Error::invalid("the continuation token is malformed").at_member("continuationToken")
+            })
         })
         .transpose()?;
     let control = access.context().control(&Control::default());
     let total_row_count = count_rows(&view, &query.predicates, &control)?;
     let page = read_page(&view, &query, after, &control)?;
-    let continuation_token =
-        page.next_after.map(|ordinal| token::seal(key, &print, &ordinal.to_be_bytes())).transpose()?;
+    let continuation_token = page
+        .next_after
+        .map(|ordinal| token::seal(key, &print, &ordinal.to_be_bytes()))
+        .transpose()?;
     Ok(PagedTableRows { frame: Rows::new(page.batch), total_row_count, continuation_token })
 }
 
@@ -142,7 +155,8 @@ pub(in crate::services) fn explain<A: Access>(
     id: &str,
     request: &QueryTableDataRequest,
 ) -> Result<TablePlan> {
-    let take = check_take(request.take, Some(u64::from(limits::ROWS_TAKE)))?.unwrap_or(DEFAULT_TAKE);
+    let take =
+        check_take(request.take, Some(u64::from(limits::ROWS_TAKE)))?.unwrap_or(DEFAULT_TAKE);
     let view = open(access, id)?;
     let query = check_query(
         access,
@@ -163,7 +177,8 @@ pub(in crate::services) fn explain<A: Access>(
         0 => "in the order of the index".to_owned(),
         runs => format!("merged from {runs} overlapping runs"),
     };
-    let touched = touched(&view, &query.predicates, &access.context().control(&Control::default()))?;
+    let touched =
+        touched(&view, &query.predicates, &access.context().control(&Control::default()))?;
     Ok(TablePlan { order, touched })
 }
 
@@ -188,7 +203,11 @@ pub(in crate::services) fn scan<A: Access>(
 }
 
 /// Writes a stream in a format.
-pub(in crate::services) fn export(rows: RowStream, format: ExportFormat, out: &mut (dyn Write + Send)) -> Result<u64> {
+pub(in crate::services) fn export(
+    rows: RowStream,
+    format: ExportFormat,
+    out: &mut (dyn Write + Send),
+) -> Result<u64> {
     let schema = rows.schema();
     match format {
         ExportFormat::Csv => export_csv(&schema, rows, out),
@@ -218,7 +237,8 @@ pub(in crate::services) fn decimated<A: Access>(
 ) -> Result<TableRows> {
     let view = open(access, id)?;
     let schema = &view.schema;
-    let query = check_query(access, schema, request.columns.as_deref(), request.filters.as_deref(), None)?;
+    let query =
+        check_query(access, schema, request.columns.as_deref(), request.filters.as_deref(), None)?;
     let options = request.decimation.clone().unwrap_or_default();
     let x = match &options.x_column {
         Some(name) => axis(schema, name, "decimation.xColumn")?,
@@ -233,7 +253,9 @@ pub(in crate::services) fn decimated<A: Access>(
         let member = format!("decimation.yColumns[{at}]");
         let column = match options.method {
             // This method ignores y columns, so only the name is validated.
-            DecimationMethod::Lossy => schema.position(name).map_err(|error| error.at_member(member))?,
+            DecimationMethod::Lossy => {
+                schema.position(name).map_err(|error| error.at_member(member))?
+            }
             _ => axis(schema, name, &member)?,
         };
         // A column is used once, even if it is named several times.
@@ -243,14 +265,21 @@ pub(in crate::services) fn decimated<A: Access>(
         }
     }
     if options.method != DecimationMethod::Lossy && y.is_empty() {
-        return Err(Error::invalid(format!("{} needs y columns, whose extremes it keeps", options.method))
-            .at_member("decimation.yColumns"));
+        return Err(Error::invalid(format!(
+            "{} needs y columns, whose extremes it keeps",
+            options.method
+        ))
+        .at_member("decimation.yColumns"));
     }
     let intervals = options.intervals.unwrap_or(DEFAULT_INTERVALS);
-    let intervals =
-        u64::try_from(intervals).ok().filter(|count| (1..=u64::from(u32::MAX)).contains(count)).ok_or_else(|| {
-            Error::invalid(format!("intervals is {intervals}; it must be at least 1 and fit in 32 bits"))
-                .at_member("decimation.intervals")
+    let intervals = u64::try_from(intervals)
+        .ok()
+        .filter(|count| (1..=u64::from(u32::MAX)).contains(count))
+        .ok_or_else(|| {
+            Error::invalid(format!(
+                "intervals is {intervals}; it must be at least 1 and fit in 32 bits"
+            ))
+            .at_member("decimation.intervals")
         })?;
     let decimation = Decimation {
         x,

@@ -19,7 +19,8 @@ pub struct Rows {
 
 impl Rows {
     pub(in crate::services) fn new(batch: RecordBatch) -> Self {
-        let columns = batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect();
+        let columns =
+            batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect();
         Self { batches: vec![batch], columns }
     }
 
@@ -32,7 +33,10 @@ impl Rows {
     /// The rows as text, every cell in its canonical form.
     #[must_use]
     pub fn to_data_frame(&self) -> DataFrame {
-        DataFrame { columns: Some(self.columns.clone()), data: self.batches.iter().flat_map(batch_rows).collect() }
+        DataFrame {
+            columns: Some(self.columns.clone()),
+            data: self.batches.iter().flat_map(batch_rows).collect(),
+        }
     }
 }
 

@@ -48,7 +48,8 @@ pub(in crate::services) fn export<A: Access>(
     let mut count = 0;
     while let Some(mut reader) = segments.next()? {
         control.check()?;
-        let (name, row_count, byte_count) = (reader.name(), reader.row_count(), reader.byte_count());
+        let (name, row_count, byte_count) =
+            (reader.name(), reader.row_count(), reader.byte_count());
         each(SegmentFile { name: &name, row_count, byte_count, data: &mut reader })?;
         count += 1;
     }

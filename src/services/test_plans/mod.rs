@@ -5,8 +5,8 @@ mod records;
 use crate::error::Result;
 use crate::model::test_plans::requests::{
     CreateTestPlansPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse, PagedTestPlans,
-    QueryTestPlansRequest, ScheduleTestPlansRequest, ScheduleTestPlansResponse, UpdateTestPlansRequest,
-    UpdateTestPlansResponse,
+    QueryTestPlansRequest, ScheduleTestPlansRequest, ScheduleTestPlansResponse,
+    UpdateTestPlansRequest, UpdateTestPlansResponse,
 };
 use crate::model::test_plans::template::{
     CreateTestPlanTemplateRequest, TestPlanTemplate, TestPlanTemplateId, TestPlanTemplateOrderBy,
@@ -15,7 +15,9 @@ use crate::model::test_plans::template_requests::{
     CreateTestPlanTemplatePartialSuccessResponse, DeleteTestPlanTemplatesPartialSuccessResponse,
     PagedTestPlanTemplates, QueryTestPlanTemplatesRequest,
 };
-use crate::model::test_plans::test_plan::{CreateTestPlanRequest, TestPlan, TestPlanId, TestPlanOrderBy};
+use crate::model::test_plans::test_plan::{
+    CreateTestPlanRequest, TestPlan, TestPlanId, TestPlanOrderBy,
+};
 use crate::services::declare::service;
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
@@ -216,17 +218,23 @@ impl TestPlanService for Handle<'_, '_> {
         })
     }
 
-    fn delete_test_plans(&self, ids: Vec<TestPlanId>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>> {
+    fn delete_test_plans(
+        &self,
+        ids: Vec<TestPlanId>,
+    ) -> Result<Option<DeleteTestPlansPartialSuccessResponse>> {
         let outcome = batch::delete::<TestPlan>(self, ids)?;
-        Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteTestPlansPartialSuccessResponse {
-            deleted_test_plan_ids: Some(deleted),
-            failed_test_plan_ids: Some(failed),
-            error: Some(error),
+        Ok(batch::unless_all_went(outcome, |deleted, failed, error| {
+            DeleteTestPlansPartialSuccessResponse {
+                deleted_test_plan_ids: Some(deleted),
+                failed_test_plan_ids: Some(failed),
+                error: Some(error),
+            }
         }))
     }
 
     fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans> {
-        let page = query::page(self, &plan_ask(&request), request.projection.as_ref(), TestPlan::project)?;
+        let page =
+            query::page(self, &plan_ask(&request), request.projection.as_ref(), TestPlan::project)?;
         Ok(PagedTestPlans {
             test_plans: page.items,
             continuation_token: page.continuation_token,
@@ -238,8 +246,12 @@ impl TestPlanService for Handle<'_, '_> {
         query::explain::<TestPlan>(self, &plan_ask(&request))
     }
 
-    fn schedule_test_plans(&self, request: ScheduleTestPlansRequest) -> Result<ScheduleTestPlansResponse> {
-        let mut outcome = batch::amend(self, request.test_plans, request.replace.unwrap_or_default())?;
+    fn schedule_test_plans(
+        &self,
+        request: ScheduleTestPlansRequest,
+    ) -> Result<ScheduleTestPlansResponse> {
+        let mut outcome =
+            batch::amend(self, request.test_plans, request.replace.unwrap_or_default())?;
         Ok(ScheduleTestPlansResponse {
             failed_test_plans: outcome.failed_or_none(),
             scheduled_test_plans: Some(outcome.succeeded),
@@ -247,8 +259,12 @@ impl TestPlanService for Handle<'_, '_> {
         })
     }
 
-    fn update_test_plans(&self, request: UpdateTestPlansRequest) -> Result<UpdateTestPlansResponse> {
-        let mut outcome = batch::amend(self, request.test_plans, request.replace.unwrap_or_default())?;
+    fn update_test_plans(
+        &self,
+        request: UpdateTestPlansRequest,
+    ) -> Result<UpdateTestPlansResponse> {
+        let mut outcome =
+            batch::amend(self, request.test_plans, request.replace.unwrap_or_default())?;
         Ok(UpdateTestPlansResponse {
             failed_test_plans: outcome.failed_or_none(),
             updated_test_plans: Some(outcome.succeeded),
@@ -272,8 +288,16 @@ impl TestPlanService for Handle<'_, '_> {
         })
     }
 
-    fn query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<PagedTestPlanTemplates> {
-        let page = query::page(self, &template_ask(&request), request.projection.as_ref(), TestPlanTemplate::project)?;
+    fn query_test_plan_templates(
+        &self,
+        request: QueryTestPlanTemplatesRequest,
+    ) -> Result<PagedTestPlanTemplates> {
+        let page = query::page(
+            self,
+            &template_ask(&request),
+            request.projection.as_ref(),
+            TestPlanTemplate::project,
+        )?;
         Ok(PagedTestPlanTemplates {
             test_plan_templates: page.items,
             continuation_token: page.continuation_token,
@@ -281,7 +305,10 @@ impl TestPlanService for Handle<'_, '_> {
         })
     }
 
-    fn explain_query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<Plan> {
+    fn explain_query_test_plan_templates(
+        &self,
+        request: QueryTestPlanTemplatesRequest,
+    ) -> Result<Plan> {
         query::explain::<TestPlanTemplate>(self, &template_ask(&request))
     }
 
@@ -290,10 +317,12 @@ impl TestPlanService for Handle<'_, '_> {
         ids: Vec<TestPlanTemplateId>,
     ) -> Result<Option<DeleteTestPlanTemplatesPartialSuccessResponse>> {
         let outcome = batch::delete::<TestPlanTemplate>(self, ids)?;
-        Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteTestPlanTemplatesPartialSuccessResponse {
-            deleted_test_plan_template_ids: deleted,
-            failed_test_plan_template_ids: Some(failed),
-            error: Some(error),
+        Ok(batch::unless_all_went(outcome, |deleted, failed, error| {
+            DeleteTestPlanTemplatesPartialSuccessResponse {
+                deleted_test_plan_template_ids: deleted,
+                failed_test_plan_template_ids: Some(failed),
+                error: Some(error),
+            }
         }))
     }
 }

@@ -8,7 +8,9 @@ use crate::model::test_plans::template::{CreateTestPlanTemplateRequest, TestPlan
 use crate::model::test_plans::test_plan::{
     CreateTestPlanRequest, ScheduleTestPlanRequest, TestPlan, UpdateTestPlanRequest,
 };
-use crate::services::lab::{Amendment, Creation, LabRecord, Stateful, batch, checks, fill_parts, merge, placeholders};
+use crate::services::lab::{
+    Amendment, Creation, LabRecord, Stateful, batch, checks, fill_parts, merge, placeholders,
+};
 use crate::session::{Draft, What};
 use crate::value::Patch;
 
@@ -83,7 +85,8 @@ impl Creation for CreateTestPlanRequest {
 
     fn build(self, draft: &Draft<'_>) -> Result<TestPlan> {
         let state = self.state.as_deref().map(checks::state).transpose()?.unwrap_or_default();
-        let template = batch::template::<TestPlanTemplate>(draft, self.template_id.as_ref())?.unwrap_or_default();
+        let template = batch::template::<TestPlanTemplate>(draft, self.template_id.as_ref())?
+            .unwrap_or_default();
         let mut plan = self.into_record();
         plan.state = Some(state);
         plan.substate = Some(state.as_str().to_owned());
@@ -154,7 +157,10 @@ impl Amendment for ScheduleTestPlanRequest {
         let reserves = self.fixture_ids.value().is_some_and(|ids| !ids.is_empty());
         self.apply_to(plan);
         if reserves && plan.system_id.is_none() {
-            return Err(checks::invalid("fixtureIds", "need a systemId, in the request or on the test plan"));
+            return Err(checks::invalid(
+                "fixtureIds",
+                "need a systemId, in the request or on the test plan",
+            ));
         }
         merge::strings(&mut plan.fixture_ids, self.fixture_ids, replace);
         plan.follow_schedule(plan.planned_start_date_time)

@@ -14,11 +14,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::model::lab::execution::{
-    ExecuteWorkItemResponse, ExecutionDefinition, ExecutionResult, Job, JobExecution, JobExecutionResult,
-    ManualExecutionResult, NoneExecutionResult, NotebookExecution, NotebookExecutionResult, ScheduleExecutionResult,
-    UnscheduleExecutionResult,
+    ExecuteWorkItemResponse, ExecutionDefinition, ExecutionResult, Job, JobExecution,
+    JobExecutionResult, ManualExecutionResult, NoneExecutionResult, NotebookExecution,
+    NotebookExecutionResult, ScheduleExecutionResult, UnscheduleExecutionResult,
 };
-use crate::model::lab::execution_event::{EventType, ExecutionEvent, ExecutionEventBase, ExecutionEventDetail};
+use crate::model::lab::execution_event::{
+    EventType, ExecutionEvent, ExecutionEventBase, ExecutionEventDetail,
+};
 use crate::model::work_items::work_item::WorkItem;
 use crate::model::{Resource, Stamped as _};
 use crate::records::{Space, envelope};
@@ -64,7 +66,11 @@ enum Prepared {
     Call { key: Vec<u8>, intent: Intent, call: Call },
 }
 
-pub(super) fn execute(access: &impl Access, id: &str, action: &str) -> Result<ExecuteWorkItemResponse> {
+pub(super) fn execute(
+    access: &impl Access,
+    id: &str,
+    action: &str,
+) -> Result<ExecuteWorkItemResponse> {
     let in_transaction = access.is_transaction();
     let (item_id, name) = (id.to_owned(), action.to_owned());
     let prepared = access.write(move |draft| prepare(draft, &item_id, &name, in_transaction))?;
@@ -87,7 +93,9 @@ pub(super) fn execute(access: &impl Access, id: &str, action: &str) -> Result<Ex
         Err(error) => {
             // If the outcome is unknown, the result may be on disk after all, so its jobs must not
             // be cancelled.
-            if let (Ok(Ran::Jobs(ids)), false) = (&answer, error.kind() == ErrorKind::OutcomeUnknown) {
+            if let (Ok(Ran::Jobs(ids)), false) =
+                (&answer, error.kind() == ErrorKind::OutcomeUnknown)
+            {
                 let _ = guarded(|| runner.cancel(ids));
             }
             return Err(error);
@@ -123,8 +131,12 @@ fn prepare(draft: &mut Draft<'_>, id: &str, name: &str, in_transaction: bool) ->
     let (definition, result) = match &step.runs {
         Runs::Defined(definition) => (Some(definition), None),
         Runs::Manual => (None, Some(ExecutionResult::Manual(ManualExecutionResult::default()))),
-        Runs::Schedule => (None, Some(ExecutionResult::Schedule(ScheduleExecutionResult::default()))),
-        Runs::Unschedule => (None, Some(ExecutionResult::Unschedule(UnscheduleExecutionResult::default()))),
+        Runs::Schedule => {
+            (None, Some(ExecutionResult::Schedule(ScheduleExecutionResult::default())))
+        }
+        Runs::Unschedule => {
+            (None, Some(ExecutionResult::Unschedule(UnscheduleExecutionResult::default())))
+        }
     };
     let (event, call) = match definition {
         None => (None, None),
@@ -145,7 +157,8 @@ fn prepare(draft: &mut Draft<'_>, id: &str, name: &str, in_transaction: bool) ->
     };
     let (Some(event), Some(call)) = (event, call) else {
         let event = ExecutionEvent { base, detail: ExecutionEventDetail::Manual };
-        let result = result.unwrap_or_else(|| ExecutionResult::Manual(ManualExecutionResult::default()));
+        let result =
+            result.unwrap_or_else(|| ExecutionResult::Manual(ManualExecutionResult::default()));
         apply(draft, &mut item, Some(&step), event, result.type_name())?;
         return Ok(Prepared::Done(result));
     };
@@ -181,18 +194,24 @@ fn step(item: &WorkItem, name: &str) -> Result<Step> {
 fn job_call(item: &WorkItem, definition: &JobExecution) -> Result<Call> {
     let selected = || {
         let systems = item.resources.as_ref().and_then(|resources| resources.systems.as_ref());
-        systems.and_then(|group| group.selections.as_ref()?.iter().find_map(|selection| selection.id.clone()))
+        systems.and_then(|group| {
+            group.selections.as_ref()?.iter().find_map(|selection| selection.id.clone())
+        })
     };
     let system_id = definition.system_id.clone().or_else(selected).ok_or_else(|| {
-        invalid_state("the jobs have no system to run on; give the action a systemId or reserve a system")
-            .with_resource(WorkItem::KIND.name, item.id())
+        invalid_state(
+            "the jobs have no system to run on; give the action a systemId or reserve a system",
+        )
+        .with_resource(WorkItem::KIND.name, item.id())
     })?;
     let fill = |job: &Job| Job {
         functions: job.functions.clone(),
         arguments: job
             .arguments
             .iter()
-            .map(|list| list.iter().map(|argument| placeholders::fill_json(argument, item)).collect())
+            .map(|list| {
+                list.iter().map(|argument| placeholders::fill_json(argument, item)).collect()
+            })
             .collect(),
         metadata: job.metadata.clone(),
     };
@@ -223,9 +242,10 @@ fn ask(runner: &dyn JobRunner, intent: &Intent, call: Call) -> Result<Ran, Failu
                 notebook_id: &notebook_id,
                 parameters: &parameters,
             };
-            guarded(|| runner.run_notebook(&request))
-                .map(Ran::Notebook)
-                .map_err(|error| Failure { error: Box::new(error.api_error()), cancelled: Vec::new() })
+            guarded(|| runner.run_notebook(&request)).map(Ran::Notebook).map_err(|error| Failure {
+                error: Box::new(error.api_error()),
+                cancelled: Vec::new(),
+            })
         }
         Call::Jobs { system_id, jobs } => {
             let request = JobRequest {
@@ -236,8 +256,11 @@ fn ask(runner: &dyn JobRunner, intent: &Intent, call: Call) -> Result<Ran, Failu
             };
             guarded(|| runner.queue(&request)).map(Ran::Jobs).map_err(|failure| {
                 let mut error = failure.error.api_error();
-                let cancelled =
-                    if failure.queued.is_empty() { Ok(()) } else { guarded(|| runner.cancel(&failure.queued)) };
+                let cancelled = if failure.queued.is_empty() {
+                    Ok(())
+                } else {
+                    guarded(|| runner.cancel(&failure.queued))
+                };
                 if let Err(also) = cancelled {
                     error.inner_errors.push(also.api_error());
                 }
@@ -307,7 +330,9 @@ fn event_of(intent: &Intent, ran: Option<Ran>, error: Option<ApiError>) -> Execu
 
 fn result_of(ran: Option<Ran>, event: EventType, error: Option<ApiError>) -> ExecutionResult {
     match (event, ran) {
-        (EventType::Job, Some(Ran::Jobs(ids))) => JobExecutionResult { error, job_ids: Some(ids) }.into(),
+        (EventType::Job, Some(Ran::Jobs(ids))) => {
+            JobExecutionResult { error, job_ids: Some(ids) }.into()
+        }
         (EventType::Job, _) => JobExecutionResult { error, job_ids: None }.into(),
         (EventType::Notebook, Some(Ran::Notebook(id))) => {
             NotebookExecutionResult { error, execution_id: Some(id) }.into()
@@ -347,7 +372,8 @@ fn follow(
     event.base.previous_state = item.state;
     event.base.previous_substate.clone_from(&item.substate);
     if let Some(target) = step.and_then(|step| step.target) {
-        let moves = item.state != Some(target.state) || item.substate.as_deref() != Some(target.substate);
+        let moves =
+            item.state != Some(target.state) || item.substate.as_deref() != Some(target.substate);
         if moves {
             item.state = Some(target.state);
             item.substate = Some(target.substate.to_owned());
@@ -384,7 +410,10 @@ pub(crate) fn recover_intents(draft: &mut Draft<'_>) -> Result<usize> {
     for (key, value) in &intents {
         let intent: Intent = envelope::from_row(key, value)?;
         draft.delete_raw(Space::Intents, key.clone());
-        let Some(record_key) = crate::value::RecordKey::parse(WorkItem::KIND.id, &intent.item_id) else { continue };
+        let Some(record_key) = crate::value::RecordKey::parse(WorkItem::KIND.id, &intent.item_id)
+        else {
+            continue;
+        };
         let Some(mut item) = draft.any_by_key::<WorkItem>(record_key)? else { continue };
         let error = Error::new(
             ErrorKind::OutcomeUnknown,

@@ -19,10 +19,12 @@ use crate::model::work_items::template::{
 };
 use crate::model::work_items::template_requests::{
     CreateWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemTemplatesPartialSuccessResponse,
-    PagedWorkItemTemplates, QueryWorkItemTemplatesRequest, UpdateWorkItemTemplatesPartialSuccessResponse,
-    UpdateWorkItemTemplatesRequest,
+    PagedWorkItemTemplates, QueryWorkItemTemplatesRequest,
+    UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemTemplatesRequest,
 };
-use crate::model::work_items::work_item::{CreateWorkItemRequest, WorkItem, WorkItemId, WorkItemOrderBy};
+use crate::model::work_items::work_item::{
+    CreateWorkItemRequest, WorkItem, WorkItemId, WorkItemOrderBy,
+};
 use crate::services::declare::service;
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
@@ -276,7 +278,8 @@ impl WorkItemService for Handle<'_, '_> {
     }
 
     fn query_work_items(&self, request: QueryWorkItemsRequest) -> Result<PagedWorkItems> {
-        let page = query::page(self, &item_ask(&request), request.projection.as_ref(), WorkItem::project)?;
+        let page =
+            query::page(self, &item_ask(&request), request.projection.as_ref(), WorkItem::project)?;
         Ok(PagedWorkItems {
             work_items: page.items,
             continuation_token: page.continuation_token,
@@ -292,8 +295,12 @@ impl WorkItemService for Handle<'_, '_> {
         batch::get(self, work_item_id)
     }
 
-    fn update_work_items(&self, request: UpdateWorkItemsRequest) -> Result<UpdateWorkItemsPartialSuccessResponse> {
-        let mut outcome = batch::amend(self, request.work_items, request.replace.unwrap_or_default())?;
+    fn update_work_items(
+        &self,
+        request: UpdateWorkItemsRequest,
+    ) -> Result<UpdateWorkItemsPartialSuccessResponse> {
+        let mut outcome =
+            batch::amend(self, request.work_items, request.replace.unwrap_or_default())?;
         Ok(UpdateWorkItemsPartialSuccessResponse {
             failed_work_items: outcome.failed_or_none(),
             updated_work_items: Some(outcome.succeeded),
@@ -305,7 +312,8 @@ impl WorkItemService for Handle<'_, '_> {
         &self,
         request: ScheduleWorkItemsRequest,
     ) -> Result<ScheduleWorkItemsPartialSuccessResponse> {
-        let mut outcome = batch::amend(self, request.work_items, request.replace.unwrap_or_default())?;
+        let mut outcome =
+            batch::amend(self, request.work_items, request.replace.unwrap_or_default())?;
         Ok(ScheduleWorkItemsPartialSuccessResponse {
             failed_work_items: outcome.failed_or_none(),
             scheduled_work_items: Some(outcome.succeeded),
@@ -313,16 +321,25 @@ impl WorkItemService for Handle<'_, '_> {
         })
     }
 
-    fn delete_work_items(&self, ids: Vec<WorkItemId>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>> {
+    fn delete_work_items(
+        &self,
+        ids: Vec<WorkItemId>,
+    ) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>> {
         let outcome = batch::delete::<WorkItem>(self, ids)?;
-        Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteWorkItemsPartialSuccessResponse {
-            deleted_ids: Some(deleted),
-            failed_ids: Some(failed),
-            error: Some(error),
+        Ok(batch::unless_all_went(outcome, |deleted, failed, error| {
+            DeleteWorkItemsPartialSuccessResponse {
+                deleted_ids: Some(deleted),
+                failed_ids: Some(failed),
+                error: Some(error),
+            }
         }))
     }
 
-    fn execute_work_item(&self, work_item_id: &WorkItemId, action: &str) -> Result<ExecuteWorkItemResponse> {
+    fn execute_work_item(
+        &self,
+        work_item_id: &WorkItemId,
+        action: &str,
+    ) -> Result<ExecuteWorkItemResponse> {
         execute::execute(self, work_item_id, action)
     }
 
@@ -338,8 +355,16 @@ impl WorkItemService for Handle<'_, '_> {
         })
     }
 
-    fn query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<PagedWorkItemTemplates> {
-        let page = query::page(self, &template_ask(&request), request.projection.as_ref(), WorkItemTemplate::project)?;
+    fn query_work_item_templates(
+        &self,
+        request: QueryWorkItemTemplatesRequest,
+    ) -> Result<PagedWorkItemTemplates> {
+        let page = query::page(
+            self,
+            &template_ask(&request),
+            request.projection.as_ref(),
+            WorkItemTemplate::project,
+        )?;
         Ok(PagedWorkItemTemplates {
             work_item_templates: page.items,
             continuation_token: page.continuation_token,
@@ -347,7 +372,10 @@ impl WorkItemService for Handle<'_, '_> {
         })
     }
 
-    fn explain_query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<Plan> {
+    fn explain_query_work_item_templates(
+        &self,
+        request: QueryWorkItemTemplatesRequest,
+    ) -> Result<Plan> {
         query::explain::<WorkItemTemplate>(self, &template_ask(&request))
     }
 
@@ -355,7 +383,8 @@ impl WorkItemService for Handle<'_, '_> {
         &self,
         request: UpdateWorkItemTemplatesRequest,
     ) -> Result<UpdateWorkItemTemplatesPartialSuccessResponse> {
-        let mut outcome = batch::amend(self, request.work_item_templates, request.replace.unwrap_or_default())?;
+        let mut outcome =
+            batch::amend(self, request.work_item_templates, request.replace.unwrap_or_default())?;
         Ok(UpdateWorkItemTemplatesPartialSuccessResponse {
             failed_work_item_templates: outcome.failed_or_none(),
             updated_work_item_templates: outcome.succeeded,
@@ -368,10 +397,12 @@ impl WorkItemService for Handle<'_, '_> {
         ids: Vec<WorkItemTemplateId>,
     ) -> Result<Option<DeleteWorkItemTemplatesPartialSuccessResponse>> {
         let outcome = batch::delete::<WorkItemTemplate>(self, ids)?;
-        Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteWorkItemTemplatesPartialSuccessResponse {
-            deleted_ids: Some(deleted),
-            failed_ids: Some(failed),
-            error: Some(error),
+        Ok(batch::unless_all_went(outcome, |deleted, failed, error| {
+            DeleteWorkItemTemplatesPartialSuccessResponse {
+                deleted_ids: Some(deleted),
+                failed_ids: Some(failed),
+                error: Some(error),
+            }
         }))
     }
 }

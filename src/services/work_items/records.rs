@@ -21,14 +21,20 @@ impl LabRecord for WorkItem {
             return Err(checks::invalid("parentId", "is the item's own id"));
         }
         if let Some(timeline) = &self.timeline {
-            checks::not_negative("timeline.estimatedDurationInSeconds", timeline.estimated_duration_in_seconds)?;
+            checks::not_negative(
+                "timeline.estimatedDurationInSeconds",
+                timeline.estimated_duration_in_seconds,
+            )?;
             checks::in_order(
                 ("timeline.earliestStartDateTime", timeline.earliest_start_date_time),
                 ("timeline.dueDateTime", timeline.due_date_time),
             )?;
         }
         if let Some(schedule) = &self.schedule {
-            checks::not_negative("schedule.plannedDurationInSeconds", schedule.planned_duration_in_seconds)?;
+            checks::not_negative(
+                "schedule.plannedDurationInSeconds",
+                schedule.planned_duration_in_seconds,
+            )?;
             checks::in_order(
                 ("schedule.plannedStartDateTime", schedule.planned_start_date_time),
                 ("schedule.plannedEndDateTime", schedule.planned_end_date_time),
@@ -49,7 +55,10 @@ impl LabRecord for WorkItem {
         fill(&mut self.execution_history);
         fill_parts(self.dashboard.as_mut(), self.execution_actions.as_mut());
         let Some(resources) = &mut self.resources else { return };
-        for group in [&mut resources.assets, &mut resources.duts, &mut resources.fixtures].into_iter().flatten() {
+        for group in [&mut resources.assets, &mut resources.duts, &mut resources.fixtures]
+            .into_iter()
+            .flatten()
+        {
             fill(&mut group.selections);
         }
         if let Some(group) = &mut resources.systems {
@@ -80,7 +89,8 @@ impl LabRecord for WorkItemTemplate {
         checks::required("name", self.name.as_ref())?;
         checks::required("templateGroup", self.template_group.as_ref())?;
         checks::required("type", self.r#type.as_ref())?;
-        let estimate = self.timeline.as_ref().and_then(|timeline| timeline.estimated_duration_in_seconds);
+        let estimate =
+            self.timeline.as_ref().and_then(|timeline| timeline.estimated_duration_in_seconds);
         checks::not_negative("timeline.estimatedDurationInSeconds", estimate)?;
         checks::property_keys(self.properties.as_ref())?;
         checks::actions(self.execution_actions.as_ref())

@@ -2,9 +2,9 @@
 
 use crate::error::Result;
 use crate::model::lab::resources::{
-    ResourceDefinition, ResourcePatch, ResourcesDefinition, ScheduleResourceDefinition, ScheduleResourcesDefinition,
-    ScheduleSystemResourceDefinition, SystemResourceDefinition, SystemResourcePatch, TemplateResourceDefinition,
-    TemplateResourcesDefinition,
+    ResourceDefinition, ResourcePatch, ResourcesDefinition, ScheduleResourceDefinition,
+    ScheduleResourcesDefinition, ScheduleSystemResourceDefinition, SystemResourceDefinition,
+    SystemResourcePatch, TemplateResourceDefinition, TemplateResourcesDefinition,
 };
 use crate::model::lab::state::State;
 use crate::model::work_items::template::WorkItemTemplate;
@@ -26,10 +26,16 @@ impl Creation for CreateWorkItemRequest {
 
     fn build(self, draft: &Draft<'_>) -> Result<WorkItem> {
         let state = self.state.as_deref().map(checks::state).transpose()?.unwrap_or_default();
-        let template = batch::template::<WorkItemTemplate>(draft, self.template_id.as_ref())?.unwrap_or_default();
+        let template = batch::template::<WorkItemTemplate>(draft, self.template_id.as_ref())?
+            .unwrap_or_default();
         let mut item = self.into_record();
-        if let Some(estimate) = template.timeline.and_then(|timeline| timeline.estimated_duration_in_seconds) {
-            item.timeline.get_or_insert_default().estimated_duration_in_seconds.get_or_insert(estimate);
+        if let Some(estimate) =
+            template.timeline.and_then(|timeline| timeline.estimated_duration_in_seconds)
+        {
+            item.timeline
+                .get_or_insert_default()
+                .estimated_duration_in_seconds
+                .get_or_insert(estimate);
         }
         item.state = Some(state);
         item.substate = Some(state.as_str().to_owned());
@@ -54,7 +60,9 @@ fn inherited_resources(
 ) -> Option<ResourcesDefinition> {
     let Some(template) = template else { return request };
     let mut resources = request.unwrap_or_default();
-    let filter = |group: &Option<TemplateResourceDefinition>| group.as_ref().and_then(|group| group.filter.clone());
+    let filter = |group: &Option<TemplateResourceDefinition>| {
+        group.as_ref().and_then(|group| group.filter.clone())
+    };
     for (group, from) in [
         (&mut resources.assets, &template.assets),
         (&mut resources.duts, &template.duts),
@@ -88,7 +96,9 @@ impl Amendment for UpdateWorkItemRequest {
         if self.workspace.is_some() {
             item.workspace = self.workspace;
         }
-        merge::object(&mut item.timeline, self.timeline, |timeline, mut patch| patch.apply_to(timeline));
+        merge::object(&mut item.timeline, self.timeline, |timeline, mut patch| {
+            patch.apply_to(timeline)
+        });
         merge::object(&mut item.resources, self.resources, |resources, patch| {
             merge_group(&mut resources.assets, patch.assets, replace);
             merge_group(&mut resources.duts, patch.duts, replace);
@@ -110,7 +120,11 @@ fn merge_group(group: &mut Option<ResourceDefinition>, patch: Patch<ResourcePatc
     });
 }
 
-fn merge_systems(group: &mut Option<SystemResourceDefinition>, patch: Patch<SystemResourcePatch>, replace: bool) {
+fn merge_systems(
+    group: &mut Option<SystemResourceDefinition>,
+    patch: Patch<SystemResourcePatch>,
+    replace: bool,
+) {
     merge::object(group, patch, |group, patch| {
         merge::selections(&mut group.selections, patch.selections, replace);
         patch.filter.apply(&mut group.filter);
@@ -127,7 +141,9 @@ impl Amendment for ScheduleWorkItemRequest {
 
     fn amend(mut self, item: &mut WorkItem, replace: bool) -> Result<()> {
         self.apply_to(item);
-        merge::object(&mut item.schedule, self.schedule, |schedule, mut patch| patch.apply_to(schedule));
+        merge::object(&mut item.schedule, self.schedule, |schedule, mut patch| {
+            patch.apply_to(schedule)
+        });
         schedule_resources(&mut item.resources, self.resources, replace);
         item.follow_schedule(planned_start(item))
     }
@@ -163,7 +179,11 @@ fn schedule_resources(
             Patch::Absent => {}
             Patch::Null => group.iter_mut().for_each(|group| group.selections = None),
             Patch::Value(ScheduleResourceDefinition { selections }) => {
-                merge::selections(&mut group.get_or_insert_default().selections, selections, replace);
+                merge::selections(
+                    &mut group.get_or_insert_default().selections,
+                    selections,
+                    replace,
+                );
             }
         }
     }
@@ -171,7 +191,11 @@ fn schedule_resources(
         Patch::Absent => {}
         Patch::Null => resources.systems.iter_mut().for_each(|group| group.selections = None),
         Patch::Value(ScheduleSystemResourceDefinition { selections }) => {
-            merge::selections(&mut resources.systems.get_or_insert_default().selections, selections, replace);
+            merge::selections(
+                &mut resources.systems.get_or_insert_default().selections,
+                selections,
+                replace,
+            );
         }
     }
 }

@@ -37,7 +37,9 @@ impl Amendment for UpdateWorkItemTemplateRequest {
         merge::strings(&mut template.product_families, self.product_families, replace);
         merge::strings(&mut template.part_numbers, self.part_numbers, replace);
         merge::strings(&mut template.file_ids, self.file_ids, replace);
-        merge::object(&mut template.timeline, self.timeline, |timeline, mut patch| patch.apply_to(timeline));
+        merge::object(&mut template.timeline, self.timeline, |timeline, mut patch| {
+            patch.apply_to(timeline)
+        });
         merge::object(&mut template.resources, self.resources, |resources, patch| {
             merge_group(&mut resources.assets, patch.assets);
             merge_group(&mut resources.duts, patch.duts);
@@ -51,6 +53,9 @@ impl Amendment for UpdateWorkItemTemplateRequest {
     }
 }
 
-fn merge_group(group: &mut Option<TemplateResourceDefinition>, patch: Patch<TemplateResourcePatch>) {
+fn merge_group(
+    group: &mut Option<TemplateResourceDefinition>,
+    patch: Patch<TemplateResourcePatch>,
+) {
     merge::object(group, patch, |group, patch| patch.filter.apply(&mut group.filter));
 }

@@ -125,8 +125,10 @@ impl WorkspaceService for Handle<'_, '_> {
                 Some(key) => draft.delete::<Workspace>(&key.to_id(Workspace::KIND.id))?,
                 None => None,
             };
-            let not_found =
-                || Error::not_found(Workspace::KIND.name, &id).with_name("Workspaces.WorkspaceNotFound", None);
+            let not_found = || {
+                Error::not_found(Workspace::KIND.name, &id)
+                    .with_name("Workspaces.WorkspaceNotFound", None)
+            };
             deleted.map(drop).ok_or_else(not_found)
         })
     }
@@ -141,7 +143,11 @@ fn to_query(request: &QueryWorkspacesRequest) -> Query<'_> {
             descending: request.descending.unwrap_or_default(),
         }],
         ties_follow_direction: true,
-        take: request.take.and_then(|take| usize::try_from(take).ok()).unwrap_or(DEFAULT_TAKE).min(DEFAULT_TAKE),
+        take: request
+            .take
+            .and_then(|take| usize::try_from(take).ok())
+            .unwrap_or(DEFAULT_TAKE)
+            .min(DEFAULT_TAKE),
         continuation_token: request.continuation_token.as_deref(),
         return_count: request.return_count.unwrap_or_default(),
         ..Query::default()

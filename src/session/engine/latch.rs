@@ -29,6 +29,9 @@ impl Latch {
 
     /// Refuses every later write. The first cause is kept.
     pub(super) fn set(&self, cause: &Error) {
-        self.cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| cause.clone());
+        self.cause
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert_with(|| cause.clone());
     }
 }

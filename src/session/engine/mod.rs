@@ -92,7 +92,9 @@ impl Engine {
                     let (seed, key) = bytes.split_first_chunk::<8>()?;
                     Some((u64::from_be_bytes(*seed), <[u8; 32]>::try_from(key).ok()?))
                 })
-                .ok_or_else(|| Error::corrupt("records.redb has no store identity; restore it from a backup"))?;
+                .ok_or_else(|| {
+                    Error::corrupt("records.redb has no store identity; restore it from a backup")
+                })?;
             Ok((sequence, time_ms, seed, token_key))
         })?;
         let published = Arc::new(records.snapshot(sequence)?);
@@ -142,7 +144,8 @@ impl Engine {
     /// than the record file, so the latch is set and no further write runs.
     fn publish(&self) -> Result<()> {
         let sequence = self.sequence.load(Ordering::SeqCst);
-        let snapshot = self.records().snapshot(sequence).inspect_err(|error| self.set_latch(error))?;
+        let snapshot =
+            self.records().snapshot(sequence).inspect_err(|error| self.set_latch(error))?;
         let snapshot = Arc::new(snapshot);
         {
             let mut live = lock(&self.live);
@@ -254,7 +257,8 @@ impl Engine {
         *held = Arc::new(Snapshot::empty(sequence));
         // Publishes whatever `f` returned: readers need a snapshot again.
         let outcome = guarded("working on the whole record file", || f(records));
-        let published = guarded("publishing after work on the whole record file", || self.publish());
+        let published =
+            guarded("publishing after work on the whole record file", || self.publish());
         // The error of `f` comes first: it names the cause.
         let done = outcome?;
         published.map(|()| done)
@@ -378,7 +382,8 @@ impl Engine {
 }
 
 fn read_state(bytes: &[u8]) -> Result<(u64, i64)> {
-    let damaged = || Error::corrupt("records.redb: the state row is damaged; restore it from a backup");
+    let damaged =
+        || Error::corrupt("records.redb: the state row is damaged; restore it from a backup");
     let (sequence, time_ms) = bytes.split_first_chunk::<8>().ok_or_else(damaged)?;
     let time_ms = <[u8; 8]>::try_from(time_ms).map_err(|_| damaged())?;
     Ok((u64::from_be_bytes(*sequence), i64::from_be_bytes(time_ms)))

@@ -20,7 +20,9 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use super::latch::Latch;
-use super::sync::{Arc, AtomicBool, Condvar, Instant, Mutex, MutexGuard, Ordering, ThreadId, current, wait_at_most};
+use super::sync::{
+    Arc, AtomicBool, Condvar, Instant, Mutex, MutexGuard, Ordering, ThreadId, current, wait_at_most,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::limits;
 
@@ -93,7 +95,8 @@ pub(in crate::session) struct Turns<P, A> {
 
 impl<P, A> Default for Turns<P, A> {
     fn default() -> Self {
-        let state = State { queue: VecDeque::new(), leader: None, writers: 0, taken: Duration::ZERO };
+        let state =
+            State { queue: VecDeque::new(), leader: None, writers: 0, taken: Duration::ZERO };
         Self { state: Mutex::new(state), arrived: Condvar::new(), latch: Latch::default() }
     }
 }
@@ -204,7 +207,8 @@ impl<P, A> Turns<P, A> {
         self.arrived.notify_one();
         if state.leader.is_some() {
             while !job.done.load(Ordering::SeqCst) && !job.promoted.load(Ordering::SeqCst) {
-                let left = job.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                let left =
+                    job.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
                 if let Some(left) = left.filter(|left| !left.is_zero()) {
                     state = wait_at_most(&job.wake, &self.state, state, left);
                     continue;
@@ -242,7 +246,9 @@ impl<P, A> Turns<P, A> {
         // exclusive one.
         let mut group = Vec::new();
         while let Some(front) = state.queue.front() {
-            if !group.is_empty() && (job.exclusive || front.exclusive || group.len() >= limits::GROUP_OPERATIONS) {
+            if !group.is_empty()
+                && (job.exclusive || front.exclusive || group.len() >= limits::GROUP_OPERATIONS)
+            {
                 break;
             }
             group.extend(state.queue.pop_front());
@@ -251,7 +257,11 @@ impl<P, A> Turns<P, A> {
     }
 
     /// Runs the plans of a group and stores their answers.
-    fn lead(&self, group: &[Arc<Job<P, A>>], run: impl FnOnce(&mut [Member<P, A>], &mut bool) -> Result<()>) {
+    fn lead(
+        &self,
+        group: &[Arc<Job<P, A>>],
+        run: impl FnOnce(&mut [Member<P, A>], &mut bool) -> Result<()>,
+    ) {
         let mut members: Vec<_> =
             group.iter().map(|job| Member { plan: lock(&job.plan).take(), answer: None }).collect();
         let mut committing = false;
@@ -282,7 +292,9 @@ impl<P, A> Turns<P, A> {
 }
 
 fn in_transaction() -> Error {
-    Error::conflict("this thread has an open transaction; write through the transaction's own handle inside it")
+    Error::conflict(
+        "this thread has an open transaction; write through the transaction's own handle inside it",
+    )
 }
 
 /// The error that every caller of a failed group gets.

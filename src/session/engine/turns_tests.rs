@@ -5,10 +5,16 @@
 //! `STATIONDB_SCHEDULES` sets how many schedules run, `STATIONDB_CRASH_SEED` the seed.
 
 #[path = "latch.rs"]
-#[expect(clippy::duplicate_mod, reason = "the same lines over another `sync` are what is tested here")]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "the same lines over another `sync` are what is tested here"
+)]
 mod latch;
 #[path = "turns.rs"]
-#[expect(clippy::duplicate_mod, reason = "the same lines over another `sync` are what is tested here")]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "the same lines over another `sync` are what is tested here"
+)]
 mod turns;
 
 mod sync {
@@ -134,15 +140,21 @@ impl World {
     }
 
     /// As `run_group`: runs the plans in order, then commits once.
-    fn run(&self, group: &mut [Member<Plan, u32>], committing: &mut bool, fails: bool) -> Result<()> {
+    fn run(
+        &self,
+        group: &mut [Member<Plan, u32>],
+        committing: &mut bool,
+        fails: bool,
+    ) -> Result<()> {
         self.alone(|| {
             let mut accepted = Vec::new();
             for member in group {
                 let plan = member.plan.take().unwrap();
                 member.answer = Some(match plan.refused {
-                    true => {
-                        Err(Error::new(ErrorKind::NotFound, accepted.last().map_or_else(String::new, u32::to_string)))
-                    }
+                    true => Err(Error::new(
+                        ErrorKind::NotFound,
+                        accepted.last().map_or_else(String::new, u32::to_string),
+                    )),
                     false => {
                         accepted.push(plan.number);
                         Ok(plan.number)
@@ -160,7 +172,8 @@ impl World {
 
 /// No deadline, or one that passes after a few readings of the clock.
 fn deadline() -> Option<Instant> {
-    (thread_rng().gen_range(0..3) == 0).then(|| Instant::now() + std::time::Duration::from_millis(2))
+    (thread_rng().gen_range(0..3) == 0)
+        .then(|| Instant::now() + std::time::Duration::from_millis(2))
 }
 
 /// Several writers, one thread that takes exclusive turns, and a reader. One commit in
@@ -178,13 +191,18 @@ fn schedule(fails_one_in: u32) {
                 let refused = thread_rng().gen_range(0..5) == 0;
                 let fails = fails();
                 let plan = Plan { number, refused };
-                let run = |group: &mut [Member<Plan, u32>], flag: &mut bool| world.run(group, flag, fails);
+                let run = |group: &mut [Member<Plan, u32>], flag: &mut bool| {
+                    world.run(group, flag, fails)
+                };
                 let answer = world.turns.submit(plan, deadline(), run);
                 match answer {
                     Ok(answer) => {
                         assert!(!refused, "accepted what its plan refused");
                         assert_eq!(answer, number, "another one's answer");
-                        assert!(world.seen().contains(&number), "acknowledged before it can be seen");
+                        assert!(
+                            world.seen().contains(&number),
+                            "acknowledged before it can be seen"
+                        );
                     }
                     Err(error) => match error.kind() {
                         ErrorKind::NotFound => {
@@ -192,12 +210,18 @@ fn schedule(fails_one_in: u32) {
                             // The message is the number of the last plan of the group that this
                             // plan saw accepted.
                             if let Ok(number) = error.message().parse() {
-                                assert!(world.seen().contains(&number), "refused over what was never committed");
+                                assert!(
+                                    world.seen().contains(&number),
+                                    "refused over what was never committed"
+                                );
                             }
                         }
                         ErrorKind::DeadlineExceeded => late.lock().unwrap().push(number),
                         ErrorKind::OutcomeUnknown | ErrorKind::Latched => {
-                            assert!(world.failed.load(Ordering::SeqCst), "nothing has failed, and yet: {error}");
+                            assert!(
+                                world.failed.load(Ordering::SeqCst),
+                                "nothing has failed, and yet: {error}"
+                            );
                         }
                         kind => panic!("{kind:?}: {error}"),
                     },
@@ -214,16 +238,25 @@ fn schedule(fails_one_in: u32) {
                 let answer = world.turns.exclusive(deadline(), || {
                     world.alone(|| {
                         let nested = Plan { number: 0, refused: false };
-                        let nested = world.turns.submit(nested, None, |_, _| panic!("led inside an exclusive turn"));
+                        let nested = world
+                            .turns
+                            .submit(nested, None, |_, _| panic!("led inside an exclusive turn"));
                         assert_eq!(nested.unwrap_err().kind(), ErrorKind::Conflict);
-                        world.commit(vec![number], fails).inspect_err(|error| world.turns.latch.set(error))
+                        world
+                            .commit(vec![number], fails)
+                            .inspect_err(|error| world.turns.latch.set(error))
                     })
                 });
                 match answer {
                     Ok(()) => {
-                        assert!(world.committed().contains(&vec![number]), "an exclusive turn shared its commit");
+                        assert!(
+                            world.committed().contains(&vec![number]),
+                            "an exclusive turn shared its commit"
+                        );
                     }
-                    Err(error) if error.kind() == ErrorKind::DeadlineExceeded => late.lock().unwrap().push(number),
+                    Err(error) if error.kind() == ErrorKind::DeadlineExceeded => {
+                        late.lock().unwrap().push(number)
+                    }
                     Err(_) => assert!(world.failed.load(Ordering::SeqCst)),
                 }
             }
@@ -250,13 +283,18 @@ fn schedule(fails_one_in: u32) {
         "committed after its caller was told that it is too late"
     );
     for writer in 0..=WRITERS {
-        let own: Vec<u32> = committed.iter().copied().filter(|number| number / 100 == writer).collect();
-        assert!(own.is_sorted_by(|a, b| a < b), "in another order than its caller's, or twice: {own:?}");
+        let own: Vec<u32> =
+            committed.iter().copied().filter(|number| number / 100 == writer).collect();
+        assert!(
+            own.is_sorted_by(|a, b| a < b),
+            "in another order than its caller's, or twice: {own:?}"
+        );
     }
     assert_eq!(world.turns.queued(), 0);
     // The turn must be free again. Otherwise this call would wait forever.
-    let last =
-        world.turns.submit(Plan { number: 9_999, refused: false }, None, |group, flag| world.run(group, flag, false));
+    let last = world.turns.submit(Plan { number: 9_999, refused: false }, None, |group, flag| {
+        world.run(group, flag, false)
+    });
     match world.failed.load(Ordering::SeqCst) {
         true => assert_eq!(last.unwrap_err().kind(), ErrorKind::Latched),
         false => assert_eq!(last.unwrap(), 9_999),
@@ -296,8 +334,9 @@ fn leader_that_panics() {
         thread.join().unwrap();
     }
     assert_eq!(world.turns.queued(), 0);
-    let last =
-        world.turns.submit(Plan { number: 9_999, refused: false }, None, |group, flag| world.run(group, flag, false));
+    let last = world.turns.submit(Plan { number: 9_999, refused: false }, None, |group, flag| {
+        world.run(group, flag, false)
+    });
     assert_eq!(last.unwrap(), 9_999);
 }
 
@@ -313,7 +352,9 @@ fn draw(scenario: impl Fn() + Clone + Send + Sync + 'static) {
     }
     let seed = number_of("STATIONDB_CRASH_SEED", 1);
     let count = number_of("STATIONDB_SCHEDULES", 500) as usize;
-    let run = |scheduler: Box<dyn Scheduler + Send>| Runner::new(scheduler, Config::new()).run(scenario.clone());
+    let run = |scheduler: Box<dyn Scheduler + Send>| {
+        Runner::new(scheduler, Config::new()).run(scenario.clone())
+    };
     let drawn = run(Box::new(RandomScheduler::new_from_seed(seed, count)))
         + run(Box::new(PctScheduler::new_from_seed(seed, 3, count)));
     assert_eq!(drawn, 2 * count);

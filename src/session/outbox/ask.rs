@@ -50,7 +50,10 @@ impl SearchOutbox {
                 return Ok((index, state));
             }
         }
-        Err(Error::new(ErrorKind::Io, "the text index in the directory `search` failed repeatedly; check the disk"))
+        Err(Error::new(
+            ErrorKind::Io,
+            "the text index in the directory `search` failed repeatedly; check the disk",
+        ))
     }
 
     /// The keys of the records of a kind that a text query finds, among those that the caller may
@@ -58,7 +61,12 @@ impl SearchOutbox {
     ///
     /// # Errors
     /// As [`super::search`].
-    pub(in crate::session) fn matching(&self, view: &View<'_>, kind: Kind, text: &str) -> Result<HashSet<RecordKey>> {
+    pub(in crate::session) fn matching(
+        &self,
+        view: &View<'_>,
+        kind: Kind,
+        text: &str,
+    ) -> Result<HashSet<RecordKey>> {
         let mut is_rebuilt = false;
         loop {
             let beginnings = self.beginnings();
@@ -72,7 +80,10 @@ impl SearchOutbox {
             request.scopes = Some(vec![Scope { kinds: vec![kind.code], workspaces }]);
             match state.matching(&request) {
                 Ok(keys) => return Ok(keys.into_iter().map(|found| found.key).collect()),
-                Err(error) if !is_rebuilt && matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
+                Err(error)
+                    if !is_rebuilt
+                        && matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) =>
+                {
                     self.rebuild(view.context(), beginnings)?;
                     is_rebuilt = true;
                 }
@@ -104,7 +115,12 @@ impl SearchOutbox {
     }
 
     /// The number of the column that contains a field of a kind; `None` if there is none.
-    pub(in crate::session) fn column(&self, view: &View<'_>, kind: Kind, path: &str) -> Option<usize> {
+    pub(in crate::session) fn column(
+        &self,
+        view: &View<'_>,
+        kind: Kind,
+        path: &str,
+    ) -> Option<usize> {
         self.by_code(kind.code)?;
         let index = self.opened_index(view)?;
         // Maintenance builds an index that is still empty.
@@ -124,9 +140,10 @@ impl SearchOutbox {
         let scopes = match visibility {
             Visibility::All => None,
             Visibility::None => return Some((0, Vec::new())),
-            Visibility::Workspaces(ids) => {
-                Some(vec![Scope { kinds: vec![kind.code], workspaces: Some(ids.iter().cloned().collect()) }])
-            }
+            Visibility::Workspaces(ids) => Some(vec![Scope {
+                kinds: vec![kind.code],
+                workspaces: Some(ids.iter().cloned().collect()),
+            }]),
         };
         let state = self.at_hand(view)?;
         let count = state.count_cells(asks, scopes.as_deref()).ok()?;
@@ -164,7 +181,9 @@ impl SearchOutbox {
             let from = index.view().sequence();
             // Maintenance builds an index that is still empty.
             let most = SEARCH_FEED_CHANGES;
-            let missing = (from > 0).then(|| self.touched_between(&newest, from, snapshot.sequence, most)).flatten()?;
+            let missing = (from > 0)
+                .then(|| self.touched_between(&newest, from, snapshot.sequence, most))
+                .flatten()?;
             if !missing.is_empty() {
                 self.feed(&index, &newest, snapshot.sequence).ok()?;
             }
@@ -190,7 +209,12 @@ impl SearchOutbox {
 
     /// Adds the documents that an open turn changed: those of the events that its transaction has
     /// not logged yet, and those of plans that ran before it in the group, which are logged.
-    fn touched_in_turn(&self, view: &View<'_>, committed: u64, touched: &mut HashSet<DocKey>) -> Result<()> {
+    fn touched_in_turn(
+        &self,
+        view: &View<'_>,
+        committed: u64,
+        touched: &mut HashSet<DocKey>,
+    ) -> Result<()> {
         if let Source::Turn(_) = view.source() {
             touched.extend(self.touched(view.pending()).map(|(key, _)| key));
             view.log_after(committed, |_, entry| {
@@ -203,7 +227,13 @@ impl SearchOutbox {
 
     /// The documents that the commits after `from` and up to `to` changed; `None` if there are more
     /// than `most`, or if the log no longer contains these commits.
-    fn touched_between(&self, view: &View<'_>, from: u64, to: u64, most: usize) -> Option<HashSet<DocKey>> {
+    fn touched_between(
+        &self,
+        view: &View<'_>,
+        from: u64,
+        to: u64,
+        most: usize,
+    ) -> Option<HashSet<DocKey>> {
         let mut touched = HashSet::new();
         if from == to {
             return Some(touched);

@@ -40,7 +40,8 @@ impl SearchOutbox {
         let checkpoint = Self::recorded(view)?.filter(|checkpoint| checkpoint.sequence <= newest);
         let store_id = format!("{:016x}", engine.seed);
         let shape = Arc::new(self.shape());
-        let (index, how) = Index::open(&engine.disk, DIRECTORY, shape, &store_id, checkpoint.as_ref(), true)?;
+        let (index, how) =
+            Index::open(&engine.disk, DIRECTORY, shape, &store_id, checkpoint.as_ref(), true)?;
         let index = Arc::new(index);
         *opened = Some((Arc::clone(&index), how));
         *lock(&self.saved_at) = Some(Instant::now());
@@ -65,7 +66,10 @@ impl SearchOutbox {
     }
 
     /// Brings the index up to the last commit. Returns it and the snapshot of that commit.
-    pub(in crate::session) fn catch_up(&self, context: &Arc<Context>) -> Result<(Arc<Index>, Arc<Snapshot>)> {
+    pub(in crate::session) fn catch_up(
+        &self,
+        context: &Arc<Context>,
+    ) -> Result<(Arc<Index>, Arc<Snapshot>)> {
         let _feeding = self.feeding(context)?;
         let snapshot = context.engine.snapshot();
         let view = View::new(Source::Snapshot(&snapshot), context, &[]);
@@ -110,7 +114,10 @@ impl SearchOutbox {
     ///
     /// # Errors
     /// Errors of reading the checkpoint; the deadline of the session.
-    pub(in crate::session) fn settled(&self, context: &Arc<Context>) -> Result<Option<(text::View, Arc<Snapshot>)>> {
+    pub(in crate::session) fn settled(
+        &self,
+        context: &Arc<Context>,
+    ) -> Result<Option<(text::View, Arc<Snapshot>)>> {
         if cfg!(not(feature = "search")) {
             return Ok(None);
         }
@@ -119,7 +126,8 @@ impl SearchOutbox {
         let view = View::new(Source::Snapshot(&snapshot), context, &[]);
         if self.open_index().is_none() {
             let fingerprint = self.shape().fingerprint();
-            if Self::recorded(&view)?.is_none_or(|checkpoint| checkpoint.fingerprint != fingerprint) {
+            if Self::recorded(&view)?.is_none_or(|checkpoint| checkpoint.fingerprint != fingerprint)
+            {
                 return Ok(None);
             }
         }
@@ -131,9 +139,15 @@ impl SearchOutbox {
             Ok(index.view())
         });
         match outcome {
-            Ok(state) if state.sequence() > 0 && state.sequence() == snapshot.sequence => Ok(Some((state, snapshot))),
+            Ok(state) if state.sequence() > 0 && state.sequence() == snapshot.sequence => {
+                Ok(Some((state, snapshot)))
+            }
             Ok(_) => Ok(None),
-            Err(error) if matches!(error.kind(), ErrorKind::DeadlineExceeded | ErrorKind::Cancelled) => Err(error),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::DeadlineExceeded | ErrorKind::Cancelled) =>
+            {
+                Err(error)
+            }
             // A search would start such an index again. A full disk, for example, keeps it from
             // being written.
             Err(_) => Ok(None),
@@ -141,7 +155,12 @@ impl SearchOutbox {
     }
 
     /// The document that the index must contain for a key, by the record in a snapshot.
-    pub(in crate::session) fn expected(&self, source: Source<'_>, shape: &Shape, key: DocKey) -> text::Expected {
+    pub(in crate::session) fn expected(
+        &self,
+        source: Source<'_>,
+        shape: &Shape,
+        key: DocKey,
+    ) -> text::Expected {
         let Some(registered) = self.by_code(key.kind) else { return text::Expected::Nothing };
         let full_key = record_key(registered.kind, key.key);
         match source.get(Space::Records, &full_key) {
@@ -155,7 +174,11 @@ impl SearchOutbox {
     /// Discards an index whose documents differ from the records. The next search or maintenance
     /// builds it again, and so does the next opening. `beginnings` was read before the comparison,
     /// as in [`SearchOutbox::rebuild`].
-    pub(in crate::session) fn give_up(&self, context: &Arc<Context>, beginnings: u64) -> Result<()> {
+    pub(in crate::session) fn give_up(
+        &self,
+        context: &Arc<Context>,
+        beginnings: u64,
+    ) -> Result<()> {
         let _feeding = self.feeding(context)?;
         match self.open_index() {
             Some(index) if index.beginnings() == beginnings => index.start_anew(),
@@ -219,12 +242,18 @@ impl SearchOutbox {
         let mut is_long = false;
         for registered in self.searchable() {
             let prefix = [registered.kind.code];
-            let mut cursor = view.source().cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
+            let mut cursor = view.source().cursor(
+                Space::Records,
+                &prefix,
+                key::after_prefix(&prefix).as_deref(),
+            )?;
             while let Some((bytes, value)) = cursor.next()? {
                 let Some(key) = split_record_key(registered.kind, &bytes) else { continue };
                 let key = DocKey { kind: registered.kind.code, key };
                 // A damaged record is reported when it is read; it has no document.
-                let Ok(document) = document(shape, registered, key, &bytes, &value) else { continue };
+                let Ok(document) = document(shape, registered, key, &bytes, &value) else {
+                    continue;
+                };
                 batch.push(Change { key, document: Some(document), is_new: true });
                 if batch.len() >= SEARCH_FEED_CHANGES {
                     is_long = true;
@@ -244,7 +273,10 @@ impl SearchOutbox {
 
     /// The documents that events change, and whether each is certainly new to the index. A created
     /// record is, unless callers choose the ids of its kind: then an id may be used again.
-    pub(super) fn touched<'e>(&'e self, events: &'e [Event]) -> impl Iterator<Item = (DocKey, bool)> + 'e {
+    pub(super) fn touched<'e>(
+        &'e self,
+        events: &'e [Event],
+    ) -> impl Iterator<Item = (DocKey, bool)> + 'e {
         events.iter().filter(|event| event.what != What::RowsAppended).filter_map(|event| {
             let kind = self.by_code(event.kind_code)?.kind;
             let key = RecordKey::parse(kind.id, &event.id)?;
@@ -253,13 +285,19 @@ impl SearchOutbox {
         })
     }
 
-    pub(super) fn changes(&self, shape: &Shape, view: &View<'_>, keys: &[(DocKey, bool)]) -> Result<Vec<Change>> {
+    pub(super) fn changes(
+        &self,
+        shape: &Shape,
+        view: &View<'_>,
+        keys: &[(DocKey, bool)],
+    ) -> Result<Vec<Change>> {
         let mut changes = Vec::with_capacity(keys.len());
         for &(key, is_new) in keys {
             let Some(registered) = self.by_code(key.kind) else { continue };
             let full_key = record_key(registered.kind, key.key);
             let bytes = view.raw(Space::Records, &full_key)?;
-            let document = bytes.and_then(|bytes| document(shape, registered, key, &full_key, &bytes).ok());
+            let document =
+                bytes.and_then(|bytes| document(shape, registered, key, &full_key, &bytes).ok());
             changes.push(Change { key, document, is_new });
         }
         Ok(changes)
@@ -267,11 +305,19 @@ impl SearchOutbox {
 }
 
 /// Builds the document of a record from its envelope.
-fn document(shape: &Shape, registered: &Registered, key: DocKey, full_key: &[u8], bytes: &[u8]) -> Result<Document> {
+fn document(
+    shape: &Shape,
+    registered: &Registered,
+    key: DocKey,
+    full_key: &[u8],
+    bytes: &[u8],
+) -> Result<Document> {
     let read = (registered.document)(envelope::open(full_key, registered.kind.code, bytes)?)?;
     let texts = texts(shape, read.texts);
-    let cells =
-        read.scalars.into_iter().filter_map(|(path, scalar)| Some((shape.column(key.kind, path)?, cell(scalar))));
+    let cells = read
+        .scalars
+        .into_iter()
+        .filter_map(|(path, scalar)| Some((shape.column(key.kind, path)?, cell(scalar))));
     let cells = cells.collect();
     Ok(Document { key, workspace: read.workspace, texts, cells })
 }
@@ -301,8 +347,14 @@ pub(in crate::session) fn shown(
     let place = Place::of(registered.kind, key.key);
     let read = view.source().read(Space::Records, place.bytes(), |bytes| {
         let payload = envelope::open(place.bytes(), registered.kind.code, bytes)?;
-        let read = if with_texts { (registered.document)(payload) } else { (registered.summary)(payload, summary) };
-        read.map_err(|error: Error| error.with_resource(registered.kind.name, key.key.to_id(registered.kind.id)))
+        let read = if with_texts {
+            (registered.document)(payload)
+        } else {
+            (registered.summary)(payload, summary)
+        };
+        read.map_err(|error: Error| {
+            error.with_resource(registered.kind.name, key.key.to_id(registered.kind.id))
+        })
     })?;
     let Some(mut read) = read.transpose()? else { return Ok(None) };
     let texts = texts(shape, std::mem::take(&mut read.texts));

@@ -52,14 +52,14 @@ impl SearchOutbox {
         }
         let opened = self.open_index();
         session.read(|view| match opened {
-            Some(index) => {
-                Ok(index.sequence() != view.context().engine.snapshot().sequence || index.unsaved_changes() > 0)
-            }
+            Some(index) => Ok(index.sequence() != view.context().engine.snapshot().sequence
+                || index.unsaved_changes() > 0),
             None => {
                 let recorded = Self::recorded(view)?;
                 let fingerprint = self.shape().fingerprint();
                 // The index of another build is not used any more, and must be built again.
-                if recorded.as_ref().is_some_and(|checkpoint| checkpoint.fingerprint != fingerprint) {
+                if recorded.as_ref().is_some_and(|checkpoint| checkpoint.fingerprint != fingerprint)
+                {
                     return Ok(true);
                 }
                 let position = recorded.map_or(0, |checkpoint| checkpoint.sequence);

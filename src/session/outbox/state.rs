@@ -35,7 +35,9 @@ pub(super) struct Searchable {
 
 impl fmt::Debug for SearchOutbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SearchOutbox").field("is_open", &lock(&self.opened).is_some()).finish_non_exhaustive()
+        f.debug_struct("SearchOutbox")
+            .field("is_open", &lock(&self.opened).is_some())
+            .finish_non_exhaustive()
     }
 }
 
@@ -102,7 +104,12 @@ impl SearchOutbox {
     pub(super) fn searchable_kinds(&self) -> &[Searchable] {
         self.searchable.get_or_init(|| {
             let searchable = self.registry().iter().filter(|registered| (registered.searchable)());
-            searchable.map(|registered| Searchable { registered, summary: (registered.summary_members)() }).collect()
+            searchable
+                .map(|registered| Searchable {
+                    registered,
+                    summary: (registered.summary_members)(),
+                })
+                .collect()
         })
     }
 
@@ -114,7 +121,11 @@ impl SearchOutbox {
                 shape.add_field(name, weight);
             }
             for (path, is_float) in (registered.scalars)() {
-                shape.columns.push(ColumnName { kind: registered.kind.code, path: path.to_owned(), is_float });
+                shape.columns.push(ColumnName {
+                    kind: registered.kind.code,
+                    path: path.to_owned(),
+                    is_float,
+                });
             }
         }
         shape

@@ -85,7 +85,8 @@ fn search_at(view: &View<'_>, is_transaction: bool, ask: &TextSearch) -> Result<
     let (index, newest) = engine.search.state_at(view)?;
     let (request, walk) = prepare(view, &index, ask)?;
     // A view with the writes of a transaction is not kept for further pages.
-    let walk = walk.filter(|_| !is_transaction).and_then(|number| Some((index.walk(number)?, number)));
+    let walk =
+        walk.filter(|_| !is_transaction).and_then(|number| Some((index.walk(number)?, number)));
     let (state, walk) = walk.map_or((newest, None), |(state, number)| (state, Some(number)));
     let hits = state.search(&request)?;
     let mut page = answer(view, &index, ask, &request, &hits)?;
@@ -96,7 +97,8 @@ fn search_at(view: &View<'_>, is_transaction: bool, ask: &TextSearch) -> Result<
             None => index.begin_walk(&state),
         };
         let position = position(walk, &After { score: last.score, key: last.key });
-        page.continuation_token = Some(token::seal(&engine.token_key, &fingerprint(ask), &position)?);
+        page.continuation_token =
+            Some(token::seal(&engine.token_key, &fingerprint(ask), &position)?);
     }
     Ok(page)
 }
@@ -107,7 +109,11 @@ fn is_damage(error: &Error) -> bool {
 
 fn prepare(view: &View<'_>, index: &Index, ask: &TextSearch) -> Result<(Request, Option<u64>)> {
     if ask.take > SEARCH_TAKE {
-        return Err(Error::invalid(format!("take is {}; SEARCH_TAKE allows {SEARCH_TAKE}", ask.take)).at_member("take"));
+        return Err(Error::invalid(format!(
+            "take is {}; SEARCH_TAKE allows {SEARCH_TAKE}",
+            ask.take
+        ))
+        .at_member("take"));
     }
     let shape = index.shape();
     let mut request = Request::new(text::parse(&ask.text, shape)?, ask.take);
@@ -116,9 +122,13 @@ fn prepare(view: &View<'_>, index: &Index, ask: &TextSearch) -> Result<(Request,
     if !ask.fields.is_empty() {
         let place = |(at, name): (usize, &String)| {
             shape.field(name).ok_or_else(|| {
-                let known: Vec<&str> = shape.fields.iter().map(|field| field.name.as_str()).collect();
-                Error::invalid(format!("there is no text field {name:?}; expected one of {}", known.join(", ")))
-                    .at_member(format!("fields[{at}]"))
+                let known: Vec<&str> =
+                    shape.fields.iter().map(|field| field.name.as_str()).collect();
+                Error::invalid(format!(
+                    "there is no text field {name:?}; expected one of {}",
+                    known.join(", ")
+                ))
+                .at_member(format!("fields[{at}]"))
             })
         };
         let mut fields: Vec<usize> = Vec::new();
@@ -131,7 +141,8 @@ fn prepare(view: &View<'_>, index: &Index, ask: &TextSearch) -> Result<(Request,
         request.fields = Some(fields);
     }
     request.scopes = scopes(view, shape, ask)?;
-    request.fixed_statistics = shape.kinds.iter().any(|kind| view.visibility(*kind) != Visibility::All);
+    request.fixed_statistics =
+        shape.kinds.iter().any(|kind| view.visibility(*kind) != Visibility::All);
     let key = &view.context().engine.token_key;
     let position = token::open(key, &fingerprint(ask), ask.continuation_token.as_deref())?;
     let walk = match position.map(|position| read_position(shape, &position)).transpose()? {
@@ -151,8 +162,11 @@ fn scopes(view: &View<'_>, shape: &Shape, ask: &TextSearch) -> Result<Option<Vec
     for (at, name) in ask.kinds.iter().enumerate() {
         let kind = shape.kind(name).ok_or_else(|| {
             let known: Vec<&str> = shape.kinds.iter().map(|kind| kind.event_name()).collect();
-            Error::invalid(format!("there is no kind {name:?} with text; expected one of {}", known.join(", ")))
-                .at_member(format!("kinds[{at}]"))
+            Error::invalid(format!(
+                "there is no kind {name:?} with text; expected one of {}",
+                known.join(", ")
+            ))
+            .at_member(format!("kinds[{at}]"))
         })?;
         if !wanted.contains(&kind) {
             wanted.push(kind);
@@ -169,7 +183,9 @@ fn scopes(view: &View<'_>, shape: &Shape, ask: &TextSearch) -> Result<Option<Vec
             Visibility::All if ask.workspaces.is_empty() => None,
             Visibility::All => Some(ask.workspaces.clone().into()),
             Visibility::None => Some(Vec::new().into()),
-            Visibility::Workspaces(ids) if ask.workspaces.is_empty() => Some(ids.iter().cloned().collect()),
+            Visibility::Workspaces(ids) if ask.workspaces.is_empty() => {
+                Some(ids.iter().cloned().collect())
+            }
             Visibility::Workspaces(ids) => {
                 Some(ask.workspaces.iter().filter(|id| ids.contains(*id)).cloned().collect())
             }
@@ -220,14 +236,25 @@ fn read_position(shape: &Shape, bytes: &[u8]) -> Result<(u64, After)> {
     })
 }
 
-fn answer(view: &View<'_>, index: &Index, ask: &TextSearch, request: &Request, hits: &Hits) -> Result<TextAnswer> {
+fn answer(
+    view: &View<'_>,
+    index: &Index,
+    ask: &TextSearch,
+    request: &Request,
+    hits: &Hits,
+) -> Result<TextAnswer> {
     let engine = &view.context().engine;
     let shape = index.shape();
     let mut answer = TextAnswer { total: hits.total, ..TextAnswer::default() };
     for hit in &hits.hits {
         // Deleted, or no longer visible, since the walk began.
-        let Some((record, texts)) = shown(&engine.search, shape, view, hit.key, ask.highlight)? else { continue };
-        let Some(kind) = shape.kinds.iter().find(|kind| kind.code == hit.key.kind).copied() else { continue };
+        let Some((record, texts)) = shown(&engine.search, shape, view, hit.key, ask.highlight)?
+        else {
+            continue;
+        };
+        let Some(kind) = shape.kinds.iter().find(|kind| kind.code == hit.key.kind).copied() else {
+            continue;
+        };
         // The scopes of the request are limited to what the caller may see now.
         if !request.admits(kind.code, &record.workspace) {
             continue;
@@ -237,7 +264,8 @@ fn answer(view: &View<'_>, index: &Index, ask: &TextSearch, request: &Request, h
             view.context().check_deadline()?;
             for (field, text) in &texts {
                 let name = shape.fields.get(*field).map(|field| field.name.clone());
-                let snippet = text::highlight(&request.query, request.fields.as_deref(), *field, text);
+                let snippet =
+                    text::highlight(&request.query, request.fields.as_deref(), *field, text);
                 snippets.extend(name.zip(snippet));
             }
         }
@@ -251,9 +279,15 @@ fn answer(view: &View<'_>, index: &Index, ask: &TextSearch, request: &Request, h
         });
     }
     if let Some(facets) = &hits.facets {
-        let name =
-            |code: u8| shape.kinds.iter().find(|kind| kind.code == code).map(|kind| kind.event_name().to_owned());
-        let kinds = facets.kinds.iter().filter_map(|(code, count)| Some((name(*code)?, *count))).collect();
+        let name = |code: u8| {
+            shape
+                .kinds
+                .iter()
+                .find(|kind| kind.code == code)
+                .map(|kind| kind.event_name().to_owned())
+        };
+        let kinds =
+            facets.kinds.iter().filter_map(|(code, count)| Some((name(*code)?, *count))).collect();
         let workspaces = facets.workspaces.iter().map(|(id, count)| (id.clone(), *count)).collect();
         answer.facets = Some((kinds, workspaces));
     }

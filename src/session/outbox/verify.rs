@@ -29,7 +29,13 @@ fn recorded(engine: &Engine) -> Result<Option<Checkpoint>> {
 }
 
 /// The damage of a file, if any.
-fn problem(disk: &dyn Disk, path: &str, len: u64, crc: Option<u32>, control: &Control) -> Result<Option<String>> {
+fn problem(
+    disk: &dyn Disk,
+    path: &str,
+    len: u64,
+    crc: Option<u32>,
+    control: &Control,
+) -> Result<Option<String>> {
     let file = match disk.open(path, Mode::Read) {
         Ok(file) => file,
         Err(error) => return Ok(Some(format!("cannot be opened: {error}"))),
@@ -85,7 +91,9 @@ pub(crate) fn verify(
             let path = path(&file.name);
             files += 1;
             bytes += file.len;
-            if let Some(problem) = problem(&*engine.disk, &path, file.len, deep.then_some(file.crc), control)? {
+            if let Some(problem) =
+                problem(&*engine.disk, &path, file.len, deep.then_some(file.crc), control)?
+            {
                 damaged.push((path, problem));
             }
         }
@@ -107,20 +115,27 @@ pub(crate) fn verify(
 ///
 /// # Errors
 /// Errors of `control`, and of reading the records.
-pub(crate) fn compare(engine: &Arc<Engine>, control: &Control, mut found: impl FnMut(&str, &str)) -> Result<()> {
+pub(crate) fn compare(
+    engine: &Arc<Engine>,
+    control: &Control,
+    mut found: impl FnMut(&str, &str),
+) -> Result<()> {
     let session = Session::new(engine.clone(), Identity::user("stationdb"));
     let session = session.with_control(control);
     let outbox = &engine.search;
     let Some((state, snapshot)) = outbox.settled(session.context())? else { return Ok(()) };
     let beginnings = outbox.beginnings();
     let source = Source::Snapshot(&snapshot);
-    let mut work = Work { outbox, shape: &outbox.shape(), source, control, differences: 0, found: &mut found };
+    let mut work =
+        Work { outbox, shape: &outbox.shape(), source, control, differences: 0, found: &mut found };
     work.documents(&state)?;
     work.records(&state)?;
     if work.differences > 0
         && let Err(error) = outbox.give_up(session.context(), beginnings)
     {
-        let problem = format!("the index could not be discarded ({error}); close the store and delete this directory");
+        let problem = format!(
+            "the index could not be discarded ({error}); close the store and delete this directory"
+        );
         found(DIRECTORY, &problem);
     }
     Ok(())
@@ -145,16 +160,25 @@ impl Work<'_> {
     fn records(&mut self, state: &View) -> Result<()> {
         for registered in self.outbox.searchable() {
             let prefix = [registered.kind.code];
-            let mut cursor = self.source.cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
+            let mut cursor = self.source.cursor(
+                Space::Records,
+                &prefix,
+                key::after_prefix(&prefix).as_deref(),
+            )?;
             while let Some((bytes, _)) = cursor.next()? {
                 self.control.check()?;
                 let key = split_record_key(registered.kind, &bytes);
-                let Some(key) = key.map(|key| DocKey { kind: registered.kind.code, key }) else { continue };
+                let Some(key) = key.map(|key| DocKey { kind: registered.kind.code, key }) else {
+                    continue;
+                };
                 match state.copies(key) {
                     Ok(1) => {}
                     Ok(0) => {
                         // An unreadable record is reported when it is read; it has no document.
-                        if matches!(self.outbox.expected(self.source, self.shape, key), Expected::Document(_)) {
+                        if matches!(
+                            self.outbox.expected(self.source, self.shape, key),
+                            Expected::Document(_)
+                        ) {
                             self.found(Some(key), "the record has no document");
                         }
                     }

@@ -86,13 +86,19 @@ fn index_order<R: Resource>(query: &Query<'_>) -> Option<IndexOrder> {
 }
 
 /// Chooses the access path of a query.
-pub(super) fn choose<R: Resource>(view: &View<'_>, query: &Query<'_>, predicate: &Predicate) -> Result<Choice> {
+pub(super) fn choose<R: Resource>(
+    view: &View<'_>,
+    query: &Query<'_>,
+    predicate: &Predicate,
+) -> Result<Choice> {
     let conditions = &predicate.conditions;
     if conditions.contains(&Condition::Never) {
         return Ok(Choice { path: AccessPath::Nothing, count: None });
     }
     let indexes = &view.complete_indexes::<R>()?;
-    let keys = match named::<R>(query, conditions).or_else(|| text::searched(conditions, &predicate.searches)) {
+    let keys = match named::<R>(query, conditions)
+        .or_else(|| text::searched(conditions, &predicate.searches))
+    {
         Some(keys) => Some(keys),
         // If an index leaves few records, reading them costs less than searching the texts of all
         // records.
@@ -138,9 +144,13 @@ pub(super) fn choose<R: Resource>(view: &View<'_>, query: &Query<'_>, predicate:
 /// The keys that the query or its filter names.
 fn named<R: Resource>(query: &Query<'_>, conditions: &[Condition]) -> Option<Vec<RecordKey>> {
     let is_id = |field: usize| R::fields().get(field).is_some_and(|field| field.decl.path == "id");
-    let text = |value: Val<'_>| if let Val::Str(text) = value { RecordKey::parse(R::KIND.id, &text) } else { None };
+    let text = |value: Val<'_>| {
+        if let Val::Str(text) = value { RecordKey::parse(R::KIND.id, &text) } else { None }
+    };
     let in_filter = conditions.iter().filter_map(|condition| match condition {
-        Condition::Eq { field, value } if is_id(*field) => Some(text(value.val()).into_iter().collect()),
+        Condition::Eq { field, value } if is_id(*field) => {
+            Some(text(value.val()).into_iter().collect())
+        }
         Condition::In { field, values } if is_id(*field) => {
             Some(values.iter().filter_map(|value| text(value.val())).collect())
         }
@@ -148,7 +158,8 @@ fn named<R: Resource>(query: &Query<'_>, conditions: &[Condition]) -> Option<Vec
     });
     // The ids of the query go before those of the filter: the test of a candidate does not check
     // them.
-    let in_query = query.ids.map(|ids| ids.iter().filter_map(|id| RecordKey::parse(R::KIND.id, id)).collect());
+    let in_query =
+        query.ids.map(|ids| ids.iter().filter_map(|id| RecordKey::parse(R::KIND.id, id)).collect());
     in_query.or_else(|| in_filter.min_by_key(Vec::len))
 }
 
@@ -160,7 +171,8 @@ fn smallest_is<R: Resource>(
     conditions: &[Condition],
     most: usize,
 ) -> Result<bool> {
-    let asks_for_text = conditions.iter().any(|condition| matches!(condition, Condition::Contains { .. }));
+    let asks_for_text =
+        conditions.iter().any(|condition| matches!(condition, Condition::Contains { .. }));
     let sets: Vec<Vec<Scan>> = if asks_for_text {
         groups(indexes, conditions).into_iter().map(|group| group.scans).collect()
     } else {
@@ -185,13 +197,15 @@ fn narrowed<R: Resource>(
     if keys.len() <= RECORD_COST {
         return Ok(keys);
     }
-    let sets: Vec<Vec<Scan>> = groups(indexes, &predicate.conditions).into_iter().map(|group| group.scans).collect();
+    let sets: Vec<Vec<Scan>> =
+        groups(indexes, &predicate.conditions).into_iter().map(|group| group.scans).collect();
     if sets.is_empty() {
         return Ok(keys);
     }
     let worth = keys.len().saturating_mul(RECORD_COST) / 2;
     let sizes = walk::race(view, R::KIND, &sets, worth.min(GATHER))?;
-    let small = sets.into_iter().zip(sizes).filter(|(_, size)| size.is_some_and(|size| size <= worth));
+    let small =
+        sets.into_iter().zip(sizes).filter(|(_, size)| size.is_some_and(|size| size <= worth));
     let small: Vec<Vec<Scan>> = small.map(|(set, _)| set).collect();
     if small.is_empty() {
         return Ok(keys);
@@ -221,7 +235,9 @@ fn groups<R: Resource>(indexes: &[&'static Index<R>], conditions: &[Condition]) 
         let mut bytes = 0;
         for branch in branches {
             // Prefers the scan that answers the most conditions of the branch.
-            let Some(scan) = scans(indexes, branch).into_iter().max_by_key(|scan| scan.answers.len()) else {
+            let Some(scan) =
+                scans(indexes, branch).into_iter().max_by_key(|scan| scan.answers.len())
+            else {
                 union.clear();
                 break;
             };
@@ -234,7 +250,10 @@ fn groups<R: Resource>(indexes: &[&'static Index<R>], conditions: &[Condition]) 
             union.push(scan);
         }
         if !union.is_empty() {
-            groups.push(Group { scans: union, answers: if is_exact { vec![number] } else { Vec::new() } });
+            groups.push(Group {
+                scans: union,
+                answers: if is_exact { vec![number] } else { Vec::new() },
+            });
         }
     }
     groups
@@ -267,7 +286,8 @@ fn exact<R: Resource>(
     let mut open: Vec<usize> = (0..conditions.len()).collect();
     let mut chosen = Vec::new();
     while !open.is_empty() {
-        let gain = |group: &&Group| open.iter().filter(|number| group.answers.contains(number)).count();
+        let gain =
+            |group: &&Group| open.iter().filter(|number| group.answers.contains(number)).count();
         let best = groups.iter().max_by_key(gain)?;
         if gain(&best) == 0 {
             return None;
@@ -305,8 +325,11 @@ fn sized<R: Resource>(
         // All groups are large. Their intersection may still be small.
         return Ok(AccessPath::Sets(sets));
     }
-    let mut known: Vec<(usize, Vec<Scan>)> =
-        sets.into_iter().zip(&sizes).filter_map(|(set, size)| size.map(|size| (size, set))).collect();
+    let mut known: Vec<(usize, Vec<Scan>)> = sets
+        .into_iter()
+        .zip(&sizes)
+        .filter_map(|(set, size)| size.map(|size| (size, set)))
+        .collect();
     known.sort_by_key(|(size, _)| *size);
     let smallest = known.first().map(|(size, _)| *size);
     match (in_order, smallest) {
@@ -314,7 +337,9 @@ fn sized<R: Resource>(
         (_, Some(size)) if size <= wanted => Ok(intersection(known)),
         // The smallest set is a range of the ordered index itself: reading the index in order gives
         // exactly these candidates.
-        (Some(ordered), Some(_)) if !ordered.scan.answers.is_empty() && is_of(known.first(), &ordered) => {
+        (Some(ordered), Some(_))
+            if !ordered.scan.answers.is_empty() && is_of(known.first(), &ordered) =>
+        {
             Ok(AccessPath::Ordered { ordered, within: None })
         }
         // The set is much larger than the page: read the index in order until the page is full, and
@@ -331,7 +356,9 @@ fn sized<R: Resource>(
 /// Whether a set is a range of the ordered index, so that it need not be gathered before that index
 /// is read.
 fn is_of(set: Option<&(usize, Vec<Scan>)>, ordered: &OrderedScan) -> bool {
-    set.is_some_and(|(_, scans)| matches!(scans.as_slice(), [scan] if scan.index == ordered.scan.index))
+    set.is_some_and(
+        |(_, scans)| matches!(scans.as_slice(), [scan] if scan.index == ordered.scan.index),
+    )
 }
 
 /// Intersects the smallest set with those whose entries cost less to read than the records that
@@ -339,5 +366,7 @@ fn is_of(set: Option<&(usize, Vec<Scan>)>, ordered: &OrderedScan) -> bool {
 fn intersection(known: Vec<(usize, Vec<Scan>)>) -> AccessPath {
     let smallest = known.first().map_or(0, |(size, _)| *size);
     let worth = smallest.saturating_mul(RECORD_COST);
-    AccessPath::Sets(known.into_iter().filter(|(size, _)| *size <= worth.max(1)).map(|(_, set)| set).collect())
+    AccessPath::Sets(
+        known.into_iter().filter(|(size, _)| *size <= worth.max(1)).map(|(_, set)| set).collect(),
+    )
 }

@@ -42,7 +42,10 @@ pub(super) fn ask<R: Resource>(view: &View<'_>, condition: &Condition) -> Option
             if matches!(condition, Condition::NotNull { .. }) {
                 return None;
             }
-            Some(Ask::Float(search.column(view, R::KIND, decl.path)?, ranges(condition, float, all, up, down)?))
+            Some(Ask::Float(
+                search.column(view, R::KIND, decl.path)?,
+                ranges(condition, float, all, up, down)?,
+            ))
         }
         _ => None,
     }
@@ -86,7 +89,13 @@ fn ranges<T: Copy + PartialOrd>(
                 Bound::Excluded(value) => before(read(value)?),
                 Bound::Unbounded => Some(*all.end()),
             };
-            Some(from.zip(to).filter(|(from, to)| from <= to).map(|(from, to)| from..=to).into_iter().collect())
+            Some(
+                from.zip(to)
+                    .filter(|(from, to)| from <= to)
+                    .map(|(from, to)| from..=to)
+                    .into_iter()
+                    .collect(),
+            )
         }
         _ => None,
     }
@@ -101,10 +110,14 @@ pub(super) fn count<R: Resource>(
 ) -> Result<Option<(u64, u64)>> {
     match count {
         None => Ok(None),
-        Some(Count::Entries(sets)) => walk::count(view, R::KIND, sets, &predicate.visibility).map(Some),
+        Some(Count::Entries(sets)) => {
+            walk::count(view, R::KIND, sets, &predicate.visibility).map(Some)
+        }
         Some(Count::Columns(asks)) => {
             let search = &view.context().engine.search;
-            let Some((mut found, unsettled)) = search.count_cells(view, R::KIND, asks, &predicate.visibility) else {
+            let Some((mut found, unsettled)) =
+                search.count_cells(view, R::KIND, asks, &predicate.visibility)
+            else {
                 return Ok(None);
             };
             for key in unsettled {

@@ -21,7 +21,8 @@ impl Order {
         };
         Ok(Self {
             terms: query.order.iter().map(term).collect::<Result<_>>()?,
-            key_descending: query.ties_follow_direction && query.order.first().is_some_and(|term| term.descending),
+            key_descending: query.ties_follow_direction
+                && query.order.first().is_some_and(|term| term.descending),
         })
     }
 
@@ -32,7 +33,12 @@ impl Order {
 
     /// A sort key: its byte order is the order of the query. It ends with the record key, so it is
     /// unique.
-    pub(super) fn sort_key<R: Resource>(&self, record: &R, record_key: RecordKey, predicate: &Predicate) -> Vec<u8> {
+    pub(super) fn sort_key<R: Resource>(
+        &self,
+        record: &R,
+        record_key: RecordKey,
+        predicate: &Predicate,
+    ) -> Vec<u8> {
         let row = RecordRow { record, env: predicate.env };
         let mut sort = Vec::new();
         for (field, descending) in &self.terms {

@@ -31,7 +31,8 @@ const RECORD: u8 = 1;
 pub(super) fn fingerprint<R: Resource>(query: &Query<'_>) -> Fingerprint {
     // Every list starts with its length, so that different queries never give the same parts.
     let list = |fingerprint: Fingerprint, len: usize| fingerprint.with(&(len as u64).to_le_bytes());
-    let mut fingerprint = Fingerprint::new(R::KIND.name).with(query.filter.unwrap_or_default().trim().as_bytes());
+    let mut fingerprint =
+        Fingerprint::new(R::KIND.name).with(query.filter.unwrap_or_default().trim().as_bytes());
     fingerprint = list(fingerprint, query.substitutions.len());
     for value in query.substitutions {
         fingerprint = fingerprint.with(value.to_string().as_bytes());
@@ -85,7 +86,10 @@ fn mark_between(last: &[u8], next: &[u8], key_len: usize) -> Option<Vec<u8>> {
     // A mark must have the shape of a sort key, because readers split the record key off its end.
     // The bytes `ff` stand in that place.
     mark.resize(mark.len() + key_len, 0xff);
-    (mark.len() <= limits::TOKEN_POSITION_BYTES && last <= mark.as_slice() && mark.as_slice() < next).then_some(mark)
+    (mark.len() <= limits::TOKEN_POSITION_BYTES
+        && last <= mark.as_slice()
+        && mark.as_slice() < next)
+        .then_some(mark)
 }
 
 /// The sort key or mark after which the page starts.
@@ -95,7 +99,8 @@ pub(super) fn read<R: Resource>(
     predicate: &Predicate,
     position: &[u8],
 ) -> Result<Vec<u8>> {
-    let malformed = || Error::invalid("the continuation token is malformed").at_member("continuationToken");
+    let malformed =
+        || Error::invalid("the continuation token is malformed").at_member("continuationToken");
     let (form, rest) = position.split_first().ok_or_else(malformed)?;
     if *form == MARK {
         return Ok(rest.to_vec());
@@ -137,7 +142,10 @@ mod tests {
             (key(b"a", 1), key(b"b", 0)),
             (key(format!("a{long}").as_bytes(), 1), key(format!("b{long}").as_bytes(), 0)),
             (key(format!("b{long}").as_bytes(), 255), key(b"ba", 0)),
-            (key(format!("{}a{long}", "y".repeat(2000)).as_bytes(), 9), key("y".repeat(2001).as_bytes(), 0)),
+            (
+                key(format!("{}a{long}", "y".repeat(2000)).as_bytes(), 9),
+                key("y".repeat(2001).as_bytes(), 0),
+            ),
         ] {
             let (last, next) = if last < next { (last, next) } else { (next, last) };
             let mark = mark_between(&last, &next, 16).unwrap();

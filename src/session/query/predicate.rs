@@ -26,10 +26,9 @@ impl<R: Resource> Row for RecordRow<'_, R> {
 
 /// The position of a field in its resource's declaration.
 pub(super) fn field_index<R: Resource>(path: &str) -> Result<usize> {
-    R::fields()
-        .iter()
-        .position(|field| field.decl.path == path)
-        .ok_or_else(|| Error::invalid(format!("{} has no field {path:?} to order or restrict by", R::KIND.name)))
+    R::fields().iter().position(|field| field.decl.path == path).ok_or_else(|| {
+        Error::invalid(format!("{} has no field {path:?} to order or restrict by", R::KIND.name))
+    })
 }
 
 /// A restriction, as a condition that indexes can use.
@@ -38,9 +37,9 @@ fn restriction(fields: &[FieldDecl], field: usize, values: &HashSet<String>) -> 
     values.sort_unstable();
     match fields.get(field).map(|decl| decl.ty) {
         _ if values.is_empty() => Condition::Never,
-        Some(FieldType::String | FieldType::DecimalId | FieldType::Reference | FieldType::Enum(_)) => {
-            Condition::In { field, values: values.into_iter().map(Constant::Text).collect() }
-        }
+        Some(
+            FieldType::String | FieldType::DecimalId | FieldType::Reference | FieldType::Enum(_),
+        ) => Condition::In { field, values: values.into_iter().map(Constant::Text).collect() },
         Some(FieldType::Strings) => Condition::ListHas { field, values },
         _ => Condition::Other,
     }
@@ -81,7 +80,8 @@ impl Predicate {
         let mut conditions: Vec<Condition> =
             restrict.iter().map(|(field, values)| restriction(&fields, *field, values)).collect();
         conditions.extend(filter.iter().flat_map(|filter| filter.conjuncts().iter().cloned()));
-        let (visibility, env, context) = (view.visibility(R::KIND), view.env(), view.context().clone());
+        let (visibility, env, context) =
+            (view.visibility(R::KIND), view.env(), view.context().clone());
         Ok(Self { filter, conditions, visibility, restrict, env, searches, context })
     }
 
@@ -102,13 +102,18 @@ impl Predicate {
             Val::Strings(items) => items.iter().any(|item| values.contains(item)),
             _ => false,
         });
-        let Some(filter) = self.filter.as_ref().filter(|_| is_admitted) else { return Ok(is_admitted) };
-        let finds = |number: usize| self.searches.get(number).is_some_and(|found| found.contains(&key));
+        let Some(filter) = self.filter.as_ref().filter(|_| is_admitted) else {
+            return Ok(is_admitted);
+        };
+        let finds =
+            |number: usize| self.searches.get(number).is_some_and(|found| found.contains(&key));
         let check = || self.context.check_deadline();
         let work = Work::new(&check);
         let is_match = filter.matches_with(&row, &finds, &work);
         work.finish().map_err(|error| match error.kind() {
-            ErrorKind::LimitExceeded => error.with_resource(R::KIND.name, key.to_id(R::KIND.id)).at_member("filter"),
+            ErrorKind::LimitExceeded => {
+                error.with_resource(R::KIND.name, key.to_id(R::KIND.id)).at_member("filter")
+            }
             _ => error,
         })?;
         Ok(is_match)
@@ -123,9 +128,12 @@ impl Predicate {
     /// The tests as text, for plans.
     pub(super) fn describe<R: Resource>(&self) -> Option<String> {
         let restricted = self.restrict.iter().filter_map(|(index, values)| {
-            R::fields().get(*index).map(|field| format!("{} in ({} values)", field.decl.path, values.len()))
+            R::fields()
+                .get(*index)
+                .map(|field| format!("{} in ({} values)", field.decl.path, values.len()))
         });
-        let parts: Vec<String> = restricted.chain(self.filter.as_ref().map(ToString::to_string)).collect();
+        let parts: Vec<String> =
+            restricted.chain(self.filter.as_ref().map(ToString::to_string)).collect();
         (!parts.is_empty()).then(|| parts.join(" and "))
     }
 }

@@ -48,7 +48,10 @@ impl View<'_> {
     ///
     /// # Errors
     /// As [`View::query`].
-    pub(crate) fn query_with_plan<R: Resource>(&self, query: &Query<'_>) -> Result<(Page<R>, Plan)> {
+    pub(crate) fn query_with_plan<R: Resource>(
+        &self,
+        query: &Query<'_>,
+    ) -> Result<(Page<R>, Plan)> {
         self.answer(query, true)
     }
 
@@ -57,11 +60,21 @@ impl View<'_> {
     ///
     /// # Errors
     /// As [`View::query`].
-    pub(crate) fn for_each_match<R: Resource>(&self, query: &Query<'_>, mut f: impl FnMut(R)) -> Result<()> {
+    pub(crate) fn for_each_match<R: Resource>(
+        &self,
+        query: &Query<'_>,
+        mut f: impl FnMut(R),
+    ) -> Result<()> {
         const AT_ONCE: usize = if cfg!(test) { 64 } else { 4_096 };
         let mut token: Option<String> = None;
         loop {
-            let part = Query { order: Vec::new(), take: AT_ONCE, skip: 0, return_count: false, ..query.clone() };
+            let part = Query {
+                order: Vec::new(),
+                take: AT_ONCE,
+                skip: 0,
+                return_count: false,
+                ..query.clone()
+            };
             let page = self.query::<R>(&Query { continuation_token: token.as_deref(), ..part })?;
             page.items.into_iter().for_each(&mut f);
             token = page.continuation_token;
@@ -81,7 +94,8 @@ impl View<'_> {
             .map(|position| position::read::<R>(self, &order, &predicate, &position))
             .transpose()?;
         let choice = choose::<R>(self, query, &predicate)?;
-        let mut plan = if with_plan { describe::<R>(query, &predicate, &choice) } else { Plan::default() };
+        let mut plan =
+            if with_plan { describe::<R>(query, &predicate, &choice) } else { Plan::default() };
         let touched_before = self.records_touched();
 
         let mut entries = 0;
@@ -124,7 +138,8 @@ impl View<'_> {
         let count = indexed_count.unwrap_or(top.count);
         let is_whole = top.is_whole();
         let mut hits = top.heap.into_sorted_vec();
-        let token = match (wanted.checked_sub(1).and_then(|last| hits.get(last)), hits.get(wanted)) {
+        let token = match (wanted.checked_sub(1).and_then(|last| hits.get(last)), hits.get(wanted))
+        {
             (Some(last), Some(next)) if query.take > 0 => {
                 let position = position::write::<R>(&last.sort, last.key, &next.sort);
                 Some(token::seal(token_key, &fingerprint, &position)?)
@@ -135,7 +150,11 @@ impl View<'_> {
         hits.drain(..skip.min(hits.len()));
         let items = if is_whole { in_order(&hits, top.records) } else { whole(self, &hits)? };
         plan.set_cost(&predicate.visibility, self.records_touched() - touched_before, entries);
-        let page = Page { items, continuation_token: token, total_count: query.return_count.then_some(count) };
+        let page = Page {
+            items,
+            continuation_token: token,
+            total_count: query.return_count.then_some(count),
+        };
         Ok((page, plan))
     }
 }
@@ -156,7 +175,9 @@ fn in_order<R: Resource>(hits: &[Hit], mut records: Vec<R>) -> Vec<R> {
 fn whole<R: Resource>(view: &View<'_>, hits: &[Hit]) -> Result<Vec<R>> {
     let mut records = Vec::with_capacity(hits.len());
     for hit in hits {
-        records.push(view.again::<R>(hit.key, Members::ALL)?.ok_or_else(|| walk::missing::<R>(hit.key))?);
+        records.push(
+            view.again::<R>(hit.key, Members::ALL)?.ok_or_else(|| walk::missing::<R>(hit.key))?,
+        );
     }
     Ok(records)
 }
@@ -267,7 +288,9 @@ fn sets_text(sets: &[Vec<Scan>]) -> String {
 
 /// The terms of an order as text; `how` says where the order comes from.
 fn order_text(query: &Query<'_>, how: &str) -> String {
-    let term = |term: &OrderTerm| format!("{}{}", term.path, if term.descending { " descending" } else { "" });
+    let term = |term: &OrderTerm| {
+        format!("{}{}", term.path, if term.descending { " descending" } else { "" })
+    };
     let terms: Vec<String> = query.order.iter().map(term).collect();
     if terms.is_empty() { "by key".to_owned() } else { format!("{how}by {}", terms.join(", ")) }
 }
@@ -339,7 +362,12 @@ fn comes_in_order(query: &Query<'_>, path: &AccessPath) -> bool {
 }
 
 /// Offers candidates until no more can matter. Returns the number of index entries read.
-fn candidates<R: Resource>(view: &View<'_>, query: &Query<'_>, path: &AccessPath, top: &mut Top<'_, R>) -> Result<u64> {
+fn candidates<R: Resource>(
+    view: &View<'_>,
+    query: &Query<'_>,
+    path: &AccessPath,
+    top: &mut Top<'_, R>,
+) -> Result<u64> {
     match path {
         AccessPath::Nothing => Ok(0),
         AccessPath::Keys(keys) => records_of(view, query, keys.clone(), top, false).map(|()| 0),
@@ -348,12 +376,18 @@ fn candidates<R: Resource>(view: &View<'_>, query: &Query<'_>, path: &AccessPath
             records_of(view, query, keys, top, true)?;
             Ok(entries)
         }
-        AccessPath::Ordered { ordered, within } => along(view, query, ordered, within.as_ref(), top),
+        AccessPath::Ordered { ordered, within } => {
+            along(view, query, ordered, within.as_ref(), top)
+        }
         AccessPath::All => {
             let in_order = key_order(query);
             let after = after_key(query, top);
             let back = in_order == Some(true);
-            if in_order.is_none() || top.count_all || top.predicate.filter.is_some() || !top.keeps_records {
+            if in_order.is_none()
+                || top.count_all
+                || top.predicate.filter.is_some()
+                || !top.keeps_records
+            {
                 top.read_parts();
             }
             view.scan_records::<R>(after, back, top.wanted, |key, record| {
@@ -393,7 +427,8 @@ fn records_of<R: Resource>(
     let in_order = key_order(query);
     if let Some(after) = after_key(query, top) {
         // Records of earlier pages are not read again.
-        let behind = |key: &RecordKey| if in_order == Some(true) { *key < after } else { *key > after };
+        let behind =
+            |key: &RecordKey| if in_order == Some(true) { *key < after } else { *key > after };
         keys.retain(behind);
     }
     if in_order == Some(true) {
@@ -427,7 +462,9 @@ fn records_of<R: Resource>(
 fn agrees<R: Resource>(view: &View<'_>, top: &Top<'_, R>, key: RecordKey, part: &R) -> Result<()> {
     let whole = view.again::<R>(key, Members::ALL)?.unwrap_or_default();
     // A test that takes too long fails the query itself.
-    if let (Ok(of_part), Ok(of_whole)) = (top.predicate.matches(key, part), top.predicate.matches(key, &whole)) {
+    if let (Ok(of_part), Ok(of_whole)) =
+        (top.predicate.matches(key, part), top.predicate.matches(key, &whole))
+    {
         assert_eq!(of_part, of_whole, "{part:?} of {whole:?}");
     }
     let sort = |record: &R| top.order.sort_key(record, key, top.predicate);
@@ -450,13 +487,15 @@ fn along<R: Resource>(
     let visibility = &top.predicate.visibility;
     let (gathered, mut entries) = match within {
         Some(Within::Ranges(set)) => {
-            let (keys, entries) = walk::gather(view, R::KIND, std::slice::from_ref(set), visibility)?;
+            let (keys, entries) =
+                walk::gather(view, R::KIND, std::slice::from_ref(set), visibility)?;
             (Some(keys), entries)
         }
         Some(Within::Keys(keys)) => (Some(keys.clone()), 0),
         None => (None, 0),
     };
-    let lookup: Option<HashSet<RecordKey>> = gathered.as_ref().map(|keys| keys.iter().copied().collect());
+    let lookup: Option<HashSet<RecordKey>> =
+        gathered.as_ref().map(|keys| keys.iter().copied().collect());
     let ordered_walk = OrderedWalk {
         ordered,
         key_descending: top.order.key_descending,
@@ -464,7 +503,9 @@ fn along<R: Resource>(
         after: top.after.filter(|_| !top.count_all),
         within: lookup.as_ref(),
         visibility,
-        budget: gathered.as_ref().map_or(u64::MAX, |keys| (keys.len() as u64).saturating_mul(PATIENCE)),
+        budget: gathered
+            .as_ref()
+            .map_or(u64::MAX, |keys| (keys.len() as u64).saturating_mul(PATIENCE)),
     };
     let (walked, read) = ordered_walk.run::<R>(view, |key, record| top.offer(key, record))?;
     entries += read;

@@ -45,7 +45,9 @@ impl Scan {
         let fits = |test: &Test| {
             let value = included.and_then(|included| value_at(included, test.place));
             // A value that was too long to be stored is tested on the record.
-            value.is_none_or(|value| test.points.binary_search_by(|point| point.as_slice().cmp(value)).is_ok())
+            value.is_none_or(|value| {
+                test.points.binary_search_by(|point| point.as_slice().cmp(value)).is_ok()
+            })
         };
         self.tests.iter().all(fits).then_some(workspace)
     }
@@ -62,9 +64,13 @@ fn value_at(mut included: &[u8], place: usize) -> Option<&[u8]> {
 fn tests<R: Resource>(index: &Index<R>, conditions: &[Condition], answers: &[usize]) -> Vec<Test> {
     let mut tests = Vec::new();
     for (place, path) in index.include.iter().enumerate() {
-        let Some(position) = position::<R>(path).filter(|position| is_scalar::<R>(*position)) else { continue };
+        let Some(position) = position::<R>(path).filter(|position| is_scalar::<R>(*position))
+        else {
+            continue;
+        };
         for (number, condition) in conditions.iter().enumerate() {
-            if let (false, Some((Step::Points(mut points), _))) = (answers.contains(&number), step(condition, position))
+            if let (false, Some((Step::Points(mut points), _))) =
+                (answers.contains(&number), step(condition, position))
             {
                 points.sort_unstable();
                 tests.push(Test { place, points });
@@ -144,7 +150,9 @@ fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
     let once = |step| Some((step, false));
     let pair = |key_text: &str, value: &str| [encoded_text(key_text), encoded_text(value)].concat();
     match condition {
-        Condition::Eq { field, value } if *field == position => once(Step::Points(vec![encoded(value)])),
+        Condition::Eq { field, value } if *field == position => {
+            once(Step::Points(vec![encoded(value)]))
+        }
         Condition::In { field, values } if *field == position => {
             once(Step::Points(values.iter().map(encoded).collect()))
         }
@@ -171,10 +179,13 @@ fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
             key::push_str_prefix(&mut prefix, text);
             once(Step::Between(Mark::Before(prefix.clone()), Mark::After(prefix)))
         }
-        Condition::ListHas { field, values } if *field == position => {
-            Some((Step::Points(values.iter().map(|value| encoded_text(value)).collect()), values.len() > 1))
+        Condition::ListHas { field, values } if *field == position => Some((
+            Step::Points(values.iter().map(|value| encoded_text(value)).collect()),
+            values.len() > 1,
+        )),
+        Condition::MapEq { field, key, value } if *field == position => {
+            once(Step::Points(vec![pair(key, value)]))
         }
-        Condition::MapEq { field, key, value } if *field == position => once(Step::Points(vec![pair(key, value)])),
         Condition::MapIn { field, key, values } if *field == position => {
             once(Step::Points(values.iter().map(|value| pair(key, value)).collect()))
         }
@@ -216,9 +227,11 @@ fn name<R>(index: &Index<R>) -> String {
 fn product(prefixes: &[Vec<u8>], mut points: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
     points.sort_unstable();
     points.dedup();
-    let bytes = |list: &[Vec<u8>]| list.iter().fold(0usize, |bytes, one| bytes.saturating_add(one.len()));
-    let all_bytes =
-        bytes(prefixes).saturating_mul(points.len()).saturating_add(bytes(&points).saturating_mul(prefixes.len()));
+    let bytes =
+        |list: &[Vec<u8>]| list.iter().fold(0usize, |bytes, one| bytes.saturating_add(one.len()));
+    let all_bytes = bytes(prefixes)
+        .saturating_mul(points.len())
+        .saturating_add(bytes(&points).saturating_mul(prefixes.len()));
     if prefixes.len().saturating_mul(points.len()) > SPANS || all_bytes > SPAN_BYTES {
         return None;
     }
@@ -231,19 +244,36 @@ fn product(prefixes: &[Vec<u8>], mut points: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>
 }
 
 /// One scan for each index that can answer some of the conditions, which must all hold.
-pub(super) fn scans<R: Resource>(indexes: &[&'static Index<R>], conditions: &[Condition]) -> Vec<Scan> {
-    indexes.iter().filter(|index| index.on.is_none()).filter_map(|index| scan(index, conditions)).collect()
+pub(super) fn scans<R: Resource>(
+    indexes: &[&'static Index<R>],
+    conditions: &[Condition],
+) -> Vec<Scan> {
+    indexes
+        .iter()
+        .filter(|index| index.on.is_none())
+        .filter_map(|index| scan(index, conditions))
+        .collect()
 }
 
 /// A scan of all entries of an index that has exactly one entry for each record.
 pub(super) fn whole<R: Resource>(indexes: &[&'static Index<R>]) -> Option<Scan> {
     let one_each = |index: &&&'static Index<R>| {
         let scalar = |path: &&str| position::<R>(path).is_some_and(is_scalar::<R>);
-        index.on.is_none() && !index.unique && !index.fields.is_empty() && index.fields.iter().all(scalar)
+        index.on.is_none()
+            && !index.unique
+            && !index.fields.is_empty()
+            && index.fields.iter().all(scalar)
     };
     let index = indexes.iter().find(one_each)?;
     let spans = vec![(Vec::new(), vec![0xff])];
-    Some(Scan { index: index.number, name: name(index), spans, answers: Vec::new(), distinct: true, tests: Vec::new() })
+    Some(Scan {
+        index: index.number,
+        name: name(index),
+        spans,
+        answers: Vec::new(),
+        distinct: true,
+        tests: Vec::new(),
+    })
 }
 
 /// The scan of one index: the product of the points of its leading fields, followed by at most one
@@ -268,7 +298,9 @@ fn scan<R: Resource>(index: &Index<R>, conditions: &[Condition]) -> Option<Scan>
         distinct &= !repeats;
         match step {
             // A unique index has no entries for records whose first field is null.
-            Step::Points(points) if index.unique && place == 0 && points.iter().any(|point| point == &[0]) => {
+            Step::Points(points)
+                if index.unique && place == 0 && points.iter().any(|point| point == &[0]) =>
+            {
                 return None;
             }
             Step::Points(points) => prefixes = product(&prefixes, points)?,
@@ -301,7 +333,9 @@ pub(super) fn ordered<R: Resource>(
 ) -> Option<OrderedScan> {
     let mut best: Option<(usize, OrderedScan)> = None;
     for index in indexes.iter().filter(|index| index.on.is_none()) {
-        let Some((bound, found)) = ordered_by(index, terms, descending, conditions) else { continue };
+        let Some((bound, found)) = ordered_by(index, terms, descending, conditions) else {
+            continue;
+        };
         if best.as_ref().is_none_or(|(known, _)| *known < bound) {
             best = Some((bound, found));
         }
@@ -315,7 +349,8 @@ fn ordered_by<R: Resource>(
     descending: bool,
     conditions: &[Condition],
 ) -> Option<(usize, OrderedScan)> {
-    let positions = index.fields.iter().map(|path| position::<R>(path)).collect::<Option<Vec<_>>>()?;
+    let positions =
+        index.fields.iter().map(|path| position::<R>(path)).collect::<Option<Vec<_>>>()?;
     let bound = positions.len().checked_sub(terms.len())?;
     let (head, tail) = positions.split_at_checked(bound)?;
     // A range on the first field of the order sets the start and the end of the walk.
@@ -336,7 +371,9 @@ fn ordered_by<R: Resource>(
     let mut prefix = Vec::new();
     let mut answers = Vec::new();
     for (place, &position) in head.iter().enumerate() {
-        let (number, Step::Points(points), _) = best_step(conditions, position)? else { return None };
+        let (number, Step::Points(points), _) = best_step(conditions, position)? else {
+            return None;
+        };
         let [point] = points.as_slice() else { return None };
         if index.unique && place == 0 && point == &[0] {
             return None;
@@ -350,6 +387,13 @@ fn ordered_by<R: Resource>(
         answers.push(number);
     }
     let tests = tests(index, conditions, &answers);
-    let scan = Scan { index: index.number, name: name(index), spans: vec![span], answers, distinct: true, tests };
+    let scan = Scan {
+        index: index.number,
+        name: name(index),
+        spans: vec![span],
+        answers,
+        distinct: true,
+        tests,
+    };
     Some((bound, OrderedScan { scan, prefix, descending, has_terms: !terms.is_empty() }))
 }

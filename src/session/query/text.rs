@@ -16,7 +16,10 @@ use crate::value::RecordKey;
 /// # Errors
 /// `InvalidArgument` for a malformed search text; `LimitExceeded` if the results take more memory
 /// than a query may; `DeadlineExceeded` and `Cancelled`.
-pub(super) fn searches<R: Resource>(view: &View<'_>, filter: Option<&Filter>) -> Result<Vec<Arc<HashSet<RecordKey>>>> {
+pub(super) fn searches<R: Resource>(
+    view: &View<'_>,
+    filter: Option<&Filter>,
+) -> Result<Vec<Arc<HashSet<RecordKey>>>> {
     let most = view.context().settings().query_memory_bytes;
     let mut known: HashMap<&str, Arc<HashSet<RecordKey>>> = HashMap::new();
     let mut bytes = 0usize;
@@ -48,7 +51,10 @@ pub(super) fn searches<R: Resource>(view: &View<'_>, filter: Option<&Filter>) ->
 
 /// The keys that are in the results of all searches that every match must satisfy; `None` if there
 /// is no such search.
-pub(super) fn searched(conditions: &[Condition], searches: &[Arc<HashSet<RecordKey>>]) -> Option<Vec<RecordKey>> {
+pub(super) fn searched(
+    conditions: &[Condition],
+    searches: &[Arc<HashSet<RecordKey>>],
+) -> Option<Vec<RecordKey>> {
     let found = conditions.iter().filter_map(|condition| match condition {
         Condition::Search(number) => searches.get(*number),
         _ => None,
@@ -61,7 +67,10 @@ pub(super) fn searched(conditions: &[Condition], searches: &[Arc<HashSet<RecordK
 
 /// Keys that include every match, if a condition requires a part of a text and the text index can
 /// answer it.
-pub(super) fn containing<R: Resource>(view: &View<'_>, conditions: &[Condition]) -> Option<Vec<RecordKey>> {
+pub(super) fn containing<R: Resource>(
+    view: &View<'_>,
+    conditions: &[Condition],
+) -> Option<Vec<RecordKey>> {
     conditions.iter().find_map(|condition| match condition {
         Condition::Contains { field, text, fold } if finds_folded(text, *fold) => {
             let path = R::fields().get(*field)?.decl.path;

@@ -17,7 +17,12 @@ const BETWEEN_CHECKS: u64 = 4096;
 
 /// Calls `f` with the record key and workspace of each entry of a scan that passes its tests, until
 /// it returns false. Returns the number of entries read.
-fn each_entry(view: &View<'_>, kind: Kind, scan: &Scan, mut f: impl FnMut(RecordKey, &[u8]) -> bool) -> Result<u64> {
+fn each_entry(
+    view: &View<'_>,
+    kind: Kind,
+    scan: &Scan,
+    mut f: impl FnMut(RecordKey, &[u8]) -> bool,
+) -> Result<u64> {
     let mut entries = 0;
     for (from, to) in &scan.spans {
         view.context().check_deadline()?;
@@ -54,7 +59,12 @@ fn size(view: &View<'_>, kind: Kind, scan: &Scan, most: u64) -> Result<u64> {
 /// Counts the entries of all sets up to a cap, and raises the cap until one set is counted
 /// completely or the cap reaches `limit`. Returns the sizes of the sets that were counted
 /// completely.
-pub(super) fn race(view: &View<'_>, kind: Kind, sets: &[Vec<Scan>], limit: usize) -> Result<Vec<Option<usize>>> {
+pub(super) fn race(
+    view: &View<'_>,
+    kind: Kind,
+    sets: &[Vec<Scan>],
+    limit: usize,
+) -> Result<Vec<Option<usize>>> {
     const FIRST: usize = 1_024;
     const FACTOR: usize = 8;
     let mut cap = FIRST.min(limit);
@@ -63,8 +73,8 @@ pub(super) fn race(view: &View<'_>, kind: Kind, sets: &[Vec<Scan>], limit: usize
         for set in sets {
             let mut total = 0;
             for scan in set {
-                total +=
-                    usize::try_from(size(view, kind, scan, (cap - total.min(cap)) as u64)?).unwrap_or(usize::MAX / 2);
+                total += usize::try_from(size(view, kind, scan, (cap - total.min(cap)) as u64)?)
+                    .unwrap_or(usize::MAX / 2);
                 if total > cap {
                     break;
                 }
@@ -101,14 +111,21 @@ pub(super) fn gather(
         keys.dedup();
         common = Some(match common {
             None => keys,
-            Some(known) => known.into_iter().filter(|key| keys.binary_search(key).is_ok()).collect(),
+            Some(known) => {
+                known.into_iter().filter(|key| keys.binary_search(key).is_ok()).collect()
+            }
         });
     }
     Ok((common.unwrap_or_default(), entries))
 }
 
 /// The number of visible records that are in all sets; and the number of entries read.
-pub(super) fn count(view: &View<'_>, kind: Kind, sets: &[Vec<Scan>], visibility: &Visibility) -> Result<(u64, u64)> {
+pub(super) fn count(
+    view: &View<'_>,
+    kind: Kind,
+    sets: &[Vec<Scan>],
+    visibility: &Visibility,
+) -> Result<(u64, u64)> {
     if let [set] = sets {
         if let [scan] = set.as_slice() {
             if scan.distinct && scan.tests.is_empty() && *visibility == Visibility::All {
@@ -131,7 +148,9 @@ pub(super) fn count(view: &View<'_>, kind: Kind, sets: &[Vec<Scan>], visibility:
 fn sees(visibility: &Visibility, workspace: &[u8]) -> bool {
     match visibility {
         Visibility::All => true,
-        visibility => std::str::from_utf8(workspace).is_ok_and(|workspace| visibility.allows(workspace)),
+        visibility => {
+            std::str::from_utf8(workspace).is_ok_and(|workspace| visibility.allows(workspace))
+        }
     }
 }
 
@@ -222,7 +241,8 @@ impl OrderedWalk<'_> {
         // The first group is read as a whole, so records of earlier pages are skipped: those with
         // keys up to the last one.
         let passed = self.after.filter(|_| turns).and_then(|after| {
-            let (values, last) = after.split_at_checked(after.len().checked_sub(R::KIND.id.key_len())?)?;
+            let (values, last) =
+                after.split_at_checked(after.len().checked_sub(R::KIND.id.key_len())?)?;
             Some(([self.ordered.prefix.as_slice(), &inverted(values)].concat(), last))
         });
         let mut entries = 0;
@@ -234,10 +254,15 @@ impl OrderedWalk<'_> {
                 let visited = cursor.visit(self.ordered.descending, |bytes, value| {
                     // The value of an entry excludes most unwanted records, before the key is
                     // split.
-                    self.ordered.scan.admits(value).filter(|workspace| sees(self.visibility, workspace))?;
+                    self.ordered
+                        .scan
+                        .admits(value)
+                        .filter(|workspace| sees(self.visibility, workspace))?;
                     let (entry, key) = split_index_key(R::KIND, bytes)?;
                     if self.within.is_some_and(|keys| !keys.contains(&key))
-                        || passed.as_ref().is_some_and(|(values, last)| entry == values && key.as_bytes() <= *last)
+                        || passed.as_ref().is_some_and(|(values, last)| {
+                            entry == values && key.as_bytes() <= *last
+                        })
                     {
                         return None;
                     }

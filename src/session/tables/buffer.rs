@@ -22,7 +22,8 @@ pub(super) fn stretches(batches: &[(Vec<u8>, Vec<u8>)]) -> Vec<&[(Vec<u8>, Vec<u
     let mut out = Vec::new();
     let (mut from, mut next, mut taken) = (0, None, 0);
     for (at, (key, bytes)) in batches.iter().enumerate() {
-        let follows = next == Some(number_of(key)) && bytes.len().saturating_add(taken) <= RUN_BYTES;
+        let follows =
+            next == Some(number_of(key)) && bytes.len().saturating_add(taken) <= RUN_BYTES;
         if at > 0 && !follows {
             out.extend(batches.get(from..at));
             (from, taken) = (at, 0);

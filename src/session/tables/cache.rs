@@ -10,7 +10,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::buffer::{number_of, stretches};
 use crate::columnar::{
-    DATA_SUFFIX, MemoryRun, SUMMARY_SUFFIX, Segment, SegmentMeta, TableSchema, batch_bytes, decode_batch,
+    DATA_SUFFIX, MemoryRun, SUMMARY_SUFFIX, Segment, SegmentMeta, TableSchema, batch_bytes,
+    decode_batch,
 };
 use crate::disk::SharedDisk;
 use crate::error::{ErrorKind, Result};
@@ -53,7 +54,9 @@ impl Default for TableCache {
     fn default() -> Self {
         // A buffer larger than the whole bound counts as exactly the bound, so that it is still
         // kept, alone: a client that pages through the table needs it again for each page.
-        let share = |_: &Vec<u8>, kept: &KeptBuffer| kept.bytes.clamp(KEPT_BYTES / KEPT_BUFFERS, KEPT_BYTES);
+        let share = |_: &Vec<u8>, kept: &KeptBuffer| {
+            kept.bytes.clamp(KEPT_BYTES / KEPT_BUFFERS, KEPT_BYTES)
+        };
         Self {
             segments: bounded(OPEN_SEGMENTS, OPEN_SEGMENTS, |_, _| 1),
             buffers: bounded(KEPT_BUFFERS, KEPT_BYTES, share),
@@ -173,7 +176,10 @@ impl TableCache {
             return Ok(known.runs);
         }
         let run = |stretch: &[(Vec<u8>, Vec<u8>)]| {
-            let decoded = stretch.iter().map(|(_, bytes)| decode_batch(schema, bytes)).collect::<Result<Vec<_>>>()?;
+            let decoded = stretch
+                .iter()
+                .map(|(_, bytes)| decode_batch(schema, bytes))
+                .collect::<Result<Vec<_>>>()?;
             let first = stretch.first().map_or(0, |(key, _)| number_of(key));
             MemoryRun::new(schema, &decoded, first).map(Arc::new)
         };
@@ -197,8 +203,10 @@ mod tests {
 
     #[test]
     fn kept_buffers_are_bounded_by_their_bytes() {
-        let columns =
-            vec![column("t", DataType::Int64, ColumnType::Index), column("s", DataType::String, ColumnType::Normal)];
+        let columns = vec![
+            column("t", DataType::Int64, ColumnType::Index),
+            column("s", DataType::String, ColumnType::Normal),
+        ];
         let schema = TableSchema::with_default_limit(columns).unwrap();
         let batches = |text_bytes: usize| {
             let index: ArrayRef = Arc::new(Int64Array::from(vec![1]));
@@ -229,7 +237,9 @@ mod tests {
         // Small ones are bounded by their number.
         for table in 11..=11 + 2 * KEPT_BUFFERS as u8 {
             cache.buffer(&[table], &small, &schema).unwrap();
-            assert!(cache.buffers.contains_key(&[table][..]) && cache.buffers.len() <= KEPT_BUFFERS);
+            assert!(
+                cache.buffers.contains_key(&[table][..]) && cache.buffers.len() <= KEPT_BUFFERS
+            );
         }
     }
 }

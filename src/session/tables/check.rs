@@ -56,7 +56,8 @@ pub(crate) fn verify(
             let path = format!("{dir}/{name}");
             files += 1;
             bytes += len;
-            if let Err(error) = check_file(&*engine.disk, &path, len, deep.then_some(hash), control) {
+            if let Err(error) = check_file(&*engine.disk, &path, len, deep.then_some(hash), control)
+            {
                 if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) {
                     return Err(error);
                 }
@@ -132,7 +133,10 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
         for file in disk.list(&dir).map_err(attempt)? {
             let path = format!("{dir}/{}", file.name);
             let is_ours = file.name.ends_with(".parquet") || file.name.ends_with(".summary");
-            if is_ours && !named.contains(&file.name) && source.get(Space::PendingDelete, path.as_bytes())?.is_none() {
+            if is_ours
+                && !named.contains(&file.name)
+                && source.get(Space::PendingDelete, path.as_bytes())?.is_none()
+            {
                 disk.remove_file(&path).map_err(attempt)?;
                 removed += 1;
             }
@@ -157,7 +161,12 @@ pub(crate) fn remove_empty(session: &Session, dir: &str) -> Result<()> {
     }
     match engine.disk.remove_dir(dir) {
         Ok(()) => engine.disk.sync_dir("tables"),
-        Err(error) if matches!(error.kind(), std::io::ErrorKind::DirectoryNotEmpty | std::io::ErrorKind::NotFound) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::DirectoryNotEmpty | std::io::ErrorKind::NotFound
+            ) =>
+        {
             Ok(())
         }
         // Somebody holds a file in it open where that forbids removing it; the next open removes it.

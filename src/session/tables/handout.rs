@@ -31,7 +31,12 @@ impl Handout {
         // Must come before the snapshot of `view` is released: until here, the snapshot protects
         // the files.
         let held = engine.tables.hold(metas.iter().map(|meta| meta.id).collect());
-        Ok(Self { disk: engine.disk.clone(), dir: directory(id), metas: metas.into_iter(), _held: held })
+        Ok(Self {
+            disk: engine.disk.clone(),
+            dir: directory(id),
+            metas: metas.into_iter(),
+            _held: held,
+        })
     }
 
     /// Opens the next segment; `None` after the last.
@@ -71,12 +76,17 @@ impl SegmentReader {
 impl Read for SegmentReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.meta.data_bytes - self.at).unwrap_or(usize::MAX);
-        let Some(target) = out.get_mut(..left.min(out.len())).filter(|target| !target.is_empty()) else { return Ok(0) };
+        let Some(target) = out.get_mut(..left.min(out.len())).filter(|target| !target.is_empty())
+        else {
+            return Ok(0);
+        };
         let read = guarded("reading a segment", || Ok(self.file.read_exact_at(target, self.at)));
         read.map_err(io::Error::other)??;
         self.hasher.update(target);
         self.at += target.len() as u64;
-        if self.at == self.meta.data_bytes && hex(&self.hasher.digest128().to_be_bytes()) != self.meta.data_hash {
+        if self.at == self.meta.data_bytes
+            && hex(&self.hasher.digest128().to_be_bytes()) != self.meta.data_hash
+        {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 format!(

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::buffer::entry_key;
 use super::sink::new_writer;
 use super::{SEGMENT_ROWS, directory, forget_segment, key_of, manifest, put_segment, schema_of};
-use crate::columnar::{MergedScan, Predicates, Run, SegmentMeta, TableView, data_name, summary_name};
+use crate::columnar::{
+    MergedScan, Predicates, Run, SegmentMeta, TableView, data_name, summary_name,
+};
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
@@ -27,7 +29,8 @@ const SMALL_SEGMENTS: usize = 16;
 pub(super) fn mergeable(metas: &[SegmentMeta], small_count: usize) -> Option<Range<usize>> {
     // `b` was appended after `a`, so equal index values at the border are in order already, and
     // `b.min_index == a.max_index` is no overlap.
-    let overlap = |a: &SegmentMeta, b: &SegmentMeta| a.min_index <= b.max_index && b.min_index < a.max_index;
+    let overlap =
+        |a: &SegmentMeta, b: &SegmentMeta| a.min_index <= b.max_index && b.min_index < a.max_index;
     for (at, first) in metas.iter().enumerate() {
         let mut end = at + 1;
         let mut rows = first.row_count;
@@ -38,11 +41,14 @@ pub(super) fn mergeable(metas: &[SegmentMeta], small_count: usize) -> Option<Ran
             .iter()
             .enumerate()
             .skip(reach + 1)
-            .filter(|(_, other)| metas.iter().take(reach + 1).skip(at).any(|mine| overlap(mine, other)))
+            .filter(|(_, other)| {
+                metas.iter().take(reach + 1).skip(at).any(|mine| overlap(mine, other))
+            })
             .map(|(place, _)| place)
             .next()
         {
-            let more: u64 = metas.iter().take(next + 1).skip(reach + 1).map(|meta| meta.row_count).sum();
+            let more: u64 =
+                metas.iter().take(next + 1).skip(reach + 1).map(|meta| meta.row_count).sum();
             if rows + more >= SEGMENT_ROWS {
                 break;
             }
@@ -92,16 +98,24 @@ pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bo
     })?;
     let Some((schema, group, segments)) = found else { return Ok(false) };
     let first_ordinal = group.first().map_or(0, |meta| meta.first_ordinal);
-    let view = Arc::new(TableView::new(schema.clone(), segments.into_iter().map(Run::Segment).collect()));
+    let view =
+        Arc::new(TableView::new(schema.clone(), segments.into_iter().map(Run::Segment).collect()));
     let columns = (0..schema.len()).collect();
-    let mut scan =
-        MergedScan::new(view.clone(), Arc::new(Predicates::default()), columns, None, control.clone())?.with_locators();
+    let mut scan = MergedScan::new(
+        view.clone(),
+        Arc::new(Predicates::default()),
+        columns,
+        None,
+        control.clone(),
+    )?
+    .with_locators();
     // The new segment takes about as much as those that it replaces, which stay until it is named.
     engine.check_space(group.iter().map(|meta| meta.data_bytes + meta.summary_bytes).sum())?;
     let (files, mut writer) = new_writer(session, id, &schema, first_ordinal)?;
     while let Some(chunk) = scan.next_chunk()? {
         let ordinals = view.ordinals(&chunk.locators)?;
-        let offsets: Vec<u32> = ordinals.into_iter().map(|ordinal| (ordinal - first_ordinal) as u32).collect();
+        let offsets: Vec<u32> =
+            ordinals.into_iter().map(|ordinal| (ordinal - first_ordinal) as u32).collect();
         writer.write(&chunk.batch, Some(&offsets))?;
     }
     let meta = writer.finish()?;

@@ -27,7 +27,9 @@ use buffer::{entry_key, number_of};
 use super::draft::Draft;
 use super::engine::Engine;
 use super::view::View;
-use crate::columnar::{Run, SegmentMeta, SpillPlace, TableSchema, TableView, data_name, summary_name};
+use crate::columnar::{
+    Run, SegmentMeta, SpillPlace, TableSchema, TableView, data_name, summary_name,
+};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
@@ -67,7 +69,8 @@ pub(crate) fn directory(id: &str) -> String {
 }
 
 fn key_of(id: &str) -> Result<RecordKey> {
-    RecordKey::parse(TableMetadata::KIND.id, id).ok_or_else(|| Error::invalid(format!("{id:?} is not a table id")))
+    RecordKey::parse(TableMetadata::KIND.id, id)
+        .ok_or_else(|| Error::invalid(format!("{id:?} is not a table id")))
 }
 
 /// The validated schema of a table.
@@ -83,7 +86,10 @@ pub(crate) fn schema_of(table: &TableMetadata) -> Result<Arc<TableSchema>> {
 }
 
 fn manifest(view: &View<'_>, table: &[u8]) -> Result<Vec<SegmentMeta>> {
-    view.raw_prefix(Space::Segments, table)?.iter().map(|(key, row)| envelope::from_row(key, row)).collect()
+    view.raw_prefix(Space::Segments, table)?
+        .iter()
+        .map(|(key, row)| envelope::from_row(key, row))
+        .collect()
 }
 
 /// All rows of a table in the snapshot of `view`.
@@ -98,7 +104,9 @@ pub(crate) fn open_table(view: &View<'_>, table: &TableMetadata) -> Result<Arc<T
     }
     let batches = view.raw_prefix(Space::TableBuffer, key.as_bytes())?;
     if !batches.is_empty() {
-        runs.extend(engine.tables.buffer(key.as_bytes(), &batches, &schema)?.into_iter().map(Run::Memory));
+        runs.extend(
+            engine.tables.buffer(key.as_bytes(), &batches, &schema)?.into_iter().map(Run::Memory),
+        );
     }
     let opened = TableView::new(schema, runs);
     let expected = table.row_count.unwrap_or_default().unsigned_abs();
@@ -132,7 +140,11 @@ fn state(draft: &Draft<'_>, key: RecordKey) -> Result<TableState> {
 }
 
 fn put_state(draft: &mut Draft<'_>, key: RecordKey, state: &TableState) -> Result<()> {
-    draft.put_raw(Space::TableState, key.as_bytes().to_vec(), envelope::to_row(key.as_bytes(), state)?);
+    draft.put_raw(
+        Space::TableState,
+        key.as_bytes().to_vec(),
+        envelope::to_row(key.as_bytes(), state)?,
+    );
     Ok(())
 }
 
@@ -163,7 +175,11 @@ pub(crate) fn buffer_batches(
 }
 
 /// Adds segments to the manifest; their rows follow the rows that the table has.
-pub(crate) fn add_segments(draft: &mut Draft<'_>, table: &TableMetadata, metas: Vec<SegmentMeta>) -> Result<()> {
+pub(crate) fn add_segments(
+    draft: &mut Draft<'_>,
+    table: &TableMetadata,
+    metas: Vec<SegmentMeta>,
+) -> Result<()> {
     let key = key_of(table.id())?;
     let mut ordinal = table.row_count.unwrap_or_default().unsigned_abs();
     for mut meta in metas {

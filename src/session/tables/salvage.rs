@@ -17,8 +17,8 @@ use super::buffer::{entry_key, number_of};
 use super::check::check_file;
 use super::{TableState, directory, schema_of};
 use crate::columnar::{
-    Patch, Segment, SegmentMeta, SegmentWriter, TableSchema, batch_row_count, data_name, decode_batch, summary_name,
-    wrong_bits,
+    Patch, Segment, SegmentMeta, SegmentWriter, TableSchema, batch_row_count, data_name,
+    decode_batch, summary_name, wrong_bits,
 };
 use crate::disk::{Mode, SharedDisk, copy_file};
 use crate::error::{Error, ErrorKind, Result};
@@ -88,7 +88,10 @@ enum What {
 type Taken = (Option<SegmentMeta>, Vec<Range<u64>>);
 
 fn is_damage(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io | ErrorKind::NotFound | ErrorKind::NewerFormat)
+    matches!(
+        error.kind(),
+        ErrorKind::Corrupt | ErrorKind::Io | ErrorKind::NotFound | ErrorKind::NewerFormat
+    )
 }
 
 impl TableSalvage<'_> {
@@ -134,7 +137,12 @@ impl TableSalvage<'_> {
     /// Reports rows as lost that no entry contains or names; nothing if the range is empty.
     fn lose_unnamed(&mut self, id: &str, ordinals: Range<u64>) {
         if !ordinals.is_empty() {
-            self.lose(id, ordinals, "records.redb", "the entry that contains or names them is lost");
+            self.lose(
+                id,
+                ordinals,
+                "records.redb",
+                "the entry that contains or names them is lost",
+            );
         }
     }
 
@@ -152,12 +160,19 @@ impl TableSalvage<'_> {
         let state = source.get(Space::RecordState, &full_key)?;
         let (mut pieces, strays) = pieces(source, key.as_bytes())?;
         drop(snapshot);
-        let mut changes: Vec<Change> = strays.into_iter().map(|(space, key)| Change::Delete { space, key }).collect();
-        let Some((mut table, schema)) = record.and_then(|table| schema_of(&table).ok().map(|schema| (table, schema)))
+        let mut changes: Vec<Change> =
+            strays.into_iter().map(|(space, key)| Change::Delete { space, key }).collect();
+        let Some((mut table, schema)) =
+            record.and_then(|table| schema_of(&table).ok().map(|schema| (table, schema)))
         else {
             for piece in pieces {
                 let reason = "the record of the table with its columns is lost";
-                self.lose(&id, piece.first..piece.first.saturating_add(piece.rows), "records.redb", reason);
+                self.lose(
+                    &id,
+                    piece.first..piece.first.saturating_add(piece.rows),
+                    "records.redb",
+                    reason,
+                );
                 changes.push(Change::Delete { space: piece.space(), key: piece.key });
             }
             changes.push(Change::Delete { space: Space::RecordState, key: full_key });
@@ -188,7 +203,12 @@ impl TableSalvage<'_> {
             named = named.max(end);
             if piece.first < reached {
                 // Two pieces cannot have the same ordinals: one of the two entries is wrong.
-                self.lose(&id, reached.min(end)..end, "records.redb", "another piece of the table has the same rows");
+                self.lose(
+                    &id,
+                    reached.min(end)..end,
+                    "records.redb",
+                    "another piece of the table has the same rows",
+                );
                 changes.push(Change::Delete { space: piece.space(), key: piece.key });
                 continue;
             }
@@ -205,13 +225,18 @@ impl TableSalvage<'_> {
                     buffer.buffered_rows += piece.rows;
                     buffer.buffered_bytes += bytes.len() as u64;
                     let space = Space::TableBuffer;
-                    changes.push(Change::Put { space, key: entry_key(key.as_bytes(), done.rows), value: bytes });
+                    changes.push(Change::Put {
+                        space,
+                        key: entry_key(key.as_bytes(), done.rows),
+                        value: bytes,
+                    });
                     done.rows += piece.rows;
                 }
                 What::Segment(meta) => {
                     let file = format!("{}/{}", directory(&id), data_name(meta.id));
                     changes.push(Change::Delete { space: Space::Segments, key: piece.key });
-                    let (taken, lost) = self.segment(&id, &schema, *meta, done.rows, is_unproven)?;
+                    let (taken, lost) =
+                        self.segment(&id, &schema, *meta, done.rows, is_unproven)?;
                     if is_unproven && taken.is_none() {
                         // Only its files could have shown that the entry says the truth, so
                         // another entry may still have the place.
@@ -284,9 +309,18 @@ impl TableSalvage<'_> {
     /// single wrong bits are corrected in it. Returns `Some(true)` then. Returns `None`, without a
     /// copy, if the segment must be rewritten, and `Some(false)`, without a copy, if none of its
     /// rows can be trusted.
-    fn copy(&self, dir: &str, schema: &Arc<TableSchema>, meta: &SegmentMeta) -> Result<Option<bool>> {
+    fn copy(
+        &self,
+        dir: &str,
+        schema: &Arc<TableSchema>,
+        meta: &SegmentMeta,
+    ) -> Result<Option<bool>> {
         let is_whole = self.is_whole(self.from, dir, meta)?;
-        let found = if is_whole { Ok(Some(Vec::new())) } else { wrong_bits(self.from, dir, meta, self.control) };
+        let found = if is_whole {
+            Ok(Some(Vec::new()))
+        } else {
+            wrong_bits(self.from, dir, meta, self.control)
+        };
         let patches = match found {
             Ok(Some(patches)) => patches,
             Ok(None) => return Ok(None),
@@ -301,8 +335,11 @@ impl TableSalvage<'_> {
         for Patch { name, at, bytes } in &patches {
             let path = format!("{dir}/{name}");
             let file = self.into.open(&path, Mode::ReadWrite);
-            let written = file.and_then(|file| file.write_all_at(bytes, *at).and_then(|()| file.sync_all()));
-            written.map_err(|error| Error::io(format!("correcting bits in the copy of {path}"), error))?;
+            let written =
+                file.and_then(|file| file.write_all_at(bytes, *at).and_then(|()| file.sync_all()));
+            written.map_err(|error| {
+                Error::io(format!("correcting bits in the copy of {path}"), error)
+            })?;
         }
         // The hash of the whole file decides, since a CRC-32 matches other damage by chance. If
         // every block of the damaged file matches its CRC-32, nothing shows which block is the
@@ -354,7 +391,13 @@ impl TableSalvage<'_> {
     }
 
     /// Writes the readable rows into a new segment.
-    fn rewrite(&mut self, dir: &str, schema: &Arc<TableSchema>, segment: &Segment, first: u64) -> Result<Taken> {
+    fn rewrite(
+        &mut self,
+        dir: &str,
+        schema: &Arc<TableSchema>,
+        segment: &Segment,
+        first: u64,
+    ) -> Result<Taken> {
         let meta = segment.meta();
         let columns: Vec<usize> = (0..schema.len()).collect();
         let row_count = usize::try_from(meta.row_count).unwrap_or(usize::MAX);
@@ -381,8 +424,11 @@ impl TableSalvage<'_> {
             let batch = segment.read(&columns, std::slice::from_ref(rows))?;
             match &ordinals {
                 Some(ordinals) if !segment.is_append_ordered() => {
-                    let places: Vec<u32> =
-                        segment.ordinals(rows.clone())?.into_iter().map(|ordinal| ordinals.rank(ordinal)).collect();
+                    let places: Vec<u32> = segment
+                        .ordinals(rows.clone())?
+                        .into_iter()
+                        .map(|ordinal| ordinals.rank(ordinal))
+                        .collect();
                     writer.write(&batch, Some(&places))?;
                 }
                 _ => writer.write(&batch, None)?,
@@ -392,7 +438,9 @@ impl TableSalvage<'_> {
             Some(ordinals) => ordinals.missing(meta.first_ordinal),
             // The number of lost rows is known, but not which ordinals they had: report the whole
             // range.
-            None if kept.iter().map(ExactSizeIterator::len).sum::<usize>() < row_count => all_rows(meta),
+            None if kept.iter().map(ExactSizeIterator::len).sum::<usize>() < row_count => {
+                all_rows(meta)
+            }
             None => Vec::new(),
         };
         Ok((Some(writer.finish()?), lost))
@@ -411,7 +459,9 @@ impl TableSalvage<'_> {
         match segment.read(columns, std::slice::from_ref(&rows)) {
             Ok(_) => {
                 match kept.last_mut() {
-                    Some(last) if last.end == rows.start && last.len() < TRY_ROWS => last.end = rows.end,
+                    Some(last) if last.end == rows.start && last.len() < TRY_ROWS => {
+                        last.end = rows.end
+                    }
                     _ => kept.push(rows),
                 }
                 Ok(())
@@ -554,7 +604,9 @@ pub(crate) fn largest_segment(disk: &SharedDisk, records: &RecordFile) -> Result
     let mut largest = 0;
     for (path, _) in crate::disk::walk(&**disk, "tables").unwrap_or_default() {
         let name = path.rsplit('/').next().and_then(|name| name.split('.').next());
-        let number = name.filter(|name| name.len() == 16).and_then(|name| u64::from_str_radix(name, 16).ok());
+        let number = name
+            .filter(|name| name.len() == 16)
+            .and_then(|name| u64::from_str_radix(name, 16).ok());
         largest = largest.max(number.unwrap_or(0));
     }
     let snapshot = records.snapshot(0)?;

@@ -41,10 +41,12 @@ fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usi
         let stretches = stretches(&batches);
         let Some(first) = stretches.first() else { return Ok(None) };
         let schema = schema_of(&table)?;
-        let Some(run) = engine.tables.buffer(key.as_bytes(), first, &schema)?.into_iter().next() else {
+        let Some(run) = engine.tables.buffer(key.as_bytes(), first, &schema)?.into_iter().next()
+        else {
             return Ok(None);
         };
-        let first: Vec<(Vec<u8>, u64)> = first.iter().map(|(key, bytes)| (key.clone(), bytes.len() as u64)).collect();
+        let first: Vec<(Vec<u8>, u64)> =
+            first.iter().map(|(key, bytes)| (key.clone(), bytes.len() as u64)).collect();
         Ok(Some((schema, first, run, stretches.len())))
     })?
     else {

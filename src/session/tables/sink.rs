@@ -7,7 +7,8 @@ use arrow::array::RecordBatch;
 
 use super::{SEGMENT_ROWS, directory};
 use crate::columnar::{
-    MemoryRun, SegmentMeta, SegmentWriter, TableSchema, batch_bytes, data_name, index_values, summary_name,
+    MemoryRun, SegmentMeta, SegmentWriter, TableSchema, batch_bytes, data_name, index_values,
+    summary_name,
 };
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
@@ -127,7 +128,8 @@ impl NewSegments {
     /// succeeded, or if it may have.
     pub(crate) fn settle<T>(self, written: Result<T>) -> Result<T> {
         match &written {
-            Err(error) if !matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::Latched) => {}
+            Err(error)
+                if !matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::Latched) => {}
             _ => self.keep(),
         }
         written
@@ -173,7 +175,11 @@ impl<'a, A: Access> SegmentSink<'a, A> {
         self.pending_rows += batch.num_rows();
         self.pending_bytes += batch_bytes(&batch);
         self.pending.push(batch);
-        if self.pending_rows >= SORT_ROWS || self.pending_bytes >= SORT_BYTES { self.flush() } else { Ok(()) }
+        if self.pending_rows >= SORT_ROWS || self.pending_bytes >= SORT_BYTES {
+            self.flush()
+        } else {
+            Ok(())
+        }
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -10,7 +10,9 @@ use super::report::SalvageReport;
 use crate::blobs::{self, BlobInfo, BlobStore};
 use crate::disk::{SharedDisk, parent};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{FileRecord, PackageRecord, Resource, StoredContent, UploadChunk, UploadSessionRecord};
+use crate::model::{
+    FileRecord, PackageRecord, Resource, StoredContent, UploadChunk, UploadSessionRecord,
+};
 use crate::records::{Change, RecordFile, Source, Space, envelope};
 use crate::store::backup::copy_one;
 use crate::store::findings::RECORD_FILE;
@@ -40,7 +42,10 @@ pub(super) fn salvage(
     report: &mut SalvageReport,
 ) -> Result<()> {
     let mut named_small = BTreeSet::new();
-    let sources = [(Space::Records, vec![FileRecord::KIND.code]), (Space::Records, vec![PackageRecord::KIND.code])];
+    let sources = [
+        (Space::Records, vec![FileRecord::KIND.code]),
+        (Space::Records, vec![PackageRecord::KIND.code]),
+    ];
     for (space, prefix) in sources.into_iter().chain([(Space::UploadChunks, Vec::new())]) {
         let mut from = prefix.clone();
         loop {
@@ -57,14 +62,21 @@ pub(super) fn salvage(
 }
 
 /// The contents of up to [`STEP`] entries from `from` on, and the key to continue at.
-fn step(records: &RecordFile, space: Space, prefix: &[u8], from: &[u8]) -> Result<(Vec<Named>, Option<Vec<u8>>)> {
+fn step(
+    records: &RecordFile,
+    space: Space,
+    prefix: &[u8],
+    from: &[u8],
+) -> Result<(Vec<Named>, Option<Vec<u8>>)> {
     let snapshot = records.snapshot(0)?;
     let source = Source::Snapshot(&snapshot);
-    let mut cursor = source.cursor(space, from, crate::value::key::after_prefix(prefix).as_deref())?;
+    let mut cursor =
+        source.cursor(space, from, crate::value::key::after_prefix(prefix).as_deref())?;
     let mut found = Vec::new();
     while found.len() < STEP {
         let Some((key, value)) = cursor.next()? else { return Ok((found, None)) };
-        let kind = if space == Space::Records { key.first().copied().unwrap_or_default() } else { 0 };
+        let kind =
+            if space == Space::Records { key.first().copied().unwrap_or_default() } else { 0 };
         let payload = envelope::open(&key, kind, &value)?;
         let (kind, place, content) = if space == Space::UploadChunks {
             let (session, chunk) = key.split_at(key.len().saturating_sub(4));
@@ -74,7 +86,11 @@ fn step(records: &RecordFile, space: Space, prefix: &[u8], from: &[u8]) -> Resul
             let chunk = stored::read::<UploadChunk>(payload)?;
             // Without its session, no caller can reach the chunk.
             let is_wanted = source.get(Space::Records, &full_key)?.is_some();
-            let content = if is_wanted { chunk.content } else { StoredContent { parts: Vec::new(), small: true } };
+            let content = if is_wanted {
+                chunk.content
+            } else {
+                StoredContent { parts: Vec::new(), small: true }
+            };
             ("upload chunk", format!("chunk {number} of the upload session {session}"), content)
         } else if kind == FileRecord::KIND.code {
             let file = stored::read::<FileRecord>(payload)?;
@@ -146,7 +162,11 @@ fn problem(
         if content.small {
             let snapshot = records.snapshot(0)?;
             let hash = |bytes: &[u8]| (bytes.len() as u64, xxh3_128(bytes));
-            let row = Source::Snapshot(&snapshot).read(Space::SmallBlobs, &part.blob.to_be_bytes(), hash)?;
+            let row = Source::Snapshot(&snapshot).read(
+                Space::SmallBlobs,
+                &part.blob.to_be_bytes(),
+                hash,
+            )?;
             if row != Some((part.size, part.hash())) {
                 return Ok(Some((
                     RECORD_FILE.to_owned(),
@@ -158,7 +178,12 @@ fn problem(
         let info = BlobInfo { id: part.blob, len: part.size, hash: part.hash() };
         match BlobStore::check_on(source, &info, &control.without_progress()) {
             Ok(()) => {}
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corrupt | ErrorKind::Io) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::NotFound | ErrorKind::Corrupt | ErrorKind::Io
+                ) =>
+            {
                 return Ok(Some((blobs::path(part.blob), error.message().to_owned())));
             }
             Err(error) => return Err(error),
@@ -168,14 +193,23 @@ fn problem(
 }
 
 /// Removes the small contents that no record references: those of lost records.
-fn drop_unnamed(records: &RecordFile, named: &BTreeSet<u64>, report: &mut SalvageReport) -> Result<()> {
+fn drop_unnamed(
+    records: &RecordFile,
+    named: &BTreeSet<u64>,
+    report: &mut SalvageReport,
+) -> Result<()> {
     let snapshot = records.snapshot(0)?;
     let mut cursor = Source::Snapshot(&snapshot).cursor(Space::SmallBlobs, &[], None)?;
     let mut changes = Vec::new();
     while let Some(key) = cursor.visit(false, |key, _| key.to_vec())? {
         let id = <[u8; 8]>::try_from(key.as_slice()).map(u64::from_be_bytes).unwrap_or_default();
         if !named.contains(&id) {
-            report.lose("small content", id.to_string(), RECORD_FILE, "the record that names it is lost");
+            report.lose(
+                "small content",
+                id.to_string(),
+                RECORD_FILE,
+                "the record that names it is lost",
+            );
             changes.push(Change::Delete { space: Space::SmallBlobs, key });
         }
     }

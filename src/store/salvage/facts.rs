@@ -58,13 +58,16 @@ impl Facts {
         let is_proven = proof == Proof::Proven;
         match (space, key) {
             (Space::Meta, b"identity") if is_proven => {
-                self.identity = value
-                    .split_first_chunk::<8>()
-                    .and_then(|(seed, key)| Some((u64::from_be_bytes(*seed), <[u8; 32]>::try_from(key).ok()?)));
+                self.identity = value.split_first_chunk::<8>().and_then(|(seed, key)| {
+                    Some((u64::from_be_bytes(*seed), <[u8; 32]>::try_from(key).ok()?))
+                });
             }
             (Space::Meta, b"state") if is_proven => {
                 self.state = value.split_first_chunk::<8>().and_then(|(sequence, time)| {
-                    Some((u64::from_be_bytes(*sequence), i64::from_be_bytes(<[u8; 8]>::try_from(time).ok()?)))
+                    Some((
+                        u64::from_be_bytes(*sequence),
+                        i64::from_be_bytes(<[u8; 8]>::try_from(time).ok()?),
+                    ))
                 });
             }
             (Space::Meta, _) => return !is_proven || !key.starts_with(b"system-connection/"),
@@ -73,7 +76,9 @@ impl Facts {
             }
             (Space::Positions, TRIMMED) if is_proven => self.trimmed = number(value),
             (Space::Positions, _) => {
-                return !is_proven || !key.starts_with(SUBSCRIBER) || position_in(key, value).is_err();
+                return !is_proven
+                    || !key.starts_with(SUBSCRIBER)
+                    || position_in(key, value).is_err();
             }
             (Space::Intents, _) => return !is_proven,
             (Space::Segments, _) => {
@@ -82,7 +87,14 @@ impl Facts {
                 }
                 return false;
             }
-            (Space::Counters | Space::Blobs | Space::PendingDelete | Space::TableState | Space::Index, _) => {}
+            (
+                Space::Counters
+                | Space::Blobs
+                | Space::PendingDelete
+                | Space::TableState
+                | Space::Index,
+                _,
+            ) => {}
             _ => return false,
         }
         true
@@ -112,15 +124,21 @@ impl Facts {
         }
         if self.identity.is_none() {
             let mut random = [0; 40];
-            getrandom::fill(&mut random)
-                .map_err(|error| Error::new(ErrorKind::Io, format!("generating the identity of the store: {error}")))?;
-            let (seed, key) = random.split_first_chunk::<8>().map_or((0, [0; 32]), |(seed, key)| {
-                (u64::from_be_bytes(*seed), <[u8; 32]>::try_from(key).unwrap_or_default())
-            });
+            getrandom::fill(&mut random).map_err(|error| {
+                Error::new(ErrorKind::Io, format!("generating the identity of the store: {error}"))
+            })?;
+            let (seed, key) =
+                random.split_first_chunk::<8>().map_or((0, [0; 32]), |(seed, key)| {
+                    (u64::from_be_bytes(*seed), <[u8; 32]>::try_from(key).unwrap_or_default())
+                });
             self.identity = Some((self.format_seed.unwrap_or(seed), key));
             let reason = match self.format_seed {
-                Some(_) => "a new key of continuation tokens was generated: start paged queries again",
-                None => "a new one was generated: earlier continuation tokens are refused; back up to a new directory",
+                Some(_) => {
+                    "a new key of continuation tokens was generated: start paged queries again"
+                }
+                None => {
+                    "a new one was generated: earlier continuation tokens are refused; back up to a new directory"
+                }
             };
             report.lose("fact of the store", "identity", RECORD_FILE, reason);
         }
@@ -135,9 +153,12 @@ impl Facts {
             // Nothing was written yet.
             None if !salvaged.damaged.contains(&Space::Meta) => (0, time::MIN_MS),
             None => {
-                let time_ms = chrono::Utc::now().timestamp_millis().clamp(time::MIN_MS, time::MAX_MS);
+                let time_ms =
+                    chrono::Utc::now().timestamp_millis().clamp(time::MIN_MS, time::MAX_MS);
                 let sequence = newest.saturating_add(MARGIN);
-                let reason = format!("the sequence of the last commit is lost; the new store continues at {sequence}");
+                let reason = format!(
+                    "the sequence of the last commit is lost; the new store continues at {sequence}"
+                );
                 report.lose("fact of the store", "sequence and time", RECORD_FILE, reason);
                 (sequence, time_ms)
             }
@@ -146,11 +167,14 @@ impl Facts {
         report.sequence = sequence;
         let is_lost = salvaged.damaged.contains(&Space::Counters);
         let seen = [("segments", largest_segment), ("blob", largest_blob(source, records)?)];
-        let seen =
-            seen.into_iter().map(|(name, seen)| (name.to_owned(), seen)).chain(largest_ids(records, self.seed())?);
+        let seen = seen
+            .into_iter()
+            .map(|(name, seen)| (name.to_owned(), seen))
+            .chain(largest_ids(records, self.seed())?);
         for (name, seen) in seen {
             let counter = self.counters.entry(name.into_bytes());
-            let is_missing = is_lost && matches!(counter, std::collections::btree_map::Entry::Vacant(_));
+            let is_missing =
+                is_lost && matches!(counter, std::collections::btree_map::Entry::Vacant(_));
             let counter = counter.or_insert(0);
             if seen > 0 || is_missing {
                 let margin = if is_missing { MARGIN } else { 1 };
@@ -180,7 +204,10 @@ impl Facts {
         let (seed, token_key) = self.identity.unwrap_or_default();
         // The indexes of the new store are complete, including those that its format added.
         let (key, value) = format_row();
-        let mut changes = vec![Engine::identity_row(seed, token_key), Change::Put { space: Space::Meta, key, value }];
+        let mut changes = vec![
+            Engine::identity_row(seed, token_key),
+            Change::Put { space: Space::Meta, key, value },
+        ];
         self.cut_log(records, salvaged, sequence, &mut changes, report)?;
         if self.next_segment > 1 {
             self.counters.insert(b"segments".to_vec(), self.next_segment);
@@ -207,7 +234,8 @@ impl Facts {
         changes: &mut Vec<Change>,
         report: &mut SalvageReport,
     ) -> Result<()> {
-        let holes: Vec<_> = salvaged.lost.iter().filter(|lost| lost.collection.space == Space::Log).collect();
+        let holes: Vec<_> =
+            salvaged.lost.iter().filter(|lost| lost.collection.space == Space::Log).collect();
         let has_no_end = holes.iter().any(|hole| hole.upto.is_none());
         let last_hole = holes.iter().filter_map(|hole| hole.upto.clone()).max();
         let is_cut = !holes.is_empty() || salvaged.damaged.contains(&Space::Log);
@@ -229,7 +257,9 @@ impl Facts {
         if is_cut || salvaged.damaged.contains(&Space::Positions) {
             let upto = first_kept.map_or(sequence, |first| first.saturating_sub(1));
             trimmed = Some(trimmed.unwrap_or(0).max(upto));
-            let reason = format!("it starts after {upto}; {dropped} entries before its last gap are left out");
+            let reason = format!(
+                "it starts after {upto}; {dropped} entries before its last gap are left out"
+            );
             report.lose("change log", format!("up to {upto}"), RECORD_FILE, reason);
         }
         if let Some(trimmed) = trimmed {
@@ -238,7 +268,8 @@ impl Facts {
         }
         // A position after the last commit would skip the next changes.
         let end = after_prefix(SUBSCRIBER);
-        let mut positions = Source::Snapshot(&snapshot).cursor(Space::Positions, SUBSCRIBER, end.as_deref())?;
+        let mut positions =
+            Source::Snapshot(&snapshot).cursor(Space::Positions, SUBSCRIBER, end.as_deref())?;
         while let Some((key, value)) = positions.next()? {
             if position_in(&key, &value).is_ok_and(|position| position.0 > sequence) {
                 let value = row_of(&key, Position(sequence))?;
@@ -253,7 +284,9 @@ impl Facts {
 /// format.
 fn refuse_other_format(source: &SharedDisk) -> Result<()> {
     match format::probe(source) {
-        Err(error) if matches!(error.kind(), ErrorKind::NewerFormat | ErrorKind::OlderFormat) => Err(error),
+        Err(error) if matches!(error.kind(), ErrorKind::NewerFormat | ErrorKind::OlderFormat) => {
+            Err(error)
+        }
         _ => Ok(()),
     }
 }
@@ -263,7 +296,8 @@ fn largest_blob(source: &SharedDisk, records: &RecordFile) -> Result<u64> {
     let mut largest = 0;
     for (path, _) in crate::disk::walk(&**source, "files").unwrap_or_default() {
         let name = path.rsplit('/').next().filter(|name| name.len() == 16);
-        largest = largest.max(name.and_then(|name| u64::from_str_radix(name, 16).ok()).unwrap_or(0));
+        largest =
+            largest.max(name.and_then(|name| u64::from_str_radix(name, 16).ok()).unwrap_or(0));
     }
     let snapshot = records.snapshot(0)?;
     let mut cursor = Source::Snapshot(&snapshot).cursor(Space::SmallBlobs, &[], None)?;
@@ -281,10 +315,13 @@ fn largest_ids(records: &RecordFile, seed: u64) -> Result<Vec<(String, u64)>> {
         let Some(known) = by_code(*code) else { continue };
         let counter = match bytes.len() {
             8 => number(bytes),
-            _ => bytes.first_chunk::<6>().map(|head| head.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))),
+            _ => bytes
+                .first_chunk::<6>()
+                .map(|head| head.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))),
         };
         // Callers may choose the ids of files; such ids come from no counter.
-        let is_made = |counter: &u64| RecordKey::generate(known.kind, *counter, seed).as_bytes() == bytes;
+        let is_made =
+            |counter: &u64| RecordKey::generate(known.kind, *counter, seed).as_bytes() == bytes;
         if let Some(counter) = counter.filter(is_made) {
             let most = largest.entry(*code).or_default();
             *most = counter.max(*most);

@@ -18,17 +18,21 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
     let can_be = |is_one: bool| if is_one { Check::Unsummed } else { Check::Damaged };
     let is_text = || std::str::from_utf8(key).is_ok();
     match space {
-        Space::Records | Space::RecordState => key.first().map_or(Check::Damaged, |kind| sealed(*kind)),
+        Space::Records | Space::RecordState => {
+            key.first().map_or(Check::Damaged, |kind| sealed(*kind))
+        }
         // Other spaces also have envelopes of kind 0, so the content must be valid for this space
         // too.
         Space::Log => match read_log_row(key, value) {
             Ok((sequence, _)) if sequence > 0 => Check::Whole,
             _ => Check::Damaged,
         },
-        Space::UploadChunks => match envelope::open(key, 0, value).and_then(stored::read::<UploadChunk>) {
-            Ok(_) if key.len() == 20 => Check::Whole,
-            _ => Check::Damaged,
-        },
+        Space::UploadChunks => {
+            match envelope::open(key, 0, value).and_then(stored::read::<UploadChunk>) {
+                Ok(_) if key.len() == 20 => Check::Whole,
+                _ => Check::Damaged,
+            }
+        }
         Space::TableBuffer => match check_batch(value) {
             // The checksum does not cover the key. Salvage of the table checks the key against the
             // other entries.

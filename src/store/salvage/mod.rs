@@ -66,18 +66,26 @@ impl Store {
     /// something; `Locked` if `from` is open as a store; `InvalidArgument` if `into` is inside
     /// `from`; `NewerFormat`, `OlderFormat`; `NoSpace`, `Io`; the errors of `control`. Damage is
     /// not an error.
-    pub fn salvage(from: impl AsRef<Path>, into: impl AsRef<Path>, control: &Control) -> Result<SalvageReport> {
+    pub fn salvage(
+        from: impl AsRef<Path>,
+        into: impl AsRef<Path>,
+        control: &Control,
+    ) -> Result<SalvageReport> {
         let (from, into) = (from.as_ref(), into.as_ref());
         let attempt = format!("salvaging {} to {}", from.display(), into.display());
-        let is_inside = absolute(from).and_then(|from| absolute(into).map(|into| into.starts_with(from)));
+        let is_inside =
+            absolute(from).and_then(|from| absolute(into).map(|into| into.starts_with(from)));
         if is_inside.map_err(failed(&attempt))? {
-            return Err(Error::invalid("the new store must not be inside the damaged one; choose another directory")
-                .context(attempt));
+            return Err(Error::invalid(
+                "the new store must not be inside the damaged one; choose another directory",
+            )
+            .context(attempt));
         }
         let source: SharedDisk = RealDisk::open(from).map_err(failed(&attempt))?;
         check_source(&source).map_err(|error| error.context(attempt.clone()))?;
         let target: SharedDisk = RealDisk::create(into).map_err(failed(&attempt))?;
-        guarded("salvaging", || salvage_to(&source, &target, control)).map_err(|error| error.context(attempt))
+        guarded("salvaging", || salvage_to(&source, &target, control))
+            .map_err(|error| error.context(attempt))
     }
 
     /// As [`Store::salvage`], from one disk to another: for tests on the simulated disk.
@@ -85,7 +93,11 @@ impl Store {
     /// # Errors
     /// As [`Store::salvage`].
     #[cfg(feature = "faults")]
-    pub fn salvage_disk(from: &SharedDisk, into: &SharedDisk, control: &Control) -> Result<SalvageReport> {
+    pub fn salvage_disk(
+        from: &SharedDisk,
+        into: &SharedDisk,
+        control: &Control,
+    ) -> Result<SalvageReport> {
         guarded("salvaging", || salvage_to(from, into, control))
     }
 }
@@ -131,7 +143,10 @@ fn prepare(target: &SharedDisk) -> Result<()> {
     let attempt = failed("preparing the target of the salvage");
     let entries = target.list("").map_err(&attempt)?;
     if !entries.is_empty() && entries.iter().all(|entry| entry.name != format::INCOMPLETE) {
-        return Err(Error::new(ErrorKind::NotAStore, "the target is not empty; choose an empty directory"));
+        return Err(Error::new(
+            ErrorKind::NotAStore,
+            "the target is not empty; choose an empty directory",
+        ));
     }
     prepare_target(target)?;
     for entry in entries.iter().filter(|entry| entry.is_dir) {
@@ -151,7 +166,11 @@ fn prepare(target: &SharedDisk) -> Result<()> {
 /// - The facts are written last, when the number of the next segment is known.
 /// - The source stays locked until everything was read.
 /// - FORMAT is written, and the marker removed, only after all files and names are durable.
-pub(super) fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Result<SalvageReport> {
+pub(super) fn salvage_to(
+    source: &SharedDisk,
+    target: &SharedDisk,
+    control: &Control,
+) -> Result<SalvageReport> {
     check_source(source)?;
     let held = hold_source(source)?;
     prepare(target)?;
@@ -160,12 +179,15 @@ pub(super) fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     RecordFile::create(target, options, &[])?;
     let seed = {
         let mut records = RecordFile::open(target, options)?;
-        let (salvaged, mut facts) = read_records(source, &held.records, &records, control, &mut report)?;
+        let (salvaged, mut facts) =
+            read_records(source, &held.records, &records, control, &mut report)?;
         facts.complete(source, &records, &salvaged, &mut report)?;
         contents::salvage(source, target, &records, control, &mut report)?;
         tables(source, target, &records, &mut facts, control, &mut report)?;
         facts.write(&records, &salvaged, &mut report)?;
-        report.records = records.snapshot(0).and_then(|snapshot| Source::Snapshot(&snapshot).len(Space::Records))?;
+        report.records = records
+            .snapshot(0)
+            .and_then(|snapshot| Source::Snapshot(&snapshot).len(Space::Records))?;
         // No other code uses the new file yet, so all its pages can be read once more from the
         // medium.
         if !records.check_pages()? {
@@ -185,7 +207,8 @@ pub(super) fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     // are kept. The clock is at its minimum, so that the open writes no time later than the
     // records: a store's time never goes back.
     let clock = ManualClock::new(time::from_millis(time::MIN_MS));
-    let options = StoreOptions::default().maintenance_thread(false).upload_session_days(None).clock(clock);
+    let options =
+        StoreOptions::default().maintenance_thread(false).upload_session_days(None).clock(clock);
     let mut store = options.open_on(target.clone())?;
     let findings = store.verify_pages(control)?.findings;
     store.close()?;
@@ -222,36 +245,54 @@ fn read_records(
     let mut writer = Writer { records, batch: Vec::new(), bytes: 0, keys: 0, control };
     let mut undecoded = Vec::new();
     let salvaged = match damaged {
-        Ok(file) => crate::records::salvage::read(&**file, &judge::check, control, &mut |space, key, value, proof| {
-            if facts.take(space, key, value, proof) {
-                return Ok(());
-            }
-            if space == Space::Records && !is_decoded(key, value) {
-                undecoded.push(key.to_vec());
-                return Ok(());
-            }
-            let has_checksum = !matches!(space, Space::SmallBlobs | Space::Segments);
-            if proof == Proof::Unproven && has_checksum {
-                let reason = "its page is damaged, but its own checksum matches: it may be an earlier version";
-                report.doubt(&kind_of(space, key), key_text(space, key), RECORD_FILE, reason);
-            }
-            writer.put(space, key, value)
-        })?,
+        Ok(file) => crate::records::salvage::read(
+            &**file,
+            &judge::check,
+            control,
+            &mut |space, key, value, proof| {
+                if facts.take(space, key, value, proof) {
+                    return Ok(());
+                }
+                if space == Space::Records && !is_decoded(key, value) {
+                    undecoded.push(key.to_vec());
+                    return Ok(());
+                }
+                let has_checksum = !matches!(space, Space::SmallBlobs | Space::Segments);
+                if proof == Proof::Unproven && has_checksum {
+                    let reason = "its page is damaged, but its own checksum matches: it may be an earlier version";
+                    report.doubt(&kind_of(space, key), key_text(space, key), RECORD_FILE, reason);
+                }
+                writer.put(space, key, value)
+            },
+        )?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             report.lose("records", "all of them", RECORD_FILE, "the file is missing");
             Salvaged { damaged: Space::ALL.into_iter().collect(), ..Salvaged::default() }
         }
         Err(error) => {
-            return Err(Error::new(ErrorKind::Io, format!("opening the damaged records.redb: {error}")));
+            return Err(Error::new(
+                ErrorKind::Io,
+                format!("opening the damaged records.redb: {error}"),
+            ));
         }
     };
     writer.flush()?;
     if let Some(doubt) = salvaged.doubt {
-        report.lose("commits", "those after the sequence of this report, if there were any", RECORD_FILE, doubt);
+        report.lose(
+            "commits",
+            "those after the sequence of this report, if there were any",
+            RECORD_FILE,
+            doubt,
+        );
     }
     for key in undecoded {
         let text = "its checksum matches, but builds of this format cannot decode it";
-        report.lose(&kind_of(Space::Records, &key), key_text(Space::Records, &key), RECORD_FILE, text);
+        report.lose(
+            &kind_of(Space::Records, &key),
+            key_text(Space::Records, &key),
+            RECORD_FILE,
+            text,
+        );
     }
     let snapshot = records.snapshot(0)?;
     for lost in salvaged.lost.iter().filter(|lost| is_told(lost)) {
@@ -263,7 +304,10 @@ fn read_records(
 
 /// Whether lost entries of the collection are reported. Collections that are rebuilt lose nothing.
 fn is_told(lost: &LostEntries) -> bool {
-    !matches!(lost.collection.space, Space::Blobs | Space::PendingDelete | Space::TableState | Space::Index)
+    !matches!(
+        lost.collection.space,
+        Space::Blobs | Space::PendingDelete | Space::TableState | Space::Index
+    )
 }
 
 /// Whether the payload of a record's envelope can be decoded.
@@ -314,7 +358,8 @@ fn tables(
     report: &mut SalvageReport,
 ) -> Result<()> {
     let mut lost = |lost: LostRows| {
-        let place = format!("table {}, rows {} to {}", lost.table, lost.ordinals.start, lost.ordinals.end);
+        let place =
+            format!("table {}, rows {} to {}", lost.table, lost.ordinals.start, lost.ordinals.end);
         report.lose("rows", place, &lost.file, lost.reason);
     };
     let unproven: BTreeSet<Vec<u8>> = std::mem::take(&mut facts.unproven_segments);

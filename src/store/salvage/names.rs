@@ -56,8 +56,12 @@ pub(in crate::store) fn key_text(space: Space, key: &[u8]) -> String {
             (None, name) => name,
             (Some(owner), name) => format!("{name} of {owner}"),
         }),
-        Space::Positions | Space::Counters | Space::Meta => std::str::from_utf8(key).ok().map(str::to_owned),
-        Space::Log | Space::SmallBlobs | Space::Intents => number(key).map(|number| number.to_string()),
+        Space::Positions | Space::Counters | Space::Meta => {
+            std::str::from_utf8(key).ok().map(str::to_owned)
+        }
+        Space::Log | Space::SmallBlobs | Space::Intents => {
+            number(key).map(|number| number.to_string())
+        }
         Space::Segments => table("segment"),
         Space::TableBuffer => table("rows from"),
         Space::UploadChunks => chunk(),
@@ -79,17 +83,24 @@ pub(super) fn range_text(lost: &LostEntries, taken: Source<'_>) -> Result<(Strin
         (after, upto) => {
             let next = |bound: &Vec<u8>| [bound.as_slice(), &[0]].concat();
             let before = match after {
-                Some(after) => taken.cursor(space, &prefix, Some(&next(after)))?.visit(true, |key, _| key.to_vec())?,
+                Some(after) => taken
+                    .cursor(space, &prefix, Some(&next(after)))?
+                    .visit(true, |key, _| key.to_vec())?,
                 None => None,
             };
             let after_it = match upto {
                 Some(upto) => {
                     let end = crate::value::key::after_prefix(&prefix);
-                    taken.cursor(space, &next(upto), end.as_deref())?.visit(false, |key, _| key.to_vec())?
+                    taken
+                        .cursor(space, &next(upto), end.as_deref())?
+                        .visit(false, |key, _| key.to_vec())?
                 }
                 None => None,
             };
-            match (before.or_else(|| after.clone()).map(text), after_it.or_else(|| upto.clone()).map(text)) {
+            match (
+                before.or_else(|| after.clone()).map(text),
+                after_it.or_else(|| upto.clone()).map(text),
+            ) {
                 (None, None) => "all of them, or any".to_owned(),
                 (Some(before), Some(next)) => format!("between {before} and {next}"),
                 (Some(before), None) => format!("after {before}"),

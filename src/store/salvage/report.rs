@@ -53,7 +53,13 @@ impl SalvageReport {
     }
 
     /// Adds a loss.
-    pub(super) fn lose(&mut self, kind: &str, place: impl Into<String>, file: &str, reason: impl Into<String>) {
+    pub(super) fn lose(
+        &mut self,
+        kind: &str,
+        place: impl Into<String>,
+        file: &str,
+        reason: impl Into<String>,
+    ) {
         push(&mut self.lost, &mut self.lost_left_out, kind, place.into(), file, reason.into());
     }
 
@@ -63,7 +69,14 @@ impl SalvageReport {
     }
 }
 
-fn push(list: &mut Vec<Lost>, left_out: &mut u64, kind: &str, place: String, file: &str, reason: String) {
+fn push(
+    list: &mut Vec<Lost>,
+    left_out: &mut u64,
+    kind: &str,
+    place: String,
+    file: &str,
+    reason: String,
+) {
     if list.len() >= limits::FINDINGS {
         *left_out += 1;
         return;

@@ -57,8 +57,11 @@ pub(super) struct Touched {
 impl Damage {
     /// Half of the damages are in the record file, the others in any file.
     pub(super) fn draw(random: &mut Random, disk: &MemoryDisk) -> Self {
-        let files: Vec<(String, u64)> = files(disk).into_iter().filter(|(_, len)| *len > 0).collect();
-        let any = |random: &mut Random| files[usize::try_from(random.below(files.len() as u64)).unwrap()].clone();
+        let files: Vec<(String, u64)> =
+            files(disk).into_iter().filter(|(_, len)| *len > 0).collect();
+        let any = |random: &mut Random| {
+            files[usize::try_from(random.below(files.len() as u64)).unwrap()].clone()
+        };
         let records = || files.iter().find(|(path, _)| path == "records.redb").unwrap().clone();
         let (path, len) = if random.below(2) == 0 { records() } else { any(random) };
         let sector = |random: &mut Random, len: u64| random.below(len.div_ceil(SECTOR)) * SECTOR;
@@ -68,8 +71,14 @@ impl Damage {
             8 => Self::Cut { len: random.below(len), path },
             9 if path != "records.redb" => Self::Missing { path },
             9 | 10 => {
-                let (other, other_len) = if random.below(3) > 0 { (path.clone(), len) } else { any(random) };
-                Self::SwapSectors { at: sector(random, len), other_at: sector(random, other_len), path, other }
+                let (other, other_len) =
+                    if random.below(3) > 0 { (path.clone(), len) } else { any(random) };
+                Self::SwapSectors {
+                    at: sector(random, len),
+                    other_at: sector(random, other_len),
+                    path,
+                    other,
+                }
             }
             _ => Self::SwapFiles { path, other: any(random).0 },
         }
@@ -99,7 +108,9 @@ impl Damage {
     pub(super) fn strike(&self, disk: &MemoryDisk) -> Vec<Touched> {
         let before = |path: &str| (path.to_owned(), read(disk, path));
         let paths = match self {
-            Self::SwapSectors { path, other, .. } | Self::SwapFiles { path, other } if path != other => {
+            Self::SwapSectors { path, other, .. } | Self::SwapFiles { path, other }
+                if path != other =>
+            {
                 vec![before(path), before(other)]
             }
             Self::Flip { path, .. }
@@ -118,11 +129,15 @@ impl Damage {
                 let len = (paths[0].1.len() as u64 - at).min(SECTOR);
                 write(disk, path, *at, &vec![0; usize::try_from(len).unwrap()]);
             }
-            Self::Cut { path, len } => disk.open(path, Mode::ReadWrite).unwrap().set_len(*len).unwrap(),
+            Self::Cut { path, len } => {
+                disk.open(path, Mode::ReadWrite).unwrap().set_len(*len).unwrap()
+            }
             Self::Missing { path } => disk.remove_file(path).unwrap(),
             Self::SwapSectors { path, at, other, other_at } => {
                 let second = paths.last().unwrap();
-                let len = (paths[0].1.len() as u64 - at).min(second.1.len() as u64 - other_at).min(SECTOR);
+                let len = (paths[0].1.len() as u64 - at)
+                    .min(second.1.len() as u64 - other_at)
+                    .min(SECTOR);
                 let part = |bytes: &[u8], at: u64| {
                     bytes[usize::try_from(at).unwrap()..][..usize::try_from(len).unwrap()].to_vec()
                 };

@@ -18,11 +18,13 @@ pub(super) fn killed(commits: usize) -> [Arc<MemoryDisk>; 2] {
     let mut before = copy(&*disk);
     for number in 0..commits {
         before = copy(&*disk);
-        let product = serde_json::json!({ "partNumber": format!("K-{number}"), "name": "y".repeat(300) });
+        let product =
+            serde_json::json!({ "partNumber": format!("K-{number}"), "name": "y".repeat(300) });
         let made = session.create_products(vec![request(product)]).unwrap();
         ids.extend(made.products.into_iter().filter_map(|product| product.id));
         if number % 5 == 4 && number + 1 < commits {
-            let update = serde_json::json!({ "id": ids[number / 2], "name": format!("changed {number}") });
+            let update =
+                serde_json::json!({ "id": ids[number / 2], "name": format!("changed {number}") });
             session.update_products(vec![request(update)], false).unwrap();
             session.delete_product(&ids[number / 2 + 1]).unwrap();
         }
@@ -42,10 +44,16 @@ fn a_store_that_was_not_closed_gives_its_last_commit_or_the_one_before_and_tells
     let leaf = truth.leaf_of(Space::Meta, b"state");
     file.write_all_at(&[0; 512], leaf.start).unwrap();
     let (report, into) = salvage(&from);
-    assert!(report.lost.iter().any(|lost| lost.kind == "commits" && lost.reason.contains("power cut")), "{report:#?}");
+    assert!(
+        report.lost.iter().any(|lost| lost.kind == "commits" && lost.reason.contains("power cut")),
+        "{report:#?}"
+    );
     assert_eq!(report.sequence, truth.sequence - 1);
     let missing = truth.missing_of_older(&into);
-    assert!(missing.len() == 2 && missing.keys().any(|name| name.starts_with("Product|")), "{missing:?}");
+    assert!(
+        missing.len() == 2 && missing.keys().any(|name| name.starts_with("Product|")),
+        "{missing:?}"
+    );
 }
 
 /// The last commit is damaged, and the root of the one before it is lost: only the undamaged parts
@@ -62,11 +70,15 @@ fn the_last_commit_is_read_if_the_one_before_it_is_lost() {
     let file = from.open("records.redb", Mode::ReadWrite).unwrap();
     file.write_all_at(&[0; 512], leaf.start + 512).unwrap();
     let (report, _) = salvage(&from);
-    assert_eq!(report.sequence, earlier.sequence, "a power cut may have torn the last commit: {report:#?}");
+    assert_eq!(
+        report.sequence, earlier.sequence,
+        "a power cut may have torn the last commit: {report:#?}"
+    );
     file.write_all_at(&[0; 4096], root.start).unwrap();
     let (report, into) = salvage(&from);
     assert_eq!(report.sequence, truth.sequence, "{report:#?}");
-    let is_told = |lost: &Lost| lost.kind == "commits" && lost.reason.contains("the one before it is lost");
+    let is_told =
+        |lost: &Lost| lost.kind == "commits" && lost.reason.contains("the one before it is lost");
     assert!(report.lost.iter().any(is_told), "{report:#?}");
     // The missing entries were in the damaged leaf.
     let missing = truth.missing(&into);
@@ -87,10 +99,15 @@ fn changed() -> Arc<MemoryDisk> {
             "properties": { "text": "x".repeat(90 + number % 5 * 10) },
         })
     };
-    let made = session.create_products((0..CHANGED).map(|number| request(product(number))).collect()).unwrap();
+    let made = session
+        .create_products((0..CHANGED).map(|number| request(product(number))).collect())
+        .unwrap();
     let ids: Vec<_> = made.products.into_iter().filter_map(|product| product.id).collect();
     // All products are changed once, so that all of them have the same members.
-    let all = ids.iter().map(|id| request(serde_json::json!({ "id": id, "name": "state 0001" }))).collect();
+    let all = ids
+        .iter()
+        .map(|id| request(serde_json::json!({ "id": id, "name": "state 0001" })))
+        .collect();
     session.update_products(all, false).unwrap();
     // This reader keeps the pages of all later commits from being reused.
     let reader = store.engine().snapshot();
@@ -103,7 +120,9 @@ fn changed() -> Arc<MemoryDisk> {
         session.delete_product(&ids[id]).unwrap();
     }
     // Pages in use after them, so that closing the file does not truncate them.
-    session.create_products((0..20).map(|number| request(product(CHANGED + number))).collect()).unwrap();
+    session
+        .create_products((0..20).map(|number| request(product(CHANGED + number))).collect())
+        .unwrap();
     drop((reader, session));
     store.close().unwrap();
     disk
@@ -122,16 +141,23 @@ fn with_older(whole: &MemoryDisk, truth: &Truth) -> Vec<(usize, Vec<usize>)> {
         .filter(|at| !truth.is_page(*at as u64))
         .filter_map(|at| Some((at, leaf_of_records(&*file, at as u64)?)))
         .collect();
-    let leaves = truth.leaves_of(Space::Records).into_iter().filter(|place| place.end - place.start <= PAGE as u64);
+    let leaves = truth
+        .leaves_of(Space::Records)
+        .into_iter()
+        .filter(|place| place.end - place.start <= PAGE as u64);
     let older = |leaf: u64| -> Vec<usize> {
         let entries = leaf_of_records(&*file, leaf).unwrap();
         let is_older = |old: &BTreeMap<Vec<u8>, Vec<u8>>| {
             let shared = old.keys().filter(|key| entries.contains_key(*key)).count();
-            shared * 2 > entries.len() && old.iter().any(|(key, value)| entries.get(key) != Some(value))
+            shared * 2 > entries.len()
+                && old.iter().any(|(key, value)| entries.get(key) != Some(value))
         };
         stale.iter().filter(|(_, old)| is_older(old)).map(|(at, _)| *at).collect()
     };
-    leaves.map(|place| (place.start as usize, older(place.start))).filter(|(_, older)| !older.is_empty()).collect()
+    leaves
+        .map(|place| (place.start as usize, older(place.start)))
+        .filter(|(_, older)| !older.is_empty())
+        .collect()
 }
 
 /// Every n-th element of a list, so that there are at most `most`.
@@ -163,7 +189,10 @@ fn an_older_version_in_the_place_of_a_page_is_not_taken() {
             salvaged += 1;
         }
     }
-    println!("counted: {salvaged} pages replaced by an older version, of {} leaves", with_older.len());
+    println!(
+        "counted: {salvaged} pages replaced by an older version, of {} leaves",
+        with_older.len()
+    );
     assert!(salvaged >= 12, "{salvaged}, {} leaves", with_older.len());
 }
 
@@ -180,7 +209,8 @@ fn what_an_earlier_commit_left_does_not_come_back() {
     let (mut salvaged, mut leaves) = (0, BTreeSet::new());
     for (leaf, older) in &with_older {
         for old in some(older, per_leaf) {
-            let differing: Vec<usize> = (0..8).filter(|n| sector(*leaf, *n) != sector(old, *n)).collect();
+            let differing: Vec<usize> =
+                (0..8).filter(|n| sector(*leaf, *n) != sector(old, *n)).collect();
             for n in some(&differing, per_leaf) {
                 let image = copy(&*whole);
                 let file = image.open("records.redb", Mode::ReadWrite).unwrap();
@@ -195,6 +225,9 @@ fn what_an_earlier_commit_left_does_not_come_back() {
             }
         }
     }
-    println!("counted: {salvaged} sectors swapped with an older version, in {} leaves", leaves.len());
+    println!(
+        "counted: {salvaged} sectors swapped with an older version, in {} leaves",
+        leaves.len()
+    );
     assert!(salvaged >= 24, "{salvaged}, {} leaves", leaves.len());
 }

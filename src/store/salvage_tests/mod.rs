@@ -58,12 +58,13 @@ fn filled() -> Arc<MemoryDisk> {
     for turn in 0..6 {
         let batch = (0..20).map(|number| request(product(turn * 20 + number, 0))).collect();
         let made = session.create_products(batch).unwrap();
-        ids.extend(made.products.into_iter().filter_map(|product| product.id).map(|id| id.to_string()));
+        ids.extend(
+            made.products.into_iter().filter_map(|product| product.id).map(|id| id.to_string()),
+        );
     }
     // Each change is in its own commit, so that each leaves old pages.
     for (number, id) in ids.iter().enumerate().filter(|(number, _)| number % 9 == 4) {
-        let update =
-            serde_json::json!({ "id": id, "name": format!("unit {number} changed"), "properties": { "turn": "1" } });
+        let update = serde_json::json!({ "id": id, "name": format!("unit {number} changed"), "properties": { "turn": "1" } });
         session.update_products(vec![request(update)], false).unwrap();
     }
     for id in ids.iter().skip(2).step_by(15) {
@@ -122,7 +123,10 @@ fn a_sound_store_is_taken_over_whole() {
     let (report, into) = salvage(&from);
     assert!(report.is_complete(), "{report:#?}");
     assert_eq!(truth.missing(&into), BTreeMap::new());
-    assert!(report.records > 120 && report.rows > 20_000 && report.files >= 5 && report.bytes > 90_000, "{report:?}");
+    assert!(
+        report.records > 120 && report.rows > 20_000 && report.files >= 5 && report.bytes > 90_000,
+        "{report:?}"
+    );
     assert_eq!(report.sequence, truth.sequence);
     assert_eq!(image(&*from), before);
     println!("{report:?}, record file of {} bytes", before["records.redb"].len());
@@ -135,7 +139,8 @@ fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
     let [earlier, open] = killed(90);
     // Each store comes with the states that it may have: that of the last commit and, if that one
     // may be torn, that of the one before.
-    let stores = [(&closed, vec![Truth::of(&closed)]), (&open, vec![Truth::of(&open), Truth::of(&earlier)])];
+    let stores =
+        [(&closed, vec![Truth::of(&closed)]), (&open, vec![Truth::of(&open), Truth::of(&earlier)])];
     let mut random = Random::new(env("STATIONDB_CRASH_SEED", 1));
     let runs = env("STATIONDB_SALVAGES", 60);
     let mut kinds = BTreeMap::<Kind, [u64; 3]>::new();
@@ -150,8 +155,10 @@ fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
         let before = fingerprint(&image);
         let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let (report, into) = salvage(&image);
-            let truth = truths.iter().find(|truth| truth.sequence == report.sequence).unwrap_or(&truths[0]);
-            let is_told = std::ptr::eq(truth, &truths[0]) || report.lost.iter().any(|lost| lost.kind == "commits");
+            let truth =
+                truths.iter().find(|truth| truth.sequence == report.sequence).unwrap_or(&truths[0]);
+            let is_told = std::ptr::eq(truth, &truths[0])
+                || report.lost.iter().any(|lost| lost.kind == "commits");
             assert!(is_told, "an older state without a word");
             (report.unproven.len(), truth.judge(&damage, is_closed, &touched, &report, &into))
         }));
@@ -168,7 +175,10 @@ fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
             Ok((_, Err(problem))) => problems.push(format!("run {run}, {damage:?}: {problem}")),
             Err(_) => problems.push(format!("run {run}, {damage:?}: a panic")),
         }
-        assert!(before == fingerprint(&image), "run {run}, {damage:?}: the damaged store was changed");
+        assert!(
+            before == fingerprint(&image),
+            "run {run}, {damage:?}: the damaged store was changed"
+        );
     }
     println!("counted: {runs} damaged stores");
     println!(
@@ -200,7 +210,11 @@ fn what_leads_to_the_records_may_be_lost() {
     for place in branches.into_iter().chain(std::iter::once(0..512)) {
         let image = copy(&*whole);
         let len = usize::try_from(place.end - place.start).unwrap();
-        image.open("records.redb", Mode::ReadWrite).unwrap().write_all_at(&vec![0; len], place.start).unwrap();
+        image
+            .open("records.redb", Mode::ReadWrite)
+            .unwrap()
+            .write_all_at(&vec![0; len], place.start)
+            .unwrap();
         let (report, into) = salvage(&image);
         assert_eq!(truth.missing(&into), BTreeMap::new(), "{place:?}: {report:#?}");
         let is_told = report.lost.iter().any(|lost| lost.kind == "commits");
@@ -235,11 +249,16 @@ fn the_sources_of_a_salvage_are_checked() {
     assert_eq!(kind(&from, &target), ErrorKind::NotAStore, "it is not empty");
     // The record file tells everything that FORMAT does.
     std::fs::write(from.join("FORMAT"), "stationdb\nformat 9\nrevision 0\nstore 0\n").unwrap();
-    assert!(Store::salvage(&from, directory.path().join("again"), &Control::default()).unwrap().is_complete());
+    assert!(
+        Store::salvage(&from, directory.path().join("again"), &Control::default())
+            .unwrap()
+            .is_complete()
+    );
     std::fs::remove_file(from.join("records.redb")).unwrap();
     assert_eq!(kind(&from, &directory.path().join("newer")), ErrorKind::NewerFormat);
     std::fs::write(from.join("FORMAT"), "garbage").unwrap();
-    let report = Store::salvage(&from, directory.path().join("empty"), &Control::default()).unwrap();
+    let report =
+        Store::salvage(&from, directory.path().join("empty"), &Control::default()).unwrap();
     assert!(report.lost.iter().any(|lost| lost.kind == "records"), "{report:#?}");
 }
 
@@ -250,16 +269,27 @@ fn a_power_cut_during_a_salvage_leaves_a_marked_target_and_the_source_as_it_was(
     let before = image(&*from);
     let source: SharedDisk = from.clone();
     let into = SimDisk::new(1);
-    super::salvage::salvage_to(&source, &(Arc::new(into.clone()) as SharedDisk), &Control::default()).unwrap();
+    super::salvage::salvage_to(
+        &source,
+        &(Arc::new(into.clone()) as SharedDisk),
+        &Control::default(),
+    )
+    .unwrap();
     let (mut replay, mut images, mut marked, mut whole) = (into.replay(), 0, 0, 0);
     while replay.advance().is_some() {
         images += 1;
-        for (draw, survival) in [(0, crate::disk::sim::Survival::None), (images, crate::disk::sim::Survival::Random)] {
+        for (draw, survival) in
+            [(0, crate::disk::sim::Survival::None), (images, crate::disk::sim::Survival::Random)]
+        {
             let cut = replay.survivors(draw, survival);
-            let names: Vec<String> = cut.list("").unwrap().into_iter().map(|entry| entry.name).collect();
+            let names: Vec<String> =
+                cut.list("").unwrap().into_iter().map(|entry| entry.name).collect();
             if names.iter().any(|name| name == crate::store::format::INCOMPLETE) {
                 marked += 1;
-                assert_eq!(options().open_on(Arc::new(cut.clone())).unwrap_err().kind(), ErrorKind::NotAStore);
+                assert_eq!(
+                    options().open_on(Arc::new(cut.clone())).unwrap_err().kind(),
+                    ErrorKind::NotAStore
+                );
             } else if names.iter().any(|name| name == "FORMAT") {
                 whole += 1;
                 if whole % 20 == 1 {
@@ -270,7 +300,11 @@ fn a_power_cut_during_a_salvage_leaves_a_marked_target_and_the_source_as_it_was(
             }
             if images % 60 == 0 && !names.iter().any(|name| name == "FORMAT") {
                 let cut: SharedDisk = Arc::new(cut);
-                assert!(super::salvage::salvage_to(&source, &cut, &Control::default()).unwrap().is_complete());
+                assert!(
+                    super::salvage::salvage_to(&source, &cut, &Control::default())
+                        .unwrap()
+                        .is_complete()
+                );
             }
         }
     }
@@ -306,15 +340,18 @@ fn entries_of_a_damaged_leaf_are_told_as_unproven() {
 fn a_segment_whose_blocks_only_seem_whole_is_not_taken() {
     let whole = filled();
     let truth = Truth::of(&whole);
-    let (path, _) =
-        files(&*whole).into_iter().find(|(path, len)| path.ends_with(".parquet") && *len > 100_000).unwrap();
+    let (path, _) = files(&*whole)
+        .into_iter()
+        .find(|(path, len)| path.ends_with(".parquet") && *len > 100_000)
+        .unwrap();
     let bytes = damage::read(&*whole, &path);
     // The polynomial itself: a block has the same CRC-32 with and without it.
     let pattern = (1u64 | 0xEDB8_8320 << 1).to_le_bytes();
     for wrong_bit in [None, Some(70_100)] {
         let image = copy(&*whole);
         let file = image.open(&path, Mode::ReadWrite).unwrap();
-        let damaged: Vec<u8> = bytes[70_000..70_008].iter().zip(pattern).map(|(byte, change)| byte ^ change).collect();
+        let damaged: Vec<u8> =
+            bytes[70_000..70_008].iter().zip(pattern).map(|(byte, change)| byte ^ change).collect();
         file.write_all_at(&damaged, 70_000).unwrap();
         if let Some(at) = wrong_bit {
             file.write_all_at(&[bytes[at] ^ 8], at as u64).unwrap();
@@ -323,7 +360,10 @@ fn a_segment_whose_blocks_only_seem_whole_is_not_taken() {
         let (report, into) = salvage(&image);
         // Fails on rows with other values.
         let lost: u64 = truth.missing(&into).values().sum();
-        assert!(report.lost.iter().any(|lost| lost.kind == "rows" && lost.file == path), "{report:#?}");
+        assert!(
+            report.lost.iter().any(|lost| lost.kind == "rows" && lost.file == path),
+            "{report:#?}"
+        );
         // With the wrong bit, the damaged block is known, so the rows of the other blocks are
         // copied.
         let all = LARGE_ROWS.unsigned_abs();
@@ -341,7 +381,13 @@ fn what_is_lost_is_told_by_id() {
     let truth = Truth::of(&whole);
     let tables = truth.table_ids();
     let (mut told, mut bounded) = (BTreeMap::<String, u64>::new(), 0);
-    for space in [Space::Records, Space::Segments, Space::TableBuffer, Space::UploadChunks, Space::SmallBlobs] {
+    for space in [
+        Space::Records,
+        Space::Segments,
+        Space::TableBuffer,
+        Space::UploadChunks,
+        Space::SmallBlobs,
+    ] {
         for place in truth.leaves_of(space) {
             let image = copy(&*whole);
             let file = image.open("records.redb", Mode::ReadWrite).unwrap();
@@ -353,7 +399,12 @@ fn what_is_lost_is_told_by_id() {
             for lost in &report.lost {
                 *told.entry(lost.kind.clone()).or_default() += 1;
                 if lost.kind == "rows" {
-                    assert!(tables.iter().any(|id| lost.place.starts_with(&format!("table {id}, rows "))), "{lost:?}");
+                    assert!(
+                        tables
+                            .iter()
+                            .any(|id| lost.place.starts_with(&format!("table {id}, rows "))),
+                        "{lost:?}"
+                    );
                 }
             }
             // The missing products are bounded by the ids of copied ones.
@@ -362,7 +413,9 @@ fn what_is_lost_is_told_by_id() {
                 let place = lost.place.trim_start_matches("between ").trim_start_matches("after ");
                 let (after, before) = match place.split_once(" and ") {
                     Some((after, before)) => (after, before),
-                    None if place.starts_with("before ") => ("", place.trim_start_matches("before ")),
+                    None if place.starts_with("before ") => {
+                        ("", place.trim_start_matches("before "))
+                    }
                     None if place.starts_with("all of them") => ("", "g"),
                     None => (place, "g"),
                 };
@@ -376,7 +429,10 @@ fn what_is_lost_is_told_by_id() {
     }
     assert!(bounded > 3, "{bounded} ranges of products");
     println!("{told:?}");
-    assert!(["Product", "rows", "upload chunk"].iter().all(|kind| told.contains_key(*kind)), "{told:?}");
+    assert!(
+        ["Product", "rows", "upload chunk"].iter().all(|kind| told.contains_key(*kind)),
+        "{told:?}"
+    );
     let key = |space, key: &[u8]| super::salvage::key_text(space, key);
     let table = crate::value::id::hex(&[7; 12]);
     assert_eq!(

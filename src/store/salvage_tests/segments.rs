@@ -28,7 +28,8 @@ fn two_segments() -> Arc<MemoryDisk> {
     for segment in 0..2 {
         let first = segment * ROWS as i64;
         let values = arrow::array::Int64Array::from_iter_values(first..first + ROWS as i64);
-        let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(values) as _)]).unwrap();
+        let batch =
+            arrow::array::RecordBatch::try_from_iter([("t", Arc::new(values) as _)]).unwrap();
         session.append_batches(&table, &mut std::iter::once(Ok(batch)), None).unwrap();
     }
     drop(session);
@@ -60,7 +61,11 @@ fn manifest(records: &RecordFile) -> Vec<(Vec<u8>, SegmentMeta)> {
 /// Salvages the table of `disk` after an entry was added that names the rows `named` and has no
 /// files. `unproven` says which of the two true entries are unproven as well. Returns the row count
 /// and the ranges that are reported as lost.
-fn with_false_entry(disk: &Arc<MemoryDisk>, named: Range<u64>, unproven: &[usize]) -> (u64, Vec<Range<u64>>) {
+fn with_false_entry(
+    disk: &Arc<MemoryDisk>,
+    named: Range<u64>,
+    unproven: &[usize],
+) -> (u64, Vec<Range<u64>>) {
     let from: SharedDisk = disk.clone();
     let (into, records) = records_of(disk);
     let entries = manifest(&records);
@@ -73,8 +78,11 @@ fn with_false_entry(disk: &Arc<MemoryDisk>, named: Range<u64>, unproven: &[usize
     // first row.
     let key = [table, 0_u64.to_be_bytes().to_vec()].concat();
     let value = envelope::to_row(&key, &meta).unwrap();
-    records.write(|turn| turn.apply([Change::Put { space: Space::Segments, key: key.clone(), value }])).unwrap();
-    let unproven: BTreeSet<_> = unproven.iter().map(|at| entries[*at].0.clone()).chain([key]).collect();
+    records
+        .write(|turn| turn.apply([Change::Put { space: Space::Segments, key: key.clone(), value }]))
+        .unwrap();
+    let unproven: BTreeSet<_> =
+        unproven.iter().map(|at| entries[*at].0.clone()).chain([key]).collect();
     let mut lost = Vec::new();
     let mut salvage = TableSalvage {
         from: &from,
@@ -95,7 +103,11 @@ fn with_false_entry(disk: &Arc<MemoryDisk>, named: Range<u64>, unproven: &[usize
 fn an_unproven_entry_does_not_take_the_place_of_proven_rows() {
     let disk = two_segments();
     for named in [0..ROWS + 500, 0..5, ROWS..ROWS + 1, ROWS - 1..ROWS, 0..10 * ROWS] {
-        assert_eq!(with_false_entry(&disk, named.clone(), &[]), (2 * ROWS, vec![]), "{named:?} is named");
+        assert_eq!(
+            with_false_entry(&disk, named.clone(), &[]),
+            (2 * ROWS, vec![]),
+            "{named:?} is named"
+        );
     }
 }
 
@@ -115,7 +127,8 @@ fn the_rows_that_only_a_false_entry_names_are_told_as_lost_once() {
     let disk = two_segments();
     let entries = manifest(&records_of(&disk).1);
     let id = TableMetadata::KIND.id;
-    let table = crate::value::RecordKey::from_bytes(id, &entries[1].0[..id.key_len()]).unwrap().to_id(id);
+    let table =
+        crate::value::RecordKey::from_bytes(id, &entries[1].0[..id.key_len()]).unwrap().to_id(id);
     // The files of the second segment are missing, and its entry is not proven.
     let path = format!("{}/{}", directory(&table), crate::columnar::data_name(entries[1].1.id));
     crate::disk::Disk::remove_file(&*disk, &path).unwrap();

@@ -13,7 +13,9 @@ use super::*;
 use crate::blobs;
 use crate::columnar::{MergedScan, Predicates, batch_row_count};
 use crate::model::tables::table::TableMetadata;
-use crate::model::{FileRecord, PackageRecord, Resource, UploadChunk, UploadSessionRecord, by_code};
+use crate::model::{
+    FileRecord, PackageRecord, Resource, UploadChunk, UploadSessionRecord, by_code,
+};
 use crate::records::salvage::{MappedPage, page_map};
 use crate::records::{Snapshot, Source, envelope};
 use crate::session::Access;
@@ -100,15 +102,21 @@ fn look(disk: &Arc<MemoryDisk>) -> Seen {
     for (key, value) in entries(&snapshot, Space::UploadChunks) {
         let chunk = stored::read::<UploadChunk>(envelope::open(&key, 0, &value).unwrap()).unwrap();
         let session = [&[UploadSessionRecord::KIND.code], &key[..key.len() - 4]].concat();
-        let mut needs =
-            Needs { entries: vec![(Space::UploadChunks, key.clone()), (Space::Records, session)], files: Vec::new() };
+        let mut needs = Needs {
+            entries: vec![(Space::UploadChunks, key.clone()), (Space::Records, session)],
+            files: Vec::new(),
+        };
         content_needs(&mut needs, &chunk.content);
         put(format!("upload chunk|{}", hex(&key)), value, needs);
     }
     let log = entries(&snapshot, Space::Log);
     let all: Vec<Key> = log.iter().map(|(key, _)| (Space::Log, key.clone())).collect();
     for (key, value) in log {
-        put(format!("change log|{}", hex(&key)), value, Needs { entries: all.clone(), files: Vec::new() });
+        put(
+            format!("change log|{}", hex(&key)),
+            value,
+            Needs { entries: all.clone(), files: Vec::new() },
+        );
     }
     for (key, value) in entries(&snapshot, Space::Positions) {
         if key.starts_with(b"subscriber ") {
@@ -120,18 +128,23 @@ fn look(disk: &Arc<MemoryDisk>) -> Seen {
     let needs = Needs { entries: vec![(Space::Meta, b"identity".to_vec())], files: Vec::new() };
     put("fact of the store|identity".to_owned(), identity, needs);
     let kind = TableMetadata::KIND;
-    for (full_key, _) in entries(&snapshot, Space::Records).into_iter().filter(|(key, _)| key[0] == kind.code) {
+    for (full_key, _) in
+        entries(&snapshot, Space::Records).into_iter().filter(|(key, _)| key[0] == kind.code)
+    {
         let key = &full_key[1..];
-        let mut needs = Needs { entries: vec![(Space::Records, full_key.clone())], files: Vec::new() };
-        for (entry, value) in
-            entries(&snapshot, Space::Segments).into_iter().filter(|(entry, _)| entry.starts_with(key))
+        let mut needs =
+            Needs { entries: vec![(Space::Records, full_key.clone())], files: Vec::new() };
+        for (entry, value) in entries(&snapshot, Space::Segments)
+            .into_iter()
+            .filter(|(entry, _)| entry.starts_with(key))
         {
             let meta = envelope::from_row::<crate::columnar::SegmentMeta>(&entry, &value).unwrap();
             needs.files.push(format!("tables/{}/{:016x}.parquet", hex(key), meta.id));
             needs.entries.push((Space::Segments, entry));
         }
-        for (entry, value) in
-            entries(&snapshot, Space::TableBuffer).into_iter().filter(|(entry, _)| entry.starts_with(key))
+        for (entry, value) in entries(&snapshot, Space::TableBuffer)
+            .into_iter()
+            .filter(|(entry, _)| entry.starts_with(key))
         {
             assert!(batch_row_count(&value) > 0);
             needs.entries.push((Space::TableBuffer, entry));
@@ -143,22 +156,37 @@ fn look(disk: &Arc<MemoryDisk>) -> Seen {
                 let table = view.get::<TableMetadata>(&id)?.unwrap();
                 let opened = open_table(view, &table)?;
                 let columns: Vec<usize> = (0..table.columns.as_ref().unwrap().len()).collect();
-                let names: Vec<String> = table.columns.unwrap().into_iter().map(|column| column.name).collect();
+                let names: Vec<String> =
+                    table.columns.unwrap().into_iter().map(|column| column.name).collect();
                 let position = |name: &str| names.iter().position(|other| other == name);
-                let (t, small, noise) = (position("t").unwrap(), position("small").unwrap(), position("noise"));
-                let mut scan =
-                    MergedScan::new(opened, Arc::new(Predicates::default()), columns, None, Control::default())?;
+                let (t, small, noise) =
+                    (position("t").unwrap(), position("small").unwrap(), position("noise"));
+                let mut scan = MergedScan::new(
+                    opened,
+                    Arc::new(Predicates::default()),
+                    columns,
+                    None,
+                    Control::default(),
+                )?;
                 let mut rows = Vec::new();
                 while let Some(chunk) = scan.next_chunk()? {
                     let t = chunk.batch.column(t).as_primitive::<Int64Type>();
                     let small = chunk.batch.column(small).as_primitive::<Int32Type>();
                     if let Some(noise) = noise {
                         let found = chunk.batch.column(noise).as_primitive::<Float64Type>();
-                        assert!(t.values().iter().zip(found.values()).all(|(t, found)| *found == super::noise(*t)));
+                        assert!(
+                            t.values()
+                                .iter()
+                                .zip(found.values())
+                                .all(|(t, found)| *found == super::noise(*t))
+                        );
                     }
                     for (t, small) in t.iter().zip(small) {
                         let t = t.unwrap();
-                        assert!(small.is_none_or(|small| i64::from(small) == t * 3), "a wrong row: {t}, {small:?}");
+                        assert!(
+                            small.is_none_or(|small| i64::from(small) == t * 3),
+                            "a wrong row: {t}, {small:?}"
+                        );
                         rows.push(t);
                     }
                 }
@@ -181,7 +209,8 @@ impl Truth {
         // From the file itself, because opening the copy has written to it.
         let sequence = {
             let copied: SharedDisk = super::copy(&**disk);
-            let options = crate::records::RecordFileOptions { cache_bytes: 1 << 20, quick_repair: false };
+            let options =
+                crate::records::RecordFileOptions { cache_bytes: 1 << 20, quick_repair: false };
             let records = crate::records::RecordFile::open(&copied, options).unwrap();
             let snapshot = records.snapshot(0).unwrap();
             let row = Source::Snapshot(&snapshot).get(Space::Meta, b"state").unwrap().unwrap();
@@ -208,7 +237,12 @@ impl Truth {
                 Some(_) => return Err(format!("{name} is not what the last commit says")),
             }
         }
-        missing.extend(self.items.keys().filter(|name| !found.items.contains_key(*name)).map(|name| (name.clone(), 1)));
+        missing.extend(
+            self.items
+                .keys()
+                .filter(|name| !found.items.contains_key(*name))
+                .map(|name| (name.clone(), 1)),
+        );
         for (id, truth) in &self.tables {
             let Some(rows) = found.tables.get(id) else {
                 if !truth.is_empty() {
@@ -236,7 +270,10 @@ impl Truth {
             }
         }
         if found.sequence < self.sequence {
-            return Err(format!("the sequence went back from {} to {}", self.sequence, found.sequence));
+            return Err(format!(
+                "the sequence went back from {} to {}",
+                self.sequence, found.sequence
+            ));
         }
         Ok(missing)
     }
@@ -259,9 +296,15 @@ impl Truth {
     }
 
     /// Ids of the records of a kind, from these names of items.
-    pub(super) fn ids_of<'n>(&self, kind: &str, names: impl Iterator<Item = &'n String>) -> Vec<String> {
+    pub(super) fn ids_of<'n>(
+        &self,
+        kind: &str,
+        names: impl Iterator<Item = &'n String>,
+    ) -> Vec<String> {
         let of_kind = names.filter(|name| name.split('|').next() == Some(kind));
-        let keys = of_kind.flat_map(|name| &self.needs[name].entries).filter(|(space, _)| *space == Space::Records);
+        let keys = of_kind
+            .flat_map(|name| &self.needs[name].entries)
+            .filter(|(space, _)| *space == Space::Records);
         keys.map(|(space, key)| crate::store::salvage::key_text(*space, key)).collect()
     }
 
@@ -273,7 +316,9 @@ impl Truth {
     /// Keys of records that an earlier state does not have.
     pub(super) fn added_since(&self, earlier: &Self) -> Vec<Vec<u8>> {
         let added = self.needs.iter().filter(|(name, _)| !earlier.needs.contains_key(*name));
-        let keys = added.flat_map(|(_, needs)| &needs.entries).filter(|(space, _)| *space == Space::Records);
+        let keys = added
+            .flat_map(|(_, needs)| &needs.entries)
+            .filter(|(space, _)| *space == Space::Records);
         keys.map(|(_, key)| key.clone()).collect()
     }
 
@@ -291,14 +336,16 @@ impl Truth {
 
     /// The places of the branch pages, and the number of leaves.
     pub(super) fn places(&self) -> (Vec<Range<u64>>, usize) {
-        let (branches, leaves): (Vec<_>, Vec<_>) = self.pages.iter().partition(|page| page.entries.is_empty());
+        let (branches, leaves): (Vec<_>, Vec<_>) =
+            self.pages.iter().partition(|page| page.entries.is_empty());
         (branches.into_iter().map(|page| page.place.clone()).collect(), leaves.len())
     }
 
     /// As [`Self::missing`], for a store in the state of an earlier commit.
     pub(super) fn missing_of_older(&self, disk: &Arc<MemoryDisk>) -> BTreeMap<String, u64> {
         let found = look(disk);
-        let missing = self.items.iter().filter(|(name, value)| found.items.get(*name) != Some(value));
+        let missing =
+            self.items.iter().filter(|(name, value)| found.items.get(*name) != Some(value));
         missing.map(|(name, _)| (name.clone(), 1)).collect()
     }
 
@@ -328,21 +375,32 @@ impl Truth {
                 below.extend(page.entries.iter().cloned());
             }
         }
-        let is_large = !is_closed || !matches!(damage, Damage::Flip { .. } | Damage::ZeroSector { .. });
+        let is_large =
+            !is_closed || !matches!(damage, Damage::Flip { .. } | Damage::ZeroSector { .. });
         for (name, count) in &missing {
             let needs = &self.needs[name];
             let is_touched = needs.files.iter().any(|path| is_file_touched(path))
-                || needs.entries.iter().any(|entry| leaves.contains(entry) || (is_large && below.contains(entry)));
+                || needs
+                    .entries
+                    .iter()
+                    .any(|entry| leaves.contains(entry) || (is_large && below.contains(entry)));
             if !is_touched {
-                return Err(format!("{name} ({count}) is missing, which the damage did not touch: {report:#?}"));
+                return Err(format!(
+                    "{name} ({count}) is missing, which the damage did not touch: {report:#?}"
+                ));
             }
             let kind = name.split('|').next().unwrap_or_default();
             let of_rows = ["table", "segment", "buffered append"];
             let is_told = report.lost_left_out > 0
-                || (kind == "rows" && report.lost.iter().any(|lost| of_rows.contains(&lost.kind.as_str())))
-                || report.lost.iter().any(|lost| lost.kind == kind || lost.kind == "records" || lost.kind == "commits");
+                || (kind == "rows"
+                    && report.lost.iter().any(|lost| of_rows.contains(&lost.kind.as_str())))
+                || report.lost.iter().any(|lost| {
+                    lost.kind == kind || lost.kind == "records" || lost.kind == "commits"
+                });
             if !is_told {
-                return Err(format!("{name} is missing and the report does not say so: {report:#?}"));
+                return Err(format!(
+                    "{name} is missing and the report does not say so: {report:#?}"
+                ));
             }
         }
         if let (Damage::Flip { path, .. }, false) = (damage, missing.is_empty()) {
@@ -353,19 +411,26 @@ impl Truth {
         if let (Damage::Flip { path, .. }, false) = (damage, missing.is_empty()) {
             // Larger pages are not searched for a single wrong bit.
             let is_searched = |page: &MappedPage| page.place.end - page.place.start <= 16 * 1024;
-            if path == "records.redb" && self.pages.iter().filter(|page| overlaps(&page.place)).all(is_searched) {
+            if path == "records.redb"
+                && self.pages.iter().filter(|page| overlaps(&page.place)).all(is_searched)
+            {
                 return Err(format!("a wrong bit lost {missing:?}: {report:#?}"));
             }
         }
-        let is_derived = |path: &str| path == "FORMAT" || path.starts_with("LOCK") || path.starts_with("search/");
+        let is_derived = |path: &str| {
+            path == "FORMAT" || path.starts_with("LOCK") || path.starts_with("search/")
+        };
         let touches_what_counts =
-            touched.iter().any(|one| !is_derived(&one.path) && one.path != "records.redb") || pages > 0;
+            touched.iter().any(|one| !is_derived(&one.path) && one.path != "records.redb")
+                || pages > 0;
         let header = overlaps(&(0..320));
         if !touches_what_counts && !header && !is_large && !report.is_complete() {
             return Err(format!("nothing that counts was touched: {report:#?}"));
         }
         if report.is_complete() && !missing.is_empty() {
-            return Err(format!("{missing:?} is missing from a salvage that calls itself complete"));
+            return Err(format!(
+                "{missing:?} is missing from a salvage that calls itself complete"
+            ));
         }
         Ok(missing.values().sum())
     }

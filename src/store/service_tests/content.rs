@@ -47,7 +47,10 @@ impl Bench {
     }
 
     fn open(&self) -> (Store, Session) {
-        let options = StoreOptions::default().maintenance_thread(false).seed(Some(1)).upload_session_days(self.days);
+        let options = StoreOptions::default()
+            .maintenance_thread(false)
+            .seed(Some(1))
+            .upload_session_days(self.days);
         let store = options.shared_clock(self.clock.clone()).open_on(self.disk.clone()).unwrap();
         let session = store.session(Identity::user("ada"));
         (store, session)
@@ -111,7 +114,8 @@ fn what_a_crash_left_goes_at_open_and_what_a_record_names_stays_whatever_the_row
     let bench = Bench::new(None);
     let (store, session) = bench.open();
     let file = put(&session, "a", &bytes(60_000));
-    let stray = |name: &str| bench.disk.open(name, Mode::CreateNew).unwrap().write_all_at(b"x", 0).unwrap();
+    let stray =
+        |name: &str| bench.disk.open(name, Mode::CreateNew).unwrap().write_all_at(b"x", 0).unwrap();
     stray("files/00/00000000000000ff");
     stray("files/00/notes.txt");
     drop((store, session));
@@ -139,7 +143,10 @@ fn what_a_crash_left_goes_at_open_and_what_a_record_names_stays_whatever_the_row
         })
         .unwrap();
     let report = store.verify(VerifyLevel::Headers, &control()).unwrap();
-    assert!(report.findings.iter().any(|finding| finding.problem.contains("belong to no record")), "{report:?}");
+    assert!(
+        report.findings.iter().any(|finding| finding.problem.contains("belong to no record")),
+        "{report:?}"
+    );
 }
 
 /// A file may be deleted, and maintenance may run, between the start of a reader's view and its
@@ -152,7 +159,9 @@ fn a_reader_opens_what_was_there_when_it_began() {
     let read = session.read(|view| {
         session.delete_file(&file)?;
         assert_eq!(store.maintain(&control())?.files_removed, 0);
-        let record = view.get::<FileRecord>(&file)?.ok_or_else(|| Error::not_found("file", file.as_str()))?;
+        let record = view
+            .get::<FileRecord>(&file)?
+            .ok_or_else(|| Error::not_found("file", file.as_str()))?;
         let mut out = Vec::new();
         crate::services::content::open(view, &record.content)?.copy_to(&mut out, &control())?;
         Ok(out)
@@ -188,7 +197,8 @@ fn an_upload_session_expires_after_its_last_chunk_in_the_running_store() {
     assert_eq!((report.upload_sessions_expired, report.files_removed), (1, 1));
     assert_eq!((bench.files(), rows(&session)), (1, 1));
     assert_eq!(chunk(&session, &quiet, 1).unwrap_err().kind(), ErrorKind::NotFound);
-    let file = session.finish_upload_session(&busy.as_str().into(), "busy", BTreeMap::new()).unwrap();
+    let file =
+        session.finish_upload_session(&busy.as_str().into(), "busy", BTreeMap::new()).unwrap();
     bench.clock.advance_ms(100 * DAY_MS);
     store.maintain(&control()).unwrap();
     assert_eq!(get(&session, &file).unwrap(), b"the end", "a finished session has become a file");
@@ -204,13 +214,20 @@ fn an_upload_session_expires_at_open_or_never() {
     bench.clock.advance_ms(10_000 * DAY_MS);
     drop((store, session));
     let (store, session) = bench.open();
-    assert_eq!(session.query_upload_sessions().unwrap().len(), 1, "without a limit it never expires");
+    assert_eq!(
+        session.query_upload_sessions().unwrap().len(),
+        1,
+        "without a limit it never expires"
+    );
     drop((store, session));
     let bench = Bench { days: Some(7), ..bench };
     let (_store, session) = bench.open();
     assert!(session.query_upload_sessions().unwrap().is_empty());
     assert_eq!(rows(&session), 0);
-    let by_default = StoreOptions::default().maintenance_thread(false).open_on(Arc::new(MemoryDisk::new())).unwrap();
+    let by_default = StoreOptions::default()
+        .maintenance_thread(false)
+        .open_on(Arc::new(MemoryDisk::new()))
+        .unwrap();
     assert_eq!(by_default.settings().upload_session_days, Some(7));
 }
 
@@ -219,7 +236,12 @@ fn a_backup_takes_what_is_named_and_nothing_of_an_upload_under_way() {
     let bench = Bench::new(None);
     let (store, session) = bench.open();
     let file = put(&session, "a", &bytes(60_000));
-    bench.disk.open("files/00/0000000000000099", Mode::CreateNew).unwrap().write_all_at(b"half", 0).unwrap();
+    bench
+        .disk
+        .open("files/00/0000000000000099", Mode::CreateNew)
+        .unwrap()
+        .write_all_at(b"half", 0)
+        .unwrap();
     let target = Arc::new(MemoryDisk::new());
     let report = store.backup_to(&(target.clone() as crate::disk::SharedDisk), &control()).unwrap();
     assert_eq!((report.files, walk(&*target, "files").unwrap().len()), (1, 1));
@@ -247,15 +269,25 @@ fn eight_threads_on_a_real_directory_download_whole_files_or_none() {
                     let (mut whole, mut gone) = (0, 0);
                     for round in 0..rounds {
                         let fill = thread * rounds + round;
-                        let len = [700, 40_000, 300_000][usize::from(round) % 3] + usize::from(fill);
+                        let len =
+                            [700, 40_000, 300_000][usize::from(round) % 3] + usize::from(fill);
                         let id = put(&session, "f", &vec![fill; len]);
                         known.lock().unwrap().insert(id.to_string(), (fill, len));
-                        let some: Vec<(String, (u8, usize))> =
-                            known.lock().unwrap().iter().take(6).map(|(id, is)| (id.clone(), *is)).collect();
+                        let some: Vec<(String, (u8, usize))> = known
+                            .lock()
+                            .unwrap()
+                            .iter()
+                            .take(6)
+                            .map(|(id, is)| (id.clone(), *is))
+                            .collect();
                         for (id, (fill, len)) in some {
                             match get(&session, &id) {
                                 Ok(bytes) => {
-                                    assert!(bytes.len() == len && bytes.iter().all(|byte| *byte == fill), "{id}");
+                                    assert!(
+                                        bytes.len() == len
+                                            && bytes.iter().all(|byte| *byte == fill),
+                                        "{id}"
+                                    );
                                     whole += 1;
                                 }
                                 Err(error) => {
@@ -269,7 +301,9 @@ fn eight_threads_on_a_real_directory_download_whole_files_or_none() {
                         if let (Some(victim), true) = (victim, round % 4 != 3) {
                             match session.delete_file(&victim.as_str().into()) {
                                 Ok(()) => {}
-                                Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{error}"),
+                                Err(error) => {
+                                    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}")
+                                }
                             }
                             if thread % 2 == 0 {
                                 known.lock().unwrap().remove(&victim);

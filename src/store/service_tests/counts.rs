@@ -12,7 +12,9 @@ use crate::session::{Access, Identity, OrderTerm, Plan, Query, Session};
 use crate::store::{Store, StoreOptions};
 use crate::value::{Control, Patch};
 use crate::work_items::WorkItem;
-use crate::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemsRequest};
+use crate::work_items::{
+    CreateWorkItemRequest, QueryWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemsRequest,
+};
 
 const FILTERS: [&str; 6] = [
     "timeline.estimatedDurationInSeconds > 50",
@@ -32,7 +34,8 @@ fn timeline(number: i64) -> TimelineDefinition {
     let due = 1_704_067_200_000 + number * 600_000;
     TimelineDefinition {
         estimated_duration_in_seconds: (number % 7 != 0).then_some(number * 13 % 100),
-        due_date_time: (number % 5 != 0).then(|| chrono::DateTime::from_timestamp_millis(due).unwrap()),
+        due_date_time: (number % 5 != 0)
+            .then(|| chrono::DateTime::from_timestamp_millis(due).unwrap()),
         ..TimelineDefinition::default()
     }
 }
@@ -47,12 +50,23 @@ fn create(access: &impl WorkItemService, numbers: std::ops::Range<i64>) -> Vec<S
     };
     let answer = access.create_work_items(numbers.map(request).collect()).unwrap();
     assert!(answer.error.is_none());
-    answer.created_work_items.iter().map(|item| item.id.as_ref().unwrap().as_str().to_owned()).collect()
+    answer
+        .created_work_items
+        .iter()
+        .map(|item| item.id.as_ref().unwrap().as_str().to_owned())
+        .collect()
 }
 
 fn set_duration(access: &impl WorkItemService, id: &str, seconds: i64) {
-    let patch = TimelinePatch { estimated_duration_in_seconds: Patch::Value(seconds), ..TimelinePatch::default() };
-    let update = UpdateWorkItemRequest { id: Some(id.to_owned()), timeline: Patch::Value(patch), ..Default::default() };
+    let patch = TimelinePatch {
+        estimated_duration_in_seconds: Patch::Value(seconds),
+        ..TimelinePatch::default()
+    };
+    let update = UpdateWorkItemRequest {
+        id: Some(id.to_owned()),
+        timeline: Patch::Value(patch),
+        ..Default::default()
+    };
     let request = UpdateWorkItemsRequest { work_items: vec![update], replace: None };
     assert!(access.update_work_items(request).unwrap().error.is_none());
 }
@@ -81,7 +95,9 @@ fn check(access: &impl Access, by_columns: bool) {
 
 /// Opens the text index and brings it up to date.
 fn search(session: &Session) {
-    session.search(SearchRequest { text: Some("item".into()), ..SearchRequest::default() }).unwrap();
+    session
+        .search(SearchRequest { text: Some("item".into()), ..SearchRequest::default() })
+        .unwrap();
 }
 
 #[test]
@@ -161,7 +177,12 @@ fn parts_of_texts_are_looked_for_along_the_order() {
         .read(|view| {
             for descending in [false, true] {
                 let order = vec![OrderTerm { path: "updatedAt", descending }];
-                let query = Query { filter: Some("name.Contains(\"em 1\")"), order, take: 10, ..Query::default() };
+                let query = Query {
+                    filter: Some("name.Contains(\"em 1\")"),
+                    order,
+                    take: 10,
+                    ..Query::default()
+                };
                 let (mut found, mut token) = (Vec::new(), None::<String>);
                 loop {
                     let page = Query { continuation_token: token.as_deref(), ..query.clone() };
@@ -175,15 +196,30 @@ fn parts_of_texts_are_looked_for_along_the_order() {
                     }
                 }
                 let all = view.query::<WorkItem>(&Query { take: 1000, ..query })?.items;
-                assert_eq!(found, all.into_iter().map(|item| item.name.unwrap()).collect::<Vec<_>>());
+                assert_eq!(
+                    found,
+                    all.into_iter().map(|item| item.name.unwrap()).collect::<Vec<_>>()
+                );
                 assert_eq!(found.len(), 111);
             }
             // The matches lie further along the order than the walk goes before it gives up.
             let order = vec![OrderTerm { path: "updatedAt", descending: true }];
-            let query = Query { filter: Some("name.Contains(\"em 1\")"), order, take: 2, ..Query::default() };
-            let rare = Query { filter: Some("name.ToLower().Contains(\"em 1\") and name.Length = 6"), ..query };
-            let names: Vec<String> =
-                view.query::<WorkItem>(&rare)?.items.into_iter().map(|item| item.name.unwrap()).collect();
+            let query = Query {
+                filter: Some("name.Contains(\"em 1\")"),
+                order,
+                take: 2,
+                ..Query::default()
+            };
+            let rare = Query {
+                filter: Some("name.ToLower().Contains(\"em 1\") and name.Length = 6"),
+                ..query
+            };
+            let names: Vec<String> = view
+                .query::<WorkItem>(&rare)?
+                .items
+                .into_iter()
+                .map(|item| item.name.unwrap())
+                .collect();
             assert_eq!(names, ["item 1"]);
             Ok(())
         })
@@ -201,7 +237,13 @@ fn a_count_that_the_index_does_not_give_is_of_all_pages() {
     session
         .read(|view| {
             let order = vec![OrderTerm { path: "updatedAt", descending: false }];
-            let query = Query { filter: Some(FILTERS[0]), order, take: 5, return_count: true, ..Query::default() };
+            let query = Query {
+                filter: Some(FILTERS[0]),
+                order,
+                take: 5,
+                return_count: true,
+                ..Query::default()
+            };
             let (first, plan) = view.query_with_plan::<WorkItem>(&query)?;
             assert!(plan.count.unwrap().contains("columns of the text index"));
             // The index moves on, and the change log no longer reaches back to the state of this
@@ -210,7 +252,8 @@ fn a_count_that_the_index_does_not_give_is_of_all_pages() {
             search(&other);
             store.maintain(&Control::default()).unwrap();
             let token = first.continuation_token.as_deref();
-            let (next, plan) = view.query_with_plan::<WorkItem>(&Query { continuation_token: token, ..query })?;
+            let (next, plan) =
+                view.query_with_plan::<WorkItem>(&Query { continuation_token: token, ..query })?;
             assert_eq!(plan.count.as_deref(), Some("every match"));
             assert_eq!((next.items.len(), next.total_count), (5, first.total_count));
             Ok(())
@@ -223,7 +266,12 @@ fn columns_count_only_what_the_policy_shows() {
     #[derive(Debug)]
     struct OnlyOne;
     impl crate::AccessPolicy for OnlyOne {
-        fn visible(&self, who: &Identity, _: crate::Service, _: crate::Action) -> crate::Visibility {
+        fn visible(
+            &self,
+            who: &Identity,
+            _: crate::Service,
+            _: crate::Action,
+        ) -> crate::Visibility {
             match who.user_id() {
                 "ada" => crate::Visibility::All,
                 _ => crate::Visibility::workspaces(["w1"]),
@@ -244,8 +292,13 @@ fn columns_count_only_what_the_policy_shows() {
         // The plan says how it was counted only if the caller sees every record.
         assert_eq!((counted, plan.count.as_deref()), (naive, Some("visible matches")), "{filter}");
         let counting = Query { filter: Some(filter), return_count: true, ..Query::default() };
-        let touched = bob.read(|view| view.query::<WorkItem>(&counting).map(|_| view.records_touched())).unwrap();
-        assert!(touched <= 10, "columns count all but what came after maintenance: {touched} for {filter}");
+        let touched = bob
+            .read(|view| view.query::<WorkItem>(&counting).map(|_| view.records_touched()))
+            .unwrap();
+        assert!(
+            touched <= 10,
+            "columns count all but what came after maintenance: {touched} for {filter}"
+        );
     }
     assert!(count(&bob, FILTERS[0]).0 < count(&ada, FILTERS[0]).0);
 }
@@ -275,7 +328,9 @@ fn counts_beside_writers_are_those_of_one_commit() {
                     ..UpdateWorkItemRequest::default()
                 };
                 let work_items = ids.iter().map(update).collect();
-                writer.update_work_items(UpdateWorkItemsRequest { work_items, replace: None }).unwrap();
+                writer
+                    .update_work_items(UpdateWorkItemsRequest { work_items, replace: None })
+                    .unwrap();
             }
         });
         for _ in 0..60 {

@@ -15,15 +15,19 @@ fn a_feed_of_many_packages_is_deleted_in_steps() {
     let options = StoreOptions::default().maintenance_thread(false).seed(Some(1));
     let store = options.open_on(Arc::new(MemoryDisk::new())).unwrap();
     let session = store.session(Identity::user("ada"));
-    let [doomed, other] = [(); 2]
-        .map(|()| session.create_feed(CreateFeedRequest::new("tools").platform(Platform::ni_linux_rt())).unwrap());
+    let [doomed, other] = [(); 2].map(|()| {
+        session
+            .create_feed(CreateFeedRequest::new("tools").platform(Platform::ni_linux_rt()))
+            .unwrap()
+    });
     let feeds = [(doomed.id.clone(), PACKAGES), (other.id.clone(), 3)];
     let put = session.write(move |draft| {
         for (feed_id, count) in feeds {
             for number in 0..count {
                 let file_name = format!("{number}.deb");
                 let id = PackageId::from(draft.new_key::<PackageRecord>()?);
-                let mut package = Package { id, file_name, feed_id: feed_id.clone(), ..Package::default() };
+                let mut package =
+                    Package { id, file_name, feed_id: feed_id.clone(), ..Package::default() };
                 package.workspace = "default".to_owned();
                 package.metadata.package_name = Some(format!("p{number}"));
                 let record = PackageRecord {
@@ -42,7 +46,8 @@ fn a_feed_of_many_packages_is_deleted_in_steps() {
     session.delete_feed(&doomed.id).unwrap();
     assert_eq!(session.position().0 - before, 3, "commits of at most 1,000 packages");
     assert_eq!(session.get_feed(&doomed.id).unwrap_err().kind(), ErrorKind::NotFound);
-    let left = session.read(|view| view.index_keys::<PackageRecord>(PackageRecord::BY_FEED, &[])).unwrap();
+    let left =
+        session.read(|view| view.index_keys::<PackageRecord>(PackageRecord::BY_FEED, &[])).unwrap();
     assert_eq!((left.len(), PackageRecord::KIND.code), (3, 12));
     assert_eq!(session.query_packages(&other.id).unwrap().packages.len(), 3);
     // A transaction deletes it whole.

@@ -43,7 +43,10 @@ fn an_intent_without_a_result_becomes_an_event_with_an_error_when_the_store_is_o
         (base.previous_state, base.new_state, item.state),
         (Some(State::New), Some(State::New), Some(State::New))
     );
-    assert_eq!(base.error.as_ref().unwrap().name.as_deref(), Some("StationDb.ExecutionInterrupted"));
+    assert_eq!(
+        base.error.as_ref().unwrap().name.as_deref(),
+        Some("StationDb.ExecutionInterrupted")
+    );
     assert_eq!((base.triggered_at, base.triggered_by.as_deref()), (Some(clock), Some("ada")));
     assert_eq!(history[0].detail, ExecutionEventDetail::Job { job_ids: None });
     let bench = bench.reopen();

@@ -1,7 +1,9 @@
 //! The cost of listing the values of a field.
 
 use super::test_store::TestStore;
-use crate::products::{CreateProductRequest, ProductField, ProductService as _, QueryProductValuesRequest};
+use crate::products::{
+    CreateProductRequest, ProductField, ProductService as _, QueryProductValuesRequest,
+};
 use crate::services::products::all_values_counted;
 use crate::session::Access;
 
@@ -9,9 +11,12 @@ use crate::session::Access;
 fn listing_values_costs_the_distinct_values_and_not_the_products() {
     let store = TestStore::new();
     let session = store.session();
-    let requests = (0..3000).map(|n| CreateProductRequest::new(n.to_string()).family(format!("F{}", n % 3))).collect();
+    let requests = (0..3000)
+        .map(|n| CreateProductRequest::new(n.to_string()).family(format!("F{}", n % 3)))
+        .collect();
     session.create_products(requests).unwrap();
-    let query = QueryProductValuesRequest { field: Some(ProductField::Family), ..Default::default() };
+    let query =
+        QueryProductValuesRequest { field: Some(ProductField::Family), ..Default::default() };
     assert_eq!(session.query_product_values(query).unwrap(), ["F0", "F1", "F2"]);
     session
         .read(|view| {

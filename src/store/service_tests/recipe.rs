@@ -6,7 +6,8 @@ mod fixture;
 mod fixtures;
 
 use fixture::{
-    CreateFixtureRequest, Fixture, FixtureField, FixtureOrderBy, QueryFixturesRequest, UpdateFixtureRequest,
+    CreateFixtureRequest, Fixture, FixtureField, FixtureOrderBy, QueryFixturesRequest,
+    UpdateFixtureRequest,
 };
 use fixtures::FixtureService;
 
@@ -52,19 +53,25 @@ fn names(session: &Session, filter: &str) -> Vec<String> {
         ..QueryFixturesRequest::default()
     };
     let page = session.query_fixtures(query).unwrap();
-    assert!(page.fixtures.iter().all(|fixture| fixture.id.is_none() && fixture.slot_count.is_none()));
+    assert!(
+        page.fixtures.iter().all(|fixture| fixture.id.is_none() && fixture.slot_count.is_none())
+    );
     page.fixtures.into_iter().filter_map(|fixture| fixture.name).collect()
 }
 
 fn store() -> TestStore {
-    let store = TestStore::with(|options| options.access_policy(GuestsRead).maintenance_thread(false));
+    let store =
+        TestStore::with(|options| options.access_policy(GuestsRead).maintenance_thread(false));
     store.store.engine().search.set_registry(&KINDS);
     store
 }
 
 #[test]
 fn a_resource_takes_two_files_of_together_at_most_150_lines() {
-    let files = [include_str!("../../../docs/recipe/fixture.rs"), include_str!("../../../docs/recipe/fixtures.rs")];
+    let files = [
+        include_str!("../../../docs/recipe/fixture.rs"),
+        include_str!("../../../docs/recipe/fixtures.rs"),
+    ];
     let lines: usize = files.iter().map(|file| file.lines().count()).sum();
     assert!(lines <= 150, "{lines} lines");
 }
@@ -73,7 +80,8 @@ fn a_resource_takes_two_files_of_together_at_most_150_lines() {
 fn the_recipe_creates_queries_updates_and_deletes() {
     let store = store();
     let session = store.session();
-    let batch = vec![request("north", 4, "open"), request(" ", 1, "open"), request("south", 8, "closed")];
+    let batch =
+        vec![request("north", 4, "open"), request(" ", 1, "open"), request("south", 8, "closed")];
     let made = session.create_fixtures(batch).unwrap();
     assert_eq!(made.fixtures.len(), 2);
     let inner = made.error.unwrap().inner_errors;
@@ -81,7 +89,11 @@ fn the_recipe_creates_queries_updates_and_deletes() {
     assert_eq!(names(&session, "slotCount > 3"), ["north", "south"]);
     assert_eq!(names(&session, "slotCount > 4"), ["south"]);
     let id = made.fixtures[0].id.clone().map(String::from).unwrap();
-    let change = UpdateFixtureRequest { id: id.clone(), slot_count: Some(2), ..UpdateFixtureRequest::default() };
+    let change = UpdateFixtureRequest {
+        id: id.clone(),
+        slot_count: Some(2),
+        ..UpdateFixtureRequest::default()
+    };
     let changed = session.update_fixtures(vec![change]).unwrap().fixtures.remove(0);
     assert_eq!((changed.name.as_deref(), changed.slot_count), (Some("north"), Some(2)));
     assert_eq!(names(&session, "slotCount > 3"), ["south"]);
@@ -95,7 +107,9 @@ fn the_recipe_creates_queries_updates_and_deletes() {
 fn the_recipe_is_found_by_its_text() {
     let store = store();
     let session = store.session();
-    session.create_fixtures(vec![request("bed of nails", 4, "open"), request("clamp", 1, "closed")]).unwrap();
+    session
+        .create_fixtures(vec![request("bed of nails", 4, "open"), request("clamp", 1, "closed")])
+        .unwrap();
     let found = |session: &Session, text: &str| -> Vec<String> {
         let request = SearchRequest { text: Some(text.to_owned()), ..SearchRequest::default() };
         session.search(request).unwrap().hits.into_iter().map(|hit| hit.name).collect()
@@ -109,10 +123,14 @@ fn the_recipe_is_found_by_its_text() {
 #[test]
 fn the_recipe_keeps_to_the_policy() {
     let store = store();
-    let made = store.session().create_fixtures(vec![request("a", 1, "open"), request("b", 1, "closed")]).unwrap();
+    let made = store
+        .session()
+        .create_fixtures(vec![request("a", 1, "open"), request("b", 1, "closed")])
+        .unwrap();
     let guest = store.store.session(Identity::user("guest"));
     assert_eq!(names(&guest, ""), ["a"]);
-    let ids: Vec<String> = made.fixtures.iter().filter_map(|fixture| fixture.id.clone().map(String::from)).collect();
+    let ids: Vec<String> =
+        made.fixtures.iter().filter_map(|fixture| fixture.id.clone().map(String::from)).collect();
     let refused = |answer: fixture::Fixtures| -> Vec<Option<String>> {
         assert_eq!(answer.fixtures, []);
         answer.error.unwrap().inner_errors.into_iter().map(|error| error.name).collect()

@@ -20,11 +20,13 @@ fn create(session: &Session, columns: &[Value]) -> String {
 /// An append does not rewrite the record of its table, which contains all its columns.
 #[test]
 fn an_append_writes_little_of_a_wide_table() {
-    let store = Store::options().maintenance_thread(false).open_on(Arc::new(MemoryDisk::new())).unwrap();
+    let store =
+        Store::options().maintenance_thread(false).open_on(Arc::new(MemoryDisk::new())).unwrap();
     let session = store.session(Identity::user("ada"));
     let index = json!({"name": "t", "dataType": "INT32", "columnType": "INDEX"});
-    let mut wide: Vec<Value> =
-        (0..500).map(|at| json!({"name": format!("c{at}"), "dataType": "BOOL", "columnType": "NULLABLE"})).collect();
+    let mut wide: Vec<Value> = (0..500)
+        .map(|at| json!({"name": format!("c{at}"), "dataType": "BOOL", "columnType": "NULLABLE"}))
+        .collect();
     wide.push(index.clone());
     let id = create(&session, &wide);
     let entries = |space: Space| {

@@ -31,7 +31,8 @@ fn work_items_and_products_are_found_by_their_texts() {
         description: Some(description.to_owned()),
         ..CreateWorkItemRequest::default()
     };
-    let items = vec![item("Burn-in of DMM-4065", "twelve hours"), item("Calibration", "after the burn in")];
+    let items =
+        vec![item("Burn-in of DMM-4065", "twelve hours"), item("Calibration", "after the burn in")];
     session.create_work_items(items).unwrap();
     let product = CreateProductRequest {
         part_number: "DMM-4065".to_owned(),

@@ -29,7 +29,10 @@ fn table(disk: &CountingDisk) -> (Store, Session, String) {
     let store = Store::options().maintenance_thread(false).open_on(Arc::new(disk.clone())).unwrap();
     let session = store.session(Identity::user("ada"));
     let columns = vec![column("t", DataType::Int64, ColumnType::Index)];
-    let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().to_string();
+    let id = session
+        .create_table(CreateTableRequest { columns, ..Default::default() })
+        .unwrap()
+        .to_string();
     for number in 0..SEGMENTS {
         append(&session, &id, number);
         session_tables::seal(&session, &id, &Control::default()).unwrap();
@@ -54,7 +57,10 @@ fn segments_are_handed_out_with_one_of_them_open() {
         rows += file.row_count;
         Ok(())
     };
-    assert_eq!(session.export_segments(&id.as_str().into(), each, &Control::default()).unwrap(), SEGMENTS as u64);
+    assert_eq!(
+        session.export_segments(&id.as_str().into(), each, &Control::default()).unwrap(),
+        SEGMENTS as u64
+    );
     assert_eq!(rows, (SEGMENTS * ROWS) as u64);
     assert_eq!(disk.most_open.load(Ordering::SeqCst), before + 1);
     assert_eq!(disk.open.load(Ordering::SeqCst), before);
@@ -82,7 +88,10 @@ fn a_merge_takes_no_segment_away_that_is_still_to_be_handed_out() {
         rows += file.row_count;
         Ok(())
     };
-    assert_eq!(session.export_segments(&id.as_str().into(), each, &control).unwrap(), SEGMENTS as u64);
+    assert_eq!(
+        session.export_segments(&id.as_str().into(), each, &control).unwrap(),
+        SEGMENTS as u64
+    );
     assert_eq!(rows, (SEGMENTS * ROWS) as u64);
     assert!(segment_files(&disk, &id) > files);
     assert_eq!(store.maintain(&control).unwrap().files_removed, files as u64);
@@ -101,7 +110,8 @@ fn a_read_without_a_file_to_open_fails_and_harms_nothing() {
     let session = store.session(Identity::user("ada"));
     let before = disk.open.load(Ordering::SeqCst);
     let scan = || -> Result<usize> {
-        let stream = session.scan(&id.as_str().into(), ScanRequest::default(), &Control::default())?;
+        let stream =
+            session.scan(&id.as_str().into(), ScanRequest::default(), &Control::default())?;
         stream.map(|batch| Ok(batch?.num_rows())).sum()
     };
     // A segment has two files: data and summary.
@@ -112,14 +122,18 @@ fn a_read_without_a_file_to_open_fails_and_harms_nothing() {
         assert!(error.message().contains("tables/"), "{error}");
         // No file that was opened before the failure stays open.
         assert_eq!(disk.open.load(Ordering::SeqCst), before);
-        let exported = session.export_segments(&id.as_str().into(), &mut |_| Ok(()), &Control::default());
+        let exported =
+            session.export_segments(&id.as_str().into(), &mut |_| Ok(()), &Control::default());
         assert_eq!(exported.is_ok(), spare > 0, "{exported:?}");
     }
     // Writes still succeed.
     append(&session, &id, 0);
     disk.open_max.store(u64::MAX, Ordering::SeqCst);
     assert_eq!(scan().unwrap(), ((SEGMENTS + 1) * ROWS) as usize);
-    println!("{} files for a scan of {SEGMENTS} segments", disk.open.load(Ordering::SeqCst) - before);
+    println!(
+        "{} files for a scan of {SEGMENTS} segments",
+        disk.open.load(Ordering::SeqCst) - before
+    );
     assert_eq!(disk.open.load(Ordering::SeqCst) - before, 2 * SEGMENTS as u64);
 }
 
@@ -129,7 +143,10 @@ fn the_directory_of_a_deleted_table_goes() {
     let (store, session, id) = table(&disk);
     let other = {
         let columns = vec![column("t", DataType::Int64, ColumnType::Index)];
-        let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().to_string();
+        let id = session
+            .create_table(CreateTableRequest { columns, ..Default::default() })
+            .unwrap()
+            .to_string();
         append(&session, &id, 0);
         session_tables::seal(&session, &id, &Control::default()).unwrap();
         id
@@ -152,11 +169,19 @@ fn the_directory_of_a_deleted_table_goes() {
 #[test]
 fn seals_and_merges_ask_for_space_first() {
     let disk = crate::disk::sim::SimDisk::new(1);
-    let open = || Store::options().maintenance_thread(false).reserve_bytes(1 << 20).open_on(Arc::new(disk.clone()));
+    let open = || {
+        Store::options()
+            .maintenance_thread(false)
+            .reserve_bytes(1 << 20)
+            .open_on(Arc::new(disk.clone()))
+    };
     let store = open().unwrap();
     let session = store.session(Identity::user("ada"));
     let columns = vec![column("t", DataType::Int64, ColumnType::Index)];
-    let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().to_string();
+    let id = session
+        .create_table(CreateTableRequest { columns, ..Default::default() })
+        .unwrap()
+        .to_string();
     for number in 0..2 {
         append(&session, &id, number);
         session_tables::seal(&session, &id, &Control::default()).unwrap();
@@ -167,7 +192,10 @@ fn seals_and_merges_ask_for_space_first() {
     let kind = |outcome: Result<bool>| outcome.map_err(|error| error.kind());
     let sealed = session_tables::seal(&session, &id, &Control::default()).map(|sealed| sealed > 0);
     assert_eq!(kind(sealed), Err(ErrorKind::NoSpace));
-    assert_eq!(kind(session_tables::merge(&session, &id, &Control::default())), Err(ErrorKind::NoSpace));
+    assert_eq!(
+        kind(session_tables::merge(&session, &id, &Control::default())),
+        Err(ErrorKind::NoSpace)
+    );
     assert_eq!(disk.changes(), changes, "something was written");
     disk.set_capacity(None);
     assert_eq!(session_tables::seal(&session, &id, &Control::default()).unwrap(), 1);

@@ -32,7 +32,10 @@ fn records_follow_their_asset_into_another_workspace() {
             {"modelName": "PXI-4071", "vendorName": "NI", "serialNumber": "0", "busType": "PCI_PXI"},
         ],
     });
-    assert_eq!(session.start_utilization(serde_json::from_value(start).unwrap()).unwrap().error, None);
+    assert_eq!(
+        session.start_utilization(serde_json::from_value(start).unwrap()).unwrap().error,
+        None
+    );
     let update = serde_json::from_value(json!([{"id": asset, "workspace": "w"}])).unwrap();
     session.update_assets(update).unwrap();
     let mut workspaces = Vec::new();
@@ -89,13 +92,17 @@ fn the_history_of_one_asset_in_one_week_costs_the_answer() {
     });
     let request = || serde_json::from_value(week.clone()).unwrap();
     let page = session.query_asset_utilization_history(request()).unwrap();
-    let found = page.asset_utilizations.iter().filter_map(|item| item.utilization_identifier.as_deref());
+    let found =
+        page.asset_utilizations.iter().filter_map(|item| item.utilization_identifier.as_deref());
     assert_eq!(found.collect::<Vec<_>>(), ["31", "32", "33", "34", "35", "36", "37"]);
     let plan = session.explain_query_asset_utilization_history(request()).unwrap();
     assert_eq!(plan.access, "index asset, span length, start of 1 assets");
     // The asset and its seven records.
     assert_eq!((plan.records_touched, plan.entries_touched), (Some(8), Some(7)), "{plan}");
-    let all = json!({"startTime": "2020-02-01T00:00:00Z", "endTime": "2020-02-07T23:59:59Z", "take": 10});
-    let plan = session.explain_query_asset_utilization_history(serde_json::from_value(all).unwrap()).unwrap();
+    let all =
+        json!({"startTime": "2020-02-01T00:00:00Z", "endTime": "2020-02-07T23:59:59Z", "take": 10});
+    let plan = session
+        .explain_query_asset_utilization_history(serde_json::from_value(all).unwrap())
+        .unwrap();
     assert!(plan.records_touched.unwrap() <= 11, "a page stops when it is full: {plan}");
 }

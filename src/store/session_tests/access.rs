@@ -52,7 +52,13 @@ fn create_in(access: &impl Access, name: &str, rank: i64, workspace: &str) -> Re
     let (name, workspace) = (name.to_owned(), workspace.to_owned());
     access.write(move |draft| {
         let key = draft.new_key::<Gadget>()?;
-        let gadget = Gadget { id: key.to_id(IdForm::Guid), name: Some(name), rank, workspace, ..Gadget::default() };
+        let gadget = Gadget {
+            id: key.to_id(IdForm::Guid),
+            name: Some(name),
+            rank,
+            workspace,
+            ..Gadget::default()
+        };
         draft.put(&gadget, What::Created)?;
         Ok(gadget)
     })
@@ -180,17 +186,29 @@ fn a_walk_by_tokens_is_one_big_query_in_every_order() {
         vec![OrderTerm { path: "rank", descending: false }],
         vec![OrderTerm { path: "rank", descending: true }],
         vec![OrderTerm { path: "id", descending: true }],
-        vec![OrderTerm { path: "name", descending: true }, OrderTerm { path: "rank", descending: false }],
+        vec![
+            OrderTerm { path: "name", descending: true },
+            OrderTerm { path: "rank", descending: false },
+        ],
     ] {
         for ties_follow_direction in [false, true] {
-            let query = Query { take: 1000, order: order.clone(), ties_follow_direction, ..Query::default() };
+            let query = Query {
+                take: 1000,
+                order: order.clone(),
+                ties_follow_direction,
+                ..Query::default()
+            };
             let whole = session.read(|view| view.query::<Gadget>(&query)).unwrap();
             assert_eq!(whole.items.len(), 50);
             assert_eq!(whole.continuation_token, None);
             let (mut walked, mut token, mut pages) = (Vec::new(), None::<String>, 0);
             loop {
-                let query =
-                    Query { take: 10, continuation_token: token.as_deref(), return_count: true, ..query.clone() };
+                let query = Query {
+                    take: 10,
+                    continuation_token: token.as_deref(),
+                    return_count: true,
+                    ..query.clone()
+                };
                 let page = session.read(|view| view.query::<Gadget>(&query)).unwrap();
                 assert_eq!(page.total_count, Some(50));
                 walked.extend(page.items);
@@ -204,7 +222,8 @@ fn a_walk_by_tokens_is_one_big_query_in_every_order() {
         }
     }
     let query = Query { take: 10, ..Query::default() };
-    let token = session.read(|view| view.query::<Gadget>(&query)).unwrap().continuation_token.unwrap();
+    let token =
+        session.read(|view| view.query::<Gadget>(&query)).unwrap().continuation_token.unwrap();
     let other = Query {
         continuation_token: Some(&token),
         order: vec![OrderTerm { path: "rank", descending: false }],
@@ -225,7 +244,11 @@ fn an_order_with_an_index_reads_no_more_than_the_page() {
     for rank in 0..200 {
         create(&session, &format!("{rank}"), rank).unwrap();
     }
-    let query = Query { take: 5, order: vec![OrderTerm { path: "rank", descending: false }], ..Query::default() };
+    let query = Query {
+        take: 5,
+        order: vec![OrderTerm { path: "rank", descending: false }],
+        ..Query::default()
+    };
     let (page, plan) = session.read(|view| view.query_with_plan::<Gadget>(&query)).unwrap();
     assert_eq!(page.items.len(), 5);
     assert_eq!(plan.access, "index rank in order");
@@ -302,8 +325,11 @@ fn a_panicking_plan_is_an_error_and_the_store_goes_on() {
 #[test]
 fn sixty_four_threads_share_the_syncs_of_a_slow_disk() {
     let disk = SimDisk::new(1);
-    let store =
-        StoreOptions::default().seed(Some(1)).maintenance_thread(false).open_on(Arc::new(disk.clone())).unwrap();
+    let store = StoreOptions::default()
+        .seed(Some(1))
+        .maintenance_thread(false)
+        .open_on(Arc::new(disk.clone()))
+        .unwrap();
     disk.set_latency(OpKind::Sync, Duration::from_millis(4));
     let syncs_before = syncs(&disk);
     let start = Instant::now();
@@ -319,7 +345,9 @@ fn sixty_four_threads_share_the_syncs_of_a_slow_disk() {
     });
     let per_second = 1600.0 / start.elapsed().as_secs_f64();
     let syncs = syncs(&disk) - syncs_before;
-    println!("64 threads, sync 4 ms: {per_second:.0} acknowledged creates a second, {syncs} syncs for 1600 creates");
+    println!(
+        "64 threads, sync 4 ms: {per_second:.0} acknowledged creates a second, {syncs} syncs for 1600 creates"
+    );
     // One sync for each create would make 1600 syncs. Their time depends on the machine, so the
     // number of syncs is asserted.
     assert!(syncs <= 400, "{syncs} syncs");
@@ -334,8 +362,11 @@ fn syncs(disk: &SimDisk) -> usize {
 #[test]
 fn after_a_failed_sync_writes_are_refused_and_reads_go_on() {
     let disk = SimDisk::new(2);
-    let store =
-        StoreOptions::default().seed(Some(1)).maintenance_thread(false).open_on(Arc::new(disk.clone())).unwrap();
+    let store = StoreOptions::default()
+        .seed(Some(1))
+        .maintenance_thread(false)
+        .open_on(Arc::new(disk.clone()))
+        .unwrap();
     let session = store.session(Identity::user("ada"));
     let kept = create(&session, "kept", 1).unwrap();
     disk.inject(Pick::kind(OpKind::Sync).once(), Fault::DropDirty);
@@ -354,7 +385,13 @@ fn after_a_failed_sync_writes_are_refused_and_reads_go_on() {
 #[test]
 fn what_the_log_cannot_hold_is_refused_alone() {
     let disk = Arc::new(MemoryDisk::new());
-    let open = || StoreOptions::default().seed(Some(1)).maintenance_thread(false).open_on(disk.clone()).unwrap();
+    let open = || {
+        StoreOptions::default()
+            .seed(Some(1))
+            .maintenance_thread(false)
+            .open_on(disk.clone())
+            .unwrap()
+    };
     let store = open();
     let session = store.session(Identity::user("ada"));
     let gadget = create(&session, "a", 1).unwrap();
@@ -406,7 +443,8 @@ fn what_the_log_cannot_hold_is_refused_alone() {
 #[test]
 fn an_almost_full_disk_refuses_what_grows_and_lets_deletes_through() {
     let disk = SimDisk::new(3);
-    let options = StoreOptions::default().seed(Some(1)).maintenance_thread(false).reserve_bytes(1 << 23);
+    let options =
+        StoreOptions::default().seed(Some(1)).maintenance_thread(false).reserve_bytes(1 << 23);
     let store = options.open_on(Arc::new(disk.clone())).unwrap();
     let session = store.session(Identity::user("ada"));
     let gadget = create(&session, "a", 1).unwrap();

@@ -9,7 +9,9 @@ use crate::model::REGISTRY;
 use crate::model::resource::Resource;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
-use crate::session::{Access, Draft, FILLING_KEY, Fillings, Identity, OrderTerm, Query, Session, What, growth};
+use crate::session::{
+    Access, Draft, FILLING_KEY, Fillings, Identity, OrderTerm, Query, Session, What, growth,
+};
 use crate::store::{Store, StoreOptions, VerifyLevel};
 use crate::value::key::after_prefix;
 use crate::value::stored::{self, Format, Members, Payload};
@@ -121,7 +123,11 @@ fn members_that_came_later_are_absent_at_every_depth() {
     for place in 0..5 {
         let mut some = Device { note: Some("before".into()), ..Device::default() };
         stored::fill(&mut some, of_first_format(&bytes), Members::NONE.with(place)).unwrap();
-        assert_eq!(some.note.is_none(), place == 1, "an absent member that is wanted becomes its default");
+        assert_eq!(
+            some.note.is_none(),
+            place == 1,
+            "an absent member that is wanted becomes its default"
+        );
     }
     // Records that this build writes have the new members.
     let now = Device { note: Some("n".into()), level: Level::Top, ..expected };
@@ -134,7 +140,11 @@ fn bytes_that_do_not_belong_to_their_format_are_corrupt() {
     let old = stored::to_bytes(&old_device()).unwrap();
     let now: Device = stored::read(of_first_format(&old)).unwrap();
     let new = stored::to_bytes(&now).unwrap();
-    assert_eq!(kind(of_first_format(&new)), ErrorKind::Corrupt, "members of a later format in older bytes");
+    assert_eq!(
+        kind(of_first_format(&new)),
+        ErrorKind::Corrupt,
+        "members of a later format in older bytes"
+    );
     assert_eq!(kind(Payload::current(&old)), ErrorKind::Corrupt, "members are missing");
     for len in 0..old.len() {
         assert_eq!(kind(of_first_format(&old[..len])), ErrorKind::Corrupt, "cut to {len} bytes");
@@ -144,7 +154,10 @@ fn bytes_that_do_not_belong_to_their_format_are_corrupt() {
     // A value that was added later is not valid in older bytes.
     let top = stored::to_bytes(&Level::Top).unwrap();
     assert_eq!(stored::from_bytes::<Level>(&top).unwrap(), Level::Top);
-    assert_eq!(stored::read::<Level>(of_first_format(&top)).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(
+        stored::read::<Level>(of_first_format(&top)).unwrap_err().kind(),
+        ErrorKind::Corrupt
+    );
     let next = stored::to_bytes(&3u8).unwrap();
     assert_eq!(stored::from_bytes::<Level>(&next).unwrap_err().kind(), ErrorKind::Corrupt);
 }
@@ -183,7 +196,11 @@ pub(super) fn age(disk: &Arc<MemoryDisk>) {
                     let source = draft.view().source();
                     let mut keys = Vec::new();
                     {
-                        let mut cursor = source.cursor(Space::Index, &prefix, after_prefix(&prefix).as_deref())?;
+                        let mut cursor = source.cursor(
+                            Space::Index,
+                            &prefix,
+                            after_prefix(&prefix).as_deref(),
+                        )?;
                         while let Some((key, _)) = cursor.next()? {
                             keys.push(key);
                         }
@@ -203,7 +220,9 @@ pub(super) fn age(disk: &Arc<MemoryDisk>) {
 fn a_store_of_the_first_format_is_raised_before_anything_else_and_written_on() {
     let disk = Arc::new(MemoryDisk::new());
     drop(open(&disk));
-    let full_key = [&[Device::KIND.code][..], RecordKey::parse(IdForm::Decimal, "1000").unwrap().as_bytes()].concat();
+    let full_key =
+        [&[Device::KIND.code][..], RecordKey::parse(IdForm::Decimal, "1000").unwrap().as_bytes()]
+            .concat();
     {
         let store = open(&disk);
         let bytes = stored::to_bytes(&old_device()).unwrap();
@@ -264,7 +283,10 @@ fn access(session: &Session) -> String {
     session.read(|view| view.plan::<TableMetadata>(&query)).unwrap().access
 }
 
-pub(super) fn change(session: &Session, f: impl FnOnce(&mut Draft<'_>) -> Result<()> + Send + 'static) {
+pub(super) fn change(
+    session: &Session,
+    f: impl FnOnce(&mut Draft<'_>) -> Result<()> + Send + 'static,
+) {
     session.write(f).unwrap();
 }
 
@@ -272,7 +294,9 @@ pub(super) fn change(session: &Session, f: impl FnOnce(&mut Draft<'_>) -> Result
 fn an_index_that_came_later_is_filled_step_by_step_beside_writes() {
     let disk = Arc::new(MemoryDisk::new());
     let store = open(&disk);
-    change(&ada(&store), |draft| (0..TABLES).try_for_each(|number| draft.put(&table(number), What::Created)));
+    change(&ada(&store), |draft| {
+        (0..TABLES).try_for_each(|number| draft.put(&table(number), What::Created))
+    });
     assert!(access(&ada(&store)).contains("createdAt"), "{}", access(&ada(&store)));
     drop(store);
     age(&disk);
@@ -291,7 +315,12 @@ fn an_index_that_came_later_is_filled_step_by_step_beside_writes() {
         let listed: Vec<&str> = listed.iter().map(String::as_str).collect();
         assert_sound(&store, &listed);
         let is_usable = !listed.contains(&"index 3 of table");
-        assert_eq!(access(&session).contains("createdAt"), is_usable, "{}; {listed:?}", access(&session));
+        assert_eq!(
+            access(&session).contains("createdAt"),
+            is_usable,
+            "{}; {listed:?}",
+            access(&session)
+        );
         expected.sort_by_key(|table| (table.created_at, table.id.clone()));
         let names: Vec<String> = expected.iter().map(|table| table.name.clone().unwrap()).collect();
         assert_eq!(in_order(&session), names, "after {steps} steps");
@@ -342,7 +371,9 @@ fn an_index_that_came_later_is_filled_step_by_step_beside_writes() {
 fn maintenance_fills_what_is_missing_and_a_backup_has_it() {
     let disk = Arc::new(MemoryDisk::new());
     let store = open(&disk);
-    change(&ada(&store), |draft| (0..100).try_for_each(|number| draft.put(&table(number), What::Created)));
+    change(&ada(&store), |draft| {
+        (0..100).try_for_each(|number| draft.put(&table(number), What::Created))
+    });
     let names = in_order(&ada(&store));
     drop(store);
     age(&disk);

@@ -108,21 +108,29 @@ fn open(disk: &Arc<MemoryDisk>) -> Store {
 
 /// The older formats, whose stores lack the additions.
 fn formats_before() -> std::ops::Range<u8> {
-    assert_eq!(SINCE, Format::CURRENT.number(), "raise `since` in this file together with the format");
+    assert_eq!(
+        SINCE,
+        Format::CURRENT.number(),
+        "raise `since` in this file together with the format"
+    );
     Format::FIRST.number()..SINCE
 }
 
 /// The format of each specification's envelope, by its key.
 fn formats(session: &Session) -> Vec<u8> {
-    let rows = session.read(|view| view.raw_prefix(Space::Records, &[Specification::KIND.code])).unwrap();
-    let format = |(key, row): &(Vec<u8>, Vec<u8>)| envelope::open(key, key[0], row).unwrap().format.number();
+    let rows =
+        session.read(|view| view.raw_prefix(Space::Records, &[Specification::KIND.code])).unwrap();
+    let format =
+        |(key, row): &(Vec<u8>, Vec<u8>)| envelope::open(key, key[0], row).unwrap().format.number();
     rows.iter().map(format).collect()
 }
 
 fn all<R: Resource>(session: &Session) -> Vec<R> {
     let rows = session.read(|view| view.raw_prefix(Space::Records, &[R::KIND.code])).unwrap();
     let id = |key: &[u8]| RecordKey::from_bytes(R::KIND.id, &key[1..]).unwrap().to_id(R::KIND.id);
-    rows.iter().map(|(key, _)| session.read(|view| view.get::<R>(&id(key))).unwrap().unwrap()).collect()
+    rows.iter()
+        .map(|(key, _)| session.read(|view| view.get::<R>(&id(key))).unwrap().unwrap())
+        .collect()
 }
 
 #[test]
@@ -138,8 +146,12 @@ fn a_store_from_before_a_member_and_a_value_is_read_and_written_with_them() {
         for (grown, before) in grown.iter().zip(&before) {
             assert_eq!(grown.note, None);
             // All other members are unchanged, on both sides of the added member.
-            let (grown, before) = (serde_json::to_value(grown).unwrap(), serde_json::to_value(before).unwrap());
-            assert!(before.as_object().unwrap().values().filter(|value| !value.is_null()).count() > 7, "{before}");
+            let (grown, before) =
+                (serde_json::to_value(grown).unwrap(), serde_json::to_value(before).unwrap());
+            assert!(
+                before.as_object().unwrap().values().filter(|value| !value.is_null()).count() > 7,
+                "{before}"
+            );
             for (member, value) in before.as_object().unwrap() {
                 assert_eq!(grown.get(member), Some(value), "format {format}: {member}");
             }
@@ -194,7 +206,9 @@ fn a_filling_that_the_power_cuts_goes_on_where_it_was_and_completes() {
     const STEP: usize = 7;
     let memory = Arc::new(MemoryDisk::new());
     let store = open(&memory);
-    change(&ada(&store), |draft| (0..MADE).try_for_each(|number| draft.put(&table(number), What::Created)));
+    change(&ada(&store), |draft| {
+        (0..MADE).try_for_each(|number| draft.put(&table(number), What::Created))
+    });
     drop(store);
     age(&memory);
     let disk = SimDisk::new(1);
@@ -228,7 +242,8 @@ fn a_filling_that_the_power_cuts_goes_on_where_it_was_and_completes() {
         changes += 1;
         for survival in [Survival::None, Survival::Random] {
             let place = format!("after change {changes}, {survival:?}");
-            let store = opened(replay.survivors(changes, survival)).unwrap_or_else(|error| panic!("{place}: {error}"));
+            let store = opened(replay.survivors(changes, survival))
+                .unwrap_or_else(|error| panic!("{place}: {error}"));
             let session = ada(&store);
             let assert_sound = || {
                 let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
@@ -240,7 +255,8 @@ fn a_filling_that_the_power_cuts_goes_on_where_it_was_and_completes() {
             let fillings = Fillings::of(Source::Snapshot(&snapshot)).unwrap();
             drop(snapshot);
             assert_eq!(fillings.names(), incomplete, "{place}");
-            halfway += usize::from(fillings.indexes.iter().any(|filling| !filling.after.is_empty()));
+            halfway +=
+                usize::from(fillings.indexes.iter().any(|filling| !filling.after.is_empty()));
             let found = in_order(&session);
             let is_acknowledged = |(at, _): &&(usize, Vec<String>)| *at <= changes as usize;
             let least = answers.iter().filter(is_acknowledged).count() - 1;

@@ -42,7 +42,8 @@ record! {
 const STATES: &[(&str, &[&str])] = &[("NEW", &[]), ("CLOSED", &[]), ("IN_PROGRESS", &[])];
 
 impl Resource for Part {
-    const KIND: Kind = Kind { code: 201, name: "part", service: Service("parts"), id: IdForm::Guid };
+    const KIND: Kind =
+        Kind { code: 201, name: "part", service: Service("parts"), id: IdForm::Guid };
 
     fn id(&self) -> &str {
         &self.id
@@ -53,10 +54,22 @@ impl Resource for Part {
     fn fields() -> &'static [Field<Self>] {
         static FIELDS: [Field<Part>; 10] = [
             Field { decl: FieldDecl::new("id", FieldType::String), get: |p, _| (&p.id).into() },
-            Field { decl: FieldDecl::new("name", FieldType::String), get: |p, _| p.name.as_ref().into() },
-            Field { decl: FieldDecl::new("serial", FieldType::String), get: |p, _| p.serial.as_ref().into() },
-            Field { decl: FieldDecl::new("state", FieldType::Enum(STATES)), get: |p, _| (&p.state).into() },
-            Field { decl: FieldDecl::new("number", FieldType::String), get: |p, _| p.number.as_ref().into() },
+            Field {
+                decl: FieldDecl::new("name", FieldType::String),
+                get: |p, _| p.name.as_ref().into(),
+            },
+            Field {
+                decl: FieldDecl::new("serial", FieldType::String),
+                get: |p, _| p.serial.as_ref().into(),
+            },
+            Field {
+                decl: FieldDecl::new("state", FieldType::Enum(STATES)),
+                get: |p, _| (&p.state).into(),
+            },
+            Field {
+                decl: FieldDecl::new("number", FieldType::String),
+                get: |p, _| p.number.as_ref().into(),
+            },
             Field {
                 decl: FieldDecl::new("updatedAt", FieldType::Time),
                 get: |p, _| time::from_millis(p.updated).into(),
@@ -66,15 +79,35 @@ impl Resource for Part {
                 get: |p, _| time::from_millis(p.updated).into(),
             },
             Field { decl: FieldDecl::new("size", FieldType::Int), get: |p, _| p.size.into() },
-            Field { decl: FieldDecl::new("words", FieldType::Strings), get: |p, _| (&p.words).into() },
-            Field { decl: FieldDecl::new("properties", FieldType::Map), get: |p, _| (&p.properties).into() },
+            Field {
+                decl: FieldDecl::new("words", FieldType::Strings),
+                get: |p, _| (&p.words).into(),
+            },
+            Field {
+                decl: FieldDecl::new("properties", FieldType::Map),
+                get: |p, _| (&p.properties).into(),
+            },
         ];
         &FIELDS
     }
     fn indexes() -> &'static [Index<Self>] {
         static INDEXES: [Index<Part>; 6] = [
-            Index { number: 1, since: 1, fields: &["serial"], unique: true, include: &[], on: None },
-            Index { number: 2, since: 1, fields: &["state"], unique: false, include: &[], on: None },
+            Index {
+                number: 1,
+                since: 1,
+                fields: &["serial"],
+                unique: true,
+                include: &[],
+                on: None,
+            },
+            Index {
+                number: 2,
+                since: 1,
+                fields: &["state"],
+                unique: false,
+                include: &[],
+                on: None,
+            },
             Index {
                 number: 3,
                 since: 1,
@@ -83,8 +116,22 @@ impl Resource for Part {
                 include: &["state"],
                 on: None,
             },
-            Index { number: 4, since: 1, fields: &["updatedAt"], unique: false, include: &[], on: None },
-            Index { number: 5, since: 1, fields: &["words"], unique: false, include: &[], on: None },
+            Index {
+                number: 4,
+                since: 1,
+                fields: &["updatedAt"],
+                unique: false,
+                include: &[],
+                on: None,
+            },
+            Index {
+                number: 5,
+                since: 1,
+                fields: &["words"],
+                unique: false,
+                include: &[],
+                on: None,
+            },
             Index {
                 number: 6,
                 since: 1,
@@ -173,15 +220,18 @@ fn many_ids_meet_what_an_index_leaves() {
         ("size = 13", 900),
         ("name.StartsWith(\"part\")", 900),
     ] {
-        let by_request = Query { ids: Some(&ids), filter: Some(filter), take: 1000, ..Query::default() };
+        let by_request =
+            Query { ids: Some(&ids), filter: Some(filter), take: 1000, ..Query::default() };
         let both = format!("new[]{{{listed}}}.Contains(id) and {filter}");
         let by_filter = Query { filter: Some(&both), take: 1000, ..Query::default() };
         for query in [by_request, by_filter] {
             let (page, plan) = run(&session, &query).unwrap();
             assert!(plan.records_touched <= Some(touched), "{filter}: {plan}");
             let plain = format!("({filter}) ? true : false");
-            let expected = run(&session, &Query { filter: Some(&plain), ids: None, ..query }).unwrap().0.items;
-            let expected: Vec<Part> = expected.into_iter().filter(|part| ids.contains(&part.id)).collect();
+            let expected =
+                run(&session, &Query { filter: Some(&plain), ids: None, ..query }).unwrap().0.items;
+            let expected: Vec<Part> =
+                expected.into_iter().filter(|part| ids.contains(&part.id)).collect();
             assert_eq!(page.items, expected, "{filter}");
         }
     }
@@ -197,18 +247,39 @@ fn equality_membership_and_prefixes_use_their_index() {
         ("serial > \"serial 97\"", "index serial, 1 ranges", 1),
         ("words.Contains(\"w5\") and size < 50", "index words, 1 ranges", 50),
         ("properties[\"lot\"] = \"L7\"", "index properties, updatedAt, 1 ranges", 4),
-        ("properties.Any(key = \"lot\" and value in (\"L7\", \"L8\"))", "index properties, updatedAt, 2 ranges", 8),
-        ("properties.ContainsKey(\"station\") and size = 13", "index properties, updatedAt, 1 ranges", 150),
-        ("serial = \"serial 7\" or properties.lot = \"L2\"", "index serial | index properties, updatedAt, 2 ranges", 5),
+        (
+            "properties.Any(key = \"lot\" and value in (\"L7\", \"L8\"))",
+            "index properties, updatedAt, 2 ranges",
+            8,
+        ),
+        (
+            "properties.ContainsKey(\"station\") and size = 13",
+            "index properties, updatedAt, 1 ranges",
+            150,
+        ),
+        (
+            "serial = \"serial 7\" or properties.lot = \"L2\"",
+            "index serial | index properties, updatedAt, 2 ranges",
+            5,
+        ),
         ("number = null and size > 1000", "index number, updatedAt, 1 ranges", 43),
         ("serial = null", "all records of part", 300),
         ("size = 13", "all records of part", 300),
         ("serial = \"serial 7\" or size = 13", "all records of part", 300),
         ("false", "nothing", 0),
     ] {
-        let query = Query { take: 1000, filter: Some(filter), order: by("name", false), ..Query::default() };
+        let query = Query {
+            take: 1000,
+            filter: Some(filter),
+            order: by("name", false),
+            ..Query::default()
+        };
         let plan = plan_of(&session, &query);
-        assert_eq!((plan.access.as_str(), plan.records_touched), (access, Some(touched)), "{filter}: {plan}");
+        assert_eq!(
+            (plan.access.as_str(), plan.records_touched),
+            (access, Some(touched)),
+            "{filter}: {plan}"
+        );
     }
 }
 
@@ -248,7 +319,9 @@ fn a_small_set_of_another_index_goes_before_a_large_prefix_of_the_order() {
     // Eight times the largest page, among a third of all records.
     let query = Query {
         take: 5,
-        filter: Some("state = \"CLOSED\" and (properties.lot in (\"L250\", \"L251\", \"L252\", \"L253\"))"),
+        filter: Some(
+            "state = \"CLOSED\" and (properties.lot in (\"L250\", \"L251\", \"L252\", \"L253\"))",
+        ),
         ..Query::default()
     };
     let (page, plan) = run(&session, &query).unwrap();
@@ -261,8 +334,16 @@ fn a_range_of_what_orders_is_where_the_walk_begins_and_ends() {
     let (_store, session) = filled(1000);
     // The oldest of fifty times, newest first; and the middle of the records of one number.
     for (filter, order, access) in [
-        ("updatedAt <= \"2023-11-14T22:13:22Z\"", by("updatedAt", true), "index updatedAt in order"),
-        ("updatedAt > \"2023-11-14T22:14:07Z\" and size >= 0", by("updatedAt", false), "index updatedAt in order"),
+        (
+            "updatedAt <= \"2023-11-14T22:13:22Z\"",
+            by("updatedAt", true),
+            "index updatedAt in order",
+        ),
+        (
+            "updatedAt > \"2023-11-14T22:14:07Z\" and size >= 0",
+            by("updatedAt", false),
+            "index updatedAt in order",
+        ),
         (
             "number = \"PN-3\" and updatedAt < \"2023-11-14T22:13:41Z\" and updatedAt > \"2023-11-14T22:13:20Z\"",
             by("updatedAt", true),
@@ -284,7 +365,8 @@ fn a_range_of_what_orders_is_where_the_walk_begins_and_ends() {
             let (mut found, mut token) = (Vec::new(), None::<String>);
             loop {
                 let (page, plan) =
-                    run(&session, &Query { continuation_token: token.as_deref(), ..query.clone() }).unwrap();
+                    run(&session, &Query { continuation_token: token.as_deref(), ..query.clone() })
+                        .unwrap();
                 assert!(access.is_empty() || plan.access == access, "{filter}: {plan}");
                 // The page, and one more at either end.
                 assert!(access.is_empty() || plan.records_touched <= Some(9), "{filter}: {plan}");
@@ -296,7 +378,9 @@ fn a_range_of_what_orders_is_where_the_walk_begins_and_ends() {
             }
             assert_eq!(found, all, "{filter}");
             let plain = format!("({filter}) ? true : false");
-            let naive = walk(&session, &Query { filter: Some(&plain), take: 5000, ..query }, |_| {}).unwrap();
+            let naive =
+                walk(&session, &Query { filter: Some(&plain), take: 5000, ..query }, |_| {})
+                    .unwrap();
             assert_eq!(found, naive, "{filter}");
         }
     }
@@ -310,7 +394,9 @@ fn a_later_page_by_key_reads_no_more_than_the_first() {
         let query = Query { filter: Some(filter), order, take: 10, ..Query::default() };
         let mut token: Option<String> = None;
         for _ in 0..15 {
-            let (page, plan) = run(&session, &Query { continuation_token: token.as_deref(), ..query.clone() }).unwrap();
+            let (page, plan) =
+                run(&session, &Query { continuation_token: token.as_deref(), ..query.clone() })
+                    .unwrap();
             assert_eq!(page.items.len(), 10);
             assert!(plan.records_touched <= Some(11), "{plan}");
             token = page.continuation_token;
@@ -329,12 +415,19 @@ fn what_is_skipped_is_not_held() {
     ] {
         let query = Query { filter, order, take: 3000, ..Query::default() };
         let all = walk(&session, &query, |_| {}).unwrap();
-        for (skip, take) in [(0, 3), (5, 0), (801, 7), (1_024, 7), (1_025, 7), (1_250, 90), (usize::MAX, 50)] {
+        for (skip, take) in
+            [(0, 3), (5, 0), (801, 7), (1_024, 7), (1_025, 7), (1_250, 90), (usize::MAX, 50)]
+        {
             let return_count = skip % 2 == 1;
             let page = Query { skip, take, return_count, ..query.clone() };
             let (page, _) = run(&session, &page).unwrap();
             let ids: Vec<&String> = page.items.iter().map(|part| &part.id).collect();
-            assert_eq!(ids, all.iter().skip(skip).take(take).collect::<Vec<_>>(), "{:?} {skip}", query.order);
+            assert_eq!(
+                ids,
+                all.iter().skip(skip).take(take).collect::<Vec<_>>(),
+                "{:?} {skip}",
+                query.order
+            );
             assert_eq!(page.total_count, return_count.then_some(all.len() as u64));
         }
     }
@@ -357,9 +450,13 @@ fn every_match_is_visited_part_by_part() {
     let (_store, session) = filled(300);
     for filter in [None, Some("state = \"NEW\""), Some("name.Contains(\"1\")")] {
         let query = Query { filter, order: by("size", true), take: 1, skip: 3, ..Query::default() };
-        let expected = walk(&session, &Query { order: vec![], take: 5000, skip: 0, ..query.clone() }, |_| {}).unwrap();
+        let expected =
+            walk(&session, &Query { order: vec![], take: 5000, skip: 0, ..query.clone() }, |_| {})
+                .unwrap();
         let mut found = Vec::new();
-        session.read(|view| view.for_each_match::<Part>(&query, |part| found.push(part.id))).unwrap();
+        session
+            .read(|view| view.for_each_match::<Part>(&query, |part| found.push(part.id)))
+            .unwrap();
         assert_eq!(found, expected, "{filter:?}");
     }
 }
@@ -390,7 +487,13 @@ fn a_set_that_lies_far_along_the_order_is_read_instead_and_comes_once() {
             for n in 0..2000 {
                 let key = draft.new_key::<Part>()?;
                 let words = if is_wanted(n) { vec!["hot".to_owned()] } else { Vec::new() };
-                let part = Part { id: key.to_id(IdForm::Guid), words, updated: n * 1000, size: n, ..part(n) };
+                let part = Part {
+                    id: key.to_id(IdForm::Guid),
+                    words,
+                    updated: n * 1000,
+                    size: n,
+                    ..part(n)
+                };
                 draft.put(&part, What::Created)?;
             }
             Ok(())
@@ -405,19 +508,28 @@ fn a_set_that_lies_far_along_the_order_is_read_instead_and_comes_once() {
     };
     let (page, plan) = run(&session, &query).unwrap();
     assert_eq!(plan.access, "index updatedAt in order within index words, 1 ranges");
-    assert_eq!(page.items.iter().map(|part| part.size).collect::<Vec<_>>(), [0, 1, 1900, 1901, 1902]);
+    assert_eq!(
+        page.items.iter().map(|part| part.size).collect::<Vec<_>>(),
+        [0, 1, 1900, 1901, 1902]
+    );
     assert_eq!(page.total_count, Some(102));
     let token = page.continuation_token.unwrap();
     query.continuation_token = Some(&token);
     let (page, _) = run(&session, &query).unwrap();
-    assert_eq!(page.items.iter().map(|part| part.size).collect::<Vec<_>>(), [1903, 1904, 1905, 1906, 1907]);
+    assert_eq!(
+        page.items.iter().map(|part| part.size).collect::<Vec<_>>(),
+        [1903, 1904, 1905, 1906, 1907]
+    );
 }
 
 #[test]
 fn ids_come_in_either_direction_behind_an_equality() {
     let (_store, session) = filled(60);
     let filter = "state = \"NEW\"";
-    let all = run(&session, &Query { filter: Some(filter), take: 100, ..Query::default() }).unwrap().0.items;
+    let all = run(&session, &Query { filter: Some(filter), take: 100, ..Query::default() })
+        .unwrap()
+        .0
+        .items;
     for (descending, ties_follow_direction) in [(false, false), (true, false), (true, true)] {
         let mut walked = Vec::new();
         let mut token: Option<String> = None;
@@ -466,7 +578,11 @@ fn counts_come_from_the_index_alone() {
         assert_eq!(page.total_count, Some(naive.items.len() as u64), "{filter}: {plan}");
         assert_eq!(plan.records_touched, Some(0), "{filter}: {plan}");
     }
-    let query = Query { filter: Some("state = \"NEW\" and size < 50"), return_count: true, ..Query::default() };
+    let query = Query {
+        filter: Some("state = \"NEW\" and size < 50"),
+        return_count: true,
+        ..Query::default()
+    };
     assert_eq!(plan_of(&session, &query).count.as_deref(), Some("every match"));
 }
 
@@ -478,7 +594,8 @@ fn pages_by_key_stop_early_and_start_where_the_last_one_ended() {
         let (page, plan) = run(&session, &query).unwrap();
         assert!(plan.records_touched <= Some(11), "{plan}");
         let token = page.continuation_token.unwrap();
-        let (next, plan) = run(&session, &Query { continuation_token: Some(&token), ..query.clone() }).unwrap();
+        let (next, plan) =
+            run(&session, &Query { continuation_token: Some(&token), ..query.clone() }).unwrap();
         assert!(plan.records_touched <= Some(11), "{plan}");
         assert_ne!(next.items[0], page.items[9]);
     }
@@ -488,10 +605,17 @@ fn pages_by_key_stop_early_and_start_where_the_last_one_ended() {
 fn a_later_page_of_an_ordered_index_reads_no_more_than_the_first() {
     let (_store, session) = filled(500);
     for (descending, ties_follow_direction) in [(false, false), (true, false), (true, true)] {
-        let query = Query { take: 7, order: by("updatedAt", descending), ties_follow_direction, ..Query::default() };
+        let query = Query {
+            take: 7,
+            order: by("updatedAt", descending),
+            ties_follow_direction,
+            ..Query::default()
+        };
         let mut token: Option<String> = None;
         for _ in 0..20 {
-            let (page, plan) = run(&session, &Query { continuation_token: token.as_deref(), ..query.clone() }).unwrap();
+            let (page, plan) =
+                run(&session, &Query { continuation_token: token.as_deref(), ..query.clone() })
+                    .unwrap();
             assert!(plan.records_touched <= Some(18), "{plan}");
             token = page.continuation_token;
         }
@@ -504,7 +628,13 @@ fn what_is_read_grows_with_the_answer_and_not_with_the_store() {
     let queries = [
         ("one by its id", None, vec![], 10, "2 ids"),
         ("unique", Some("serial = \"serial 7\""), vec![], 10, "index serial, 1 ranges"),
-        ("a list", Some("serial in (\"serial 7\", \"serial 8\")"), newest.clone(), 10, "index serial, 2 ranges"),
+        (
+            "a list",
+            Some("serial in (\"serial 7\", \"serial 8\")"),
+            newest.clone(),
+            10,
+            "index serial, 2 ranges",
+        ),
         (
             "a prefix",
             Some("serial.StartsWith(\"serial 33\") and size >= 0"),
@@ -527,7 +657,13 @@ fn what_is_read_grows_with_the_answer_and_not_with_the_store() {
             "index serial | index properties, updatedAt, 2 ranges",
         ),
         ("the newest", None, newest.clone(), 5, "index updatedAt in order"),
-        ("the newest of a number", Some("number = \"PN-3\""), newest, 5, "index number, updatedAt in order"),
+        (
+            "the newest of a number",
+            Some("number = \"PN-3\""),
+            newest,
+            5,
+            "index number, updatedAt in order",
+        ),
         ("the first", None, vec![], 5, "all records of part"),
         ("the last", None, by("id", true), 5, "all records of part"),
     ];
@@ -543,13 +679,20 @@ fn what_is_read_grows_with_the_answer_and_not_with_the_store() {
                 .map(|p| p.id)
                 .collect();
             let ids = (access == "2 ids").then_some(some.as_slice());
-            let plan = plan_of(session, &Query { ids, filter, order: order.clone(), take, ..Query::default() });
+            let plan = plan_of(
+                session,
+                &Query { ids, filter, order: order.clone(), take, ..Query::default() },
+            );
             assert!(plan.access.starts_with(access), "{what}: {plan}");
             read.push((plan.records_touched.unwrap(), plan.entries_touched.unwrap()));
         }
         // In a store that is ten times as large, the prefix and the ties of one time have ten times
         // as many entries.
-        let factor = if matches!(what, "a prefix" | "the newest" | "the newest of a number") { 12 } else { 1 };
+        let factor = if matches!(what, "a prefix" | "the newest" | "the newest of a number") {
+            12
+        } else {
+            1
+        };
         assert!(read[1].0 <= read[0].0 * factor, "{what}: {read:?}");
         assert!(read[1].1 <= read[0].1 * factor, "{what}: {read:?}");
         assert!(read[1].0 < 200, "{what}: {read:?}");
@@ -557,15 +700,24 @@ fn what_is_read_grows_with_the_answer_and_not_with_the_store() {
 }
 
 /// The ids of all pages of `take` records; calls `between` after each page.
-fn walk(session: &Session, query: &Query<'_>, mut between: impl FnMut(usize)) -> Result<Vec<String>> {
+fn walk(
+    session: &Session,
+    query: &Query<'_>,
+    mut between: impl FnMut(usize),
+) -> Result<Vec<String>> {
     let (mut ids, mut token) = (Vec::new(), None::<String>);
     for number in 0.. {
-        let (page, _) = run(session, &Query { continuation_token: token.as_deref(), ..query.clone() })?;
+        let (page, _) =
+            run(session, &Query { continuation_token: token.as_deref(), ..query.clone() })?;
         assert!(page.items.len() <= query.take);
         ids.extend(page.items.into_iter().map(|part| part.id));
         match page.continuation_token {
             Some(next) => {
-                assert!(next.len() <= crate::value::limits::TOKEN_BYTES, "a token of {} bytes", next.len());
+                assert!(
+                    next.len() <= crate::value::limits::TOKEN_BYTES,
+                    "a token of {} bytes",
+                    next.len()
+                );
                 token = Some(next);
             }
             None => break,
@@ -615,7 +767,12 @@ fn walks_go_on_behind_sort_keys_of_any_length() {
     let (_store, session) = filled_with(&texts);
     for order in ["name", "number", "serial"] {
         for (descending, ties_follow_direction) in [(false, false), (true, false), (true, true)] {
-            let query = Query { order: by(order, descending), ties_follow_direction, take: 1000, ..Query::default() };
+            let query = Query {
+                order: by(order, descending),
+                ties_follow_direction,
+                take: 1000,
+                ..Query::default()
+            };
             let all = walk(&session, &query, |_| {}).unwrap();
             assert_eq!(all.len(), texts.len());
             for take in [1, 3] {
@@ -654,7 +811,8 @@ fn a_walk_beside_writers_returns_every_unchanged_record_once() {
     let (store, session) = filled(300);
     let all = run(&session, &Query { take: 1000, ..Query::default() }).unwrap().0.items;
     // Every third record moves in the order, and other records come and go.
-    let (moving, still): (Vec<Part>, Vec<Part>) = all.into_iter().partition(|part| part.size % 3 == 0);
+    let (moving, still): (Vec<Part>, Vec<Part>) =
+        all.into_iter().partition(|part| part.size % 3 == 0);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writer = store.session(Identity::user("bob"));
@@ -670,15 +828,21 @@ fn a_walk_beside_writers_returns_every_unchanged_record_once() {
                 writer
                     .write(move |draft| {
                         let key = draft.new_key::<Part>()?;
-                        draft.put(&Part { id: key.to_id(IdForm::Guid), ..changed.clone() }, What::Created)?;
+                        draft.put(
+                            &Part { id: key.to_id(IdForm::Guid), ..changed.clone() },
+                            What::Created,
+                        )?;
                         draft.put(&moved, What::Updated)?;
                         Ok(key)
                     })
-                    .and_then(|key| writer.write(move |draft| draft.delete::<Part>(&key.to_id(IdForm::Guid))))
+                    .and_then(|key| {
+                        writer.write(move |draft| draft.delete::<Part>(&key.to_id(IdForm::Guid)))
+                    })
                     .unwrap();
             }
         });
-        let steady: std::collections::BTreeSet<&str> = still.iter().map(|part| part.id.as_str()).collect();
+        let steady: std::collections::BTreeSet<&str> =
+            still.iter().map(|part| part.id.as_str()).collect();
         for (order, filter) in [
             (vec![], None),
             (by("id", true), None),
@@ -690,10 +854,14 @@ fn a_walk_beside_writers_returns_every_unchanged_record_once() {
         ] {
             let query = Query { order, filter, take: 17, ..Query::default() };
             let matching = run(&session, &Query { take: 10_000, ..query.clone() }).unwrap().0.items;
-            let mut expected: Vec<&str> =
-                matching.iter().map(|part| part.id.as_str()).filter(|id| steady.contains(id)).collect();
+            let mut expected: Vec<&str> = matching
+                .iter()
+                .map(|part| part.id.as_str())
+                .filter(|id| steady.contains(id))
+                .collect();
             let found = walk(&session, &query, |_| std::thread::yield_now()).unwrap();
-            let mut met: Vec<&str> = found.iter().map(String::as_str).filter(|id| steady.contains(id)).collect();
+            let mut met: Vec<&str> =
+                found.iter().map(String::as_str).filter(|id| steady.contains(id)).collect();
             assert_eq!(met, expected, "{:?} {filter:?}: in order", query.order);
             met.sort_unstable();
             expected.sort_unstable();
@@ -708,7 +876,8 @@ fn a_walk_beside_writers_returns_every_unchanged_record_once() {
 fn naive(session: &Session, query: &Query<'_>) -> Vec<String> {
     let hidden = query.filter.map(|filter| format!("({filter}) and size >= 0 ? true : false"));
     let plain = Query { filter: hidden.as_deref(), continuation_token: None, ..query.clone() };
-    let (page, plan) = run(session, &Query { order: vec![], take: 10_000, skip: 0, ..plain }).unwrap();
+    let (page, plan) =
+        run(session, &Query { order: vec![], take: 10_000, skip: 0, ..plain }).unwrap();
     assert_eq!(plan.access, "all records of part");
     let mut items = page.items;
     if let Some(term) = query.order.first() {
@@ -719,7 +888,11 @@ fn naive(session: &Session, query: &Query<'_>) -> Vec<String> {
                 "size" => a.size.cmp(&b.size),
                 _ => a.id.cmp(&b.id),
             };
-            let ties = if term.descending && query.ties_follow_direction { b.id.cmp(&a.id) } else { a.id.cmp(&b.id) };
+            let ties = if term.descending && query.ties_follow_direction {
+                b.id.cmp(&a.id)
+            } else {
+                a.id.cmp(&b.id)
+            };
             (if term.descending { order.reverse() } else { order }).then(ties)
         });
     }

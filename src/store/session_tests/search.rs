@@ -64,8 +64,12 @@ fn ada(store: &Store) -> Session {
 }
 
 fn write(access: &impl Access, title: &str, body: &str, workspace: &str) -> Result<Note> {
-    let mut note =
-        Note { title: title.to_owned(), body: body.to_owned(), workspace: workspace.to_owned(), ..Note::default() };
+    let mut note = Note {
+        title: title.to_owned(),
+        body: body.to_owned(),
+        workspace: workspace.to_owned(),
+        ..Note::default()
+    };
     access.write(move |draft| {
         note.id = draft.new_key::<Note>()?.to_id(IdForm::Guid);
         draft.put(&note, What::Created)?;
@@ -74,7 +78,8 @@ fn write(access: &impl Access, title: &str, body: &str, workspace: &str) -> Resu
 }
 
 fn label(access: &impl Access, title: &str) -> Label {
-    let mut label = Label { title: title.to_owned(), workspace: "w1".to_owned(), ..Label::default() };
+    let mut label =
+        Label { title: title.to_owned(), workspace: "w1".to_owned(), ..Label::default() };
     access
         .write(move |draft| {
             label.id = draft.new_key::<Label>()?.to_id(IdForm::Decimal);
@@ -163,7 +168,8 @@ fn reopening_resumes_from_the_checkpoint_or_catches_up() {
 fn copy_all(from: &MemoryDisk, to: &MemoryDisk, path: &str) {
     to.create_dir_all(path).unwrap();
     for entry in from.list(path).unwrap() {
-        let path = if path.is_empty() { entry.name.clone() } else { format!("{path}/{}", entry.name) };
+        let path =
+            if path.is_empty() { entry.name.clone() } else { format!("{path}/{}", entry.name) };
         if entry.is_dir {
             copy_all(from, to, &path);
             continue;
@@ -269,28 +275,42 @@ fn damage_that_comes_while_the_index_is_open_never_changes_an_answer() {
     let disk = Arc::new(MemoryDisk::new());
     let store = open(&disk);
     for number in 0..60 {
-        let body = format!("amplifier {} stage {number}", if number % 2 == 0 { "first" } else { "second" });
+        let body = format!(
+            "amplifier {} stage {number}",
+            if number % 2 == 0 { "first" } else { "second" }
+        );
         write(&ada(&store), &format!("note {number:02}"), &body, "w1").unwrap();
     }
     let answers = |store: &Store| {
         let session = ada(store);
-        let words: Vec<Vec<String>> = ["amplifier", "\"second stage\"", "not* -first", "name:\"note 07\"", "stage 3*"]
-            .iter()
-            .map(|text| {
-                let request = SearchRequest { take: Some(100), ..ask(text) };
-                let response = session.search(request).unwrap_or_else(|error| panic!("{text}: {error}"));
-                let mut names: Vec<String> = response.hits.into_iter().map(|hit| hit.name).collect();
-                names.sort();
-                names
-            })
-            .collect();
-        let filters = ["title.Contains(\"te 1\")", "search(\"\\\"first stage\\\"\") and title.Contains(\"note\")"];
+        let words: Vec<Vec<String>> =
+            ["amplifier", "\"second stage\"", "not* -first", "name:\"note 07\"", "stage 3*"]
+                .iter()
+                .map(|text| {
+                    let request = SearchRequest { take: Some(100), ..ask(text) };
+                    let response =
+                        session.search(request).unwrap_or_else(|error| panic!("{text}: {error}"));
+                    let mut names: Vec<String> =
+                        response.hits.into_iter().map(|hit| hit.name).collect();
+                    names.sort();
+                    names
+                })
+                .collect();
+        let filters = [
+            "title.Contains(\"te 1\")",
+            "search(\"\\\"first stage\\\"\") and title.Contains(\"note\")",
+        ];
         let found: Vec<Vec<String>> = filters
             .iter()
             .map(|filter| {
-                let query =
-                    crate::session::Query { filter: Some(filter), take: 100, ..crate::session::Query::default() };
-                let page = session.read(|view| view.query::<Note>(&query)).unwrap_or_else(|error| panic!("{error}"));
+                let query = crate::session::Query {
+                    filter: Some(filter),
+                    take: 100,
+                    ..crate::session::Query::default()
+                };
+                let page = session
+                    .read(|view| view.query::<Note>(&query))
+                    .unwrap_or_else(|error| panic!("{error}"));
                 page.items.into_iter().map(|note| note.title).collect()
             })
             .collect();
@@ -364,7 +384,11 @@ fn a_caller_finds_and_counts_only_what_the_policy_shows() {
         let mut request = ask("amplifier");
         request.facets = Some(true);
         let response = guest.search(request.clone()).unwrap();
-        assert_eq!(response.hits.iter().map(|hit| hit.name.as_str()).collect::<Vec<_>>(), ["open"], "{is_committed}");
+        assert_eq!(
+            response.hits.iter().map(|hit| hit.name.as_str()).collect::<Vec<_>>(),
+            ["open"],
+            "{is_committed}"
+        );
         assert_eq!(response.total, Some(1));
         assert_eq!(response.facets.unwrap().workspaces.len(), 1);
         request.workspaces = vec!["w2".to_owned()];
@@ -382,10 +406,16 @@ fn pages_facets_snippets_and_refusals() {
     let store = open(&disk);
     let session = ada(&store);
     for number in 0..30 {
-        write(&session, &format!("note {number:02}"), &"ä amplifier ".repeat(1 + number % 3), "w1").unwrap();
+        write(&session, &format!("note {number:02}"), &"ä amplifier ".repeat(1 + number % 3), "w1")
+            .unwrap();
     }
     label(&session, "amplifier label");
-    let mut request = SearchRequest { take: Some(4), highlight: Some(true), facets: Some(true), ..ask("amplifier") };
+    let mut request = SearchRequest {
+        take: Some(4),
+        highlight: Some(true),
+        facets: Some(true),
+        ..ask("amplifier")
+    };
     let mut walked = Vec::new();
     let mut first: Option<SearchResponse> = None;
     loop {
@@ -405,7 +435,8 @@ fn pages_facets_snippets_and_refusals() {
     let first = first.unwrap();
     assert_eq!(first.total, Some(31));
     let facets = first.facets.unwrap();
-    let counts: Vec<(&str, u64)> = facets.kinds.iter().map(|facet| (facet.value.as_str(), facet.count)).collect();
+    let counts: Vec<(&str, u64)> =
+        facets.kinds.iter().map(|facet| (facet.value.as_str(), facet.count)).collect();
     assert_eq!(counts, [("long note", 30), ("label", 1)]);
     let best = &first.hits[0];
     assert_eq!((best.kind.as_str(), best.snippets[0].field.as_str()), ("label", "name"));
@@ -415,7 +446,8 @@ fn pages_facets_snippets_and_refusals() {
 
     let kinds = SearchRequest { kinds: vec!["LongNotes".to_owned()], ..ask("amplifier") };
     assert_eq!(session.search(kinds).unwrap().total, Some(30));
-    let token = session.search(SearchRequest { take: Some(1), ..ask("note") }).unwrap().continuation_token;
+    let token =
+        session.search(SearchRequest { take: Some(1), ..ask("note") }).unwrap().continuation_token;
     for (request, kind) in [
         (ask("(amplifier"), ErrorKind::InvalidArgument),
         (SearchRequest { take: Some(-1), ..ask("") }, ErrorKind::InvalidArgument),
@@ -488,7 +520,10 @@ fn a_search_beside_an_index_that_is_given_up_misses_nothing() {
                         take: 20,
                         ..crate::session::Query::default()
                     };
-                    assert_eq!(session.read(|view| view.query::<Note>(&query)).unwrap().items.len(), 10);
+                    assert_eq!(
+                        session.read(|view| view.query::<Note>(&query)).unwrap().items.len(),
+                        10
+                    );
                 }
             });
         }
@@ -514,10 +549,12 @@ fn a_search_waits_for_the_index_as_long_as_its_session_may() {
     write(&session, "note", "twin", "w1").unwrap();
     let search = &store.engine().search;
     let feeding = search.feeding(session.context()).unwrap();
-    let hurried = session.with_deadline(std::time::Instant::now() + std::time::Duration::from_millis(20));
+    let hurried =
+        session.with_deadline(std::time::Instant::now() + std::time::Duration::from_millis(20));
     assert_eq!(hurried.search(ask("twin")).unwrap_err().kind(), ErrorKind::DeadlineExceeded);
     drop(feeding);
-    let patient = session.with_deadline(std::time::Instant::now() + std::time::Duration::from_secs(600));
+    let patient =
+        session.with_deadline(std::time::Instant::now() + std::time::Duration::from_secs(600));
     assert_eq!(patient.search(ask("twin")).unwrap().total, Some(1));
 }
 
@@ -526,9 +563,11 @@ fn a_walk_shows_nothing_that_left_the_workspaces_asked_for() {
     let disk = Arc::new(MemoryDisk::new());
     let store = open(&disk);
     let session = ada(&store);
-    let mut notes: Vec<Note> =
-        (0..6).map(|number| write(&session, &format!("note {number}"), "twin", "w1").unwrap()).collect();
-    let mut request = SearchRequest { take: Some(2), workspaces: vec!["w1".to_owned()], ..ask("twin") };
+    let mut notes: Vec<Note> = (0..6)
+        .map(|number| write(&session, &format!("note {number}"), "twin", "w1").unwrap())
+        .collect();
+    let mut request =
+        SearchRequest { take: Some(2), workspaces: vec!["w1".to_owned()], ..ask("twin") };
     let first = session.search(request.clone()).unwrap();
     request.continuation_token = first.continuation_token;
     for note in &mut notes[2..4] {
@@ -553,7 +592,11 @@ fn a_search_in_a_filter_looks_only_at_what_the_policy_shows() {
     let guest = store.session(Identity::user("guest"));
     let filter = "search(\"amplifier\") and search(\"probe\")";
     let query = |session: &Session| {
-        let query = crate::session::Query { filter: Some(filter), take: 1, ..crate::session::Query::default() };
+        let query = crate::session::Query {
+            filter: Some(filter),
+            take: 1,
+            ..crate::session::Query::default()
+        };
         let page = session.read(|view| view.query::<Note>(&query))?;
         Ok::<_, crate::Error>(page.items.into_iter().map(|note| note.title).collect::<Vec<_>>())
     };
@@ -578,11 +621,16 @@ fn a_filter_may_search_and_sees_the_state_of_its_view() {
     let store = open(&disk);
     let session = ada(&store);
     for number in 0..6 {
-        write(&session, &format!("note {number}"), ["amplifier", "probe"][number % 2], "w1").unwrap();
+        write(&session, &format!("note {number}"), ["amplifier", "probe"][number % 2], "w1")
+            .unwrap();
     }
     label(&session, "amplifier");
     let query = |view: &crate::session::View<'_>, filter: &str| -> Result<Vec<String>> {
-        let query = crate::session::Query { filter: Some(filter), take: 100, ..crate::session::Query::default() };
+        let query = crate::session::Query {
+            filter: Some(filter),
+            take: 100,
+            ..crate::session::Query::default()
+        };
         let (page, plan) = view.query_with_plan::<Note>(&query)?;
         let touched = plan.records_touched.unwrap();
         assert!(touched as usize == page.items.len() || !filter.starts_with("search"), "{plan}");
@@ -618,10 +666,20 @@ fn parts_of_texts_take_their_candidates_from_an_open_index() {
     let store = open(&disk);
     let session = ada(&store);
     for number in 0..40 {
-        write(&session, &format!("{} {number}", if number < 4 { "Amplifier" } else { "Probe" }), "", "w1").unwrap();
+        write(
+            &session,
+            &format!("{} {number}", if number < 4 { "Amplifier" } else { "Probe" }),
+            "",
+            "w1",
+        )
+        .unwrap();
     }
     let query = |view: &crate::session::View<'_>, filter: &str| {
-        let query = crate::session::Query { filter: Some(filter), take: 100, ..crate::session::Query::default() };
+        let query = crate::session::Query {
+            filter: Some(filter),
+            take: 100,
+            ..crate::session::Query::default()
+        };
         let (page, plan) = view.query_with_plan::<Note>(&query)?;
         Ok((page.items.len(), plan.records_touched.unwrap()))
     };
@@ -665,7 +723,8 @@ fn after_every_power_cut_search_finds_what_the_records_hold() {
     let mut saved_op = None;
     for round in 0..4 {
         for number in 0..3 {
-            let note = write(&session, &format!("note {round} {number}"), "amplifier", "w1").unwrap();
+            let note =
+                write(&session, &format!("note {round} {number}"), "amplifier", "w1").unwrap();
             if number == 1 {
                 session.write(move |draft| draft.delete::<Note>(&note.id)).unwrap();
             }
@@ -684,7 +743,9 @@ fn after_every_power_cut_search_finds_what_the_records_hold() {
         }
         for (seed, survival) in [(0, Survival::None), (0, Survival::All), (op, Survival::Random)] {
             let image = replay.survivors(seed, survival);
-            let Ok(store) = StoreOptions::default().maintenance_thread(false).open_on(Arc::new(image)) else {
+            let Ok(store) =
+                StoreOptions::default().maintenance_thread(false).open_on(Arc::new(image))
+            else {
                 // Not yet created.
                 continue;
             };
@@ -737,9 +798,13 @@ fn a_failing_index_never_harms_writes_and_recovers() {
 
 /// A change that gives a note another form than its record has.
 fn false_note(note: &Note, body: &str, is_new: bool) -> crate::text::Change {
-    let key = crate::text::DocKey { kind: 201, key: crate::value::RecordKey::parse(IdForm::Guid, &note.id).unwrap() };
+    let key = crate::text::DocKey {
+        kind: 201,
+        key: crate::value::RecordKey::parse(IdForm::Guid, &note.id).unwrap(),
+    };
     let texts = vec![(0, note.title.clone()), (1, note.title.clone()), (2, body.to_owned())];
-    let document = crate::text::Document { key, workspace: note.workspace.clone(), texts, cells: Vec::new() };
+    let document =
+        crate::text::Document { key, workspace: note.workspace.clone(), texts, cells: Vec::new() };
     crate::text::Change { key, document: Some(document), is_new }
 }
 
@@ -756,8 +821,9 @@ fn verify_tells_documents_that_are_not_as_the_records_and_they_are_mended() {
         let disk = Arc::new(MemoryDisk::new());
         let store = open(&disk);
         let session = ada(&store);
-        let notes: Vec<Note> =
-            (0..30).map(|number| write(&session, &format!("note {number:02}"), "amplifier", "w1").unwrap()).collect();
+        let notes: Vec<Note> = (0..30)
+            .map(|number| write(&session, &format!("note {number:02}"), "amplifier", "w1").unwrap())
+            .collect();
         let gone = write(&session, "gone", "amplifier", "w1").unwrap();
         // Without an index there is nothing to compare.
         assert_eq!(differences(&store), [""; 0]);
@@ -779,7 +845,10 @@ fn verify_tells_documents_that_are_not_as_the_records_and_they_are_mended() {
             format!("long note {}: the document has no record", gone.id),
             format!("long note {}: the record has no document", notes[3].id),
             format!("long note {}: the record has several documents", notes[4].id),
-            format!("long note {}: the words of the document differ from those of the record", notes[5].id),
+            format!(
+                "long note {}: the words of the document differ from those of the record",
+                notes[5].id
+            ),
         ];
         expected.sort();
         let mut told = differences(&store);
@@ -811,7 +880,10 @@ fn an_index_of_an_earlier_build_is_built_anew_by_maintenance() {
     // A wrong document, as an older build could leave it.
     store.engine().search.falsify(&[false_note(&note, "amplifier", true)]);
     store.engine().search.save(&session).unwrap();
-    let row = session.read(|view| view.raw(crate::records::Space::Positions, b"text index")).unwrap().unwrap();
+    let row = session
+        .read(|view| view.raw(crate::records::Space::Positions, b"text index"))
+        .unwrap()
+        .unwrap();
     let mut checkpoint = crate::text::Checkpoint::from_bytes(&row).unwrap();
     checkpoint.fingerprint ^= 1;
     let row = checkpoint.to_bytes().unwrap();
@@ -850,7 +922,10 @@ fn a_comparison_beside_writers_and_maintenance_finds_nothing() {
                     if is_over.load(Ordering::Relaxed) {
                         break;
                     }
-                    notes.push(write(&session, &format!("note {writer} {number}"), "amplifier", "w1").unwrap());
+                    notes.push(
+                        write(&session, &format!("note {writer} {number}"), "amplifier", "w1")
+                            .unwrap(),
+                    );
                     let mut note = notes[number / 2].clone();
                     note.body = format!("changed by {number}");
                     session.write(move |draft| draft.put(&note, What::Updated)).unwrap();
@@ -872,7 +947,9 @@ fn a_comparison_beside_writers_and_maintenance_finds_nothing() {
         let mut told = Vec::new();
         for round in 0.. {
             told = differences(&store);
-            if !told.is_empty() || (round >= 10 && began.elapsed() >= std::time::Duration::from_secs(1)) {
+            if !told.is_empty()
+                || (round >= 10 && began.elapsed() >= std::time::Duration::from_secs(1))
+            {
                 break;
             }
         }

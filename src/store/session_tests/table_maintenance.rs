@@ -19,15 +19,23 @@ fn key_of(id: &str) -> RecordKey {
 
 #[test]
 fn segments_that_came_after_the_last_merge_stay_due() {
-    let store = Store::options().maintenance_thread(false).open_on(Arc::new(MemoryDisk::default())).unwrap();
+    let store = Store::options()
+        .maintenance_thread(false)
+        .open_on(Arc::new(MemoryDisk::default()))
+        .unwrap();
     let session = store.session(Identity::user("ada"));
-    let index =
-        Column { name: "t".into(), data_type: DataType::Int64, column_type: ColumnType::Index, ..Column::default() };
+    let index = Column {
+        name: "t".into(),
+        data_type: DataType::Int64,
+        column_type: ColumnType::Index,
+        ..Column::default()
+    };
     let request = CreateTableRequest { columns: vec![index], ..Default::default() };
     let id = crate::tables::TableService::create_table(&session, request).unwrap();
     let key = key_of(&id);
     let is_due = || {
-        let bytes = session.read(|view| view.raw(Space::TableState, key.as_bytes())).unwrap().unwrap();
+        let bytes =
+            session.read(|view| view.raw(Space::TableState, key.as_bytes())).unwrap().unwrap();
         envelope::from_row::<TableState>(key.as_bytes(), &bytes).unwrap().merge_due
     };
     let add = |from: u64, range: std::ops::Range<i64>| {
@@ -76,13 +84,20 @@ fn a_damaged_table_keeps_no_other_from_being_merged() {
         .write(move |draft| {
             let table = draft.get::<TableMetadata>(&damaged)?.unwrap();
             // Two that overlap, without files.
-            let meta = |id| SegmentMeta { id, row_count: 10, min_index: 0, max_index: 9, ..SegmentMeta::default() };
+            let meta = |id| SegmentMeta {
+                id,
+                row_count: 10,
+                min_index: 0,
+                max_index: 9,
+                ..SegmentMeta::default()
+            };
             add_segments(draft, &table, vec![meta(900), meta(901)])
         })
         .unwrap();
     for _ in 0..2 {
         let index = arrow::array::Int64Array::from_iter_values(0..10);
-        let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
+        let batch =
+            arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
         crate::tables::TableService::append_batches(
             &session,
             &sound.as_str().into(),
@@ -92,7 +107,8 @@ fn a_damaged_table_keeps_no_other_from_being_merged() {
         .unwrap();
     }
     let key = key_of(&sound);
-    let segments = || session.read(|view| view.raw_prefix(Space::Segments, key.as_bytes())).unwrap().len();
+    let segments =
+        || session.read(|view| view.raw_prefix(Space::Segments, key.as_bytes())).unwrap().len();
     assert_eq!(segments(), 2);
     let error = store.maintain(&Control::default()).unwrap_err();
     assert_eq!(error.kind(), crate::ErrorKind::Corrupt, "{error}");

@@ -59,7 +59,8 @@ fn an_asset_answers_as_it_was_stored() {
 #[test]
 fn times_of_rust_callers_are_cut_to_milliseconds_like_those_of_others() {
     let client = Client::new();
-    let exact = "2024-02-01T00:00:00Z".parse::<DateTime<Utc>>().unwrap() + chrono::TimeDelta::nanoseconds(1_999_999);
+    let exact = "2024-02-01T00:00:00Z".parse::<DateTime<Utc>>().unwrap()
+        + chrono::TimeDelta::nanoseconds(1_999_999);
     let beyond = chrono::DateTime::<chrono::Utc>::MAX_UTC;
     let mut request: CreateAssetRequest = serde_json::from_value(asset(
         "1",
@@ -112,20 +113,31 @@ fn asset_filters_of_clients_find_what_they_name() {
         (r#"Properties["k"] = "w""#, "2"),
         (r#"Location.MinionId = "s1""#, "13"),
         (r#"Location.SlotNumber < 0"#, "2"),
-        (r#"Location.PhysicalLocation = "shelf" && Location.AssetState.AssetPresence == "not present""#, "2"),
+        (
+            r#"Location.PhysicalLocation = "shelf" && Location.AssetState.AssetPresence == "not present""#,
+            "2",
+        ),
         (r#"Locations.Any(l => l.MinionId = "s1" || l.PhysicalLocation = "shelf")"#, "123"),
         (r#"AssetType = "FIXTURE" or Workspace = "w""#, "23"),
         (r#"CalibrationStatus = "OK""#, "123"),
         (r#"ScanCode <> "c1""#, "23"),
         ("  ", "123"),
     ] {
-        let page =
-            client.get("query_assets", json!({"filter": filter, "projection": ["SERIAL_NUMBER"], "returnCount": true}));
-        let found: String =
-            page["assets"].as_array().unwrap().iter().map(|a| a["serialNumber"].as_str().unwrap()).collect();
+        let page = client.get(
+            "query_assets",
+            json!({"filter": filter, "projection": ["SERIAL_NUMBER"], "returnCount": true}),
+        );
+        let found: String = page["assets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|a| a["serialNumber"].as_str().unwrap())
+            .collect();
         assert_eq!(found, expected, "{filter}");
         assert_eq!(page["totalCount"], expected.len(), "{filter}");
-        assert!(page["assets"].as_array().unwrap().iter().all(|a| a.as_object().unwrap().len() == 1));
+        assert!(
+            page["assets"].as_array().unwrap().iter().all(|a| a.as_object().unwrap().len() == 1)
+        );
     }
     for filter in [
         r#"SerialNumber = @0"#,
@@ -170,8 +182,10 @@ fn utilization_is_started_kept_alive_ended_and_remembered() {
         "failed": [{"serialNumber": "9"}], "error": {"code": -251_040, "innerErrors": [{"code": -253_426,
             "name": "AssetPerformanceManagement.NonExistingAssetWithIdentifier"}]}}),
     );
-    let beat =
-        client.get("utilization_heartbeat", json!({"ids": ["u", "x", "u"], "timestamp": "2024-02-29T23:30:00Z"}));
+    let beat = client.get(
+        "utilization_heartbeat",
+        json!({"ids": ["u", "x", "u"], "timestamp": "2024-02-29T23:30:00Z"}),
+    );
     assert_has(&beat, &json!({"updatedUtilizationIds": ["u"], "failed": ["x"]}));
     let early = client.get(
         "end_utilization",
@@ -182,7 +196,10 @@ fn utilization_is_started_kept_alive_ended_and_remembered() {
         &client.get("end_utilization", json!({"utilizationIdentifiers": ["u"]})),
         &json!({"updatedUtilizationIds": ["u"], "failed": null}),
     );
-    assert_has(&client.get("end_utilization", json!({"utilizationIdentifiers": ["u"]})), &json!({"failed": ["u"]}));
+    assert_has(
+        &client.get("end_utilization", json!({"utilizationIdentifiers": ["u"]})),
+        &json!({"failed": ["u"]}),
+    );
     let page = client.get(
         "query_asset_utilization_history",
         json!({"utilizationFilter": "Category = \"Test\" and StartTimestamp < \"2024-03-01\"",
@@ -206,16 +223,21 @@ fn a_start_of_which_no_asset_is_found_fails_as_a_call() {
     let client = Client::new();
     client.get("create_assets", json!([asset("1", json!({}))]));
     let unit = |serial: &str| json!({"modelName": "m", "vendorName": "v", "serialNumber": serial});
-    let start = |units: Vec<Value>| json!({"utilizationIdentifier": "u", "assetIdentifications": units});
+    let start =
+        |units: Vec<Value>| json!({"utilizationIdentifier": "u", "assetIdentifications": units});
     for units in [vec![unit("8")], vec![unit("8"), unit("9")]] {
         let error = client.refusal("start_utilization", start(units.clone()));
         assert_eq!((error.kind(), error.resource()), (ErrorKind::NotFound, Some(("Asset", "8"))));
         let error = error.api_error();
         assert_eq!(error.code, Some(-253_426));
-        let named: Vec<_> = error.inner_errors.iter().filter_map(|inner| inner.resource_id.as_deref()).collect();
+        let named: Vec<_> =
+            error.inner_errors.iter().filter_map(|inner| inner.resource_id.as_deref()).collect();
         assert_eq!(named, if units.len() == 2 { vec!["8", "9"] } else { vec![] });
     }
-    assert_eq!(client.get("query_asset_utilization_history", json!({})), json!({"assetUtilizations": []}));
+    assert_eq!(
+        client.get("query_asset_utilization_history", json!({})),
+        json!({"assetUtilizations": []})
+    );
     // One asset that is found, or rejected for another reason, is enough for a record.
     let some = client.get("start_utilization", start(vec![unit("8"), unit("1")]));
     assert_has(
@@ -223,8 +245,12 @@ fn a_start_of_which_no_asset_is_found_fails_as_a_call() {
         &json!({"assetsWithStartedUtilization": [unit("1")], "failed": [unit("8")],
         "error": {"innerErrors": [{"resourceType": "Asset", "resourceId": "8"}]}}),
     );
-    let incomplete = client.get("start_utilization", start(vec![json!({"modelName": "m"}), unit("9")]));
-    assert_has(&incomplete, &json!({"assetsWithStartedUtilization": [], "failed": [{"modelName": "m"}, unit("9")]}));
+    let incomplete =
+        client.get("start_utilization", start(vec![json!({"modelName": "m"}), unit("9")]));
+    assert_has(
+        &incomplete,
+        &json!({"assetsWithStartedUtilization": [], "failed": [{"modelName": "m"}, unit("9")]}),
+    );
     assert_has(
         &client.get("start_utilization", start(vec![])),
         &json!({"assetsWithStartedUtilization": [], "failed": null}),
@@ -243,7 +269,8 @@ fn the_first_heartbeat_of_a_utilization_is_its_start() {
     );
     let beats = |time: &str| {
         let filter = format!("HeartbeatTimestamp = \"{time}\"");
-        let page = client.get("query_asset_utilization_history", json!({"utilizationFilter": filter}));
+        let page =
+            client.get("query_asset_utilization_history", json!({"utilizationFilter": filter}));
         assert_has(&page, &json!({"assetUtilizations": [{"heartbeatTimestamp": time}]}));
     };
     beats("2024-02-29T23:00:00.000Z");
@@ -257,10 +284,11 @@ fn the_first_heartbeat_of_a_utilization_is_its_start() {
 #[test]
 fn flags_that_nobody_set_are_false() {
     let client = Client::new();
-    let made =
-        client.get("create_assets", json!([asset("1", json!({})), asset("2", json!({"isSystemController": true}))]));
-    let flags =
-        |is_controller: bool, is_out: bool| json!({"isSystemController": is_controller, "outForCalibration": is_out});
+    let made = client.get(
+        "create_assets",
+        json!([asset("1", json!({})), asset("2", json!({"isSystemController": true}))]),
+    );
+    let flags = |is_controller: bool, is_out: bool| json!({"isSystemController": is_controller, "outForCalibration": is_out});
     assert_has(&made, &json!({"assets": [flags(false, false), flags(true, false)]}));
     let id = &made["assets"][0]["id"];
     assert_eq!(client.get("get_asset", json!({"id": id})), made["assets"][0]);
@@ -271,14 +299,23 @@ fn flags_that_nobody_set_are_false() {
             "IS_SYSTEM_CONTROLLER", "OUT_FOR_CALIBRATION"], "orderBy": "ID"}),
         );
         let serial = |asset: &Value| asset["serialNumber"].as_str().unwrap().to_owned();
-        (page["assets"].as_array().unwrap().iter().map(serial).collect::<Vec<_>>(), page["assets"][0].clone())
+        (
+            page["assets"].as_array().unwrap().iter().map(serial).collect::<Vec<_>>(),
+            page["assets"][0].clone(),
+        )
     };
     let (serials, first) = found("isSystemController = false");
     assert_eq!(serials, ["1"]);
     assert_has(&first, &flags(false, false));
     assert_eq!(found("outForCalibration = false").0, ["1", "2"]);
-    assert_eq!(found("isSystemController = null or outForCalibration = null").0, Vec::<String>::new());
-    client.get("update_assets", json!([{"id": id, "isSystemController": true, "outForCalibration": true}]));
+    assert_eq!(
+        found("isSystemController = null or outForCalibration = null").0,
+        Vec::<String>::new()
+    );
+    client.get(
+        "update_assets",
+        json!([{"id": id, "isSystemController": true, "outForCalibration": true}]),
+    );
     assert_eq!(found("isSystemController = true").0, ["1", "2"]);
     assert_eq!(found("outForCalibration = true").0, ["1"]);
 }
@@ -301,15 +338,23 @@ impl AccessPolicy for ChangesIn {
 fn a_refused_heartbeat_leaves_every_record_of_its_identifier_as_it_was() {
     let options = StoreOptions::default().seed(Some(1)).access_policy(ChangesIn("a"));
     let store = options.open_disk(Arc::new(MemoryDisk::new())).unwrap();
-    let (root, user) = (store.session(Identity::user("root")), store.session(Identity::user("ada")));
+    let (root, user) =
+        (store.session(Identity::user("root")), store.session(Identity::user("ada")));
     let assets = vec![asset("1", json!({"workspace": "a"})), asset("2", json!({"workspace": "b"}))];
     root.create_assets(serde_json::from_value(Value::Array(assets)).unwrap()).unwrap();
     let unit = |serial: &str| json!({"modelName": "m", "vendorName": "v", "serialNumber": serial});
-    let start = json!({"utilizationIdentifier": "u", "assetIdentifications": [unit("1"), unit("2")]});
-    assert_eq!(root.start_utilization(serde_json::from_value(start).unwrap()).unwrap().failed, None);
+    let start =
+        json!({"utilizationIdentifier": "u", "assetIdentifications": [unit("1"), unit("2")]});
+    assert_eq!(
+        root.start_utilization(serde_json::from_value(start).unwrap()).unwrap().failed,
+        None
+    );
     let before = root.query_asset_utilization_history(Default::default()).unwrap();
     assert_eq!(before.asset_utilizations.len(), 2);
-    for answer in [user.utilization_heartbeat(vec!["u".into()], None), user.end_utilization(vec!["u".into()], None)] {
+    for answer in [
+        user.utilization_heartbeat(vec!["u".into()], None),
+        user.end_utilization(vec!["u".into()], None),
+    ] {
         assert_eq!(answer.unwrap().failed, Some(vec!["u".to_owned()]));
         assert_eq!(root.query_asset_utilization_history(Default::default()).unwrap(), before);
     }

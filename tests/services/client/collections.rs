@@ -34,7 +34,10 @@ fn products_write_their_collections_unless_a_projection_drops_them() {
     assert_eq!(page["products"][0], json!({"keywords": [], "properties": {}}));
     // Filters still see null, as stored.
     assert_eq!(
-        client.get("query_products", json!({"filter": "keywords = null"}))["products"].as_array().unwrap().len(),
+        client.get("query_products", json!({"filter": "keywords = null"}))["products"]
+            .as_array()
+            .unwrap()
+            .len(),
         1
     );
 }
@@ -50,7 +53,11 @@ fn specifications_write_their_collections_unless_a_projection_drops_them() {
     ]});
     let made = client.get("create_specs", specs);
     let id = made["createdSpecs"][0]["id"].clone();
-    assert_empty(&client.get("get_spec", json!({"id": id})), &["conditions", "keywords"], &["properties"]);
+    assert_empty(
+        &client.get("get_spec", json!({"id": id})),
+        &["conditions", "keywords"],
+        &["properties"],
+    );
     let page = client.get("query_specs", json!({"productIds": ["p"], "orderBy": "SPEC_ID"}));
     assert_empty(&page["specs"][0], &["conditions", "keywords"], &["properties"]);
     assert_eq!(
@@ -61,7 +68,10 @@ fn specifications_write_their_collections_unless_a_projection_drops_them() {
     let projection = json!({"productIds": ["p"], "projection": ["CONDITION_NAME", "KEYWORDS"], "orderBy": "SPEC_ID"});
     let page = client.get("query_specs", projection);
     assert_eq!(page["specs"][0], json!({"conditions": [], "keywords": []}));
-    assert_eq!(page["specs"][1]["conditions"], json!([{"name": "a"}, {"name": "b"}, {"name": "c"}]));
+    assert_eq!(
+        page["specs"][1]["conditions"],
+        json!([{"name": "a"}, {"name": "b"}, {"name": "c"}])
+    );
 }
 
 #[test]
@@ -102,14 +112,20 @@ fn work_items_test_plans_and_templates_write_their_collections() {
     }
     let full = &page["workItems"][1];
     assert_eq!(full["executionActions"], told);
-    assert_eq!(full["resources"], json!({"systems": {"filter": "f", "selections": []}, "duts": {"selections": []}}));
+    assert_eq!(
+        full["resources"],
+        json!({"systems": {"filter": "f", "selections": []}, "duts": {"selections": []}})
+    );
     assert_eq!(full["dashboard"]["variables"], json!({}));
-    let projected = client.get("query_work_items", json!({"projection": ["PROPERTIES", "RESOURCES_SYSTEMS_FILTER"]}));
+    let projected = client
+        .get("query_work_items", json!({"projection": ["PROPERTIES", "RESOURCES_SYSTEMS_FILTER"]}));
     assert_eq!(projected["workItems"][0], json!({"properties": {}}));
-    assert_eq!(projected["workItems"][1], json!({"properties": {}, "resources": {"systems": {"filter": "f"}}}));
+    assert_eq!(
+        projected["workItems"][1],
+        json!({"properties": {}, "resources": {"systems": {"filter": "f"}}})
+    );
 
-    let template =
-        json!({"name": "t", "templateGroup": "g", "type": "x", "dashboard": {}, "executionActions": actions});
+    let template = json!({"name": "t", "templateGroup": "g", "type": "x", "dashboard": {}, "executionActions": actions});
     client.get("create_work_item_templates", json!({"workItemTemplates": [template]}));
     let page = client.get("query_work_item_templates", json!({}));
     let found = &page["workItemTemplates"][0];
@@ -123,7 +139,10 @@ fn work_items_test_plans_and_templates_write_their_collections() {
     assert_eq!(made["createdTestPlans"][1]["executionActions"], told);
     let page = client.get("query_test_plans", json!({}));
     assert_empty(&page["testPlans"][0], &lists, &["properties"]);
-    client.get("create_test_plan_templates", json!({"testPlanTemplates": [{"name": "t", "templateGroup": "g"}]}));
+    client.get(
+        "create_test_plan_templates",
+        json!({"testPlanTemplates": [{"name": "t", "templateGroup": "g"}]}),
+    );
     let page = client.get("query_test_plan_templates", json!({}));
     let lists = ["productFamilies", "partNumbers", "fileIds", "executionActions"];
     assert_empty(&page["testPlanTemplates"][0], &lists, &["properties"]);
@@ -138,14 +157,29 @@ fn tables_files_and_packages_write_their_collections() {
     assert_empty(&found, &[], &["properties"]);
     assert_empty(&found["columns"][0], &[], &["properties"]);
     let request = UploadFileRequest::default();
-    let file = client.session.upload_file(&mut &b"x"[..], request, &stationdb::Control::default()).unwrap();
-    let page = client.session.query_files_linq(stationdb::files::FileLinqQueryRequest::default()).unwrap();
+    let file = client
+        .session
+        .upload_file(&mut &b"x"[..], request, &stationdb::Control::default())
+        .unwrap();
+    let page =
+        client.session.query_files_linq(stationdb::files::FileLinqQueryRequest::default()).unwrap();
     assert_has(
         &serde_json::to_value(&page.available_files[0]).unwrap(),
         &json!({"id": file.as_str(), "properties": {"Name": file.as_str()}}),
     );
     let feed = client.get("create_feed", json!({"name": "f", "platform": Platform::ni_linux_rt()}));
-    let package = upload(&client.session, feed["id"].as_str().unwrap(), &deb("tool", "1"), None, false).unwrap();
-    let lists = ["breaks", "conflicts", "enhances", "predepends", "provides", "recommends", "replaces", "suggests"];
+    let package =
+        upload(&client.session, feed["id"].as_str().unwrap(), &deb("tool", "1"), None, false)
+            .unwrap();
+    let lists = [
+        "breaks",
+        "conflicts",
+        "enhances",
+        "predepends",
+        "provides",
+        "recommends",
+        "replaces",
+        "suggests",
+    ];
     assert_empty(&serde_json::to_value(&package).unwrap()["metadata"], &lists, &[]);
 }

@@ -6,10 +6,15 @@ use std::time::Duration;
 
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
-use stationdb::{ChangeEvent, Control, ErrorKind, Identity, Position, Session, Store, StoreOptions};
+use stationdb::{
+    ChangeEvent, Control, ErrorKind, Identity, Position, Session, Store, StoreOptions,
+};
 
 fn open() -> (Store, Session) {
-    let store = StoreOptions::default().maintenance_thread(false).open_disk(Arc::new(MemoryDisk::new())).unwrap();
+    let store = StoreOptions::default()
+        .maintenance_thread(false)
+        .open_disk(Arc::new(MemoryDisk::new()))
+        .unwrap();
     let session = store.session(Identity::user("ada"));
     (store, session)
 }
@@ -63,13 +68,22 @@ fn the_event_of_an_append_says_whose_table_it_is() {
     let events: Vec<ChangeEvent> = std::iter::from_fn(|| changes.poll().unwrap()).collect();
     let told = events.iter().map(|event| {
         let rows = event.detail.as_ref().and_then(|detail| detail["rowCount"].as_u64());
-        (event.what.as_str(), event.name.as_str(), event.workspace.as_str(), event.id.as_str(), rows)
+        (
+            event.what.as_str(),
+            event.name.as_str(),
+            event.workspace.as_str(),
+            event.id.as_str(),
+            rows,
+        )
     });
     let about = |what, rows| (what, "noise", "lab", id.as_str(), rows);
     let expected = [about("CREATED", None), about("ROWS_APPENDED", Some(2)), about("CLOSED", None)];
     assert_eq!(told.collect::<Vec<_>>(), expected);
     let found = session.get_table_metadata(&id).unwrap();
-    assert_eq!((found.row_count, found.supports_append, found.metadata_revision), (Some(2), Some(false), Some(1)));
+    assert_eq!(
+        (found.row_count, found.supports_append, found.metadata_revision),
+        (Some(2), Some(false), Some(1))
+    );
     assert_eq!((found.columns.unwrap().len(), found.properties.unwrap().len()), (1, 1));
 }
 
@@ -84,14 +98,27 @@ fn snippets_show_what_was_found_in_a_field_that_the_text_names() {
     put("bearing <b>noise</b> & more", "amplifier of the bearing");
     let search = serde_json::json!({"text": "name:noise amplifier", "fields": ["properties"], "highlight": true});
     let found = session.search(request(search)).unwrap();
-    let shown: Vec<(&str, &str)> =
-        found.hits[0].snippets.iter().map(|snippet| (snippet.field.as_str(), snippet.text.as_str())).collect();
+    let shown: Vec<(&str, &str)> = found.hits[0]
+        .snippets
+        .iter()
+        .map(|snippet| (snippet.field.as_str(), snippet.text.as_str()))
+        .collect();
     // The snippet is plain text. A client that adds markup must escape it, using the character
     // positions of the highlights.
-    assert_eq!(shown, [("name", "bearing <b>noise</b> & more"), ("properties", "remark amplifier of the bearing")]);
+    assert_eq!(
+        shown,
+        [
+            ("name", "bearing <b>noise</b> & more"),
+            ("properties", "remark amplifier of the bearing")
+        ]
+    );
     let marked = &found.hits[0].snippets[0].highlights;
     assert_eq!(marked.iter().map(|mark| (mark.start, mark.end)).collect::<Vec<_>>(), [(11, 16)]);
-    let search = serde_json::json!({"text": "bearing", "fields": ["properties"], "highlight": true});
+    let search =
+        serde_json::json!({"text": "bearing", "fields": ["properties"], "highlight": true});
     let found = session.search(request(search)).unwrap();
-    assert_eq!(found.hits[0].snippets.iter().map(|snippet| &snippet.field).collect::<Vec<_>>(), ["properties"]);
+    assert_eq!(
+        found.hits[0].snippets.iter().map(|snippet| &snippet.field).collect::<Vec<_>>(),
+        ["properties"]
+    );
 }

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use stationdb::faults::limits;
 use stationdb::feeds::Platform;
 use stationdb::files::{
-    FileLinqQueryRequest, FileLinqQueryResponse, GetFilesRequest, SearchFilesRequest, UploadFileRequest,
+    FileLinqQueryRequest, FileLinqQueryResponse, GetFilesRequest, SearchFilesRequest,
+    UploadFileRequest,
 };
 use stationdb::prelude::*;
 use stationdb::{Control, ErrorKind};
@@ -47,21 +48,40 @@ fn expression_queries_and_searches_count_their_page_and_say_whether_more_match()
     for name in ["a", "b", "c", "d", "e"] {
         put(&client, name);
     }
-    let pages =
-        [(1, 3, 3, "gte"), (2, 3, 3, "eq"), (3, 3, 2, "eq"), (5, 3, 0, "eq"), (0, 0, 0, "gte"), (0, 9, 5, "eq")];
+    let pages = [
+        (1, 3, 3, "gte"),
+        (2, 3, 3, "eq"),
+        (3, 3, 2, "eq"),
+        (5, 3, 0, "eq"),
+        (0, 0, 0, "gte"),
+        (0, 9, 5, "eq"),
+    ];
     for (skip, take, value, relation) in pages {
         let body = json!({"skip": skip, "take": take, "orderBy": "name", "exactTotalCount": true});
         let expected = json!({"value": value, "relation": relation});
         let answer = written(client.session.query_files_linq(read(&body).unwrap())).unwrap();
-        assert_eq!((&answer["totalCount"], answer["availableFiles"].as_array().unwrap().len()), (&expected, value));
+        assert_eq!(
+            (&answer["totalCount"], answer["availableFiles"].as_array().unwrap().len()),
+            (&expected, value)
+        );
         let answer = written(client.session.search_files(read(&body).unwrap())).unwrap();
-        assert_eq!((&answer["totalCount"], answer["availableFiles"].as_array().unwrap().len()), (&expected, value));
+        assert_eq!(
+            (&answer["totalCount"], answer["availableFiles"].as_array().unwrap().len()),
+            (&expected, value)
+        );
         // Rust callers can request the number of all matches.
-        let exact = |answer: FileLinqQueryResponse| serde_json::to_value(answer.total_count).unwrap();
+        let exact =
+            |answer: FileLinqQueryResponse| serde_json::to_value(answer.total_count).unwrap();
         let request = FileLinqQueryRequest { exact_total_count: true, ..read(&body).unwrap() };
-        assert_eq!(exact(client.session.query_files_linq(request).unwrap()), json!({"value": 5, "relation": "eq"}));
+        assert_eq!(
+            exact(client.session.query_files_linq(request).unwrap()),
+            json!({"value": 5, "relation": "eq"})
+        );
         let request = SearchFilesRequest { exact_total_count: true, ..read(&body).unwrap() };
-        assert_eq!(exact(client.session.search_files(request).unwrap()), json!({"value": 5, "relation": "eq"}));
+        assert_eq!(
+            exact(client.session.search_files(request).unwrap()),
+            json!({"value": 5, "relation": "eq"})
+        );
     }
 }
 
@@ -72,18 +92,32 @@ fn a_chunk_after_the_last_one_is_refused_when_it_is_sent() {
     let id = session.start_upload_session(None).unwrap().id;
     let send = |index: u32, bytes: u64, close: bool| {
         let mut chunk = std::io::Read::take(std::io::repeat(b'x'), bytes);
-        session.append_to_upload_session(&id.as_str().into(), index, &mut chunk, close, &Control::default())
+        session.append_to_upload_session(
+            &id.as_str().into(),
+            index,
+            &mut chunk,
+            close,
+            &Control::default(),
+        )
     };
     send(1, 10, true).unwrap();
     let error = send(2, 10, true).unwrap_err();
-    assert_eq!((error.kind(), error.args()), (ErrorKind::InvalidArgument, ["2".to_owned()].as_slice()));
-    assert_eq!(session.query_upload_sessions().unwrap()[0].chunks.len(), 1, "nothing of it is kept");
+    assert_eq!(
+        (error.kind(), error.args()),
+        (ErrorKind::InvalidArgument, ["2".to_owned()].as_slice())
+    );
+    assert_eq!(
+        session.query_upload_sessions().unwrap()[0].chunks.len(),
+        1,
+        "nothing of it is kept"
+    );
     // A chunk can be replaced until the session is finished. Without close it is no longer the last
     // one.
     send(1, limits::UPLOAD_CHUNK_BYTES, false).unwrap();
     send(2, 7, true).unwrap();
     send(2, 5, true).unwrap();
-    let file = session.finish_upload_session(&id.as_str().into(), "whole", Default::default()).unwrap();
+    let file =
+        session.finish_upload_session(&id.as_str().into(), "whole", Default::default()).unwrap();
     assert_eq!(session.open_file(&file).unwrap().len(), limits::UPLOAD_CHUNK_BYTES + 5);
     assert_eq!(send(2, 5, true).unwrap_err().kind(), ErrorKind::NotFound);
 }
@@ -91,7 +125,8 @@ fn a_chunk_after_the_last_one_is_refused_when_it_is_sent() {
 #[test]
 fn the_content_names_a_package_whose_file_name_has_no_extension() {
     let client = Client::new();
-    let feed: Value = client.get("create_feed", json!({"name": "f", "platform": Platform::ni_linux_rt()}));
+    let feed: Value =
+        client.get("create_feed", json!({"name": "f", "platform": Platform::ni_linux_rt()}));
     let feed = feed["id"].as_str().unwrap();
     for (bytes, given, name) in [
         (deb("tool", "1"), "upload", "tool_1_amd64.deb"),
@@ -104,7 +139,8 @@ fn the_content_names_a_package_whose_file_name_has_no_extension() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("plain");
     std::fs::write(&path, deb("fourth", "4")).unwrap();
-    let package = client.session.upload_package(&feed.into(), &path, false, &Control::default()).unwrap();
+    let package =
+        client.session.upload_package(&feed.into(), &path, false, &Control::default()).unwrap();
     assert_eq!(package.file_name, "fourth_4_amd64.deb");
     let other = upload(&client.session, feed, &deb("fifth", "5"), Some("fifth.zip"), false);
     assert_eq!(kind(other), ErrorKind::InvalidArgument);

@@ -3,13 +3,15 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 use stationdb::lab::{
-    ExecuteWorkItemResponse, ExecutionDefinition, Job, JobExecution, JobRequest, JobRunner, NotebookRequest,
-    QueueFailure, TimelineDefinition,
+    ExecuteWorkItemResponse, ExecutionDefinition, Job, JobExecution, JobRequest, JobRunner,
+    NotebookRequest, QueueFailure, TimelineDefinition,
 };
 use stationdb::prelude::*;
 use stationdb::test_plans::{ScheduleTestPlanRequest, ScheduleTestPlansRequest};
 use stationdb::work_items::CreateWorkItemRequest;
-use stationdb::{AccessPolicy, Action, Error, ErrorKind, Identity, Patch, Service, StoreOptions, Visibility};
+use stationdb::{
+    AccessPolicy, Action, Error, ErrorKind, Identity, Patch, Service, StoreOptions, Visibility,
+};
 
 use super::{Client, assert_has};
 
@@ -102,7 +104,11 @@ fn work_item_filters_of_clients_find_what_they_name() {
         (r#"timeline.dueDateTime == null || timeline.dueDateTime == "" "#, json!([]), "abc"),
         (r#"resources.assets.selections.id == "y""#, json!([]), "a"),
         (r#"resources.assets.selections.id != "y""#, json!([]), "bc"),
-        (r#"resources.assets.selections.Any(s => s.id == "x" && s.targetSystemId == "s")"#, json!([]), "a"),
+        (
+            r#"resources.assets.selections.Any(s => s.id == "x" && s.targetSystemId == "s")"#,
+            json!([]),
+            "a",
+        ),
         (r#"resources.systems.selections.Any(id == @0)"#, json!(["x"]), "b"),
         (r#"resources.assets.selections.Count > 0"#, json!([]), "a"),
         (r#"resources.assets.filter.Contains("f")"#, json!([]), "a"),
@@ -113,10 +119,16 @@ fn work_item_filters_of_clients_find_what_they_name() {
         (r#"parentId = "1000" and createdAt = updatedAt"#, json!([]), "c"),
         (r#"description == @0"#, json!([null]), "abc"),
     ] {
-        let page = client
-            .get("query_work_items", json!({"filter": filter, "substitutions": substitutions, "returnCount": true}));
-        let found: String =
-            page["workItems"].as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect();
+        let page = client.get(
+            "query_work_items",
+            json!({"filter": filter, "substitutions": substitutions, "returnCount": true}),
+        );
+        let found: String = page["workItems"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["name"].as_str().unwrap())
+            .collect();
         assert_eq!(found, expected, "{filter}");
         assert_eq!(page["totalCount"], expected.len(), "{filter}");
     }
@@ -137,7 +149,10 @@ fn work_item_filters_of_clients_find_what_they_name() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{filter}");
         assert!(error.api_error().name.unwrap().starts_with("StationDb.Filter."), "{filter}");
     }
-    assert_eq!(client.refusal("query_work_items", json!({"take": -1})).kind(), ErrorKind::InvalidArgument);
+    assert_eq!(
+        client.refusal("query_work_items", json!({"take": -1})).kind(),
+        ErrorKind::InvalidArgument
+    );
     assert_eq!(
         client.refusal("query_work_items", json!({"projection": ["EXECUTION_ACTIONS"]})).kind(),
         ErrorKind::InvalidArgument
@@ -159,14 +174,16 @@ fn work_item_filters_of_clients_find_what_they_name() {
 #[test]
 fn a_record_that_is_read_equals_the_one_that_was_answered_whatever_its_times() {
     let client = Client::new();
-    let exact = "2024-02-01T00:00:00Z".parse::<DateTime<Utc>>().unwrap() + TimeDelta::nanoseconds(1_999_999);
+    let exact = "2024-02-01T00:00:00Z".parse::<DateTime<Utc>>().unwrap()
+        + TimeDelta::nanoseconds(1_999_999);
     let timeline = TimelineDefinition {
         earliest_start_date_time: Some(exact),
         // Not before the start, after both are truncated to milliseconds.
         due_date_time: Some(exact - TimeDelta::nanoseconds(1)),
         ..TimelineDefinition::default()
     };
-    let request = CreateWorkItemRequest { timeline: Some(timeline), ..CreateWorkItemRequest::default() };
+    let request =
+        CreateWorkItemRequest { timeline: Some(timeline), ..CreateWorkItemRequest::default() };
     let made = client.session.create_work_items(vec![request]).unwrap();
     assert_eq!(made.error, None);
     let made = &made.created_work_items[0];
@@ -182,9 +199,14 @@ fn a_record_that_is_read_equals_the_one_that_was_answered_whatever_its_times() {
         planned_start_date_time: Patch::Value(exact.into()),
         ..Default::default()
     };
-    let answer =
-        client.session.schedule_test_plans(ScheduleTestPlansRequest { test_plans: vec![plan], replace: None }).unwrap();
-    assert_eq!(answer.scheduled_test_plans, Some(vec![client.session.get_test_plan(&"1000".into()).unwrap()]));
+    let answer = client
+        .session
+        .schedule_test_plans(ScheduleTestPlansRequest { test_plans: vec![plan], replace: None })
+        .unwrap();
+    assert_eq!(
+        answer.scheduled_test_plans,
+        Some(vec![client.session.get_test_plan(&"1000".into()).unwrap()])
+    );
 }
 
 #[test]
@@ -211,13 +233,21 @@ fn planned_times_are_answered_with_or_without_an_offset_as_they_were_given() {
     let client = client.reopened();
     for (id, start, end) in [("1000", local, answered_utc), ("1001", answered_utc, local)] {
         let item = client.get("get_work_item", json!({"id": id}));
-        assert_has(&item, &json!({"schedule": {"plannedStartDateTime": start, "plannedEndDateTime": end}}));
+        assert_has(
+            &item,
+            &json!({"schedule": {"plannedStartDateTime": start, "plannedEndDateTime": end}}),
+        );
         let plan = client.get("get_test_plan", json!({"id": id}));
         assert_has(&plan, &json!({"plannedStartDateTime": start, "estimatedEndDateTime": end}));
     }
     // Filters see both as the same time.
     for (operation, list, start, end) in [
-        ("query_work_items", "workItems", "schedule.plannedStartDateTime", "schedule.plannedEndDateTime"),
+        (
+            "query_work_items",
+            "workItems",
+            "schedule.plannedStartDateTime",
+            "schedule.plannedEndDateTime",
+        ),
         ("query_test_plans", "testPlans", "plannedStartDateTime", "estimatedEndDateTime"),
     ] {
         for filter in [
@@ -234,7 +264,8 @@ fn planned_times_are_answered_with_or_without_an_offset_as_they_were_given() {
         {"id": "1000", "schedule": {"plannedStartDateTime": "2024-05-01T08:00:00", "plannedEndDateTime": "2024-05-01T09:00:00+02:00"}}]}));
     assert_eq!(refused["failedWorkItems"][0]["id"], "1000");
     // The times of a timeline are returned in UTC.
-    let made = client.get("create_work_items", json!({"workItems": [{"timeline": {"dueDateTime": local}}]}));
+    let made = client
+        .get("create_work_items", json!({"workItems": [{"timeline": {"dueDateTime": local}}]}));
     assert_has(&made, &json!({"createdWorkItems": [{"timeline": {"dueDateTime": answered_utc}}]}));
 }
 
@@ -243,13 +274,21 @@ fn what_could_not_be_read_again_is_refused() {
     let client = Client::new();
     let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!([inner]));
     let with = |argument: Value| {
-        let job = Job { functions: vec!["f".into()], arguments: vec![vec![argument]], ..Job::default() };
+        let job =
+            Job { functions: vec!["f".into()], arguments: vec![vec![argument]], ..Job::default() };
         let action = JobExecution { action: "A".into(), jobs: Some(vec![job]), system_id: None };
         let actions: Vec<ExecutionDefinition> = vec![action.into()];
-        CreateWorkItemRequest { execution_actions: Some(actions), ..CreateWorkItemRequest::default() }
+        CreateWorkItemRequest {
+            execution_actions: Some(actions),
+            ..CreateWorkItemRequest::default()
+        }
     };
-    let answer = client.session.create_work_items(vec![with(nested(500)), with(nested(50))]).unwrap();
-    assert_eq!((answer.created_work_items.len(), answer.failed_work_items.map(|failed| failed.len())), (1, Some(1)));
+    let answer =
+        client.session.create_work_items(vec![with(nested(500)), with(nested(50))]).unwrap();
+    assert_eq!(
+        (answer.created_work_items.len(), answer.failed_work_items.map(|failed| failed.len())),
+        (1, Some(1))
+    );
     let made = &answer.created_work_items[0];
     assert_eq!(client.session.get_work_item(&made.id.as_deref().unwrap().into()).unwrap(), *made);
     assert_eq!(client.get("query_work_items", json!({}))["workItems"].as_array().unwrap().len(), 1);
@@ -259,8 +298,10 @@ fn what_could_not_be_read_again_is_refused() {
 #[test]
 fn properties_need_keys_that_are_not_empty() {
     let client = Client::new();
-    let answer =
-        client.get("create_work_items", json!({"workItems": [{"properties": {"": "v"}}, {"properties": {" ": ""}}]}));
+    let answer = client.get(
+        "create_work_items",
+        json!({"workItems": [{"properties": {"": "v"}}, {"properties": {" ": ""}}]}),
+    );
     assert_has(
         &answer,
         &json!({"createdWorkItems": [{"properties": {" ": ""}}], "failedWorkItems": [{"properties": {"": "v"}}],
@@ -296,7 +337,8 @@ fn a_test_plan_lives_as_its_client_sees_it() {
         "fileIdsFromTemplate": ["f"], "properties": {"a": "1", "b": "3"}, "dashboard": {"id": "x", "url": "/dashboards/d/x"}, "fixtureIds": [],
         "partNumber": null, "workOrderName": null, "state": "NEW"}], "failedTestPlans": null, "error": null}),
     );
-    let refused = client.get("schedule_test_plans", json!({"testPlans": [{"id": "1000", "fixtureIds": ["x"]}]}));
+    let refused = client
+        .get("schedule_test_plans", json!({"testPlans": [{"id": "1000", "fixtureIds": ["x"]}]}));
     assert_has(
         &refused,
         &json!({"scheduledTestPlans": [], "failedTestPlans": [{"id": "1000", "fixtureIds": ["x"]}],
@@ -343,7 +385,8 @@ fn failed_entries_are_echoed_without_the_members_that_they_did_not_have() {
         ("create_test_plans", "testPlans", "failedTestPlans"),
         ("create_test_plan_templates", "testPlanTemplates", "failedTestPlanTemplates"),
     ] {
-        let answer = client.get(operation, json!({ list: [refused, {"templateId": "1", "name": null}] }));
+        let answer =
+            client.get(operation, json!({ list: [refused, {"templateId": "1", "name": null}] }));
         assert_eq!(answer[failed][0], refused, "{operation}");
     }
     let changed = json!({"id": "1", "executionActions": actions, "properties": {}, "name": null});
@@ -352,9 +395,14 @@ fn failed_entries_are_echoed_without_the_members_that_they_did_not_have() {
         ("update_work_item_templates", "workItemTemplates", "failedWorkItemTemplates"),
         ("update_test_plans", "testPlans", "failedTestPlans"),
     ] {
-        assert_eq!(client.get(operation, json!({ list: [changed] }))[failed], json!([changed]), "{operation}");
+        assert_eq!(
+            client.get(operation, json!({ list: [changed] }))[failed],
+            json!([changed]),
+            "{operation}"
+        );
     }
-    let planned = json!({"id": "1", "schedule": {"plannedDurationInSeconds": 1}, "resources": {"duts": {}}});
+    let planned =
+        json!({"id": "1", "schedule": {"plannedDurationInSeconds": 1}, "resources": {"duts": {}}});
     let answer = client.get("schedule_work_items", json!({"workItems": [planned]}));
     assert_eq!(answer["failedWorkItems"], json!([planned]));
 }
@@ -365,7 +413,10 @@ struct Refuses;
 
 impl JobRunner for Refuses {
     fn queue(&self, _: &JobRequest<'_>) -> stationdb::Result<Vec<String>, QueueFailure> {
-        Err(QueueFailure { error: Error::invalid("no such function"), queued: vec!["j".to_owned()] })
+        Err(QueueFailure {
+            error: Error::invalid("no such function"),
+            queued: vec!["j".to_owned()],
+        })
     }
 
     fn cancel(&self, _: &[String]) -> stationdb::Result<()> {
@@ -380,7 +431,8 @@ impl JobRunner for Refuses {
 #[test]
 fn every_outcome_of_an_execution_is_one_value_with_both_members_and_a_status() {
     let options = StoreOptions::default().seed(Some(1)).job_runner(Refuses).access_policy(LookOnly);
-    let store = options.open_disk(std::sync::Arc::new(stationdb::faults::MemoryDisk::new())).unwrap();
+    let store =
+        options.open_disk(std::sync::Arc::new(stationdb::faults::MemoryDisk::new())).unwrap();
     let session = store.session(Identity::user("ada"));
     let items = json!([{"name": "a", "executionActions": [
         {"type": "MANUAL", "action": "Go"}, {"type": "NOTEBOOK", "action": "Run", "notebookId": "n"},
@@ -418,6 +470,10 @@ struct LookOnly;
 
 impl AccessPolicy for LookOnly {
     fn visible(&self, who: &Identity, _: Service, action: Action) -> Visibility {
-        if who.user_id() == "guest" && action != Action::Read { Visibility::None } else { Visibility::All }
+        if who.user_id() == "guest" && action != Action::Read {
+            Visibility::None
+        } else {
+            Visibility::All
+        }
     }
 }

@@ -65,38 +65,56 @@ impl Client {
             "get_product" => written(s.get_product(&id().into())),
             "update_products" => written(s.update_products(read(&body["products"])?, replace())),
             "delete_product" => written(s.delete_product(&id().into())),
-            "delete_products" => written(s.delete_products(ids(&body)?.into_iter().map(Into::into).collect())),
+            "delete_products" => {
+                written(s.delete_products(ids(&body)?.into_iter().map(Into::into).collect()))
+            }
             "create_specs" => written(s.create_specs(read(&body)?)),
             "query_specs" => written(s.query_specs(read(&body)?)),
             "get_spec" => written(s.get_spec(&id().into())),
             "update_specs" => written(s.update_specs(read(&body)?)),
-            "delete_specs" => written(s.delete_specs(ids(&body)?.into_iter().map(Into::into).collect())),
+            "delete_specs" => {
+                written(s.delete_specs(ids(&body)?.into_iter().map(Into::into).collect()))
+            }
             "create_assets" => written(s.create_assets(read(&body)?)),
             "query_assets" => written(s.query_assets(read(&body)?)),
             "get_asset" => written(s.get_asset(&id().into())),
             "update_assets" => written(s.update_assets(read(&body)?)),
-            "delete_assets" => written(s.delete_assets(ids(&body)?.into_iter().map(Into::into).collect())),
+            "delete_assets" => {
+                written(s.delete_assets(ids(&body)?.into_iter().map(Into::into).collect()))
+            }
             "link_files" => written(s.link_files(&id().into(), read(&body["fileIds"])?)),
             "start_utilization" => written(s.start_utilization(read(&body)?)),
             "utilization_heartbeat" => {
                 let request: stationdb::bodies::UpdateUtilizationRequest = read(&body)?;
-                written(s.utilization_heartbeat(request.utilization_identifiers, request.utilization_timestamp))
+                written(s.utilization_heartbeat(
+                    request.utilization_identifiers,
+                    request.utilization_timestamp,
+                ))
             }
             "end_utilization" => {
                 let request: stationdb::bodies::UpdateUtilizationRequest = read(&body)?;
-                written(s.end_utilization(request.utilization_identifiers, request.utilization_timestamp))
+                written(s.end_utilization(
+                    request.utilization_identifiers,
+                    request.utilization_timestamp,
+                ))
             }
-            "query_asset_utilization_history" => written(s.query_asset_utilization_history(read(&body)?)),
+            "query_asset_utilization_history" => {
+                written(s.query_asset_utilization_history(read(&body)?))
+            }
             "create_work_items" => written(s.create_work_items(read(&body["workItems"])?)),
             "query_work_items" => written(s.query_work_items(read(&body)?)),
             "get_work_item" => written(s.get_work_item(&id().into())),
             "update_work_items" => written(s.update_work_items(read(&body)?)),
             "schedule_work_items" => written(s.schedule_work_items(read(&body)?)),
-            "delete_work_items" => written(s.delete_work_items(ids(&body)?.into_iter().map(Into::into).collect())),
-            "execute_work_item" => {
-                written(s.execute_work_item(&id().into(), body["action"].as_str().unwrap_or_default()))
+            "delete_work_items" => {
+                written(s.delete_work_items(ids(&body)?.into_iter().map(Into::into).collect()))
             }
-            "create_work_item_templates" => written(s.create_work_item_templates(read(&body["workItemTemplates"])?)),
+            "execute_work_item" => written(
+                s.execute_work_item(&id().into(), body["action"].as_str().unwrap_or_default()),
+            ),
+            "create_work_item_templates" => {
+                written(s.create_work_item_templates(read(&body["workItemTemplates"])?))
+            }
             "query_work_item_templates" => written(s.query_work_item_templates(read(&body)?)),
             "update_work_item_templates" => written(s.update_work_item_templates(read(&body)?)),
             "create_test_plans" => written(s.create_test_plans(read(&body["testPlans"])?)),
@@ -104,8 +122,12 @@ impl Client {
             "get_test_plan" => written(s.get_test_plan(&id().into())),
             "update_test_plans" => written(s.update_test_plans(read(&body)?)),
             "schedule_test_plans" => written(s.schedule_test_plans(read(&body)?)),
-            "delete_test_plans" => written(s.delete_test_plans(ids(&body)?.into_iter().map(Into::into).collect())),
-            "create_test_plan_templates" => written(s.create_test_plan_templates(read(&body["testPlanTemplates"])?)),
+            "delete_test_plans" => {
+                written(s.delete_test_plans(ids(&body)?.into_iter().map(Into::into).collect()))
+            }
+            "create_test_plan_templates" => {
+                written(s.create_test_plan_templates(read(&body["testPlanTemplates"])?))
+            }
             "query_test_plan_templates" => written(s.query_test_plan_templates(read(&body)?)),
             "create_table" => written(s.create_table(read(&body)?)),
             "get_table_metadata" => written(s.get_table_metadata(&id().into())),
@@ -117,7 +139,8 @@ impl Client {
 
     /// The response of an operation that must not fail as a whole.
     fn get(&self, operation: &str, body: Value) -> Value {
-        self.ask(operation, body.clone()).unwrap_or_else(|error| panic!("{operation} {body}: {error}"))
+        self.ask(operation, body.clone())
+            .unwrap_or_else(|error| panic!("{operation} {body}: {error}"))
     }
 
     /// The error of an operation that must fail as a whole.
@@ -134,14 +157,20 @@ impl Client {
 fn assert_has(found: &Value, expected: &Value) {
     fn differs(found: &Value, expected: &Value, path: &str) -> Option<String> {
         match (found, expected) {
-            (_, Value::Object(members)) if found.is_object() => members.iter().find_map(|(name, expected)| {
-                differs(found.get(name).unwrap_or(&Value::Null), expected, &format!("{path}.{name}"))
-            }),
-            (Value::Array(found), Value::Array(expected)) if found.len() == expected.len() => found
-                .iter()
-                .zip(expected)
-                .enumerate()
-                .find_map(|(at, (found, expected))| differs(found, expected, &format!("{path}[{at}]"))),
+            (_, Value::Object(members)) if found.is_object() => {
+                members.iter().find_map(|(name, expected)| {
+                    differs(
+                        found.get(name).unwrap_or(&Value::Null),
+                        expected,
+                        &format!("{path}.{name}"),
+                    )
+                })
+            }
+            (Value::Array(found), Value::Array(expected)) if found.len() == expected.len() => {
+                found.iter().zip(expected).enumerate().find_map(|(at, (found, expected))| {
+                    differs(found, expected, &format!("{path}[{at}]"))
+                })
+            }
             _ => (found != expected).then(|| format!("{path} is {found}, not {expected}")),
         }
     }
@@ -153,7 +182,9 @@ fn assert_has(found: &Value, expected: &Value) {
 #[test]
 fn what_a_client_looks_for_is_told_where_it_differs() {
     assert_has(&json!({"a": [{"b": 1, "c": 2}]}), &json!({"a": [{"b": 1, "d": null}]}));
-    for expected in [json!({"a": [{"b": 2}]}), json!({"a": []}), json!({"a": null}), json!({"e": 1})] {
+    for expected in
+        [json!({"a": [{"b": 2}]}), json!({"a": []}), json!({"a": null}), json!({"e": 1})]
+    {
         let looked = std::panic::catch_unwind(|| assert_has(&json!({"a": [{"b": 1}]}), &expected));
         assert!(looked.is_err(), "{expected}");
     }

@@ -20,11 +20,16 @@ fn limits_are_answered_as_the_numbers_that_they_were_given_as() {
     let client = client.reopened();
     let page = client.get("query_specs", json!({"productIds": ["P"], "orderBy": "SPEC_ID"}));
     assert_eq!((&page["specs"][0]["limit"], &page["specs"][1]["limit"]), (&limits, &other));
-    assert_eq!(page["specs"][0]["limit"].to_string(), r#"{"max":9007199254740993,"min":1,"typical":2.0}"#);
+    assert_eq!(
+        page["specs"][0]["limit"].to_string(),
+        r#"{"max":9007199254740993,"min":1,"typical":2.0}"#
+    );
     // Filters see doubles, whether integers or doubles were sent.
-    for filter in
-        ["limit.min == 1", "limit.min == 1.0 && limit.typical == 2", "limit.max > 9007199254740000 && limit.min > 0.5"]
-    {
+    for filter in [
+        "limit.min == 1",
+        "limit.min == 1.0 && limit.typical == 2",
+        "limit.max > 9007199254740000 && limit.min > 0.5",
+    ] {
         let found = client.get("query_specs", json!({"productIds": ["P"], "filter": filter}));
         assert_eq!(found["specs"].as_array().unwrap().len(), 1, "{filter}");
         assert_eq!(found["specs"][0]["specId"], "a", "{filter}");
@@ -34,8 +39,7 @@ fn limits_are_answered_as_the_numbers_that_they_were_given_as() {
 #[test]
 fn a_whole_record_that_was_read_can_be_sent_back_as_an_update() {
     let client = Client::new();
-    let product =
-        json!([{"part_number": "P", "name": "n", "keywords": ["a", "a", "b"], "file_ids": [], "properties": {}}]);
+    let product = json!([{"part_number": "P", "name": "n", "keywords": ["a", "a", "b"], "file_ids": [], "properties": {}}]);
     let made = client.get("create_products", product)["products"][0].clone();
     assert_has(
         &made,
@@ -55,10 +59,22 @@ fn a_whole_record_that_was_read_can_be_sent_back_as_an_update() {
 fn a_fault_in_one_item_of_a_list_is_named_with_its_index() {
     let client = Client::new();
     for (operation, body, place) in [
-        ("create_products", json!([{"partNumber": "a"}, {"partNumber": "b", "keywords": ["x", 7]}]), "[1].keywords[1]"),
-        ("create_products", json!([{"partNumber": "a", "properties": {"k": 7}}]), "[0].properties.k"),
+        (
+            "create_products",
+            json!([{"partNumber": "a"}, {"partNumber": "b", "keywords": ["x", 7]}]),
+            "[1].keywords[1]",
+        ),
+        (
+            "create_products",
+            json!([{"partNumber": "a", "properties": {"k": 7}}]),
+            "[0].properties.k",
+        ),
         ("create_products", json!([7]), "[0]"),
-        ("create_assets", json!([{}, {"location": {"slotNumber": "1"}}]), "[1].location.slotNumber"),
+        (
+            "create_assets",
+            json!([{}, {"location": {"slotNumber": "1"}}]),
+            "[1].location.slotNumber",
+        ),
         ("create_specs", json!({"specs": [{"type": "NONE"}]}), "specs[0].type"),
         ("query_products", json!({"orderBy": "KEYWORDS"}), "orderBy"),
         ("query_products", json!({"take": "10"}), "take"),
@@ -83,10 +99,14 @@ fn properties_need_keys_that_are_not_empty() {
         "failed": [{"partNumber": "a", "properties": {"": "v"}}]}),
     );
     let id = answer["products"][0]["id"].clone();
-    let answer = client.get("update_products", json!({"products": [{"id": id, "properties": {"": "v"}}]}));
+    let answer =
+        client.get("update_products", json!({"products": [{"id": id, "properties": {"": "v"}}]}));
     assert_has(&answer, &json!({"products": [], "failed": [{"id": id}]}));
     let spec = json!({"specs": [{"productId": "p", "specId": "s", "type": "FUNCTIONAL", "properties": {"": "v"}}]});
-    assert_has(&client.get("create_specs", spec), &json!({"createdSpecs": [], "failedSpecs": [{"specId": "s"}]}));
+    assert_has(
+        &client.get("create_specs", spec),
+        &json!({"createdSpecs": [], "failedSpecs": [{"specId": "s"}]}),
+    );
 }
 
 #[test]
@@ -115,7 +135,11 @@ fn products_come_in_every_order_and_filter() {
         (r#"properties.Any(key == "color" && value == "red")"#, json!([]), &["B"]),
         (r#"properties.Any(key == "color" & value.StartsWith(@1))"#, json!([0, "bl"]), &["A"]),
         (r#"properties["Color"] == "red" or properties.color == "red""#, json!([]), &["B", "A"]),
-        (r#"properties.ContainsKey("Color") and not properties.ContainsKey("size")"#, json!([]), &["A"]),
+        (
+            r#"properties.ContainsKey("Color") and not properties.ContainsKey("size")"#,
+            json!([]),
+            &["A"],
+        ),
         (r#"keywords.Contains("k2") || fileIds.Contains("f1")"#, json!([]), &["B", "A"]),
         (r#"keywords.Any(it == "k1")"#, json!([]), &["B"]),
         (r#"keywords.Count == 0"#, json!([]), &["A", "a", "Ä\"\\\n'"]),
@@ -153,7 +177,8 @@ fn products_come_in_every_order_and_filter() {
         ("UPDATED_AT", true, ["Ä\"\\\n'", "a", "A", "B"]),
         ("ID", true, ["Ä\"\\\n'", "a", "A", "B"]),
     ] {
-        let mut query = json!({"orderBy": order, "descending": descending, "take": 1, "returnCount": true});
+        let mut query =
+            json!({"orderBy": order, "descending": descending, "take": 1, "returnCount": true});
         let mut walked = Vec::new();
         loop {
             let page = client.get("query_products", query.clone());
@@ -171,9 +196,15 @@ fn products_come_in_every_order_and_filter() {
         &client.get("query_products", json!({"take": 0, "return_count": true})),
         &json!({"products": [], "continuationToken": null, "totalCount": 4}),
     );
-    assert_eq!(client.get("query_products", json!({"take": -7}))["products"].as_array().unwrap().len(), 4);
+    assert_eq!(
+        client.get("query_products", json!({"take": -7}))["products"].as_array().unwrap().len(),
+        4
+    );
     assert_eq!(client.get("query_product_values", json!({"field": "FAMILY"})), json!(["X", "x"]));
-    assert_eq!(client.get("query_product_values", json!({"field": "NAME", "startsWith": "b"})), json!(["bet", "beta"]));
+    assert_eq!(
+        client.get("query_product_values", json!({"field": "NAME", "startsWith": "b"})),
+        json!(["bet", "beta"])
+    );
     let values = json!({"field": "part_number", "filter": "family != null", "starts_with": "A"});
     assert_eq!(client.get("query_product_values", values), json!(["A"]));
 }
@@ -181,8 +212,7 @@ fn products_come_in_every_order_and_filter() {
 #[test]
 fn a_condition_reads_both_spellings_and_camel_case_wins() {
     let client = Client::new();
-    let value =
-        json!({"conditionType": "NUMERIC", "condition_type": "STRING", "discrete": [1, 2.5, null], "unit": "V"});
+    let value = json!({"conditionType": "NUMERIC", "condition_type": "STRING", "discrete": [1, 2.5, null], "unit": "V"});
     let spec = json!({"specs": [{"product_id": "p", "productId": "q", "spec_id": "s", "type": "functional",
         "conditions": [{"name": "c", "value": value}]}]});
     let answer = client.get("create_specs", spec);
@@ -196,7 +226,10 @@ fn a_condition_reads_both_spellings_and_camel_case_wins() {
         found["conditions"],
         json!([{"name": "c", "value": {"conditionType": "NUMERIC", "range": [], "discrete": [1, 2.5, null], "unit": "V"}}])
     );
-    assert_has(&found, &json!({"type": "FUNCTIONAL", "updatedBy": "ada", "updatedAt": "2024-03-01T00:00:00.000Z"}));
+    assert_has(
+        &found,
+        &json!({"type": "FUNCTIONAL", "updatedBy": "ada", "updatedAt": "2024-03-01T00:00:00.000Z"}),
+    );
 }
 
 #[test]
@@ -263,8 +296,17 @@ fn specifications_are_moved_cleared_and_projected() {
         &json!({"name": "n", "limit": {}, "keywords": ["k"], "version": 1}),
     );
     assert_eq!(client.get("update_specs", json!({"specs": []})), Value::Null);
-    assert_eq!(client.refusal("query_specs", json!({"productIds": []})).kind(), ErrorKind::InvalidArgument);
-    for filter in ["productId == \"p\"", "id.Contains(\"a\")", "id > \"a\"", "name == @0", "type == \"OTHER\""] {
+    assert_eq!(
+        client.refusal("query_specs", json!({"productIds": []})).kind(),
+        ErrorKind::InvalidArgument
+    );
+    for filter in [
+        "productId == \"p\"",
+        "id.Contains(\"a\")",
+        "id > \"a\"",
+        "name == @0",
+        "type == \"OTHER\"",
+    ] {
         let error = client.refusal("query_specs", json!({"productIds": ["p"], "filter": filter}));
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{filter}");
     }

@@ -6,18 +6,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value};
 use serde_json::{Map, Value, json};
 use stationdb::assets::{
-    AssetIdentification, CreateAssetRequest, ExternalCalibration, QueryAssetUtilizationHistoryRequest,
-    QueryAssetsRequest, StartUtilizationRequest, TemperatureSensor, UpdateAssetRequest,
+    AssetIdentification, CreateAssetRequest, ExternalCalibration,
+    QueryAssetUtilizationHistoryRequest, QueryAssetsRequest, StartUtilizationRequest,
+    TemperatureSensor, UpdateAssetRequest,
 };
 use stationdb::bodies::*;
 use stationdb::feeds::{CreateFeedRequest, QueryFeedsRequest, UpdateFeedRequest};
 use stationdb::files::{
-    CreatedQuery, FileLinqQueryRequest, GetFilesRequest, IdsQuery, PropertyQuery, QueryFilesRequest,
-    SearchFilesRequest, SizeQuery, StringQuery, UpdateMetadataRequest, UploadFileRequest,
+    CreatedQuery, FileLinqQueryRequest, GetFilesRequest, IdsQuery, PropertyQuery,
+    QueryFilesRequest, SearchFilesRequest, SizeQuery, StringQuery, UpdateMetadataRequest,
+    UploadFileRequest,
 };
 use stationdb::lab::{
-    DashboardPatch, Job, JobExecution, NotebookExecution, ScheduleDefinition, ScheduleResourceDefinition,
-    TimelineDefinition,
+    DashboardPatch, Job, JobExecution, NotebookExecution, ScheduleDefinition,
+    ScheduleResourceDefinition, TimelineDefinition,
 };
 use stationdb::products::{
     CreateProductRequest, QueryProductValuesRequest, QueryProductsRequest, UpdateProductRequest,
@@ -28,18 +30,21 @@ use stationdb::specifications::{
     UpdateSpecificationRequest, UpdateSpecificationsRequest,
 };
 use stationdb::tables::{
-    AppendTableDataRequest, Column, CreateTableRequest, DataFrame, ExportTableDataRequest, GetTableDataRequest,
-    ImportTableRequest, ListTablesRequest, ModifyTableRequest, ModifyTablesRequest, QueryDecimatedDataRequest,
-    QueryTableDataRequest, QueryTablesRequest, ScanRequest, TableMetadataModification,
+    AppendTableDataRequest, Column, CreateTableRequest, DataFrame, ExportTableDataRequest,
+    GetTableDataRequest, ImportTableRequest, ListTablesRequest, ModifyTableRequest,
+    ModifyTablesRequest, QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest,
+    ScanRequest, TableMetadataModification,
 };
 use stationdb::test_plans::{
-    CreateTestPlanRequest, CreateTestPlanTemplateRequest, QueryTestPlanTemplatesRequest, QueryTestPlansRequest,
-    ScheduleTestPlanRequest, ScheduleTestPlansRequest, UpdateTestPlanRequest, UpdateTestPlansRequest,
+    CreateTestPlanRequest, CreateTestPlanTemplateRequest, QueryTestPlanTemplatesRequest,
+    QueryTestPlansRequest, ScheduleTestPlanRequest, ScheduleTestPlansRequest,
+    UpdateTestPlanRequest, UpdateTestPlansRequest,
 };
 use stationdb::work_items::{
-    CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemTemplatesRequest, QueryWorkItemsRequest,
-    ScheduleWorkItemRequest, ScheduleWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemTemplateRequest,
-    UpdateWorkItemTemplatesRequest, UpdateWorkItemsRequest,
+    CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemTemplatesRequest,
+    QueryWorkItemsRequest, ScheduleWorkItemRequest, ScheduleWorkItemsRequest,
+    UpdateWorkItemRequest, UpdateWorkItemTemplateRequest, UpdateWorkItemTemplatesRequest,
+    UpdateWorkItemsRequest,
 };
 use stationdb::workspaces::{CreateWorkspaceRequest, QueryWorkspacesRequest};
 use stationdb::{Error, ErrorKind, Place, Result, from_json};
@@ -231,22 +236,34 @@ fn foreign(text: &str) -> Option<String> {
 
 #[test]
 fn foreign_words_are_found() {
-    for text in ["expected u64", "member `a`: struct CreateTableRequest", "expected a map", "is not a PlatformKind"] {
+    for text in [
+        "expected u64",
+        "member `a`: struct CreateTableRequest",
+        "expected a map",
+        "is not a PlatformKind",
+    ] {
         assert!(foreign(text).is_some(), "{text}");
     }
-    assert_eq!(foreign("member `workItems[3].timeline.dueDateTime`: expected an integer, found \"x\""), None);
+    assert_eq!(
+        foreign("member `workItems[3].timeline.dueDateTime`: expected an integer, found \"x\""),
+        None
+    );
 }
 
 /// A body with values for the required members. If a value is rejected, the next one is tried.
 fn required(read: Read) -> Map<String, Value> {
-    let values = [json!("x"), json!(1), json!(true), json!([]), json!({}), json!("2024-01-01T00:00:00Z")];
+    let values =
+        [json!("x"), json!(1), json!(true), json!([]), json!({}), json!("2024-01-01T00:00:00Z")];
     let (mut body, mut tried) = (Map::new(), BTreeMap::<String, usize>::new());
     for _ in 0..100 {
         let Some(error) = read(Value::Object(body.clone()).to_string().as_bytes()) else { break };
         let Some(Place::Member(path)) = error.place() else { break };
         let member = path.split(['.', '[']).next().unwrap_or_default().to_owned();
         // An error about an unknown value of an enumeration lists the known values.
-        let named = error.message().split_once("is not one of ").and_then(|(_, rest)| rest.split(", ").next());
+        let named = error
+            .message()
+            .split_once("is not one of ")
+            .and_then(|(_, rest)| rest.split(", ").next());
         let at = tried.entry(member.clone()).or_default();
         let value = named.map_or_else(|| values[*at % values.len()].clone(), |first| json!(first));
         *at += 1;
@@ -289,7 +306,9 @@ fn what_is_told_of_a_wrong_type_names_members_and_types_of_the_service() {
             for value in &wrong {
                 let mut body = base.clone();
                 body.insert(member.to_owned(), value.clone());
-                let Some(error) = read(Value::Object(body.clone()).to_string().as_bytes()) else { continue };
+                let Some(error) = read(Value::Object(body.clone()).to_string().as_bytes()) else {
+                    continue;
+                };
                 let text = error.message();
                 assert_eq!(foreign(text), None, "{name}.{member} = {value}: {text}");
                 assert_eq!(error.kind(), ErrorKind::InvalidArgument);
@@ -305,7 +324,8 @@ fn what_is_told_of_a_wrong_type_names_members_and_types_of_the_service() {
                 }
                 told.insert(text.to_owned());
             }
-            let takes_anything = matches!((name, member), (_, "substitutions" | "value" | "range" | "metadata"));
+            let takes_anything =
+                matches!((name, member), (_, "substitutions" | "value" | "range" | "metadata"));
             assert!(refused > 0 || takes_anything, "{name}.{member} takes everything");
         }
     }
@@ -330,7 +350,8 @@ fn every_declared_request_is_asked() {
         let names = text.lines().filter_map(|line| line.trim_start().split_once("pub struct "));
         // Resources declare their requests in attributes: `#[request(Name(...))]`,
         // `#[patch(Name = "...")]`.
-        let attributes = ["#[request(", "#[patch("].into_iter().flat_map(|start| text.split(start).skip(1));
+        let attributes =
+            ["#[request(", "#[patch("].into_iter().flat_map(|start| text.split(start).skip(1));
         let names = names.map(|(_, rest)| name_of(rest)).chain(attributes.map(name_of));
         declared.extend(names.filter(|name| name.ends_with("Request")));
     }

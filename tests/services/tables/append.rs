@@ -8,8 +8,8 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use stationdb::faults::{MemoryDisk, SharedDisk};
 use stationdb::prelude::*;
 use stationdb::tables::{
-    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataFrame, DataType,
-    FilterOperation, GetTableDataRequest, QueryTableDataRequest, ScanRequest,
+    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest,
+    DataFrame, DataType, FilterOperation, GetTableDataRequest, QueryTableDataRequest, ScanRequest,
 };
 use stationdb::{Control, Error, Identity, Result, Session, Store};
 
@@ -30,7 +30,10 @@ fn disk() -> SharedDisk {
 
 /// A table with the index `t` and a column of this type.
 fn request(name: &str, data_type: DataType) -> CreateTableRequest {
-    let columns = vec![column("t", DataType::Int64, ColumnType::Index), column(name, data_type, ColumnType::Normal)];
+    let columns = vec![
+        column("t", DataType::Int64, ColumnType::Index),
+        column(name, data_type, ColumnType::Normal),
+    ];
     CreateTableRequest { columns, ..CreateTableRequest::default() }
 }
 
@@ -47,7 +50,11 @@ fn numbered(rows: Range<i64>) -> RecordBatch {
 
 /// The numbers of `rows`, read in small pages, in the order of the index or in descending order.
 fn walk(session: &Session, id: &str, rows: &Range<i64>, descending: bool) -> Vec<i64> {
-    let filter = |operation, value: i64| ColumnFilter { column: "n".into(), operation, value: Some(value.to_string()) };
+    let filter = |operation, value: i64| ColumnFilter {
+        column: "n".into(),
+        operation,
+        value: Some(value.to_string()),
+    };
     let by = ColumnOrderBy { column: "t".into(), descending: true };
     let mut request = QueryTableDataRequest {
         columns: Some(vec!["n".into()]),
@@ -62,7 +69,13 @@ fn walk(session: &Session, id: &str, rows: &Range<i64>, descending: bool) -> Vec
     let mut seen = Vec::new();
     loop {
         let page = session.query_table_data(&id.into(), request.clone()).unwrap();
-        seen.extend(page.frame.to_data_frame().data.iter().map(|row| row[0].as_ref().unwrap().parse::<i64>().unwrap()));
+        seen.extend(
+            page.frame
+                .to_data_frame()
+                .data
+                .iter()
+                .map(|row| row[0].as_ref().unwrap().parse::<i64>().unwrap()),
+        );
         request.continuation_token = page.continuation_token;
         if request.continuation_token.is_none() {
             return seen;
@@ -86,13 +99,20 @@ fn small_appends_around_a_large_one_keep_their_places() {
         for batch in session.scan(&id.as_str().into(), only, &Control::default()).unwrap() {
             let batch = batch.unwrap();
             let numbers = int64_values(&batch, 0);
-            assert!(numbers.iter().copied().eq(next..next + numbers.len() as i64), "{state}: out of order at {next}");
+            assert!(
+                numbers.iter().copied().eq(next..next + numbers.len() as i64),
+                "{state}: out of order at {next}"
+            );
             next += numbers.len() as i64;
         }
         assert_eq!(next, total, "{state}");
         for rows in [0..7, large.end - 4..total] {
             for descending in [false, true] {
-                assert_eq!(walk(session, &id, &rows, descending), rows.clone().collect::<Vec<_>>(), "{state}");
+                assert_eq!(
+                    walk(session, &id, &rows, descending),
+                    rows.clone().collect::<Vec<_>>(),
+                    "{state}"
+                );
             }
         }
     };
@@ -111,7 +131,10 @@ fn small_appends_around_a_large_one_keep_their_places() {
     assert_eq!(files, [3, SORT_ROWS as u64, 3], "nothing of the buffer is left out");
     check(&session, "sealed");
     session
-        .append_table_data(&id.as_str().into(), AppendTableDataRequest { frame: None, end_of_data: Some(true) })
+        .append_table_data(
+            &id.as_str().into(),
+            AppendTableDataRequest { frame: None, end_of_data: Some(true) },
+        )
         .unwrap();
     store.maintain(&Control::default()).unwrap();
     drop((session, store));
@@ -130,7 +153,11 @@ fn what_a_refused_transaction_buffered_is_of_no_other_table() {
     let mut nullable = request("v", DataType::Int64);
     nullable.columns[1].column_type = ColumnType::Nullable;
     // The same id, and the same bits with another type, another name and another column type.
-    for other in [request("v", DataType::Float64), request("w", DataType::Int64), request("v", DataType::Int64)] {
+    for other in [
+        request("v", DataType::Float64),
+        request("w", DataType::Int64),
+        request("v", DataType::Int64),
+    ] {
         let mut first = None;
         let refused: Result<()> = session.transaction(|tx| {
             let id = tx.create_table(nullable.clone())?;
@@ -156,7 +183,9 @@ fn long_texts_in_a_transaction_are_cut_into_batches() {
     let text = "x".repeat(stationdb::faults::limits::BATCH_BYTES / 2);
     let texts: ArrayRef = Arc::new(StringArray::from(vec![text.as_str(), "", text.as_str()]));
     let batch = RecordBatch::try_from_iter([("t", index), ("s", texts)]).unwrap();
-    session.transaction(|tx| tx.append_batches(&id, &mut std::iter::once(Ok(batch)), None)).unwrap();
+    session
+        .transaction(|tx| tx.append_batches(&id, &mut std::iter::once(Ok(batch)), None))
+        .unwrap();
     let page = session.get_table_data(&id, GetTableDataRequest::default()).unwrap();
     let lengths: Vec<usize> =
         page.frame.to_data_frame().data.iter().map(|row| row[1].as_ref().unwrap().len()).collect();
@@ -179,7 +208,11 @@ fn a_small_part_of_a_large_batch_is_a_small_append() {
 #[test]
 fn a_table_may_have_as_many_columns_as_the_store_was_told() {
     let count = stationdb::faults::limits::IMPORT_COLUMNS + 1;
-    let store = Store::options().maintenance_thread(false).table_columns_max(count).open_disk(disk()).unwrap();
+    let store = Store::options()
+        .maintenance_thread(false)
+        .table_columns_max(count)
+        .open_disk(disk())
+        .unwrap();
     let session = store.session(Identity::user("ada"));
     let mut request = request("0", DataType::Bool);
     request.columns.extend((1..count - 1).map(|at| Column {
@@ -193,7 +226,9 @@ fn a_table_may_have_as_many_columns_as_the_store_was_told() {
         columns: Some(vec!["t".into(), "0".into()]),
         data: vec![vec![Some("1".into()), Some("true".into())]],
     };
-    session.append_table_data(&id, AppendTableDataRequest { frame: Some(frame), end_of_data: None }).unwrap();
+    session
+        .append_table_data(&id, AppendTableDataRequest { frame: Some(frame), end_of_data: None })
+        .unwrap();
     let page = session.get_table_data(&id, GetTableDataRequest::default()).unwrap();
     assert_eq!(page.frame.columns.len(), count);
 }

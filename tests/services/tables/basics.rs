@@ -6,10 +6,11 @@ use arrow::array::{Array, Int64Array, RecordBatch};
 use stationdb::faults::{MemoryDisk, SharedDisk};
 use stationdb::prelude::*;
 use stationdb::tables::{
-    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataFrame, DataType,
-    DecimationOptions, ExportTableDataRequest, FilterOperation, GetTableDataRequest, ListTablesRequest,
-    ModifyTableRequest, ModifyTablesRequest, QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest,
-    ScanRequest, TableMetadataModification,
+    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest,
+    DataFrame, DataType, DecimationOptions, ExportTableDataRequest, FilterOperation,
+    GetTableDataRequest, ListTablesRequest, ModifyTableRequest, ModifyTablesRequest,
+    QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest, ScanRequest,
+    TableMetadataModification,
 };
 use stationdb::{Control, ErrorKind, Identity, Patch, Result, Session, Store};
 
@@ -39,17 +40,28 @@ fn request() -> CreateTableRequest {
 }
 
 fn rows(range: std::ops::Range<i64>) -> AppendTableDataRequest {
-    let data = range.map(|i| vec![Some(i.to_string()), Some((i % 7).to_string()), Some(format!("r{i}"))]).collect();
+    let data = range
+        .map(|i| vec![Some(i.to_string()), Some((i % 7).to_string()), Some(format!("r{i}"))])
+        .collect();
     AppendTableDataRequest { frame: Some(DataFrame { columns: None, data }), end_of_data: None }
 }
 
-fn walk(session: &Session, id: &str, take: i64, mut between: impl FnMut(usize)) -> Result<Vec<String>> {
+fn walk(
+    session: &Session,
+    id: &str,
+    take: i64,
+    mut between: impl FnMut(usize),
+) -> Result<Vec<String>> {
     let mut seen = Vec::new();
     let mut token = None;
     for page_number in 0.. {
         let page = session.get_table_data(
             &id.into(),
-            GetTableDataRequest { take: Some(take), continuation_token: token, ..GetTableDataRequest::default() },
+            GetTableDataRequest {
+                take: Some(take),
+                continuation_token: token,
+                ..GetTableDataRequest::default()
+            },
         )?;
         seen.extend(page.frame.to_data_frame().data.into_iter().filter_map(|row| row[2].clone()));
         token = page.continuation_token;
@@ -69,24 +81,36 @@ fn metadata_follows_its_rules() {
     let id = session.create_table(request()).unwrap();
     let table = session.get_table_metadata(&id).unwrap();
     assert_eq!(table.name.as_deref(), Some(id.as_str()));
-    assert_eq!((table.metadata_revision, table.row_count, table.supports_append), (Some(1), Some(0), Some(true)));
+    assert_eq!(
+        (table.metadata_revision, table.row_count, table.supports_append),
+        (Some(1), Some(0), Some(true))
+    );
     assert_eq!(table.created_at, table.metadata_modified_at);
-    let modify = |json: &str| session.modify_table(&id, serde_json::from_str::<ModifyTableRequest>(json).unwrap());
+    let modify = |json: &str| {
+        session.modify_table(&id, serde_json::from_str::<ModifyTableRequest>(json).unwrap())
+    };
     modify(r#"{"metadataRevision":2,"name":"n","properties":{"a":"1","b":"2"}}"#).unwrap();
     assert_eq!(modify(r#"{"metadataRevision":2}"#).unwrap_err().kind(), ErrorKind::Conflict);
     modify(r#"{"properties":{"a":null},"columns":[{"name":"v","properties":{"unit":"V"}}],"test_result_id":"r"}"#)
         .unwrap();
-    assert_eq!(modify(r#"{"columns":[{"name":"x","properties":{}}]}"#).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(
+        modify(r#"{"columns":[{"name":"x","properties":{}}]}"#).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
     modify("{}").unwrap();
     let table = session.get_table_metadata(&id).unwrap();
     assert_eq!((table.name.as_deref(), table.metadata_revision), (Some("n"), Some(3)));
     assert_eq!(serde_json::to_value(&table.properties).unwrap(), serde_json::json!({"b": "2"}));
     assert_eq!(table.columns.unwrap()[1].properties["unit"], "V");
-    session.modify_table(&id, ModifyTableRequest { name: Patch::Null, ..Default::default() }).unwrap();
+    session
+        .modify_table(&id, ModifyTableRequest { name: Patch::Null, ..Default::default() })
+        .unwrap();
     assert_eq!(session.get_table_metadata(&id).unwrap().name.as_deref(), Some(id.as_str()));
     let found = session
         .query_tables(QueryTablesRequest {
-            filter: Some(r#"testResultId = "r" && columns.any(it.name = "v") && rowCount = 0"#.to_owned()),
+            filter: Some(
+                r#"testResultId = "r" && columns.any(it.name = "v") && rowCount = 0"#.to_owned(),
+            ),
             ..QueryTablesRequest::default()
         })
         .unwrap();
@@ -100,11 +124,18 @@ fn metadata_follows_its_rules() {
     assert_eq!(malformed.api_error().code, Some(-255_134));
     assert!(malformed.message().contains("invalid table ID"), "{malformed}");
     let unknown = "0".repeat(24);
-    assert_eq!(session.get_table_metadata(&unknown.as_str().into()).unwrap_err().api_error().code, Some(-255_130));
+    assert_eq!(
+        session.get_table_metadata(&unknown.as_str().into()).unwrap_err().api_error().code,
+        Some(-255_130)
+    );
     let partial = session
         .modify_tables(ModifyTablesRequest {
             tables: vec![
-                TableMetadataModification { id: id.to_string(), name: Some("m".into()), ..Default::default() },
+                TableMetadataModification {
+                    id: id.to_string(),
+                    name: Some("m".into()),
+                    ..Default::default()
+                },
                 TableMetadataModification { id: unknown.clone(), ..Default::default() },
             ],
             replace: false,
@@ -113,9 +144,14 @@ fn metadata_follows_its_rules() {
         .unwrap();
     assert_eq!(partial.modified_table_ids, [id.to_string()]);
     assert_eq!(partial.error.inner_errors.len(), 1);
-    let partial =
-        session.delete_tables(vec![id.to_string().into(), "x".into(), id.to_string().into()]).unwrap().unwrap();
-    assert_eq!((partial.deleted_table_ids, partial.failed_table_ids), (vec![id.to_string()], vec!["x".to_owned()]));
+    let partial = session
+        .delete_tables(vec![id.to_string().into(), "x".into(), id.to_string().into()])
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (partial.deleted_table_ids, partial.failed_table_ids),
+        (vec![id.to_string()], vec!["x".to_owned()])
+    );
     assert_eq!(session.get_table_metadata(&id).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(session.list_tables(ListTablesRequest::default()).unwrap().tables.len(), 0);
 }
@@ -125,7 +161,9 @@ fn bad_columns_are_refused() {
     let disk = disk();
     let store = store(&disk);
     let session = session(&store);
-    let make = |columns: Vec<Column>| session.create_table(CreateTableRequest { columns, ..Default::default() });
+    let make = |columns: Vec<Column>| {
+        session.create_table(CreateTableRequest { columns, ..Default::default() })
+    };
     let index = || column("t", DataType::Int32, ColumnType::Index);
     assert!(make(vec![]).is_err());
     assert!(make(vec![column("v", DataType::Int32, ColumnType::Normal)]).is_err());
@@ -134,8 +172,9 @@ fn bad_columns_are_refused() {
     assert!(make(vec![index(), column("t", DataType::Int32, ColumnType::Normal)]).is_err());
     assert!(make(vec![index(), column("", DataType::Int32, ColumnType::Normal)]).is_err());
     let wide = |count: usize| {
-        let mut columns: Vec<Column> =
-            (1..count).map(|at| column(&format!("c{at}"), DataType::Bool, ColumnType::Nullable)).collect();
+        let mut columns: Vec<Column> = (1..count)
+            .map(|at| column(&format!("c{at}"), DataType::Bool, ColumnType::Nullable))
+            .collect();
         columns.push(index());
         make(columns)
     };
@@ -157,7 +196,10 @@ fn appends_close_and_refuse() {
     assert!(session.append_table_data(&id, AppendTableDataRequest::default()).is_err());
     assert!(session.append_batches(&id, &mut std::iter::empty(), None).is_err());
     let table = session.get_table_metadata(&id).unwrap();
-    assert_eq!((table.row_count, table.supports_append, table.metadata_revision), (Some(10), Some(true), Some(1)));
+    assert_eq!(
+        (table.row_count, table.supports_append, table.metadata_revision),
+        (Some(10), Some(true), Some(1))
+    );
     let mut last = rows(10..12);
     last.end_of_data = Some(true);
     session.append_table_data(&id, last).unwrap();
@@ -233,11 +275,16 @@ fn rows_survive_reopening_in_every_state() {
     second.maintain(&Control::default()).unwrap();
     assert_eq!(walk(&session_2, &id, 40, |_| {}).unwrap(), expected);
     let files = disk.list(&format!("tables/{id}")).unwrap();
-    assert!(second.verify(stationdb::VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
+    assert!(
+        second.verify(stationdb::VerifyLevel::Checksums, &Control::default()).unwrap().is_sound()
+    );
     assert_eq!(files.len(), 2, "a closed table is one segment and its summary: {files:?}");
     session_2.delete_table(&id).unwrap();
     second.maintain(&Control::default()).unwrap();
-    assert!(!disk.exists(&format!("tables/{id}")).unwrap(), "the directory goes with the last file");
+    assert!(
+        !disk.exists(&format!("tables/{id}")).unwrap(),
+        "the directory goes with the last file"
+    );
 }
 
 #[test]
@@ -261,8 +308,10 @@ fn large_arrow_appends_become_segments() {
     let disk = disk();
     let store = store(&disk);
     let session = session(&store);
-    let columns =
-        vec![column("t", DataType::Int64, ColumnType::Index), column("m", DataType::Int64, ColumnType::Normal)];
+    let columns = vec![
+        column("t", DataType::Int64, ColumnType::Index),
+        column("m", DataType::Int64, ColumnType::Normal),
+    ];
     let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap();
     let batch = |from: i64, len: i64, reverse: bool| {
         let mut values: Vec<i64> = (from..from + len).collect();
@@ -282,7 +331,11 @@ fn large_arrow_appends_become_segments() {
     let total = 6 * 65_536 + 300_000;
     let table = session.get_table_metadata(&id).unwrap();
     assert_eq!((table.row_count, table.supports_append), (Some(total), Some(false)));
-    assert_eq!(disk.list(&format!("tables/{id}")).unwrap().len(), 6, "the merged ones wait for maintenance");
+    assert_eq!(
+        disk.list(&format!("tables/{id}")).unwrap().len(),
+        6,
+        "the merged ones wait for maintenance"
+    );
     let mut previous = i64::MIN;
     let mut count = 0;
     for batch in session.scan(&id, ScanRequest::default(), &Control::default()).unwrap() {
@@ -294,7 +347,11 @@ fn large_arrow_appends_become_segments() {
         }
     }
     assert_eq!(count, total);
-    let filter = ColumnFilter { column: "m".into(), operation: FilterOperation::Equals, value: Some("7".into()) };
+    let filter = ColumnFilter {
+        column: "m".into(),
+        operation: FilterOperation::Equals,
+        value: Some("7".into()),
+    };
     let decimated = session
         .query_decimated_data(
             &id,
@@ -340,8 +397,10 @@ fn bad_reads_are_refused() {
     let session = session(&store);
     let id = session.create_table(request()).unwrap();
     session.append_table_data(&id, rows(0..10)).unwrap();
-    let query =
-        |json: &str| session.query_table_data(&id, stationdb::from_json::<QueryTableDataRequest>(json.as_bytes())?);
+    let query = |json: &str| {
+        session
+            .query_table_data(&id, stationdb::from_json::<QueryTableDataRequest>(json.as_bytes())?)
+    };
     for bad in [
         r#"{"take":-1}"#,
         r#"{"take":10001}"#,
@@ -360,12 +419,24 @@ fn bad_reads_are_refused() {
         assert_eq!(query(bad).map(|_| ()).unwrap_err().kind(), ErrorKind::InvalidArgument, "{bad}");
     }
     let page = query(r#"{"take":0}"#).unwrap();
-    assert_eq!((page.frame.row_count(), page.total_row_count, page.continuation_token), (0, 10, None));
+    assert_eq!(
+        (page.frame.row_count(), page.total_row_count, page.continuation_token),
+        (0, 10, None)
+    );
     let page = query(r#"{"take":3}"#).unwrap();
     let token = page.continuation_token.unwrap();
-    assert!(query(&format!(r#"{{"take":3,"columns":["t"],"continuationToken":"{token}"}}"#)).is_err());
-    assert!(query(&format!(r#"{{"take":10,"continuationToken":"{token}"}}"#)).unwrap().continuation_token.is_none());
-    let decimate = |json: &str| session.query_decimated_data(&id, stationdb::from_json(json.as_bytes()).unwrap());
+    assert!(
+        query(&format!(r#"{{"take":3,"columns":["t"],"continuationToken":"{token}"}}"#)).is_err()
+    );
+    assert!(
+        query(&format!(r#"{{"take":10,"continuationToken":"{token}"}}"#))
+            .unwrap()
+            .continuation_token
+            .is_none()
+    );
+    let decimate = |json: &str| {
+        session.query_decimated_data(&id, stationdb::from_json(json.as_bytes()).unwrap())
+    };
     for bad in [
         r#"{"decimation":{"method":"MAX_MIN"}}"#,
         r#"{"decimation":{"method":"MAX_MIN","yColumns":["s"]}}"#,
@@ -375,7 +446,8 @@ fn bad_reads_are_refused() {
     ] {
         assert_eq!(decimate(bad).unwrap_err().kind(), ErrorKind::InvalidArgument, "{bad}");
     }
-    let kept = decimate(r#"{"decimation":{"method":"MAX_MIN","intervals":1,"yColumns":["v"]}}"#).unwrap();
+    let kept =
+        decimate(r#"{"decimation":{"method":"MAX_MIN","intervals":1,"yColumns":["v"]}}"#).unwrap();
     assert_eq!(kept.frame.row_count(), 2);
 }
 
@@ -387,16 +459,24 @@ fn the_plan_says_which_orders_of_tables_read_all_tables() {
     let plan = |request: serde_json::Value| {
         session.explain_query_tables(serde_json::from_value(request).unwrap()).unwrap().to_string()
     };
-    for (order, field) in
-        [("CREATED_AT", "createdAt"), ("METADATA_MODIFIED_AT", "metadataModifiedAt"), ("NAME", "name")]
-    {
+    for (order, field) in [
+        ("CREATED_AT", "createdAt"),
+        ("METADATA_MODIFIED_AT", "metadataModifiedAt"),
+        ("NAME", "name"),
+    ] {
         let plan = plan(serde_json::json!({ "orderBy": order }));
-        assert!(plan.contains(&format!("index {field} in order")) && !plan.contains("all records"), "{order}: {plan}");
+        assert!(
+            plan.contains(&format!("index {field} in order")) && !plan.contains("all records"),
+            "{order}: {plan}"
+        );
     }
     // These fields change with every append, and an index would make each append more expensive.
     for (order, field) in [("NUMBER_OF_ROWS", "rowCount"), ("ROWS_MODIFIED_AT", "rowsModifiedAt")] {
         let plan = plan(serde_json::json!({ "orderBy": order }));
-        assert!(plan.starts_with("all records") && plan.contains(&format!("by {field}")), "{order}: {plan}");
+        assert!(
+            plan.starts_with("all records") && plan.contains(&format!("by {field}")),
+            "{order}: {plan}"
+        );
     }
     let plan = plan(serde_json::json!({ "filter": "workspace == \"lab\"" }));
     assert!(plan.starts_with("all records"), "{plan}");

@@ -8,10 +8,13 @@ use chrono::DateTime;
 use stationdb::faults::{MemoryDisk, SharedDisk};
 use stationdb::prelude::*;
 use stationdb::tables::{
-    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, ExportFormat,
-    ExportTableDataRequest, GetTableDataRequest, ImportTableRequest, ListTablesRequest,
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType,
+    ExportFormat, ExportTableDataRequest, GetTableDataRequest, ImportTableRequest,
+    ListTablesRequest,
 };
-use stationdb::{Control, Error, ErrorKind, Identity, Place, Position, Result, Session, Store, What};
+use stationdb::{
+    Control, Error, ErrorKind, Identity, Place, Position, Result, Session, Store, What,
+};
 
 use crate::wire_time;
 
@@ -20,7 +23,8 @@ fn disk() -> SharedDisk {
 }
 
 fn open(disk: &SharedDisk) -> (Store, Session) {
-    let store = Store::options().maintenance_thread(false).seed(Some(1)).open_disk(disk.clone()).unwrap();
+    let store =
+        Store::options().maintenance_thread(false).seed(Some(1)).open_disk(disk.clone()).unwrap();
     let session = store.session(Identity::user("ada"));
     (store, session)
 }
@@ -43,16 +47,37 @@ fn frame() -> DataFrame {
     let cells = |data_type: DataType| -> Vec<Option<&str>> {
         match data_type {
             DataType::Bool => vec![Some("true"), None, Some("false")],
-            DataType::Float32 => vec![Some("NaN"), Some("-Infinity"), Some("3.4028235e38"), Some("-0"), None],
+            DataType::Float32 => {
+                vec![Some("NaN"), Some("-Infinity"), Some("3.4028235e38"), Some("-0"), None]
+            }
             DataType::Float64 => {
-                vec![Some("NaN"), Some("Infinity"), Some("5e-324"), None, Some("0.1"), Some("1.7976931348623157e308")]
+                vec![
+                    Some("NaN"),
+                    Some("Infinity"),
+                    Some("5e-324"),
+                    None,
+                    Some("0.1"),
+                    Some("1.7976931348623157e308"),
+                ]
             }
             DataType::Int32 => vec![Some("-2147483648"), None, Some("2147483647")],
-            DataType::Int64 => vec![Some("-9223372036854775808"), Some("9223372036854775807"), None],
-            DataType::String => {
-                vec![Some(""), None, Some("a,b"), Some("say \"x\"\n\r\n"), Some("ä€𝄞"), Some(" blank "), Some("null")]
+            DataType::Int64 => {
+                vec![Some("-9223372036854775808"), Some("9223372036854775807"), None]
             }
-            DataType::Timestamp => vec![None, Some("0001-01-01T00:00:00.000Z"), Some("9999-12-31T23:59:59.999Z")],
+            DataType::String => {
+                vec![
+                    Some(""),
+                    None,
+                    Some("a,b"),
+                    Some("say \"x\"\n\r\n"),
+                    Some("ä€𝄞"),
+                    Some(" blank "),
+                    Some("null"),
+                ]
+            }
+            DataType::Timestamp => {
+                vec![None, Some("0001-01-01T00:00:00.000Z"), Some("9999-12-31T23:59:59.999Z")]
+            }
         }
     };
     let data = (0..40)
@@ -69,7 +94,12 @@ fn frame() -> DataFrame {
 }
 
 fn rows(session: &Session, id: &str) -> Vec<Vec<Option<String>>> {
-    session.get_table_data(&id.into(), GetTableDataRequest::default()).unwrap().frame.to_data_frame().data
+    session
+        .get_table_data(&id.into(), GetTableDataRequest::default())
+        .unwrap()
+        .frame
+        .to_data_frame()
+        .data
 }
 
 fn export(session: &Session, id: &str, response_format: ExportFormat) -> Vec<u8> {
@@ -84,7 +114,11 @@ fn new_table(columns: Vec<Column>) -> ImportTableRequest {
     ImportTableRequest { table: Some(table), ..Default::default() }
 }
 
-fn csv(session: &Session, request: ImportTableRequest, text: &str) -> Result<stationdb::tables::ImportTableResponse> {
+fn csv(
+    session: &Session,
+    request: ImportTableRequest,
+    text: &str,
+) -> Result<stationdb::tables::ImportTableResponse> {
     session.import_csv(request, &mut text.as_bytes(), &Control::default())
 }
 
@@ -94,7 +128,9 @@ fn what_was_exported_comes_back_whole() {
     let (_store, session) = open(&disk);
     let request = CreateTableRequest { columns: columns(), ..Default::default() };
     let id = session.create_table(request).unwrap();
-    session.append_table_data(&id, AppendTableDataRequest { frame: Some(frame()), end_of_data: None }).unwrap();
+    session
+        .append_table_data(&id, AppendTableDataRequest { frame: Some(frame()), end_of_data: None })
+        .unwrap();
     let expected = rows(&session, &id);
     assert_eq!(expected.len(), 40);
     let text = export(&session, &id, ExportFormat::Csv);
@@ -103,18 +139,29 @@ fn what_was_exported_comes_back_whole() {
     // Into a new table, and again into the same table.
     let made = session.import_csv(new_table(columns()), &mut &text[..], &control).unwrap();
     let new = made.id.unwrap();
-    assert_eq!((made.row_count, session.get_table_metadata(&new).unwrap().row_count), (40, Some(40)));
+    assert_eq!(
+        (made.row_count, session.get_table_metadata(&new).unwrap().row_count),
+        (40, Some(40))
+    );
     assert_eq!(session.get_table_metadata(&new).unwrap().name.as_deref(), Some("imported"));
     assert_eq!(rows(&session, &new), expected);
     assert_eq!(export(&session, &new, ExportFormat::Csv), text);
-    let again = ImportTableRequest { id: Some(new.to_string()), end_of_data: Some(true), ..Default::default() };
-    let more = session.import_parquet(again.clone(), Box::new(Cursor::new(parquet.clone())), &control).unwrap();
+    let again = ImportTableRequest {
+        id: Some(new.to_string()),
+        end_of_data: Some(true),
+        ..Default::default()
+    };
+    let more = session
+        .import_parquet(again.clone(), Box::new(Cursor::new(parquet.clone())), &control)
+        .unwrap();
     assert_eq!((more.id.as_ref(), more.row_count), (Some(&new), 40));
     assert_eq!(rows(&session, &new).len(), 80);
     let closed = session.import_csv(again, &mut &text[..], &control).unwrap_err();
     assert_eq!(closed.kind(), ErrorKind::Conflict);
     // The types of the columns are declared in the file.
-    let made = session.import_parquet(ImportTableRequest::default(), Box::new(Cursor::new(parquet)), &control).unwrap();
+    let made = session
+        .import_parquet(ImportTableRequest::default(), Box::new(Cursor::new(parquet)), &control)
+        .unwrap();
     let new = made.id.unwrap();
     assert_eq!(session.get_table_metadata(&new).unwrap().columns, Some(columns()));
     assert_eq!(rows(&session, &new), expected);
@@ -130,8 +177,12 @@ fn columns_are_inferred_from_the_first_rows() {
     let request = ImportTableRequest { separator: Some(";".into()), ..Default::default() };
     let id = csv(&session, request.clone(), text).unwrap().id.unwrap();
     let table = session.get_table_metadata(&id).unwrap();
-    let found: Vec<_> =
-        table.columns.unwrap().into_iter().map(|column| (column.data_type, column.column_type)).collect();
+    let found: Vec<_> = table
+        .columns
+        .unwrap()
+        .into_iter()
+        .map(|column| (column.data_type, column.column_type))
+        .collect();
     use ColumnType as C;
     use DataType as D;
     assert_eq!(
@@ -146,19 +197,29 @@ fn columns_are_inferred_from_the_first_rows() {
             (D::String, C::Nullable),
         ]
     );
-    assert_eq!(rows(&session, &id)[0][..3], [Some("false".into()), Some("-2".into()), Some("NaN".into())]);
+    assert_eq!(
+        rows(&session, &id)[0][..3],
+        [Some("false".into()), Some("-2".into()), Some("NaN".into())]
+    );
     let by_time = ImportTableRequest { index_column: Some("at".into()), ..request.clone() };
     let id = csv(&session, by_time, text).unwrap().id.unwrap();
     assert_eq!(session.get_table_metadata(&id).unwrap().columns.unwrap()[3].column_type, C::Index);
     for bad in ["note", "gap2"] {
         let request = ImportTableRequest { index_column: Some(bad.into()), ..request.clone() };
-        assert_eq!(csv(&session, request, text).unwrap_err().place(), Some(&Place::Member("indexColumn".into())));
+        assert_eq!(
+            csv(&session, request, text).unwrap_err().place(),
+            Some(&Place::Member("indexColumn".into()))
+        );
     }
     assert!(csv(&session, request.clone(), "a;b\nx;\n").is_err(), "no column can be the index");
     // A null in the chosen index column is reported at its row.
     let gap = ImportTableRequest { index_column: Some("gap".into()), ..request };
     let error = csv(&session, gap, text).unwrap_err();
-    assert_eq!(error.place(), Some(&Place::Line { line: 2, column: Some("gap".into()) }), "{error}");
+    assert_eq!(
+        error.place(),
+        Some(&Place::Line { line: 2, column: Some("gap".into()) }),
+        "{error}"
+    );
 }
 
 #[test]
@@ -176,7 +237,8 @@ fn what_is_refused_leaves_nothing() {
             Column { name: "v".into(), data_type: DataType::Float64, ..Column::default() },
         ]
     };
-    let line = |line, column: Option<&str>| Some(Place::Line { line, column: column.map(str::to_owned) });
+    let line =
+        |line, column: Option<&str>| Some(Place::Line { line, column: column.map(str::to_owned) });
     for (text, place) in [
         ("t,v\n1,2\n2,x\n", line(3, Some("v"))),
         ("t,v\n1,2\n2,\n", line(3, Some("v"))),
@@ -199,8 +261,9 @@ fn what_is_refused_leaves_nothing() {
     assert_eq!(csv(&session, unknown, "t,v\n").unwrap_err().kind(), ErrorKind::NotFound);
     let index = ImportTableRequest { index_column: Some("t".into()), ..new_table(declared()) };
     assert!(csv(&session, index, "t,v\n").is_err());
-    let in_transaction =
-        session.transaction(|tx| tx.import_csv(new_table(declared()), &mut &b"t,v\n"[..], &Control::default()));
+    let in_transaction = session.transaction(|tx| {
+        tx.import_csv(new_table(declared()), &mut &b"t,v\n"[..], &Control::default())
+    });
     assert_eq!(in_transaction.unwrap_err().kind(), ErrorKind::Unsupported);
 
     // A text large enough for segments with an error at its end; then an import that is cancelled.
@@ -217,10 +280,14 @@ fn what_is_refused_leaves_nothing() {
             cancel.cancel();
         }
     });
-    let error = session.import_csv(new_table(declared()), &mut good.as_bytes(), &control).unwrap_err();
+    let error =
+        session.import_csv(new_table(declared()), &mut good.as_bytes(), &control).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     let late = session.with_deadline(std::time::Instant::now());
-    assert_eq!(csv(&late, new_table(declared()), &good).unwrap_err().kind(), ErrorKind::DeadlineExceeded);
+    assert_eq!(
+        csv(&late, new_table(declared()), &good).unwrap_err().kind(),
+        ErrorKind::DeadlineExceeded
+    );
     assert_eq!(session.list_tables(ListTablesRequest::default()).unwrap().tables.len(), 0);
     for entry in disk.list("tables").unwrap() {
         let files = disk.list(&format!("tables/{}", entry.name)).unwrap();
@@ -257,7 +324,11 @@ fn an_import_of_no_rows_closes_its_table_only_when_it_says_so() {
 #[test]
 fn an_import_beyond_the_rows_of_a_table_is_refused_early() {
     let disk = disk();
-    let store = Store::options().maintenance_thread(false).table_rows_max(1000).open_disk(disk.clone()).unwrap();
+    let store = Store::options()
+        .maintenance_thread(false)
+        .table_rows_max(1000)
+        .open_disk(disk.clone())
+        .unwrap();
     let session = store.session(Identity::user("ada"));
     struct Endless(u64);
     impl std::io::Read for Endless {
@@ -272,7 +343,8 @@ fn an_import_beyond_the_rows_of_a_table_is_refused_early() {
             Ok(text.len())
         }
     }
-    let error: Error =
-        session.import_csv(ImportTableRequest::default(), &mut Endless(0), &Control::default()).unwrap_err();
+    let error: Error = session
+        .import_csv(ImportTableRequest::default(), &mut Endless(0), &Control::default())
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
 }

@@ -76,8 +76,13 @@ struct World {
 }
 
 fn open(rng: &mut Rng, disk: &Arc<MemoryDisk>) -> (Store, Session) {
-    let options = Store::options().maintenance_thread(false).seal_rows(rng.pick(&[1, 40, 700, 3_000, 100_000]));
-    let store = options.query_memory_bytes(rng.pick(&[1, 20_000, 1 << 24])).open_disk(disk.clone()).unwrap();
+    let options = Store::options()
+        .maintenance_thread(false)
+        .seal_rows(rng.pick(&[1, 40, 700, 3_000, 100_000]));
+    let store = options
+        .query_memory_bytes(rng.pick(&[1, 20_000, 1 << 24]))
+        .open_disk(disk.clone())
+        .unwrap();
     let session = store.session(Identity::user("ada"));
     (store, session)
 }
@@ -133,8 +138,10 @@ impl World {
         let named: Vec<usize> = match whole {
             true => all,
             false => {
-                let kept: Vec<usize> =
-                    all.into_iter().filter(|at| !self.columns[*at].nullable || rng.chance(70)).collect();
+                let kept: Vec<usize> = all
+                    .into_iter()
+                    .filter(|at| !self.columns[*at].nullable || rng.chance(70))
+                    .collect();
                 rng.some(&kept, kept.len())
             }
         };
@@ -174,7 +181,9 @@ impl World {
             0 if !fresh.is_empty() => self.append_stream(&named, fresh.len()),
             1 => {
                 let request = read(&json!({ "frame": frame }));
-                self.session.transaction(|tx| tx.append_table_data(&self.id.as_str().into(), request)).unwrap();
+                self.session
+                    .transaction(|tx| tx.append_table_data(&self.id.as_str().into(), request))
+                    .unwrap();
             }
             2 => {
                 // Rolled back, and then repeated.
@@ -186,9 +195,14 @@ impl World {
                     Err(stationdb::Error::invalid("never mind"))
                 });
                 assert!(undone.is_err());
-                self.session.append_table_data(&self.id.as_str().into(), read(&json!({ "frame": frame }))).unwrap();
+                self.session
+                    .append_table_data(&self.id.as_str().into(), read(&json!({ "frame": frame })))
+                    .unwrap();
             }
-            _ => self.session.append_table_data(&self.id.as_str().into(), read(&json!({ "frame": frame }))).unwrap(),
+            _ => self
+                .session
+                .append_table_data(&self.id.as_str().into(), read(&json!({ "frame": frame })))
+                .unwrap(),
         }
     }
 
@@ -233,14 +247,20 @@ impl World {
                 let column = rng.below(self.columns.len());
                 let ColumnOf { kind, spread, .. } = self.columns[column];
                 if rng.chance(15) {
-                    return Test { column, operation: rng.pick(&["EQUALS", "NOT_EQUALS"]), value: None };
+                    return Test {
+                        column,
+                        operation: rng.pick(&["EQUALS", "NOT_EQUALS"]),
+                        value: None,
+                    };
                 }
                 let value = match rng.below(3) {
                     // A value that occurs.
-                    0 if !self.rows.is_empty() => match &self.rows[rng.below(self.rows.len())][column] {
-                        Cell::Null => draw(rng, kind, spread),
-                        cell => (cell.clone(), canonical(kind, cell).unwrap()),
-                    },
+                    0 if !self.rows.is_empty() => {
+                        match &self.rows[rng.below(self.rows.len())][column] {
+                            Cell::Null => draw(rng, kind, spread),
+                            cell => (cell.clone(), canonical(kind, cell).unwrap()),
+                        }
+                    }
                     1 if column == self.number => {
                         let value = rng.below(self.rows.len() + 1) as i64;
                         (Cell::Int(value), value.to_string())
@@ -249,7 +269,9 @@ impl World {
                 };
                 let operation = match (&value.0, kind) {
                     (Cell::Float(value), _) if value.is_nan() => "NOT_EQUALS",
-                    (_, Kind::Text) => rng.pick(&["EQUALS", "NOT_EQUALS", "CONTAINS", "NOT_CONTAINS"]),
+                    (_, Kind::Text) => {
+                        rng.pick(&["EQUALS", "NOT_EQUALS", "CONTAINS", "NOT_CONTAINS"])
+                    }
                     _ => rng.pick(&[
                         "EQUALS",
                         "NOT_EQUALS",
@@ -274,19 +296,22 @@ impl World {
 
     /// The numbers of the rows that match, in order.
     fn expected(&self, tests: &[Test], order: &[(usize, bool)]) -> Vec<usize> {
-        let mut found: Vec<usize> =
-            (0..self.rows.len()).filter(|at| tests.iter().all(|test| passes(test, &self.rows[*at]))).collect();
+        let mut found: Vec<usize> = (0..self.rows.len())
+            .filter(|at| tests.iter().all(|test| passes(test, &self.rows[*at])))
+            .collect();
         let by_index = [(self.index, false)];
         let order = if order.is_empty() { &by_index[..] } else { order };
         found.sort_by(|a, b| {
-            let of_column =
-                |&(column, descending): &(usize, bool)| match (&self.rows[*a][column], &self.rows[*b][column]) {
-                    (Cell::Null, Cell::Null) => Ordering::Equal,
-                    (Cell::Null, _) => Ordering::Greater,
-                    (_, Cell::Null) => Ordering::Less,
-                    (a, b) if descending => compare(b, a),
-                    (a, b) => compare(a, b),
-                };
+            let of_column = |&(column, descending): &(usize, bool)| match (
+                &self.rows[*a][column],
+                &self.rows[*b][column],
+            ) {
+                (Cell::Null, Cell::Null) => Ordering::Equal,
+                (Cell::Null, _) => Ordering::Greater,
+                (_, Cell::Null) => Ordering::Less,
+                (a, b) if descending => compare(b, a),
+                (a, b) => compare(a, b),
+            };
             order.iter().map(of_column).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
         });
         found
@@ -331,8 +356,7 @@ impl World {
     }
 
     fn order_by(&self, order: &[(usize, bool)]) -> Value {
-        let term =
-            |(at, descending): &(usize, bool)| json!({"column": self.columns[*at].name, "descending": descending});
+        let term = |(at, descending): &(usize, bool)| json!({"column": self.columns[*at].name, "descending": descending});
         order.iter().map(term).collect()
     }
 
@@ -347,7 +371,8 @@ impl World {
             let least = expected.len() / 6 + 1;
             let take = least + self.rng.below(least);
             (page["take"], page["continuationToken"]) = (take.into(), token.clone());
-            let answer = self.session.query_table_data(&self.id.as_str().into(), read(&page)).unwrap();
+            let answer =
+                self.session.query_table_data(&self.id.as_str().into(), read(&page)).unwrap();
             assert_eq!(answer.total_row_count, expected.len() as u64, "seed {}: {page}", self.seed);
             let frame = answer.frame.to_data_frame();
             walked.extend(self.numbers(&projection, &frame));
@@ -374,7 +399,8 @@ impl World {
         loop {
             let take = before.len() / 5 + 1;
             let page = json!({"filters": self.filters(&tests), "orderBy": self.order_by(&order), "take": take, "continuationToken": token});
-            let answer = self.session.query_table_data(&self.id.as_str().into(), read(&page)).unwrap();
+            let answer =
+                self.session.query_table_data(&self.id.as_str().into(), read(&page)).unwrap();
             walked.extend(self.numbers(&all, &answer.frame.to_data_frame()));
             let Some(next) = answer.continuation_token else { break };
             token = next.into();
@@ -384,7 +410,11 @@ impl World {
         }
         let after = self.expected(&tests, &order);
         let mut left = after.iter();
-        assert!(walked.iter().all(|row| left.any(|other| other == row)), "seed {}: out of order", self.seed);
+        assert!(
+            walked.iter().all(|row| left.any(|other| other == row)),
+            "seed {}: out of order",
+            self.seed
+        );
         let old: Vec<usize> = walked.into_iter().filter(|row| before.contains(row)).collect();
         assert_eq!(old, before, "seed {}", self.seed);
     }
@@ -401,7 +431,12 @@ impl World {
         let mut out = Vec::new();
         let count = self
             .session
-            .export_table_data(&self.id.as_str().into(), read(&request), &mut out, &Control::default())
+            .export_table_data(
+                &self.id.as_str().into(),
+                read(&request),
+                &mut out,
+                &Control::default(),
+            )
             .unwrap();
         let field = |text: &str| match text.is_empty() || text.contains([',', '"', '\r', '\n']) {
             true => format!("\"{}\"", text.replace('"', "\"\"")),
@@ -426,7 +461,8 @@ impl World {
 
     fn decimate(&mut self) {
         let (tests, (projection, columns)) = (self.tests(), self.projection());
-        let numeric: Vec<usize> = (0..self.columns.len()).filter(|at| self.columns[*at].kind.is_numeric()).collect();
+        let numeric: Vec<usize> =
+            (0..self.columns.len()).filter(|at| self.columns[*at].kind.is_numeric()).collect();
         let x = if self.rng.chance(60) { self.index } else { self.rng.pick(&numeric) };
         let wanted = self.rng.below(4) + 1;
         let y = self.rng.some(&numeric, wanted);
@@ -450,7 +486,11 @@ impl World {
             ("LOSSY", _) if intervals == 1 => vec![rows[0]],
             ("LOSSY", _) => (0..intervals).map(|at| rows[at * (n - 1) / (intervals - 1)]).collect(),
             _ => {
-                let cuts = if equal_width { self.spans(x, &rows, intervals) } else { counts(&rows, intervals.min(n)) };
+                let cuts = if equal_width {
+                    self.spans(x, &rows, intervals)
+                } else {
+                    counts(&rows, intervals.min(n))
+                };
                 cuts.iter().flat_map(|cut| self.extremes(cut, &y, method == "ENTRY_EXIT")).collect()
             }
         };
@@ -464,8 +504,10 @@ impl World {
         if equal_width {
             decimation["distribution"] = "EQUAL_WIDTH".into();
         }
-        let request = json!({"columns": columns, "filters": self.filters(&tests), "decimation": decimation});
-        let answer = self.session.query_decimated_data(&self.id.as_str().into(), read(&request)).unwrap();
+        let request =
+            json!({"columns": columns, "filters": self.filters(&tests), "decimation": decimation});
+        let answer =
+            self.session.query_decimated_data(&self.id.as_str().into(), read(&request)).unwrap();
         let found = self.numbers(&projection, &answer.frame.to_data_frame());
         assert_eq!(found, kept, "seed {}: {request} of {:?}, {n} rows", self.seed, self.columns);
     }
@@ -493,10 +535,15 @@ impl World {
             (chosen[0], chosen[cut.len() - 1]) = (true, true);
         }
         for &y in y {
-            let usable = |at: &usize| self.rows[cut[*at]][y] != Cell::Null && !self.is_nan(cut[*at], y);
+            let usable =
+                |at: &usize| self.rows[cut[*at]][y] != Cell::Null && !self.is_nan(cut[*at], y);
             for beats in [Ordering::Less, Ordering::Greater] {
                 let better = |best: usize, at: usize| {
-                    if compare(&self.rows[cut[at]][y], &self.rows[cut[best]][y]) == beats { at } else { best }
+                    if compare(&self.rows[cut[at]][y], &self.rows[cut[best]][y]) == beats {
+                        at
+                    } else {
+                        best
+                    }
                 };
                 if let Some(best) = (0..cut.len()).filter(usable).reduce(better) {
                     chosen[best] = true;
@@ -524,7 +571,10 @@ fn run(seed: u64, most_rows: usize) {
         world.pause();
     }
     if world.rng.chance(20) {
-        world.session.append_table_data(&world.id.as_str().into(), read(&json!({"endOfData": true}))).unwrap();
+        world
+            .session
+            .append_table_data(&world.id.as_str().into(), read(&json!({"endOfData": true})))
+            .unwrap();
         world.decimate();
         world.walk();
         return world.export();
@@ -553,7 +603,9 @@ fn a_client_finds_what_a_naive_model_holds() {
         // The larger tables detect a tie of maxima that is resolved to the wrong row.
         Err(_) => vec![(0..24, 1_100), large("1607..1608")],
     };
-    for (seed, most_rows) in runs.into_iter().flat_map(|(seeds, most)| seeds.map(move |seed| (seed, most))) {
+    for (seed, most_rows) in
+        runs.into_iter().flat_map(|(seeds, most)| seeds.map(move |seed| (seed, most)))
+    {
         let outcome = std::panic::catch_unwind(|| run(seed, most_rows));
         assert!(outcome.is_ok(), "seed {seed}");
     }

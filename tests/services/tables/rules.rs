@@ -11,10 +11,13 @@ use stationdb::tables::{
     ColumnMetadataPatch, ListTablesRequest, ModifyTableRequest, ModifyTablesRequest, PagedTables,
     TableMetadataModification,
 };
-use stationdb::{Control, Error, ErrorKind, Identity, ManualClock, Result, Session, Store, from_json};
+use stationdb::{
+    Control, Error, ErrorKind, Identity, ManualClock, Result, Session, Store, from_json,
+};
 
 fn open() -> (Store, Session, Arc<ManualClock>) {
-    let clock = Arc::new(ManualClock::new(DateTime::from_timestamp_millis(1_700_000_000_000).unwrap()));
+    let clock =
+        Arc::new(ManualClock::new(DateTime::from_timestamp_millis(1_700_000_000_000).unwrap()));
     let store = Store::options()
         .maintenance_thread(false)
         .seed(Some(1))
@@ -67,8 +70,13 @@ const BAD: ErrorKind = ErrorKind::InvalidArgument;
 #[test]
 fn creation() {
     let (_store, session, _) = open();
-    let index = json!({"name": "t", "data_type": "timestamp", "column_type": "index", "properties": null});
-    let id = create(&session, json!({"columns": [index], "name": "", "testResultId": "", "workspace": null})).unwrap();
+    let index =
+        json!({"name": "t", "data_type": "timestamp", "column_type": "index", "properties": null});
+    let id = create(
+        &session,
+        json!({"columns": [index], "name": "", "testResultId": "", "workspace": null}),
+    )
+    .unwrap();
     assert_eq!(
         metadata(&session, &id),
         json!({
@@ -85,13 +93,19 @@ fn creation() {
             "workspace": "default",
         })
     );
-    assert!(id.len() == 24 && id.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)));
+    assert!(
+        id.len() == 24
+            && id.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    );
     let full = json!({
         "columns": columns(), "name": "n", "testResultId": "r", "workspace": "w",
         "properties": {"b": "2", "a": ""}, "unknown": [1]
     });
     let found = metadata(&session, &create(&session, full).unwrap());
-    assert_eq!((&found["name"], &found["testResultId"], &found["workspace"]), (&json!("n"), &json!("r"), &json!("w")));
+    assert_eq!(
+        (&found["name"], &found["testResultId"], &found["workspace"]),
+        (&json!("n"), &json!("r"), &json!("w"))
+    );
     assert_eq!(found["properties"], json!({"a": "", "b": "2"}));
     let one = |column: Value| json!({"columns": [column]});
     let with = |column: Value| json!({"columns": [{"name": "t", "dataType": "INT64", "columnType": "INDEX"}, column]});
@@ -140,19 +154,29 @@ fn modify_table_tells_absent_null_and_value_apart() {
     assert_eq!(see(&["metadataRevision"]), [json!(1)]);
     clock.advance_ms(1000);
     modify(json!({"metadataRevision": 2})).unwrap();
-    assert_eq!(see(&["metadataRevision", "metadataModifiedAt"]), [json!(2), json!("2023-11-14T22:13:21.000Z")]);
+    assert_eq!(
+        see(&["metadataRevision", "metadataModifiedAt"]),
+        [json!(2), json!("2023-11-14T22:13:21.000Z")]
+    );
     for wrong in [0, 1, 2, 4] {
         let error = modify(json!({"metadataRevision": wrong, "name": "x"})).unwrap_err();
-        assert_eq!((error.kind(), name_of(&error).as_str()), (ErrorKind::Conflict, "DataFrame.RevisionMismatch"));
+        assert_eq!(
+            (error.kind(), name_of(&error).as_str()),
+            (ErrorKind::Conflict, "DataFrame.RevisionMismatch")
+        );
     }
-    modify(json!({"metadata_revision": null, "name": "m", "test_result_id": "", "workspace": "x"})).unwrap();
+    modify(json!({"metadata_revision": null, "name": "m", "test_result_id": "", "workspace": "x"}))
+        .unwrap();
     assert_eq!(see(&["metadataRevision", "name", "workspace"]), [json!(3), json!("m"), json!("x")]);
     assert_eq!(metadata(&session, &id).get("testResultId"), None);
     // A value equal to the old one is also a modification.
     modify(json!({"name": "m"})).unwrap();
     assert_eq!(see(&["metadataRevision"]), [json!(4)]);
     modify(json!({"name": null, "testResultId": "again", "workspace": null})).unwrap();
-    assert_eq!(see(&["name", "workspace", "testResultId"]), [json!(id), json!("default"), json!("again")]);
+    assert_eq!(
+        see(&["name", "workspace", "testResultId"]),
+        [json!(id), json!("default"), json!("again")]
+    );
     modify(json!({"testResultId": null, "properties": null, "columns": null})).unwrap();
     assert_eq!(metadata(&session, &id).get("testResultId"), None);
     assert_eq!(see(&["properties"]), [json!({"a": "1", "b": "2"})]);
@@ -183,9 +207,13 @@ fn modify_table_tells_absent_null_and_value_apart() {
     let after = metadata(&session, &id);
     assert_eq!(after["metadataRevision"], before["metadataRevision"]);
     assert_eq!(after["metadataModifiedAt"], before["metadataModifiedAt"]);
-    assert_eq!((&after["rowCount"], &after["rowsModifiedAt"]), (&json!(1), &json!("2023-11-14T22:13:22.000Z")));
+    assert_eq!(
+        (&after["rowCount"], &after["rowsModifiedAt"]),
+        (&json!(1), &json!("2023-11-14T22:13:22.000Z"))
+    );
     let unknown = "0".repeat(24);
-    let error = session.modify_table(&unknown.as_str().into(), from(json!({"name": "x"}))).unwrap_err();
+    let error =
+        session.modify_table(&unknown.as_str().into(), from(json!({"name": "x"}))).unwrap_err();
     assert_eq!((error.kind(), error.api_error().code), (ErrorKind::NotFound, Some(-255_130)));
     let error = session.modify_table(&"x".into(), from(json!({"name": "x"}))).unwrap_err();
     assert_eq!((error.kind(), error.api_error().code), (BAD, Some(-255_134)));
@@ -195,13 +223,13 @@ fn modify_table_tells_absent_null_and_value_apart() {
 fn modify_tables_judges_each_table_on_its_own() {
     let (_store, session, _) = open();
     let make = || {
-        let request =
-            json!({"columns": columns(), "name": "n", "testResultId": "r", "properties": {"a": "1", "b": "2"}});
+        let request = json!({"columns": columns(), "name": "n", "testResultId": "r", "properties": {"a": "1", "b": "2"}});
         create(&session, request).unwrap()
     };
     let (one, two) = (make(), make());
-    let modify =
-        |request: Value| session.modify_tables(read(request)?).map(|answer| serde_json::to_value(answer).unwrap());
+    let modify = |request: Value| {
+        session.modify_tables(read(request)?).map(|answer| serde_json::to_value(answer).unwrap())
+    };
     assert_eq!(modify(json!({"tables": []})).unwrap(), Value::Null);
     let request = json!({"tables": [
         {"id": one, "metadataRevision": 2, "name": "x", "workspace": "w", "testResultId": "", "properties": {"a": null, "c": "3"}},
@@ -210,7 +238,10 @@ fn modify_tables_judges_each_table_on_its_own() {
     assert_eq!(modify(request).unwrap(), Value::Null);
     let found = metadata(&session, &one);
     assert_eq!((&found["name"], &found["workspace"]), (&json!("x"), &json!("w")));
-    assert_eq!((&found["metadataRevision"], &found["properties"]), (&json!(2), &json!({"b": "2", "c": "3"})));
+    assert_eq!(
+        (&found["metadataRevision"], &found["properties"]),
+        (&json!(2), &json!({"b": "2", "c": "3"}))
+    );
     assert_eq!(found.get("testResultId"), None);
     let found = metadata(&session, &two);
     assert_eq!(
@@ -249,11 +280,16 @@ fn modify_tables_judges_each_table_on_its_own() {
     let answer = modify(json!({"tables": [{"id": unknown, "name": "q"}]})).unwrap();
     assert_eq!(answer["modifiedTableIds"], json!([]));
     let before = metadata(&session, &one);
-    assert_eq!(kind(modify(json!({"tables": [{"id": one, "name": "1"}, {"id": one, "name": "2"}]}))), BAD);
+    assert_eq!(
+        kind(modify(json!({"tables": [{"id": one, "name": "1"}, {"id": one, "name": "2"}]}))),
+        BAD
+    );
     assert_eq!(metadata(&session, &one), before);
     // Ids are compared exactly, so the upper-case form is another text and not a valid id.
     let shouted = one.to_ascii_uppercase();
-    let answer = modify(json!({"tables": [{"id": one, "name": "n"}, {"id": shouted, "name": "2"}]})).unwrap();
+    let answer =
+        modify(json!({"tables": [{"id": one, "name": "n"}, {"id": shouted, "name": "2"}]}))
+            .unwrap();
     assert_eq!(answer["failedModifications"], json!([{"id": shouted, "name": "2"}]));
     let before = metadata(&session, &one);
     assert_eq!(kind(modify(json!({}))), BAD);
@@ -269,12 +305,23 @@ fn deletion() {
     session.delete_table(&ids[0].as_str().into()).unwrap();
     assert_eq!(kind(session.delete_table(&ids[0].as_str().into())), ErrorKind::NotFound);
     assert_eq!(kind(session.delete_table(&"x".into())), BAD);
-    assert_eq!(kind(session.get_table_data(&ids[0].as_str().into(), Default::default())), ErrorKind::NotFound);
-    assert_eq!(kind(append(&session, &ids[0], json!({"frame": {"data": []}}))), ErrorKind::NotFound);
+    assert_eq!(
+        kind(session.get_table_data(&ids[0].as_str().into(), Default::default())),
+        ErrorKind::NotFound
+    );
+    assert_eq!(
+        kind(append(&session, &ids[0], json!({"frame": {"data": []}}))),
+        ErrorKind::NotFound
+    );
     assert_eq!(session.delete_tables(vec![]).unwrap(), None);
-    assert_eq!(session.delete_tables(vec![ids[1].clone().into(), ids[1].clone().into()]).unwrap(), None);
-    let answer =
-        session.delete_tables(vec!["x".into(), ids[0].clone().into(), ids[2].clone().into()]).unwrap().unwrap();
+    assert_eq!(
+        session.delete_tables(vec![ids[1].clone().into(), ids[1].clone().into()]).unwrap(),
+        None
+    );
+    let answer = session
+        .delete_tables(vec!["x".into(), ids[0].clone().into(), ids[2].clone().into()])
+        .unwrap()
+        .unwrap();
     assert_eq!(answer.deleted_table_ids, [ids[2].clone()]);
     assert_eq!(answer.failed_table_ids, ["x".to_owned(), ids[0].clone()]);
     assert_eq!(answer.error.inner_errors.len(), 2);
@@ -304,11 +351,17 @@ fn listing_and_querying() {
         let page = list(request).unwrap();
         page.tables
             .iter()
-            .map(|table| ids.iter().position(|id| Some(id.as_str()) == table.id.as_deref()).unwrap())
+            .map(|table| {
+                ids.iter().position(|id| Some(id.as_str()) == table.id.as_deref()).unwrap()
+            })
             .collect::<Vec<_>>()
     };
     assert_eq!(found(json!({})), [0, 1, 2, 3]);
-    assert_eq!(found(json!({"orderByDescending": true})), [0, 1, 2, 3], "a direction without a key is ignored");
+    assert_eq!(
+        found(json!({"orderByDescending": true})),
+        [0, 1, 2, 3],
+        "a direction without a key is ignored"
+    );
     assert_eq!(found(json!({"id": [ids[3], ids[1], "x", "0".repeat(24)]})), [1, 3]);
     assert_eq!(found(json!({"workspace": ["w1"]})), [0, 2, 3]);
     assert_eq!(found(json!({"workspace": ["w1", "w2"], "id": [ids[1], ids[2]]})), [1, 2]);
@@ -322,13 +375,20 @@ fn listing_and_querying() {
         ("ROWS_MODIFIED_AT", [0, 1, 2, 3], [3, 2, 1, 0]),
     ] {
         assert_eq!(found(json!({"orderBy": key})), ascending, "{key}");
-        assert_eq!(found(json!({"order_by": key.to_lowercase(), "order_by_descending": true})), descending, "{key}");
+        assert_eq!(
+            found(json!({"order_by": key.to_lowercase(), "order_by_descending": true})),
+            descending,
+            "{key}"
+        );
         // Page by page, the result is the same.
         let mut walked = Vec::new();
         let mut token: Option<String> = None;
         loop {
-            let page = list(json!({"orderBy": key, "take": 1, "continuationToken": token})).unwrap();
-            walked.extend(page.tables.into_iter().filter_map(|table| table.id.map(|id| id.to_string())));
+            let page =
+                list(json!({"orderBy": key, "take": 1, "continuationToken": token})).unwrap();
+            walked.extend(
+                page.tables.into_iter().filter_map(|table| table.id.map(|id| id.to_string())),
+            );
             assert!(page.continuation_token != token || token.is_none());
             token = page.continuation_token;
             if token.is_none() {
@@ -340,7 +400,11 @@ fn listing_and_querying() {
     let page = list(json!({"take": 0})).unwrap();
     assert_eq!((page.tables.len(), page.continuation_token), (0, None));
     let page = list(json!({"take": 4})).unwrap();
-    assert_eq!((page.tables.len(), page.continuation_token), (4, None), "a last page that is just full has no token");
+    assert_eq!(
+        (page.tables.len(), page.continuation_token),
+        (4, None),
+        "a last page that is just full has no token"
+    );
     let token = list(json!({"take": 2})).unwrap().continuation_token.unwrap();
     assert_eq!(list(json!({"take": 1000, "continuationToken": token})).unwrap().tables.len(), 2);
     for bad in [
@@ -361,11 +425,11 @@ fn listing_and_querying() {
         "filter": "workspace = @0 and rowCount >= @1", "substitutions": ["w1", 1], "orderBy": "NAME", "interactive": true
     });
     assert_eq!(names(&query(request).unwrap()), [ids[2].as_str(), "b"]);
-    let request = json!({"filter": "testResultId = \"r\" && columns.any(it.name = \"v\")", "take": 1});
+    let request =
+        json!({"filter": "testResultId = \"r\" && columns.any(it.name = \"v\")", "take": 1});
     let page = query(request).unwrap();
     assert!(page.tables.len() == 1 && page.continuation_token.is_some());
-    let request =
-        json!({"filter": "createdWithin <= RelativeTime.CurrentDay", "referenceTime": "2023-11-14T23:59:59+00:00"});
+    let request = json!({"filter": "createdWithin <= RelativeTime.CurrentDay", "referenceTime": "2023-11-14T23:59:59+00:00"});
     assert_eq!(query(request).unwrap().tables.len(), 4);
     for bad in [
         json!({"filter": "rowCount >"}),
@@ -384,7 +448,8 @@ fn listing_and_querying() {
 #[test]
 fn projections_hold_just_what_was_asked_for() {
     let (_store, session, _) = open();
-    let id = create(&session, json!({"columns": columns(), "name": "n", "properties": {"a": "1"}})).unwrap();
+    let id = create(&session, json!({"columns": columns(), "name": "n", "properties": {"a": "1"}}))
+        .unwrap();
     let query = |projection: Value| {
         let page = session.query_tables(from(json!({ "projection": projection }))).unwrap();
         serde_json::to_value(&page.tables[0]).unwrap()
@@ -392,7 +457,10 @@ fn projections_hold_just_what_was_asked_for() {
     assert_eq!(query(Value::Null), metadata(&session, &id));
     assert_eq!(query(json!([])), json!({ "id": id }));
     assert_eq!(query(json!(["COLUMN_COUNT"])), json!({"id": id, "columnCount": 2}));
-    assert_eq!(query(json!(["COLUMN_NAME"])), json!({"id": id, "columns": [{"name": "t"}, {"name": "v"}]}));
+    assert_eq!(
+        query(json!(["COLUMN_NAME"])),
+        json!({"id": id, "columns": [{"name": "t"}, {"name": "v"}]})
+    );
     assert_eq!(
         query(json!(["COLUMN_DATA_TYPE", "COLUMN_COLUMN_TYPE", "ROW_COUNT"])),
         json!({"id": id, "rowCount": 0, "columns": [
@@ -403,7 +471,12 @@ fn projections_hold_just_what_was_asked_for() {
         query(json!(["COLUMN_PROPERTIES"])),
         json!({"id": id, "columns": [{"properties": {}}, {"properties": {}}]})
     );
-    let whole = query(json!(["COLUMN_NAME", "COLUMN_DATA_TYPE", "COLUMN_COLUMN_TYPE", "COLUMN_PROPERTIES"]));
+    let whole = query(json!([
+        "COLUMN_NAME",
+        "COLUMN_DATA_TYPE",
+        "COLUMN_COLUMN_TYPE",
+        "COLUMN_PROPERTIES"
+    ]));
     assert_eq!(whole["columns"], metadata(&session, &id)["columns"]);
     for (member, key) in [
         ("CREATED_AT", "createdAt"),
@@ -426,10 +499,21 @@ fn cells_have_one_spelling_out_and_the_stated_ones_in() {
     let (_store, session, _) = open();
     let accepted = [
         ("BOOL", vec![("true", "true"), ("False", "false"), ("TRUE", "true")]),
-        ("INT32", vec![("+007", "7"), ("-0", "0"), ("-2147483648", "-2147483648"), ("2147483647", "2147483647")]),
+        (
+            "INT32",
+            vec![
+                ("+007", "7"),
+                ("-0", "0"),
+                ("-2147483648", "-2147483648"),
+                ("2147483647", "2147483647"),
+            ],
+        ),
         (
             "INT64",
-            vec![("9223372036854775807", "9223372036854775807"), ("-9223372036854775808", "-9223372036854775808")],
+            vec![
+                ("9223372036854775807", "9223372036854775807"),
+                ("-9223372036854775808", "-9223372036854775808"),
+            ],
         ),
         (
             "FLOAT32",
@@ -446,7 +530,12 @@ fn cells_have_one_spelling_out_and_the_stated_ones_in() {
         ),
         (
             "FLOAT64",
-            vec![("1.7976931348623157E+308", "1.7976931348623157e308"), ("5", "5"), (".5", "0.5"), ("NaN", "NaN")],
+            vec![
+                ("1.7976931348623157E+308", "1.7976931348623157e308"),
+                ("5", "5"),
+                (".5", "0.5"),
+                ("NaN", "NaN"),
+            ],
         ),
         ("STRING", vec![("", ""), (" x ", " x "), ("null", "null"), ("ä\u{0}", "ä\u{0}")]),
         (
@@ -469,7 +558,14 @@ fn cells_have_one_spelling_out_and_the_stated_ones_in() {
         ("FLOAT64", vec!["NAN", "+Infinity", "1e309", "", "1.5 "]),
         (
             "TIMESTAMP",
-            vec!["", "2024-01-02", "2024-13-02T00:00:00Z", "10000-01-01T00:00:00Z", "0000-12-31T23:59:59Z", "now"],
+            vec![
+                "",
+                "2024-01-02",
+                "2024-13-02T00:00:00Z",
+                "10000-01-01T00:00:00Z",
+                "0000-12-31T23:59:59Z",
+                "now",
+            ],
         ),
     ];
     for (data_type, cells) in accepted {
@@ -480,15 +576,20 @@ fn cells_have_one_spelling_out_and_the_stated_ones_in() {
             ]}),
         )
         .unwrap();
-        let data: Vec<Value> = cells.iter().enumerate().map(|(at, (text, _))| json!([at.to_string(), text])).collect();
+        let data: Vec<Value> =
+            cells.iter().enumerate().map(|(at, (text, _))| json!([at.to_string(), text])).collect();
         append(&session, &id, json!({"frame": {"columns": ["i", "c"], "data": data}})).unwrap();
-        let page = session.get_table_data(&id.as_str().into(), from(json!({"columns": ["c"]}))).unwrap();
+        let page =
+            session.get_table_data(&id.as_str().into(), from(json!({"columns": ["c"]}))).unwrap();
         let wire = serde_json::to_value(&page).unwrap();
         let expected: Vec<Value> = cells.iter().map(|(_, text)| json!([text])).collect();
         assert_eq!(wire["frame"], json!({"columns": ["c"], "data": expected}), "{data_type}");
         // One invalid cell rejects the whole append, and so does a null.
-        let bad =
-            rejected.iter().find(|(other, _)| *other == data_type).map(|(_, bad)| bad.clone()).unwrap_or_default();
+        let bad = rejected
+            .iter()
+            .find(|(other, _)| *other == data_type)
+            .map(|(_, bad)| bad.clone())
+            .unwrap_or_default();
         for text in bad.into_iter().map(|text| json!(text)).chain([Value::Null]) {
             let data = json!([["100", cells[0].0], ["101", text]]);
             let error = append(&session, &id, json!({"frame": {"data": data}})).unwrap_err();
@@ -499,7 +600,10 @@ fn cells_have_one_spelling_out_and_the_stated_ones_in() {
                 "{data_type} {text}"
             );
         }
-        assert_eq!(session.get_table_metadata(&id.as_str().into()).unwrap().row_count, Some(cells.len() as i64));
+        assert_eq!(
+            session.get_table_metadata(&id.as_str().into()).unwrap().row_count,
+            Some(cells.len() as i64)
+        );
     }
 }
 
@@ -515,13 +619,28 @@ fn appending() {
         ]}),
     )
     .unwrap();
-    let rows = || session.get_table_data(&id.as_str().into(), Default::default()).unwrap().frame.to_data_frame().data;
-    append(&session, &id, json!({"frame": {"columns": ["t", "a"], "data": [["2", "20"]]}})).unwrap();
-    append(&session, &id, json!({"frame": {"data": [["10", "1", "x"], ["30", "3", null]]}, "endOfData": null}))
+    let rows = || {
+        session
+            .get_table_data(&id.as_str().into(), Default::default())
+            .unwrap()
+            .frame
+            .to_data_frame()
+            .data
+    };
+    append(&session, &id, json!({"frame": {"columns": ["t", "a"], "data": [["2", "20"]]}}))
         .unwrap();
+    append(
+        &session,
+        &id,
+        json!({"frame": {"data": [["10", "1", "x"], ["30", "3", null]]}, "endOfData": null}),
+    )
+    .unwrap();
     let cell = |text: &str| Some(text.to_owned());
-    let expected =
-        [vec![cell("10"), cell("1"), cell("x")], vec![cell("20"), cell("2"), None], vec![cell("30"), cell("3"), None]];
+    let expected = [
+        vec![cell("10"), cell("1"), cell("x")],
+        vec![cell("20"), cell("2"), None],
+        vec![cell("30"), cell("3"), None],
+    ];
     assert_eq!(rows(), expected);
     let before = metadata(&session, &id);
     append(&session, &id, json!({"frame": {"data": []}, "endOfData": false})).unwrap();
@@ -546,14 +665,20 @@ fn appending() {
     }
     assert_eq!(metadata(&session, &id), before);
     // Duplicate index values are allowed. Rows and end of data may come in one request.
-    append(&session, &id, json!({"frame": {"data": [["11", "1", "y"]]}, "endOfData": true})).unwrap();
+    append(&session, &id, json!({"frame": {"data": [["11", "1", "y"]]}, "endOfData": true}))
+        .unwrap();
     assert_eq!(rows()[1], vec![cell("11"), cell("1"), cell("y")]);
     assert_eq!(metadata(&session, &id)["supportsAppend"], json!(false));
-    for late in
-        [json!({"endOfData": true}), json!({"frame": {"data": []}}), json!({"frame": {"data": [["1", "1", "x"]]}})]
-    {
+    for late in [
+        json!({"endOfData": true}),
+        json!({"frame": {"data": []}}),
+        json!({"frame": {"data": [["1", "1", "x"]]}}),
+    ] {
         let error = append(&session, &id, late).unwrap_err();
-        assert_eq!((error.kind(), name_of(&error).as_str()), (ErrorKind::Conflict, "DataFrame.TableClosed"));
+        assert_eq!(
+            (error.kind(), name_of(&error).as_str()),
+            (ErrorKind::Conflict, "DataFrame.TableClosed")
+        );
     }
     // Closing without rows, and the forms of an Arrow append.
     let other = table(&session);
@@ -575,8 +700,12 @@ fn rows_beyond_the_maximum_are_refused_whole() {
     let session = store.session(Identity::user("ada"));
     let id = table(&session);
     append(&session, &id, json!({"frame": {"data": [["1", null], ["2", null]]}})).unwrap();
-    let error = append(&session, &id, json!({"frame": {"data": [["3", null], ["4", null]]}})).unwrap_err();
-    assert_eq!((error.kind(), name_of(&error).as_str()), (ErrorKind::LimitExceeded, "DataFrame.TooManyRows"));
+    let error =
+        append(&session, &id, json!({"frame": {"data": [["3", null], ["4", null]]}})).unwrap_err();
+    assert_eq!(
+        (error.kind(), name_of(&error).as_str()),
+        (ErrorKind::LimitExceeded, "DataFrame.TooManyRows")
+    );
     append(&session, &id, json!({"frame": {"data": [["3", null]]}})).unwrap();
     assert_eq!(session.get_table_metadata(&id.as_str().into()).unwrap().row_count, Some(3));
     let mut many = columns();
@@ -586,7 +715,11 @@ fn rows_beyond_the_maximum_are_refused_whole() {
 
 fn texts(rows: &stationdb::tables::Rows) -> Vec<String> {
     let cell = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
-    rows.to_data_frame().data.into_iter().map(|row| row.into_iter().map(cell).collect::<Vec<_>>().join(" ")).collect()
+    rows.to_data_frame()
+        .data
+        .into_iter()
+        .map(|row| row.into_iter().map(cell).collect::<Vec<_>>().join(" "))
+        .collect()
 }
 
 fn measured(session: &Session) -> String {
@@ -619,21 +752,37 @@ fn reading_rows() {
     assert_eq!(rows(json!({"columns": ["s", "t"], "take": 1})), [" 1"]);
     // NaN is ordered after infinity, nulls last in both directions, and ties by append in both
     // directions.
-    assert_eq!(rows(json!({"columns": ["v"], "orderBy": ["v"]})), ["-Infinity", "0.1", "0.1", "Infinity", "NaN", "-"]);
+    assert_eq!(
+        rows(json!({"columns": ["v"], "orderBy": ["v"]})),
+        ["-Infinity", "0.1", "0.1", "Infinity", "NaN", "-"]
+    );
     assert_eq!(rows(json!({"columns": ["t"], "orderBy": ["v"]})), ["1", "5", "3", "2", "3", "4"]);
     assert_eq!(
         rows(json!({"columns": ["t"], "orderBy": ["v"], "orderByDescending": true})),
         ["3", "2", "5", "3", "1", "4"]
     );
-    assert_eq!(rows(json!({"columns": ["s"], "orderBy": ["s"]})), ["", "B", "ab", "b", "b", "-"], "by code point");
-    assert_eq!(rows(json!({"columns": ["t"], "orderBy": ["b", "t"]})), ["2", "4", "1", "3", "5", "3"]);
+    assert_eq!(
+        rows(json!({"columns": ["s"], "orderBy": ["s"]})),
+        ["", "B", "ab", "b", "b", "-"],
+        "by code point"
+    );
+    assert_eq!(
+        rows(json!({"columns": ["t"], "orderBy": ["b", "t"]})),
+        ["2", "4", "1", "3", "5", "3"]
+    );
     assert_eq!(
         rows(json!({"columns": ["t"], "orderBy": ["t"], "orderByDescending": true})),
         ["5", "4", "3", "3", "2", "1"]
     );
-    assert_eq!(rows(json!({"columns": ["s"], "orderBy": ["t"], "orderByDescending": true}))[2..4], ["B", "b"]);
+    assert_eq!(
+        rows(json!({"columns": ["s"], "orderBy": ["t"], "orderByDescending": true}))[2..4],
+        ["B", "b"]
+    );
     let page = get(json!({"take": 0})).unwrap();
-    assert_eq!((page.frame.row_count(), page.total_row_count, page.continuation_token), (0, 6, None));
+    assert_eq!(
+        (page.frame.row_count(), page.total_row_count, page.continuation_token),
+        (0, 6, None)
+    );
     let page = get(json!({"take": 6})).unwrap();
     assert_eq!((page.frame.row_count(), page.continuation_token), (6, None));
     assert!(get(json!({"take": 10_000})).is_ok());
@@ -651,15 +800,27 @@ fn reading_rows() {
         assert_eq!(kind(get(bad.clone())), BAD, "{bad}");
     }
     let other = measured(&session);
-    assert_eq!(kind(session.get_table_data(&other.as_str().into(), from(json!({ "continuationToken": token })))), BAD);
+    assert_eq!(
+        kind(
+            session.get_table_data(
+                &other.as_str().into(),
+                from(json!({ "continuationToken": token }))
+            )
+        ),
+        BAD
+    );
     assert_eq!(rows(json!({"continuationToken": token})).len(), 2);
     assert_eq!(rows(json!({"continuationToken": ""})).len(), 6);
-    let rows_in = |request: Value| session.query_table_data(&id.as_str().into(), from(request)).unwrap();
+    let rows_in =
+        |request: Value| session.query_table_data(&id.as_str().into(), from(request)).unwrap();
     let page = rows_in(json!({
         "columns": ["t"], "orderBy": [{"column": "b", "descending": true}, {"column": "t"}], "take": 2,
         "filters": [{"column": "b", "operation": "NOT_EQUALS"}]
     }));
-    assert_eq!((texts(&page.frame), page.total_row_count), (vec!["1".to_owned(), "3".to_owned()], 5));
+    assert_eq!(
+        (texts(&page.frame), page.total_row_count),
+        (vec!["1".to_owned(), "3".to_owned()], 5)
+    );
     session.delete_table(&id.as_str().into()).unwrap();
     assert_eq!(kind(get(json!({"continuationToken": token}))), ErrorKind::NotFound);
 }
@@ -669,12 +830,15 @@ fn filters_of_rows() {
     let (_store, session, _) = open();
     let id = measured(&session);
     let query = |filter: Value| {
-        session.query_table_data(&id.as_str().into(), read(json!({"columns": ["t"], "filters": [filter]}))?).map(
-            |page| {
+        session
+            .query_table_data(
+                &id.as_str().into(),
+                read(json!({"columns": ["t"], "filters": [filter]}))?,
+            )
+            .map(|page| {
                 assert_eq!(page.total_row_count, page.frame.row_count() as u64);
                 texts(&page.frame).join(" ")
-            },
-        )
+            })
     };
     for (column, operation, value, expected) in [
         ("t", "EQUALS", json!("3"), "3 3"),
@@ -734,7 +898,12 @@ fn exports() {
     let id = measured(&session);
     let export = |request: Value| {
         let mut out = Vec::new();
-        let count = session.export_table_data(&id.as_str().into(), read(request)?, &mut out, &Control::default())?;
+        let count = session.export_table_data(
+            &id.as_str().into(),
+            read(request)?,
+            &mut out,
+            &Control::default(),
+        )?;
         Ok::<_, Error>((count, String::from_utf8(out).unwrap()))
     };
     let text = |request: Value| export(request).unwrap().1;
@@ -746,18 +915,28 @@ fn exports() {
         export(json!({"responseFormat": "CSV", "take": 0, "columns": ["b", "t"]})).unwrap(),
         (0, "b,t\n".into())
     );
-    assert_eq!(text(json!({"responseFormat": "CSV", "columns": ["s"], "take": 3})), "s\n\"\"\nab\nB\n");
+    assert_eq!(
+        text(json!({"responseFormat": "CSV", "columns": ["s"], "take": 3})),
+        "s\n\"\"\nab\nB\n"
+    );
     // A null in the only column is an empty line.
     let nulls = json!([{"column": "s", "operation": "EQUALS"}]);
     assert_eq!(
-        text(json!({"responseFormat": "CSV", "columns": ["s"], "filters": nulls, "destination": "DOWNLOAD_LINK"})),
+        text(
+            json!({"responseFormat": "CSV", "columns": ["s"], "filters": nulls, "destination": "DOWNLOAD_LINK"})
+        ),
         "s\n\n"
     );
     let order = json!([{"column": "v", "descending": true}]);
-    assert_eq!(text(json!({"responseFormat": "CSV", "columns": ["t"], "orderBy": order, "take": 2})), "t\n3\n2\n");
+    assert_eq!(
+        text(json!({"responseFormat": "CSV", "columns": ["t"], "orderBy": order, "take": 2})),
+        "t\n3\n2\n"
+    );
     let none = json!([{"column": "t", "operation": "LESS_THAN", "value": "0"}]);
     assert_eq!(text(json!({"responseFormat": "CSV", "columns": ["t"], "filters": none})), "t\n");
-    for bad in [json!({}), json!({"responseFormat": "XML"}), json!({"responseFormat": "CSV", "take": -1})] {
+    for bad in
+        [json!({}), json!({"responseFormat": "XML"}), json!({"responseFormat": "CSV", "take": -1})]
+    {
         assert_eq!(kind(export(bad.clone())), BAD, "{bad}");
     }
 }
@@ -767,17 +946,30 @@ fn decimation() {
     let (_store, session, _) = open();
     let id = measured(&session);
     let decimate = |request: Value| {
-        session.query_decimated_data(&id.as_str().into(), read(request)?).map(|rows| texts(&rows.frame).join(", "))
+        session
+            .query_decimated_data(&id.as_str().into(), read(request)?)
+            .map(|rows| texts(&rows.frame).join(", "))
     };
-    let kept = |options: Value| decimate(json!({"columns": ["t", "s"], "decimation": options})).unwrap();
-    assert_eq!(decimate(json!({"columns": ["t"]})).unwrap(), "1, 2, 3, 3, 4, 5", "no more rows than intervals: all");
+    let kept =
+        |options: Value| decimate(json!({"columns": ["t", "s"], "decimation": options})).unwrap();
+    assert_eq!(
+        decimate(json!({"columns": ["t"]})).unwrap(),
+        "1, 2, 3, 3, 4, 5",
+        "no more rows than intervals: all"
+    );
     assert_eq!(kept(json!({"intervals": 3})), "1 , 3 B, 5 b");
     assert_eq!(kept(json!({"intervals": 1})), "1 ");
     // LOSSY ignores y columns, but rejects unknown names.
     assert_eq!(kept(json!({"intervals": 1, "yColumns": ["s"]})), "1 ");
     assert_eq!(kept(json!({"method": "MAX_MIN", "intervals": 1, "yColumns": ["v"]})), "1 , 2 ab");
-    assert_eq!(kept(json!({"method": "ENTRY_EXIT", "intervals": 1, "yColumns": ["v"]})), "1 , 2 ab, 5 b");
-    assert_eq!(kept(json!({"method": "MAX_MIN", "intervals": 2, "yColumns": ["t"]})), "1 , 3 B, 3 b, 5 b");
+    assert_eq!(
+        kept(json!({"method": "ENTRY_EXIT", "intervals": 1, "yColumns": ["v"]})),
+        "1 , 2 ab, 5 b"
+    );
+    assert_eq!(
+        kept(json!({"method": "MAX_MIN", "intervals": 2, "yColumns": ["t"]})),
+        "1 , 3 B, 3 b, 5 b"
+    );
     assert_eq!(
         kept(json!({"method": "max_min", "intervals": 1, "yColumns": ["t", "v"], "xColumn": null})),
         "1 , 2 ab, 5 b"
@@ -791,7 +983,10 @@ fn decimation() {
     assert_eq!(decimate(filtered).unwrap(), "2, 4");
     let none = json!({"columns": ["t"], "filters": [{"column": "t", "operation": "LESS_THAN", "value": "0"}]});
     let empty = session.query_decimated_data(&id.as_str().into(), from(none)).unwrap();
-    assert_eq!(serde_json::to_value(&empty).unwrap(), json!({"frame": {"columns": ["t"], "data": []}}));
+    assert_eq!(
+        serde_json::to_value(&empty).unwrap(),
+        json!({"frame": {"columns": ["t"], "data": []}})
+    );
     for bad in [
         json!({"intervals": 0}),
         json!({"intervals": -1}),
@@ -828,10 +1023,8 @@ fn api_info_tells_the_versions() {
 #[test]
 fn builders_clear_members_and_remove_keys() {
     let (_store, session, _) = open();
-    let column =
-        json!({"name": "t", "dataType": "INT32", "columnType": "INDEX", "properties": {"unit": "s", "old": "1"}});
-    let table =
-        json!({"columns": [column], "name": "n", "testResultId": "7", "properties": {"a": "1", "b": "2", "c": "3"}});
+    let column = json!({"name": "t", "dataType": "INT32", "columnType": "INDEX", "properties": {"unit": "s", "old": "1"}});
+    let table = json!({"columns": [column], "name": "n", "testResultId": "7", "properties": {"a": "1", "b": "2", "c": "3"}});
     let id = create(&session, table).unwrap();
     // No entry is lost, in whatever order the methods are called.
     let column = || ColumnMetadataPatch::new("t");
@@ -856,7 +1049,9 @@ fn builders_clear_members_and_remove_keys() {
     assert_eq!(found["properties"], json!({"b": "4", "c": "3", "d": "5"}));
     assert_eq!(found["columns"][0]["properties"], json!({"unit": "s"}));
 
-    let change = TableMetadataModification::new(id.as_str()).remove_properties(["b", "x"]).properties([("c", "6")]);
+    let change = TableMetadataModification::new(id.as_str())
+        .remove_properties(["b", "x"])
+        .properties([("c", "6")]);
     assert_eq!(session.modify_tables(ModifyTablesRequest::new([change])).unwrap(), None);
     assert_eq!(metadata(&session, &id)["properties"], json!({"c": "6", "d": "5"}));
 }

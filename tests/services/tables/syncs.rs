@@ -24,7 +24,10 @@ fn create(session: &Session) -> String {
         column_type: ColumnType::Index,
         ..Column::default()
     };
-    session.create_table(CreateTableRequest { columns: vec![index], ..Default::default() }).unwrap().into()
+    session
+        .create_table(CreateTableRequest { columns: vec![index], ..Default::default() })
+        .unwrap()
+        .into()
 }
 
 fn append(session: &Session, id: &str, number: i64) {
@@ -38,7 +41,11 @@ fn an_append_to_a_wide_table_writes_as_much_as_to_a_narrow_one() {
     const COLUMNS: usize = 2500;
     let written = |column_count: usize| {
         let disk = SimDisk::new(3);
-        let store = Store::options().seed(Some(1)).maintenance_thread(false).open_disk(Arc::new(disk.clone())).unwrap();
+        let store = Store::options()
+            .seed(Some(1))
+            .maintenance_thread(false)
+            .open_disk(Arc::new(disk.clone()))
+            .unwrap();
         let session = store.session(Identity::user("ada"));
         let column = |at: usize| Column {
             name: if at == 0 { "t".to_owned() } else { format!("column {at}") },
@@ -48,13 +55,18 @@ fn an_append_to_a_wide_table_writes_as_much_as_to_a_narrow_one() {
         };
         let columns: Vec<Column> = (0..column_count).map(column).collect();
         let record_bytes: usize = columns.iter().map(|column| column.name.len()).sum();
-        let id: String = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().into();
+        let id: String = session
+            .create_table(CreateTableRequest { columns, ..Default::default() })
+            .unwrap()
+            .into();
         // A row of nulls except for the index, so that the appends differ only in the metadata of
         // their tables.
         let append = |number: i64| {
             let index = Int64Array::from(vec![number]);
             let batch = RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
-            session.append_batches(&id.as_str().into(), &mut std::iter::once(Ok(batch)), None).unwrap();
+            session
+                .append_batches(&id.as_str().into(), &mut std::iter::once(Ok(batch)), None)
+                .unwrap();
         };
         append(0);
         let before = disk.trace().len();
@@ -66,7 +78,10 @@ fn an_append_to_a_wide_table_writes_as_much_as_to_a_narrow_one() {
     let ((narrow, _), (wide, record_bytes)) = (written(1), written(COLUMNS));
     println!("bytes written by an append: {narrow} with one column, {wide} with {COLUMNS}");
     // A null in each column takes a byte or two in the row itself.
-    assert!(wide < narrow + record_bytes, "{wide} bytes instead of {narrow}; the names alone take {record_bytes}");
+    assert!(
+        wide < narrow + record_bytes,
+        "{wide} bytes instead of {narrow}; the names alone take {record_bytes}"
+    );
 }
 
 fn syncs(disk: &SimDisk) -> usize {
@@ -80,7 +95,11 @@ fn rows(session: &Session, id: &str) -> i64 {
 #[test]
 fn a_small_append_is_one_sync() {
     let disk = SimDisk::new(1);
-    let store = Store::options().seed(Some(1)).maintenance_thread(false).open_disk(Arc::new(disk.clone())).unwrap();
+    let store = Store::options()
+        .seed(Some(1))
+        .maintenance_thread(false)
+        .open_disk(Arc::new(disk.clone()))
+        .unwrap();
     let session = store.session(Identity::user("ada"));
     let id = create(&session);
     append(&session, &id, 0);
@@ -100,7 +119,11 @@ fn a_small_append_is_one_sync() {
 fn a_small_append_writes_few_pages() {
     const APPENDS: i64 = 200;
     let disk = SimDisk::new(1);
-    let store = Store::options().seed(Some(1)).maintenance_thread(false).open_disk(Arc::new(disk.clone())).unwrap();
+    let store = Store::options()
+        .seed(Some(1))
+        .maintenance_thread(false)
+        .open_disk(Arc::new(disk.clone()))
+        .unwrap();
     let session = store.session(Identity::user("ada"));
     let id = create(&session);
     append(&session, &id, 0);
@@ -119,7 +142,11 @@ fn eight_threads_share_the_syncs_of_a_slow_disk() {
     const THREADS: i64 = 8;
     const APPENDS: i64 = 25;
     let disk = SimDisk::new(2);
-    let store = Store::options().seed(Some(1)).maintenance_thread(false).open_disk(Arc::new(disk.clone())).unwrap();
+    let store = Store::options()
+        .seed(Some(1))
+        .maintenance_thread(false)
+        .open_disk(Arc::new(disk.clone()))
+        .unwrap();
     let session = store.session(Identity::user("ada"));
     let ids: Vec<String> = (0..=THREADS).map(|_| create(&session)).collect();
     disk.set_latency(OpKind::Sync, Duration::from_millis(4));
@@ -138,7 +165,9 @@ fn eight_threads_share_the_syncs_of_a_slow_disk() {
     });
     let together = (THREADS * APPENDS) as f64 / start.elapsed().as_secs_f64();
     let syncs = syncs(&disk) - before;
-    println!("sync 4 ms: {alone:.0} appends a second alone, {together:.0} by 8 threads, {syncs} syncs for 200 appends");
+    println!(
+        "sync 4 ms: {alone:.0} appends a second alone, {together:.0} by 8 threads, {syncs} syncs for 200 appends"
+    );
     // The times depend on the machine, the syncs do not. One sync for at least five appends gives
     // five times the rate.
     assert!(syncs <= 40, "{syncs} syncs");

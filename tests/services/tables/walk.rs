@@ -11,9 +11,9 @@ use proptest::prelude::*;
 use stationdb::faults::{MemoryDisk, OpKind, SharedDisk, SimDisk};
 use stationdb::prelude::*;
 use stationdb::tables::{
-    AppendTableDataRequest, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataFrame, DataType,
-    DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, QueryTableDataRequest,
-    ScanRequest,
+    AppendTableDataRequest, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataFrame,
+    DataType, DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest,
+    QueryTableDataRequest, ScanRequest,
 };
 use stationdb::{Control, Identity, Session, Store};
 
@@ -30,16 +30,24 @@ fn create(session: &Session) -> String {
 }
 
 fn append(session: &Session, id: &str, rows: impl Iterator<Item = (i64, i64)>) {
-    let row =
-        |(t, n): (i64, i64)| vec![Some(t.to_string()), Some(n.to_string()), (n % 3 != 0).then(|| (n % 5).to_string())];
+    let row = |(t, n): (i64, i64)| {
+        vec![Some(t.to_string()), Some(n.to_string()), (n % 3 != 0).then(|| (n % 5).to_string())]
+    };
     let frame = DataFrame { columns: None, data: rows.map(row).collect() };
-    session.append_table_data(&id.into(), AppendTableDataRequest { frame: Some(frame), end_of_data: None }).unwrap();
+    session
+        .append_table_data(
+            &id.into(),
+            AppendTableDataRequest { frame: Some(frame), end_of_data: None },
+        )
+        .unwrap();
 }
 
 /// The cells of `t` and `n`.
 fn texts(batch: &RecordBatch) -> Vec<Vec<Option<String>>> {
     let columns: Vec<&[i64]> = (0..2).map(|column| int64_values(batch, column)).collect();
-    (0..batch.num_rows()).map(|row| columns.iter().map(|values| Some(values[row].to_string())).collect()).collect()
+    (0..batch.num_rows())
+        .map(|row| columns.iter().map(|values| Some(values[row].to_string())).collect())
+        .collect()
 }
 
 fn number(cell: &Option<String>) -> i64 {
@@ -67,10 +75,15 @@ fn readers_see_prefixes_and_wait_for_nobody() {
     let acknowledged = AtomicU64::new(BATCH as u64);
     let (mut waits, mut passes) = (Vec::new(), 0);
     std::thread::scope(|scope| {
-        let (store, session, id, is_done, acknowledged) = (&store, &session, id.as_str(), &is_done, &acknowledged);
+        let (store, session, id, is_done, acknowledged) =
+            (&store, &session, id.as_str(), &is_done, &acknowledged);
         scope.spawn(move || {
             for batch in 1..=APPENDS {
-                append(session, id, (batch * BATCH..(batch + 1) * BATCH).map(|at| ((at * 7) % 50, at)));
+                append(
+                    session,
+                    id,
+                    (batch * BATCH..(batch + 1) * BATCH).map(|at| ((at * 7) % 50, at)),
+                );
                 acknowledged.fetch_max(((batch + 1) * BATCH) as u64, Ordering::SeqCst);
             }
             is_done.store(true, Ordering::SeqCst);
@@ -91,7 +104,9 @@ fn readers_see_prefixes_and_wait_for_nobody() {
                         let least = acknowledged.load(Ordering::SeqCst);
                         let start = Instant::now();
                         let rows: Vec<Vec<Option<String>>> = if reader % 2 == 0 {
-                            let scan = session.scan(&id.into(), ScanRequest::default(), &Control::default()).unwrap();
+                            let scan = session
+                                .scan(&id.into(), ScanRequest::default(), &Control::default())
+                                .unwrap();
                             scan.flat_map(|batch| texts(&batch.unwrap())).collect()
                         } else {
                             let decimation = DecimationOptions {
@@ -102,20 +117,32 @@ fn readers_see_prefixes_and_wait_for_nobody() {
                                 intervals: Some(10_000),
                                 ..Default::default()
                             };
-                            let request =
-                                QueryDecimatedDataRequest { decimation: Some(decimation), ..Default::default() };
-                            session.query_decimated_data(&id.into(), request).unwrap().frame.to_data_frame().data
+                            let request = QueryDecimatedDataRequest {
+                                decimation: Some(decimation),
+                                ..Default::default()
+                            };
+                            session
+                                .query_decimated_data(&id.into(), request)
+                                .unwrap()
+                                .frame
+                                .to_data_frame()
+                                .data
                         };
                         waits.push(start.elapsed());
                         // Only whole appends, without gaps, at least all that were acknowledged,
                         // and never fewer than before.
                         let count = rows.len() as u64;
                         assert_eq!(count % BATCH as u64, 0);
-                        assert!(count >= least && count >= seen, "{count} rows after {least} and {seen}");
+                        assert!(
+                            count >= least && count >= seen,
+                            "{count} rows after {least} and {seen}"
+                        );
                         seen = count;
-                        let numbers: HashSet<i64> = rows.iter().map(|row| number(&row[1])).collect();
+                        let numbers: HashSet<i64> =
+                            rows.iter().map(|row| number(&row[1])).collect();
                         assert_eq!(numbers, (0..count as i64).collect());
-                        let keys: Vec<(i64, i64)> = rows.iter().map(|row| (number(&row[0]), number(&row[1]))).collect();
+                        let keys: Vec<(i64, i64)> =
+                            rows.iter().map(|row| (number(&row[0]), number(&row[1]))).collect();
                         assert!(keys.is_sorted(), "by index, then by append");
                     }
                     waits
@@ -131,7 +158,10 @@ fn readers_see_prefixes_and_wait_for_nobody() {
     // must not, whatever else is running.
     waits.sort_unstable();
     let (median, greatest) = (waits[waits.len() / 2], waits[waits.len() - 1]);
-    println!("{} reads, median {median:?}, longest {greatest:?}; a sync takes {SYNC:?}", waits.len());
+    println!(
+        "{} reads, median {median:?}, longest {greatest:?}; a sync takes {SYNC:?}",
+        waits.len()
+    );
     assert!(waits.len() > 40 && median < SYNC, "{} reads, median {median:?}", waits.len());
 }
 
@@ -151,7 +181,12 @@ fn beside() -> impl Strategy<Value = Beside> {
 }
 
 fn open(disk: &SharedDisk) -> (Store, Session) {
-    let store = Store::options().maintenance_thread(false).seal_rows(16).seed(Some(3)).open_disk(disk.clone()).unwrap();
+    let store = Store::options()
+        .maintenance_thread(false)
+        .seal_rows(16)
+        .seed(Some(3))
+        .open_disk(disk.clone())
+        .unwrap();
     let session = store.session(Identity::user("ada"));
     (store, session)
 }
@@ -253,7 +288,8 @@ fn plans_tell_what_is_touched() {
     append(&session, &id, (0..12_000).map(|at| (at, at)));
     append(&session, &id, (12_000..24_000).map(|at| (at, at)));
     append(&session, &id, (24_000..24_500).map(|at| (at, at)));
-    let explain = |filters: &[(&str, FilterOperation, &str)], order_by: Option<Vec<ColumnOrderBy>>| {
+    let explain = |filters: &[(&str, FilterOperation, &str)],
+                   order_by: Option<Vec<ColumnOrderBy>>| {
         let filter = |(column, operation, value): &(&str, FilterOperation, &str)| ColumnFilter {
             column: (*column).to_owned(),
             operation: *operation,
@@ -268,9 +304,13 @@ fn plans_tell_what_is_touched() {
     assert_eq!(plan.order, "in the order of the index");
     let t = plan.touched;
     assert_eq!((t.segments, t.row_groups, t.pages, t.buffered_rows), (2, 2, 6, 500));
-    assert_eq!((t.segments_pruned, t.pages_pruned, t.rows_touched, t.rows_passed), (0, 0, 0, 24_500));
+    assert_eq!(
+        (t.segments_pruned, t.pages_pruned, t.rows_touched, t.rows_passed),
+        (0, 0, 0, 24_500)
+    );
     // One page of the second segment, selected by the statistics of a column that is not the index.
-    let t = explain(&[("n", Op::GreaterThanEquals, "13000"), ("n", Op::LessThan, "13010")], None).touched;
+    let t = explain(&[("n", Op::GreaterThanEquals, "13000"), ("n", Op::LessThan, "13010")], None)
+        .touched;
     assert_eq!((t.segments_pruned, t.row_groups_pruned, t.pages_pruned), (1, 1, 5));
     assert_eq!(t.rows_passed, 10);
     assert!((10..=1024 + 500).contains(&t.rows_touched), "{t:?}");
@@ -319,14 +359,18 @@ fn segments_are_handed_out_whole() {
     assert_eq!((count, rows), (files.len() as u64, 63));
     let mut numbers: Vec<i64> = Vec::new();
     for file in files {
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(file)).unwrap().build().unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(file))
+            .unwrap()
+            .build()
+            .unwrap();
         for batch in reader {
             numbers.extend(int64_values(&batch.unwrap(), 1));
         }
     }
     assert_eq!(numbers, (0..20).chain(40..60).chain(80..103).collect::<Vec<i64>>());
-    let refused =
-        session.transaction(|tx| tx.export_segments(&id.as_str().into(), &mut |_| Ok(()), &Control::default()));
+    let refused = session.transaction(|tx| {
+        tx.export_segments(&id.as_str().into(), &mut |_| Ok(()), &Control::default())
+    });
     assert_eq!(refused.unwrap_err().kind(), stationdb::ErrorKind::Unsupported);
     drop(store);
 }

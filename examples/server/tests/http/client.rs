@@ -36,7 +36,11 @@ impl Server {
     pub fn start(options: StoreOptions, deadline: Duration) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = options.open(directory.path()).unwrap();
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_io().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_io()
+            .build()
+            .unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         runtime.spawn(serve(listener, App { store, deadline }));
@@ -72,7 +76,12 @@ impl Server {
     }
 
     pub fn post(&self, path: &str, body: &Value) -> Reply {
-        self.send("POST", path, &[("content-type", "application/json")], body.to_string().as_bytes())
+        self.send(
+            "POST",
+            path,
+            &[("content-type", "application/json")],
+            body.to_string().as_bytes(),
+        )
     }
 
     pub fn get(&self, path: &str) -> Reply {
@@ -100,7 +109,10 @@ pub fn form(parts: &[(&str, Option<&str>, &[u8])]) -> (String, Vec<u8>) {
     let mut body = Vec::new();
     for (name, file_name, content) in parts {
         let file_name = file_name.map(|name| format!("; filename=\"{name}\"")).unwrap_or_default();
-        body.extend(format!("--cut\r\ncontent-disposition: form-data; name=\"{name}\"{file_name}\r\n\r\n").bytes());
+        body.extend(
+            format!("--cut\r\ncontent-disposition: form-data; name=\"{name}\"{file_name}\r\n\r\n")
+                .bytes(),
+        );
         body.extend_from_slice(content);
         body.extend(b"\r\n");
     }
@@ -113,7 +125,10 @@ pub fn reply(stream: &mut TcpStream) -> Reply {
     let mut bytes = Vec::new();
     // A connection that is cut may end with an error.
     let _ = stream.read_to_end(&mut bytes);
-    let at = bytes.windows(4).position(|end| end == b"\r\n\r\n").unwrap_or_else(|| panic!("no head: {bytes:?}"));
+    let at = bytes
+        .windows(4)
+        .position(|end| end == b"\r\n\r\n")
+        .unwrap_or_else(|| panic!("no head: {bytes:?}"));
     let head = String::from_utf8_lossy(&bytes[..at]).into_owned();
     let mut lines = head.split("\r\n");
     let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).unwrap();
@@ -135,7 +150,9 @@ pub fn reply(stream: &mut TcpStream) -> Reply {
 fn pieces(mut rest: &[u8]) -> (Vec<u8>, bool) {
     let mut body = Vec::new();
     while let Some(at) = rest.windows(2).position(|end| end == b"\r\n") {
-        let Ok(len) = usize::from_str_radix(&String::from_utf8_lossy(&rest[..at]), 16) else { break };
+        let Ok(len) = usize::from_str_radix(&String::from_utf8_lossy(&rest[..at]), 16) else {
+            break;
+        };
         if len == 0 {
             return (body, true);
         }

@@ -38,7 +38,10 @@ const RECORDS: &[(&str, &str)] = &[
         "getProducts, queryProducts, createProducts, updateProducts, deleteProducts, deleteManyProducts",
     ),
     // specifications.md: specification_api_info answers
-    ("V1Operations", "createSpecifications, querySpecifications, updateSpecifications, deleteSpecifications"),
+    (
+        "V1Operations",
+        "createSpecifications, querySpecifications, updateSpecifications, deleteSpecifications",
+    ),
     // feeds.md, operations
     ("Feeds", "feeds"),
     ("Packages", "packages"),
@@ -164,7 +167,9 @@ impl Checker {
 
     fn look(&self, record: &str, value: &Value, place: &str, problems: &mut Vec<String>) {
         match value {
-            Value::Array(items) => items.iter().for_each(|item| self.look(record, item, place, problems)),
+            Value::Array(items) => {
+                items.iter().for_each(|item| self.look(record, item, place, problems))
+            }
             Value::Object(given) => {
                 let Some(known) = self.pages.records.get(record) else {
                     problems.push(format!("{place}: no page has the record {record:?}"));
@@ -177,13 +182,18 @@ impl Checker {
                         continue;
                     };
                     let of = format!("{name} of {record}");
-                    let inside =
-                        |key: &str| INSIDE.iter().find(|(member, _)| *member == key).map(|(_, record)| *record);
-                    if let Some(record) = inside(&of).or_else(|| inside(name)).or_else(|| self.pages.record_in(kind)) {
+                    let inside = |key: &str| {
+                        INSIDE.iter().find(|(member, _)| *member == key).map(|(_, record)| *record)
+                    };
+                    if let Some(record) =
+                        inside(&of).or_else(|| inside(name)).or_else(|| self.pages.record_in(kind))
+                    {
                         // A map to records: its keys are anybody's.
                         if kind.starts_with("map") || name == "operations" {
                             let values = value.as_object().into_iter().flat_map(|map| map.values());
-                            values.for_each(|value| self.look(record, value, &format!("{place}.{name}"), problems));
+                            values.for_each(|value| {
+                                self.look(record, value, &format!("{place}.{name}"), problems)
+                            });
                         } else {
                             self.look(record, value, &format!("{place}.{name}"), problems);
                         }

@@ -2,15 +2,19 @@
 
 /// A Debian package of nothing, with archives that are not compressed.
 pub fn package(name: &str) -> Vec<u8> {
-    let control =
-        format!("Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: {name} <a@b.c>\nDescription: {name}\n");
+    let control = format!(
+        "Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: {name} <a@b.c>\nDescription: {name}\n"
+    );
     let mut out = b"!<arch>\n".to_vec();
     for (member, content) in [
         ("debian-binary", b"2.0\n".to_vec()),
         ("control.tar", tar("./control", control.as_bytes())),
         ("data.tar", vec![0; 1024]),
     ] {
-        out.extend(format!("{member:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, content.len()).into_bytes());
+        out.extend(
+            format!("{member:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, content.len())
+                .into_bytes(),
+        );
         out.extend(&content);
         out.resize(out.len().next_multiple_of(2), b'\n');
     }
@@ -19,7 +23,8 @@ pub fn package(name: &str) -> Vec<u8> {
 
 fn tar(name: &str, content: &[u8]) -> Vec<u8> {
     let mut header = vec![0u8; 512];
-    let mut put = |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
+    let mut put =
+        |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
     put(0, name);
     put(100, "0000644\0");
     put(108, "0000000\0");

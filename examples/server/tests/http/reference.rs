@@ -35,8 +35,12 @@ fn is_member(word: &str) -> bool {
 /// Splits at commas and `and` outside of brackets.
 fn parts(text: &str) -> Vec<String> {
     let (mut parts, mut depth) = (vec![String::new()], 0);
-    for word in
-        text.replace(',', " , ").replace(" and ", " , ").replace('(', " ( ").replace(')', " ) ").split_whitespace()
+    for word in text
+        .replace(',', " , ")
+        .replace(" and ", " , ")
+        .replace('(', " ( ")
+        .replace(')', " ) ")
+        .split_whitespace()
     {
         match word {
             "(" => depth += 1,
@@ -73,7 +77,9 @@ pub fn members(text: &str, default_type: &str) -> Members {
         let (name, kind) = part.split_once('(').unwrap_or((&part, ""));
         // "a, b (lists of string)" says the type of both.
         let name = name.trim().trim_start_matches("and ").trim();
-        let Some(name) = name.split_whitespace().next().filter(|name| is_member(name)) else { continue };
+        let Some(name) = name.split_whitespace().next().filter(|name| is_member(name)) else {
+            continue;
+        };
         waiting.push(name.to_owned());
         if !kind.is_empty() {
             members.extend(waiting.drain(..).map(|name| (name, kind.trim().to_owned())));
@@ -91,9 +97,12 @@ fn cells(line: &str) -> Option<Vec<String>> {
 impl Pages {
     pub fn read(folder: &Path) -> Self {
         let mut pages = Self::default();
-        let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut paths: Vec<_> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.sort();
-        for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
+        for path in
+            paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        {
             // Two pages have a section with this name.
             let templates = match path.file_stem().and_then(|stem| stem.to_str()) {
                 Some("work-items") => "WorkItemTemplate",
@@ -133,7 +142,8 @@ impl Pages {
             let second = row.get(1).map_or("", String::as_str);
             match head[0].as_str() {
                 "Operation" => {
-                    let output = row.get(head.iter().position(|cell| cell == "Output").unwrap_or(1));
+                    let output =
+                        row.get(head.iter().position(|cell| cell == "Output").unwrap_or(1));
                     self.operations.insert(
                         row[0].split(' ').next().unwrap_or_default().to_owned(),
                         output.cloned().unwrap_or_default(),
@@ -145,9 +155,16 @@ impl Pages {
                     }
                 }
                 "Member" | "Type" => {
-                    let record =
-                        if heading.starts_with("Error record") || heading == "Errors" { "ApiError" } else { &heading };
-                    let named = if head[0] == "Type" { members(second, &row[0]) } else { members(&row[0], second) };
+                    let record = if heading.starts_with("Error record") || heading == "Errors" {
+                        "ApiError"
+                    } else {
+                        &heading
+                    };
+                    let named = if head[0] == "Type" {
+                        members(second, &row[0])
+                    } else {
+                        members(&row[0], second)
+                    };
                     self.add(&record.to_owned(), named);
                 }
                 record if is_record(record) => {

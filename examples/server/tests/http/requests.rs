@@ -5,13 +5,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use stationdb::bodies::*;
-use stationdb::{assets, feeds, files, products, search, specifications, tables, test_plans, work_items};
+use stationdb::{
+    assets, feeds, files, products, search, specifications, tables, test_plans, work_items,
+};
 
 type Again = fn(&Value) -> Value;
 
 fn again<T: DeserializeOwned + Serialize>(body: &Value) -> Value {
-    let request: T =
-        stationdb::from_json(body.to_string().as_bytes()).unwrap_or_else(|error| panic!("{error}: {body}"));
+    let request: T = stationdb::from_json(body.to_string().as_bytes())
+        .unwrap_or_else(|error| panic!("{error}: {body}"));
     serde_json::to_value(request).unwrap()
 }
 
@@ -77,7 +79,8 @@ const BODIES: &[(&str, Again)] = &[
 ];
 
 /// Members that are read in another spelling, or that the reference says are ignored.
-const OTHERS: &[&str] = &["ids of end_utilization", "timestamp of end_utilization", "force of delete_files"];
+const OTHERS: &[&str] =
+    &["ids of end_utilization", "timestamp of end_utilization", "force of delete_files"];
 
 /// Members of `given` that `known` has not, or has otherwise.
 fn lost(given: &Value, known: &Value, place: &str, lost_members: &mut Vec<String>) {
@@ -85,17 +88,29 @@ fn lost(given: &Value, known: &Value, place: &str, lost_members: &mut Vec<String
         (Value::Object(given), Value::Object(known)) => {
             for (name, value) in given {
                 let snake = name.contains('_') && !known.contains_key(name);
-                if value.is_null() || snake || OTHERS.contains(&format!("{name} of {place}").as_str()) {
+                if value.is_null()
+                    || snake
+                    || OTHERS.contains(&format!("{name} of {place}").as_str())
+                {
                     continue;
                 }
-                lost(value, known.get(name).unwrap_or(&Value::Null), &format!("{place}.{name}"), lost_members);
+                lost(
+                    value,
+                    known.get(name).unwrap_or(&Value::Null),
+                    &format!("{place}.{name}"),
+                    lost_members,
+                );
             }
         }
         (Value::Array(given), Value::Array(known)) if given.len() == known.len() => {
-            given.iter().zip(known).for_each(|(given, known)| lost(given, known, place, lost_members));
+            given
+                .iter()
+                .zip(known)
+                .for_each(|(given, known)| lost(given, known, place, lost_members));
         }
         // A time in another spelling.
-        (Value::String(given), Value::String(known)) if given.len() > 18 && given.get(..4) == known.get(..4) => {}
+        (Value::String(given), Value::String(known))
+            if given.len() > 18 && given.get(..4) == known.get(..4) => {}
         _ if given == known => {}
         _ => lost_members.push(format!("{place}: {given} is {known}")),
     }

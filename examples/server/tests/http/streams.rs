@@ -16,8 +16,7 @@ const FILES: &str = "/nifile/v1/service-groups/Default";
 const ARROW: &str = "application/vnd.apache.arrow.stream";
 
 fn table(server: &Server) -> String {
-    let columns =
-        json!([{"name": "t", "dataType": "INT64", "columnType": "INDEX"}, {"name": "v", "dataType": "FLOAT64"}]);
+    let columns = json!([{"name": "t", "dataType": "INT64", "columnType": "INDEX"}, {"name": "v", "dataType": "FLOAT64"}]);
     let made = server.post("/nidataframe/v1/tables", &json!({"columns": columns, "name": "Loop"}));
     assert_eq!(made.status, 201);
     made.json()["id"].as_str().unwrap().to_owned()
@@ -40,16 +39,22 @@ fn wait(what: &str, is: impl Fn() -> bool) {
 #[test]
 fn a_body_that_is_cut_leaves_nothing() {
     let server = Server::new();
-    let feed = server.post("/nifeed/v1/feeds", &json!({"name": "f", "platform": "NI_LINUX_RT"})).json();
+    let feed =
+        server.post("/nifeed/v1/feeds", &json!({"name": "f", "platform": "NI_LINUX_RT"})).json();
     let feed = feed["id"].as_str().unwrap();
     let session = server.post(&format!("{FILES}/upload-sessions/start"), &json!({})).json();
     let session = session["id"].as_str().unwrap();
     let table = table(&server);
-    assert_eq!(server.post(&format!("/nidataframe/v1/tables/{table}/data"), &rows(0, 3)).status, 204);
+    assert_eq!(
+        server.post(&format!("/nidataframe/v1/tables/{table}/data"), &rows(0, 3)).status,
+        204
+    );
     let export = json!({"responseFormat": "ARROW_STREAM"});
     let arrow = server.post(&format!("/nidataframe/v1/tables/{table}/export-data"), &export).body;
-    let (form_type, file) = form(&[("file", Some("a.bin"), &[7; 300_000]), ("metadata", None, b"{\"k\": \"v\"}")]);
-    let (_, archive) = form(&[("package", Some("a.deb"), &[package("a"), vec![0; 300_000]].concat())]);
+    let (form_type, file) =
+        form(&[("file", Some("a.bin"), &[7; 300_000]), ("metadata", None, b"{\"k\": \"v\"}")]);
+    let (_, archive) =
+        form(&[("package", Some("a.deb"), &[package("a"), vec![0; 300_000]].concat())]);
     let csv: String = (0..50_000).map(|t| format!("{t},0.5\n")).collect();
     for (path, kind, body) in [
         (format!("{FILES}/upload-files"), form_type.as_str(), file),
@@ -60,8 +65,16 @@ fn a_body_that_is_cut_leaves_nothing() {
         ),
         (format!("/nifeed/v1/feeds/{feed}/packages"), form_type.as_str(), archive),
         (format!("/nidataframe/v1/tables/{table}/data"), ARROW, arrow),
-        (format!("/nidataframe/v1/tables/{table}/data"), "application/json", rows(9, 1000).to_string().into_bytes()),
-        ("/stationdb/v1/import-csv?indexColumn=t".to_owned(), "text/csv", format!("t,v\n{csv}").into_bytes()),
+        (
+            format!("/nidataframe/v1/tables/{table}/data"),
+            "application/json",
+            rows(9, 1000).to_string().into_bytes(),
+        ),
+        (
+            "/stationdb/v1/import-csv?indexColumn=t".to_owned(),
+            "text/csv",
+            format!("t,v\n{csv}").into_bytes(),
+        ),
     ] {
         for part in [body.len() / 2, body.len() - 1] {
             let mut stream = server.head("POST", &path, &[("content-type", kind)], body.len());
@@ -83,9 +96,18 @@ fn a_body_that_is_cut_leaves_nothing() {
     assert_eq!(count("/nidataframe/v1/tables")["tables"].as_array().unwrap().len(), 1);
     assert_eq!(count(&format!("/nidataframe/v1/tables/{table}"))["rowCount"], 3);
     // The same bodies are taken when they are whole.
-    let (kind, file) = form(&[("file", Some("a.bin"), &[7; 300_000]), ("metadata", None, b"{\"k\": \"v\"}")]);
-    assert_eq!(server.send("POST", &format!("{FILES}/upload-files"), &[("content-type", &kind)], &file).status, 201);
-    assert_eq!((server.contents(), count(&format!("{FILES}/files"))["totalCount"].clone()), (1, json!(1)));
+    let (kind, file) =
+        form(&[("file", Some("a.bin"), &[7; 300_000]), ("metadata", None, b"{\"k\": \"v\"}")]);
+    assert_eq!(
+        server
+            .send("POST", &format!("{FILES}/upload-files"), &[("content-type", &kind)], &file)
+            .status,
+        201
+    );
+    assert_eq!(
+        (server.contents(), count(&format!("{FILES}/files"))["totalCount"].clone()),
+        (1, json!(1))
+    );
 }
 
 #[test]
@@ -96,7 +118,11 @@ fn a_file_whose_metadata_is_refused_leaves_nothing() {
         let (kind, body) = form(parts);
         let reply = server.send("POST", &path, &[("content-type", &kind)], &body);
         assert_eq!(reply.status, 400, "{member}");
-        assert!(reply.json()["error"]["message"].as_str().unwrap().contains(member), "{member}: {:?}", reply.json());
+        assert!(
+            reply.json()["error"]["message"].as_str().unwrap().contains(member),
+            "{member}: {:?}",
+            reply.json()
+        );
     };
     let content = [7; 300_000];
     refused(&[("file", Some("a"), &content), ("metadata", None, b"{\"k\": 7}")], "k");
@@ -111,20 +137,34 @@ fn writers_go_on_while_a_reader_is_slow() {
     let server = Server::new();
     let content: Vec<u8> = (0..30_000_000_u32).map(|at| (at >> 8) as u8).collect();
     let (kind, body) = form(&[("file", Some("long.bin"), &content)]);
-    let made = server.send("POST", &format!("{FILES}/upload-files"), &[("content-type", &kind)], &body);
+    let made =
+        server.send("POST", &format!("{FILES}/upload-files"), &[("content-type", &kind)], &body);
     let uri = made.json()["uri"].as_str().unwrap().to_owned();
     let table = table(&server);
-    assert_eq!(server.post(&format!("/nidataframe/v1/tables/{table}/data"), &rows(0, 20_000)).status, 204);
+    assert_eq!(
+        server.post(&format!("/nidataframe/v1/tables/{table}/data"), &rows(0, 20_000)).status,
+        204
+    );
     let mut slow = server.head("GET", &format!("{uri}/data"), &[], 0);
     let mut first = [0; 1000];
     slow.read_exact(&mut first).unwrap();
     let export = json!({"responseFormat": "CSV"}).to_string();
-    let mut slow_rows = server.head("POST", &format!("/nidataframe/v1/tables/{table}/export-data"), &[], export.len());
+    let mut slow_rows = server.head(
+        "POST",
+        &format!("/nidataframe/v1/tables/{table}/export-data"),
+        &[],
+        export.len(),
+    );
     slow_rows.write_all(export.as_bytes()).unwrap();
     // Everything else is answered meanwhile: writes of the same table, and the deletion of what is
     // read.
     for at in 0..20 {
-        assert_eq!(server.post(&format!("/nidataframe/v1/tables/{table}/data"), &rows(20_000 + at, 1)).status, 204);
+        assert_eq!(
+            server
+                .post(&format!("/nidataframe/v1/tables/{table}/data"), &rows(20_000 + at, 1))
+                .status,
+            204
+        );
         let product = json!({"products": [{"partNumber": format!("P{at}")}]});
         assert_eq!(server.post("/nitestmonitor/v2/products", &product).status, 201);
     }
@@ -133,12 +173,21 @@ fn writers_go_on_while_a_reader_is_slow() {
     let mut rest = first.to_vec();
     slow.read_to_end(&mut rest).unwrap();
     let at = rest.windows(4).position(|end| end == b"\r\n\r\n").unwrap();
-    assert!(rest.len() - at > content.len() && rest.ends_with(b"\r\n0\r\n\r\n"), "{} bytes", rest.len());
+    assert!(
+        rest.len() - at > content.len() && rest.ends_with(b"\r\n0\r\n\r\n"),
+        "{} bytes",
+        rest.len()
+    );
     let csv = reply(&mut slow_rows);
     assert!(csv.is_whole);
     assert_eq!(String::from_utf8(csv.body).unwrap().lines().count() / 20_000, 1);
     // A reader that goes away ends its work, and nothing waits for it.
-    let mut gone = server.head("POST", &format!("/nidataframe/v1/tables/{table}/export-data"), &[], export.len());
+    let mut gone = server.head(
+        "POST",
+        &format!("/nidataframe/v1/tables/{table}/export-data"),
+        &[],
+        export.len(),
+    );
     gone.write_all(export.as_bytes()).unwrap();
     drop(gone);
     assert_eq!(server.get(&format!("/nidataframe/v1/tables/{table}")).json()["rowCount"], 20_020);
@@ -153,16 +202,25 @@ fn sixty_four_clients_at_once_each_find_their_own() {
             let (server, table) = (server.clone(), table.clone());
             std::thread::spawn(move || {
                 let number = format!("P-{client}");
-                let made = server.post("/nitestmonitor/v2/products", &json!({"products": [{"partNumber": number}]}));
+                let made = server.post(
+                    "/nitestmonitor/v2/products",
+                    &json!({"products": [{"partNumber": number}]}),
+                );
                 assert_eq!(made.status, 201);
                 let id = made.json()["products"][0]["id"].as_str().unwrap().to_owned();
                 let found = server.get(&format!("/nitestmonitor/v2/products/{id}")).json();
                 assert_eq!(found["partNumber"], json!(number));
-                let appended = server.post(&format!("/nidataframe/v1/tables/{table}/data"), &rows(client * 10, 10));
+                let appended = server
+                    .post(&format!("/nidataframe/v1/tables/{table}/data"), &rows(client * 10, 10));
                 assert_eq!(appended.status, 204);
                 let content = vec![client as u8; 20_000];
                 let (kind, body) = form(&[("file", Some("c.bin"), &content)]);
-                let made = server.send("POST", &format!("{FILES}/upload-files"), &[("content-type", &kind)], &body);
+                let made = server.send(
+                    "POST",
+                    &format!("{FILES}/upload-files"),
+                    &[("content-type", &kind)],
+                    &body,
+                );
                 let uri = made.json()["uri"].as_str().unwrap().to_owned();
                 assert_eq!(server.get(&format!("{uri}/data")).body, content);
             })
@@ -171,7 +229,10 @@ fn sixty_four_clients_at_once_each_find_their_own() {
     for client in clients {
         client.join().unwrap();
     }
-    assert_eq!(server.get("/nitestmonitor/v2/products?returnCount=True&take=1").json()["totalCount"], 64);
+    assert_eq!(
+        server.get("/nitestmonitor/v2/products?returnCount=True&take=1").json()["totalCount"],
+        64
+    );
     assert_eq!(server.get(&format!("/nidataframe/v1/tables/{table}")).json()["rowCount"], 640);
     assert_eq!(server.get(&format!("{FILES}/files?take=100")).json()["totalCount"], 64);
 }
@@ -181,7 +242,11 @@ struct NobodyWrites;
 
 impl AccessPolicy for NobodyWrites {
     fn visible(&self, who: &Identity, _: Service, action: Action) -> Visibility {
-        if who.user_id() == "guest" && action != Action::Read { Visibility::None } else { Visibility::All }
+        if who.user_id() == "guest" && action != Action::Read {
+            Visibility::None
+        } else {
+            Visibility::All
+        }
     }
 }
 
@@ -208,10 +273,12 @@ fn nested() -> Vec<u8> {
     use stationdb::arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch};
     use stationdb::arrow::datatypes::Int64Type;
     let index: ArrayRef = Arc::new(Int64Array::from(vec![1]));
-    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(1)])]));
+    let lists: ArrayRef =
+        Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(1)])]));
     let batch = RecordBatch::try_from_iter([("t", index), ("v", lists)]).unwrap();
     let mut bytes = Vec::new();
-    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    let mut writer =
+        parquet::arrow::ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     bytes
@@ -219,18 +286,26 @@ fn nested() -> Vec<u8> {
 
 #[test]
 fn each_kind_of_outcome_has_its_status() {
-    let options = Store::options().access_policy(NobodyWrites).job_runner(NoNotebooks(FreshIdRunner));
+    let options =
+        Store::options().access_policy(NobodyWrites).job_runner(NoNotebooks(FreshIdRunner));
     let server = Server::start(options, Duration::from_secs(60));
     let products = "/nitestmonitor/v2/products";
     let one = json!({"products": [{"partNumber": "P"}]});
     // Success, partial success, nothing that succeeded, nothing to answer.
     assert_eq!(server.post(products, &one).status, 201);
-    assert_eq!(server.post(products, &json!({"products": [{"partNumber": "P"}, {"partNumber": "Q"}]})).status, 200);
+    assert_eq!(
+        server
+            .post(products, &json!({"products": [{"partNumber": "P"}, {"partNumber": "Q"}]}))
+            .status,
+        200
+    );
     let failed = server.post(products, &one);
     assert_eq!((failed.status, failed.json()["products"].clone()), (200, json!([])));
     assert_eq!(server.send("DELETE", &format!("{products}/x"), &[], b"").status, 204);
     assert_eq!(
-        server.post(&format!("{FILES}/delete-files"), &json!({"ids": ["0123456789abcdef01234567"]})).status,
+        server
+            .post(&format!("{FILES}/delete-files"), &json!({"ids": ["0123456789abcdef01234567"]}))
+            .status,
         200
     );
     // Refusals of each kind.
@@ -238,8 +313,17 @@ fn each_kind_of_outcome_has_its_status() {
         assert_eq!(reply.status, status, "{reply:?}");
         assert_eq!(reply.json()["error"]["name"], json!(name));
     };
-    refused(server.post(products, &json!({"products": [{"name": 1}]})), 400, "StationDb.InvalidArgument");
-    let guest = server.send("POST", &format!("{FILES}/upload-sessions/start"), &[("x-user", "guest")], b"{}");
+    refused(
+        server.post(products, &json!({"products": [{"name": 1}]})),
+        400,
+        "StationDb.InvalidArgument",
+    );
+    let guest = server.send(
+        "POST",
+        &format!("{FILES}/upload-sessions/start"),
+        &[("x-user", "guest")],
+        b"{}",
+    );
     refused(guest, 403, "Skyline.InsufficientPrivileges");
     refused(server.get(&format!("{products}/x")), 404, "TestMonitor.InvalidId");
     refused(server.get("/nowhere"), 404, "StationDb.NotFound");
@@ -254,10 +338,12 @@ fn each_kind_of_outcome_has_its_status() {
     let item = json!({"workItems": [{"name": "n", "executionActions": actions, "resources": {"systems": {"selections": [{"id": "s"}]}}}]});
     let made = server.post("/niworkorder/v1/workitems", &item).json();
     let id = made["createdWorkItems"][0]["id"].as_str().unwrap().to_owned();
-    let execute =
-        |action: &str| server.post(&format!("/niworkorder/v1/workitems/{id}/execute"), &json!({"action": action}));
-    let both =
-        |reply: &crate::client::Reply| (reply.json().get("error").is_some(), reply.json().get("result").is_some());
+    let execute = |action: &str| {
+        server.post(&format!("/niworkorder/v1/workitems/{id}/execute"), &json!({"action": action}))
+    };
+    let both = |reply: &crate::client::Reply| {
+        (reply.json().get("error").is_some(), reply.json().get("result").is_some())
+    };
     for (action, status) in [("A", 200), ("J", 202), ("N", 500), ("none of these", 404)] {
         let reply = execute(action);
         assert!(both(&reply) == (true, true), "{action}: {reply:?}");
@@ -271,5 +357,9 @@ fn each_kind_of_outcome_has_its_status() {
     let late = Server::start(Store::options(), Duration::ZERO);
     refused(late.post(products, &one), 504, "StationDb.DeadlineExceeded");
     refused(late.get(&format!("{products}?take=1")), 504, "StationDb.DeadlineExceeded");
-    refused(server.send("POST", "/stationdb/v1/import-parquet", &[], &nested()), 501, "StationDb.Unsupported");
+    refused(
+        server.send("POST", "/stationdb/v1/import-parquet", &[], &nested()),
+        501,
+        "StationDb.Unsupported",
+    );
 }

@@ -114,7 +114,9 @@ fn send(server: &Server, ids: &Ids, step: &Map<String, Value>, last: &[u8]) -> R
         let parts: Vec<[Option<String>; 3]> = serde_json::from_value(parts.clone()).unwrap();
         let parts: Vec<_> = parts
             .iter()
-            .map(|[name, file, text]| (name.as_deref().unwrap(), file.as_deref(), text.as_deref().unwrap().as_bytes()))
+            .map(|[name, file, text]| {
+                (name.as_deref().unwrap(), file.as_deref(), text.as_deref().unwrap().as_bytes())
+            })
             .collect();
         (kind, body) = form(&parts);
     }
@@ -136,7 +138,9 @@ fn answer(reply: &Reply, ids: &mut Ids) -> Value {
     }
     let disposition = reply.headers.get("content-disposition").map(|value| ids.hide(value));
     match String::from_utf8(reply.body.clone()) {
-        Ok(text) if !text.contains('\0') => json!({"type": kind, "disposition": disposition, "text": ids.hide(&text)}),
+        Ok(text) if !text.contains('\0') => {
+            json!({"type": kind, "disposition": disposition, "text": ids.hide(&text)})
+        }
         _ => json!({"type": kind, "disposition": disposition, "bytes": "<bytes>"}),
     }
 }
@@ -146,11 +150,16 @@ fn route(call: &str) -> Option<(&'static str, &'static str)> {
     let (verb, path) = call.split_once(' ')?;
     let path = path.split('?').next()?;
     let fits = |template: &str| {
-        let (given, wanted): (Vec<_>, Vec<_>) = (path.split('/').collect(), template.split('/').collect());
+        let (given, wanted): (Vec<_>, Vec<_>) =
+            (path.split('/').collect(), template.split('/').collect());
         given.len() == wanted.len()
-            && given.iter().zip(wanted).all(|(given, wanted)| wanted.starts_with('{') || *given == wanted)
+            && given
+                .iter()
+                .zip(wanted)
+                .all(|(given, wanted)| wanted.starts_with('{') || *given == wanted)
     };
-    let mut found: Vec<_> = ROUTES.iter().filter(|(of, template, _)| *of == verb && fits(template)).collect();
+    let mut found: Vec<_> =
+        ROUTES.iter().filter(|(of, template, _)| *of == verb && fits(template)).collect();
     // A fixed part of a path goes before one that is not.
     found.sort_by_key(|(_, template, _)| template.matches('{').count());
     found.first().map(|(verb, template, _)| (*verb, *template))
@@ -165,16 +174,22 @@ fn operation(verb: &str, path: &str) -> &'static str {
 #[test]
 fn every_request_and_answer_has_its_wire_form() {
     let write = std::env::var_os("STATIONDB_WRITE_WIRE").is_some();
-    let pages = Checker::new(Pages::read(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference")));
+    let pages = Checker::new(Pages::read(
+        &PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference"),
+    ));
     let mut used = BTreeSet::new();
     let mut problems = Vec::new();
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert_eq!(files.len(), 9, "one for each service: {files:?}");
     for file in files {
-        let clock = ManualClock::new(stationdb::chrono::DateTime::parse_from_rfc3339(NOON).unwrap().to_utc());
+        let clock = ManualClock::new(
+            stationdb::chrono::DateTime::parse_from_rfc3339(NOON).unwrap().to_utc(),
+        );
         let server = Server::start(Store::options().clock(clock), Duration::from_secs(60));
-        let mut steps: Vec<Map<String, Value>> = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let mut steps: Vec<Map<String, Value>> =
+            serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         let (mut ids, mut last) = (Ids::default(), Vec::new());
         let name = file.file_stem().unwrap().to_string_lossy().into_owned();
         for step in &mut steps {
@@ -182,7 +197,11 @@ fn every_request_and_answer_has_its_wire_form() {
             let reply = send(&server, &ids, step, &last);
             let mut answer = answer(&reply, &mut ids);
             if call.contains("/explain/") {
-                answer.as_object_mut().unwrap().values_mut().for_each(|value| *value = json!("<value>"));
+                answer
+                    .as_object_mut()
+                    .unwrap()
+                    .values_mut()
+                    .for_each(|value| *value = json!("<value>"));
             }
             if reply.headers.contains_key("content-disposition") {
                 last.clone_from(&reply.body);
@@ -191,17 +210,22 @@ fn every_request_and_answer_has_its_wire_form() {
                 used.extend(route(&call));
             }
             let operation = route(&call).map_or("", |(verb, path)| operation(verb, path));
-            if let (Some(body), true, false) = (step.get("body"), reply.status < 300, call.contains("/explain/")) {
+            if let (Some(body), true, false) =
+                (step.get("body"), reply.status < 300, call.contains("/explain/"))
+            {
                 problems.extend(requests::problems(operation, body));
             }
             let unknown = pages.problems(operation, reply.status, &answer);
-            problems.extend(unknown.into_iter().map(|problem| format!("{name}: {call}: {problem}")));
+            problems
+                .extend(unknown.into_iter().map(|problem| format!("{name}: {call}: {problem}")));
             if write {
                 step.insert("status".to_owned(), json!(reply.status));
                 step.insert("answer".to_owned(), answer);
                 continue;
             }
-            if Some(&json!(reply.status)) != step.get("status") || Some(&answer) != step.get("answer") {
+            if Some(&json!(reply.status)) != step.get("status")
+                || Some(&answer) != step.get("answer")
+            {
                 problems.push(format!(
                     "{name}: {call}: {} {answer}\n   not {:?} {:?}",
                     reply.status,
@@ -214,7 +238,10 @@ fn every_request_and_answer_has_its_wire_form() {
             let mut text: Vec<String> = Vec::new();
             for step in &steps {
                 let mut members = vec![];
-                for key in ["call", "user", "type", "body", "text", "form", "last", "package", "status", "answer"] {
+                for key in [
+                    "call", "user", "type", "body", "text", "form", "last", "package", "status",
+                    "answer",
+                ] {
                     members.extend(step.get(key).map(|value| format!("{}: {value}", json!(key))));
                 }
                 text.push(format!("{{{}}}", members.join(",\n  ")));
@@ -222,9 +249,14 @@ fn every_request_and_answer_has_its_wire_form() {
             std::fs::write(&file, format!("[\n{}\n]\n", text.join(",\n"))).unwrap();
         }
     }
-    assert!(pages.objects.get() > 150, "only {} objects were held against the pages", pages.objects.get());
+    assert!(
+        pages.objects.get() > 150,
+        "only {} objects were held against the pages",
+        pages.objects.get()
+    );
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
-    let unused: Vec<_> = ROUTES.iter().filter(|(verb, path, _)| !used.contains(&(*verb, *path))).collect();
+    let unused: Vec<_> =
+        ROUTES.iter().filter(|(verb, path, _)| !used.contains(&(*verb, *path))).collect();
     assert!(unused.is_empty(), "routes without a success: {unused:?}");
 }
 
@@ -238,7 +270,10 @@ fn every_operation_has_a_route() {
         ("open_file", "download_file"),
         ("open_package", "download_package"),
         ("upload_package", "upload_package_content; the path would be one of the server"),
-        ("export_feed", "packages_index and download_package_file; the directory would be one of the server"),
+        (
+            "export_feed",
+            "packages_index and download_package_file; the directory would be one of the server",
+        ),
     ];
     let services = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../src/services");
     let (mut operations, mut folders) = (BTreeSet::new(), vec![services]);
@@ -251,7 +286,10 @@ fn every_operation_has_a_route() {
             let mut is_service = false;
             for line in std::fs::read_to_string(&path).unwrap().lines() {
                 if let Some(rest) = line.strip_prefix("pub trait ") {
-                    is_service = rest.split([' ', ':', '{']).next().is_some_and(|name| name.ends_with("Service"));
+                    is_service = rest
+                        .split([' ', ':', '{'])
+                        .next()
+                        .is_some_and(|name| name.ends_with("Service"));
                 } else if line == "}" {
                     is_service = false;
                 } else if let (true, Some(rest)) = (is_service, line.strip_prefix("    fn ")) {
@@ -261,16 +299,33 @@ fn every_operation_has_a_route() {
         }
     }
     assert!(operations.len() > 90, "{operations:?}");
-    let routed: BTreeSet<String> =
-        ROUTES.iter().flat_map(|(_, _, operations)| operations.iter().map(|name| (*name).to_owned())).collect();
+    let routed: BTreeSet<String> = ROUTES
+        .iter()
+        .flat_map(|(_, _, operations)| operations.iter().map(|name| (*name).to_owned()))
+        .collect();
     let others: BTreeSet<String> = OTHERS.iter().map(|(name, _)| (*name).to_owned()).collect();
     let known: BTreeSet<String> = routed.union(&others).cloned().collect();
-    assert_eq!(operations.difference(&known).collect::<Vec<_>>(), Vec::<&String>::new(), "operations without a route");
-    assert_eq!(known.difference(&operations).collect::<Vec<_>>(), Vec::<&String>::new(), "routes without an operation");
-    assert_eq!(routed.intersection(&others).collect::<Vec<_>>(), Vec::<&String>::new(), "both routed and not");
+    assert_eq!(
+        operations.difference(&known).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "operations without a route"
+    );
+    assert_eq!(
+        known.difference(&operations).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "routes without an operation"
+    );
+    assert_eq!(
+        routed.intersection(&others).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "both routed and not"
+    );
     // Forms commit what they wrote; that is the wire's upload_file and upload_package_content.
-    let source = std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/routes.rs")).unwrap();
-    let called = |name: &str| source.contains(&format!(".{name}(")) || source.contains(&format!(" {name};"));
+    let source =
+        std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/routes.rs"))
+            .unwrap();
+    let called =
+        |name: &str| source.contains(&format!(".{name}(")) || source.contains(&format!(" {name};"));
     let uncalled: Vec<_> = routed.iter().filter(|name| !called(name)).collect();
     assert_eq!(uncalled, ["upload_file", "upload_package_content"]);
 }
@@ -279,6 +334,7 @@ fn every_operation_has_a_route() {
 fn the_server_stays_thin() {
     let sources = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src");
     let lines = |path: PathBuf| std::fs::read_to_string(path).unwrap().lines().count();
-    let lines: usize = std::fs::read_dir(sources).unwrap().map(|entry| lines(entry.unwrap().path())).sum();
+    let lines: usize =
+        std::fs::read_dir(sources).unwrap().map(|entry| lines(entry.unwrap().path())).sum();
     assert!(lines < 600, "{lines} lines");
 }

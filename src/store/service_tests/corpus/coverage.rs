@@ -17,7 +17,8 @@ use crate::value::{FieldDecl, FieldType, Ops, time};
 const RENAMES: &[(&str, &str)] = &[("IsAcmeAsset", "isVendorAsset")];
 
 fn compiled(fields: &[FieldDecl], text: &str, values: &[Value]) -> crate::Result<Option<Filter>> {
-    let renames: Vec<(String, &'static str)> = RENAMES.iter().map(|(name, path)| ((*name).to_owned(), *path)).collect();
+    let renames: Vec<(String, &'static str)> =
+        RENAMES.iter().map(|(name, path)| ((*name).to_owned(), *path)).collect();
     let has_vendor = fields.iter().any(|decl| decl.path == "isVendorAsset");
     let schema = Schema {
         fields,
@@ -26,7 +27,12 @@ fn compiled(fields: &[FieldDecl], text: &str, values: &[Value]) -> crate::Result
         accept_brackets: true,
         ..Schema::default()
     };
-    compile(Some(text), values, &schema, &Times::new(time::parse("2024-05-15T12:00:00Z").unwrap(), None))
+    compile(
+        Some(text),
+        values,
+        &schema,
+        &Times::new(time::parse("2024-05-15T12:00:00Z").unwrap(), None),
+    )
 }
 
 fn names(decl: &FieldDecl) -> Vec<&'static str> {
@@ -42,7 +48,8 @@ fn difference(listed: &FieldDecl, declared: &FieldDecl) -> Option<String> {
         (FieldType::Enum(listed), FieldType::Enum(declared)) => {
             let stands_for = |text: &str| {
                 let same = |other: &&str| *other == text;
-                let found = declared.iter().find(|(name, others)| same(name) || others.iter().any(same));
+                let found =
+                    declared.iter().find(|(name, others)| same(name) || others.iter().any(same));
                 found.map(|(name, _)| *name)
             };
             let missing = listed.iter().flat_map(|(name, others)| {
@@ -55,12 +62,16 @@ fn difference(listed: &FieldDecl, declared: &FieldDecl) -> Option<String> {
             (!missing.is_empty()).then(|| format!("the values {missing:?}"))
         }
         (FieldType::Rows(listed), FieldType::Rows(declared)) => {
-            let has = |decl: &&FieldDecl| declared.iter().any(|other| other.path.eq_ignore_ascii_case(decl.path));
-            let missing: Vec<&str> = listed.iter().filter(|decl| !has(decl)).map(|decl| decl.path).collect();
+            let has = |decl: &&FieldDecl| {
+                declared.iter().any(|other| other.path.eq_ignore_ascii_case(decl.path))
+            };
+            let missing: Vec<&str> =
+                listed.iter().filter(|decl| !has(decl)).map(|decl| decl.path).collect();
             (!missing.is_empty()).then(|| format!("the members {missing:?}"))
         }
-        (listed, declared) => (std::mem::discriminant(&listed) != std::mem::discriminant(&declared))
-            .then(|| format!("{declared:?} instead of {listed:?}")),
+        (listed, declared) => (std::mem::discriminant(&listed)
+            != std::mem::discriminant(&declared))
+        .then(|| format!("{declared:?} instead of {listed:?}")),
     }
 }
 
@@ -71,12 +82,16 @@ fn what_the_reference_lists_is_declared() {
         let declared = (kind.fields)();
         for listed in schemas::fields(kind.name) {
             for name in names(&listed) {
-                let found =
-                    declared.iter().find(|decl| names(decl).iter().any(|other| other.eq_ignore_ascii_case(name)));
+                let found = declared
+                    .iter()
+                    .find(|decl| names(decl).iter().any(|other| other.eq_ignore_ascii_case(name)));
                 match found {
                     None => faults.push(format!("{}: {name} is not declared", kind.name)),
                     Some(decl) => {
-                        faults.extend(difference(&listed, decl).map(|what| format!("{}: {name}: {what}", kind.name)));
+                        faults.extend(
+                            difference(&listed, decl)
+                                .map(|what| format!("{}: {name}: {what}", kind.name)),
+                        );
                     }
                 }
             }
@@ -97,13 +112,16 @@ fn wanted(decl: &FieldDecl) -> Vec<(Option<usize>, &'static str)> {
         }
         (Ops::All, FieldType::Enum(_)) => &["=", "!=", "in"],
         (Ops::All, FieldType::Bool) => &["=", "!=", "truth"],
-        (Ops::All, FieldType::Int | FieldType::Double | FieldType::Time) => &["=", "!=", "<", "<=", ">", ">=", "null"],
+        (Ops::All, FieldType::Int | FieldType::Double | FieldType::Time) => {
+            &["=", "!=", "<", "<=", ">", ">=", "null"]
+        }
         (Ops::All, FieldType::Within) => &["=", "!=", "<", "<=", ">", ">="],
         (Ops::All, FieldType::Strings) => &["holds", "any", "count"],
         (Ops::All, FieldType::Map) => &["entry", "key", "any"],
         (Ops::All, FieldType::Rows(_)) => &["any", "count"],
     };
-    let mut wanted: Vec<(Option<usize>, &'static str)> = operators.iter().map(|operator| (None, *operator)).collect();
+    let mut wanted: Vec<(Option<usize>, &'static str)> =
+        operators.iter().map(|operator| (None, *operator)).collect();
     if let FieldType::Rows(members) = decl.ty {
         wanted.extend((0..members.len()).map(|member| (Some(member), "=")));
     }
@@ -120,9 +138,14 @@ fn every_declared_property_and_operator_has_a_case() {
             for case in &file.case {
                 if case.error.as_deref() == Some("operator_not_allowed") {
                     let text = case.filter.to_lowercase();
-                    let named = |decl: &&FieldDecl| names(decl).iter().any(|name| text.contains(&name.to_lowercase()));
-                    let at = |decl: &FieldDecl| fields.iter().position(|other| other.path == decl.path);
-                    found.extend(fields.iter().filter(named).filter_map(at).map(|at| (at, None, "refused")));
+                    let named = |decl: &&FieldDecl| {
+                        names(decl).iter().any(|name| text.contains(&name.to_lowercase()))
+                    };
+                    let at =
+                        |decl: &FieldDecl| fields.iter().position(|other| other.path == decl.path);
+                    found.extend(
+                        fields.iter().filter(named).filter_map(at).map(|at| (at, None, "refused")),
+                    );
                 }
                 if let Ok(Some(filter)) = compiled(&fields, &case.filter, &case.values()) {
                     found.extend(uses(&filter));
@@ -167,17 +190,34 @@ fn every_service_tells_a_faulty_filter_alike() {
     for kind in KINDS.iter().filter(|kind| kind.name != "probe") {
         let operation = filtering(kind.name).unwrap();
         let cases = [
-            ("  nam = \"x\"", "StationDb.Filter.UnknownProperty", vec!["unknown_property", "nam"], 2),
+            (
+                "  nam = \"x\"",
+                "StationDb.Filter.UnknownProperty",
+                vec!["unknown_property", "nam"],
+                2,
+            ),
             ("\"ä\" = \"b\" and", "StationDb.Filter.Syntax", vec!["syntax", ""], 13),
-            ("true and 1 = \"x", "StationDb.Filter.UnterminatedString", vec!["unterminated_string", ""], 15),
+            (
+                "true and 1 = \"x",
+                "StationDb.Filter.UnterminatedString",
+                vec!["unterminated_string", ""],
+                15,
+            ),
         ];
         for (filter, name, args, at) in cases {
-            let error = operation.ask(&opened.session, json!({ operation.filter.unwrap(): filter })).unwrap_err();
+            let error = operation
+                .ask(&opened.session, json!({ operation.filter.unwrap(): filter }))
+                .unwrap_err();
             let api = error.api_error();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{}", operation.name);
             assert_eq!(api.name.as_deref(), Some(name), "{}: {filter}", operation.name);
             assert_eq!(api.args[0], args[0], "{}: {filter}", operation.name);
-            assert_eq!(error.place(), Some(&crate::Place::Offset(at)), "{}: {filter}: {error}", operation.name);
+            assert_eq!(
+                error.place(),
+                Some(&crate::Place::Offset(at)),
+                "{}: {filter}: {error}",
+                operation.name
+            );
             if args[0] == "unknown_property" {
                 assert_eq!(api.args, args, "{}: {filter}", operation.name);
             }

@@ -10,14 +10,18 @@ use serde_json::{Value, json};
 use super::probe::Probe;
 use crate::error::Result;
 use crate::model::tables::table::{TableMetadata, TableOrderBy, TableProjection};
-use crate::model::test_plans::template::{TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateOrderBy};
+use crate::model::test_plans::template::{
+    TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateOrderBy,
+};
 use crate::model::test_plans::test_plan::{TestPlan, TestPlanField, TestPlanOrderBy};
-use crate::model::work_items::template::{WorkItemTemplate, WorkItemTemplateField, WorkItemTemplateOrderBy};
+use crate::model::work_items::template::{
+    WorkItemTemplate, WorkItemTemplateField, WorkItemTemplateOrderBy,
+};
 use crate::model::work_items::work_item::{WorkItem, WorkItemField, WorkItemOrderBy};
 use crate::model::{
-    Asset, AssetField, AssetOrderBy, FileLinqQueryOrderBy, FileQueryOrderBy, FileRecord, Product, ProductOrderBy,
-    ProductProjection, Resource, Specification, SpecificationOrderBy, SpecificationProjection, Utilization,
-    UtilizationOrderBy,
+    Asset, AssetField, AssetOrderBy, FileLinqQueryOrderBy, FileQueryOrderBy, FileRecord, Product,
+    ProductOrderBy, ProductProjection, Resource, Specification, SpecificationOrderBy,
+    SpecificationProjection, Utilization, UtilizationOrderBy,
 };
 use crate::prelude::*;
 use crate::session::{Access as _, Draft, Plan, Query, Session, What};
@@ -125,8 +129,12 @@ fn raw<R: Resource>(session: &Session, query: &Query<'_>) -> Result<Raw> {
     Ok(Raw { ids, token: page.continuation_token, count: page.total_count, plan })
 }
 
-fn put<R: Resource + DeserializeOwned + Serialize>(draft: &mut Draft<'_>, record: &Value) -> Result<()> {
-    let record: R = serde_json::from_value(record.clone()).unwrap_or_else(|error| panic!("{record}: {error}"));
+fn put<R: Resource + DeserializeOwned + Serialize>(
+    draft: &mut Draft<'_>,
+    record: &Value,
+) -> Result<()> {
+    let record: R =
+        serde_json::from_value(record.clone()).unwrap_or_else(|error| panic!("{record}: {error}"));
     draft.put(&record, What::Created)
 }
 
@@ -488,8 +496,9 @@ pub(super) fn member<'v>(item: &'v Value, path: &str) -> std::borrow::Cow<'v, Va
     use std::borrow::Cow;
     if path == "extension" {
         let name = item["properties"]["Name"].as_str().unwrap_or_default();
-        let extension =
-            name.rsplit_once('.').map_or("", |(stem, extension)| if stem.is_empty() { "" } else { extension });
+        let extension = name
+            .rsplit_once('.')
+            .map_or("", |(stem, extension)| if stem.is_empty() { "" } else { extension });
         return Cow::Owned(extension.into());
     }
     Cow::Borrowed(path.split('.').fold(item, |value, name| &value[name]))
@@ -513,6 +522,9 @@ impl Operation {
 
     /// The ids of the items of a response, in order.
     pub(super) fn ids_of(&self, answer: &Value) -> Vec<String> {
-        self.items_of(answer).iter().map(|item| item[self.id].as_str().unwrap().to_owned()).collect()
+        self.items_of(answer)
+            .iter()
+            .map(|item| item[self.id].as_str().unwrap().to_owned())
+            .collect()
     }
 }

@@ -41,8 +41,10 @@ impl Opened {
 
     fn on(disk: Arc<MemoryDisk>, seed: u64) -> Self {
         let clock = ManualClock::new(time::parse("2024-05-15T12:00:00Z").unwrap());
-        let options =
-            StoreOptions::default().seed(Some(seed)).vendor_prefix("Acme".to_owned()).maintenance_thread(false);
+        let options = StoreOptions::default()
+            .seed(Some(seed))
+            .vendor_prefix("Acme".to_owned())
+            .maintenance_thread(false);
         let store = options.shared_clock(Arc::new(clock)).open_on(disk.clone()).unwrap();
         let session = store.session(Identity::user("ada"));
         Self { disk, store, session }
@@ -60,7 +62,9 @@ impl Opened {
     fn put(&self, kind: &CorpusKind, records: &[Value]) {
         let put = kind.put;
         let records = records.to_vec();
-        self.session.write(move |draft| records.iter().try_for_each(|record| put(draft, record))).unwrap();
+        self.session
+            .write(move |draft| records.iter().try_for_each(|record| put(draft, record)))
+            .unwrap();
     }
 }
 
@@ -78,7 +82,8 @@ struct Run<'f> {
 
 impl<'f> Run<'f> {
     fn new(name: &'f str, file: &'f File, opened: &Opened) -> Self {
-        let records: Vec<Value> = file.records.iter().map(|record| serde_json::from_str(record).unwrap()).collect();
+        let records: Vec<Value> =
+            file.records.iter().map(|record| serde_json::from_str(record).unwrap()).collect();
         let kind = kind(&file.kind);
         opened.put(kind, &records);
         let ids = records.iter().map(|record| record["id"].as_str().unwrap().to_owned());
@@ -113,7 +118,10 @@ impl<'f> Run<'f> {
         let file = self.file;
         for case in &file.case {
             if case.substitutions.is_some() && !operation.takes_substitutions {
-                self.faults.push(format!("{}: {} cannot be asked: no substitutions", self.name, case.filter));
+                self.faults.push(format!(
+                    "{}: {} cannot be asked: no substitutions",
+                    self.name, case.filter
+                ));
                 continue;
             }
             let mut request = json!({ operation.filter.unwrap(): case.filter });
@@ -130,7 +138,8 @@ impl<'f> Run<'f> {
 
     /// Queries the records without a service. Also compares the count of a query that only counts.
     fn raw(&mut self, opened: &Opened, case: &Case, filter: &str) -> Result<Vec<String>> {
-        let takes_substitutions = filtering(self.kind.name).is_none_or(|operation| operation.takes_substitutions);
+        let takes_substitutions =
+            filtering(self.kind.name).is_none_or(|operation| operation.takes_substitutions);
         let values = case.values();
         let query = Query {
             filter: Some(filter),
@@ -153,7 +162,11 @@ impl<'f> Run<'f> {
         let counting = Query { take: 0, return_count: true, ..query };
         let Raw { count, plan: counted, .. } = (self.kind.raw)(&opened.session, &counting)?;
         if count != Some(ids.len() as u64) {
-            self.faults.push(format!("{}: {filter} finds {}, counted are {count:?}: {counted}", self.name, ids.len()));
+            self.faults.push(format!(
+                "{}: {filter} finds {}, counted are {count:?}: {counted}",
+                self.name,
+                ids.len()
+            ));
         }
         let way = match plan.access.as_str() {
             access if access.starts_with("all records") => "scan",
@@ -177,7 +190,11 @@ impl<'f> Run<'f> {
                 let scans = self.ways.get("scan").copied();
                 let answer = self.raw(opened, case, &format!("({}) ? true : false", case.filter));
                 self.check(case, "by full scan", answer);
-                assert!(self.ways.get("scan").copied() > scans, "{} was not a full scan", case.filter);
+                assert!(
+                    self.ways.get("scan").copied() > scans,
+                    "{} was not a full scan",
+                    case.filter
+                );
             }
         }
     }
@@ -190,7 +207,10 @@ impl<'f> Run<'f> {
         }
         let file = self.file;
         for (at, case) in file.case.iter().enumerate() {
-            let Some(expected) = case.expect.as_ref().filter(|_| !case.filter.trim().is_empty()) else { continue };
+            let Some(expected) = case.expect.as_ref().filter(|_| !case.filter.trim().is_empty())
+            else {
+                continue;
+            };
             let (text, found) = if at % 2 == 0 { ("one", 1) } else { ("two", 2) };
             let others = expected.iter().copied().filter(|number| *number != found);
             let (filter, expected) = match at % 3 {
@@ -207,7 +227,10 @@ impl<'f> Run<'f> {
             };
             let answer = self.raw(opened, case, &filter).map(|ids| self.numbers_of(&ids));
             if !answer.as_ref().is_ok_and(|found| *found == expected) {
-                self.faults.push(format!("{} {how}: {filter} gave {answer:?}, not {expected:?}", self.name));
+                self.faults.push(format!(
+                    "{} {how}: {filter} gave {answer:?}, not {expected:?}",
+                    self.name
+                ));
             }
         }
     }

@@ -17,7 +17,9 @@ fn id(kind: &str, n: usize) -> String {
     match kind {
         "table" | "file" => format!("{:024x}", shuffled + 1),
         // Decimal ids of different lengths are ordered as numbers.
-        "workItem" | "workItemTemplate" | "testPlan" | "testPlanTemplate" => (shuffled * 37 + 9).to_string(),
+        "workItem" | "workItemTemplate" | "testPlan" | "testPlanTemplate" => {
+            (shuffled * 37 + 9).to_string()
+        }
         _ => format!("00000000-0000-8000-8000-{:012x}", shuffled + 1),
     }
 }
@@ -25,10 +27,13 @@ fn id(kind: &str, n: usize) -> String {
 /// Records with ties and nulls in all members that an operation orders by. Members that a kind does
 /// not have are ignored.
 pub(super) fn records(kind: &str) -> Vec<Value> {
-    const TIMES: [&str; 3] = ["2024-01-01T00:00:00.000Z", "2024-01-01T00:00:00.001Z", "2023-12-31T23:59:59.999Z"];
+    const TIMES: [&str; 3] =
+        ["2024-01-01T00:00:00.000Z", "2024-01-01T00:00:00.001Z", "2023-12-31T23:59:59.999Z"];
     const TEXTS: [&str; 7] = ["b", "B", "ä", "a\u{0}z", "", "bb", "a"];
     const NUMBERS: [i64; 4] = [5, 0, 1_000_000_000_000, 6];
-    let or_null = |n: usize, period: usize, value: Value| if n % period == period - 1 { Value::Null } else { value };
+    let or_null = |n: usize, period: usize, value: Value| {
+        if n % period == period - 1 { Value::Null } else { value }
+    };
     let time = |n: usize| or_null(n, 5, TIMES[n % 3].into());
     let text = |n: usize| or_null(n, 6, TEXTS[n % 7].into());
     let record = |n: usize| {
@@ -61,16 +66,23 @@ fn compare(path: &str, left: &Value, right: &Value) -> Ordering {
         (Value::Null, _) => Ordering::Less,
         (_, Value::Null) => Ordering::Greater,
         (Value::Number(left), Value::Number(right)) => left.as_i64().cmp(&right.as_i64()),
-        (Value::String(left), Value::String(right)) => match (path, left.parse::<u64>(), right.parse::<u64>()) {
-            ("id", Ok(left), Ok(right)) => left.cmp(&right),
-            _ => left.cmp(right),
-        },
+        (Value::String(left), Value::String(right)) => {
+            match (path, left.parse::<u64>(), right.parse::<u64>()) {
+                ("id", Ok(left), Ok(right)) => left.cmp(&right),
+                _ => left.cmp(right),
+            }
+        }
         _ => panic!("{left} and {right}"),
     }
 }
 
 /// The items in the order that `docs/reference/README.md` specifies.
-pub(super) fn sorted(operation: &Operation, items: &[Value], path: &str, descending: bool) -> Vec<String> {
+pub(super) fn sorted(
+    operation: &Operation,
+    items: &[Value],
+    path: &str,
+    descending: bool,
+) -> Vec<String> {
     let mut items = items.to_vec();
     items.sort_by(|left, right| {
         let order = compare(path, &member(left, path), &member(right, path));
@@ -96,7 +108,12 @@ fn every_key_orders_in_both_directions() {
         assert_eq!(items.len(), COUNT, "{}", operation.name);
         let (key_member, direction_member) = operation.order;
         let (path, descending) = operation.default_order;
-        assert_eq!(operation.ids_of(&all), sorted(operation, items, path, descending), "{} by default", operation.name);
+        assert_eq!(
+            operation.ids_of(&all),
+            sorted(operation, items, path, descending),
+            "{} by default",
+            operation.name
+        );
         if operation.name != "query_files_linq" && operation.filter.is_some() {
             let directed = ask(json!({"take": 1000, direction_member: true}));
             assert_eq!(directed, all, "{}: a direction without a key is ignored", operation.name);
@@ -105,9 +122,15 @@ fn every_key_orders_in_both_directions() {
             for descending in [false, true] {
                 let expected = sorted(operation, items, path, descending);
                 for take in [1, 7, COUNT] {
-                    let members = json!({"take": take, key_member: key, direction_member: descending});
+                    let members =
+                        json!({"take": take, key_member: key, direction_member: descending});
                     let found = operation.ids_of(&ask(members));
-                    assert_eq!(found, expected[..take], "{} by {key}, descending: {descending}", operation.name);
+                    assert_eq!(
+                        found,
+                        expected[..take],
+                        "{} by {key}, descending: {descending}",
+                        operation.name
+                    );
                 }
             }
         }

@@ -86,7 +86,8 @@ static INDEXES: [Index<Probe>; 11] = [
 ];
 
 impl Resource for Probe {
-    const KIND: Kind = Kind { code: 202, name: "probe", service: Service("probes"), id: IdForm::Decimal };
+    const KIND: Kind =
+        Kind { code: 202, name: "probe", service: Service("probes"), id: IdForm::Decimal };
 
     fn id(&self) -> &str {
         &self.id

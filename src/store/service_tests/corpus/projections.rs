@@ -66,11 +66,12 @@ fn rich(kind: &str) -> Value {
 /// Whether every member of `part` is in `whole`. Elements of lists are compared by position.
 fn is_part(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
-        (Value::Object(part), Value::Object(whole)) => {
-            part.iter().all(|(name, value)| whole.get(name).is_some_and(|other| is_part(value, other)))
-        }
+        (Value::Object(part), Value::Object(whole)) => part
+            .iter()
+            .all(|(name, value)| whole.get(name).is_some_and(|other| is_part(value, other))),
         (Value::Array(part), Value::Array(whole)) => {
-            part.len() == whole.len() && part.iter().zip(whole).all(|(part, whole)| is_part(part, whole))
+            part.len() == whole.len()
+                && part.iter().zip(whole).all(|(part, whole)| is_part(part, whole))
         }
         _ => part == whole,
     }
@@ -86,7 +87,8 @@ fn every_name_returns_its_part_of_the_item() {
         let opened = Opened::new();
         opened.put(kind(operation.kind), &[rich(operation.kind)]);
         let item = |projection: Value| {
-            let answer = operation.ask(&opened.session, json!({ "projection": projection })).unwrap();
+            let answer =
+                operation.ask(&opened.session, json!({ "projection": projection })).unwrap();
             operation.items_of(&answer)[0].clone()
         };
         let whole = item(Value::Null);
@@ -94,12 +96,20 @@ fn every_name_returns_its_part_of_the_item() {
             assert_eq!(item(json!([])), whole, "{}: an empty projection is none", operation.name);
         }
         let member_of = |name: &str| {
-            let irregular = IRREGULAR.iter().find(|(kind, other, _)| *kind == operation.kind && *other == name);
-            irregular.map_or_else(|| camel_case(&name.to_ascii_lowercase()), |(_, _, member)| (*member).to_owned())
+            let irregular =
+                IRREGULAR.iter().find(|(kind, other, _)| *kind == operation.kind && *other == name);
+            irregular.map_or_else(
+                || camel_case(&name.to_ascii_lowercase()),
+                |(_, _, member)| (*member).to_owned(),
+            )
         };
         for name in &names {
             let mut part = item(json!([name]));
-            assert!(is_part(&part, &whole) || *name == "COLUMN_COUNT", "{} {name}: {part}", operation.name);
+            assert!(
+                is_part(&part, &whole) || *name == "COLUMN_COUNT",
+                "{} {name}: {part}",
+                operation.name
+            );
             for member in always(operation.kind) {
                 assert_eq!(part[member], whole[member], "{} {name}", operation.name);
                 if member_of(name) != **member {
@@ -108,7 +118,10 @@ fn every_name_returns_its_part_of_the_item() {
             }
             let members = part.as_object().unwrap();
             if NOTHING.contains(&(operation.kind, name)) {
-                assert!(members.values().all(|value| value.as_array().is_some_and(Vec::is_empty)), "{name}: {part}");
+                assert!(
+                    members.values().all(|value| value.as_array().is_some_and(Vec::is_empty)),
+                    "{name}: {part}"
+                );
                 continue;
             }
             assert_eq!(members.len(), 1, "{} {name}: {part}", operation.name);

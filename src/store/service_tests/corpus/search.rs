@@ -11,7 +11,8 @@ use crate::prelude::*;
 use crate::search::{SearchRequest, SearchResponse};
 use crate::value::Control;
 
-const WORDS: [&str; 10] = ["amp", "amplifier", "ampere", "probe", "dmm", "4065", "burn", "in", "größe", "x1"];
+const WORDS: [&str; 10] =
+    ["amp", "amplifier", "ampere", "probe", "dmm", "4065", "burn", "in", "größe", "x1"];
 const WORKSPACES: [&str; 3] = ["w1", "w2", "w 3"];
 
 /// The expected content of a resource: its workspace, and the words of each field.
@@ -68,7 +69,11 @@ impl Node {
                     && found.windows(words.len()).any(|window| {
                         let last = words.len() - 1;
                         window.iter().zip(words).enumerate().all(|(at, (word, asked))| {
-                            if *prefix && at == last { word.starts_with(asked) } else { word == asked }
+                            if *prefix && at == last {
+                                word.starts_with(asked)
+                            } else {
+                                word == asked
+                            }
                         })
                     })
             }),
@@ -88,7 +93,14 @@ fn word() -> impl Strategy<Value = &'static str> {
 fn node() -> impl Strategy<Value = Node> {
     let field = prop::option::weighted(
         0.3,
-        prop::sample::select(vec!["name", "partNumber", "description", "family", "keywords", "testProgram"]),
+        prop::sample::select(vec![
+            "name",
+            "partNumber",
+            "description",
+            "family",
+            "keywords",
+            "testProgram",
+        ]),
     );
     let leaf = prop_oneof![
         6 => (field, prop::collection::vec(word(), 1..3), prop::bool::weighted(0.3))
@@ -127,11 +139,19 @@ fn write() -> impl Strategy<Value = Write> {
 }
 
 fn split(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
 }
 
 /// Applies a write to the store and to the model.
-fn apply(access: &(impl ProductService + WorkItemService), model: &mut Model, write: &Write, number: usize) {
+fn apply(
+    access: &(impl ProductService + WorkItemService),
+    model: &mut Model,
+    write: &Write,
+    number: usize,
+) {
     let request = |value: Value| serde_json::from_value(value).unwrap();
     match write {
         Write::Product(name, keywords, workspace) => {
@@ -145,7 +165,8 @@ fn apply(access: &(impl ProductService + WorkItemService), model: &mut Model, wr
             let product = json!({
                 "partNumber": part_number, "name": name.join(" "), "keywords": kept, "workspace": workspace,
             });
-            let created = access.create_products(vec![serde_json::from_value(product).unwrap()]).unwrap();
+            let created =
+                access.create_products(vec![serde_json::from_value(product).unwrap()]).unwrap();
             let id = created.products[0].id.clone().unwrap().to_string();
             let fields = BTreeMap::from([
                 ("partNumber", split(&part_number)),
@@ -159,14 +180,16 @@ fn apply(access: &(impl ProductService + WorkItemService), model: &mut Model, wr
                 "name": name.join("-"), "description": description.join(", "), "testProgram": "burn",
                 "workspace": workspace,
             });
-            let created = access.create_work_items(vec![serde_json::from_value(item).unwrap()]).unwrap();
+            let created =
+                access.create_work_items(vec![serde_json::from_value(item).unwrap()]).unwrap();
             let id = created.created_work_items[0].id.clone().unwrap().to_string();
             let fields = BTreeMap::from([
                 ("name", split(&name.join("-"))),
                 ("description", split(&description.join(", "))),
                 ("testProgram", split("burn")),
             ]);
-            model.insert(id, Text { kind: "work item", workspace: (*workspace).to_owned(), fields });
+            model
+                .insert(id, Text { kind: "work item", workspace: (*workspace).to_owned(), fields });
         }
         Write::Rename(at, name) => {
             let Some((id, text)) = model.iter_mut().nth(at % 8) else { return };
@@ -174,12 +197,18 @@ fn apply(access: &(impl ProductService + WorkItemService), model: &mut Model, wr
             if text.kind == "product" {
                 access.update_products(vec![request(change)], false).unwrap();
             } else {
-                access.update_work_items(serde_json::from_value(json!({"workItems": [change]})).unwrap()).unwrap();
+                access
+                    .update_work_items(
+                        serde_json::from_value(json!({"workItems": [change]})).unwrap(),
+                    )
+                    .unwrap();
             }
             text.fields.insert("name", split(&name.join(" ")));
         }
         Write::Delete(at) => {
-            let Some((id, text)) = model.iter().nth(at % 8).map(|(id, text)| (id.clone(), text.clone())) else {
+            let Some((id, text)) =
+                model.iter().nth(at % 8).map(|(id, text)| (id.clone(), text.clone()))
+            else {
                 return;
             };
             if text.kind == "product" {
@@ -193,14 +222,22 @@ fn apply(access: &(impl ProductService + WorkItemService), model: &mut Model, wr
 }
 
 /// Searches page by page and compares with the model.
-fn check(access: &impl SearchService, model: &Model, node: &Node, request: &SearchRequest, take: i64) {
+fn check(
+    access: &impl SearchService,
+    model: &Model,
+    node: &Node,
+    request: &SearchRequest,
+    take: i64,
+) {
     let text = node.text();
     let admits = |entry: &Text| {
         (request.kinds.is_empty() || request.kinds.iter().any(|kind| kind == entry.kind))
             && (request.workspaces.is_empty() || request.workspaces.contains(&entry.workspace))
     };
-    let expected: BTreeMap<&String, &Text> =
-        model.iter().filter(|(_, entry)| admits(entry) && node.finds(entry, &request.fields)).collect();
+    let expected: BTreeMap<&String, &Text> = model
+        .iter()
+        .filter(|(_, entry)| admits(entry) && node.finds(entry, &request.fields))
+        .collect();
     let mut ask = SearchRequest {
         text: Some(text.clone()),
         take: Some(take),
@@ -215,14 +252,22 @@ fn check(access: &impl SearchService, model: &Model, node: &Node, request: &Sear
         assert!(page.hits.len() <= take as usize);
         for hit in &page.hits {
             let entry = expected.get(&hit.id).unwrap_or_else(|| panic!("{text} found {hit:?}"));
-            assert_eq!((hit.kind.as_str(), hit.workspace.as_str()), (entry.kind, entry.workspace.as_str()), "{text}");
+            assert_eq!(
+                (hit.kind.as_str(), hit.workspace.as_str()),
+                (entry.kind, entry.workspace.as_str()),
+                "{text}"
+            );
             for snippet in &hit.snippets {
                 let characters: Vec<char> = snippet.text.chars().collect();
                 assert!(!snippet.highlights.is_empty(), "{text}: {snippet:?}");
                 for mark in &snippet.highlights {
-                    let word: String = characters[mark.start as usize..mark.end as usize].iter().collect();
+                    let word: String =
+                        characters[mark.start as usize..mark.end as usize].iter().collect();
                     let words = &entry.fields[snippet.field.as_str()];
-                    assert!(split(&word).iter().all(|word| words.contains(word)), "{text}: {word:?} in {snippet:?}");
+                    assert!(
+                        split(&word).iter().all(|word| words.contains(word)),
+                        "{text}: {word:?} in {snippet:?}"
+                    );
                 }
             }
         }
@@ -246,7 +291,10 @@ fn check(access: &impl SearchService, model: &Model, node: &Node, request: &Sear
     };
     let facets = first.facets.unwrap();
     let told = |facets: &[crate::search::SearchFacet]| {
-        facets.iter().map(|facet| (facet.value.clone(), facet.count)).collect::<BTreeMap<String, u64>>()
+        facets
+            .iter()
+            .map(|facet| (facet.value.clone(), facet.count))
+            .collect::<BTreeMap<String, u64>>()
     };
     assert_eq!(told(&facets.kinds), counts(&|entry| entry.kind.to_owned()), "{text}");
     assert_eq!(told(&facets.workspaces), counts(&|entry| entry.workspace.clone()), "{text}");
@@ -317,12 +365,16 @@ fn texts_and_indexes_narrow_each_other() {
     let opened = Opened::new();
     let product = |n: usize| {
         let name = format!("amplifier {n} {}", if n % 100 == 7 { "rare" } else { "common" });
-        let product = json!({"partNumber": format!("PN-{n}"), "family": format!("f{}", n % 3), "name": name});
+        let product =
+            json!({"partNumber": format!("PN-{n}"), "family": format!("f{}", n % 3), "name": name});
         serde_json::from_value(product).unwrap()
     };
     opened.session.create_products((0..600).map(product).collect()).unwrap();
     let plan = |filter: &str| {
-        let request = crate::products::QueryProductsRequest { filter: Some(filter.to_owned()), ..Default::default() };
+        let request = crate::products::QueryProductsRequest {
+            filter: Some(filter.to_owned()),
+            ..Default::default()
+        };
         let found = opened.session.query_products(request.clone()).unwrap().products.len();
         (found, opened.session.explain_query_products(request).unwrap())
     };

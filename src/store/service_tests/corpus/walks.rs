@@ -74,7 +74,10 @@ fn is_required(kind: &str, path: &str) -> bool {
     matches!(
         (kind, path),
         ("file", "created" | "updated" | "workspace" | "size")
-            | ("utilization", "StartTimestamp" | "AssetIdentifier" | "Workspace" | "HeartbeatTimestamp")
+            | (
+                "utilization",
+                "StartTimestamp" | "AssetIdentifier" | "Workspace" | "HeartbeatTimestamp"
+            )
             | ("asset", "IsSystemController" | "OutForCalibration")
     )
 }
@@ -91,7 +94,9 @@ impl Declared {
 
     fn used<'d>(&'d self, kind: &'d str) -> impl Iterator<Item = (&'d FieldDecl, &'static str)> {
         let all = self.fields.iter().zip(self.sources.iter().copied());
-        all.filter(move |(decl, _)| !is_derived(kind, decl.path) && !matches!(decl.ty, FieldType::Object))
+        all.filter(move |(decl, _)| {
+            !is_derived(kind, decl.path) && !matches!(decl.ty, FieldType::Object)
+        })
     }
 }
 
@@ -109,14 +114,18 @@ fn set(record: &mut Value, path: &str, value: Value) {
 fn value(random: &mut Random, decl: &FieldDecl) -> Value {
     match decl.ty {
         FieldType::Bool | FieldType::Object => random.chance(50).into(),
-        FieldType::String | FieldType::DecimalId | FieldType::Reference => (*random.pick(&TEXTS)).into(),
+        FieldType::String | FieldType::DecimalId | FieldType::Reference => {
+            (*random.pick(&TEXTS)).into()
+        }
         FieldType::Int => (*random.pick(&INTS)).into(),
         FieldType::Double => (*random.pick(&DOUBLES)).into(),
         FieldType::Time | FieldType::Within => (*random.pick(&TIMES)).into(),
         FieldType::Enum(members) => random.pick(members).0.into(),
         FieldType::Strings => {
             let count = random.below(3);
-            Value::from((0..count).map(|at| TEXTS[(at * 3 + random.below(3)) % 9]).collect::<Vec<_>>())
+            Value::from(
+                (0..count).map(|at| TEXTS[(at * 3 + random.below(3)) % 9]).collect::<Vec<_>>(),
+            )
         }
         FieldType::Map => {
             let chosen = KEYS.iter().filter(|_| random.chance(60)).copied().collect::<Vec<_>>();
@@ -145,7 +154,9 @@ fn value(random: &mut Random, decl: &FieldDecl) -> Value {
 fn id(kind: &str, number: usize) -> String {
     match kind {
         "table" | "file" => format!("{number:024x}"),
-        "workItem" | "workItemTemplate" | "testPlan" | "testPlanTemplate" | "probe" => number.to_string(),
+        "workItem" | "workItemTemplate" | "testPlan" | "testPlanTemplate" | "probe" => {
+            number.to_string()
+        }
         _ => format!("00000000-0000-8000-8000-{number:012x}"),
     }
 }
@@ -206,7 +217,11 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
                 5 => format!("{path}.StartsWith({text})"),
                 6 => format!("!{path}.EndsWith({text})"),
                 7 => {
-                    format!("{path} in ({text}, {}, {})", quoted(random.pick(&TEXTS)), random.pick(&["null", "\"b\""]))
+                    format!(
+                        "{path} in ({text}, {}, {})",
+                        quoted(random.pick(&TEXTS)),
+                        random.pick(&["null", "\"b\""])
+                    )
                 }
                 8 => format!("{path} {} null", random.pick(&["=", "!="])),
                 9 => format!("{path}.ToLower().Contains({text}.ToLower())"),
@@ -230,7 +245,9 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
             format!("{path} {} {}", comparison(random), random.pick(&spans))
         }
         FieldType::Enum(members) => {
-            let member = |random: &mut Random| quoted(random.pick(members).0.to_lowercase().replace('_', "-"));
+            let member = |random: &mut Random| {
+                quoted(random.pick(members).0.to_lowercase().replace('_', "-"))
+            };
             match random.below(4) {
                 0 => format!("{path} != {}", member(random)),
                 1 => format!("{path} in ({}, {})", member(random), member(random)),
@@ -254,7 +271,9 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
                 0 => format!("{path}.ContainsKey({})", quoted(key)),
                 1 => format!("{path}.{key} {} {text}", comparison(random)),
                 2 => format!("{path}.Any(key == {} & value == {text})", quoted(key)),
-                3 => format!("{path}[{}] in ({text}, {})", quoted(key), quoted(random.pick(&TEXTS))),
+                3 => {
+                    format!("{path}[{}] in ({text}, {})", quoted(key), quoted(random.pick(&TEXTS)))
+                }
                 4 => format!("{path}[{}].StartsWith({text})", quoted(key)),
                 _ => format!("{path}[{}] = {text}", quoted(key)),
             }
@@ -271,7 +290,12 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
     }
 }
 
-fn filter(random: &mut Random, kind: &'static CorpusKind, declared: &Declared, count: usize) -> String {
+fn filter(
+    random: &mut Random,
+    kind: &'static CorpusKind,
+    declared: &Declared,
+    count: usize,
+) -> String {
     let fields: Vec<&FieldDecl> = declared.used(kind.name).map(|(decl, _)| decl).collect();
     let with_index = (kind.indexed)();
     let is_indexed = |decl: &&&FieldDecl| with_index.contains(&declared_path(kind, decl.path));
@@ -293,14 +317,20 @@ fn filter(random: &mut Random, kind: &'static CorpusKind, declared: &Declared, c
         };
     }
     // A filter of tables may use `columns` only together with `testResultId`.
-    if kind == "table" { format!("({filter}) and (testResultId = null or testResultId != null)") } else { filter }
+    if kind == "table" {
+        format!("({filter}) and (testResultId = null or testResultId != null)")
+    } else {
+        filter
+    }
 }
 
 /// The path with which the resource declares a name that `schemas` lists.
 fn declared_path(kind: &CorpusKind, name: &str) -> &'static str {
     let fields = (kind.fields)();
     let has = |decl: &&FieldDecl| {
-        std::iter::once(decl.path).chain(decl.aliases.iter().copied()).any(|other| other.eq_ignore_ascii_case(name))
+        std::iter::once(decl.path)
+            .chain(decl.aliases.iter().copied())
+            .any(|other| other.eq_ignore_ascii_case(name))
     };
     fields.iter().find(has).unwrap_or_else(|| panic!("{name}")).path
 }
@@ -343,8 +373,11 @@ impl Naive {
         let times = Times::new(time::parse("2024-05-15T12:00:00Z").unwrap(), None);
         let compiled = compile(Some(filter), &[], &schemas::schema(kind, &declared.fields), &times)
             .unwrap_or_else(|error| panic!("{kind}: {filter}: {error}"));
-        let mut found: Vec<&(String, JsonRow)> =
-            self.rows.iter().filter(|(_, row)| compiled.as_ref().is_none_or(|filter| filter.matches(row))).collect();
+        let mut found: Vec<&(String, JsonRow)> = self
+            .rows
+            .iter()
+            .filter(|(_, row)| compiled.as_ref().is_none_or(|filter| filter.matches(row)))
+            .collect();
         found.sort_by(|(left_id, left), (right_id, right)| {
             let mut order_of = Ordering::Equal;
             for (field, descending) in order {
@@ -362,7 +395,8 @@ impl Naive {
 fn check(kind: &'static CorpusKind, random: &mut Random) {
     let declared = Declared::of(kind.name);
     let count = *random.pick(&[0, 1, 12, 60]);
-    let records: Vec<Value> = (0..count).map(|number| record(random, kind.name, &declared, number)).collect();
+    let records: Vec<Value> =
+        (0..count).map(|number| record(random, kind.name, &declared, number)).collect();
     let opened = Opened::new();
     opened.put(kind, &records);
     let naive = Naive::new(&declared, &records);
@@ -372,14 +406,19 @@ fn check(kind: &'static CorpusKind, random: &mut Random) {
         let scalars: Vec<usize> = (0..declared.fields.len())
             .filter(|at| {
                 let decl = &declared.fields[*at];
-                let is_list =
-                    matches!(decl.ty, FieldType::Strings | FieldType::Map | FieldType::Rows(_) | FieldType::Object);
+                let is_list = matches!(
+                    decl.ty,
+                    FieldType::Strings | FieldType::Map | FieldType::Rows(_) | FieldType::Object
+                );
                 // The order of ids is the order of keys, which the tie-break already is.
-                !is_list && !is_derived(kind.name, decl.path) && !decl.path.to_lowercase().ends_with("id")
+                !is_list
+                    && !is_derived(kind.name, decl.path)
+                    && !decl.path.to_lowercase().ends_with("id")
             })
             .collect();
         let terms = random.below(3);
-        let order: Vec<(usize, bool)> = (0..terms).map(|_| (*random.pick(&scalars), random.chance(50))).collect();
+        let order: Vec<(usize, bool)> =
+            (0..terms).map(|_| (*random.pick(&scalars), random.chance(50))).collect();
         let ties = random.chance(50);
         let expected = naive.answer(kind.name, &declared, &text, &order, ties);
         let mut query = Query {
@@ -409,7 +448,11 @@ fn check(kind: &'static CorpusKind, random: &mut Random) {
                 assert_eq!(count, Some(expected.len() as u64), "{context}: {plan}");
             }
             walked.extend(ids);
-            assert_eq!(walked[..], expected[..walked.len().min(expected.len())], "{context}: {plan}");
+            assert_eq!(
+                walked[..],
+                expected[..walked.len().min(expected.len())],
+                "{context}: {plan}"
+            );
             match next {
                 Some(next) => token = Some(next),
                 None => break,
@@ -418,7 +461,8 @@ fn check(kind: &'static CorpusKind, random: &mut Random) {
         assert_eq!(walked, expected, "{context}");
         query.skip = random.below(5);
         let Raw { ids, plan, .. } = (kind.raw)(&opened.session, &query).unwrap();
-        let window: Vec<String> = expected.iter().skip(query.skip).take(query.take).cloned().collect();
+        let window: Vec<String> =
+            expected.iter().skip(query.skip).take(query.take).cloned().collect();
         assert_eq!(ids, window, "{context}, skip {}: {plan}", query.skip);
     }
 }

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, StringArray, TimestampMillisecondArray,
+    ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
+    TimestampMillisecondArray,
 };
 use chrono::{DateTime, FixedOffset, SecondsFormat};
 
@@ -103,9 +104,19 @@ fn instant(ms: i64) -> DateTime<chrono::Utc> {
 pub(super) fn draw(rng: &mut Rng, kind: Kind, spread: Spread) -> (Cell, String) {
     let int = |rng: &mut Rng, least: i64, greatest: i64| match spread {
         Spread::Few => rng.below(7) as i64 - 3,
-        Spread::Ends => {
-            rng.pick(&[least, least + 1, -1, 0, 1, greatest - 1, greatest, greatest / 2, least / 2, 1 << 24, 1 << 30])
-        }
+        Spread::Ends => rng.pick(&[
+            least,
+            least + 1,
+            -1,
+            0,
+            1,
+            greatest - 1,
+            greatest,
+            greatest / 2,
+            least / 2,
+            1 << 24,
+            1 << 30,
+        ]),
         Spread::Many => rng.below(100_000) as i64 - 50_000,
     };
     let spell = |rng: &mut Rng, value: i64| match (value, rng.below(6)) {
@@ -120,7 +131,12 @@ pub(super) fn draw(rng: &mut Rng, kind: Kind, spread: Spread) -> (Cell, String) 
             let value = rng.chance(50);
             (
                 Cell::Bool(value),
-                rng.pick(if value { &["true", "TRUE", "tRue"] } else { &["false", "FALSE", "False"] }).into(),
+                rng.pick(if value {
+                    &["true", "TRUE", "tRue"]
+                } else {
+                    &["false", "FALSE", "False"]
+                })
+                .into(),
             )
         }
         Kind::Int32 => {
@@ -206,7 +222,9 @@ pub(super) fn draw(rng: &mut Rng, kind: Kind, spread: Spread) -> (Cell, String) 
         Kind::Time => {
             let ms = match spread {
                 Spread::Few => rng.below(5) as i64 - 2,
-                Spread::Ends => rng.pick(&[YEAR_1, YEAR_1 + 1, -1, 0, 1, -86_400_001, YEAR_9999 - 1, YEAR_9999]),
+                Spread::Ends => {
+                    rng.pick(&[YEAR_1, YEAR_1 + 1, -1, 0, 1, -86_400_001, YEAR_9999 - 1, YEAR_9999])
+                }
                 Spread::Many => 1_700_000_000_000 + rng.below(100_000_000) as i64,
             };
             let at_end = (ms - YEAR_1).min(YEAR_9999 - ms) < 86_400_000;
@@ -218,7 +236,9 @@ pub(super) fn draw(rng: &mut Rng, kind: Kind, spread: Spread) -> (Cell, String) 
                 0 if ms.rem_euclid(1_000) == 0 => {}
                 1 => text += &format!(".{digits}"),
                 // Finer fractions are truncated.
-                _ => text += &format!(".{digits}{}", rng.pick(&["9", "999", "999999", "5", "0001"])),
+                _ => {
+                    text += &format!(".{digits}{}", rng.pick(&["9", "999", "999999", "5", "0001"]))
+                }
             }
             text += &match (minutes, rng.below(2)) {
                 (0, 0) => rng.pick(&["", "Z", "+00:00"]).to_owned(),
@@ -244,20 +264,29 @@ pub(super) fn parse(kind: Kind, text: &str) -> Cell {
 /// Cells of one kind as an Arrow array.
 pub(super) fn array<'c>(kind: Kind, cells: impl Iterator<Item = &'c Cell>) -> ArrayRef {
     let cells: Vec<&Cell> = cells.collect();
-    let ints = cells.iter().map(|cell| if let Cell::Int(value) = cell { Some(*value) } else { None });
-    let floats = cells.iter().map(|cell| if let Cell::Float(value) = cell { Some(*value) } else { None });
+    let ints =
+        cells.iter().map(|cell| if let Cell::Int(value) = cell { Some(*value) } else { None });
+    let floats =
+        cells.iter().map(|cell| if let Cell::Float(value) = cell { Some(*value) } else { None });
     match kind {
         Kind::Bool => {
-            let values = cells.iter().map(|cell| if let Cell::Bool(value) = cell { Some(*value) } else { None });
+            let values = cells
+                .iter()
+                .map(|cell| if let Cell::Bool(value) = cell { Some(*value) } else { None });
             Arc::new(values.collect::<BooleanArray>())
         }
-        Kind::Int32 => Arc::new(ints.map(|value| value.map(|value| value as i32)).collect::<Int32Array>()),
+        Kind::Int32 => {
+            Arc::new(ints.map(|value| value.map(|value| value as i32)).collect::<Int32Array>())
+        }
         Kind::Int64 => Arc::new(ints.collect::<Int64Array>()),
-        Kind::Float32 => Arc::new(floats.map(|value| value.map(|value| value as f32)).collect::<Float32Array>()),
+        Kind::Float32 => {
+            Arc::new(floats.map(|value| value.map(|value| value as f32)).collect::<Float32Array>())
+        }
         Kind::Float64 => Arc::new(floats.collect::<Float64Array>()),
         Kind::Text => {
-            let values =
-                cells.iter().map(|cell| if let Cell::Text(value) = cell { Some(value.as_str()) } else { None });
+            let values = cells
+                .iter()
+                .map(|cell| if let Cell::Text(value) = cell { Some(value.as_str()) } else { None });
             Arc::new(values.collect::<StringArray>())
         }
         Kind::Time => Arc::new(ints.collect::<TimestampMillisecondArray>().with_timezone("UTC")),
@@ -269,7 +298,9 @@ pub(super) fn canonical(kind: Kind, cell: &Cell) -> Option<String> {
     Some(match cell {
         Cell::Null => return None,
         Cell::Bool(value) => value.to_string(),
-        Cell::Int(ms) if kind == Kind::Time => instant(*ms).to_rfc3339_opts(SecondsFormat::Millis, true),
+        Cell::Int(ms) if kind == Kind::Time => {
+            instant(*ms).to_rfc3339_opts(SecondsFormat::Millis, true)
+        }
         Cell::Int(value) => value.to_string(),
         Cell::Text(text) => text.clone(),
         Cell::Float(value) if value.is_nan() => "NaN".to_owned(),
@@ -289,7 +320,9 @@ pub(super) fn canonical(kind: Kind, cell: &Cell) -> Option<String> {
 
 pub(super) fn is_same(a: &Cell, b: &Cell) -> bool {
     match (a, b) {
-        (Cell::Float(a), Cell::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+        (Cell::Float(a), Cell::Float(b)) => {
+            a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
+        }
         (a, b) => a == b,
     }
 }
@@ -300,7 +333,9 @@ pub(super) fn compare(a: &Cell, b: &Cell) -> Ordering {
         (Cell::Bool(a), Cell::Bool(b)) => a.cmp(b),
         (Cell::Int(a), Cell::Int(b)) => a.cmp(b),
         (Cell::Text(a), Cell::Text(b)) => a.chars().cmp(b.chars()),
-        (Cell::Float(a), Cell::Float(b)) => a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
+        (Cell::Float(a), Cell::Float(b)) => {
+            a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+        }
         _ => panic!("{a:?} beside {b:?}"),
     }
 }
