@@ -54,7 +54,8 @@ fn every_kind_code_is_in_the_format_page() {
         .flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()))
     {
         let text = std::fs::read_to_string(path).unwrap_or_default();
-        for declaration in text.split("#[resource(kind").skip(1) {
+        for declaration in text.split("#[resource(").skip(1) {
+            let Some(declaration) = declaration.trim_start().strip_prefix("kind") else { continue };
             let member = |name: &str| {
                 Some(
                     declaration

@@ -25,7 +25,7 @@ id_type!(
 #[request(CreateFixtureRequest(name = "Name; required.", slot_count, properties, workspace))]
 #[request(UpdateFixtureRequest = "A change; members that are absent stay as they are.")]
 #[request(UpdateFixtureRequest(id(String, "Required."), name, slot_count, properties, workspace))]
-pub(crate) struct Fixture {
+pub struct Fixture {
     /// Id in the store.
     pub id: Option<FixtureId>,
     /// Name.

@@ -100,6 +100,11 @@ fn line(text: &str, since: &str) -> String {
     format!("  {text} since {since}\n")
 }
 
+/// A member without `pub` or `pub(crate)`.
+fn without_visibility(member: &str) -> &str {
+    member.strip_prefix("pub ").or_else(|| member.strip_prefix("pub(crate) ")).unwrap()
+}
+
 /// The members of a struct in order, from the text after its name.
 fn members(rest: &str) -> String {
     let members = parts(braced(&rest[rest.find('{').unwrap()..])).into_iter().map(|member| {
@@ -107,7 +112,7 @@ fn members(rest: &str) -> String {
             Some(rest) => rest.split_once(") ").unwrap(),
             None => ("1", member.as_str()),
         };
-        line(member.strip_prefix("pub ").unwrap(), since)
+        line(without_visibility(member), since)
     });
     members.collect()
 }
@@ -115,7 +120,7 @@ fn members(rest: &str) -> String {
 /// `#[derive(…, Resource)]`: each resource with its members in order.
 fn resources(text: &str, found: &mut BTreeMap<String, String>) {
     for rest in text.split(", Resource)]\n").skip(1) {
-        let rest = rest.split_once("\npub struct ").unwrap().1;
+        let rest = rest.split_once(" struct ").unwrap().1;
         let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap();
         let end = rest.find("\n}").unwrap() + 2;
         // `#[since(2)]` is the only attribute that affects what is stored.

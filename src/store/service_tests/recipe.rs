@@ -1,6 +1,7 @@
 //! The recipe of docs/architecture.md, "Adding a resource type", compiled as it is and tested.
 
 #[path = "../../../docs/recipe/fixture.rs"]
+#[allow(unreachable_pub)]
 mod fixture;
 #[path = "../../../docs/recipe/fixtures.rs"]
 mod fixtures;
