@@ -45,6 +45,7 @@ use crate::model::work_items::template_requests::{
     PagedWorkItemTemplates, UpdateWorkItemTemplatesPartialSuccessResponse,
 };
 use crate::model::work_items::work_item::WorkItem;
+use crate::model::workspaces::{PagedWorkspaces, Workspace};
 
 /// An answer of an operation, with the status that a server sends it with.
 ///
@@ -156,16 +157,19 @@ batch_creations! {
 creations! { CreateTableResponse, UploadFileResponse, UploadSession }
 
 others! {
-    Asset, AssetSummary, AssetUtilizationHistoryResponse, DeleteAssetsResponse, DeleteProductsPartialSuccess,
-    DeleteSpecificationsPartialSuccess, DeleteTablesPartialSuccess, DeleteTestPlanTemplatesPartialSuccessResponse,
-    DeleteTestPlansPartialSuccessResponse, DeleteWorkItemTemplatesPartialSuccessResponse,
-    DeleteWorkItemsPartialSuccessResponse, Feed, FileLinqQueryResponse, FileOperations, FileQueryResponse,
-    ImportTableResponse, LinkFilesPartialSuccessResponse, ModifyTablesPartialSuccess, Package, PagedProducts,
-    PagedSpecifications, PagedTables, PagedTestPlanTemplates, PagedTestPlans, PagedWorkItemTemplates, PagedWorkItems,
-    Product, ProductOperations, QueryAssetsResponse, QueryFeedsResponse, QueryPackagesResponse,
-    ScheduleTestPlansResponse, ScheduleWorkItemsPartialSuccessResponse, SetSystemConnectionResponse, Specification,
-    StartUtilizationPartialSuccess, TableApiInfo, TableMetadata, TestPlan, UpdateAssetsPartialSuccess,
-    UpdateProductsPartialSuccess, UpdateSpecificationsPartialSuccess, UpdateTestPlansResponse,
-    UpdateUtilizationPartialSuccess, UpdateWorkItemTemplatesPartialSuccessResponse,
-    UpdateWorkItemsPartialSuccessResponse, UploadSessionState, V1Operations, WorkItem,
+    Asset, AssetSummary, AssetUtilizationHistoryResponse, DeleteAssetsResponse,
+    DeleteProductsPartialSuccess, DeleteSpecificationsPartialSuccess, DeleteTablesPartialSuccess,
+    DeleteTestPlanTemplatesPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
+    DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse, Feed,
+    FileLinqQueryResponse, FileOperations, FileQueryResponse, ImportTableResponse,
+    LinkFilesPartialSuccessResponse, ModifyTablesPartialSuccess, Package, PagedProducts,
+    PagedSpecifications, PagedTables, PagedTestPlanTemplates, PagedTestPlans,
+    PagedWorkItemTemplates, PagedWorkItems, PagedWorkspaces, Product, ProductOperations,
+    QueryAssetsResponse, QueryFeedsResponse, QueryPackagesResponse, ScheduleTestPlansResponse,
+    ScheduleWorkItemsPartialSuccessResponse, SetSystemConnectionResponse, Specification,
+    StartUtilizationPartialSuccess, TableApiInfo, TableMetadata, TestPlan,
+    UpdateAssetsPartialSuccess, UpdateProductsPartialSuccess, UpdateSpecificationsPartialSuccess,
+    UpdateTestPlansResponse, UpdateUtilizationPartialSuccess,
+    UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemsPartialSuccessResponse,
+    UploadSessionState, V1Operations, WorkItem, Workspace,
 }

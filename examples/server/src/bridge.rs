@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::join;
-use futures_util::stream::unfold;
+use futures_util::stream::{iter, unfold};
 use futures_util::{Stream, StreamExt};
 use stationdb::bodies::{Download, ErrorResponse};
 use stationdb::files::ContentWriter;
@@ -51,11 +51,7 @@ impl Asked {
     pub fn new(app: &App, path: &RawPathParams, request: Request) -> Self {
         let control = Control::default().with_deadline(Instant::now() + app.deadline);
         // Nobody is authenticated here: the caller is who it says it is.
-        let user = request
-            .headers()
-            .get("x-user")
-            .and_then(|user| user.to_str().ok())
-            .unwrap_or("anonymous");
+        let user = header(&request, "x-user").unwrap_or("anonymous");
         let call = Call {
             session: app.store.session(Identity::user(user)).with_control(&control),
             control: control.clone(),
@@ -102,25 +98,19 @@ impl Call {
     }
 }
 
-/// Whether the body of a request has this media type.
-pub fn has_type(request: &Request, media_type: &str) -> bool {
-    let given = request
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    given.split(';').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(media_type))
+fn header<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
+    request.headers().get(name)?.to_str().ok()
 }
 
 type Json<T> = fn(&Session, &Call) -> Result<T>;
+type Streamed<T> = fn(&Session, &Call, &mut dyn Read) -> Result<T>;
 type Written = fn(&Session, &Call, &mut (dyn Write + Send)) -> Result<u64>;
 
 /// Runs work on a thread that may block.
-pub async fn blocking<T: Send + 'static>(
+async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let died =
-        |error| Error::new(ErrorKind::Io, format!("the call ended without an answer: {error}"));
+    let died = |error| Error::new(ErrorKind::Io, format!("the call gave no answer: {error}"));
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(died(error)))
 }
 
@@ -146,9 +136,8 @@ pub fn respond<T: Answer>(result: Result<T>) -> Response {
 }
 
 async fn whole_body(request: Request) -> Result<Bytes> {
-    let refused =
-        |error| Error::limit(format!("the body cannot be read up to {BODY_BYTES} bytes: {error}"));
-    to_bytes(request.into_body(), BODY_BYTES).await.map_err(refused)
+    let bad = |e| Error::limit(format!("the body cannot be read up to {BODY_BYTES} bytes: {e}"));
+    to_bytes(request.into_body(), BODY_BYTES).await.map_err(bad)
 }
 
 /// A call whose body is read as a whole.
@@ -165,12 +154,10 @@ pub async fn json<T: Answer + Send + 'static>(asked: Asked, work: Json<T>) -> Re
 
 /// As `json`, with the error record itself as the body of an error.
 pub async fn bare<T: Answer + Send + 'static>(asked: Asked, work: Json<T>) -> Response {
-    let answer = whole(asked, work).await;
-    answer
-        .as_ref()
-        .err()
-        .map(|error| write(error.status(), &error.api_error()))
-        .unwrap_or_else(|| respond(answer))
+    match whole(asked, work).await {
+        Err(error) => write(error.status(), &error.api_error()),
+        answer => respond(answer),
+    }
 }
 
 /// A body as a reader. One that ends early is an error, never an end.
@@ -186,17 +173,14 @@ impl Read for BodyReader {
             self.piece = self.pieces.blocking_recv().ok_or(io::ErrorKind::UnexpectedEof)?;
             self.is_complete = self.piece.is_empty();
         }
-        let count = self.piece.len().min(target.len());
-        let piece = self.piece.split_to(count);
-        for (target, byte) in target.iter_mut().zip(piece) {
-            *target = byte;
-        }
+        let count = self.piece.as_ref().read(target)?;
+        drop(self.piece.split_to(count));
         Ok(count)
     }
 }
 
 /// Runs work that reads a body while it arrives. At most a few pieces are in memory.
-pub async fn reading<T: Send + 'static, E>(
+async fn reading<T: Send + 'static, E>(
     mut body: impl Stream<Item = Result<Bytes, E>> + Unpin,
     work: impl FnOnce(&mut dyn Read) -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -212,70 +196,79 @@ pub async fn reading<T: Send + 'static, E>(
         // The mark that the body is complete. Nobody waits for it where the work has ended.
         let _ = sender.send(Bytes::new()).await;
     };
-    let work =
-        blocking(move || work(&mut BodyReader { pieces, piece: Bytes::new(), is_complete: false }));
-    join(feed, work).await.1
+    let mut reader = BodyReader { pieces, piece: Bytes::new(), is_complete: false };
+    join(feed, blocking(move || work(&mut reader))).await.1
 }
 
 /// A call that reads its body while it arrives.
-pub async fn stream<T: Answer + Send + 'static>(
-    asked: Asked,
-    work: fn(&Session, &Call, &mut dyn Read) -> Result<T>,
-) -> Response {
+pub async fn stream<T: Answer + Send + 'static>(asked: Asked, work: Streamed<T>) -> Response {
     let Asked { call, cancel: _cancel, request } = asked;
-    respond(
-        reading(request.into_body().into_data_stream(), move |body| {
-            work(&call.session, &call, body)
-        })
-        .await,
-    )
+    let body = request.into_body().into_data_stream();
+    respond(reading(body, move |body| work(&call.session, &call, body)).await)
 }
 
-/// A form with one file.
+/// Rows as JSON or as an Arrow stream.
+pub async fn rows<T: Answer + Send + 'static>(
+    asked: Asked,
+    json_rows: Json<T>,
+    arrow: Streamed<T>,
+) -> Response {
+    let given = header(&asked.request, "content-type").and_then(|given| given.split(';').next());
+    match given.map(|given| given.trim().to_ascii_lowercase()).as_deref() {
+        Some("application/vnd.apache.arrow.stream") => stream(asked, arrow).await,
+        _ => json(asked, json_rows).await,
+    }
+}
+
+/// A form with one file, whose content is written.
 pub struct Form {
     pub content: ContentWriter,
     pub file_name: Option<String>,
     pub fields: BTreeMap<String, Bytes>,
 }
 
-/// Reads a form whose parts come in any order; its file is written by `open` when it comes.
-pub async fn form(
-    call: &Call,
-    request: Request,
-    open: fn(&Session, &Control) -> Result<ContentWriter>,
-) -> Result<Form> {
+/// A form whose parts come in any order. `open` writes its file when it comes, and `commit` names
+/// it when all parts are there.
+pub async fn form<T: Answer + Send + 'static>(
+    asked: Asked,
+    open: Json<ContentWriter>,
+    commit: fn(&Session, &Call, Form) -> Result<T>,
+) -> Response {
+    let Asked { call, cancel: _cancel, request } = asked;
     let bad = |error: MultipartError| Error::invalid(format!("the form cannot be read: {error}"));
-    let parts = Multipart::from_request(request, &()).await;
-    let mut parts = parts.map_err(|error| Error::invalid(error.to_string()))?;
-    let (mut file, mut fields) = (None, BTreeMap::new());
-    while let Some(part) = parts.next_field().await.map_err(bad)? {
-        let (name, file_name) =
-            (part.name().unwrap_or_default().to_owned(), part.file_name().map(str::to_owned));
-        if name == "file" || file_name.is_some() {
-            let call = call.clone();
-            let copy = move |body: &mut dyn Read| {
-                let mut content = open(&call.session, &call.control)?;
-                io::copy(body, &mut content)?;
-                Ok(content)
-            };
-            file = Some((reading(part, copy).await?, file_name));
-        } else {
-            fields.insert(name, part.bytes().await.map_err(bad)?);
+    let work = async {
+        let parts = Multipart::from_request(request, &()).await;
+        let mut parts = parts.map_err(|error| Error::invalid(error.to_string()))?;
+        let (mut file, mut fields) = (None, BTreeMap::new());
+        while let Some(part) = parts.next_field().await.map_err(bad)? {
+            let name = part.name().unwrap_or_default().to_owned();
+            let file_name = part.file_name().map(str::to_owned);
+            if name == "file" || file_name.is_some() {
+                let call = call.clone();
+                let copy = move |body: &mut dyn Read| {
+                    let mut content = open(&call.session, &call)?;
+                    io::copy(body, &mut content)?;
+                    Ok(content)
+                };
+                file = Some((reading(part, copy).await?, file_name));
+            } else {
+                fields.insert(name, part.bytes().await.map_err(bad)?);
+            }
         }
-    }
-    let (content, file_name) =
-        file.ok_or_else(|| Error::invalid("the form has no part `file`").at_member("file"))?;
-    Ok(Form { content, file_name, fields })
+        let none = || Error::invalid("the form has no part `file`").at_member("file");
+        let (content, file_name) = file.ok_or_else(none)?;
+        let form = Form { content, file_name, fields };
+        blocking(move || commit(&call.session, &call, form)).await
+    };
+    respond(work.await)
 }
 
 /// A response as a writer. It waits for a slow client, and fails when the client is gone.
-pub struct BodyWriter {
-    pieces: mpsc::Sender<io::Result<Bytes>>,
-}
+struct BodyWriter(mpsc::Sender<io::Result<Bytes>>);
 
 impl Write for BodyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let sent = self.pieces.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
+        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
         sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
@@ -294,26 +287,22 @@ pub async fn bytes(asked: Asked, head: Json<Download>, work: Written) -> Respons
         let head = blocking(move || head(&asked.session, &asked)).await?;
         let (pieces, mut written) = mpsc::channel(PIECES);
         tokio::spawn(blocking(move || {
-            let mut target =
-                io::BufWriter::with_capacity(PIECE_BYTES, BodyWriter { pieces: pieces.clone() });
+            let writer = BodyWriter(pieces.clone());
+            let mut target = io::BufWriter::with_capacity(PIECE_BYTES, writer);
             let done = work(&call.session, &call, &mut target).and_then(|_| Ok(target.flush()?));
-            done.inspect_err(|error| {
-                drop(pieces.blocking_send(Err(io::Error::other(error.clone()))))
-            })
+            done.inspect_err(|e| drop(pieces.blocking_send(Err(io::Error::other(e.clone())))))
         }));
         // An error before the first piece has a status.
         let first = written.recv().await.transpose()?;
         // Dropped with the body, `cancel` ends the work.
-        let rest = unfold((first, written, cancel), |(first, mut written, cancel)| async move {
-            let piece =
-                if let Some(first) = first { Some(Ok(first)) } else { written.recv().await };
-            piece.map(|piece| (piece, (None, written, cancel)))
+        let rest = unfold((written, cancel), async |(mut written, cancel)| {
+            Some((written.recv().await?, (written, cancel)))
         });
         let headers = [
             (CONTENT_TYPE, head.content_type.to_owned()),
             (CONTENT_DISPOSITION, head.content_disposition()),
         ];
-        Ok((headers, Body::from_stream(rest)).into_response())
+        Ok((headers, Body::from_stream(iter(first.map(Ok)).chain(rest))).into_response())
     };
     answer.await.unwrap_or_else(|error: Error| failure(&error))
 }

@@ -10,6 +10,7 @@ use crate::reference::{Pages, members};
 /// What an operation answers, where the page says it in words of its own.
 const ANSWERS: &[(&str, &str)] = &[
     ("create_table", "CreatedTable"),
+    ("create_workspace", "Workspace"),
     ("execute_work_item", "ExecuteWorkItemResponse"),
     ("file_api_info", "Operations"),
     ("finish_upload_session", "UploadedFile"),
@@ -19,6 +20,7 @@ const ANSWERS: &[(&str, &str)] = &[
     ("query_packages", "Packages"),
     ("query_test_plan_templates", "PagedTestPlanTemplates"),
     ("query_upload_sessions", "UploadSessionState"),
+    ("query_workspaces", "PagedWorkspaces"),
     ("specification_api_info", "V1Operations"),
     ("start_upload_session", "UploadSession"),
     ("table_api_info", "Operations"),
@@ -42,6 +44,8 @@ const RECORDS: &[(&str, &str)] = &[
         "V1Operations",
         "createSpecifications, querySpecifications, updateSpecifications, deleteSpecifications",
     ),
+    // workspaces.md: query_workspaces
+    ("PagedWorkspaces", "workspaces, continuationToken, totalCount"),
     // feeds.md, operations
     ("Feeds", "feeds"),
     ("Packages", "packages"),
@@ -124,6 +128,7 @@ const INSIDE: &[(&str, &str)] = &[
     ("totalCount of FileLinqQueryResponse", "FileTotalCount"),
     ("chunks", "UploadedChunk"),
     ("feeds", "Feed"),
+    ("workspaces", "Workspace"),
     ("packages", "Package"),
     ("getProducts", "Operation"),
     ("createSpecifications", "Operation"),

@@ -7,6 +7,7 @@ use serde_json::Value;
 use stationdb::bodies::*;
 use stationdb::{
     assets, feeds, files, products, search, specifications, tables, test_plans, work_items,
+    workspaces,
 };
 
 type Again = fn(&Value) -> Value;
@@ -29,6 +30,7 @@ const BODIES: &[(&str, Again)] = &[
     ("create_test_plans", again::<CreateTestPlansRequest>),
     ("create_work_item_templates", again::<CreateWorkItemTemplatesRequest>),
     ("create_work_items", again::<CreateWorkItemsRequest>),
+    ("create_workspace", again::<workspaces::CreateWorkspaceRequest>),
     ("delete_assets", again::<DeleteAssetsRequest>),
     ("delete_files", again::<DeleteFilesRequest>),
     ("delete_packages", again::<DeletePackagesRequest>),
@@ -60,6 +62,7 @@ const BODIES: &[(&str, Again)] = &[
     ("query_test_plans", again::<test_plans::QueryTestPlansRequest>),
     ("query_work_item_templates", again::<work_items::QueryWorkItemTemplatesRequest>),
     ("query_work_items", again::<work_items::QueryWorkItemsRequest>),
+    ("query_workspaces", again::<workspaces::QueryWorkspacesRequest>),
     ("schedule_test_plans", again::<test_plans::ScheduleTestPlansRequest>),
     ("schedule_work_items", again::<work_items::ScheduleWorkItemsRequest>),
     ("search", again::<search::SearchRequest>),
