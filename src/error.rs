@@ -276,8 +276,8 @@ pub struct Error(Box<Inner>);
 impl Error {
     /// An error of `kind` whose message says what was attempted, on what, and what to do.
     ///
-    /// A text of more than 4,096 bytes is cut, here and in the other parts of an error: a value of megabytes that was
-    /// refused is not repeated.
+    /// A text of more than 4,096 bytes is cut, here and in the other parts of an error: a value of
+    /// megabytes that was refused is not repeated.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,

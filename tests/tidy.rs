@@ -187,6 +187,55 @@ fn odd_test_modules(path: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
+/// Characters that a line of the library may have; rustfmt leaves longer texts and comments alone.
+const LINE_CHARS_MAX: usize = 100;
+
+#[test]
+fn lines_are_short() {
+    let mut problems = Vec::new();
+    for folder in ["src", "derive/src"] {
+        let files = sources::rust_files(folder);
+        let library = Sources::new(files.clone()).files;
+        assert!(!library.is_empty(), "{folder} was not found");
+        for (path, text) in files.iter().filter(|(path, _)| library.contains_key(path)) {
+            let lines = long_lines(text).into_iter();
+            problems.extend(lines.map(|line| format!("{path}:{line}: longer than 100 characters")));
+        }
+    }
+    report(problems);
+}
+
+/// The lines outside tests that are too long. Examples, tables and links in comments may be.
+fn long_lines(text: &str) -> Vec<usize> {
+    let code = scrub(text);
+    let (library, _) = without_tests(&code);
+    let (mut in_tests, mut in_example) = (false, false);
+    let mut long = Vec::new();
+    for (at, ((line, code), library)) in
+        text.lines().zip(code.lines()).zip(library.lines()).enumerate()
+    {
+        // A comment or the text of a literal belongs to the code before it.
+        if !code.trim().is_empty() {
+            in_tests = library.trim().is_empty();
+        }
+        let trimmed = line.trim_start();
+        let comment = trimmed.starts_with("//").then(|| trimmed.trim_start_matches(['/', '!']));
+        let words = comment.map(str::trim_start).unwrap_or_default();
+        // An example may include a file between its comments.
+        if words.starts_with("```") {
+            in_example = !in_example;
+        } else if comment.is_none() && !trimmed.starts_with("#[doc") {
+            in_example = false;
+        }
+        let is_free = words.starts_with('|') || words.contains("](") || words.contains("://");
+        let is_excepted = in_tests || in_example || is_free;
+        if line.chars().count() > LINE_CHARS_MAX && !is_excepted {
+            long.push(at + 1);
+        }
+    }
+    long
+}
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
@@ -737,6 +786,28 @@ mod rules_refuse {
         refused("src/blobs/put.rs", "fn f() { std::fs::remove_file(p) }", "std::fs");
         allowed("src/disk/real.rs", "use std::fs::File;");
         allowed("src/blobs/put.rs", "#[cfg(test)]\nmod tests { use std::fs::File; }");
+    }
+
+    #[test]
+    fn long_lines_of_the_library() {
+        let long = "x".repeat(LINE_CHARS_MAX + 1);
+        assert_eq!(long_lines(&format!("\nlet {long};")), [2]);
+        assert_eq!(long_lines(&format!("let s = \"\n{long}\";")), [2]);
+        assert_eq!(long_lines(&format!("/// {long}\nfn f() {{}}\n// {long}")), [1, 3]);
+        assert_eq!(long_lines(&format!("//! ```\n//! {long}\n//! ```\n//! {long}")), [4]);
+        let after = format!("#[cfg(test)]\nmod tests {{\n{long}\n}}\nfn f() {{ {long} }}");
+        assert_eq!(long_lines(&after), [5]);
+        // A fence that is left open ends with its comment.
+        assert_eq!(long_lines(&format!("/// ```\nfn f() {{}}\n// {long}")), [3]);
+    }
+
+    #[test]
+    fn but_not_lines_that_must_be_long() {
+        let long = "x".repeat(LINE_CHARS_MAX + 1);
+        assert_eq!(long_lines(&"…".repeat(LINE_CHARS_MAX)), [0; 0]);
+        assert_eq!(long_lines(&format!("/// ```\n#[doc = \"a\"]\n/// {long}\n/// ```")), [0; 0]);
+        assert_eq!(long_lines(&format!("/// | {long} |\n// [x]({long}) https://{long}")), [0; 0]);
+        assert_eq!(long_lines(&format!("#[cfg(test)]\nmod t {{\n{long}\n// {long}\n}}")), [0; 0]);
     }
 
     #[test]

@@ -51,7 +51,8 @@ fn methods(member: &Member) -> TokenStream {
     };
     let (argument, value) = content(inner);
     let set = match (wrapper.as_str(), is_patch_of_keys(inner)) {
-        // Entries of several calls go together, so that none is lost whatever the order of the calls.
+        // Entries of several calls go together, so that none is lost whatever the order of the
+        // calls.
         ("", true) => quote!(self.#name.extend(#value)),
         ("Option", true) => quote!(self.#name.get_or_insert_default().extend(#value)),
         (_, true) => quote!(self.#name.change(|map| map.extend(#value))),
@@ -114,7 +115,10 @@ fn content(ty: &Type) -> (TokenStream, TokenStream) {
             (
                 quote! {
                     impl ::core::iter::IntoIterator<
-                        Item = (impl ::core::convert::Into<#key>, impl ::core::convert::Into<#item>),
+                        Item = (
+                            impl ::core::convert::Into<#key>,
+                            impl ::core::convert::Into<#item>,
+                        ),
                     >
                 },
                 match is_patch_of_keys(ty) {

@@ -211,7 +211,8 @@ pub fn paths(nodes: &[Node], is_option: fn(&Node) -> bool) -> Result<Vec<(Path, 
         if let Some(option) = options.first() {
             return Err(Error::new(
                 option.span(),
-                "this option applies to one field, but the brackets contain several; write them separately",
+                "this option applies to one field, but the brackets contain several; write them \
+                 separately",
             ));
         }
         nested.into_iter().try_for_each(|child| walk(child, &path, is_option, found))

@@ -143,7 +143,10 @@ pub fn wire(input: &DeriveInput, members: &[Member], form: Form) -> Result<Token
             struct #shadow { #(#fields),* }
 
             impl ::serde::Serialize for #name {
-                fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> ::core::result::Result<S::Ok, S::Error> {
+                fn serialize<S: ::serde::Serializer>(
+                    &self,
+                    serializer: S,
+                ) -> ::core::result::Result<S::Ok, S::Error> {
                     #shadow::serialize(self, crate::value::wire::SkipNulls(serializer))
                 }
             }
@@ -207,11 +210,15 @@ pub fn stored(input: &DeriveInput, members: &[Member]) -> TokenStream {
                 let _ = out;
                 Ok(())
             }
-            fn take<D: #module::Decoder<Context = #module::Format>>(input: &mut D) -> #module::DecodeResult<Self> {
+            fn take<D: #module::Decoder<Context = #module::Format>>(
+                input: &mut D,
+            ) -> #module::DecodeResult<Self> {
                 let _ = &input;
                 Ok(Self { #(#take),* })
             }
-            fn skip<D: #module::Decoder<Context = #module::Format>>(input: &mut D) -> #module::DecodeResult<()> {
+            fn skip<D: #module::Decoder<Context = #module::Format>>(
+                input: &mut D,
+            ) -> #module::DecodeResult<()> {
                 let _ = &input;
                 #(#skip)*
                 Ok(())

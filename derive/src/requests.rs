@@ -76,7 +76,10 @@ impl Parse for Part {
 
 fn parts(input: &DeriveInput, attribute: &str) -> Result<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::new();
-    let is_list = |known: &&Attribute| matches!(&known.meta, Meta::List(list) if list.path.is_ident(attribute));
+    let is_list = |known: &&Attribute| match &known.meta {
+        Meta::List(list) => list.path.is_ident(attribute),
+        _ => false,
+    };
     for attribute in input.attrs.iter().filter(is_list) {
         for part in attribute.parse_args_with(Punctuated::<Part, Token![,]>::parse_terminated)? {
             match parts.iter_mut().find(|known| known.name == part.name) {

@@ -108,7 +108,11 @@ fn field(record: &Ident, path: Path, options: &[Node]) -> Result<Field> {
 impl Field {
     fn declaration(&self) -> TokenStream {
         let Self { path, aliases, ops, ty, .. } = self;
-        quote!(crate::value::FieldDecl::new(#path, #ty).alias(&[#(#aliases),*]).ops(crate::value::Ops::#ops))
+        quote! {
+            crate::value::FieldDecl::new(#path, #ty)
+                .alias(&[#(#aliases),*])
+                .ops(crate::value::Ops::#ops)
+        }
     }
 }
 
@@ -399,7 +403,10 @@ fn state(input: &DeriveInput) -> Result<TokenStream> {
             crate::value::stored::to_bytes(&#part { #(#members: self.#members.clone()),* })
         }
 
-        fn set_state(&mut self, state: crate::value::stored::Payload<'_>) -> crate::error::Result<()> {
+        fn set_state(
+            &mut self,
+            state: crate::value::stored::Payload<'_>,
+        ) -> crate::error::Result<()> {
             let state: #part = crate::value::stored::read(state)?;
             #(self.#members = state.#members;)*
             Ok(())

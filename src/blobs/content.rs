@@ -80,7 +80,8 @@ impl ContentReader {
     pub fn small(bytes: Vec<u8>, hash: u128) -> Result<Self> {
         if xxh3_128(&bytes) != hash {
             return Err(Error::corrupt(
-                "records.redb: the content of a small file does not match its hash; restore it from a backup",
+                "records.redb: the content of a small file does not match its hash; restore it \
+                 from a backup",
             ));
         }
         Ok(Self { len: bytes.len() as u64, source: Source::Small(bytes), at: 0 })

@@ -48,7 +48,8 @@ impl BlobReader {
         guarded("reading a content", || file.read_exact_at(&mut header, 0).map_err(attempt))?;
         if header != format::header(id) {
             return Err(Error::corrupt(format!(
-                "{path} does not start with the header of the content {id:016x}; restore it from a backup"
+                "{path} does not start with the header of the content {id:016x}; restore it from a \
+                 backup"
             )));
         }
         Ok(Self { file, path, id, len, at: 0, block: None, buffer: Vec::new(), content_len: 0 })
@@ -142,7 +143,8 @@ impl BlobReader {
         match (hasher, hash) {
             (Some(hasher), Some(hash)) if hasher.digest128() != hash => {
                 Err(Error::corrupt(format!(
-                    "the content of {} does not match the hash in its record; restore it from a backup",
+                    "the content of {} does not match the hash in its record; restore it from a \
+                     backup",
                     self.path
                 )))
             }
@@ -182,7 +184,8 @@ impl BlobReader {
         let (content, checksum) = room.split_at(room.len().saturating_sub(CHECK_BYTES));
         if checksum != format::checksum(self.id, block, content) {
             return Err(Error::corrupt(format!(
-                "the block at byte {} of the content in {} does not match its checksum; restore it from a backup",
+                "the block at byte {} of the content in {} does not match its checksum; restore it \
+                 from a backup",
                 block * BLOCK_BYTES as u64,
                 self.path
             )));

@@ -200,7 +200,8 @@ pub(crate) fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordB
     if header.get(4) != Some(&VERSION) {
         return Err(Error::new(
             crate::error::ErrorKind::NewerFormat,
-            "a buffered append was written by a newer version of this library; open the store with that version",
+            "a buffered append was written by a newer version of this library; open the store with \
+             that version",
         ));
     }
     let rows = word(8)? as usize;

@@ -146,7 +146,8 @@ fn change_type(
     let unpacked = unpacked_bytes(array);
     if unpacked > limits::IMPORT_MESSAGE_BYTES as u64 {
         return Err(Error::limit(format!(
-            "the texts of column {:?} take {unpacked} bytes when each row has its own, more than the {} of one batch; use smaller batches",
+            "the texts of column {:?} take {unpacked} bytes when each row has its own, more than \
+             the {} of one batch; use smaller batches",
             column.name,
             limits::IMPORT_MESSAGE_BYTES
         )));

@@ -118,7 +118,8 @@ pub(super) fn column_of_texts<'t>(
             // A string array counts its bytes in 31 bits.
             if i32::try_from(bytes).is_err() {
                 return Err(Error::limit(format!(
-                    "the texts of column {:?} take {bytes} bytes, more than one append may have in a column; split it",
+                    "the texts of column {:?} take {bytes} bytes, more than one append may have in \
+                     a column; split it",
                     column.name
                 )));
             }

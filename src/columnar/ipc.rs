@@ -135,7 +135,8 @@ impl Dictionaries {
         let total = self.0.values().fold(0, |total: u64, bytes| total.saturating_add(*bytes));
         if total > limits::IMPORT_OPEN_BYTES {
             return Err(Error::limit(format!(
-                "the dictionaries of the Arrow stream take {total} bytes, more than the {} that they may take in total",
+                "the dictionaries of the Arrow stream take {total} bytes, more than the {} that \
+                 they may take in total",
                 limits::IMPORT_OPEN_BYTES
             )));
         }
@@ -188,12 +189,14 @@ fn read_metadata(input: &mut dyn Read, is_first: bool) -> Result<Option<Vec<u8>>
         return if is_first { Err(malformed("it has no schema")) } else { Ok(None) };
     }
     if len > limits::IMPORT_METADATA_BYTES {
-        // Only streams from before Arrow 0.15 lack the marker, so this is most likely no length at all.
+        // Only streams from before Arrow 0.15 lack the marker, so this is most likely no length at
+        // all.
         if word != CONTINUATION || len > i32::MAX as usize {
             return Err(malformed("a message does not begin with a marker and a length"));
         }
         return Err(Error::limit(format!(
-            "the metadata of an Arrow message takes {len} bytes, more than the {} that an import may have",
+            "the metadata of an Arrow message takes {len} bytes, more than the {} that an import \
+             may have",
             limits::IMPORT_METADATA_BYTES
         )));
     }

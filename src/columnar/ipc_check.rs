@@ -142,7 +142,8 @@ impl StreamColumns {
         }
         if texts > limits::IMPORT_METADATA_BYTES {
             return Err(Error::limit(format!(
-                "the names and metadata of the Arrow stream take {texts} bytes, more than the {} that an import may have",
+                "the names and metadata of the Arrow stream take {texts} bytes, more than the {} \
+                 that an import may have",
                 limits::IMPORT_METADATA_BYTES
             )));
         }
@@ -196,7 +197,8 @@ pub(super) fn check_batch(batch: &IpcBatch<'_>, layouts: &[Layout], body: &[u8])
     let rows = count_of(batch.length(), "a batch has a negative length")?;
     if rows > limits::IMPORT_BATCH_ROWS as u64 {
         return Err(Error::limit(format!(
-            "an Arrow batch has {rows} rows, more than the {} that one may have; use smaller batches",
+            "an Arrow batch has {rows} rows, more than the {} that one may have; use smaller \
+             batches",
             limits::IMPORT_BATCH_ROWS
         )));
     }
@@ -283,7 +285,8 @@ fn count_of(value: i64, negative: &str) -> Result<u64> {
 
 pub(super) fn too_large(bytes: u64) -> Error {
     Error::limit(format!(
-        "an Arrow message takes {bytes} bytes, more than the {} that one may take; use smaller batches",
+        "an Arrow message takes {bytes} bytes, more than the {} that one may take; use smaller \
+         batches",
         limits::IMPORT_MESSAGE_BYTES
     ))
 }

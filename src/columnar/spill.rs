@@ -304,8 +304,8 @@ impl Sorter<'_> {
     fn check_room(&self, run_bytes: u64) -> Result<()> {
         if self.spilled_bytes.saturating_add(run_bytes) > self.place.bytes_max {
             return Err(Error::limit(format!(
-                "the sort needs more than the {} bytes that one may take in temporary files; ask for fewer rows or \
-                 columns, or sort by the index column",
+                "the sort needs more than the {} bytes that one may take in temporary files; ask \
+                 for fewer rows or columns, or sort by the index column",
                 self.place.bytes_max
             )));
         }
@@ -322,8 +322,9 @@ impl Sorter<'_> {
             return Err(Error::new(
                 ErrorKind::NoSpace,
                 format!(
-                    "the disk has {} bytes left, and the sort wants {run_bytes} in temporary files beside the reserve of \
-                     {}; ask for fewer rows or columns, sort by the index column, or make room on the disk",
+                    "the disk has {} bytes left, and the sort wants {run_bytes} in temporary files \
+                     beside the reserve of {}; ask for fewer rows or columns, sort by the index \
+                     column, or make room on the disk",
                     free.unwrap_or_default(),
                     self.place.reserve_bytes
                 ),

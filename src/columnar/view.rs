@@ -166,7 +166,8 @@ impl Run {
             Self::Segment(segment) => {
                 let Some(ColumnSummary::Int(levels)) = segment.summary(schema.index())? else {
                     return Err(Error::corrupt(
-                        "a segment has no summary of its index column; restore the table from a backup",
+                        "a segment has no summary of its index column; restore the table from a \
+                         backup",
                     ));
                 };
                 let block = levels.blocks().partition_point(|block| before(block.max));

@@ -295,8 +295,8 @@ mod tests {
         };
         ($($name:ident: $make:expr;)*) => {
             $(disk_contract!($name, $make, [
-                modes, positioned_io, lengths, directories, renames, removals, paths, locks, handles_outlive_names,
-                identities, whole_files, threads,
+                modes, positioned_io, lengths, directories, renames, removals, paths, locks,
+                handles_outlive_names, identities, whole_files, threads,
             ]);)*
         };
     }

@@ -98,7 +98,8 @@ pub trait Disk: Send + Sync + Debug + 'static {
     fn remove_file(&self, path: &str) -> io::Result<()>;
     /// Removes a directory and everything in it.
     fn remove_dir_all(&self, path: &str) -> io::Result<()>;
-    /// Removes a directory that is empty; `DirectoryNotEmpty` when it is not. Durable after `sync_dir` of its parent.
+    /// Removes a directory that is empty; `DirectoryNotEmpty` when it is not. Durable after
+    /// `sync_dir` of its parent.
     ///
     /// As it is here, nobody may create a file in the directory meanwhile.
     fn remove_dir(&self, path: &str) -> io::Result<()> {

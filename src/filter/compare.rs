@@ -176,7 +176,10 @@ impl<'c> Checker<'c> {
             );
             return Err(Fault::new(FaultKind::OperatorNotAllowed, span, message));
         }
-        let is_empty_text = |value: &Value| matches!(&value.scalar, Scalar::Const(Constant::Text(text)) if text.is_empty());
+        let is_empty_text = |value: &Value| match &value.scalar {
+            Scalar::Const(Constant::Text(text)) => text.is_empty(),
+            _ => false,
+        };
         let has_empty_text = is_empty_text(&left) || is_empty_text(&right);
         let (left, right) = self.unify((left, left_ast), (right, right_ast), span)?;
         if comparison.is_ordering() && matches!(left.ty, Type::Bool | Type::Enum(_)) {

@@ -187,16 +187,18 @@ macro_rules! from_query {
 
 from_query! {
     ListTablesRequest {
-        "take": Integer, "id": Ids, "orderBy": Text, "orderByDescending": Boolean, "continuationToken": Text,
-        "workspace": Ids
+        "take": Integer, "id": Ids, "orderBy": Text, "orderByDescending": Boolean,
+        "continuationToken": Text, "workspace": Ids
     }
     GetTableDataRequest {
-        "columns": Names, "orderBy": Names, "orderByDescending": Boolean, "take": Integer, "continuationToken": Text
+        "columns": Names, "orderBy": Names, "orderByDescending": Boolean, "take": Integer,
+        "continuationToken": Text
     }
     ImportTableRequest { "id": Text, "indexColumn": Text, "separator": Text, "endOfData": Boolean }
     AppendArrowQuery { "endOfData": Boolean }
     GetFilesRequest {
-        "skip": Integer, "take": Integer, "orderBy": Text, "orderByDescending": Boolean, "id": Ids, "ids": Ids
+        "skip": Integer, "take": Integer, "orderBy": Text, "orderByDescending": Boolean, "id": Ids,
+        "ids": Ids
     }
     QueryFilesRequest { "skip": Integer, "take": Integer, "workspace": Text }
     UploadFileRequest { "workspace": Text }

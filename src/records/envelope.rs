@@ -96,7 +96,8 @@ pub(crate) fn seal_with(
 pub(crate) fn open<'a>(key: &[u8], kind: u8, bytes: &'a [u8]) -> Result<Payload<'a>> {
     let damaged = |what: &str| {
         Error::corrupt(format!(
-            "records.redb: the record of kind {kind} under the key {} {what}; restore it from a backup",
+            "records.redb: the record of kind {kind} under the key {} {what}; restore it from a \
+             backup",
             crate::value::id::hex(key)
         ))
     };

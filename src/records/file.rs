@@ -203,8 +203,8 @@ impl RecordFile {
             Error::new(
                 ErrorKind::Latched,
                 format!(
-                    "{what}, so no further write is accepted; move the files of the store back, or back up the open \
-                     store, then close and reopen it"
+                    "{what}, so no further write is accepted; move the files of the store back, or \
+                     back up the open store, then close and reopen it"
                 ),
             )
         };

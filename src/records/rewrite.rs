@@ -83,7 +83,8 @@ impl RecordFile {
             let mut fresh = Self::open_file(&self.disk, file, self.options)?;
             if !fresh.check_pages()? {
                 return Err(Error::corrupt(
-                    "records.redb.new differs from what was written to it; the open file stays in use",
+                    "records.redb.new differs from what was written to it; the open file stays in \
+                     use",
                 ));
             }
             fresh.free.count(&fresh.medium);
@@ -205,6 +206,7 @@ fn copy(
 
 fn differs(what: &str) -> Error {
     Error::corrupt(format!(
-        "cannot rewrite records.redb: {what} differs from what the commits wrote; call `verify` to find the damage"
+        "cannot rewrite records.redb: {what} differs from what the commits wrote; call `verify` to \
+         find the damage"
     ))
 }

@@ -103,7 +103,8 @@ fn jump<T>(
 /// page; it stores the token of the following page in `token` if the query has no member for it.
 macro_rules! pages {
     (impl Session, Transaction {
-        $($(#[$doc:meta])* pub fn $name:ident(&self, $query:ident: $request:ty) -> Items<'_, $item:ty>
+        $($(#[$doc:meta])* pub fn $name:ident(&self, $query:ident: $request:ty $(,)?)
+            -> Items<'_, $item:ty>
             = |$handle:ident, $token:ident| $page:expr;)*
     }) => {
         impl<'h> Handle<'h, '_> {
@@ -118,9 +119,13 @@ macro_rules! pages {
         }
 
         pages!(@methods Session, Session { $($(#[$doc])* $name($query: $request) -> $item;)* });
-        pages!(@methods Transaction, Transaction<'_> { $($(#[$doc])* $name($query: $request) -> $item;)* });
+        pages!(@methods Transaction, Transaction<'_> {
+            $($(#[$doc])* $name($query: $request) -> $item;)*
+        });
     };
-    (@methods $variant:ident, $subject:ty { $($(#[$doc:meta])* $name:ident($query:ident: $request:ty) -> $item:ty;)* }) => {
+    (@methods $variant:ident, $subject:ty {
+        $($(#[$doc:meta])* $name:ident($query:ident: $request:ty) -> $item:ty;)*
+    }) => {
         impl $subject {
             $(
                 $(#[$doc])*
@@ -158,13 +163,16 @@ impl Session, Transaction {
     };
 
     /// All specifications that match [`SpecificationService::query_specs`].
-    pub fn specifications(&self, query: QuerySpecificationsRequest) -> Items<'_, Specification> = |handle, _token| {
+    pub fn specifications(&self, query: QuerySpecificationsRequest) -> Items<'_, Specification>
+        = |handle, _token| {
         let page = handle.query_specs(query.clone())?;
-        follow(&mut query.continuation_token, page.specs.unwrap_or_default(), page.continuation_token)
+        let specs = page.specs.unwrap_or_default();
+        follow(&mut query.continuation_token, specs, page.continuation_token)
     };
 
     /// All workspaces that match [`WorkspaceService::query_workspaces`].
-    pub fn workspaces(&self, query: QueryWorkspacesRequest) -> Items<'_, Workspace> = |handle, _token| {
+    pub fn workspaces(&self, query: QueryWorkspacesRequest) -> Items<'_, Workspace>
+        = |handle, _token| {
         query.return_count = None;
         let page = handle.query_workspaces(query.clone())?;
         follow(&mut query.continuation_token, page.workspaces, page.continuation_token)
@@ -177,36 +185,44 @@ impl Session, Transaction {
 
     /// All records of the utilization history that
     /// [`AssetService::query_asset_utilization_history`] returns.
-    pub fn utilizations(&self, query: QueryAssetUtilizationHistoryRequest) -> Items<'_, AssetUtilizationHistoryItem>
-        = |handle, _token| {
+    pub fn utilizations(
+        &self,
+        query: QueryAssetUtilizationHistoryRequest,
+    ) -> Items<'_, AssetUtilizationHistoryItem> = |handle, _token| {
         let page = handle.query_asset_utilization_history(query.clone())?;
         follow(&mut query.continuation_token, page.asset_utilizations, page.continuation_token)
     };
 
     /// All work items that match [`WorkItemService::query_work_items`].
-    pub fn work_items(&self, query: QueryWorkItemsRequest) -> Items<'_, WorkItem> = |handle, _token| {
+    pub fn work_items(&self, query: QueryWorkItemsRequest) -> Items<'_, WorkItem>
+        = |handle, _token| {
         query.return_count = None;
         let page = handle.query_work_items(query.clone())?;
         follow(&mut query.continuation_token, page.work_items, page.continuation_token)
     };
 
     /// All templates that match [`WorkItemService::query_work_item_templates`].
-    pub fn work_item_templates(&self, query: QueryWorkItemTemplatesRequest) -> Items<'_, WorkItemTemplate>
-        = |handle, _token| {
+    pub fn work_item_templates(
+        &self,
+        query: QueryWorkItemTemplatesRequest,
+    ) -> Items<'_, WorkItemTemplate> = |handle, _token| {
         let page = handle.query_work_item_templates(query.clone())?;
         follow(&mut query.continuation_token, page.work_item_templates, page.continuation_token)
     };
 
     /// All test plans that match [`TestPlanService::query_test_plans`].
-    pub fn test_plans(&self, query: QueryTestPlansRequest) -> Items<'_, TestPlan> = |handle, _token| {
+    pub fn test_plans(&self, query: QueryTestPlansRequest) -> Items<'_, TestPlan>
+        = |handle, _token| {
         query.return_count = None;
         let page = handle.query_test_plans(query.clone())?;
         follow(&mut query.continuation_token, page.test_plans, page.continuation_token)
     };
 
     /// All templates that match [`TestPlanService::query_test_plan_templates`].
-    pub fn test_plan_templates(&self, query: QueryTestPlanTemplatesRequest) -> Items<'_, TestPlanTemplate>
-        = |handle, _token| {
+    pub fn test_plan_templates(
+        &self,
+        query: QueryTestPlanTemplatesRequest,
+    ) -> Items<'_, TestPlanTemplate> = |handle, _token| {
         let page = handle.query_test_plan_templates(query.clone())?;
         follow(&mut query.continuation_token, page.test_plan_templates, page.continuation_token)
     };
@@ -218,29 +234,34 @@ impl Session, Transaction {
     };
 
     /// All tables that [`TableService::list_tables`] lists.
-    pub fn listed_tables(&self, query: ListTablesRequest) -> Items<'_, TableMetadata> = |handle, _token| {
+    pub fn listed_tables(&self, query: ListTablesRequest) -> Items<'_, TableMetadata>
+        = |handle, _token| {
         let page = handle.list_tables(query.clone())?;
         follow(&mut query.continuation_token, page.tables, page.continuation_token)
     };
 
     /// All files that match [`FileService::query_files_linq`].
-    pub fn files(&self, query: FileLinqQueryRequest) -> Items<'_, FileLinqMetadata> = |handle, token| {
+    pub fn files(&self, query: FileLinqQueryRequest) -> Items<'_, FileLinqMetadata>
+        = |handle, token| {
         files::linq_page(handle, &query, token)
     };
 
     /// All files that [`FileService::get_files`] lists.
-    pub fn listed_files(&self, query: GetFilesRequest) -> Items<'_, FileMetadata> = |handle, token| {
+    pub fn listed_files(&self, query: GetFilesRequest) -> Items<'_, FileMetadata>
+        = |handle, token| {
         files::listed_page(handle, &query, token)
     };
 
     /// All files that match [`FileService::query_files`]. Each page reads every file.
-    pub fn matching_files(&self, query: QueryFilesRequest) -> Items<'_, FileMetadata> = |handle, _token| {
+    pub fn matching_files(&self, query: QueryFilesRequest) -> Items<'_, FileMetadata>
+        = |handle, _token| {
         let page = handle.query_files(query.clone())?;
         jump(&mut query.skip, page.available_files, |next| next < page.total_count)
     };
 
     /// All files that [`FileService::search_files`] finds. Each page reads every file.
-    pub fn found_files(&self, query: SearchFilesRequest) -> Items<'_, FileLinqMetadata> = |handle, _token| {
+    pub fn found_files(&self, query: SearchFilesRequest) -> Items<'_, FileLinqMetadata>
+        = |handle, _token| {
         // The total is then not exact. Its relation says whether more files match.
         query.exact_total_count = false;
         let page = handle.search_files(query.clone())?;

@@ -42,7 +42,8 @@ pub(crate) trait Access {
     fn refuse_in_transaction(&self, what: &str) -> Result<()> {
         if self.is_transaction() {
             return Err(Error::unsupported(format!(
-                "{what} cannot be part of a transaction, because it cannot be undone; call it on the session"
+                "{what} cannot be part of a transaction, because it cannot be undone; call it on \
+                 the session"
             )));
         }
         Ok(())
@@ -257,8 +258,8 @@ fn run_transaction<T>(
         Error::new(
             ErrorKind::OutcomeUnknown,
             format!(
-                "the disk failed during the commit ({}); reopen the store and read the data to see whether the \
-                 transaction took effect",
+                "the disk failed during the commit ({}); reopen the store and read the data to see \
+                 whether the transaction took effect",
                 error.message()
             ),
         )
@@ -278,8 +279,8 @@ impl<'t> Transaction<'t> {
         if self.failed.get() {
             return Err(Error::new(
                 ErrorKind::Io,
-                "a write of this transaction failed while it was applied, so the transaction was rolled back; reopen \
-                 the store and try again",
+                "a write of this transaction failed while it was applied, so the transaction was \
+                 rolled back; reopen the store and try again",
             ));
         }
         let engine = &self.context.engine;
@@ -303,7 +304,8 @@ impl<'t> Transaction<'t> {
 
 fn nested() -> Error {
     Error::conflict(
-        "a call inside another call of the same transaction cannot write; make the calls one after the other",
+        "a call inside another call of the same transaction cannot write; make the calls one after \
+         the other",
     )
 }
 

@@ -106,8 +106,9 @@ impl View<'_> {
             .map_or(0, u64::from_be_bytes);
         if position < trimmed {
             return Err(Error::conflict(format!(
-                "the change log no longer contains the commits after position {position}, it starts after {trimmed}; \
-                 read the resources anew, and continue from the current position"
+                "the change log no longer contains the commits after position {position}, it \
+                 starts after {trimmed}; read the resources anew, and continue from the current \
+                 position"
             )));
         }
         Ok(())

@@ -105,7 +105,8 @@ impl<'v> Draft<'v> {
         let bytes: usize = changes.iter().map(Change::len).sum();
         if bytes > 2 * limits::BATCH_BYTES {
             return Err(Error::limit(format!(
-                "the changes of one call take {bytes} bytes, more than the {} that one commit may write; split the call",
+                "the changes of one call take {bytes} bytes, more than the {} that one commit may \
+                 write; split the call",
                 2 * limits::BATCH_BYTES
             )));
         }
@@ -479,7 +480,8 @@ impl<'v> Draft<'v> {
     pub(crate) fn require<R: Resource>(&self, old: Option<&R>, new: &R, what: What) -> Result<()> {
         let context = self.view.context();
         let service = R::KIND.service;
-        // After the policy, so that a refusal by the registry tells nothing to who may not write there.
+        // After the policy, so that a refusal by the registry tells nothing to who may not write
+        // there.
         let is_registry = R::KIND.code == Workspace::KIND.code;
         let require_workspace =
             || if is_registry { Ok(()) } else { self.require_workspace(new.workspace()) };

@@ -18,8 +18,8 @@ pub struct Settings {
     pub runner: Arc<dyn JobRunner>,
     /// The workspace of a resource that is created without one; default `default`.
     pub default_workspace: String,
-    /// Whether records may be put into registered workspaces alone, also while none is registered; default off. Once a
-    /// workspace is registered they may in any case, see
+    /// Whether records may be put into registered workspaces alone, also while none is registered;
+    /// default off. Once a workspace is registered they may in any case, see
     /// [`WorkspaceService`](crate::workspaces::WorkspaceService).
     pub require_registered_workspaces: bool,
     /// The vendor prefix of asset members, platforms and package extensions; default `NI`.

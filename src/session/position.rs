@@ -1,10 +1,10 @@
 //! A place in the change feed.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A place in the change feed: everything up to and including a commit.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Position(pub u64);

@@ -137,7 +137,8 @@ impl Caller {
         }
         if !is_everywhere(Service::CHANGES, action) {
             let denied = format!(
-                "{:?} may not {action:?} a subscriber of the change feed: that needs {action:?} of {} in every workspace",
+                "{:?} may not {action:?} a subscriber of the change feed: that needs {action:?} of \
+                 {} in every workspace",
                 context.user(),
                 Service::CHANGES
             );
@@ -162,8 +163,8 @@ impl Caller {
             (Some(_), _, Reach::Own) => Err(Error::new(
                 ErrorKind::PermissionDenied,
                 format!(
-                    "{:?} may {action:?} only its own subscribers of the change feed: others need Read of every service, in \
-                     every workspace",
+                    "{:?} may {action:?} only its own subscribers of the change feed: others need \
+                     Read of every service, in every workspace",
                     context.user()
                 ),
             )),
@@ -187,11 +188,11 @@ impl Session {
     /// without owner exists (such as one from before format 3), it finds that one.
     ///
     /// # Errors
-    /// `Conflict` when the log no longer reaches back to the position that it has: read the resources anew, and
-    /// move it to the position from before. `PermissionDenied` when the policy refuses; `LimitExceeded` for a new name of more than
-    /// `SUBSCRIBER_NAME_BYTES`, an owner of more than `SUBSCRIBER_OWNER_BYTES`, more than
-    /// `SUBSCRIBERS_PER_OWNER` of the user, and more than `SUBSCRIBERS` in all; the errors of any
-    /// write.
+    /// `Conflict` when the log no longer reaches back to the position that it has: read the
+    /// resources anew, and move it to the position from before. `PermissionDenied` when the policy
+    /// refuses; `LimitExceeded` for a new name of more than `SUBSCRIBER_NAME_BYTES`, an owner of
+    /// more than `SUBSCRIBER_OWNER_BYTES`, more than `SUBSCRIBERS_PER_OWNER` of the user, and more
+    /// than `SUBSCRIBERS` in all; the errors of any write.
     pub fn register_subscriber(&self, name: &str) -> Result<Position> {
         self.register_as(Caller::Session, name)
     }
@@ -380,7 +381,8 @@ pub(crate) fn position_in(key: &[u8], row: &[u8]) -> Result<Position> {
             Ok(Position(u64::from_be_bytes(sequence)))
         }
         _ => Err(Error::corrupt(
-            "records.redb: the position of a subscriber is damaged; remove the subscriber and register it again",
+            "records.redb: the position of a subscriber is damaged; remove the subscriber and \
+             register it again",
         )),
     }
 }
@@ -399,27 +401,30 @@ fn check_room(draft: &Draft<'_>, key: &[u8]) -> Result<()> {
     let (owner, name) = parts_of(key);
     if name.len() > SUBSCRIBER_NAME_BYTES {
         return Err(Error::limit(format!(
-            "the name of the subscriber has {} bytes; SUBSCRIBER_NAME_BYTES allows {SUBSCRIBER_NAME_BYTES}",
+            "the name of the subscriber has {} bytes; SUBSCRIBER_NAME_BYTES allows \
+             {SUBSCRIBER_NAME_BYTES}",
             name.len()
         )));
     }
     if let Some(owner) = owner {
         if owner.len() > SUBSCRIBER_OWNER_BYTES {
             return Err(Error::limit(format!(
-                "the user id that would own the subscriber has {} bytes; SUBSCRIBER_OWNER_BYTES allows {SUBSCRIBER_OWNER_BYTES}",
+                "the user id that would own the subscriber has {} bytes; SUBSCRIBER_OWNER_BYTES \
+                 allows {SUBSCRIBER_OWNER_BYTES}",
                 owner.len()
             )));
         }
         if is_full(draft, &key_of(Some(&owner), ""), SUBSCRIBERS_PER_OWNER)? {
             return Err(Error::limit(format!(
-                "{owner:?} has as many subscribers as SUBSCRIBERS_PER_OWNER allows ({SUBSCRIBERS_PER_OWNER}); remove one \
-                 that is no longer used"
+                "{owner:?} has as many subscribers as SUBSCRIBERS_PER_OWNER allows \
+                 ({SUBSCRIBERS_PER_OWNER}); remove one that is no longer used"
             )));
         }
     }
     if is_full(draft, SUBSCRIBER, SUBSCRIBERS)? {
         return Err(Error::limit(format!(
-            "the store has as many subscribers as SUBSCRIBERS allows ({SUBSCRIBERS}); remove one that is no longer used"
+            "the store has as many subscribers as SUBSCRIBERS allows ({SUBSCRIBERS}); remove one \
+             that is no longer used"
         )));
     }
     Ok(())

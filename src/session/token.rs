@@ -66,7 +66,8 @@ pub(crate) fn seal(key: &[u8; 32], query: &Fingerprint, position: &[u8]) -> Resu
     // Refuses now: otherwise the client gets a page whose token the next call refuses.
     if token.len() > limits::TOKEN_BYTES {
         return Err(Error::limit(format!(
-            "the sort values at the end of the page need a continuation token of {} bytes; TOKEN_BYTES allows {}",
+            "the sort values at the end of the page need a continuation token of {} bytes; \
+             TOKEN_BYTES allows {}",
             token.len(),
             limits::TOKEN_BYTES
         )));

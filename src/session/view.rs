@@ -314,8 +314,8 @@ pub(crate) struct IndexEntries<'a> {
 }
 
 impl IndexEntries<'_> {
-    /// What `f` makes of entry, record key and workspace of the next entry; of the last when `back`.
-    /// The direction stays the one of the first call.
+    /// What `f` makes of entry, record key and workspace of the next entry; of the last when
+    /// `back`. The direction stays the one of the first call.
     pub(crate) fn visit<T>(
         &mut self,
         back: bool,

@@ -1,9 +1,9 @@
 //! The registry of workspaces as writes see it.
 //!
-//! While the registry is in force, nothing is created in, or moved into, a workspace that it does not
-//! have. It is in force when it has a workspace, or when the options say so. The default workspace of
-//! the store always counts as registered. Records that are in a workspace stay and can be changed after
-//! the workspace was deleted.
+//! While the registry is in force, nothing is created in, or moved into, a workspace that it does
+//! not have. It is in force when it has a workspace, or when the options say so. The default
+//! workspace of the store always counts as registered. Records that are in a workspace stay and can
+//! be changed after the workspace was deleted.
 
 use super::draft::Draft;
 use super::options::Settings;

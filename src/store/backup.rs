@@ -217,8 +217,9 @@ fn incomplete(lacking: &VerifyReport, outcome: &str) -> Error {
         ..Error::corrupt("").api_error()
     });
     Error::corrupt(format!(
-        "the store lacks files that its records name: {count} findings ({text}see the inner errors); {outcome}; copy the \
-         files back from an earlier backup, or delete the records that name them, then back up again"
+        "the store lacks files that its records name: {count} findings ({text}see the inner \
+         errors); {outcome}; copy the files back from an earlier backup, or delete the records \
+         that name them, then back up again"
     ))
     .with_inner(inner.collect())
 }
@@ -242,7 +243,8 @@ fn hold_target(target: &SharedDisk, seed: u64) -> Result<(Option<Box<dyn DiskFil
         format::check_seed(target, seed).map_err(|error| match error.kind() {
             ErrorKind::Corrupt => Error::new(
                 ErrorKind::NotAStore,
-                "the directory contains another store; choose an empty directory, or an earlier backup of this store",
+                "the directory contains another store; choose an empty directory, or an earlier \
+                 backup of this store",
             )
             .with_source(error),
             _ => error,

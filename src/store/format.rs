@@ -46,7 +46,8 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
     if entries.iter().any(|entry| entry.name == INCOMPLETE) {
         return Err(Error::new(
             ErrorKind::NotAStore,
-            "the directory contains an interrupted backup; back up to it again, or choose another directory",
+            "the directory contains an interrupted backup; back up to it again, or choose another \
+             directory",
         ));
     }
     if entries.iter().any(|entry| entry.name == NAME && !entry.is_dir) {
@@ -71,7 +72,8 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
         _ => Err(Error::new(
             ErrorKind::NotAStore,
             format!(
-                "the directory is not empty and contains no store (it contains {}); choose an empty directory",
+                "the directory is not empty and contains no store (it contains {}); choose an \
+                 empty directory",
                 foreign.or(entries.first()).map_or("something", |entry| entry.name.as_str())
             ),
         )),
@@ -108,15 +110,16 @@ fn check(text: &str) -> Result<()> {
         0 => Err(Error::new(
             ErrorKind::OlderFormat,
             format!(
-                "the store has format 0 revision {revision}, which only the build that wrote it can read; open it with that \
-                 build, export the data (tables as Parquet, files, records as JSON), and import it into a new store"
+                "the store has format 0 revision {revision}, which only the build that wrote it \
+                 can read; open it with that build, export the data (tables as Parquet, files, \
+                 records as JSON), and import it into a new store"
             ),
         )),
         newer if newer > VERSION => Err(Error::new(
             ErrorKind::NewerFormat,
             format!(
-                "the store has format {newer}, and this build reads formats up to {VERSION}; open it with a build that is at \
-                 least as new as the one that wrote it"
+                "the store has format {newer}, and this build reads formats up to {VERSION}; open \
+                 it with a build that is at least as new as the one that wrote it"
             ),
         )),
         _ => Ok(()),

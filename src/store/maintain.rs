@@ -22,8 +22,8 @@ impl Store {
     /// [`Settings::record_rewrite_bytes_max`]: crate::Settings::record_rewrite_bytes_max
     ///
     /// # Errors
-    /// As any write, and the errors of `control`; `Conflict` inside a transaction of the same thread,
-    /// because it would wait for itself.
+    /// As any write, and the errors of `control`; `Conflict` inside a transaction of the same
+    /// thread, because it would wait for itself.
     pub fn maintain(&self, control: &Control) -> Result<MaintenanceReport> {
         self.engine().write_queue.refuse_in_transaction()?;
         maintenance::run(self.engine(), control, true)

@@ -65,7 +65,8 @@ impl Inner {
 
 fn in_use() -> Error {
     Error::conflict(
-        "other handles of the store are alive; drop its clones, sessions, change streams and readers first",
+        "other handles of the store are alive; drop its clones, sessions, change streams and \
+         readers first",
     )
 }
 
@@ -131,22 +132,22 @@ impl Store {
     /// reports no error.
     ///
     /// # Errors
-    /// `Conflict` while another handle is alive: a clone, a session, a change stream, or an iterator
-    /// or reader of one; the store is then closed with the last of them. The errors of saving the
-    /// text index, such as `Io`: the store is closed, and the next open catches up. `Latched` if the
-    /// directory or its record file was moved, removed or replaced while the store was open: follow
-    /// the message before you open the store again. `Locked` in a forked process, which closes
-    /// nothing. The handle is consumed in any case.
+    /// `Conflict` while another handle is alive: a clone, a session, a change stream, or an
+    /// iterator or reader of one; the store is then closed with the last of them. The errors of
+    /// saving the text index, such as `Io`: the store is closed, and the next open catches up.
+    /// `Latched` if the directory or its record file was moved, removed or replaced while the store
+    /// was open: follow the message before you open the store again. `Locked` in a forked process,
+    /// which closes nothing. The handle is consumed in any case.
     pub fn close(self) -> Result<()> {
         self.engine().check_place()?;
         Arc::into_inner(self.inner).ok_or_else(in_use)?.close()
     }
 
-    /// What the last pass of the maintenance thread failed with. `None` when it succeeded, when there was none yet, and
-    /// without the thread.
+    /// What the last pass of the maintenance thread failed with. `None` when it succeeded, when
+    /// there was none yet, and without the thread.
     ///
-    /// A pass that failed is tried again about a second later. [`Store::maintain`] runs a pass at once and returns its
-    /// error.
+    /// A pass that failed is tried again about a second later. [`Store::maintain`] runs a pass at
+    /// once and returns its error.
     #[must_use]
     pub fn maintenance_error(&self) -> Option<Error> {
         self.inner.maintenance.as_ref().and_then(MaintenanceThread::error)
@@ -196,7 +197,8 @@ impl StoreOptions {
         record_cache_bytes: usize;
         /// Free bytes of the disk below which writes are refused, so that deletes still have space.
         reserve_bytes: u64;
-        /// Whether records may be put into registered workspaces only, also while none is registered.
+        /// Whether records may be put into registered workspaces only, also while none is
+        /// registered.
         require_registered_workspaces: bool;
         /// Two syncs for each commit, so that the store opens in constant time after a power cut.
         quick_repair: bool;

@@ -22,8 +22,10 @@ const MENDED: &str =
     "nothing, if there are no other findings; otherwise restore the store from a backup";
 const REOPEN: &str =
     "close and reopen the store: nothing is lost, the text index is rebuilt from the records";
-const LOST: &str = "close the store, then open it in the directory that has its files now, or restore it from a backup";
-const GIVEN_UP: &str = "nothing is lost: the text index was discarded; the next search, `maintain` or open rebuilds it from the records";
+const LOST: &str = "close the store, then open it in the directory that has its files now, or \
+                    restore it from a backup";
+const GIVEN_UP: &str = "nothing is lost: the text index was discarded; the next search, `maintain` \
+                        or open rebuilds it from the records";
 
 impl Store {
     /// Looks for damage while readers and writers continue: in one snapshot, up to `level`.

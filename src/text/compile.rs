@@ -233,8 +233,9 @@ impl Compiler<'_> {
                 found.insert(word.to_vec());
                 if found.len() > most {
                     return Err(Error::limit(format!(
-                        "more words start with {prefix:?} than TEXT_QUERY_EXPANSION allows at the end of a phrase ({most}); \
-                         give more letters before `*`, or search for the words of the phrase separately"
+                        "more words start with {prefix:?} than TEXT_QUERY_EXPANSION allows at the \
+                         end of a phrase ({most}); give more letters before `*`, or search for the \
+                         words of the phrase separately"
                     )));
                 }
             }

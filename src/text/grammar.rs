@@ -213,8 +213,8 @@ impl<'t> Parser<'t> {
                         self.shape.fields.iter().map(|field| field.name.as_str()).collect();
                     return Err(self.wrong(
                         format!(
-                            "there is no text field {name:?}; expected kind, workspace or one of {}; put text with a \
-                             colon in quotes",
+                            "there is no text field {name:?}; expected kind, workspace or one of \
+                             {}; put text with a colon in quotes",
                             known.join(", ")
                         ),
                         start,

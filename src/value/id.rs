@@ -230,7 +230,8 @@ pub(crate) const fn field_type(form: IdForm) -> FieldType {
 macro_rules! id_type {
     ($(#[$meta:meta])* $name:ident, $form:expr) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(serde::Serialize, serde::Deserialize)]
         #[serde(transparent)]
         pub struct $name(String);
 
@@ -315,7 +316,10 @@ macro_rules! id_type {
         }
 
         impl $crate::value::Stored for $name {
-            fn put<E: $crate::value::stored::Encoder>(&self, out: &mut E) -> $crate::value::stored::EncodeResult {
+            fn put<E: $crate::value::stored::Encoder>(
+                &self,
+                out: &mut E,
+            ) -> $crate::value::stored::EncodeResult {
                 self.0.put(out)
             }
             fn take<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(

@@ -170,7 +170,8 @@ pub(crate) fn append_within<T: Stored>(value: &T, out: &mut Vec<u8>, most: usize
     bincode::encode_into_writer(Wrap(value), Appender(out), bincode::config::standard()).map_err(
         |error| match error {
             bincode::error::EncodeError::Other(TOO_DEEP) => Error::limit(format!(
-                "a JSON value in the record nests deeper than the {} levels that can be read back (JSON_DEPTH)",
+                "a JSON value in the record nests deeper than the {} levels that can be read back \
+                 (JSON_DEPTH)",
                 limits::JSON_DEPTH
             )),
             error => Error::invalid("the record cannot be encoded").with_source(error),

@@ -77,8 +77,9 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<D> {
     }
 
     serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+        option unit unit_struct newtype_struct seq tuple tuple_struct map enum identifier
+        ignored_any
     }
 }
 
@@ -277,8 +278,8 @@ impl<'de> Deserializer<'de> for Located {
     }
 
     serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct enum identifier ignored_any
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+        unit unit_struct seq tuple tuple_struct map struct enum identifier ignored_any
     }
 }
 
@@ -587,7 +588,8 @@ macro_rules! wire_enum {
             }
         }
 
-        #[allow(clippy::derivable_impls, reason = "the first variant is not known to the macro by name")]
+        #[allow(clippy::derivable_impls, reason = "the first variant is not known to the macro by \
+                                                   name")]
         impl Default for $name {
             fn default() -> Self {
                 Self::ALL[0]
@@ -607,7 +609,8 @@ macro_rules! wire_enum {
                     .copied()
                     .find(|value| $crate::value::wire::fold(value.as_str()) == folded)
                     .ok_or_else(|| {
-                        let known: Vec<&str> = Self::ALL.iter().map(|value| value.as_str()).collect();
+                        let known = Self::ALL.iter().map(|value| value.as_str());
+                        let known: Vec<&str> = known.collect();
                         $crate::error::Error::invalid(format!(
                             "{:?} is not one of {}", text, known.join(", ")))
                     })
@@ -629,12 +632,17 @@ macro_rules! wire_enum {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = <String as serde::Deserialize>::deserialize(deserializer)?;
-                text.parse().map_err(|error: $crate::error::Error| serde::de::Error::custom(error.message()))
+                text.parse().map_err(|error: $crate::error::Error| {
+                    serde::de::Error::custom(error.message())
+                })
             }
         }
 
         impl $crate::value::Stored for $name {
-            fn put<E: $crate::value::stored::Encoder>(&self, out: &mut E) -> $crate::value::stored::EncodeResult {
+            fn put<E: $crate::value::stored::Encoder>(
+                &self,
+                out: &mut E,
+            ) -> $crate::value::stored::EncodeResult {
                 (*self as u8).put(out)
             }
             fn take<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
@@ -677,7 +685,10 @@ pub(crate) use wire_enum;
 macro_rules! stored_union {
     ($name:ident { $($code:literal => $variant:ident $(since $since:literal)?),* $(,)? }) => {
         impl $crate::value::Stored for $name {
-            fn put<E: $crate::value::stored::Encoder>(&self, out: &mut E) -> $crate::value::stored::EncodeResult {
+            fn put<E: $crate::value::stored::Encoder>(
+                &self,
+                out: &mut E,
+            ) -> $crate::value::stored::EncodeResult {
                 match self { $(Self::$variant(value) => {
                     let code: u8 = $code;
                     code.put(out)?;

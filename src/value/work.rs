@@ -100,8 +100,8 @@ impl<'c> Work<'c> {
         Error::new(
             ErrorKind::LimitExceeded,
             format!(
-                "testing one record took more than the {} steps that FILTER_WORK allows; use fewer conditions, \
-                 or shorter texts and lists",
+                "testing one record took more than the {} steps that FILTER_WORK allows; use fewer \
+                 conditions, or shorter texts and lists",
                 self.limit
             ),
         )

@@ -106,7 +106,8 @@ fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
                 }
                 _ => {
                     return Err(Error::corrupt(
-                        "a segment has no summary of its index column; restore the table from a backup",
+                        "a segment has no summary of its index column; restore the table from a \
+                         backup",
                     ));
                 }
             },

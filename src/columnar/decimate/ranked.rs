@@ -305,7 +305,8 @@ fn extremes_of(
                     };
                     let summary = segment.summary(column)?.ok_or_else(|| {
                         Error::corrupt(
-                            "a segment lacks the summary of a numeric column; restore the table from a backup",
+                            "a segment lacks the summary of a numeric column; restore the table \
+                             from a backup",
                         )
                     })?;
                     let (first_whole, last_whole) = (from.div_ceil(BLOCK_ROWS), to / BLOCK_ROWS);

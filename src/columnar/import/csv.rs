@@ -191,7 +191,8 @@ impl<'r> CsvReader<'r> {
                     if self.peek()? != Some(b'\n') {
                         return Err(at_line(
                             Error::invalid(
-                                "a carriage return without a line feed; quote values that contain one",
+                                "a carriage return without a line feed; quote values that contain \
+                                 one",
                             ),
                             self.line,
                         ));
@@ -212,7 +213,8 @@ impl<'r> CsvReader<'r> {
                 Some(b'"') => {
                     return Err(at_line(
                         Error::invalid(
-                            "a quote inside of an unquoted value; quote the value, and double the quote",
+                            "a quote inside of an unquoted value; quote the value, and double the \
+                             quote",
                         ),
                         self.line,
                     ));

@@ -38,17 +38,19 @@ fn index_of(
         return match columns.get(position) {
             Some(column) if column.data_type.can_be_index() => Ok(position),
             _ => Err(Error::invalid(format!(
-                "column {name:?} cannot be the index: its values are neither whole numbers nor times"
+                "column {name:?} cannot be the index: its values are neither whole numbers nor \
+                 times"
             ))
             .at_member("indexColumn")),
         };
     }
-    columns.iter().enumerate().position(|(at, column)| column.data_type.can_be_index() && is_full(at)).ok_or_else(
-        || {
-            Error::invalid(
-                "no column of whole numbers or times without gaps can be the index; declare the columns of the table",
-            )
-            .at_member("indexColumn")
-        },
-    )
+    let can_be = |(at, column): (usize, &Column)| column.data_type.can_be_index() && is_full(at);
+    let none = || {
+        Error::invalid(
+            "no column of whole numbers or times without gaps can be the index; declare the \
+             columns of the table",
+        )
+        .at_member("indexColumn")
+    };
+    columns.iter().enumerate().position(can_be).ok_or_else(none)
 }

@@ -139,15 +139,16 @@ pub(super) fn check_chunk(
             usize::try_from(header.compressed).map_err(|_| damaged("it has no length"))?;
         if uncompressed > page_bytes_max {
             return Err(Error::limit(format!(
-                "a page takes {uncompressed} bytes, more than the {page_bytes_max} that one may take; write the file with \
-                 smaller pages"
+                "a page takes {uncompressed} bytes, more than the {page_bytes_max} that one may \
+                 take; write the file with smaller pages"
             )));
         }
         // Pages below 1 KiB count as 1 KiB: a small page may have one value only, and a ratio
         // matters only where it costs memory.
         if uncompressed / limits::IMPORT_PAGE_RATIO > compressed.max(1024) {
             return Err(Error::limit(format!(
-                "a page of {compressed} bytes would take {uncompressed}, more than {} times as much",
+                "a page of {compressed} bytes would take {uncompressed}, more than {} times as \
+                 much",
                 limits::IMPORT_PAGE_RATIO
             )));
         }

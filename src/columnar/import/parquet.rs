@@ -125,7 +125,8 @@ impl ParquetImport {
         };
         if footer_len > limits::IMPORT_METADATA_BYTES as u64 {
             return Err(Error::limit(format!(
-                "the footer of the Parquet file takes {footer_len} bytes, more than the {} that an import may have",
+                "the footer of the Parquet file takes {footer_len} bytes, more than the {} that an \
+                 import may have",
                 limits::IMPORT_METADATA_BYTES
             )));
         }
@@ -227,7 +228,8 @@ impl ParquetImport {
                 Arrow::Timestamp(..) | Arrow::Date32 | Arrow::Date64 => DataType::Timestamp,
                 other => {
                     return Err(Error::unsupported(format!(
-                        "column {:?} of the Parquet file has the type {other}, which no table column has",
+                        "column {:?} of the Parquet file has the type {other}, which no table \
+                         column has",
                         field.name()
                     ))
                     .with_args([field.name().clone()]));
@@ -341,8 +343,9 @@ impl ParquetImport {
             let is_compressed = chunk.compression() != Compression::UNCOMPRESSED;
             if chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY) {
                 return Err(at_column(Error::unsupported(
-                    "the encoding DELTA_BYTE_ARRAY is not supported; write the column with the dictionary, plain or \
-                     DELTA_LENGTH_BYTE_ARRAY encoding, which are the defaults of writers",
+                    "the encoding DELTA_BYTE_ARRAY is not supported; write the column with the \
+                     dictionary, plain or DELTA_LENGTH_BYTE_ARRAY encoding, which are the defaults \
+                     of writers",
                 )));
             }
             let shape = check_chunk(
@@ -358,7 +361,8 @@ impl ParquetImport {
                 open_bytes.saturating_add(shape.dictionary_bytes).saturating_add(shape.page_bytes);
             if open_bytes > limits::IMPORT_OPEN_BYTES {
                 return Err(at_column(Error::limit(format!(
-                    "the pages that must be open together take more than {} bytes; write the file with smaller pages",
+                    "the pages that must be open together take more than {} bytes; write the file \
+                     with smaller pages",
                     limits::IMPORT_OPEN_BYTES
                 ))));
             }

@@ -223,7 +223,8 @@ impl CheckedFile {
         {
             if crc32fast::hash(chunk) != *crc {
                 return Err(Error::corrupt(format!(
-                    "{} is damaged near byte {}: a checksum does not match; restore the table from a backup",
+                    "{} is damaged near byte {}: a checksum does not match; restore the table from \
+                     a backup",
                     self.name,
                     number as u64 * block
                 )));

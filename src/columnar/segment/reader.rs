@@ -236,7 +236,8 @@ impl Segment {
     ) -> Result<()> {
         let missing = || {
             Error::corrupt(
-                "a segment lacks the extreme rows that it should have; restore the table from a backup",
+                "a segment lacks the extreme rows that it should have; restore the table from a \
+                 backup",
             )
         };
         let layout = ExtremeRows::of(&self.schema).ok_or_else(missing)?;

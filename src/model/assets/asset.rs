@@ -149,7 +149,8 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 ))]
 #[projection(AssetField(supports_self_test = "SUPPORTS_SELF_RESET", scan_code))]
 #[request(
-    CreateAssetRequest = "An asset to create. Its identity (bus, model, vendor, serial number or system) must be new."
+    CreateAssetRequest = "An asset to create. Its identity (bus, model, vendor, serial number or \
+                          system) must be new."
 )]
 #[request(CreateAssetRequest(
     name,
@@ -175,7 +176,8 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
     supports_self_calibration = "Whether it can calibrate itself; true with a self-calibration."
 ))]
 #[request(CreateAssetRequest(
-    supports_external_calibration = "Whether it can be calibrated externally; true with an external calibration."
+    supports_external_calibration = "Whether it can be calibrated externally; true with an \
+                                     external calibration."
 ))]
 #[request(CreateAssetRequest(
     custom_calibration_interval,
@@ -187,13 +189,16 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
     is_system_controller = "Whether it is the controller of a system; false until it is set."
 ))]
 #[request(CreateAssetRequest(supports_self_test, supports_reset))]
-#[request(CreateAssetRequest(location(Option<AssetLocationForCreate>, "Location; required, with its presence.")))]
+#[request(CreateAssetRequest(
+    location(Option<AssetLocationForCreate>, "Location; required, with its presence.")
+))]
 #[request(CreateAssetRequest(
     workspace = "Id of the workspace; the default workspace of the session when absent."
 ))]
 #[request(CreateAssetRequest(properties, keywords, file_ids, scan_code))]
 #[request(
-    UpdateAssetRequest = "A change of an asset, found by its id or identity. The identity and absent members stay."
+    UpdateAssetRequest = "A change of an asset, found by its id or identity. The identity and \
+                          absent members stay."
 )]
 #[request(UpdateAssetRequest(id(Option<String>, "Id of the asset."), name))]
 #[request(UpdateAssetRequest(model_name(own, "Name of the model; only to find the asset.")))]
@@ -216,18 +221,24 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
     supports_self_calibration = "Whether it can calibrate itself; true with a self-calibration."
 ))]
 #[request(UpdateAssetRequest(
-    supports_external_calibration = "Whether it can be calibrated externally; false deletes the external calibration."
+    supports_external_calibration = "Whether it can be calibrated externally; false deletes the \
+                                     external calibration."
 ))]
 #[request(UpdateAssetRequest(custom_calibration_interval, self_calibration))]
 #[request(UpdateAssetRequest(
-    external_calibration = "The latest external calibration; a later date than before resets `out_for_calibration`."
+    external_calibration = "The latest external calibration; a later date than before resets \
+                            `out_for_calibration`."
 ))]
 #[request(UpdateAssetRequest(
     is_vendor_asset,
     is_system_controller = "Whether it is the controller of a system; false until it is set."
 ))]
 #[request(UpdateAssetRequest(supports_self_test, supports_reset))]
-#[request(UpdateAssetRequest(location(Option<AssetLocationForUpdate>, "Location."), out_for_calibration, workspace))]
+#[request(UpdateAssetRequest(
+    location(Option<AssetLocationForUpdate>, "Location."),
+    out_for_calibration,
+    workspace
+))]
 #[request(UpdateAssetRequest(properties = "All properties.", keywords = "All keywords."))]
 #[request(UpdateAssetRequest(file_ids = "Ids of all linked files.", scan_code))]
 pub struct Asset {

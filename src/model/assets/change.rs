@@ -182,7 +182,8 @@ impl Asset {
                 || (new.slot_number.is_some() && new.slot_number != place.slot_number))
         {
             return Err(Error::conflict(
-                "the asset is not at the location that the update removes it from; its location is unchanged",
+                "the asset is not at the location that the update removes it from; its location is \
+                 unchanged",
             )
             .at_member("location"));
         }

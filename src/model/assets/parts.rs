@@ -218,14 +218,21 @@ record! {
     /// The location of an asset.
     #[fields(minion_id, physical_location, parent, slot_number)]
     #[request(AssetLocationForCreate = "The location member of a create request.")]
-    #[request(AssetLocationForCreate(minion_id, physical_location, parent, resource_uri, slot_number))]
+    #[request(AssetLocationForCreate(
+        minion_id,
+        physical_location,
+        parent,
+        resource_uri,
+        slot_number
+    ))]
     #[request(AssetLocationForCreate(state(Option<AssetPresence>, "Presence; required.")))]
     #[request(AssetLocationForUpdate = "The location member of an update request.")]
     #[request(AssetLocationForUpdate(
         minion_id = "The system that contains it; a change replaces the whole location."
     ))]
     #[request(AssetLocationForUpdate(
-        physical_location = "A place outside any system; alone, it takes the asset out of its system."
+        physical_location = "A place outside any system; alone, it takes the asset out of its \
+                             system."
     ))]
     #[request(AssetLocationForUpdate(parent, resource_uri, slot_number))]
     #[request(AssetLocationForUpdate(state(Option<AssetPresenceForUpdate>, "Presence.")))]

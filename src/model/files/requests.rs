@@ -159,7 +159,8 @@ record! {
     }
 
     /// One of these ids, or none of them.
-    wire pub struct IdsQuery new(operation: FileQueryOperation, ids: Vec<String>) requires(operation, ids) {
+    wire pub struct IdsQuery new(operation: FileQueryOperation, ids: Vec<String>)
+    requires(operation, ids) {
         /// `EQUAL` or `NOT_EQUAL`.
         pub operation: FileQueryOperation,
         /// The ids.
@@ -167,7 +168,8 @@ record! {
     }
 
     /// A comparison with a text.
-    wire pub struct StringQuery new(operation: FileQueryOperation, value: String) requires(operation, value) {
+    wire pub struct StringQuery new(operation: FileQueryOperation, value: String)
+    requires(operation, value) {
         /// `EQUAL` or `NOT_EQUAL`.
         pub operation: FileQueryOperation,
         /// The text.
@@ -175,7 +177,8 @@ record! {
     }
 
     /// A comparison with a number.
-    wire pub struct SizeQuery new(operation: FileQueryOperation, value: i64) requires(operation, value) {
+    wire pub struct SizeQuery new(operation: FileQueryOperation, value: i64)
+    requires(operation, value) {
         /// How to compare.
         pub operation: FileQueryOperation,
         /// The number of bytes.
@@ -183,7 +186,8 @@ record! {
     }
 
     /// A comparison with a time.
-    wire pub struct CreatedQuery new(operation: FileQueryOperation, value: DateTime<Utc>) requires(operation, value) {
+    wire pub struct CreatedQuery new(operation: FileQueryOperation, value: DateTime<Utc>)
+    requires(operation, value) {
         /// How to compare.
         pub operation: FileQueryOperation,
         /// The time.

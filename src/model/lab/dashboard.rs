@@ -7,7 +7,10 @@ use crate::value::wire::record;
 record! {
     /// A dashboard and the values of its variables.
     #[patch(DashboardPatch = "An update of a dashboard.")]
-    #[patch(DashboardPatch(id, variables = "Values of its variables: merged or replaced like properties."))]
+    #[patch(DashboardPatch(
+        id,
+        variables = "Values of its variables: merged or replaced like properties."
+    ))]
     #[patch(DashboardPatch(url = "Ignored."))]
     pub struct Dashboard new() {
         /// Id of the dashboard.

@@ -7,7 +7,11 @@ use crate::value::wire::record;
 record! {
     /// All resources of a work item; the four groups are independent.
     #[patch(ResourcesPatch = "An update of resources.")]
-    #[patch(ResourcesPatch(assets(Patch<ResourcePatch>), duts(Patch<ResourcePatch>), fixtures(Patch<ResourcePatch>)))]
+    #[patch(ResourcesPatch(
+        assets(Patch<ResourcePatch>),
+        duts(Patch<ResourcePatch>),
+        fixtures(Patch<ResourcePatch>)
+    ))]
     #[patch(ResourcesPatch(systems(Patch<SystemResourcePatch>)))]
     pub struct ResourcesDefinition new() {
         /// Assets.
@@ -22,7 +26,9 @@ record! {
 
     /// One group of resources.
     #[patch(ResourcePatch = "An update of one group.")]
-    #[patch(ResourcePatch(selections(own, "The resources that are reserved: appended or replaced.")))]
+    #[patch(ResourcePatch(
+        selections(own, "The resources that are reserved: appended or replaced.")
+    ))]
     #[patch(ResourcePatch(filter = "Filter for resources that qualify."))]
     pub struct ResourceDefinition new() {
         /// The resources that are reserved.
@@ -46,7 +52,9 @@ record! {
 
     /// The group of systems.
     #[patch(SystemResourcePatch = "An update of the group of systems.")]
-    #[patch(SystemResourcePatch(selections(own, "The systems that are reserved: appended or replaced.")))]
+    #[patch(SystemResourcePatch(
+        selections(own, "The systems that are reserved: appended or replaced.")
+    ))]
     #[patch(SystemResourcePatch(filter = "Filter for systems that qualify."))]
     pub struct SystemResourceDefinition new() {
         /// The systems that are reserved.
@@ -90,8 +98,14 @@ record! {
 
     /// The resources that the work items of a template need.
     #[patch(TemplateResourcesPatch = "An update of a template's resources.")]
-    #[patch(TemplateResourcesPatch(assets(Patch<TemplateResourcePatch>), duts(Patch<TemplateResourcePatch>)))]
-    #[patch(TemplateResourcesPatch(fixtures(Patch<TemplateResourcePatch>), systems(Patch<TemplateResourcePatch>)))]
+    #[patch(TemplateResourcesPatch(
+        assets(Patch<TemplateResourcePatch>),
+        duts(Patch<TemplateResourcePatch>)
+    ))]
+    #[patch(TemplateResourcesPatch(
+        fixtures(Patch<TemplateResourcePatch>),
+        systems(Patch<TemplateResourcePatch>)
+    ))]
     pub struct TemplateResourcesDefinition new() {
         /// Assets.
         pub assets: Option<TemplateResourceDefinition>,

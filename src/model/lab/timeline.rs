@@ -28,7 +28,11 @@ record! {
 
     /// When the work is scheduled.
     #[patch(SchedulePatch = "An update of a schedule.")]
-    #[patch(SchedulePatch(planned_start_date_time, planned_end_date_time, planned_duration_in_seconds))]
+    #[patch(SchedulePatch(
+        planned_start_date_time,
+        planned_end_date_time,
+        planned_duration_in_seconds
+    ))]
     pub struct ScheduleDefinition new() {
         /// Start; returned without an offset if it was sent without one.
         pub planned_start_date_time: Option<PlannedTime>,

@@ -67,7 +67,8 @@ id_type!(
 #[request(UpdateProductRequest(keywords = "Keywords to add, or all keywords when replacing."))]
 #[request(UpdateProductRequest(properties(
     Option<BTreeMap<String, Option<String>>>,
-    "Properties to set, or all properties when replacing; one without a value is refused with its item."
+    "Properties to set, or all properties when replacing; one without a value is refused with its \
+     item."
 )))]
 #[request(UpdateProductRequest(workspace = "New workspace."))]
 pub struct Product {

@@ -7,7 +7,8 @@
 /// is an error that names `type`.
 macro_rules! wire_union {
     ($(#[$meta:meta])* pub enum $name:ident {
-        $($(#[$vmeta:meta])* $code:literal $tag:literal => $variant:ident($record:ident) $(since $since:literal)?),* $(,)?
+        $($(#[$vmeta:meta])* $code:literal $tag:literal => $variant:ident($record:ident)
+            $(since $since:literal)?),* $(,)?
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -27,22 +28,29 @@ macro_rules! wire_union {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 use serde::de::Error as _;
-                let mut members = serde_json::Map::<String, serde_json::Value>::deserialize(deserializer)?;
+                let mut members =
+                    serde_json::Map::<String, serde_json::Value>::deserialize(deserializer)?;
                 let tag = match members.remove("type") {
                     Some(serde_json::Value::String(tag)) => tag,
                     Some(_) => return Err(D::Error::custom("member `type`: expected a string")),
                     None => {
                         let known = [$($tag),*].join(", ");
-                        return Err(D::Error::custom(format_args!("member `type`: missing; expected one of {known}")));
+                        return Err(D::Error::custom(format_args!(
+                            "member `type`: missing; expected one of {known}"
+                        )));
                     }
                 };
                 let folded = $crate::value::wire::fold(&tag);
                 let value = serde_json::Value::Object(members);
                 $(if folded == $crate::value::wire::fold($tag) {
-                    return $crate::value::wire::from_value(value).map(Self::$variant).map_err(D::Error::custom);
+                    return $crate::value::wire::from_value(value)
+                        .map(Self::$variant)
+                        .map_err(D::Error::custom);
                 })*
                 let known = [$($tag),*].join(", ");
-                Err(D::Error::custom(format_args!("member `type`: unknown value {tag:?}; expected one of {known}")))
+                Err(D::Error::custom(format_args!(
+                    "member `type`: unknown value {tag:?}; expected one of {known}"
+                )))
             }
         }
 

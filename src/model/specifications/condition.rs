@@ -251,8 +251,8 @@ impl Condition {
 
     fn contradiction(&self) -> Error {
         Error::invalid(format!(
-            "the value of the condition {:?} does not have the form of its type: NUMERIC takes ranges and numbers, \
-             STRING takes texts",
+            "the value of the condition {:?} does not have the form of its type: NUMERIC takes \
+             ranges and numbers, STRING takes texts",
             self.name.as_deref().unwrap_or_default()
         ))
         .at_member("conditions")

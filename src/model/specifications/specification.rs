@@ -33,8 +33,8 @@ wire_enum! {
 }
 
 record! {
-    /// Limits of a measured value, which must lie strictly between `min` and `max`. A limit that was
-    /// sent as an integer is returned as an integer.
+    /// Limits of a measured value, which must lie strictly between `min` and `max`. A limit that
+    /// was sent as an integer is returned as an integer.
     wire pub struct SpecificationLimit new() {
         /// The value must be greater.
         pub min: Option<Number>,
@@ -166,7 +166,8 @@ impl Stored for SpecificationLimit {
     name, category, symbol, block, unit, limit, conditions, keywords, properties
 ))]
 #[request(
-    UpdateSpecificationRequest = "A change of a specification; absent optional members keep their values."
+    UpdateSpecificationRequest = "A change of a specification; absent optional members keep their \
+                                  values."
 )]
 #[request(UpdateSpecificationRequest(id(String, "Global id; required.")))]
 #[request(UpdateSpecificationRequest(product_id(
@@ -306,8 +307,8 @@ impl Specification {
         let version = request.version.ok_or_else(|| missing("version"))?;
         if version != stored {
             return Err(Error::conflict(format!(
-                "the specification is at version {stored}, and the update is for version {version}; \
-                 read it again and repeat the change"
+                "the specification is at version {stored}, and the update is for version \
+                 {version}; read it again and repeat the change"
             ))
             .at_member("version"));
         }

@@ -131,7 +131,8 @@ wire_enum! {
 
 record! {
     /// A test of one column.
-    wire pub struct ColumnFilter new(column: String, operation: FilterOperation) requires(column, operation) {
+    wire pub struct ColumnFilter new(column: String, operation: FilterOperation)
+    requires(column, operation) {
         /// Column to test; need not be returned.
         pub column: String,
         /// How to compare.
@@ -205,7 +206,8 @@ wire_enum! {
 
 record! {
     /// The options of `export_table_data`.
-    wire pub struct ExportTableDataRequest new(response_format: ExportFormat) requires(response_format) {
+    wire pub struct ExportTableDataRequest new(response_format: ExportFormat)
+    requires(response_format) {
         /// Columns to write, in this order, each once; all when absent or empty. At most 10,000
         /// entries.
         pub columns: Option<Vec<String>>,

@@ -189,7 +189,8 @@ record! {
     }
 
     /// Changes of several tables, each listed once.
-    wire pub struct ModifyTablesRequest new(tables: Vec<TableMetadataModification>) requires(tables) {
+    wire pub struct ModifyTablesRequest new(tables: Vec<TableMetadataModification>)
+    requires(tables) {
         /// The changes.
         pub tables: Vec<TableMetadataModification>,
         /// Whether given properties replace the stored ones instead of being merged.

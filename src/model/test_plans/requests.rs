@@ -18,7 +18,8 @@ record! {
     }
 
     /// An update of test plans.
-    wire pub struct UpdateTestPlansRequest new(test_plans: Vec<UpdateTestPlanRequest>) requires(test_plans) {
+    wire pub struct UpdateTestPlansRequest new(test_plans: Vec<UpdateTestPlanRequest>)
+    requires(test_plans) {
         /// The changes, applied in order.
         pub test_plans: Vec<UpdateTestPlanRequest>,
         /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent,
@@ -27,7 +28,8 @@ record! {
     }
 
     /// Scheduling of test plans.
-    wire pub struct ScheduleTestPlansRequest new(test_plans: Vec<ScheduleTestPlanRequest>) requires(test_plans) {
+    wire pub struct ScheduleTestPlansRequest new(test_plans: Vec<ScheduleTestPlanRequest>)
+    requires(test_plans) {
         /// The changes, applied in order.
         pub test_plans: Vec<ScheduleTestPlanRequest>,
         /// Whether the fixtures are replaced (`true`) or appended to (absent, `false`).

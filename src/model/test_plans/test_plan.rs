@@ -112,7 +112,10 @@ id_type!(
 ))]
 #[projection(TestPlanField(execution_history, dashboard_url, "WORKFLOW", then(project_id)))]
 #[request(CreateTestPlanRequest = "A test plan to create. Nothing is required.")]
-#[request(CreateTestPlanRequest(name, state(Option<String>, "State in any spelling; `NEW` when absent.")))]
+#[request(CreateTestPlanRequest(
+    name,
+    state(Option<String>, "State in any spelling; `NEW` when absent.")
+))]
 #[request(CreateTestPlanRequest(
     template_id = "The template to copy from; must exist.",
     description,
@@ -137,10 +140,13 @@ id_type!(
 ))]
 #[request(CreateTestPlanRequest(dashboard = "The dashboard.", workflow_id))]
 #[patch(
-    UpdateTestPlanRequest = "An update of a test plan: absent members keep their values, null clears them."
+    UpdateTestPlanRequest = "An update of a test plan: absent members keep their values, null \
+                             clears them."
 )]
 #[patch(UpdateTestPlanRequest(id(Option<String>, "The test plan; required."), name))]
-#[patch(UpdateTestPlanRequest(state(Patch<String>, "State in any spelling, from any state; null is `NEW`.")))]
+#[patch(UpdateTestPlanRequest(
+    state(Patch<String>, "State in any spelling, from any state; null is `NEW`.")
+))]
 #[patch(UpdateTestPlanRequest(
     description,
     assigned_to,
@@ -165,7 +171,9 @@ id_type!(
 #[patch(UpdateTestPlanRequest(file_ids_from_template(own, "Files, appended or replaced.")))]
 #[patch(UpdateTestPlanRequest(workspace(Option<String>, "The workspace; null keeps it.")))]
 #[patch(UpdateTestPlanRequest(properties(own, "Free properties, merged or replaced.")))]
-#[patch(UpdateTestPlanRequest(dashboard(Patch<DashboardPatch>, "The dashboard, merged member by member.")))]
+#[patch(UpdateTestPlanRequest(
+    dashboard(Patch<DashboardPatch>, "The dashboard, merged member by member.")
+))]
 #[patch(ScheduleTestPlanRequest = "A request to schedule one test plan.")]
 #[patch(ScheduleTestPlanRequest(id(Option<String>, "The test plan; required."), assigned_to))]
 #[patch(ScheduleTestPlanRequest(dut_id = "The device under test.", dut_serial_number, system_id))]

@@ -17,7 +17,8 @@ record! {
     }
 
     /// An update of work items.
-    wire pub struct UpdateWorkItemsRequest new(work_items: Vec<UpdateWorkItemRequest>) requires(work_items) {
+    wire pub struct UpdateWorkItemsRequest new(work_items: Vec<UpdateWorkItemRequest>)
+    requires(work_items) {
         /// The changes, applied in order.
         pub work_items: Vec<UpdateWorkItemRequest>,
         /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent,
@@ -26,7 +27,8 @@ record! {
     }
 
     /// Scheduling of work items.
-    wire pub struct ScheduleWorkItemsRequest new(work_items: Vec<ScheduleWorkItemRequest>) requires(work_items) {
+    wire pub struct ScheduleWorkItemsRequest new(work_items: Vec<ScheduleWorkItemRequest>)
+    requires(work_items) {
         /// The changes, applied in order.
         pub work_items: Vec<ScheduleWorkItemRequest>,
         /// Whether selections are replaced (`true`) or appended to (absent, `false`).

@@ -106,7 +106,8 @@ id_type!(
     workflow_id
 ))]
 #[patch(
-    UpdateWorkItemTemplateRequest = "An update of a template: absent members keep their values, null clears them."
+    UpdateWorkItemTemplateRequest = "An update of a template: absent members keep their values, \
+                                     null clears them."
 )]
 #[patch(UpdateWorkItemTemplateRequest(id(Option<String>, "The template; required.")))]
 #[patch(UpdateWorkItemTemplateRequest(name = "Display name; cannot be cleared."))]
@@ -119,7 +120,10 @@ id_type!(
 #[patch(UpdateWorkItemTemplateRequest(summary, description, test_program))]
 #[patch(UpdateWorkItemTemplateRequest(timeline(Patch<TemplateTimelinePatch>)))]
 #[patch(UpdateWorkItemTemplateRequest(
-    resources(Patch<TemplateResourcesPatch>, "Resources that its work items need, merged member by member."),
+    resources(
+        Patch<TemplateResourcesPatch>,
+        "Resources that its work items need, merged member by member."
+    )
 ))]
 #[patch(UpdateWorkItemTemplateRequest(execution_actions(
     own,

@@ -17,8 +17,9 @@ record! {
     }
 
     /// An update of templates.
-    wire pub struct UpdateWorkItemTemplatesRequest new(work_item_templates: Vec<UpdateWorkItemTemplateRequest>)
-    requires(work_item_templates) {
+    wire pub struct UpdateWorkItemTemplatesRequest new(
+        work_item_templates: Vec<UpdateWorkItemTemplateRequest>
+    ) requires(work_item_templates) {
         /// The changes, applied in order.
         pub work_item_templates: Vec<UpdateWorkItemTemplateRequest>,
         /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent,

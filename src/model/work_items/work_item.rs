@@ -121,7 +121,10 @@ id_type!(
 #[projection(WorkItemField(updated_at, workspace, workflow_id))]
 #[request(CreateWorkItemRequest = "A work item to create. Nothing is required.")]
 #[request(CreateWorkItemRequest(name, r#type = "Free type text; from the template when absent."))]
-#[request(CreateWorkItemRequest(state(Option<String>, "State in any spelling; `NEW` when absent."), description))]
+#[request(CreateWorkItemRequest(
+    state(Option<String>, "State in any spelling; `NEW` when absent."),
+    description
+))]
 #[request(CreateWorkItemRequest(parent_id = "The work item that it belongs to; stored as given."))]
 #[request(CreateWorkItemRequest(
     template_id = "The template to copy from; must exist.",
@@ -146,10 +149,13 @@ id_type!(
 ))]
 #[request(CreateWorkItemRequest(dashboard = "The dashboard.", workflow_id))]
 #[patch(
-    UpdateWorkItemRequest = "An update of a work item: absent members keep their values, null clears them."
+    UpdateWorkItemRequest = "An update of a work item: absent members keep their values, null \
+                             clears them."
 )]
 #[patch(UpdateWorkItemRequest(id(Option<String>, "The work item; required."), name))]
-#[patch(UpdateWorkItemRequest(state(Patch<String>, "State in any spelling, from any state; null is `NEW`.")))]
+#[patch(UpdateWorkItemRequest(
+    state(Patch<String>, "State in any spelling, from any state; null is `NEW`.")
+))]
 #[patch(UpdateWorkItemRequest(
     description,
     parent_id = "The work item that it belongs to.",
@@ -162,7 +168,10 @@ id_type!(
     timeline(Patch<TimelinePatch>, "When the work may and should happen, merged member by member."),
 ))]
 #[patch(UpdateWorkItemRequest(
-    resources(Patch<ResourcesPatch>, "The resources that it needs and reserves, merged member by member."),
+    resources(
+        Patch<ResourcesPatch>,
+        "The resources that it needs and reserves, merged member by member."
+    )
 ))]
 #[patch(UpdateWorkItemRequest(execution_actions(
     own,
@@ -171,11 +180,17 @@ id_type!(
 )))]
 #[patch(UpdateWorkItemRequest(file_ids_from_template(own, "Files, appended or replaced.")))]
 #[patch(UpdateWorkItemRequest(properties(own, "Free properties, merged or replaced.")))]
-#[patch(UpdateWorkItemRequest(dashboard(Patch<DashboardPatch>, "The dashboard, merged member by member.")))]
+#[patch(UpdateWorkItemRequest(
+    dashboard(Patch<DashboardPatch>, "The dashboard, merged member by member.")
+))]
 #[patch(ScheduleWorkItemRequest = "A request to schedule one work item.")]
 #[patch(ScheduleWorkItemRequest(id(Option<String>, "The work item; required."), assigned_to))]
-#[patch(ScheduleWorkItemRequest(schedule(Patch<SchedulePatch>, "The plan, merged member by member.")))]
-#[patch(ScheduleWorkItemRequest(resources(Patch<ScheduleResourcesDefinition>, "The reservations.")))]
+#[patch(ScheduleWorkItemRequest(
+    schedule(Patch<SchedulePatch>, "The plan, merged member by member.")
+))]
+#[patch(ScheduleWorkItemRequest(
+    resources(Patch<ScheduleResourcesDefinition>, "The reservations.")
+))]
 pub struct WorkItem {
     /// Assigned by the store.
     pub id: Option<WorkItemId>,

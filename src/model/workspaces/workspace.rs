@@ -121,7 +121,8 @@ fn check(member: &str, text: &str) -> Result<()> {
     }
     if text.len() > limits::WORKSPACE_BYTES {
         return Err(Error::limit(format!(
-            "the {member} takes {} bytes, more than the {} that the {member} of a workspace may take (WORKSPACE_BYTES)",
+            "the {member} takes {} bytes, more than the {} that the {member} of a workspace may \
+             take (WORKSPACE_BYTES)",
             text.len(),
             limits::WORKSPACE_BYTES
         ))

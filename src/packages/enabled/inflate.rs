@@ -49,7 +49,8 @@ fn inflated_limit(compressed: u64) -> u64 {
 
 fn bomb(limit: u64) -> Error {
     too_large(format_args!(
-        "it decompresses to more than {limit} bytes (at most {} to one, and {} for a control archive)",
+        "it decompresses to more than {limit} bytes (at most {} to one, and {} for a control \
+         archive)",
         limits::PACKAGE_RATIO,
         limits::PACKAGE_CONTROL_INFLATED_BYTES
     ))

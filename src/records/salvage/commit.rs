@@ -145,10 +145,12 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
         if before_extent.named.is_empty() && !newest_extent.named.is_empty() {
             // Nothing of the commit before is left, so only the whole pages of the newest commit
             // can be read.
-            let doubt = "the store was not closed, the last commit is not whole, and the one before it is lost";
+            let doubt = "the store was not closed, the last commit is not whole, and the one \
+                         before it is lost";
             return Ok(Chosen { commit: Some(*newest), doubt: Some(doubt) });
         }
-        let doubt = "the store was not closed, and the last commit is not whole: a power cut may have torn it";
+        let doubt = "the store was not closed, and the last commit is not whole: a power cut may \
+                     have torn it";
         return Ok(Chosen { commit: Some(*before), doubt: Some(doubt) });
     }
     // Most trees that are found here are of much older commits, whose pages have been reused since.
@@ -177,7 +179,8 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
             break;
         }
     }
-    let doubt = "the header that names the last commit is damaged; the newest commit that is whole was read";
+    let doubt = "the header that names the last commit is damaged; the newest commit that is whole \
+                 was read";
     Ok(Chosen { commit, doubt: Some(doubt) })
 }
 

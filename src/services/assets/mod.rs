@@ -111,8 +111,8 @@ pub trait AssetService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// let page = session.query_assets(QueryAssetsRequest::new().filter("ModelName == \"PXI-4071\""))?;
-    /// assert_eq!(page.assets.unwrap_or_default().len(), 1);
+    /// let page = session.query_assets(QueryAssetsRequest::new().filter("ModelName ==
+    /// \"PXI-4071\""))?; assert_eq!(page.assets.unwrap_or_default().len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse>;
@@ -172,7 +172,11 @@ pub trait AssetService {
     /// assert_eq!(session.link_files(&id, vec!["report".into()])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn link_files(&self, asset_id: &AssetId, file_ids: Vec<FileId>) -> Result<Option<LinkFilesPartialSuccessResponse>>;
+    fn link_files(
+        &self,
+        asset_id: &AssetId,
+        file_ids: Vec<FileId>,
+    ) -> Result<Option<LinkFilesPartialSuccessResponse>>;
 
     /// Removes the link of an asset to a file. A file that is not linked is not an error.
     ///
@@ -198,7 +202,10 @@ pub trait AssetService {
     /// assert_eq!(session.start_utilization(start)?.failed, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn start_utilization(&self, request: StartUtilizationRequest) -> Result<StartUtilizationPartialSuccess>;
+    fn start_utilization(
+        &self,
+        request: StartUtilizationRequest,
+    ) -> Result<StartUtilizationPartialSuccess>;
 
     /// Records a heartbeat for all running records of these utilization identifiers; `timestamp`
     /// replaces the clock.
@@ -247,7 +254,8 @@ pub trait AssetService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// session.start_utilization(start)?;
-    /// let history = session.query_asset_utilization_history(QueryAssetUtilizationHistoryRequest::new())?;
+    /// let history =
+    /// session.query_asset_utilization_history(QueryAssetUtilizationHistoryRequest::new())?;
     /// assert_eq!(history.asset_utilizations.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
@@ -263,10 +271,14 @@ pub trait AssetService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// println!("{}", session.explain_query_asset_utilization_history(QueryAssetUtilizationHistoryRequest::new())?);
+    /// println!("{}",
+    /// session.explain_query_asset_utilization_history(QueryAssetUtilizationHistoryRequest::new())?);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_query_asset_utilization_history(&self, query: QueryAssetUtilizationHistoryRequest) -> Result<Plan>;
+    fn explain_query_asset_utilization_history(
+        &self,
+        query: QueryAssetUtilizationHistoryRequest,
+    ) -> Result<Plan>;
 
     /// Returns the ids of the assets in use now: those with a running record whose last heartbeat,
     /// or start, is younger than the timeout of the store.
@@ -303,10 +315,15 @@ pub trait AssetService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.set_system_connection("station-1", Some(SystemConnection::Connected))?, 1);
+    /// assert_eq!(session.set_system_connection("station-1", Some(SystemConnection::Connected))?,
+    /// 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn set_system_connection(&self, minion_id: &str, connection: Option<SystemConnection>) -> Result<u64>;
+    fn set_system_connection(
+        &self,
+        minion_id: &str,
+        connection: Option<SystemConnection>,
+    ) -> Result<u64>;
 }
 }
 

@@ -22,8 +22,8 @@ fn check_free(draft: &Draft<'_>, asset: &Asset) -> Result<()> {
     let other = find(draft, &asset.identity()?)?;
     match other.filter(|other| Some(*other) != asset.key()) {
         Some(other) => Err(Error::conflict(
-            "another asset has the same bus type, model, vendor and serial number (or system, if there is \
-             none); update that asset instead",
+            "another asset has the same bus type, model, vendor and serial number (or system, if \
+             there is none); update that asset instead",
         )
         .with_name("AssetPerformanceManagement.AssetExists", None)
         .with_args(draft.visible_id::<Asset>(other)?)),
@@ -144,7 +144,8 @@ pub(in crate::services) fn set_connection(
         return Err(Error::new(
             ErrorKind::PermissionDenied,
             format!(
-                "{:?} may not set the connection of a system: it needs Update of {} in every workspace",
+                "{:?} may not set the connection of a system: it needs Update of {} in every \
+                 workspace",
                 context.user(),
                 Asset::KIND.service
             ),

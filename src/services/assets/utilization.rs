@@ -88,7 +88,8 @@ fn start_one(
     key::push_str(&mut entry, asset.id());
     if draft.find::<Utilization>(Utilization::BY_IDENTIFIER, &entry)?.is_some() {
         return Err(Error::conflict(format!(
-            "the asset already has a record under the utilization identifier {:?}; use another identifier",
+            "the asset already has a record under the utilization identifier {:?}; use another \
+             identifier",
             template.utilization_identifier
         ))
         .with_resource(Asset::KIND.name, asset.id())

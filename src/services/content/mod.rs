@@ -487,8 +487,8 @@ impl Read for Guarded<'_> {
         if let Some(left) = &mut self.left {
             *left = left.checked_sub(count as u64).ok_or_else(|| {
                 io::Error::other(Error::unsupported(format!(
-                    "content of more than {} bytes cannot be uploaded inside a transaction, which keeps the write turn \
-                     meanwhile; upload it on the session",
+                    "content of more than {} bytes cannot be uploaded inside a transaction, which \
+                     keeps the write turn meanwhile; upload it on the session",
                     limits::TRANSACTION_CONTENT_BYTES
                 )))
             })?;

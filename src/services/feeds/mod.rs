@@ -54,7 +54,8 @@ pub trait FeedService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// let feed = session.create_feed(CreateFeedRequest::new("nightly").platform(Platform::ni_linux_rt()))?;
+    /// let feed =
+    /// session.create_feed(CreateFeedRequest::new("nightly").platform(Platform::ni_linux_rt()))?;
     /// assert_eq!(feed.name, "nightly");
     /// # Ok::<(), stationdb::Error>(())
     /// ```
@@ -68,7 +69,8 @@ pub trait FeedService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.query_feeds(QueryFeedsRequest::new().platform(Platform::windows()))?.feeds.len(), 1);
+    /// assert_eq!(session.query_feeds(QueryFeedsRequest::new().platform(Platform::windows()))?.feeds.len(),
+    /// 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn query_feeds(&self, request: QueryFeedsRequest) -> Result<QueryFeedsResponse>;
@@ -93,7 +95,8 @@ pub trait FeedService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.update_feed(&feed.id, UpdateFeedRequest::new().name("released"))?.name, "released");
+    /// assert_eq!(session.update_feed(&feed.id, UpdateFeedRequest::new().name("released"))?.name,
+    /// "released");
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn update_feed(&self, feed_id: &FeedId, request: UpdateFeedRequest) -> Result<Feed>;
@@ -125,7 +128,13 @@ pub trait FeedService {
     /// println!("{}", package.file_name);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn upload_package(&self, feed_id: &FeedId, path: &Path, overwrite: bool, control: &Control) -> Result<Package>;
+    fn upload_package(
+        &self,
+        feed_id: &FeedId,
+        path: &Path,
+        overwrite: bool,
+        control: &Control,
+    ) -> Result<Package>;
 
     /// Uploads a package. Without a name it is named `<package>_<version>_<architecture>` with the
     /// extension of its format.
@@ -177,7 +186,8 @@ pub trait FeedService {
     #[doc = include_str!("example.txt")]
     /// let content = session.write_package(&Control::default())?;
     /// // Nothing is no package.
-    /// assert!(session.commit_package(&feed.id, content, None, false, &Control::default()).is_err());
+    /// assert!(session.commit_package(&feed.id, content, None, false,
+    /// &Control::default()).is_err());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn commit_package(
@@ -254,7 +264,12 @@ pub trait FeedService {
     /// session.download_package(&package.id, &mut std::io::sink(), &Control::default())?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn download_package(&self, package_id: &PackageId, target: &mut dyn Write, control: &Control) -> Result<u64>;
+    fn download_package(
+        &self,
+        package_id: &PackageId,
+        target: &mut dyn Write,
+        control: &Control,
+    ) -> Result<u64>;
 
     /// Writes the verified content of the package with this file name to `target`. Returns its
     /// length.
@@ -265,7 +280,8 @@ pub trait FeedService {
     /// ```no_run
     #[doc = include_str!("example.txt")]
     /// let mut file = std::fs::File::create("setup.nipkg")?;
-    /// session.download_package_file(&feed.id, "setup_1.0_windows_x64.nipkg", &mut file, &Control::default())?;
+    /// session.download_package_file(&feed.id, "setup_1.0_windows_x64.nipkg", &mut file,
+    /// &Control::default())?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn download_package_file(

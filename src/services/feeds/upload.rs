@@ -75,7 +75,8 @@ fn file_name(given: &str) -> Result<String> {
     let name = given.rsplit(['/', '\\']).next().unwrap_or_default();
     if !is_file_name(name) {
         return Err(Error::invalid(format!(
-            "{given:?} cannot be the file name of a package; it needs 1 to {} bytes without control characters",
+            "{given:?} cannot be the file name of a package; it needs 1 to {} bytes without \
+             control characters",
             limits::PACKAGE_FILE_NAME_BYTES
         ))
         .at_member("fileName"));
@@ -285,7 +286,8 @@ fn present(draft: &Draft<'_>, record: &PackageRecord) -> Result<Option<RecordKey
             Err(clash(
                 package,
                 &other.package,
-                "one package has its file name, and another one its name and version; delete one of them",
+                "one package has its file name, and another one its name and version; delete one \
+                 of them",
             ))
         }
         (by_name, by_identity) => Ok(by_name.or(by_identity)),

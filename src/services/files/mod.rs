@@ -84,8 +84,9 @@ pub trait FileService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// let query = QueryFilesRequest::new().extension_query(StringQuery::new(FileQueryOperation::Equal, "txt"));
-    /// assert_eq!(session.query_files(query)?.total_count, 1);
+    /// let query =
+    /// QueryFilesRequest::new().extension_query(StringQuery::new(FileQueryOperation::Equal,
+    /// "txt")); assert_eq!(session.query_files(query)?.total_count, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn query_files(&self, request: QueryFilesRequest) -> Result<FileQueryResponse>;
@@ -146,7 +147,12 @@ pub trait FileService {
     /// assert_eq!(session.open_file(&file)?.len(), 6);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn upload_file(&self, content: &mut dyn Read, request: UploadFileRequest, control: &Control) -> Result<FileId>;
+    fn upload_file(
+        &self,
+        content: &mut dyn Read,
+        request: UploadFileRequest,
+        control: &Control,
+    ) -> Result<FileId>;
 
     /// Opens content that [`FileService::commit_file`] makes a file of: for callers that have the
     /// bytes before they know what names them, and for bytes that come in pieces.
@@ -179,8 +185,8 @@ pub trait FileService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// let content = session.write_file(&Control::default())?;
-    /// let file = session.transaction(|tx| tx.commit_file(content, UploadFileRequest::new().name("empty")))?;
-    /// assert!(session.open_file(&file)?.is_empty());
+    /// let file = session.transaction(|tx| tx.commit_file(content,
+    /// UploadFileRequest::new().name("empty")))?; assert!(session.open_file(&file)?.is_empty());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn commit_file(&self, content: ContentWriter, request: UploadFileRequest) -> Result<FileId>;
@@ -282,7 +288,8 @@ pub trait FileService {
     #[doc = include_str!("example.txt")]
     /// let upload = session.start_upload_session(None)?;
     /// // The last chunk may be shorter than the others.
-    /// session.append_to_upload_session(&upload.id.into(), 1, &mut &b"passed"[..], true, &Control::default())?;
+    /// session.append_to_upload_session(&upload.id.into(), 1, &mut &b"passed"[..], true,
+    /// &Control::default())?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn append_to_upload_session(
@@ -315,9 +322,9 @@ pub trait FileService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// let upload = UploadSessionId::from(session.start_upload_session(None)?.id);
-    /// session.append_to_upload_session(&upload, 1, &mut &b"passed"[..], true, &Control::default())?;
-    /// let file = session.finish_upload_session(&upload, "log.txt", Default::default())?;
-    /// assert_eq!(session.open_file(&file)?.len(), 6);
+    /// session.append_to_upload_session(&upload, 1, &mut &b"passed"[..], true,
+    /// &Control::default())?; let file = session.finish_upload_session(&upload, "log.txt",
+    /// Default::default())?; assert_eq!(session.open_file(&file)?.len(), 6);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn finish_upload_session(
@@ -356,8 +363,8 @@ struct Upload {
 }
 
 impl Upload {
-    /// Refuses what can be refused before the bytes are read. The write turn checks all of it again,
-    /// because the policy and the records may have changed.
+    /// Refuses what can be refused before the bytes are read. The write turn checks all of it
+    /// again, because the policy and the records may have changed.
     fn check<A: Access>(access: &A, request: UploadFileRequest) -> Result<Self> {
         let context = access.context();
         let id = request.id.as_deref().map(FileId::parse).transpose();

@@ -241,8 +241,8 @@ impl Parser {
             _ => {
                 self.at = start;
                 return Err(self.fault(format!(
-                    "{name:?} is not a field of files; expected name, extension, id, workspaceId, size or \
-                     properties.<key>"
+                    "{name:?} is not a field of files; expected name, extension, id, workspaceId, \
+                     size or properties.<key>"
                 )));
             }
         };

@@ -72,8 +72,13 @@ pub(in crate::services) fn append<A: Access>(
     let size = new.content.size();
     if size > limits::UPLOAD_CHUNK_BYTES || (!close && size != limits::UPLOAD_CHUNK_BYTES) {
         return Err(Error::invalid(format!(
-            "the chunk {chunk_index} has {} bytes; every chunk has exactly {}, only the one sent with close has fewer",
-            if size > limits::UPLOAD_CHUNK_BYTES { format!("more than {}", size - 1) } else { size.to_string() },
+            "the chunk {chunk_index} has {} bytes; every chunk has exactly {}, only the one sent \
+             with close has fewer",
+            if size > limits::UPLOAD_CHUNK_BYTES {
+                format!("more than {}", size - 1)
+            } else {
+                size.to_string()
+            },
             limits::UPLOAD_CHUNK_BYTES
         ))
         .at_member("file"));
@@ -107,8 +112,8 @@ fn refuse_after_last(prefix: &[u8], chunks: Vec<(Vec<u8>, Vec<u8>)>, index: u32)
         let arrived = chunk_index(prefix, &key)?;
         if arrived < index && content::open_chunk(&key, &value)?.close {
             return Err(Error::invalid(format!(
-                "the chunk {arrived} was sent with close, so it is the last, and chunk {index} cannot follow it; send \
-                 chunk {arrived} again without close to go on"
+                "the chunk {arrived} was sent with close, so it is the last, and chunk {index} \
+                 cannot follow it; send chunk {arrived} again without close to go on"
             ))
             .at_member("chunkIndex")
             .with_args([index.to_string()]));

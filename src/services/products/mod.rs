@@ -74,7 +74,10 @@ pub trait ProductService {
     /// # Ok(())
     /// # }
     /// ```
-    fn create_products(&self, products: Vec<CreateProductRequest>) -> Result<CreateProductsPartialSuccess>;
+    fn create_products(
+        &self,
+        products: Vec<CreateProductRequest>,
+    ) -> Result<CreateProductsPartialSuccess>;
 
     /// Returns the product with this id.
     ///
@@ -114,7 +117,8 @@ pub trait ProductService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// let query = QueryProductsRequest::new().filter("family == @0").substitutions(["Analog"]).take(100);
+    /// let query = QueryProductsRequest::new().filter("family ==
+    /// @0").substitutions(["Analog"]).take(100);
     /// assert_eq!(session.query_products(query)?.products.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
@@ -127,7 +131,8 @@ pub trait ProductService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// println!("{}", session.explain_query_products(QueryProductsRequest::new().filter("family == \"Analog\""))?);
+    /// println!("{}", session.explain_query_products(QueryProductsRequest::new().filter("family ==
+    /// \"Analog\""))?);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn explain_query_products(&self, query: QueryProductsRequest) -> Result<Plan>;
@@ -158,7 +163,8 @@ pub trait ProductService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// let change = UpdateProductRequest::new(id.clone()).name("Amplifier");
-    /// assert_eq!(session.update_products(vec![change], false)?.products[0].name.as_deref(), Some("Amplifier"));
+    /// assert_eq!(session.update_products(vec![change], false)?.products[0].name.as_deref(),
+    /// Some("Amplifier"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn update_products(
@@ -352,7 +358,8 @@ fn create(draft: &mut Draft<'_>, request: CreateProductRequest) -> Result<Produc
     if let Some(other) = draft.find::<Product>(Product::BY_PART_NUMBER, &entry)? {
         let other = draft.visible_id::<Product>(other)?;
         return Err(Error::conflict(format!(
-            "the part number {part_number:?} belongs to another product; update that product, or choose another number"
+            "the part number {part_number:?} belongs to another product; update that product, or \
+             choose another number"
         ))
         .with_name("TestMonitor.PartNumberInUse", None)
         .with_args(std::iter::once(part_number.to_owned()).chain(other)));

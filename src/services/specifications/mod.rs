@@ -78,7 +78,10 @@ pub trait SpecificationService {
     /// # Ok(())
     /// # }
     /// ```
-    fn create_specs(&self, request: CreateSpecificationsRequest) -> Result<CreateSpecificationsPartialSuccess>;
+    fn create_specs(
+        &self,
+        request: CreateSpecificationsRequest,
+    ) -> Result<CreateSpecificationsPartialSuccess>;
 
     /// Returns one page of the specifications of the given products that match.
     ///
@@ -128,12 +131,16 @@ pub trait SpecificationService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// let change = stationdb::from_json(br#"{"specs": [{"id": "1", "productId": "156502A-11L", "specId": "GAIN", "version": 0,
+    /// let change = stationdb::from_json(br#"{"specs": [{"id": "1", "productId": "156502A-11L",
+    /// "specId": "GAIN", "version": 0,
     ///     "type": "FUNCTIONAL", "workspace": "default", "name": "Gain"}]}"#)?;
     /// assert!(session.update_specs(change)?.is_some());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn update_specs(&self, request: UpdateSpecificationsRequest) -> Result<Option<UpdateSpecificationsPartialSuccess>>;
+    fn update_specs(
+        &self,
+        request: UpdateSpecificationsRequest,
+    ) -> Result<Option<UpdateSpecificationsPartialSuccess>>;
 
     /// Deletes specifications by global id; returns `None` if all were deleted.
     ///
@@ -146,7 +153,10 @@ pub trait SpecificationService {
     /// assert_eq!(session.delete_specs(vec![id])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_specs(&self, ids: Vec<SpecificationId>) -> Result<Option<DeleteSpecificationsPartialSuccess>>;
+    fn delete_specs(
+        &self,
+        ids: Vec<SpecificationId>,
+    ) -> Result<Option<DeleteSpecificationsPartialSuccess>>;
 }
 }
 
@@ -272,8 +282,8 @@ fn check_free(draft: &Draft<'_>, spec: &Specification) -> Result<()> {
     let other = draft.find::<Specification>(Specification::BY_SPEC, &entry)?;
     match other.filter(|other| Some(*other) != spec.key()) {
         Some(other) => Err(Error::conflict(format!(
-            "the product {product:?} already has a specification {spec_id:?} in this workspace; update it, \
-             or choose another specId"
+            "the product {product:?} already has a specification {spec_id:?} in this workspace; \
+             update it, or choose another specId"
         ))
         .with_name("Specification.SpecIdInUse", None)
         .with_args(std::iter::once(spec_id).chain(draft.visible_id::<Specification>(other)?))),

@@ -21,8 +21,8 @@ const BATCH_ROWS: usize = 16 * 1024;
 const PUSH_CELLS: usize = 4 * 1024 * 1024;
 /// Bytes in memory above which an append goes directly to segments.
 const LARGE_BYTES: usize = 32 * 1024 * 1024;
-/// With a maintenance thread, an append seals the buffer itself only if the buffer is this many times
-/// larger than its limit. Otherwise the append seals it at the limit.
+/// With a maintenance thread, an append seals the buffer itself only if the buffer is this many
+/// times larger than its limit. Otherwise the append seals it at the limit.
 const LATE_FACTOR: u64 = 4;
 
 /// The rows of one append, while they arrive.

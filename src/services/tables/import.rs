@@ -107,7 +107,8 @@ fn import<A: Access>(
     }
     if request.index_column.is_some() && (declared || request.id.is_some()) {
         return Err(Error::invalid(
-            "indexColumn applies only to inferred columns; leave it out, the table declares its index",
+            "indexColumn applies only to inferred columns; leave it out, the table declares its \
+             index",
         )
         .at_member("indexColumn"));
     }

@@ -201,8 +201,8 @@ fn check_revision(table: &TableMetadata, wanted: Option<i64>) -> Result<()> {
     let next = table.metadata_revision.unwrap_or_default() + 1;
     match wanted {
         Some(wanted) if wanted != next => Err(Error::conflict(format!(
-            "the modification makes revision {wanted}, but the next one of the table is {next}: another caller \
-             modified it, or the current revision was sent; read the table again"
+            "the modification makes revision {wanted}, but the next one of the table is {next}: \
+             another caller modified it, or the current revision was sent; read the table again"
         ))
         .with_name("DataFrame.RevisionMismatch", None)
         .with_args([wanted.to_string(), next.to_string()])

@@ -167,7 +167,10 @@ pub trait TableService {
     /// assert_eq!(session.modify_tables(ModifyTablesRequest::new([change]))?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn modify_tables(&self, request: ModifyTablesRequest) -> Result<Option<ModifyTablesPartialSuccess>>;
+    fn modify_tables(
+        &self,
+        request: ModifyTablesRequest,
+    ) -> Result<Option<ModifyTablesPartialSuccess>>;
 
     /// Deletes a table with its rows.
     ///
@@ -202,7 +205,8 @@ pub trait TableService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.get_table_data(&id, GetTableDataRequest::new().take(100))?.total_row_count, 1);
+    /// assert_eq!(session.get_table_data(&id,
+    /// GetTableDataRequest::new().take(100))?.total_row_count, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn get_table_data(&self, id: &TableId, request: GetTableDataRequest) -> Result<PagedTableRows>;
@@ -216,7 +220,8 @@ pub trait TableService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// // Closes the table: no rows come after these.
-    /// session.append_table_data(&id, AppendTableDataRequest::new().frame(rows).end_of_data(true))?;
+    /// session.append_table_data(&id,
+    /// AppendTableDataRequest::new().frame(rows).end_of_data(true))?;
     /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(2));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
@@ -237,7 +242,12 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(2));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn append_arrow(&self, id: &TableId, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()>;
+    fn append_arrow(
+        &self,
+        id: &TableId,
+        stream: &mut dyn Read,
+        end_of_data: Option<bool>,
+    ) -> Result<()>;
 
     /// Appends batches, for example of a `RecordBatchReader`, all or none.
     ///
@@ -274,8 +284,8 @@ pub trait TableService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// let request = ImportTableRequest::new().index_column("t");
-    /// let answer = session.import_csv(request, &mut &b"t,volts\n1,0.5\n2,0.75\n"[..], &Control::default())?;
-    /// assert_eq!(answer.row_count, 2);
+    /// let answer = session.import_csv(request, &mut &b"t,volts\n1,0.5\n2,0.75\n"[..],
+    /// &Control::default())?; assert_eq!(answer.row_count, 2);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn import_csv(
@@ -324,7 +334,11 @@ pub trait TableService {
     /// assert_eq!(page.total_row_count, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<PagedTableRows>;
+    fn query_table_data(
+        &self,
+        id: &TableId,
+        request: QueryTableDataRequest,
+    ) -> Result<PagedTableRows>;
 
     /// Explains how [`TableService::query_table_data`] executes this request, and what it reads.
     ///
@@ -336,7 +350,11 @@ pub trait TableService {
     /// println!("{:?}", session.explain_query_table_data(&id, QueryTableDataRequest::new())?);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<TablePlan>;
+    fn explain_query_table_data(
+        &self,
+        id: &TableId,
+        request: QueryTableDataRequest,
+    ) -> Result<TablePlan>;
 
     /// Writes rows to `out`. Returns their number.
     ///
@@ -369,8 +387,8 @@ pub trait TableService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// let mut rows = 0;
-    /// session.export_segments(&id, &mut |segment| { rows += segment.row_count; Ok(()) }, &Control::default())?;
-    /// assert_eq!(rows, 1);
+    /// session.export_segments(&id, &mut |segment| { rows += segment.row_count; Ok(()) },
+    /// &Control::default())?; assert_eq!(rows, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn export_segments(
@@ -388,12 +406,18 @@ pub trait TableService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// let decimation = DecimationOptions::new(DecimationMethod::MaxMin).y_columns(["volts"]).intervals(100);
-    /// let plot = session.query_decimated_data(&id, QueryDecimatedDataRequest::new().decimation(decimation))?;
+    /// let decimation =
+    /// DecimationOptions::new(DecimationMethod::MaxMin).y_columns(["volts"]).intervals(100); let
+    /// plot = session.query_decimated_data(&id,
+    /// QueryDecimatedDataRequest::new().decimation(decimation))?;
     /// assert_eq!(plot.frame.row_count(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_decimated_data(&self, id: &TableId, request: QueryDecimatedDataRequest) -> Result<TableRows>;
+    fn query_decimated_data(
+        &self,
+        id: &TableId,
+        request: QueryDecimatedDataRequest,
+    ) -> Result<TableRows>;
 
     /// Returns rows as a stream of batches over one consistent state.
     ///
@@ -403,7 +427,8 @@ pub trait TableService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// let mut rows = 0;
-    /// for batch in session.scan(&id, ScanRequest::new().columns(["volts"]), &Control::default())? {
+    /// for batch in session.scan(&id, ScanRequest::new().columns(["volts"]), &Control::default())?
+    /// {
     ///     rows += batch?.num_rows();
     /// }
     /// assert_eq!(rows, 1);

@@ -84,7 +84,8 @@ impl fmt::Display for TablePlan {
         let t = &self.touched;
         write!(
             f,
-            "{}; {} of {} segments, {} of {} row groups, {} of {} pages, {} buffered rows; {} rows touched, {} passed",
+            "{}; {} of {} segments, {} of {} row groups, {} of {} pages, {} buffered rows; {} rows \
+             touched, {} passed",
             self.order,
             t.segments - t.segments_pruned,
             t.segments,

@@ -75,7 +75,10 @@ pub trait TestPlanService {
     /// assert_eq!(session.delete_test_plans(vec![id])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_test_plans(&self, ids: Vec<TestPlanId>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>>;
+    fn delete_test_plans(
+        &self,
+        ids: Vec<TestPlanId>,
+    ) -> Result<Option<DeleteTestPlansPartialSuccessResponse>>;
 
     /// Returns a page of the test plans that match a filter.
     ///
@@ -113,10 +116,14 @@ pub trait TestPlanService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// let change = ScheduleTestPlanRequest::new().id(id).assigned_to("bob");
-    /// assert_eq!(session.schedule_test_plans(ScheduleTestPlansRequest::new([change]))?.failed_test_plans, None);
+    /// assert_eq!(session.schedule_test_plans(ScheduleTestPlansRequest::new([change]))?.failed_test_plans,
+    /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn schedule_test_plans(&self, request: ScheduleTestPlansRequest) -> Result<ScheduleTestPlansResponse>;
+    fn schedule_test_plans(
+        &self,
+        request: ScheduleTestPlansRequest,
+    ) -> Result<ScheduleTestPlansResponse>;
 
     /// Updates test plans, in order. Absent members keep their values, null clears them. Arrays are
     /// appended to and maps are merged, unless `replace` is set.
@@ -128,7 +135,8 @@ pub trait TestPlanService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// let change = UpdateTestPlanRequest::new().id(id).description("weekly");
-    /// assert_eq!(session.update_test_plans(UpdateTestPlansRequest::new([change]))?.failed_test_plans, None);
+    /// assert_eq!(session.update_test_plans(UpdateTestPlansRequest::new([change]))?.failed_test_plans,
+    /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn update_test_plans(&self, request: UpdateTestPlansRequest) -> Result<UpdateTestPlansResponse>;
@@ -153,8 +161,10 @@ pub trait TestPlanService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// let template = CreateTestPlanTemplateRequest::new().name("Outgoing").template_group("Daily");
-    /// assert_eq!(session.create_test_plan_templates(vec![template])?.failed_test_plan_templates, None);
+    /// let template =
+    /// CreateTestPlanTemplateRequest::new().name("Outgoing").template_group("Daily");
+    /// assert_eq!(session.create_test_plan_templates(vec![template])?.failed_test_plan_templates,
+    /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn create_test_plan_templates(
@@ -174,7 +184,10 @@ pub trait TestPlanService {
     /// assert_eq!(page.test_plan_templates.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<PagedTestPlanTemplates>;
+    fn query_test_plan_templates(
+        &self,
+        request: QueryTestPlanTemplatesRequest,
+    ) -> Result<PagedTestPlanTemplates>;
 
     /// Executes the query and explains how, with its cost.
     ///
@@ -183,10 +196,14 @@ pub trait TestPlanService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// println!("{}", session.explain_query_test_plan_templates(QueryTestPlanTemplatesRequest::new())?);
+    /// println!("{}",
+    /// session.explain_query_test_plan_templates(QueryTestPlanTemplatesRequest::new())?);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<Plan>;
+    fn explain_query_test_plan_templates(
+        &self,
+        request: QueryTestPlanTemplatesRequest,
+    ) -> Result<Plan>;
 
     /// Deletes templates; plans created from them remain. Returns `None` if all were deleted.
     ///

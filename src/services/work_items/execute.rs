@@ -164,8 +164,8 @@ fn prepare(draft: &mut Draft<'_>, id: &str, name: &str, in_transaction: bool) ->
     };
     if in_transaction {
         return Err(Error::unsupported(format!(
-            "the {event} action {name:?} cannot be part of a transaction, because its effects cannot be rolled back; \
-             execute it on the session"
+            "the {event} action {name:?} cannot be part of a transaction, because its effects \
+             cannot be rolled back; execute it on the session"
         ))
         .with_resource(WorkItem::KIND.name, id));
     }
@@ -418,8 +418,8 @@ pub(crate) fn recover_intents(draft: &mut Draft<'_>) -> Result<usize> {
         let error = Error::new(
             ErrorKind::OutcomeUnknown,
             format!(
-                "the store was closed while the action {:?} ran, so it is not known what the runner did; check \
-                 the runner",
+                "the store was closed while the action {:?} ran, so it is not known what the \
+                 runner did; check the runner",
                 intent.action
             ),
         )

@@ -74,7 +74,8 @@ pub trait WorkItemService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// let made = session.create_work_items(vec![CreateWorkItemRequest::new().name("Calibration")])?;
+    /// let made =
+    /// session.create_work_items(vec![CreateWorkItemRequest::new().name("Calibration")])?;
     /// assert_eq!(made.failed_work_items, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
@@ -131,10 +132,14 @@ pub trait WorkItemService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// let change = UpdateWorkItemRequest::new().id(id).description("48 hours");
-    /// assert_eq!(session.update_work_items(UpdateWorkItemsRequest::new([change]))?.failed_work_items, None);
+    /// assert_eq!(session.update_work_items(UpdateWorkItemsRequest::new([change]))?.failed_work_items,
+    /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn update_work_items(&self, request: UpdateWorkItemsRequest) -> Result<UpdateWorkItemsPartialSuccessResponse>;
+    fn update_work_items(
+        &self,
+        request: UpdateWorkItemsRequest,
+    ) -> Result<UpdateWorkItemsPartialSuccessResponse>;
 
     /// Schedules work items and reserves their resources. An item that is NEW, DEFINED or REVIEWED
     /// becomes SCHEDULED once it has a planned start.
@@ -146,7 +151,8 @@ pub trait WorkItemService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// let change = ScheduleWorkItemRequest::new().id(id).assigned_to("bob");
-    /// assert_eq!(session.schedule_work_items(ScheduleWorkItemsRequest::new([change]))?.failed_work_items, None);
+    /// assert_eq!(session.schedule_work_items(ScheduleWorkItemsRequest::new([change]))?.failed_work_items,
+    /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn schedule_work_items(&self, request: ScheduleWorkItemsRequest)
@@ -162,7 +168,10 @@ pub trait WorkItemService {
     /// assert_eq!(session.delete_work_items(vec![id])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_work_items(&self, ids: Vec<WorkItemId>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>>;
+    fn delete_work_items(
+        &self,
+        ids: Vec<WorkItemId>,
+    ) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>>;
 
     /// Executes an action of a work item: runs its definition, and changes the state as
     /// `docs/states-and-actions.md` lists. JOB and NOTEBOOK actions call the
@@ -183,7 +192,11 @@ pub trait WorkItemService {
     /// assert_eq!(session.get_work_item(&id)?.state, Some(State::InProgress));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn execute_work_item(&self, work_item_id: &WorkItemId, action: &str) -> Result<ExecuteWorkItemResponse>;
+    fn execute_work_item(
+        &self,
+        work_item_id: &WorkItemId,
+        action: &str,
+    ) -> Result<ExecuteWorkItemResponse>;
 
     /// Creates templates.
     ///
@@ -193,8 +206,10 @@ pub trait WorkItemService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// let template = CreateWorkItemTemplateRequest::new().name("Soak").template_group("Incoming").r#type("test");
-    /// assert_eq!(session.create_work_item_templates(vec![template])?.failed_work_item_templates, None);
+    /// let template =
+    /// CreateWorkItemTemplateRequest::new().name("Soak").template_group("Incoming").r#type("test");
+    /// assert_eq!(session.create_work_item_templates(vec![template])?.failed_work_item_templates,
+    /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn create_work_item_templates(
@@ -214,7 +229,10 @@ pub trait WorkItemService {
     /// assert_eq!(page.work_item_templates.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<PagedWorkItemTemplates>;
+    fn query_work_item_templates(
+        &self,
+        request: QueryWorkItemTemplatesRequest,
+    ) -> Result<PagedWorkItemTemplates>;
 
     /// Executes the query and explains how, with its cost.
     ///
@@ -223,10 +241,14 @@ pub trait WorkItemService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// println!("{}", session.explain_query_work_item_templates(QueryWorkItemTemplatesRequest::new())?);
+    /// println!("{}",
+    /// session.explain_query_work_item_templates(QueryWorkItemTemplatesRequest::new())?);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<Plan>;
+    fn explain_query_work_item_templates(
+        &self,
+        request: QueryWorkItemTemplatesRequest,
+    ) -> Result<Plan>;
 
     /// Updates templates, in order, like [`WorkItemService::update_work_items`]. Items created from
     /// them do not change.
@@ -238,7 +260,8 @@ pub trait WorkItemService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// let change = UpdateWorkItemTemplateRequest::new().id(template_id).summary("48 hours");
-    /// let answer = session.update_work_item_templates(UpdateWorkItemTemplatesRequest::new([change]))?;
+    /// let answer =
+    /// session.update_work_item_templates(UpdateWorkItemTemplatesRequest::new([change]))?;
     /// assert_eq!(answer.failed_work_item_templates, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```

@@ -60,7 +60,8 @@ pub trait WorkspaceService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// session.create_workspace(CreateWorkspaceRequest::new("Laboratory"))?;
-    /// let page = session.query_workspaces(QueryWorkspacesRequest::new().filter("name.StartsWith(\"Lab\")"))?;
+    /// let page =
+    /// session.query_workspaces(QueryWorkspacesRequest::new().filter("name.StartsWith(\"Lab\")"))?;
     /// assert_eq!(page.workspaces.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```

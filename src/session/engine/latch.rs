@@ -19,7 +19,8 @@ impl Latch {
             Some(cause) => Err(Error::new(
                 ErrorKind::Latched,
                 format!(
-                    "writes are refused because an earlier one failed ({}); close and reopen the store",
+                    "writes are refused because an earlier one failed ({}); close and reopen the \
+                     store",
                     cause.message()
                 ),
             )

@@ -273,7 +273,10 @@ impl Engine {
         self.owner.check().map_err(|error| {
             Error::new(
                 ErrorKind::Locked,
-                format!("the store is open in another process: {error}; open it here after it is closed there"),
+                format!(
+                    "the store is open in another process: {error}; open it here after it is \
+                         closed there"
+                ),
             )
             .with_source(error)
         })
@@ -320,8 +323,8 @@ impl Engine {
         Err(Error::new(
             ErrorKind::NoSpace,
             format!(
-                "the disk has {free} bytes left, and {wanted_bytes} are needed in addition to the reserve of {reserve}; delete \
-                 something, or free space on the disk"
+                "the disk has {free} bytes left, and {wanted_bytes} are needed in addition to the \
+                 reserve of {reserve}; delete something, or free space on the disk"
             ),
         ))
     }

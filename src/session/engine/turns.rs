@@ -158,7 +158,8 @@ impl<P, A> Turns<P, A> {
         answer.unwrap_or_else(|| {
             Err(Error::new(
                 ErrorKind::OutcomeUnknown,
-                "the thread that led the group of this write panicked; read the data to see whether it took effect",
+                "the thread that led the group of this write panicked; read the data to see \
+                 whether it took effect",
             ))
         })
     }
@@ -216,7 +217,8 @@ impl<P, A> Turns<P, A> {
                 if left.is_some() && state.withdraw(job) {
                     return Err(Error::new(
                         ErrorKind::DeadlineExceeded,
-                        "the session's deadline has passed while the call waited for its turn to write; nothing was changed",
+                        "the session's deadline has passed while the call waited for its turn to \
+                         write; nothing was changed",
                     ));
                 }
                 // There is no deadline, or a group has already taken the plan: it may commit, so
@@ -303,8 +305,8 @@ fn failed(cause: &Error, committing: bool) -> Error {
         Error::new(
             ErrorKind::OutcomeUnknown,
             format!(
-                "the disk failed during the commit ({}); reopen the store and read the data to see whether the write \
-                 took effect",
+                "the disk failed during the commit ({}); reopen the store and read the data to see \
+                 whether the write took effect",
                 cause.message()
             ),
         )

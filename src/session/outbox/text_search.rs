@@ -230,7 +230,8 @@ fn read_position(shape: &Shape, bytes: &[u8]) -> Result<(u64, After)> {
     };
     read().ok_or_else(|| {
         Error::invalid(
-            "the continuation token is malformed or was made by another version; start the search again without one",
+            "the continuation token is malformed or was made by another version; start the search \
+             again without one",
         )
         .at_member("continuationToken")
     })

@@ -163,8 +163,8 @@ fn named<R: Resource>(query: &Query<'_>, conditions: &[Condition]) -> Option<Vec
     in_query.or_else(|| in_filter.min_by_key(Vec::len))
 }
 
-/// Whether some index leaves at most `most` records. False if no condition could use the text index:
-/// then the answer is not needed.
+/// Whether some index leaves at most `most` records. False if no condition could use the text
+/// index: then the answer is not needed.
 fn smallest_is<R: Resource>(
     view: &View<'_>,
     indexes: &[&'static Index<R>],

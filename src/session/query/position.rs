@@ -111,8 +111,9 @@ pub(super) fn read<R: Resource>(
     match sort.filter(|sort| xxh3_128(sort).to_be_bytes() == *hash) {
         Some(sort) => Ok(sort),
         None => Err(Error::invalid(format!(
-            "the last record of the previous page has changed since, and its sort key is too long for a continuation \
-             token (TOKEN_POSITION_BYTES allows {}); start the query again without one",
+            "the last record of the previous page has changed since, and its sort key is too long \
+             for a continuation token (TOKEN_POSITION_BYTES allows {}); start the query again \
+             without one",
             limits::TOKEN_POSITION_BYTES
         ))
         .at_member("continuationToken")),

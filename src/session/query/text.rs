@@ -34,8 +34,9 @@ pub(super) fn searches<R: Resource>(
                 bytes = bytes.saturating_add(keys.capacity() * size_of::<RecordKey>());
                 if bytes > most && !known.is_empty() {
                     return Err(Error::limit(format!(
-                        "the results of the {} searches of the filter take more than the {most} bytes that \
-                         `query_memory_bytes` allows one query; search for fewer texts, or for rarer words",
+                        "the results of the {} searches of the filter take more than the {most} \
+                         bytes that `query_memory_bytes` allows one query; search for fewer texts, \
+                         or for rarer words",
                         known.len() + 1
                     ))
                     .at_member("filter"));

@@ -148,8 +148,8 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
     Ok(removed)
 }
 
-/// Removes the directory of a table that was deleted, once it is empty. The directory of a table that is there stays, since an
-/// append may be about to write into it.
+/// Removes the directory of a table that was deleted, once it is empty. The directory of a table
+/// that is there stays, since an append may be about to write into it.
 pub(crate) fn remove_empty(session: &Session, dir: &str) -> Result<()> {
     let Some(id) = dir.strip_prefix("tables/") else { return Ok(()) };
     let Ok(key) = key_of(id) else { return Ok(()) };
@@ -169,7 +169,8 @@ pub(crate) fn remove_empty(session: &Session, dir: &str) -> Result<()> {
         {
             Ok(())
         }
-        // Somebody holds a file in it open where that forbids removing it; the next open removes it.
+        // Somebody holds a file in it open where that forbids removing it; the next open removes
+        // it.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
         Err(error) => Err(error),
     }

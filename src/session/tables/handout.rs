@@ -90,7 +90,8 @@ impl Read for SegmentReader {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 format!(
-                    "the segment file {} does not match its checksum; restore the table from a backup",
+                    "the segment file {} does not match its checksum; restore the table from a \
+                     backup",
                     self.name()
                 ),
             ));

@@ -188,8 +188,8 @@ impl TableSalvage<'_> {
         let proven = ordinals_of(pieces.iter().filter(|piece| !self.unproven.contains(&piece.key)));
         let mut done = SalvagedRows::default();
         let mut buffer = TableState { merge_due: true, ..TableState::default() };
-        // The ordinal up to which rows are taken over or reported as lost, and the one up to which any
-        // entry names rows.
+        // The ordinal up to which rows are taken over or reported as lost, and the one up to which
+        // any entry names rows.
         let (mut reached, mut named) = (0, 0);
         for piece in pieces {
             self.control.check()?;

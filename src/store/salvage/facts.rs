@@ -137,7 +137,8 @@ impl Facts {
                     "a new key of continuation tokens was generated: start paged queries again"
                 }
                 None => {
-                    "a new one was generated: earlier continuation tokens are refused; back up to a new directory"
+                    "a new one was generated: earlier continuation tokens are refused; back up to \
+                     a new directory"
                 }
             };
             report.lose("fact of the store", "identity", RECORD_FILE, reason);

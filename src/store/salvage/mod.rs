@@ -192,7 +192,8 @@ pub(super) fn salvage_to(
         // medium.
         if !records.check_pages()? {
             return Err(Error::corrupt(
-                "records.redb of the salvaged store differs from what was written; use another medium",
+                "records.redb of the salvaged store differs from what was written; use another \
+                 medium",
             ));
         }
         facts.seed()
@@ -259,7 +260,8 @@ fn read_records(
                 }
                 let has_checksum = !matches!(space, Space::SmallBlobs | Space::Segments);
                 if proof == Proof::Unproven && has_checksum {
-                    let reason = "its page is damaged, but its own checksum matches: it may be an earlier version";
+                    let reason = "its page is damaged, but its own checksum matches: it may be an \
+                                  earlier version";
                     report.doubt(&kind_of(space, key), key_text(space, key), RECORD_FILE, reason);
                 }
                 writer.put(space, key, value)
