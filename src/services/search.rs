@@ -16,6 +16,12 @@ record! {
     /// `AND` (also implied between two terms), `OR`, `NOT` or `-`, and parentheses. A `prefix*`
     /// finds every word that starts with it, however many there are. At the end of a phrase
     /// (`"low noi"*`, `DMM-40*`) it may match at most 1,024 words.
+    ///
+    /// Letter case does not matter. Nor do diacritics, unless the option
+    /// [`search_folds_diacritics`](crate::Settings::search_folds_diacritics) is off: `grosse`,
+    /// `GROSSE` and `Größe` find each other, as do `resume` and `résumé`, `oe` and `œ`, `o` and
+    /// `ø`. Snippets show and mark the original text. The filter function `search("...")` finds the
+    /// same; other conditions of filters compare texts exactly.
     wire pub struct SearchRequest new() {
         /// The query; matches everything when absent or blank.
         pub text: Option<String>,

@@ -62,6 +62,10 @@ pub struct Settings {
     /// Entries of the change log that are kept for subscribers that do not advance; default
     /// 1,000,000.
     pub log_entries_max: u64,
+    /// Whether full-text search ignores diacritics: `grosse` finds `Größe`, and `résumé` finds
+    /// `resume`. Filters such as `name.Contains("grosse")` never do. Default on. After a change the
+    /// text index is built again. See [`SearchRequest`](crate::search::SearchRequest).
+    pub search_folds_diacritics: bool,
     /// Seed of the store's identity; default random. Set it to make ids repeatable in tests.
     pub seed: Option<u64>,
 }
@@ -91,6 +95,7 @@ impl Default for Settings {
             record_rewrite_bytes_max: limits::RECORD_REWRITE_BYTES_MAX,
             maintenance_thread: true,
             log_entries_max: 1_000_000,
+            search_folds_diacritics: true,
             seed: None,
         }
     }

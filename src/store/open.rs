@@ -209,6 +209,8 @@ impl StoreOptions {
         maintenance_thread: bool;
         /// Entries of the change log that are kept for subscribers that do not advance.
         log_entries_max: u64;
+        /// Whether full-text search ignores diacritics: `grosse` finds `Größe`.
+        search_folds_diacritics: bool;
         /// Seed of the store's identity, for repeatable ids in tests.
         seed: Option<u64>;
     }

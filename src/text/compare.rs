@@ -15,6 +15,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::document::{Cell, Comparison, DocKey, Document, Expected, Shape};
 use super::failure::{failed, guarded};
+use super::folding::Folding;
 use super::schema::{Fields, Keys, WORKSPACE, column_name};
 use super::view::View;
 use super::words::words;
@@ -62,7 +63,7 @@ impl View {
                 Expected::Unknown => {}
                 Expected::Nothing => comparison.found(Some(key), "the document has no record"),
                 Expected::Document(wanted) => {
-                    if sum != Some(sum_of(&self.fields, &wanted)) {
+                    if sum != Some(sum_of(&self.fields, &wanted, self.shape.folding)) {
                         comparison.found(
                             Some(key),
                             "the words of the document differ from those of the record",
@@ -151,7 +152,7 @@ fn sums(
 }
 
 /// The sum that the postings of a document must have.
-fn sum_of(fields: &Fields, document: &Document) -> u64 {
+fn sum_of(fields: &Fields, document: &Document, folding: Folding) -> u64 {
     let mut sum = 0u64;
     let mut add = |field: Field, term: &[u8], position: u32| {
         sum = sum.wrapping_add(mark(hash(field, term), position));
@@ -171,7 +172,7 @@ fn sum_of(fields: &Fields, document: &Document) -> u64 {
         let (Some(&field), Some(next)) = (fields.texts.get(*at), next.get_mut(*at)) else {
             continue;
         };
-        for word in words(text) {
+        for word in words(text, folding) {
             add(field, word.text.as_bytes(), *next);
             *next += 1;
         }

@@ -1,10 +1,13 @@
 //! Candidates for filters: the documents that may contain a piece of text in a field, found by the
 //! words of the index.
 //!
-//! The piece is tokenised like text. A word inside the piece must be a word of the document. A word
-//! at an open end of the piece is the end, the start or the inside of a word of the document; the
-//! dictionary finds these words without reading a document. So the candidates are a superset of the
-//! documents that contain the piece, ignoring case, and the caller must test them.
+//! The piece is tokenised and folded like text. A word inside the piece must be a word of the
+//! document. A word at an open end of the piece is the end, the start or the inside of a word of
+//! the document; the dictionary finds these words without reading a document. So the candidates are
+//! a superset of the documents that contain the piece, ignoring case, and the caller must test them.
+//!
+//! Folding keeps this true, because the form of a character does not depend on its neighbours: the
+//! form of a text contains the form of each of its parts. It only adds candidates.
 
 use std::ops::ControlFlow;
 
@@ -12,6 +15,7 @@ use tantivy::postings::TermInfo;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocSet, InvertedIndexReader, SegmentReader, TERMINATED};
 
+use super::folding::Folding;
 use super::word_list::WordLists;
 #[cfg(test)]
 use super::words::WORD_CHARS;
@@ -32,10 +36,10 @@ pub(crate) enum Part {
 
 /// The parts of a piece of text. `None` if the piece has no letter or digit, or a word so long that
 /// the tokeniser may split it elsewhere in a document.
-pub(crate) fn parts(piece: &str) -> Option<Vec<Part>> {
+pub(crate) fn parts(piece: &str, folding: Folding) -> Option<Vec<Part>> {
     let is_open_before = piece.chars().next().is_some_and(is_word_char);
     let is_open_after = piece.chars().next_back().is_some_and(is_word_char);
-    let words: Vec<String> = words(piece).map(|word| word.text).collect();
+    let words: Vec<String> = words(piece, folding).map(|word| word.text).collect();
     if words.iter().any(|word| is_long(word)) {
         return None;
     }
@@ -186,14 +190,20 @@ mod tests {
 
     #[test]
     fn a_piece_is_cut_into_parts_with_open_ends() {
-        assert_eq!(parts("Plif"), Some(vec![Part::Has("plif".into())]));
+        assert_eq!(parts("Plif", Folding::Case), Some(vec![Part::Has("plif".into())]));
         assert_eq!(
-            parts("er DMM 40"),
+            parts("er DMM 40", Folding::Case),
             Some(vec![Part::Ends("er".into()), Part::Is("dmm".into()), Part::Starts("40".into())])
         );
-        assert_eq!(parts("-er-"), Some(vec![Part::Is("er".into())]));
-        assert_eq!(parts(" er"), Some(vec![Part::Starts("er".into())]));
-        assert_eq!(parts(" - "), None);
-        assert_eq!(parts(&"a".repeat(WORD_CHARS)), None);
+        assert_eq!(parts("-er-", Folding::Case), Some(vec![Part::Is("er".into())]));
+        assert_eq!(parts(" er", Folding::Case), Some(vec![Part::Starts("er".into())]));
+        assert_eq!(parts(" - ", Folding::Case), None);
+        // Marks that are dropped leave the piece open: the text may have a letter before them.
+        assert_eq!(
+            parts("\u{301} Größe \u{301}", Folding::Diacritics),
+            Some(vec![Part::Has("grosse".into())])
+        );
+        assert_eq!(parts("\u{301}", Folding::Diacritics), None);
+        assert_eq!(parts(&"a".repeat(WORD_CHARS), Folding::Case), None);
     }
 }

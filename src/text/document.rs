@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use super::folding::Folding;
 use crate::error::Result;
 use crate::value::RecordKey;
 use crate::value::id::hex;
@@ -80,7 +81,8 @@ pub(crate) struct ColumnName {
 /// any more: an index with another number is built again from the records at the next opening.
 ///
 /// 3: earlier builds could leave documents of deleted and updated records in the index.
-const CONTENT_VERSION: u32 = 3;
+/// 4: words are folded, and long ones are cut by the characters of their folded form.
+const CONTENT_VERSION: u32 = 4;
 
 /// The fields, kinds and columns of the index; derived from the declarations of the resources.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -91,6 +93,8 @@ pub(crate) struct Shape {
     pub kinds: Vec<crate::value::Kind>,
     /// Columns; documents refer to them by their position in this list.
     pub columns: Vec<ColumnName>,
+    /// How words are made comparable.
+    pub folding: Folding,
 }
 
 impl Shape {
@@ -135,7 +139,11 @@ impl Shape {
 
     /// A number that differs for every shape whose index cannot be read with this one.
     pub(crate) fn fingerprint(&self) -> u64 {
-        let mut text = format!("{CONTENT_VERSION} {}", super::words::WORD_CHARS);
+        let mut text = format!(
+            "{CONTENT_VERSION} {} {:?}",
+            super::words::WORD_CHARS,
+            self.folding == Folding::Diacritics
+        );
         for field in &self.fields {
             text.push_str(&format!("\nfield {}", field.name));
         }

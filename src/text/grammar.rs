@@ -227,7 +227,7 @@ impl<'t> Parser<'t> {
         if !is_quoted && text == "*" && field.is_none() {
             return Ok(Some(Node::All));
         }
-        let words: Vec<String> = words(&text).map(|word| word.text).collect();
+        let words: Vec<String> = words(&text, self.shape.folding).map(|word| word.text).collect();
         if words.is_empty() {
             if field.is_some() && !is_quoted && text.is_empty() {
                 return Err(self.wrong("expected a word or a phrase after `:`", self.at));

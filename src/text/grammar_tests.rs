@@ -10,11 +10,8 @@ use crate::value::{Kind, Service, limits};
 
 fn shape() -> Shape {
     let kind = |code, name| Kind { code, name, service: Service::PRODUCTS, id: IdForm::Decimal };
-    let mut shape = Shape {
-        fields: Vec::new(),
-        kinds: vec![kind(1, "product"), kind(5, "work item")],
-        columns: Vec::new(),
-    };
+    let mut shape =
+        Shape { kinds: vec![kind(1, "product"), kind(5, "work item")], ..Shape::default() };
     shape.add_field("name", 4.0);
     shape.add_field("description", 1.0);
     shape
@@ -34,6 +31,7 @@ fn words_phrases_prefixes_fields_and_operators() {
     assert_eq!(printed("Amplifier DMM-4065"), "amplifier AND \"dmm 4065\"");
     assert_eq!(printed("a OR b c OR NOT d"), "a OR (b AND c) OR NOT d");
     assert_eq!(printed("name:amp* \"Long  Phrase\"*"), "name:amp* AND \"long phrase\"*");
+    assert_eq!(printed("Größe \"RÉSUMÉ Œuvre\"*"), "grosse AND \"resume oeuvre\"*");
     assert_eq!(printed("NAME:\"x y\""), "name:\"x y\"");
     assert_eq!(
         printed("kind:WorkItems -kind:\"work item\""),
@@ -88,7 +86,7 @@ fn leaf() -> impl Strategy<Value = Node> {
         Just(Some(("description".to_owned(), 1)))
     ];
     prop_oneof![
-        4 => (field, prop::collection::vec("[a-z0-9ä]{1,4}", 1..3), any::<bool>())
+        4 => (field, prop::collection::vec("[a-z0-9я]{1,4}", 1..3), any::<bool>())
             .prop_map(|(field, words, prefix)| Node::Leaf(Leaf::Text { field, words, prefix })),
         1 => Just(Node::Leaf(Leaf::Kind("workitem".to_owned(), 5))),
         1 => "[ -~]{1,6}".prop_map(|id| Node::Leaf(Leaf::Workspace(id))),

@@ -188,7 +188,7 @@ impl Index {
             }
             let fits = state.overlay.len() + changes.len() <= SEARCH_OVERLAY_CHANGES;
             if is_small && fits && !state.is_loading {
-                state.overlay.push(Chunk::new(changes));
+                state.overlay.push(Chunk::new(changes, self.shape.folding));
                 return Ok(());
             }
             state.commit(|applied| self.place.payload(applied))

@@ -20,6 +20,7 @@
 
 mod checkpoint;
 mod document;
+mod folding;
 mod grammar;
 #[cfg(test)]
 mod grammar_tests;
@@ -83,6 +84,7 @@ pub(crate) use checkpoint::Checkpoint;
 pub(crate) use document::{
     Ask, Cell, Change, ColumnName, Comparison, DocKey, Document, Expected, Shape,
 };
+pub(crate) use folding::Folding;
 pub(crate) use grammar::parse;
 #[cfg(not(feature = "search"))]
 pub use index::View;

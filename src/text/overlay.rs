@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::document::{Change, DocKey, Document, Shape};
+use super::folding::Folding;
 use super::request::{Facets, Hit, Hits, Request, counted};
 use super::tree::{Leaf, Node};
 use super::words::words;
@@ -30,12 +31,9 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    fn new(document: &Document) -> Self {
-        let texts = document
-            .texts
-            .iter()
-            .map(|(field, text)| (*field, words(text).map(|word| word.text).collect()))
-            .collect();
+    fn new(document: &Document, folding: Folding) -> Self {
+        let split = |text: &str| words(text, folding).map(|word| word.text).collect();
+        let texts = document.texts.iter().map(|(field, text)| (*field, split(text))).collect();
         Self { kind: document.key.kind, workspace: document.workspace.clone(), texts }
     }
 
@@ -138,10 +136,11 @@ pub(crate) struct Chunk {
 
 impl Chunk {
     /// The state of the documents after these changes, in order.
-    pub(crate) fn new<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Self {
+    pub(crate) fn new<'c>(changes: impl IntoIterator<Item = &'c Change>, folding: Folding) -> Self {
         let mut chunk = Self::default();
         for change in changes {
-            let held = change.document.as_ref().map(|document| Arc::new(Held::new(document)));
+            let held =
+                change.document.as_ref().map(|document| Arc::new(Held::new(document, folding)));
             let is_new =
                 chunk.entries.get(&change.key).map_or(change.is_new, |earlier| earlier.is_new);
             chunk.entries.insert(change.key, Entry { held, is_new });

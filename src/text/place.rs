@@ -34,7 +34,8 @@ impl Place {
     ) -> Result<State> {
         if checkpoint.store_id != self.store_id || checkpoint.fingerprint != self.fingerprint {
             return Err(Error::corrupt(
-                "the index belongs to another store, or to another version of this crate",
+                "the index belongs to another store, another version of this crate or another \
+                 setting of search_folds_diacritics",
             ));
         }
         let listed =

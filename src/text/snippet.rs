@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::folding::Folding;
 use super::tree::{Leaf, Node};
 use super::words::{Word, words};
 
@@ -24,15 +25,17 @@ const SNIPPET_BYTES: usize = 160;
 const SNIPPET_SOURCE_BYTES: usize = 256 * 1024;
 
 /// The best snippet of `text`, a text of `field`; `None` if it has no word that adds to the score.
-/// `fields` are those that words without a field search, `None` for all.
+/// `fields` are those that words without a field search, `None` for all. `folding` is that of the
+/// query. The snippet and its ranges are those of the original text.
 pub(crate) fn highlight(
     query: &Node,
     fields: Option<&[usize]>,
     field: usize,
     text: &str,
+    folding: Folding,
 ) -> Option<Snippet> {
     let text = cut(text, SNIPPET_SOURCE_BYTES).trim_end();
-    let all: Vec<Word> = words(text).collect();
+    let all: Vec<Word> = words(text, folding).collect();
     let mut found = vec![false; all.len()];
     let is_default = fields.is_none_or(|fields| fields.contains(&field));
     query.each_positive(&mut |leaf| mark(leaf, field, is_default, &all, &mut found));
@@ -120,7 +123,7 @@ mod tests {
     }
 
     fn shown(query: &Node, source: &str) -> Vec<String> {
-        let snippet = highlight(query, None, 0, source).unwrap();
+        let snippet = highlight(query, None, 0, source, Folding::Case).unwrap();
         snippet.highlights.iter().map(|range| snippet.text[range.clone()].to_owned()).collect()
     }
 
@@ -130,8 +133,11 @@ mod tests {
         assert_eq!(shown(&text(&["amplifier"], false), source), ["Amplifier", "amplifier"]);
         assert_eq!(shown(&text(&["dmm", "4065"], false), source), ["DMM", "4065"]);
         assert_eq!(shown(&text(&["fi"], true), source), ["fine"]);
-        assert_eq!(highlight(&text(&["absent"], false), None, 0, source), None);
-        assert_eq!(highlight(&Node::Not(Box::new(text(&["fine"], false))), None, 0, source), None);
+        assert_eq!(highlight(&text(&["absent"], false), None, 0, source, Folding::Case), None);
+        assert_eq!(
+            highlight(&Node::Not(Box::new(text(&["fine"], false))), None, 0, source, Folding::Case),
+            None
+        );
     }
 
     #[test]
@@ -143,7 +149,7 @@ mod tests {
         });
         let query = Node::And(vec![named, text(&["two"], false)]);
         let found = |fields: Option<&[usize]>, field: usize| {
-            let snippet = highlight(&query, fields, field, "one two")?;
+            let snippet = highlight(&query, fields, field, "one two", Folding::Case)?;
             Some(
                 snippet
                     .highlights
@@ -160,8 +166,25 @@ mod tests {
     }
 
     #[test]
+    fn the_original_text_is_shown_and_marked() {
+        let source = "Die Größe, re\u{301}sume\u{301} und ŒUVRE: GROSSE";
+        let shown = |words: &[&str], prefix| {
+            let snippet =
+                highlight(&text(words, prefix), None, 0, source, Folding::Diacritics).unwrap();
+            assert_eq!(snippet.text, source);
+            snippet.highlights.into_iter().map(|range| &source[range]).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&["grosse"], false), ["Größe", "GROSSE"]);
+        assert_eq!(shown(&["res"], true), ["re\u{301}sume\u{301}"]);
+        assert_eq!(shown(&["und", "oeuvre"], false), ["und", "ŒUVRE"]);
+        assert_eq!(shown(&["gros"], true), ["Größe", "GROSSE"]);
+    }
+
+    #[test]
     fn what_ends_a_text_is_not_shown() {
-        let snippet = highlight(&text(&["fine"], false), None, 0, "A fine amplifier\n").unwrap();
+        let snippet =
+            highlight(&text(&["fine"], false), None, 0, "A fine amplifier\n", Folding::Case)
+                .unwrap();
         assert_eq!((snippet.text.as_str(), snippet.is_cut_after), ("A fine amplifier", false));
     }
 
@@ -174,7 +197,7 @@ mod tests {
             "z ".repeat(300)
         );
         let query = Node::Or(vec![text(&["one"], false), text(&["two"], false)]);
-        let snippet = highlight(&query, None, 0, &source).unwrap();
+        let snippet = highlight(&query, None, 0, &source, Folding::Case).unwrap();
         assert_eq!(snippet.highlights.len(), 3);
         assert!(snippet.is_cut_before && snippet.is_cut_after);
         assert!(snippet.text.len() <= SNIPPET_BYTES + 8, "{}", snippet.text.len());

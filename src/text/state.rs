@@ -54,7 +54,7 @@ impl State {
         shape: &Shape,
         sequence: u64,
     ) -> Result<Self> {
-        engine.tokenizers().register("words", WordTokenizer);
+        engine.tokenizers().register("words", WordTokenizer(shape.folding));
         let (_, fields) = schema(shape);
         let reader = engine
             .reader_builder()

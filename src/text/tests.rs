@@ -13,11 +13,8 @@ use proptest::prelude::*;
 
 pub(super) fn shape() -> Arc<Shape> {
     let kind = |code, name| Kind { code, name, service: Service::PRODUCTS, id: IdForm::Decimal };
-    let mut shape = Shape {
-        fields: Vec::new(),
-        kinds: vec![kind(1, "product"), kind(5, "work item")],
-        columns: Vec::new(),
-    };
+    let mut shape =
+        Shape { kinds: vec![kind(1, "product"), kind(5, "work item")], ..Shape::default() };
     shape.columns.push(ColumnName { kind: 5, path: "size".to_owned(), is_float: false });
     shape.columns.push(ColumnName { kind: 1, path: "ratio".to_owned(), is_float: true });
     shape.add_field("name", 4.0);
@@ -455,6 +452,45 @@ fn candidates_for_a_piece_of_text_miss_nothing() {
         None,
         "a cut word leaves it open"
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    /// No document that contains a piece is missing from its candidates, whatever folding does to
+    /// its letters, and wherever a long word is cut.
+    #[test]
+    fn no_folding_loses_a_candidate(
+        short in proptest::collection::vec("[aoößSœI\u{130}①\u{301}ﬃ -]{1,14}", 1..8),
+        long in proptest::collection::vec("[abß\u{301}ﬃ]{20,110}", 0..2),
+        pieces in proptest::collection::vec(
+            (any::<proptest::sample::Index>(), any::<usize>(), 1..12usize),
+            12,
+        ),
+        folds in any::<bool>(),
+        is_committed in any::<bool>(),
+    ) {
+        let names: Vec<String> = short.into_iter().chain(long).collect();
+        let folding = if folds { Folding::Diacritics } else { Folding::Case };
+        let shape = Arc::new(Shape { folding, ..(*shape()).clone() });
+        let (index, _) = Index::open(&memory(), "search", shape, "store-1", None, true).unwrap();
+        let changes: Vec<Change> =
+            names.iter().zip(0..).map(|(name, number)| put(number * 2, name, "")).collect();
+        index.apply(&changes, 1).unwrap();
+        if is_committed {
+            index.commit().unwrap();
+        }
+        for (name, skip, take) in pieces {
+            let name = name.get(&names);
+            let skip = skip % name.chars().count();
+            let piece: String = name.chars().skip(skip).take(take).collect();
+            let Some(found) = index.view().containing(1, "name", &piece).unwrap() else { continue };
+            for (name, number) in names.iter().zip(0..) {
+                let is_found = found.contains(&key(number * 2));
+                prop_assert!(is_found || !name.contains(&piece), "{:?} in {:?}", piece, name);
+            }
+        }
+    }
 }
 
 #[test]

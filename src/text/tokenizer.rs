@@ -2,11 +2,12 @@
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
+use super::folding::Folding;
 use super::words::{Word, Words, words};
 
-/// Splits text into words.
+/// Splits text into words of this folding.
 #[derive(Clone)]
-pub(crate) struct WordTokenizer;
+pub(crate) struct WordTokenizer(pub Folding);
 
 /// The words of one text.
 pub(crate) struct WordStream<'t> {
@@ -20,7 +21,7 @@ impl Tokenizer for WordTokenizer {
 
     fn token_stream<'t>(&'t mut self, text: &'t str) -> WordStream<'t> {
         let word = Word { text: String::new(), start: 0, end: 0 };
-        WordStream { words: words(text), word, token: Token::default() }
+        WordStream { words: words(text, self.0), word, token: Token::default() }
     }
 }
 

@@ -41,7 +41,7 @@ impl View {
     #[must_use]
     pub(crate) fn with(mut self, changes: &[Change]) -> Self {
         if !changes.is_empty() {
-            self.overlay.push(Chunk::new(changes));
+            self.overlay.push(Chunk::new(changes, self.shape.folding));
         }
         self
     }
@@ -111,7 +111,9 @@ impl View {
         piece: &str,
     ) -> Result<Option<Vec<DocKey>>> {
         let field = self.shape.field(field).and_then(|at| self.fields.texts.get(at));
-        let (Some(&field), Some(parts)) = (field, parts(piece)) else { return Ok(None) };
+        let (Some(&field), Some(parts)) = (field, parts(piece, self.shape.folding)) else {
+            return Ok(None);
+        };
         let found = guarded("looking up words", || {
             // Above a fraction of all documents, reading the records in key order is faster.
             let most = usize::try_from(self.searcher.num_docs() / 8).unwrap_or(0).max(1_000);

@@ -1,9 +1,17 @@
 //! The tokeniser: one definition of words for index, overlay, queries and snippets.
 //!
-//! A word is a run of letters, digits and combining marks, in lower case. `DMM-4065/2` gives the
-//! words `dmm`, `4065`, `2`. It is found by each of them, and as a whole because a query for it
-//! requires the words side by side. A run longer than [`WORD_CHARS`] continues as the next word, so
-//! no text is lost and the length of a word is bounded.
+//! A word is a run of letters, digits and combining marks, in the form that [`Folding`] gives it.
+//! `DMM-4065/2` gives the words `dmm`, `4065`, `2`. It is found by each of them, and as a whole
+//! because a query for it requires the words side by side. A run whose form is longer than
+//! [`WORD_CHARS`] continues as the next word, so no text is lost and the length of a word is
+//! bounded.
+//!
+//! The characters of the form are counted, not those of the text. So the words of a text are those
+//! of its folded form (`ß` and `ss` are cut alike), and a word that continues has exactly
+//! [`WORD_CHARS`] characters, which [`is_long`] relies on. A run of marks alone is no word if marks
+//! are dropped.
+
+use super::folding::{Folding, is_mark};
 
 /// Most characters of one word.
 pub(crate) const WORD_CHARS: usize = 64;
@@ -11,7 +19,7 @@ pub(crate) const WORD_CHARS: usize = 64;
 /// A word and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// The word in lower case.
+    /// The folded form of the word.
     pub text: String,
     /// Position of its first byte in the text.
     pub start: usize,
@@ -23,12 +31,18 @@ pub(crate) struct Word {
 #[derive(Clone, Debug)]
 pub(crate) struct Words<'t> {
     text: &'t str,
+    folding: Folding,
+    /// Position of the next character.
     at: usize,
+    /// How many characters of its form are in the previous word.
+    taken: usize,
+    /// The form of one character.
+    form: String,
 }
 
 /// Splits `text` into words.
-pub(crate) fn words(text: &str) -> Words<'_> {
-    Words { text, at: 0 }
+pub(crate) fn words(text: &str, folding: Folding) -> Words<'_> {
+    Words { text, folding, at: 0, taken: 0, form: String::new() }
 }
 
 /// Whether a character belongs to a word.
@@ -41,10 +55,6 @@ pub(crate) fn is_long(word: &str) -> bool {
     word.len() >= WORD_CHARS && word.chars().count() >= WORD_CHARS
 }
 
-fn is_mark(c: char) -> bool {
-    matches!(c, '\u{300}'..='\u{36f}')
-}
-
 impl Words<'_> {
     /// Fills `word` with the next word; returns false at the end.
     pub(crate) fn next_into(&mut self, word: &mut Word) -> bool {
@@ -52,22 +62,31 @@ impl Words<'_> {
         let mut count = 0;
         let rest = self.text.get(self.at..).unwrap_or_default();
         for (offset, c) in rest.char_indices() {
-            let inside = is_word_char(c);
-            if count == 0 && inside {
-                word.start = self.at + offset;
-            }
-            if count > 0 && (!inside || count == WORD_CHARS) {
-                word.end = self.at + offset;
-                self.at = word.end;
-                return true;
-            }
-            if inside {
-                count += 1;
-                if c.is_ascii() {
-                    word.text.push(c.to_ascii_lowercase());
-                } else {
-                    word.text.extend(c.to_lowercase());
+            let at = self.at + offset;
+            if !is_word_char(c) {
+                if count > 0 {
+                    word.end = at;
+                    self.at = at;
+                    return true;
                 }
+                continue;
+            }
+            self.form.clear();
+            self.folding.push(c, &mut self.form);
+            let taken = std::mem::take(&mut self.taken);
+            for (number, c) in self.form.chars().enumerate().skip(taken) {
+                if count == WORD_CHARS {
+                    // A character whose form is in two words counts as a part of the second one.
+                    word.end = at;
+                    self.at = at;
+                    self.taken = number;
+                    return true;
+                }
+                if count == 0 {
+                    word.start = at;
+                }
+                word.text.push(c);
+                count += 1;
             }
         }
         self.at = self.text.len();
@@ -90,7 +109,11 @@ mod tests {
     use super::*;
 
     fn list(text: &str) -> Vec<String> {
-        words(text).map(|word| word.text).collect()
+        words(text, Folding::Case).map(|word| word.text).collect()
+    }
+
+    fn folded(text: &str) -> Vec<String> {
+        words(text, Folding::Diacritics).map(|word| word.text).collect()
     }
 
     #[test]
@@ -103,7 +126,8 @@ mod tests {
     #[test]
     fn words_know_where_they_stand() {
         let text = "é Über-x";
-        let found: Vec<&str> = words(text).map(|word| &text[word.start..word.end]).collect();
+        let found: Vec<&str> =
+            words(text, Folding::Case).map(|word| &text[word.start..word.end]).collect();
         assert_eq!(found, ["é", "Über", "x"]);
     }
 
@@ -111,5 +135,52 @@ mod tests {
     fn a_long_run_continues_as_the_next_word() {
         let text = "a".repeat(WORD_CHARS + 3);
         assert_eq!(list(&text), ["a".repeat(WORD_CHARS), "aaa".to_owned()]);
+    }
+
+    #[test]
+    fn folded_words_are_cut_by_the_characters_of_their_form() {
+        assert_eq!(folded("Größe-Œuvre e\u{301} \u{301} ø"), ["grosse", "oeuvre", "e", "o"]);
+        let text = format!("{}ße\u{301}x", "a".repeat(WORD_CHARS - 1));
+        let found: Vec<(String, &str)> = words(&text, Folding::Diacritics)
+            .map(|word| (word.text.clone(), &text[word.start..word.end]))
+            .collect();
+        let (first, rest) = text.split_at(WORD_CHARS - 1);
+        assert_eq!(found, [(format!("{first}s"), first), ("sex".to_owned(), rest)]);
+        let marked = "e\u{301}".repeat(WORD_CHARS);
+        assert_eq!(folded(&marked), ["e".repeat(WORD_CHARS)]);
+        assert_eq!(
+            words(&marked, Folding::Diacritics).next().map(|word| word.end),
+            Some(marked.len())
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn words_are_those_of_the_folded_text_and_stand_apart(
+            text in "[aßœIİ①\u{301}ﬃ -]{0,300}",
+            dense in "[aßﬃ\u{301}]{60,140}",
+        ) {
+            for text in [text, dense] {
+                for folding in [Folding::Case, Folding::Diacritics] {
+                    let mut form = String::new();
+                    text.chars().for_each(|c| folding.push(c, &mut form));
+                    let found: Vec<Word> = words(&text, folding).collect();
+                    let of_form = words(&form, folding).map(|word| word.text);
+                    let of_form: Vec<String> = of_form.collect();
+                    let texts: Vec<String> = found.iter().map(|word| word.text.clone()).collect();
+                    proptest::prop_assert_eq!(texts, of_form);
+                    for word in &found {
+                        proptest::prop_assert!(!word.text.is_empty());
+                        let part = text.get(word.start..word.end);
+                        proptest::prop_assert!(part.is_some_and(|part| !part.is_empty()));
+                    }
+                    for pair in found.windows(2) {
+                        proptest::prop_assert!(pair[0].end <= pair[1].start);
+                        let continues = pair[0].end == pair[1].start;
+                        proptest::prop_assert!(!continues || is_long(&pair[0].text));
+                    }
+                }
+            }
+        }
     }
 }

@@ -98,6 +98,7 @@ impl Engine {
             Ok((sequence, time_ms, seed, token_key))
         })?;
         let published = Arc::new(records.snapshot(sequence)?);
+        let search = SearchOutbox::new(&settings);
         Ok(Self {
             settings,
             blobs: BlobStore::open(disk.clone())?,
@@ -106,7 +107,7 @@ impl Engine {
             write_queue: WriteQueue::default(),
             seed,
             token_key,
-            search: SearchOutbox::default(),
+            search,
             tables: TableCache::default(),
             growth: Growing::default(),
             live: Mutex::new(VecDeque::from([Arc::downgrade(&published)])),

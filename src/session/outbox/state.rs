@@ -8,14 +8,16 @@ use crate::disk::Owner;
 use crate::error::Result;
 use crate::model::{REGISTRY, Registered};
 use crate::session::lock::lock;
+use crate::session::options::Settings;
 #[cfg(test)]
 use crate::text::Change;
-use crate::text::{ColumnName, Index, Opened, Shape};
+use crate::text::{ColumnName, Folding, Index, Opened, Shape};
 use crate::value::stored::Members;
 
 /// The text index of an open store. It is opened at first use.
 #[derive(Default)]
 pub(crate) struct SearchOutbox {
+    folding: Folding,
     registry: OnceLock<&'static [Registered]>,
     searchable: OnceLock<Vec<Searchable>>,
     pub(super) opened: Mutex<Option<(Arc<Index>, Opened)>>,
@@ -53,6 +55,15 @@ impl Drop for SearchOutbox {
 }
 
 impl SearchOutbox {
+    /// The text index of a store with these settings.
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let folding =
+            if settings.search_folds_diacritics { Folding::Diacritics } else { Folding::Case };
+        let mut outbox = Self::default();
+        outbox.folding = folding;
+        outbox
+    }
+
     fn registry(&self) -> &'static [Registered] {
         self.registry.get_or_init(|| REGISTRY)
     }
@@ -114,7 +125,7 @@ impl SearchOutbox {
     }
 
     pub(in crate::session) fn shape(&self) -> Shape {
-        let mut shape = Shape::default();
+        let mut shape = Shape { folding: self.folding, ..Shape::default() };
         for registered in self.searchable() {
             shape.kinds.push(registered.kind);
             for (name, weight) in (registered.text_fields)() {

@@ -265,8 +265,13 @@ fn answer(
             view.context().check_deadline()?;
             for (field, text) in &texts {
                 let name = shape.fields.get(*field).map(|field| field.name.clone());
-                let snippet =
-                    text::highlight(&request.query, request.fields.as_deref(), *field, text);
+                let snippet = text::highlight(
+                    &request.query,
+                    request.fields.as_deref(),
+                    *field,
+                    text,
+                    shape.folding,
+                );
                 snippets.extend(name.zip(snippet));
             }
         }

@@ -698,6 +698,156 @@ fn parts_of_texts_take_their_candidates_from_an_open_index() {
         tx.read(|view| query(view, "title.Contains(\"mplif\")"))
     });
     assert_eq!(inside.unwrap(), (6, 6));
+    // Folded spellings are candidates, and no more than that.
+    write(&session, "Große Größe", "", "w1").unwrap();
+    write(&session, "GROSSE grosse", "", "w1").unwrap();
+    store.maintain(&Control::default()).unwrap();
+    assert_eq!(names(&session, "große"), ["GROSSE grosse", "Große Größe"]);
+    assert_eq!(find("title.Contains(\"grosse\")"), (1, 2));
+    assert_eq!(find("title.Contains(\"röße\")"), (1, 2));
+    assert_eq!(find("title.ToLower().Contains(\"grosse\")"), (1, 2));
+    assert_eq!(find("title.Contains(\"grösse\")"), (0, 2));
+}
+
+/// Spellings of three words.
+const SPELLINGS: [&str; 8] =
+    ["Größe", "GROSSE", "größe", "grosse", "Re\u{301}sume\u{301}", "resume", "Œuvre", "oeuvre"];
+
+#[test]
+fn every_spelling_finds_every_other_one_until_the_option_is_off() {
+    let disk = Arc::new(MemoryDisk::new());
+    let open = |folds| open_with(&disk, StoreOptions::default().search_folds_diacritics(folds));
+    let sorted = |titles: &[&str]| {
+        let mut titles: Vec<String> = titles.iter().map(|&title| title.to_owned()).collect();
+        titles.sort();
+        titles
+    };
+    let in_filter = |session: &Session, text: &str| {
+        let filter = format!("search(\"{text}\")");
+        let query = crate::session::Query {
+            filter: Some(&filter),
+            take: 100,
+            ..crate::session::Query::default()
+        };
+        let page = session.read(|view| view.query_with_plan::<Note>(&query)).unwrap().0;
+        let mut titles: Vec<String> = page.items.into_iter().map(|note| note.title).collect();
+        titles.sort();
+        titles
+    };
+    let check = |session: &Session, folds: bool| {
+        for (at, word) in SPELLINGS.iter().enumerate() {
+            let alike: &[&str] = match (folds, at) {
+                (true, 0..4) => &SPELLINGS[0..4],
+                (true, 4..6) => &SPELLINGS[4..6],
+                (true, _) => &SPELLINGS[6..8],
+                (false, 0 | 2) => &["Größe", "größe"],
+                (false, 1 | 3) => &["GROSSE", "grosse"],
+                (false, _) => &SPELLINGS[at..=at],
+            };
+            assert_eq!(names(session, word), sorted(alike), "{word} {folds}");
+            assert_eq!(
+                in_filter(session, &format!("name:{word}")),
+                sorted(alike),
+                "{word} {folds}"
+            );
+        }
+        let with = |folded: &[&str], exact: &[&str]| sorted(if folds { folded } else { exact });
+        assert_eq!(names(session, "GRÖ*"), with(&SPELLINGS[0..4], &["Größe", "größe"]));
+        assert_eq!(names(session, "gro*"), with(&SPELLINGS[0..4], &["GROSSE", "grosse"]));
+        assert_eq!(names(session, "\"die hohe\""), with(&SPELLINGS, &[]));
+        assert_eq!(names(session, "\"die hö\"*"), sorted(&SPELLINGS));
+        let others = ["Größe", "größe", "Re\u{301}sume\u{301}", "Œuvre", "oeuvre"];
+        assert_eq!(names(session, "-grosse -resume"), with(&SPELLINGS[6..8], &others));
+        let mut request = ask("\"die hohe\" OR grosse");
+        request.highlight = Some(true);
+        let response = session.search(request).unwrap();
+        let mut marked: Vec<String> = Vec::new();
+        for snippet in response.hits.iter().flat_map(|hit| &hit.snippets) {
+            let characters: Vec<char> = snippet.text.chars().collect();
+            let ranges = snippet.highlights.iter();
+            marked.extend(ranges.map(|mark| {
+                characters[mark.start as usize..mark.end as usize].iter().collect::<String>()
+            }));
+        }
+        marked.sort();
+        marked.dedup();
+        assert_eq!(
+            marked,
+            with(&["GROSSE", "Größe", "größe", "grosse", "die", "Höhe"], &["GROSSE", "grosse"])
+        );
+    };
+
+    // Not yet in the index, then in it, then read from the disk.
+    let store = open(true);
+    for title in SPELLINGS {
+        write(&ada(&store), title, "die Höhe", "w1").unwrap();
+    }
+    check(&ada(&store), true);
+    store.maintain(&Control::default()).unwrap();
+    assert_eq!(differences(&store), Vec::<String>::new());
+    check(&ada(&store), true);
+    drop(store);
+    for (folds, is_resumed) in
+        [(true, true), (false, false), (false, true), (true, false), (true, true)]
+    {
+        let store = open(folds);
+        check(&ada(&store), folds);
+        let opened = store.engine().search.opened();
+        assert_eq!(opened == Some(crate::text::Opened::Resumed), is_resumed, "{folds} {opened:?}");
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 24, ..Default::default() })]
+
+    /// A filter compares texts exactly, while the index that gives its candidates folds them.
+    #[test]
+    fn a_filter_on_parts_of_texts_finds_what_a_scan_finds(
+        titles in proptest::collection::vec("[aoößsSœI\u{130}\u{301} -]{1,9}", 4..24),
+        pieces in proptest::collection::vec(
+            (proptest::prelude::any::<proptest::sample::Index>(), 0..9usize, 1..4usize),
+            6,
+        ),
+        foreign in proptest::collection::vec("[oösßœe\u{301}]{1,3}", 4),
+        folds in proptest::prelude::any::<bool>(),
+    ) {
+        let disk = Arc::new(MemoryDisk::new());
+        let store = open_with(&disk, StoreOptions::default().search_folds_diacritics(folds));
+        let session = ada(&store);
+        for title in &titles {
+            write(&session, title, "", "w1").unwrap();
+        }
+        assert_eq!(names(&session, "*").len(), titles.len());
+        store.maintain(&Control::default()).unwrap();
+        let from_titles = pieces.iter().map(|(title, skip, take)| {
+            let title = title.get(&titles);
+            let skip = skip % title.chars().count();
+            title.chars().skip(skip).take(*take).collect::<String>()
+        });
+        for piece in from_titles.chain(foreign.iter().cloned()) {
+            let contains = |title: &str| title.contains(&piece);
+            let tests: [(String, &dyn Fn(&str) -> bool); 3] = [
+                (format!("title.Contains(\"{piece}\")"), &contains),
+                (format!("!title.Contains(\"{piece}\")"), &|title| !contains(title)),
+                (format!("title.StartsWith(\"{piece}\")"), &|title| title.starts_with(&piece)),
+            ];
+            for (filter, is_wanted) in tests {
+                let query = crate::session::Query {
+                    filter: Some(&filter),
+                    take: 100,
+                    ..Default::default()
+                };
+                let (page, _) = session.read(|view| view.query_with_plan::<Note>(&query)).unwrap();
+                let mut found: Vec<String> =
+                    page.items.into_iter().map(|note| note.title).collect();
+                let mut wanted: Vec<String> =
+                    titles.iter().filter(|title| is_wanted(title)).cloned().collect();
+                found.sort();
+                wanted.sort();
+                proptest::prop_assert_eq!(found, wanted, "{}", filter);
+            }
+        }
+    }
 }
 
 /// The names of all notes, read without the index.
