@@ -231,10 +231,10 @@ fn records(c: &mut Criterion) {
     group
         .bench_function("query by index", |b| b.iter(|| query("partNumber == @0", "PN-00007", 20)));
     group.bench_function("query by property", |b| {
-        b.iter(|| query("properties[\"lot\"] == @0", "LOT042", 10))
+        b.iter(|| query("properties[\"lot\"] == @0", "LOT042", 10));
     });
     group.bench_function("query by scan", |b| {
-        b.iter(|| query("name.Contains(@0)", "Burn-in 99", 11))
+        b.iter(|| query("name.Contains(@0)", "Burn-in 99", 11));
     });
 }
 

@@ -150,7 +150,7 @@ fn every_bound_is_tried() {
     for name in &names {
         match (is_tried(name), excused(name)) {
             (false, false) => {
-                problems.push(format!("no test checks {name} with `limits::holds_at`"))
+                problems.push(format!("no test checks {name} with `limits::holds_at`"));
             }
             (true, true) => problems.push(format!("{name} is tested; remove it from NOT_TRIED")),
             _ => {}

@@ -156,7 +156,7 @@ pub(crate) fn write_cells(array: &dyn Array, row: usize, out: &mut String) -> bo
         Arrow::Float32 => cells::write_f32(array.as_primitive::<Float32Type>().value(row), out),
         Arrow::Float64 => cells::write_f64(array.as_primitive::<Float64Type>().value(row), out),
         Arrow::Int32 => {
-            cells::write_int(i64::from(array.as_primitive::<Int32Type>().value(row)), out)
+            cells::write_int(i64::from(array.as_primitive::<Int32Type>().value(row)), out);
         }
         Arrow::Int64 => cells::write_int(array.as_primitive::<Int64Type>().value(row), out),
         Arrow::Utf8 => out.push_str(array.as_string::<i32>().value(row)),

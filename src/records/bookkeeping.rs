@@ -57,7 +57,7 @@ pub(super) fn check(file: &dyn DiskFile) -> Result<Option<u64>> {
 pub(super) fn free_bytes(file: &dyn DiskFile) -> Result<Option<u64>> {
     let mut told = None;
     walk(file, &|table| table == ALLOCATOR, &mut |_, _| (), &mut |leaf| {
-        add_pages(leaf, &mut told)
+        add_pages(leaf, &mut told);
     })?;
     told.map(|told| bytes_within(file, told)).transpose()
 }

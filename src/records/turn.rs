@@ -137,7 +137,7 @@ impl<'t> Turn<'t> {
                 // Only a caller that copies a store does this, and it sets each key of the index
                 // space once, so the key does not exist yet.
                 Change::Put { space: Space::Index, key, value } => {
-                    single.change_key(&key, false, Some(&value))
+                    single.change_key(&key, false, Some(&value));
                 }
                 Change::Delete { space: Space::Index, key } => single.change_key(&key, true, None),
                 Change::Put { space: Space::Log, key, value } => {
@@ -147,7 +147,7 @@ impl<'t> Turn<'t> {
                     self.log.delete(&mut self.tables, &key)?;
                 }
                 Change::Put { space, key, value } => {
-                    self.tables.insert(space, space.place(), &key, &value)?
+                    self.tables.insert(space, space.place(), &key, &value)?;
                 }
                 Change::Delete { space, key } => {
                     self.tables.remove(space, space.place(), &key)?;

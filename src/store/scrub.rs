@@ -77,7 +77,7 @@ pub(super) fn scrub(
             report.find(RECORD_FILE, place, "a lookup of its key does not find it", REBUILD);
         }
         Err(error) if is_damage(&error) => {
-            report.find(RECORD_FILE, "the indexes", error.message(), REBUILD)
+            report.find(RECORD_FILE, "the indexes", error.message(), REBUILD);
         }
         Err(error) => return Err(error),
     }

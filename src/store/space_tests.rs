@@ -57,7 +57,7 @@ impl Taken {
                         named += meta.data_bytes + meta.summary_bytes;
                     }
                     Space::Blobs => {
-                        named += u64::from_be_bytes(value.as_slice().try_into().unwrap())
+                        named += u64::from_be_bytes(value.as_slice().try_into().unwrap());
                     }
                     Space::TableBuffer => buffer += value.len() as u64,
                     _ => {}

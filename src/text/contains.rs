@@ -4,7 +4,8 @@
 //! The piece is tokenised and folded like text. A word inside the piece must be a word of the
 //! document. A word at an open end of the piece is the end, the start or the inside of a word of
 //! the document; the dictionary finds these words without reading a document. So the candidates are
-//! a superset of the documents that contain the piece, ignoring case, and the caller must test them.
+//! a superset of the documents that contain the piece, ignoring case, and the caller must test
+//! them.
 //!
 //! Folding keeps this true, because the form of a character does not depend on its neighbours: the
 //! form of a text contains the form of each of its parts. It only adds candidates.

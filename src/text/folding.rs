@@ -42,7 +42,7 @@ impl Folding {
                 Self::Diacritics => {
                     match FOLDED.binary_search_by_key(&lower, |(letter, _)| *letter) {
                         Ok(at) => {
-                            folded.push_str(FOLDED.get(at).map_or("", |(_, letters)| letters))
+                            folded.push_str(FOLDED.get(at).map_or("", |(_, letters)| letters));
                         }
                         Err(_) => folded.push(lower),
                     }

@@ -65,7 +65,7 @@ impl Node {
             Self::All | Self::Not(_) => {}
             Self::Leaf(leaf) => visit(leaf),
             Self::And(parts) | Self::Or(parts) => {
-                parts.iter().for_each(|part| part.each_positive(visit))
+                parts.iter().for_each(|part| part.each_positive(visit));
             }
         }
     }

@@ -131,11 +131,11 @@ fn every_operation_of_a_long_append_may_fail() {
                     .unwrap_or_else(|problem| panic!("{place}, then {survival:?}: {problem}"));
                 match &outcome {
                     Ok(()) => {
-                        assert!(found, "{place}, then {survival:?}: acknowledged rows are lost")
+                        assert!(found, "{place}, then {survival:?}: acknowledged rows are lost");
                     }
                     Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
                     Err(_) => {
-                        assert!(!found, "{place}, then {survival:?}: refused rows are stored")
+                        assert!(!found, "{place}, then {survival:?}: refused rows are stored");
                     }
                 }
             }

@@ -77,7 +77,7 @@ fn child_that_meets_faults() {
     let first: u64 = std::env::var(FIRST).unwrap().parse().unwrap();
     // Bypasses the test harness's capturing; each line is one write.
     let tell = |line: String| {
-        std::io::stdout().lock().write_all(format!("{TOLD}{line}\n").as_bytes()).unwrap()
+        std::io::stdout().lock().write_all(format!("{TOLD}{line}\n").as_bytes()).unwrap();
     };
     let store = match work::options().open(directory) {
         Ok(store) => store,

@@ -156,7 +156,7 @@ fn a_hidden_workspace_is_neither_seen_nor_changed() {
                 assert_eq!(read, answer, "{name} gives a reader and the owner different answers");
             }
             Effect::Changes => {
-                assert_ne!(after, before, "{name} changes nothing for its owner: {answer}")
+                assert_ne!(after, before, "{name} changes nothing for its owner: {answer}");
             }
             Effect::Describes => assert!(answer.get("error").is_none(), "{name}: {answer}"),
         }
@@ -283,7 +283,7 @@ fn whoever_may_only_create_or_only_delete_finishes_what_it_starts() {
 
     // Only that is allowed.
     let refused = |outcome: stationdb::Result<()>| {
-        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::PermissionDenied)
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::PermissionDenied);
     };
     refused(put(&maker, true).map(drop));
     refused(maker.delete_package(&made.id));

@@ -168,10 +168,10 @@ impl Entry {
         match (self.estimate, service) {
             (None, _) => {}
             (Some(seconds), Service::Items) => {
-                request["timeline"] = json!({ "estimatedDurationInSeconds": seconds })
+                request["timeline"] = json!({ "estimatedDurationInSeconds": seconds });
             }
             (Some(seconds), Service::Plans) => {
-                request["estimatedDurationInSeconds"] = json!(seconds)
+                request["estimatedDurationInSeconds"] = json!(seconds);
             }
         }
         request

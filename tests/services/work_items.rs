@@ -406,7 +406,7 @@ fn scheduling_keeps_the_later_states_and_refuses_the_terminal_ones() {
                 assert_eq!(bench.get(&id).get("schedule"), None);
             }
             State::InProgress | State::PendingApproval => {
-                assert_eq!(bench.get(&id)["state"], state.as_str())
+                assert_eq!(bench.get(&id)["state"], state.as_str());
             }
             _ => assert_eq!(bench.get(&id)["state"], "SCHEDULED"),
         }

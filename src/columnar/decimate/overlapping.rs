@@ -96,7 +96,8 @@ fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
         };
         match run {
             Run::Memory(run) => {
-                starts.extend(run.index().iter().copied().step_by(BLOCK_ROWS).enumerate().map(rank))
+                starts
+                    .extend(run.index().iter().copied().step_by(BLOCK_ROWS).enumerate().map(rank));
             }
             Run::Segment(segment) => match segment.summary(view.schema.index())? {
                 Some(ColumnSummary::Int(levels)) => {

@@ -142,7 +142,7 @@ pub(super) fn hybrid(
     while out.len() < end {
         match next_run(&mut bytes, width)? {
             Run::Same { count, .. } | Run::Packed { count, .. } if count > 0 && count <= skip => {
-                skip -= count
+                skip -= count;
             }
             Run::Same { value, count } if count > 0 => {
                 out.resize(end.min(out.len().saturating_add(count - skip)), value);
@@ -289,10 +289,10 @@ pub(super) fn deltas<T: Copy>(
                 let room = out.get_mut(start + at - first..)?;
                 match room.first_chunk_mut::<32>() {
                     Some(room) => {
-                        room.iter_mut().zip(&numbers).for_each(|(to, number)| *to = next(*number))
+                        room.iter_mut().zip(&numbers).for_each(|(to, number)| *to = next(*number));
                     }
                     None => {
-                        room.iter_mut().zip(&numbers).for_each(|(to, number)| *to = next(*number))
+                        room.iter_mut().zip(&numbers).for_each(|(to, number)| *to = next(*number));
                     }
                 }
                 at += 32;
@@ -320,7 +320,7 @@ pub(super) fn append_valid(
     match valid {
         None => out.append_n(range.len(), true),
         Some(valid) => {
-            valid.get(range).unwrap_or_default().iter().for_each(|valid| out.append(*valid))
+            valid.get(range).unwrap_or_default().iter().for_each(|valid| out.append(*valid));
         }
     }
 }

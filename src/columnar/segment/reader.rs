@@ -531,7 +531,7 @@ impl Segment {
         for range in ranges {
             match joined.last_mut() {
                 Some(last) if range.start <= last.end + READ_GAP => {
-                    last.end = last.end.max(range.end)
+                    last.end = last.end.max(range.end);
                 }
                 _ => joined.push(range),
             }

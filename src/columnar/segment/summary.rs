@@ -439,7 +439,7 @@ impl Summarizer {
                     builder.push(array.as_primitive::<Int32Type>().values(), array, i64::from);
                 }
                 DataType::Int64 => {
-                    builder.push(array.as_primitive::<Int64Type>().values(), array, |v| v)
+                    builder.push(array.as_primitive::<Int64Type>().values(), array, |v| v);
                 }
                 _ => builder.push(
                     array.as_primitive::<TimestampMillisecondType>().values(),

@@ -212,7 +212,7 @@ impl State {
                 self.change_file(file, sequence, FileChange::Write { offset, data });
             }
             Change::SetLen { file, len } => {
-                self.change_file(file, sequence, FileChange::SetLen(len))
+                self.change_file(file, sequence, FileChange::SetLen(len));
             }
             Change::Sync { node, before } => self.sync(node, before),
             Change::Forget { node } => match self.nodes.get_mut(&node) {

@@ -40,7 +40,7 @@ impl Walk {
     fn scalar(&mut self, scalar: &Scalar, operator: &'static str) {
         match scalar {
             Scalar::Field(place) | Scalar::Within { time: place, .. } => {
-                self.place(*place, operator)
+                self.place(*place, operator);
             }
             Scalar::Entry { map, .. } => self.place(*map, "entry"),
             Scalar::Count { list, filter, .. } => {
@@ -87,7 +87,7 @@ impl Walk {
             }
             Test::In { value, .. } => self.scalar(value, "in"),
             Test::Contains { text, .. } | Test::Match { text, how: How::Contains, .. } => {
-                self.scalar(text, "contains")
+                self.scalar(text, "contains");
             }
             Test::Match { text, how: How::Starts, .. } => self.scalar(text, "starts"),
             Test::Match { text, how: How::Ends, .. } => self.scalar(text, "ends"),

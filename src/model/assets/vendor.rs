@@ -94,7 +94,7 @@ impl VendorPrefix {
                         }
                     }
                     Some(Value::String(text)) => {
-                        *text = text.replace(&projection, Self::NEUTRAL_PROJECTION)
+                        *text = text.replace(&projection, Self::NEUTRAL_PROJECTION);
                     }
                     _ => {}
                 }

@@ -168,7 +168,7 @@ pub(crate) fn entry_value_into<R: Resource>(record: &R, included: &[usize], valu
     let len = value.len() - 1;
     match u8::try_from(len) {
         Ok(len) if usize::from(len) <= INCLUDED => {
-            value.iter_mut().take(1).for_each(|first| *first = len)
+            value.iter_mut().take(1).for_each(|first| *first = len);
         }
         _ => {
             value.clear();

@@ -193,7 +193,7 @@ fn a_web_of_pages_ends_with_the_bytes_of_the_file() {
     let mut bytes = closed(0, false);
     bytes.truncate(16 * usize::try_from(PAGE_BYTES).unwrap());
     let put = |bytes: &mut Vec<u8>, at: usize, part: &[u8]| {
-        bytes[at..at + part.len()].copy_from_slice(part)
+        bytes[at..at + part.len()].copy_from_slice(part);
     };
     let mut below = None;
     for number in 1..12u64 {

@@ -294,7 +294,7 @@ fn a_failed_sync_that_takes_what_was_written_harms_nobody() {
             {
                 let mut table = write.open_table(TABLE).unwrap();
                 (0..40).for_each(|key| {
-                    drop(table.insert(key * 7 % 101, [number as u8; 900].as_slice()).unwrap())
+                    drop(table.insert(key * 7 % 101, [number as u8; 900].as_slice()).unwrap());
                 });
             }
             write.commit().unwrap();

@@ -410,7 +410,7 @@ impl Run<'_> {
             match self.ready.front() {
                 None => self.ready.push_back((sort, record_key)),
                 Some((first, _)) if start(first) == start(&sort) => {
-                    self.ready.push_front((sort, record_key))
+                    self.ready.push_front((sort, record_key));
                 }
                 Some(_) => {
                     self.ahead = Some((sort, record_key));

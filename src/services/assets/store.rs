@@ -154,7 +154,7 @@ pub(in crate::services) fn set_connection(
     let stored = connection_key(minion_id);
     match connection {
         Some(connection) => {
-            draft.put_raw(Space::Meta, stored, connection.as_str().as_bytes().to_vec())
+            draft.put_raw(Space::Meta, stored, connection.as_str().as_bytes().to_vec());
         }
         None => draft.delete_raw(Space::Meta, stored),
     }
@@ -181,7 +181,7 @@ pub(in crate::services) fn count(
     in_use: &BTreeSet<String>,
 ) {
     let mut add = |target: fn(&mut AssetSummary) -> &mut u64, holds: bool| {
-        *target(summary) += u64::from(holds)
+        *target(summary) += u64::from(holds);
     };
     let (is_active, is_in_use) = (asset.is_active(), in_use.contains(asset.id()));
     let status = asset.calibration_status(env);

@@ -232,7 +232,7 @@ mod tests {
                         "{name} from {state}"
                     ),
                     Err(error) if needs_definition => {
-                        assert_eq!(error.kind(), ErrorKind::NotFound, "{name}")
+                        assert_eq!(error.kind(), ErrorKind::NotFound, "{name}");
                     }
                     Err(error) => assert!(
                         error.kind() == ErrorKind::Conflict && !from.contains(&state),

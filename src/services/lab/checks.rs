@@ -75,7 +75,7 @@ pub(crate) fn actions(definitions: Option<&Vec<ExecutionDefinition>>) -> Result<
         }
         match definition {
             ExecutionDefinition::Notebook(notebook) => {
-                required(&member("notebookId"), Some(&notebook.notebook_id))?
+                required(&member("notebookId"), Some(&notebook.notebook_id))?;
             }
             ExecutionDefinition::Job(job) => {
                 for (at, job) in job.jobs.iter().flatten().enumerate() {

@@ -397,7 +397,7 @@ fn filtered_values(
     };
     let mut values = BTreeSet::new();
     view.for_each_match::<Product>(&query, |product| {
-        values.extend(text_of(&product, field.path()))
+        values.extend(text_of(&product, field.path()));
     })?;
     Ok(values)
 }

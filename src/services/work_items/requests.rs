@@ -97,7 +97,7 @@ impl Amendment for UpdateWorkItemRequest {
             item.workspace = self.workspace;
         }
         merge::object(&mut item.timeline, self.timeline, |timeline, mut patch| {
-            patch.apply_to(timeline)
+            patch.apply_to(timeline);
         });
         merge::object(&mut item.resources, self.resources, |resources, patch| {
             merge_group(&mut resources.assets, patch.assets, replace);
@@ -142,7 +142,7 @@ impl Amendment for ScheduleWorkItemRequest {
     fn amend(mut self, item: &mut WorkItem, replace: bool) -> Result<()> {
         self.apply_to(item);
         merge::object(&mut item.schedule, self.schedule, |schedule, mut patch| {
-            patch.apply_to(schedule)
+            patch.apply_to(schedule);
         });
         schedule_resources(&mut item.resources, self.resources, replace);
         item.follow_schedule(planned_start(item))

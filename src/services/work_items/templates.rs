@@ -38,7 +38,7 @@ impl Amendment for UpdateWorkItemTemplateRequest {
         merge::strings(&mut template.part_numbers, self.part_numbers, replace);
         merge::strings(&mut template.file_ids, self.file_ids, replace);
         merge::object(&mut template.timeline, self.timeline, |timeline, mut patch| {
-            patch.apply_to(timeline)
+            patch.apply_to(timeline);
         });
         merge::object(&mut template.resources, self.resources, |resources, patch| {
             merge_group(&mut resources.assets, patch.assets);

@@ -255,7 +255,7 @@ fn schedule(fails_one_in: u32) {
                         );
                     }
                     Err(error) if error.kind() == ErrorKind::DeadlineExceeded => {
-                        late.lock().unwrap().push(number)
+                        late.lock().unwrap().push(number);
                     }
                     Err(_) => assert!(world.failed.load(Ordering::SeqCst)),
                 }

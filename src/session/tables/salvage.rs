@@ -460,7 +460,7 @@ impl TableSalvage<'_> {
             Ok(_) => {
                 match kept.last_mut() {
                     Some(last) if last.end == rows.start && last.len() < TRY_ROWS => {
-                        last.end = rows.end
+                        last.end = rows.end;
                     }
                     _ => kept.push(rows),
                 }

@@ -130,7 +130,7 @@ impl Damage {
                 write(disk, path, *at, &vec![0; usize::try_from(len).unwrap()]);
             }
             Self::Cut { path, len } => {
-                disk.open(path, Mode::ReadWrite).unwrap().set_len(*len).unwrap()
+                disk.open(path, Mode::ReadWrite).unwrap().set_len(*len).unwrap();
             }
             Self::Missing { path } => disk.remove_file(path).unwrap(),
             Self::SwapSectors { path, at, other, other_at } => {

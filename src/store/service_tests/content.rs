@@ -302,7 +302,7 @@ fn eight_threads_on_a_real_directory_download_whole_files_or_none() {
                             match session.delete_file(&victim.as_str().into()) {
                                 Ok(()) => {}
                                 Err(error) => {
-                                    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}")
+                                    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
                                 }
                             }
                             if thread % 2 == 0 {

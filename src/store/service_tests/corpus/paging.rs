@@ -311,10 +311,10 @@ fn tokens_belong_to_their_query_their_store_and_stay_as_they_are() {
             "query_specs" => others.push((by_key.clone(), json!({"productIds": ["P2"]}))),
             "list_tables" => others.push((by_key.clone(), json!({"workspace": ["b"]}))),
             "query_tables" => {
-                others.push((by_key.clone(), json!({"referenceTime": "2024-01-01T00:00:00Z"})))
+                others.push((by_key.clone(), json!({"referenceTime": "2024-01-01T00:00:00Z"})));
             }
             "query_asset_utilization_history" => {
-                others.push((by_key.clone(), json!({"assetFilter": "true"})))
+                others.push((by_key.clone(), json!({"assetFilter": "true"})));
             }
             _ => {}
         }

@@ -237,7 +237,7 @@ pub(super) fn draw(rng: &mut Rng, kind: Kind, spread: Spread) -> (Cell, String) 
                 1 => text += &format!(".{digits}"),
                 // Finer fractions are truncated.
                 _ => {
-                    text += &format!(".{digits}{}", rng.pick(&["9", "999", "999999", "5", "0001"]))
+                    text += &format!(".{digits}{}", rng.pick(&["9", "999", "999999", "5", "0001"]));
                 }
             }
             text += &match (minutes, rng.below(2)) {
