@@ -5,7 +5,7 @@
 //! every [`Question`]. The answers have to be equal, byte for byte, except for these:
 //!
 //! - Ids that the store generated, unless [`World::open`] has them. An id counts the records of its
-//! kind that were ever made, whoever sees them; see `docs/decisions.md`.
+//!   kind that were ever made, whoever sees them; see `docs/decisions.md`.
 //! - Continuation tokens, which are signed with a random key of each store. Their pages are read.
 //! - The path of the directory of the store.
 

@@ -132,5 +132,8 @@ fn the_rows_that_only_a_false_entry_names_are_told_as_lost_once() {
     // The files of the second segment are missing, and its entry is not proven.
     let path = format!("{}/{}", directory(&table), crate::columnar::data_name(entries[1].1.id));
     crate::disk::Disk::remove_file(&*disk, &path).unwrap();
-    assert_eq!(with_false_entry(&disk, ROWS..2 * ROWS, &[1]), (ROWS, vec![ROWS..2 * ROWS]));
+    assert_eq!(
+        with_false_entry(&disk, ROWS..2 * ROWS, &[1]),
+        (ROWS, std::iter::once(ROWS..2 * ROWS).collect())
+    );
 }
