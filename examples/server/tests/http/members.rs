@@ -173,7 +173,7 @@ impl Checker {
     fn look(&self, record: &str, value: &Value, place: &str, problems: &mut Vec<String>) {
         match value {
             Value::Array(items) => {
-                items.iter().for_each(|item| self.look(record, item, place, problems))
+                items.iter().for_each(|item| self.look(record, item, place, problems));
             }
             Value::Object(given) => {
                 let Some(known) = self.pages.records.get(record) else {
@@ -197,7 +197,7 @@ impl Checker {
                         if kind.starts_with("map") || name == "operations" {
                             let values = value.as_object().into_iter().flat_map(|map| map.values());
                             values.for_each(|value| {
-                                self.look(record, value, &format!("{place}.{name}"), problems)
+                                self.look(record, value, &format!("{place}.{name}"), problems);
                             });
                         } else {
                             self.look(record, value, &format!("{place}.{name}"), problems);

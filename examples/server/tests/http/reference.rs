@@ -165,7 +165,7 @@ impl Pages {
                     } else {
                         members(&row[0], second)
                     };
-                    self.add(&record.to_owned(), named);
+                    self.add(record, named);
                 }
                 record if is_record(record) => {
                     let record = record.to_owned();
