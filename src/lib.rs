@@ -215,7 +215,7 @@ pub mod lab {
 
 /// Tables of measured rows: metadata, rows, import and export.
 pub mod tables {
-    pub use crate::columnar::{ReadSeek, RowStream, Touched, kernels};
+    pub use crate::columnar::{ReadSeek, RecordBatches, RowStream, Touched, kernels};
     pub use crate::model::tables::data::{
         AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnProjection, ColumnType,
         DataFrame, DataType, DecimationDistribution, DecimationMethod, DecimationOptions,
@@ -223,6 +223,7 @@ pub mod tables {
         GetTableDataRequest, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest,
     };
     pub use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
+    pub use crate::model::tables::segments::{SegmentFileInfo, SegmentManifest};
     pub use crate::model::tables::table::{
         ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest,
         ModifyTableRequest, ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables,

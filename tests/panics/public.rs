@@ -61,6 +61,7 @@ const HANDLES: &[&str] = &[
     "ChangeStream",
     "ContentReader",
     "ContentWriter",
+    "RecordBatches",
     "RowStream",
     "SegmentFile",
     "Session",

@@ -1,6 +1,7 @@
 //! The table service.
 
 mod append;
+mod export;
 mod import;
 mod metadata;
 mod read;
@@ -11,6 +12,7 @@ pub use rows::{PagedTableRows, Rows, TablePlan, TableRows};
 pub use segments::SegmentFile;
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -24,6 +26,7 @@ use crate::model::tables::data::{
     QueryTableDataRequest, ScanRequest,
 };
 use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
+use crate::model::tables::segments::SegmentManifest;
 use crate::model::tables::table::{
     CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest,
     ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables, QueryTablesRequest, TableApiInfo,
@@ -378,7 +381,11 @@ pub trait TableService {
     ) -> Result<u64>;
 
     /// Passes the stored files of the table to `each`: ordinary Parquet files, each sorted by the
-    /// index column. Buffered rows are sealed first. Returns the number of calls of `each`.
+    /// index column. Buffered rows are sealed first. Returns the manifest: the table, its columns
+    /// and each file. [`TableService::export_segments_to`] writes both into a directory.
+    ///
+    /// The directory of a store is not for other readers: it also has files that a merge replaced
+    /// or that no commit names yet, and rows in its buffers are in no file.
     ///
     /// # Errors
     /// `NotFound`; `Unsupported` in a transaction; errors of `each`; `Cancelled` and
@@ -396,7 +403,31 @@ pub trait TableService {
         id: &TableId,
         each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
         control: &Control,
-    ) -> Result<u64>;
+    ) -> Result<SegmentManifest>;
+
+    /// Copies the stored files of the table into a new or empty directory, and writes the manifest
+    /// beside them as `manifest.json` when they are durable. Together the files have each row of
+    /// the table once, for readers as DuckDB, Polars and pyarrow (`read_parquet('DIR/*.parquet')`).
+    ///
+    /// # Errors
+    /// As [`TableService::export_segments`]; `InvalidArgument` for a directory that is not empty;
+    /// `Io` and `NoSpace` of the directory. After an error the directory has no manifest.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let target = directory.path().join("loop");
+    /// let manifest = session.export_segments_to(&id, &target, &Control::default())?;
+    /// assert_eq!(manifest.row_count, 1);
+    /// assert!(target.join(&manifest.files[0].name).exists());
+    /// assert!(target.join("manifest.json").exists());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn export_segments_to(
+        &self,
+        id: &TableId,
+        directory: &Path,
+        control: &Control,
+    ) -> Result<SegmentManifest>;
 
     /// Returns decimated rows in order of an x column.
     ///
@@ -594,14 +625,7 @@ impl TableService for Handle<'_, '_> {
         out: &mut (dyn Write + Send),
         control: &Control,
     ) -> Result<u64> {
-        let format = request.response_format;
-        let scan = ScanRequest {
-            columns: request.columns,
-            filters: request.filters,
-            order_by: request.order_by,
-            take: request.take,
-        };
-        read::export(read::scan(self, id, scan, control)?, format, out)
+        export::export(self, id, request, out, control)
     }
 
     fn explain_query_table_data(
@@ -617,8 +641,17 @@ impl TableService for Handle<'_, '_> {
         id: &TableId,
         each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
         control: &Control,
-    ) -> Result<u64> {
+    ) -> Result<SegmentManifest> {
         segments::export(self, id, each, control)
+    }
+
+    fn export_segments_to(
+        &self,
+        id: &TableId,
+        directory: &Path,
+        control: &Control,
+    ) -> Result<SegmentManifest> {
+        segments::export_to(self, id, directory, control)
     }
 
     fn query_decimated_data(

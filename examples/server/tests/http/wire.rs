@@ -263,10 +263,11 @@ fn every_request_and_answer_has_its_wire_form() {
 #[test]
 fn every_operation_has_a_route() {
     /// Operations that only Rust can call, and what the wire has instead.
-    const OTHERS: [(&str, &str); 7] = [
+    const OTHERS: [(&str, &str); 8] = [
         ("append_batches", "append_arrow"),
         ("scan", "export_table_data as an Arrow stream"),
         ("export_segments", "export_table_data as Parquet"),
+        ("export_segments_to", "export_segments; the directory would be one of the server"),
         ("open_file", "download_file"),
         ("open_package", "download_package"),
         ("upload_package", "upload_package_content; the path would be one of the server"),
