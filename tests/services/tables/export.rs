@@ -33,7 +33,7 @@ fn table() -> (Store, Session, TableId) {
     let request = CreateTableRequest {
         columns: vec![column("t", DataType::Int64, ColumnType::Index), volts],
         name: Some("Loop".to_owned()),
-        properties: text(&[("station", "7")]),
+        properties: Some(text(&[("station", "7")])),
         ..CreateTableRequest::default()
     };
     let id = session.create_table(request).unwrap();
@@ -159,7 +159,7 @@ fn a_directory_of_segments_has_a_manifest() {
     rows.sort_unstable();
     assert_eq!(rows, (0..250).collect::<Vec<i64>>());
     let stored = std::fs::read_to_string(target.join("manifest.json")).unwrap();
-    assert_eq!(SegmentManifest::from_json(&stored).unwrap(), manifest);
+    assert_eq!(serde_json::from_str::<SegmentManifest>(&stored).unwrap(), manifest);
     let mut names: Vec<String> = std::fs::read_dir(&target)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
