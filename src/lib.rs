@@ -257,8 +257,9 @@ pub mod feeds {
     pub use crate::services::FeedService;
 }
 
-/// The registry of workspaces.
+/// The registry of workspaces, and their quotas.
 pub mod workspaces {
+    pub use crate::model::quotas::{ListQuotasRequest, PagedQuotas, Quota, SetQuotaRequest};
     pub use crate::model::workspaces::{
         CreateWorkspaceRequest, PagedWorkspaces, QueryWorkspacesRequest, Workspace, WorkspaceKey,
         WorkspaceOrderBy,

@@ -18,6 +18,7 @@ use crate::model::products::{
     CreateProductsPartialSuccess, DeleteProductsPartialSuccess, PagedProducts, Product,
     ProductOperations, UpdateProductsPartialSuccess,
 };
+use crate::model::quotas::{PagedQuotas, Quota};
 use crate::model::specifications::{
     CreateSpecificationsPartialSuccess, DeleteSpecificationsPartialSuccess, PagedSpecifications,
     Specification, UpdateSpecificationsPartialSuccess, V1Operations,
@@ -163,10 +164,10 @@ others! {
     DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse, Feed,
     FileLinqQueryResponse, FileOperations, FileQueryResponse, ImportTableResponse,
     LinkFilesPartialSuccessResponse, ModifyTablesPartialSuccess, Package, PagedProducts,
-    PagedSpecifications, PagedTables, PagedTestPlanTemplates, PagedTestPlans,
+    PagedQuotas, PagedSpecifications, PagedTables, PagedTestPlanTemplates, PagedTestPlans,
     PagedWorkItemTemplates, PagedWorkItems, PagedWorkspaces, Product, ProductOperations,
-    QueryAssetsResponse, QueryFeedsResponse, QueryPackagesResponse, ScheduleTestPlansResponse,
-    ScheduleWorkItemsPartialSuccessResponse, SetSystemConnectionResponse, Specification,
+    QueryAssetsResponse, QueryFeedsResponse, QueryPackagesResponse, Quota,
+    ScheduleTestPlansResponse, ScheduleWorkItemsPartialSuccessResponse, SetSystemConnectionResponse, Specification,
     StartUtilizationPartialSuccess, TableApiInfo, TableMetadata, TestPlan,
     UpdateAssetsPartialSuccess, UpdateProductsPartialSuccess, UpdateSpecificationsPartialSuccess,
     UpdateTestPlansResponse, UpdateUtilizationPartialSuccess,

@@ -9,6 +9,7 @@ pub(crate) mod files;
 pub(crate) mod lab;
 mod operation;
 pub(crate) mod products;
+pub(crate) mod quotas;
 pub(crate) mod resource;
 pub(crate) mod specifications;
 pub(crate) mod tables;
@@ -47,4 +48,5 @@ resource::registry::registry! {
     test_plans::test_plan::TestPlan,
     test_plans::template::TestPlanTemplate,
     workspaces::Workspace,
+    quotas::QuotaRecord,
 }

@@ -18,6 +18,7 @@ use super::event::{Event, What};
 use super::fillings::Fillings;
 use super::view::{View, part_at, with_state};
 use crate::error::{Error, Result};
+use crate::model::quotas::QuotaRecord;
 use crate::model::workspaces::Workspace;
 use crate::model::{
     EntryBuffer, Resource, entries, entries_between, entry_value_into, has_same_entries,
@@ -45,6 +46,10 @@ pub(crate) struct Draft<'v> {
     scratch: Scratch,
     /// The workspace that was looked up last, and may be written into.
     pub(super) required_workspace: RefCell<Option<String>>,
+    /// Whether the store has a quota; `None` before the first look.
+    pub(super) has_quotas: Option<bool>,
+    /// The quotas that were looked up, by workspace; `None` for a workspace without one.
+    pub(super) quotas: BTreeMap<String, Option<QuotaRecord>>,
 }
 
 /// Positions of the members of an index entry, and of the members stored in its value.
@@ -85,6 +90,8 @@ impl<'v> Draft<'v> {
             positions: BTreeMap::new(),
             scratch: Scratch::default(),
             required_workspace: RefCell::default(),
+            has_quotas: None,
+            quotas: BTreeMap::new(),
         }
     }
 
@@ -425,6 +432,7 @@ impl<'v> Draft<'v> {
             false => (self.sealed(&full_key, record)?, None),
         };
         self.check_unique(key, old.as_ref(), record)?;
+        self.count(old.as_ref(), Some(record), check_policy)?;
         self.put_indexes(key, old.as_ref(), Some(record))?;
         if let Some(state) = state {
             let state = envelope::seal(&full_key, R::KIND.code, &state);
@@ -466,6 +474,10 @@ impl<'v> Draft<'v> {
             Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name))
         })?;
         self.view.context().require(R::KIND.service, Action::Update, record.workspace())?;
+        if self.has_quotas()? {
+            let old = self.part_by_key::<R>(key, members_beside_state::<R>())?;
+            self.count(old.as_ref(), Some(record), true)?;
+        }
         let full_key = record_key(R::KIND, key);
         let state = envelope::seal(&full_key, R::KIND.code, &record.state()?);
         self.put_raw(Space::RecordState, full_key, state);
@@ -621,6 +633,7 @@ impl<'v> Draft<'v> {
 
     fn remove<R: Resource>(&mut self, record: &R) -> Result<()> {
         let Some(key) = record.key() else { return Ok(()) };
+        self.count(Some(record), None, false)?;
         self.put_indexes(key, Some(record), None)?;
         self.delete_raw(Space::Records, record_key(R::KIND, key));
         if R::HAS_STATE {

@@ -19,7 +19,7 @@ const RULE: &str = "What is stored has changed. A member, an enumeration value, 
     docs/format.md.";
 
 /// Kinds that came after format 1, by code, with their formats.
-const KINDS_SINCE: &[(u8, &str)] = &[(14, "4")];
+const KINDS_SINCE: &[(u8, &str)] = &[(14, "4"), (15, "5")];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()

@@ -611,6 +611,21 @@ pub fn probes() -> Vec<Probe> {
             s.explain_query_workspaces(request(json!({})))
                 .map(|plan| text(plan.to_string().as_bytes()))
         }),
+        ("WorkspaceService::set_quota", Changes, |s, w| {
+            s.set_quota(request(json!({"workspace": w.secret.workspace, "rowsMax": 9}))).map(wire)
+        }),
+        ("WorkspaceService::get_quota", Shows, |s, w| {
+            let quota = s.get_quota(&w.secret.workspace)?;
+            Ok(json!({"shows": "Zebra", "quota": wire(quota)}))
+        }),
+        ("WorkspaceService::list_quotas", Shows, |s, w| {
+            let page = wire(s.list_quotas(request(json!({})))?);
+            let shows = page.to_string().contains(&w.secret.workspace).then_some("Zebra");
+            Ok(json!({"shows": shows, "page": page}))
+        }),
+        ("WorkspaceService::delete_quota", Changes, |s, w| {
+            s.delete_quota(&w.secret.workspace).map(wire)
+        }),
         ("WorkspaceService::delete_workspace", Changes, |s, w| {
             s.delete_workspace(&w.secret.workspace).map(wire)
         }),

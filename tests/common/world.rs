@@ -194,6 +194,7 @@ impl World {
             "uploads": ada.query_upload_sessions().map(wire).unwrap(),
             "feeds": ada.query_feeds(request(json!({"workspace": "secret"}))).map(wire).unwrap(),
             "workspaces": ada.query_workspaces(request(json!({"filter": "id.StartsWith(\"secret\")"}))).map(wire).unwrap(),
+            "quotas": ada.list_quotas(request(json!({}))).map(wire).unwrap(),
             "packages": ada.query_packages(&ids.feed.as_str().into()).map_or(Value::Null, wire),
         })
     }
@@ -204,6 +205,7 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
     let control = Control::default();
 
     ada.create_workspace(request(json!({"id": workspace, "name": name}))).unwrap();
+    ada.set_quota(request(json!({"workspace": workspace, "recordsMax": 1_000_000}))).unwrap();
     let product = wire(
         ada.create_products(vec![request(json!({
             "partNumber": format!("{mark}-1"), "name": name, "family": format!("{mark} family"),

@@ -37,6 +37,10 @@ fn ways(base: &Value, filter: (&str, &[&str]), orders: &[Value]) -> Vec<Value> {
     requests
 }
 
+fn quotas(_: &World) -> Vec<Value> {
+    vec![json!({}), json!({"take": 1})]
+}
+
 fn workspaces(_: &World) -> Vec<Value> {
     let filters = [
         r#"id == "secret""#,
@@ -353,6 +357,8 @@ pub fn questions() -> Vec<Question> {
             s.explain_query_files_linq(request(r)).map(|plan| explained(&plan));
         "FileService::search_files" searched_files, |s, w, r| s.search_files(request(r)).map(wire);
         "FeedService::query_feeds" feeds, |s, w, r| s.query_feeds(request(r)).map(wire);
+        "WorkspaceService::list_quotas" quotas, |s, w, r|
+            s.list_quotas(request(r)).map(wire);
         "WorkspaceService::query_workspaces" workspaces, |s, w, r| s.query_workspaces(request(r)).map(wire);
         "WorkspaceService::explain_query_workspaces" workspaces, |s, w, r|
             s.explain_query_workspaces(request(r)).map(|plan| explained(&plan));

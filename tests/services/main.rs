@@ -18,6 +18,7 @@ mod feeds;
 mod files;
 mod lab_model;
 mod products;
+mod quotas;
 mod specifications;
 mod tables;
 mod test_plans;

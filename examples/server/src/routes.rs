@@ -244,4 +244,8 @@ routes! {
     json POST "/query-workspaces" query_workspaces;
     json POST "/explain/query-workspaces" explain_query_workspaces;
     json DELETE "/workspaces/{id}" delete_workspace(name);
+    json POST "/quotas" set_quota(body);
+    json GET "/quotas/{id}" get_quota(name);
+    json POST "/list-quotas" list_quotas;
+    json DELETE "/quotas/{id}" delete_quota(name);
 }

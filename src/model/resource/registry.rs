@@ -2,6 +2,7 @@
 //! feed, verification.
 
 use crate::error::Result;
+use crate::model::quotas::charge::Usage;
 use crate::model::resource::entries::{entries, entry_value};
 use crate::model::resource::members::summary_members;
 use crate::model::resource::{Field, Index, Resource, TIMELESS};
@@ -81,6 +82,9 @@ pub(crate) struct Registered {
     /// Index number, entry and entry value of all index entries of a record, from the payload of
     /// its envelope.
     pub entries: fn(Payload<'_>) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>>,
+    /// The workspace of a record and what it counts towards the quota, from the payload of its
+    /// envelope and that of its state.
+    pub usage: fn(Payload<'_>, Option<Payload<'_>>) -> Result<(String, Usage)>,
 }
 
 impl Registered {
@@ -101,6 +105,7 @@ impl Registered {
             summary: summary::<R>,
             indexes: || R::indexes().iter().map(IndexForm::of).collect(),
             entries: all_entries::<R>,
+            usage: usage::<R>,
         }
     }
 }
@@ -161,6 +166,14 @@ fn all_entries<R: Resource>(payload: Payload<'_>) -> Result<Vec<(u8, Vec<u8>, Ve
         entries(&record, index).into_iter().map(move |entry| (index.number, entry, value.clone()))
     };
     Ok(R::indexes().iter().flat_map(of_index).collect())
+}
+
+fn usage<R: Resource>(payload: Payload<'_>, state: Option<Payload<'_>>) -> Result<(String, Usage)> {
+    let mut record = stored::read::<R>(payload)?;
+    if let Some(state) = state.filter(|_| R::HAS_STATE) {
+        record.set_state(state)?;
+    }
+    Ok((record.workspace().to_owned(), Usage::of(&record)))
 }
 
 /// Lists every resource type, one line each.

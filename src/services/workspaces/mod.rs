@@ -1,7 +1,10 @@
-//! The registry of workspaces.
+//! The registry of workspaces, and their quotas.
+
+mod quotas;
 
 use crate::error::{Error, Result};
 use crate::model::Resource as _;
+use crate::model::quotas::{ListQuotasRequest, PagedQuotas, Quota, SetQuotaRequest};
 use crate::model::workspaces::{
     CreateWorkspaceRequest, PagedWorkspaces, QueryWorkspacesRequest, Workspace, WorkspaceKey,
 };
@@ -86,6 +89,48 @@ pub trait WorkspaceService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn delete_workspace(&self, id: &str) -> Result<()>;
+
+    /// Sets the bounds of a workspace, whether it is registered or not, in place of earlier ones. A
+    /// write that would take the workspace above a bound is refused then with `LimitExceeded` and
+    /// the name `Workspaces.QuotaExceeded`; what is above a bound already stays. The first quota
+    /// of a workspace is set by reading all records once.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a blank workspace or without a bound; `LimitExceeded` for a workspace
+    /// that is too long; `PermissionDenied`; errors of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// use stationdb::products::CreateProductRequest;
+    ///
+    /// session.set_quota(SetQuotaRequest::new("lab-1").records_max(1))?;
+    /// let request = CreateProductRequest::new("156502A-11L").workspace("lab-1");
+    /// session.create_products(vec![request.clone()])?;
+    /// let error = session.create_products(vec![request])?.error.unwrap_or_default();
+    /// assert_eq!(error.inner_errors[0].name.as_deref(), Some("Workspaces.QuotaExceeded"));
+    /// assert_eq!(session.get_quota("lab-1")?.record_count, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn set_quota(&self, request: SetQuotaRequest) -> Result<Quota>;
+
+    /// Returns the bounds of a workspace and what is used.
+    ///
+    /// # Errors
+    /// `NotFound` for a workspace without a quota or that the caller may not see.
+    fn get_quota(&self, workspace: &str) -> Result<Quota>;
+
+    /// Returns one page of the quotas that the caller may see, by workspace.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid token.
+    fn list_quotas(&self, request: ListQuotasRequest) -> Result<PagedQuotas>;
+
+    /// Removes the bounds of a workspace.
+    ///
+    /// # Errors
+    /// `NotFound` for a workspace without a quota or that the caller may not see;
+    /// `PermissionDenied`; errors of the disk.
+    fn delete_quota(&self, workspace: &str) -> Result<()>;
 }
 }
 
@@ -132,6 +177,23 @@ impl WorkspaceService for Handle<'_, '_> {
             };
             deleted.map(drop).ok_or_else(not_found)
         })
+    }
+
+    fn set_quota(&self, request: SetQuotaRequest) -> Result<Quota> {
+        self.write(move |draft| quotas::set(draft, request))
+    }
+
+    fn get_quota(&self, workspace: &str) -> Result<Quota> {
+        self.read(|view| quotas::get(view, workspace))
+    }
+
+    fn list_quotas(&self, request: ListQuotasRequest) -> Result<PagedQuotas> {
+        self.read(|view| quotas::list(view, &request))
+    }
+
+    fn delete_quota(&self, workspace: &str) -> Result<()> {
+        let workspace = workspace.to_owned();
+        self.write(move |draft| quotas::delete(draft, &workspace))
     }
 }
 

@@ -46,7 +46,9 @@ use stationdb::work_items::{
     UpdateWorkItemRequest, UpdateWorkItemTemplateRequest, UpdateWorkItemTemplatesRequest,
     UpdateWorkItemsRequest,
 };
-use stationdb::workspaces::{CreateWorkspaceRequest, QueryWorkspacesRequest};
+use stationdb::workspaces::{
+    CreateWorkspaceRequest, ListQuotasRequest, QueryWorkspacesRequest, SetQuotaRequest,
+};
 use stationdb::{Error, ErrorKind, Place, Result, from_json};
 
 use crate::sources::{rust_files, words};
@@ -131,6 +133,7 @@ fn requests() -> Vec<(&'static str, String, Read)> {
         GetFilesRequest,
         GetTableDataRequest,
         ImportTableRequest,
+        ListQuotasRequest,
         ListTablesRequest,
         ModifyTableRequest,
         ModifyTablesRequest,
@@ -154,6 +157,7 @@ fn requests() -> Vec<(&'static str, String, Read)> {
         ScheduleTestPlansRequest,
         ScheduleWorkItemRequest,
         ScheduleWorkItemsRequest,
+        SetQuotaRequest,
         SearchFilesRequest,
         StartUtilizationRequest,
         UpdateAssetRequest,

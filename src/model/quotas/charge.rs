@@ -1,0 +1,64 @@
+//! What a record counts towards the quota of its workspace.
+
+use std::any::Any;
+
+use crate::model::feeds::PackageRecord;
+use crate::model::files::FileRecord;
+use crate::model::resource::Resource;
+use crate::model::tables::table::TableMetadata;
+use crate::value::wire::record;
+
+record! {
+    /// A number of records, bytes of contents, and rows: of one record, or of all in a workspace.
+    pub struct Usage {
+        /// Records of all kinds but workspaces and quotas.
+        since(5) pub records: u64,
+        /// Bytes of the contents of files and packages.
+        since(5) pub content_bytes: u64,
+        /// Rows of tables.
+        since(5) pub rows: u64,
+    }
+}
+
+/// The kinds that count nothing: workspaces and quotas.
+const FREE: [u8; 2] = [14, 15];
+
+impl Usage {
+    /// What one record counts. It depends on the stored record alone, so that the usage of a
+    /// workspace is the sum over its records.
+    pub(crate) fn of<R: Resource>(record: &R) -> Self {
+        if FREE.contains(&R::KIND.code) {
+            return Self::default();
+        }
+        let record: &dyn Any = record;
+        let mut usage = Self { records: 1, ..Self::default() };
+        if let Some(file) = record.downcast_ref::<FileRecord>() {
+            usage.content_bytes = file.content.size();
+        } else if let Some(package) = record.downcast_ref::<PackageRecord>() {
+            usage.content_bytes = package.content.size();
+        } else if let Some(table) = record.downcast_ref::<TableMetadata>() {
+            usage.rows = table.row_count.and_then(|rows| u64::try_from(rows).ok()).unwrap_or(0);
+        }
+        usage
+    }
+
+    /// Adds what a record counts.
+    #[must_use]
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        Self {
+            records: self.records.saturating_add(other.records),
+            content_bytes: self.content_bytes.saturating_add(other.content_bytes),
+            rows: self.rows.saturating_add(other.rows),
+        }
+    }
+
+    /// Takes away what a record counted.
+    #[must_use]
+    pub(crate) fn minus(&self, other: &Self) -> Self {
+        Self {
+            records: self.records.saturating_sub(other.records),
+            content_bytes: self.content_bytes.saturating_sub(other.content_bytes),
+            rows: self.rows.saturating_sub(other.rows),
+        }
+    }
+}

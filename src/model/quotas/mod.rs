@@ -1,0 +1,6 @@
+//! Quotas of workspaces: bounds, what counts towards them, and the requests.
+
+pub(crate) mod charge;
+pub(crate) mod quota;
+
+pub use quota::*;
