@@ -13,6 +13,7 @@ use rustyline::{Context, Helper};
 use crate::args::Line;
 use crate::fields;
 use crate::kinds::{KINDS, kind};
+use crate::output::printable;
 use crate::words::{Words, partial, quoted};
 
 /// A table as completion needs it.
@@ -188,10 +189,14 @@ impl Completer for Completion {
         if self.wanted(&partial(before).words) == Wanted::File {
             return self.files.complete(line, cursor, context);
         }
-        let (start, names) = self.candidates(before);
+        let (start, mut names) = self.candidates(before);
+        // The only word is complete: the next one can be typed.
+        if let (Wanted::Word(_), [name]) = (self.wanted(&partial(before).words), &mut names[..]) {
+            name.push(' ');
+        }
         let pairs = names
             .into_iter()
-            .map(|name| Pair { display: crate::output::printable(&name), replacement: name });
+            .map(|name| Pair { display: printable(name.trim_end()), replacement: name });
         Ok((start, pairs.collect()))
     }
 }

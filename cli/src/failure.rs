@@ -57,10 +57,11 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let pipe = std::error::Error::source(&error)
-            .and_then(|source| source.downcast_ref::<io::Error>())
-            .filter(|source| source.kind() == io::ErrorKind::BrokenPipe);
-        if let Some(pipe) = pipe {
+        // The writers of the formats wrap the error of the output.
+        let first = std::error::Error::source(&error);
+        let mut chain = std::iter::successors(first, |error| error.source());
+        let is_pipe = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        if let Some(pipe) = chain.find_map(|error| error.downcast_ref().filter(|e| is_pipe(e))) {
             return Self::io("", pipe);
         }
         let code = match error.kind() {

@@ -18,7 +18,8 @@ fn names(text: &'static str) -> impl Iterator<Item = &'static str> {
 /// The fields of a filter.
 pub fn filter_fields(kind: &str) -> Vec<&'static str> {
     let rows = section(kind).filter(|line| line.starts_with("| `"));
-    rows.filter_map(|row| row.split('|').nth(1)).flat_map(names).collect()
+    // The second column has other names of a field.
+    rows.flat_map(|row| row.split('|').skip(1).take(2)).flat_map(names).collect()
 }
 
 /// The fields of an order.

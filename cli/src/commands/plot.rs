@@ -144,7 +144,8 @@ fn read(session: &Session, table: &TableMetadata, plot: &Plot, intervals: i64) -
         let column = table.columns.iter().flatten().find(|column| column.name == *name);
         column.map(|column| column.data_type)
     };
-    let mut options = DecimationOptions::new(DecimationMethod::MaxMin)
+    // With the first and the last row of each interval, the lines between intervals are right too.
+    let mut options = DecimationOptions::new(DecimationMethod::EntryExit)
         .y_columns(plot.y.clone())
         .intervals(intervals);
     options.x_column.clone_from(&plot.x);

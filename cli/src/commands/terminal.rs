@@ -53,16 +53,23 @@ impl Canvas {
 
     fn row(&self, row: usize) -> String {
         let cells = row * self.width..(row + 1) * self.width;
+        let dots = self.dots.get(cells.clone()).unwrap_or_default();
+        let drawn_by = self.drawn_by.get(cells).unwrap_or_default();
+        let cells: Vec<(u8, Option<usize>)> =
+            dots.iter().copied().zip(drawn_by.iter().copied()).collect();
         let mut text = String::new();
-        for at in cells {
-            let dots = self.dots.get(at).copied().unwrap_or(0);
-            let pattern = char::from_u32(0x2800 + u32::from(dots)).unwrap_or(' ');
-            match self.drawn_by.get(at).copied().flatten() {
+        // One change of colour for all characters of a curve that follow each other.
+        for run in cells.chunk_by(|a, b| a.1 == b.1) {
+            let patterns: String = run
+                .iter()
+                .filter_map(|(dots, _)| char::from_u32(0x2800 + u32::from(*dots)))
+                .collect();
+            match run.first().and_then(|(_, curve)| *curve) {
                 Some(curve) => {
                     let color = CURVES[curve % CURVES.len()];
-                    text.push_str(&style(pattern).fg(color).to_string());
+                    text.push_str(&style(patterns).fg(color).to_string());
                 }
-                None => text.push(pattern),
+                None => text.push_str(&patterns),
             }
         }
         text
