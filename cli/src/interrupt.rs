@@ -72,10 +72,9 @@ impl Interrupt {
         self.0.is_watched.store(false, Ordering::SeqCst);
     }
 
-    /// The control of the work that begins now.
+    /// The control of the work of one command.
     pub fn control(&self) -> Control {
-        let control = Control::default();
-        *self.0.control() = Some(control.clone());
+        let control = self.0.control().get_or_insert_default().clone();
         // A press before this line found no control.
         if self.0.is_pressed.load(Ordering::SeqCst) {
             control.cancel();

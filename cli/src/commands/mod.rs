@@ -50,9 +50,10 @@ impl Desk {
         Ok(Self { dir: dir.to_owned(), store, user, interrupt })
     }
 
-    /// A session of the user. None may be kept: compacting needs the store alone.
+    /// A session of the user, whose calls Ctrl-C stops. None may be kept: compacting needs the store
+    /// alone.
     pub fn session(&self) -> Session {
-        self.store.session(Identity::user(&self.user))
+        self.store.session(Identity::user(&self.user)).with_control(&self.interrupt.control())
     }
 }
 
