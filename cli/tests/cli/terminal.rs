@@ -56,7 +56,7 @@ impl Terminal {
     }
 
     /// What was not looked at yet, up to the last whole character.
-    fn new(&self) -> String {
+    fn unseen(&self) -> String {
         let seen = self.seen.lock().unwrap();
         let new = &seen[self.at..];
         let whole = match std::str::from_utf8(new) {
@@ -71,7 +71,7 @@ impl Terminal {
     fn expect(&mut self, text: &str) -> String {
         let begin = Instant::now();
         loop {
-            let new = self.new();
+            let new = self.unseen();
             if let Some(found) = new.find(text) {
                 self.at += found + text.len();
                 return new[..found].to_owned();
@@ -90,7 +90,7 @@ impl Terminal {
             }
             if begin.elapsed() > PATIENCE {
                 self.child.kill().unwrap();
-                panic!("the program does not end: {:?}", self.new());
+                panic!("the program does not end: {:?}", self.unseen());
             }
             sleep(Duration::from_millis(5));
         }
