@@ -1,0 +1,344 @@
+//! The command line: what `stationdb` and its shell accept. The build makes the man page and the
+//! completions from these declarations.
+
+use std::path::PathBuf;
+
+use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
+
+const EXAMPLES: &str = "\
+Examples:
+  stationdb station/                                     open the shell
+  stationdb station/ info                                sizes, counts and health
+  stationdb station/ ls work-items --filter 'state == \"NEW\"' --order updatedAt --desc
+  stationdb station/ search 'amplifier OR pxi*' --json
+  stationdb station/ plot Loop --y volts -o loop.png
+  stationdb station/ export Loop -o loop.parquet --from 1000 --to 2000
+  stationdb new/ --create import loop.csv --name Loop
+
+Exit codes:
+  0  all went well              4  another process has the store open
+  1  something failed           5  no such record, table or file
+  2  wrong arguments or filter  6  damage was found
+  3  no store that can be read  130 interrupted, 141 the reader of the output went away
+
+Environment:
+  STATIONDB_PAGER, PAGER  shows long output; `cat` or empty for none
+  STATIONDB_HISTORY       file of the shell's history; empty for none
+  NO_COLOR                no colours, as --color never";
+
+/// Looks into a store of stationdb, and works on it.
+///
+/// Without a command, opens a shell. The shell acts as a local user whom no access policy
+/// restricts.
+#[derive(Debug, Parser)]
+#[command(name = "stationdb", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Args {
+    /// Directory of the store.
+    #[arg(required_unless_present = "generate")]
+    pub dir: Option<PathBuf>,
+    /// Creates the store if there is none.
+    #[arg(long, global = true)]
+    pub create: bool,
+    /// Name that the change log shows for what is written [default: name of the system's user].
+    #[arg(long, global = true, value_name = "NAME")]
+    pub user: Option<String>,
+    #[command(flatten)]
+    pub look: Look,
+    /// Prints the man page, or the completions of a command shell.
+    #[arg(long, value_enum, value_name = "WHAT", exclusive = true)]
+    pub generate: Option<Generate>,
+    #[command(subcommand)]
+    pub command: Option<Once>,
+}
+
+/// A line of the shell.
+#[derive(Debug, Parser)]
+#[command(
+    name = "",
+    no_binary_name = true,
+    disable_version_flag = true,
+    override_usage = "COMMAND [OPTIONS]",
+    help_template = "{usage-heading} {usage}\n\n{subcommands}\n\nOptions:\n{options}",
+    max_term_width = 100
+)]
+pub struct Line {
+    #[command(flatten)]
+    pub look: Look,
+    #[command(subcommand)]
+    pub command: InShell,
+}
+
+/// How output looks.
+#[derive(Clone, Debug, Default, Flags)]
+pub struct Look {
+    /// Writes a JSON array, or one JSON object.
+    #[arg(long, global = true, group = "form")]
+    pub json: bool,
+    /// Writes one JSON object on each line.
+    #[arg(long, global = true, group = "form")]
+    pub jsonl: bool,
+    /// Writes comma-separated values.
+    #[arg(long, global = true, group = "form")]
+    pub csv: bool,
+    /// Whether to use colours.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    pub color: Color,
+    /// Writes long output to the terminal without a pager.
+    #[arg(long, global = true)]
+    pub no_pager: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// If the output is a terminal.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Generate {
+    Man,
+    Bash,
+    Zsh,
+    Fish,
+    Powershell,
+}
+
+/// What a command line may ask for.
+#[derive(Debug, Subcommand)]
+pub enum Once {
+    #[command(flatten)]
+    Command(Box<Command>),
+    /// Makes the store DIR from a backup.
+    ///
+    /// DIR must be missing, empty, or left by an interrupted restore. Every checksum is checked.
+    Restore {
+        /// Directory of the backup, or of any closed store.
+        backup: PathBuf,
+    },
+}
+
+/// What a line of the shell may ask for.
+#[derive(Debug, Subcommand)]
+pub enum InShell {
+    #[command(flatten)]
+    Command(Box<Command>),
+    /// Leaves the shell.
+    #[command(visible_alias = "exit")]
+    Quit,
+}
+
+/// A command on an open store.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Shows sizes, counts, format and health of the store.
+    Info,
+    /// Lists the records of a kind.
+    #[command(after_help = "\
+Examples:
+  ls products
+  ls work-items --filter 'state == \"NEW\" && !name.Contains(\"draft\")' --order updatedAt --desc
+  ls tables --columns id,name,rowCount --csv")]
+    Ls(Ls),
+    /// Shows one record.
+    Show {
+        /// Id of the record, or name of a table.
+        id: String,
+        /// Kind of the record, if several have the id.
+        #[arg(long, value_name = "KIND")]
+        kind: Option<String>,
+    },
+    /// Finds records by their text, best first.
+    #[command(after_help = "\
+Examples:
+  search amplifier
+  search 'name:amplifier OR pxi*' --kind product --take 10")]
+    Search {
+        /// Words, \"phrases\" and prefix*es, with AND, OR, NOT and parentheses.
+        #[arg(required = true)]
+        words: Vec<String>,
+        /// Only records of this kind; may be repeated.
+        #[arg(long, value_name = "KIND")]
+        kind: Vec<String>,
+        /// Number of hits.
+        #[arg(long, value_name = "N", default_value_t = 25)]
+        take: usize,
+    },
+    /// Writes the rows of a table to a file.
+    #[command(after_help = "\
+Examples:
+  export Loop -o loop.parquet
+  export Loop -o part.csv --from 1000 --to 2000 --columns t,volts
+  export Loop --where 'volts > 7' --take 100")]
+    Export(Export),
+    /// Reads rows from a CSV, Parquet or Arrow file into a table, all or none.
+    #[command(after_help = "\
+Examples:
+  import loop.csv --name Loop --index t
+  import more.parquet --into Loop")]
+    Import(Import),
+    /// Plots columns of a table, decimated: every extreme is kept.
+    #[command(after_help = "\
+Examples:
+  plot Loop --y volts
+  plot Loop --y volts,amps --spec GAIN -o loop.png")]
+    Plot(Plot),
+    /// Lists the changes of the store, in the order of the commits.
+    Changes {
+        /// Only commits after this number.
+        #[arg(long, value_name = "SEQUENCE")]
+        since: Option<u64>,
+        /// Number of changes.
+        #[arg(long, value_name = "N")]
+        take: Option<usize>,
+        /// Waits for further changes, until Ctrl-C.
+        #[arg(long, short)]
+        follow: bool,
+    },
+    /// Copies the store into a directory, which is again a store.
+    ///
+    /// Files that an earlier backup in the directory has already are kept.
+    Backup {
+        /// Directory of the backup: missing, empty, or an earlier backup of this store.
+        target: PathBuf,
+    },
+    /// Looks for damage. The exit code is 6 if there is any.
+    Verify {
+        /// Checks that every file exists with its length, and no checksums.
+        #[arg(long, conflicts_with = "pages")]
+        quick: bool,
+        /// Also checks the pages of the record file.
+        #[arg(long)]
+        pages: bool,
+    },
+    /// Runs the maintenance, then returns unused pages of the record file to the file system.
+    Compact,
+}
+
+#[derive(Debug, Flags)]
+pub struct Ls {
+    /// Kind of the records: products, specifications, assets, utilizations, work-items,
+    /// work-item-templates, test-plans, test-plan-templates, tables, files, feeds, packages,
+    /// workspaces.
+    pub kind: String,
+    /// Condition in the filter language.
+    #[arg(long, value_name = "FILTER")]
+    pub filter: Option<String>,
+    /// Field to sort by; order of creation if absent.
+    #[arg(long, value_name = "FIELD")]
+    pub order: Option<String>,
+    /// Sorts in descending order.
+    #[arg(long)]
+    pub desc: bool,
+    /// Members to show; of members in members as `limit.max`.
+    #[arg(long, value_name = "MEMBERS", value_delimiter = ',')]
+    pub columns: Vec<String>,
+    /// Number of records; all if absent.
+    #[arg(long, value_name = "N")]
+    pub take: Option<usize>,
+    /// Specifications of this product only.
+    #[arg(long, value_name = "ID")]
+    pub product: Option<String>,
+}
+
+/// A file format of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RowFormat {
+    Csv,
+    Parquet,
+    /// An Arrow IPC stream.
+    Arrow,
+}
+
+/// Which rows of a table.
+#[derive(Clone, Debug, Default, Flags)]
+pub struct Range {
+    /// Rows whose index is at least this.
+    #[arg(long, value_name = "INDEX", allow_hyphen_values = true)]
+    pub from: Option<String>,
+    /// Rows whose index is below this.
+    #[arg(long, value_name = "INDEX", allow_hyphen_values = true)]
+    pub to: Option<String>,
+    /// Rows that meet a condition such as `volts > 7`, `name = null` or `name contains x`; may be
+    /// repeated.
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub conditions: Vec<String>,
+}
+
+#[derive(Debug, Flags)]
+pub struct Export {
+    /// Id of the table, or its name.
+    pub table: String,
+    /// File to write; it appears when it is complete. Standard output if absent or `-`.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Format [default: by the extension of the file, otherwise csv].
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    pub format: Option<RowFormat>,
+    #[command(flatten)]
+    pub range: Range,
+    /// Columns to write, in this order; all if absent.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub columns: Vec<String>,
+    /// Columns to sort by; the index if absent.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub order: Vec<String>,
+    /// Sorts in descending order.
+    #[arg(long, requires = "order")]
+    pub desc: bool,
+    /// Number of rows; all if absent.
+    #[arg(long, value_name = "N")]
+    pub take: Option<u32>,
+}
+
+#[derive(Debug, Flags)]
+pub struct Import {
+    /// File to read.
+    pub file: PathBuf,
+    /// Name of the new table.
+    #[arg(long, value_name = "NAME", required_unless_present = "into", conflicts_with = "into")]
+    pub name: Option<String>,
+    /// Id or name of the table to append to.
+    #[arg(long, value_name = "TABLE")]
+    pub into: Option<String>,
+    /// Format [default: by the extension of the file, otherwise csv].
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    pub format: Option<RowFormat>,
+    /// Index column of the new table [default: the first column that can be one].
+    #[arg(long, value_name = "COLUMN", conflicts_with = "into")]
+    pub index: Option<String>,
+    /// Separator of CSV values.
+    #[arg(long, value_name = "CHARACTER")]
+    pub separator: Option<String>,
+    /// Workspace of the new table.
+    #[arg(long, value_name = "ID", conflicts_with = "into")]
+    pub workspace: Option<String>,
+    /// Closes the table: no rows can be appended later.
+    #[arg(long)]
+    pub close: bool,
+}
+
+#[derive(Debug, Flags)]
+pub struct Plot {
+    /// Id of the table, or its name.
+    pub table: String,
+    /// Columns to plot.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', required = true)]
+    pub y: Vec<String>,
+    /// Column of the x axis [default: the index].
+    #[arg(long, value_name = "COLUMN")]
+    pub x: Option<String>,
+    /// PNG file to write; it plots in the terminal if absent.
+    #[arg(long, short, value_name = "FILE.png")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub range: Range,
+    /// Id of a specification whose limits are drawn; may be repeated.
+    #[arg(long, value_name = "SPEC")]
+    pub spec: Vec<String>,
+    /// Value at which a line is drawn; may be repeated.
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub limit: Vec<f64>,
+}

@@ -1,0 +1,75 @@
+//! `info`.
+
+use std::path::Path;
+
+use stationdb::VerifyLevel;
+use stationdb::serde_json::{Map, Value, json};
+
+use super::Desk;
+use crate::failure::Outcome;
+use crate::kinds::{Ask, KINDS};
+use crate::output::Output;
+use crate::pager::paged;
+use crate::progress::Bar;
+
+/// Names of the parts of the directory, and what they are.
+const PARTS: &[(&str, &str)] = &[
+    ("records.redb", "records"),
+    ("tables", "rows"),
+    ("files", "contents"),
+    ("search", "textIndex"),
+];
+
+pub fn info(desk: &Desk, output: Output) -> Outcome {
+    let session = desk.session();
+    let (bar, control) = Bar::new(desk.interrupt.control(), "checking", None);
+    let verified = desk.store.verify(VerifyLevel::Headers, &control)?;
+    let mut counts = Map::new();
+    let mut rows = 0;
+    for kind in KINDS {
+        let mut count = 0_u64;
+        for record in kind.list(&session, &Ask::default())? {
+            let record = record?;
+            count += 1;
+            if kind.name == "tables" {
+                rows += record["rowCount"].as_i64().unwrap_or_default();
+            }
+            control.check()?;
+        }
+        counts.insert(kind.name.to_owned(), json!(count));
+    }
+    counts.insert("rows".to_owned(), json!(rows));
+    drop(bar);
+    let mut bytes = Map::new();
+    for (name, part) in PARTS {
+        bytes.insert((*part).to_owned(), json!(size(&desk.dir.join(name))));
+    }
+    bytes.insert("all".to_owned(), json!(size(&desk.dir)));
+    let health = match (verified.is_sound(), desk.store.maintenance_error()) {
+        (true, None) => "no damage found; `verify` also checks the checksums".to_owned(),
+        (true, Some(error)) => format!("the last maintenance failed: {error}"),
+        (false, _) => {
+            let count = verified.findings.len() as u64 + verified.findings_left_out;
+            format!("{count} findings; `verify` lists them")
+        }
+    };
+    let mut about = Map::new();
+    about.insert("directory".to_owned(), json!(desk.dir.display().to_string()));
+    about.insert("format".to_owned(), json!(verified.format));
+    about.insert("commits".to_owned(), json!(session.position().0));
+    about.insert("health".to_owned(), json!(health));
+    about.insert("isSound".to_owned(), json!(verified.is_sound()));
+    about.insert("bytes".to_owned(), Value::Object(bytes));
+    about.insert("counts".to_owned(), Value::Object(counts));
+    paged(output, &desk.interrupt, |out| output.object(out, &Value::Object(about)))
+}
+
+/// Bytes of a file, or of the files below a directory. Files may disappear meanwhile.
+fn size(path: &Path) -> u64 {
+    let Ok(metadata) = std::fs::symlink_metadata(path) else { return 0 };
+    if !metadata.is_dir() {
+        return metadata.len();
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten();
+    entries.flatten().map(|entry| size(&entry.path())).sum()
+}

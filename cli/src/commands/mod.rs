@@ -1,0 +1,98 @@
+//! The commands. Each is a function over the open store; a new one gets a variant in `args.rs` and
+//! a line in [`run`].
+
+mod changes;
+mod info;
+mod list;
+mod picture;
+mod plot;
+mod rows;
+mod terminal;
+mod upkeep;
+
+use std::path::{Path, PathBuf};
+
+use stationdb::{Identity, Session, Store};
+
+use crate::args::{Command, Look};
+use crate::failure::{Code, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+
+pub use upkeep::restore;
+
+/// The open store, and for whom commands work on it.
+pub struct Desk {
+    pub dir: PathBuf,
+    pub store: Store,
+    pub user: String,
+    pub interrupt: Interrupt,
+}
+
+impl Desk {
+    /// Opens the store in `dir`; creates one only if `may_create`.
+    ///
+    /// A shell stays open, so it maintains the store as every owner does. One command does not.
+    pub fn open(
+        dir: &Path,
+        may_create: bool,
+        user: Option<&str>,
+        is_shell: bool,
+        interrupt: Interrupt,
+    ) -> Outcome<Self> {
+        if !may_create {
+            check_exists(dir)?;
+        }
+        let store = Store::options().maintenance_thread(is_shell).open(dir)?;
+        let system = || ["USER", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+        let user = user.map(str::to_owned).or_else(system).filter(|user| !user.is_empty());
+        let user = user.unwrap_or_else(|| "local".to_owned());
+        Ok(Self { dir: dir.to_owned(), store, user, interrupt })
+    }
+
+    /// A session of the user, whose calls Ctrl-C stops. None may be kept: compacting needs the store
+    /// alone.
+    pub fn session(&self) -> Session {
+        self.store.session(Identity::user(&self.user)).with_control(&self.interrupt.control())
+    }
+}
+
+/// The library creates a store where there is none; a command that looks must not.
+fn check_exists(dir: &Path) -> Outcome {
+    let name = dir.display();
+    if dir.join("FORMAT").exists() {
+        return Ok(());
+    }
+    if dir.join("records.redb").exists() {
+        return Err(Failure::new(
+            Code::Damaged,
+            format!(
+                "{name} has records but no file FORMAT: its creation was interrupted, which \
+                 --create finishes, or the file was lost, and a backup has it"
+            ),
+        ));
+    }
+    let is_empty = std::fs::read_dir(dir).map_or(true, |mut entries| entries.next().is_none());
+    let advice = if is_empty { "--create makes one" } else { "give the directory of a store" };
+    Err(Failure::new(Code::NoStore, format!("there is no store in {name}; {advice}")))
+}
+
+/// Runs one command.
+pub fn run(desk: &mut Desk, look: &Look, command: &Command) -> Outcome {
+    let output = Output::new(look);
+    match command {
+        Command::Info => info::info(desk, output),
+        Command::Ls(ls) => list::ls(desk, output, ls),
+        Command::Show { id, kind } => list::show(desk, output, id, kind.as_deref()),
+        Command::Search { words, kind, take } => list::search(desk, output, words, kind, *take),
+        Command::Export(export) => rows::export(desk, output, export),
+        Command::Import(import) => rows::import(desk, output, import),
+        Command::Plot(plot) => plot::plot(desk, output, plot),
+        Command::Changes { since, take, follow } => {
+            changes::changes(desk, output, *since, *take, *follow)
+        }
+        Command::Backup { target } => upkeep::backup(desk, output, target),
+        Command::Verify { quick, pages } => upkeep::verify(desk, output, *quick, *pages),
+        Command::Compact => upkeep::compact(desk, output),
+    }
+}

@@ -1,0 +1,253 @@
+//! `plot`: reads the decimated rows, and hands the curves to the picture or the terminal.
+
+use std::io::{self, Write as _};
+
+use stationdb::Session;
+use stationdb::chrono::DateTime;
+use stationdb::prelude::*;
+use stationdb::serde_json::json;
+use stationdb::tables::{
+    DataType, DecimationMethod, DecimationOptions, QueryDecimatedDataRequest, TableMetadata,
+};
+
+use super::Desk;
+use super::rows::Draft;
+use super::{picture, terminal};
+use crate::args::Plot;
+use crate::conditions;
+use crate::failure::{Failure, Outcome};
+use crate::kinds::{self, Ask};
+use crate::output::{Output, failed, printable};
+
+/// Intervals of the decimation for a picture; more would not be seen.
+const PICTURE_INTERVALS: i64 = 1000;
+
+/// One column over x, in the order of x.
+pub struct Curve {
+    pub name: String,
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A horizontal line.
+pub struct Limit {
+    pub name: String,
+    pub value: f64,
+}
+
+/// What is drawn.
+pub struct Drawing {
+    pub title: String,
+    pub x_name: String,
+    /// Whether x is a time in milliseconds since 1970.
+    pub is_time: bool,
+    pub curves: Vec<Curve>,
+    pub limits: Vec<Limit>,
+}
+
+impl Drawing {
+    /// The range of x and that of y. A range is never empty.
+    pub fn ranges(&self) -> ((f64, f64), (f64, f64)) {
+        let points = || self.curves.iter().flat_map(|curve| &curve.points);
+        let limits = self.limits.iter().map(|limit| limit.value);
+        (range(points().map(|point| point.0)), range(points().map(|point| point.1).chain(limits)))
+    }
+
+    /// The label of a place on the x axis.
+    pub fn x_label(&self, x: f64) -> String {
+        if !self.is_time {
+            return number(x);
+        }
+        let ((from, to), _) = self.ranges();
+        let form = if to - from < 86_400_000.0 { "%H:%M:%S%.3f" } else { "%Y-%m-%d %H:%M" };
+        let time = DateTime::from_timestamp_millis(x as i64);
+        time.map_or_else(|| number(x), |time| time.format(form).to_string())
+    }
+}
+
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let values = values.filter(|value| value.is_finite());
+    let (low, high) =
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    match low < high {
+        true => (low, high),
+        false if low == high => (low - 0.5, high + 0.5),
+        false => (0.0, 1.0),
+    }
+}
+
+/// A number for an axis: short, and never more exact than the eye.
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        "0".to_owned()
+    } else if !(1e-3..1e6).contains(&size) {
+        format!("{value:.2e}")
+    } else if value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else {
+        let text = format!("{value:.3}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+}
+
+pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
+    let is_png = |path: &std::path::PathBuf| {
+        path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"))
+    };
+    if let Some(path) = plot.output.as_ref().filter(|path| !is_png(path)) {
+        return Err(Failure::usage(format!("{}: plots are written as .png", path.display())));
+    }
+    let session = desk.session();
+    let table = kinds::metadata(&session, &plot.table)?;
+    let (width, height) = terminal::size();
+    let intervals = match &plot.output {
+        Some(_) => PICTURE_INTERVALS,
+        None => i64::try_from(width * 2).unwrap_or(PICTURE_INTERVALS),
+    };
+    let drawing = read(&session, &table, plot, intervals)?;
+    desk.interrupt.check()?;
+    let points: usize = drawing.curves.iter().map(|curve| curve.points.len()).sum();
+    let Some(target) = &plot.output else {
+        let mut out = io::stdout().lock();
+        out.write_all(terminal::draw(&drawing, width, height).as_bytes()).map_err(failed)?;
+        return out.flush().map_err(failed);
+    };
+    let draft = Draft::new(target, ".png")?;
+    picture::draw(draft.path(), &drawing).map_err(|error| {
+        Failure::new(crate::failure::Code::Failed, format!("drawing {}: {error}", target.display()))
+    })?;
+    draft.finish()?;
+    let name = target.display().to_string();
+    output.report(
+        &format!("plotted {points} points of {} rows to {name}", table.row_count.unwrap_or(0)),
+        &json!({"file": name, "points": points, "rows": table.row_count}),
+    )
+}
+
+fn read(session: &Session, table: &TableMetadata, plot: &Plot, intervals: i64) -> Outcome<Drawing> {
+    let x_name = match &plot.x {
+        Some(x) => x.clone(),
+        None => conditions::index(table)?.to_owned(),
+    };
+    let columns = || std::iter::once(&x_name).chain(&plot.y);
+    for name in columns() {
+        let column = table.columns.iter().flatten().find(|column| column.name == *name);
+        match column.map(|column| column.data_type.is_numeric()) {
+            Some(true) => {}
+            Some(false) => {
+                return Err(Failure::usage(format!("the column {name:?} is not of numbers")));
+            }
+            None => return Err(Failure::usage(format!("the table has no column {name:?}"))),
+        }
+    }
+    let type_of = |name: &str| {
+        let column = table.columns.iter().flatten().find(|column| column.name == *name);
+        column.map(|column| column.data_type)
+    };
+    // With the first and the last row of each interval, the lines between intervals are right too.
+    let mut options = DecimationOptions::new(DecimationMethod::EntryExit)
+        .y_columns(plot.y.clone())
+        .intervals(intervals);
+    options.x_column.clone_from(&plot.x);
+    let mut request = QueryDecimatedDataRequest::new().decimation(options);
+    let mut wanted: Vec<String> = Vec::new();
+    for name in columns() {
+        if !wanted.contains(name) {
+            wanted.push(name.clone());
+        }
+    }
+    request.columns = Some(wanted.clone());
+    request.filters = Some(conditions::filters(table, &plot.range)?);
+    let id = table.id.clone().unwrap_or_default();
+    let frame = session.query_decimated_data(&id, request)?.frame.to_data_frame();
+    let cells = |name: &str| -> Vec<Option<f64>> {
+        let at = wanted.iter().position(|wanted| wanted == name).unwrap_or(0);
+        let is_time = type_of(name) == Some(DataType::Timestamp);
+        let rows = frame.data.iter();
+        rows.map(|row| coordinate(row.get(at)?.as_deref()?, is_time)).collect()
+    };
+    let x = cells(&x_name);
+    let curves = plot.y.iter().map(|name| {
+        let mut points: Vec<(f64, f64)> =
+            x.iter().zip(cells(name)).filter_map(|(x, y)| Some(((*x)?, y?))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Curve { name: printable(name), points }
+    });
+    Ok(Drawing {
+        title: printable(table.name.as_deref().unwrap_or_default()),
+        is_time: type_of(&x_name) == Some(DataType::Timestamp),
+        curves: curves.collect(),
+        limits: limits(session, plot)?,
+        x_name: printable(&x_name),
+    })
+}
+
+/// The value of a cell; none where there is nothing to draw.
+fn coordinate(cell: &str, is_time: bool) -> Option<f64> {
+    if is_time {
+        return DateTime::parse_from_rfc3339(cell).ok().map(|time| time.timestamp_millis() as f64);
+    }
+    cell.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+fn limits(session: &Session, plot: &Plot) -> Outcome<Vec<Limit>> {
+    let mut limits = Vec::new();
+    for &value in plot.limit.iter().filter(|value| value.is_finite()) {
+        limits.push(Limit { name: format!("limit {}", number(value)), value });
+    }
+    for spec in &plot.spec {
+        let found = specification(session, spec)?;
+        let name = found["specId"].as_str().unwrap_or(spec);
+        for side in ["min", "max"] {
+            if let Some(value) = found["limit"][side].as_f64() {
+                let name = printable(&format!("{name} {side} {}", number(value)));
+                limits.push(Limit { name, value });
+            }
+        }
+    }
+    Ok(limits)
+}
+
+/// The specification with an id of the store, or else with the user's own id.
+fn specification(session: &Session, id: &str) -> Outcome<stationdb::serde_json::Value> {
+    if let Ok((_, found)) = kinds::find(session, id, Some("specifications")) {
+        return Ok(found);
+    }
+    let ask = Ask::default();
+    let mut found = None;
+    for spec in kinds::kind("specifications")?.list(session, &ask)? {
+        let spec = spec?;
+        if spec["specId"] == id && found.replace(spec).is_some() {
+            return Err(Failure::usage(format!(
+                "several specifications have the id {id:?}; give the id that `ls specifications` \
+                 shows first"
+            )));
+        }
+    }
+    found.ok_or_else(|| {
+        Failure::new(
+            crate::failure::Code::NotFound,
+            format!("there is no specification with the id {id:?}"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_on_axes_are_short() {
+        let cases = [
+            (0.0, "0"),
+            (-2.5, "-2.5"),
+            (1000.0, "1000"),
+            (0.1234, "0.123"),
+            (12_345_678.0, "1.23e7"),
+            (0.000_01, "1.00e-5"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(number(value), text);
+        }
+    }
+}

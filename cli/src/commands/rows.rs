@@ -1,0 +1,199 @@
+//! `export` and `import`.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+
+use stationdb::prelude::*;
+use stationdb::serde_json::json;
+use stationdb::tables::{
+    ColumnOrderBy, CreateTableRequest, ExportFormat, ExportTableDataRequest, ImportTableRequest,
+};
+
+use super::Desk;
+use crate::args::{Export, Import, RowFormat};
+use crate::conditions;
+use crate::failure::{Failure, Outcome};
+use crate::kinds;
+use crate::output::Output;
+use crate::progress::Bar;
+
+/// A file that appears under its name when it is complete.
+pub struct Draft {
+    path: PathBuf,
+    target: PathBuf,
+    is_complete: bool,
+}
+
+impl Draft {
+    /// `extension` ends the name of the draft too, for writers that look at it.
+    pub fn new(target: &Path, extension: &str) -> Outcome<Self> {
+        let Some(name) = target.file_name() else {
+            return Err(Failure::usage(format!("{} is not the name of a file", target.display())));
+        };
+        let mut draft = OsString::from(".");
+        draft.push(name);
+        draft.push(format!(".{}.part{extension}", std::process::id()));
+        let path = target.with_file_name(draft);
+        Ok(Self { path, target: target.to_owned(), is_complete: false })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn create(&self) -> Outcome<File> {
+        File::create(&self.path).map_err(|error| self.failed(&error))
+    }
+
+    pub fn failed(&self, error: &io::Error) -> Failure {
+        Failure::io(format!("writing {}", self.target.display()), error)
+    }
+
+    /// Gives the draft its name. Its content must be on the disk.
+    pub fn finish(mut self) -> Outcome {
+        fs::rename(&self.path, &self.target).map_err(|error| self.failed(&error))?;
+        self.is_complete = true;
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.is_complete {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn format_of(chosen: Option<RowFormat>, path: Option<&Path>) -> RowFormat {
+    let extension = path.and_then(Path::extension).unwrap_or_default().to_ascii_lowercase();
+    chosen.unwrap_or(match extension.to_str() {
+        Some("parquet" | "pq") => RowFormat::Parquet,
+        Some("arrow" | "arrows" | "ipc") => RowFormat::Arrow,
+        _ => RowFormat::Csv,
+    })
+}
+
+pub fn export(desk: &Desk, output: Output, export: &Export) -> Outcome {
+    let session = desk.session();
+    let table = kinds::metadata(&session, &export.table)?;
+    let id = table.id.clone().unwrap_or_default();
+    let target = export.output.as_deref().filter(|path| *path != Path::new("-"));
+    let format = format_of(export.format, target);
+    let mut request = ExportTableDataRequest::new(match format {
+        RowFormat::Csv => ExportFormat::Csv,
+        RowFormat::Parquet => ExportFormat::Parquet,
+        RowFormat::Arrow => ExportFormat::ArrowStream,
+    });
+    request.filters = Some(conditions::filters(&table, &export.range)?);
+    request.columns = Some(export.columns.clone());
+    let order = export.order.iter().map(|column| {
+        let mut order = ColumnOrderBy::new(column);
+        order.descending = export.desc;
+        order
+    });
+    request.order_by = Some(order.collect());
+    request.take = export.take.map(i64::from);
+    let is_whole = request.filters.as_ref().is_none_or(Vec::is_empty) && export.take.is_none();
+    let total = is_whole.then(|| u64::try_from(table.row_count.unwrap_or_default()).ok()).flatten();
+    let (bar, control) = Bar::new(desk.interrupt.control(), "exporting", total);
+
+    let Some(target) = target else {
+        if format != RowFormat::Csv && io::stdout().is_terminal() {
+            return Err(Failure::usage(
+                "the format is not text for a terminal; name a file with -o",
+            ));
+        }
+        // Bars and rows would mix on one terminal.
+        let control = if output.is_terminal { control.without_progress() } else { control };
+        let mut out = BufWriter::new(io::stdout());
+        session.export_table_data(&id, request, &mut out, &control)?;
+        return out.flush().map_err(crate::output::failed);
+    };
+    let draft = Draft::new(target, "")?;
+    let mut out = BufWriter::new(draft.create()?);
+    let rows = session.export_table_data(&id, request, &mut out, &control)?;
+    let file = out.into_inner().map_err(|error| draft.failed(error.error()))?;
+    file.sync_all().map_err(|error| draft.failed(&error))?;
+    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+    drop(file);
+    draft.finish()?;
+    drop(bar);
+    let name = target.display().to_string();
+    output.report(
+        &format!("exported {rows} rows to {name}, {bytes} bytes"),
+        &json!({"table": id.to_string(), "file": name, "rows": rows, "bytes": bytes}),
+    )
+}
+
+pub fn import(desk: &Desk, output: Output, import: &Import) -> Outcome {
+    let session = desk.session();
+    let path = &import.file;
+    let attempt = || format!("reading {}", path.display());
+    let mut file = File::open(path).map_err(|error| Failure::io(attempt(), &error))?;
+    let mut request = ImportTableRequest::new();
+    request.separator.clone_from(&import.separator);
+    request.index_column.clone_from(&import.index);
+    request.end_of_data = import.close.then_some(true);
+    match &import.into {
+        Some(table) => {
+            let table = kinds::metadata(&session, table)?;
+            request.id = table.id.map(|id| id.to_string());
+        }
+        None => {
+            let mut table = CreateTableRequest::default();
+            table.name.clone_from(&import.name);
+            table.workspace.clone_from(&import.workspace);
+            request.table = Some(table);
+        }
+    }
+    let format = format_of(import.format, Some(path));
+    let (bar, control) = Bar::new(desk.interrupt.control(), "importing", None);
+    let (id, rows) = match (format, &request.id) {
+        (RowFormat::Arrow, None) => {
+            return Err(Failure::usage(
+                "an Arrow stream is read into a table that exists; name it with --into, or \
+                 import Parquet",
+            ));
+        }
+        (RowFormat::Arrow, Some(id)) => {
+            let rows = |desk: &Desk| {
+                let count = kinds::metadata(&desk.session(), id)?.row_count;
+                Ok::<_, Failure>(count.unwrap_or_default())
+            };
+            let before = rows(desk)?;
+            let stream = io::BufReader::new(file);
+            let mut stream = Watched { stream, control: &control };
+            session.append_arrow(&id.into(), &mut stream, request.end_of_data)?;
+            (id.clone(), rows(desk)? - before)
+        }
+        (RowFormat::Csv, _) => {
+            let answer = session.import_csv(request, &mut file, &control)?;
+            (answer.id.unwrap_or_default().to_string(), answer.row_count)
+        }
+        (RowFormat::Parquet, _) => {
+            let answer = session.import_parquet(request, Box::new(file), &control)?;
+            (answer.id.unwrap_or_default().to_string(), answer.row_count)
+        }
+    };
+    drop(bar);
+    output.report(
+        &format!("imported {rows} rows into table {id}"),
+        &json!({"table": id, "rows": rows}),
+    )
+}
+
+/// A stream that ends with an error once Ctrl-C was pressed.
+struct Watched<'c, R> {
+    stream: R,
+    control: &'c stationdb::Control,
+}
+
+impl<R: io::Read> io::Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.control.check().map_err(io::Error::other)?;
+        self.stream.read(buffer)
+    }
+}

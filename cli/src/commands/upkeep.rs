@@ -1,0 +1,102 @@
+//! `backup`, `restore`, `verify` and `compact`.
+
+use std::path::Path;
+
+use stationdb::serde_json::{Value, json, to_value};
+use stationdb::{BackupReport, Finding, Store, VerifyLevel};
+
+use super::Desk;
+use crate::args::Look;
+use crate::failure::{Code, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::{Form, Output};
+use crate::pager::paged;
+use crate::progress::Bar;
+
+pub fn backup(desk: &Desk, output: Output, target: &Path) -> Outcome {
+    let (bar, control) = Bar::new(desk.interrupt.control(), "backing up", None);
+    let report = desk.store.backup(target, &control)?;
+    drop(bar);
+    copied(output, "backed up to", target, &report)
+}
+
+pub fn restore(look: &Look, backup: &Path, dir: &Path, interrupt: &Interrupt) -> Outcome {
+    let output = Output::new(look);
+    let (bar, control) = Bar::new(interrupt.control(), "restoring", None);
+    let report = Store::restore(backup, dir, &control)?;
+    drop(bar);
+    copied(output, "restored to", dir, &report)
+}
+
+fn copied(output: Output, what: &str, to: &Path, report: &BackupReport) -> Outcome {
+    let message = format!(
+        "{what} {}: {} keys, {} files, {} bytes; {} files were there already",
+        to.display(),
+        report.keys,
+        report.files,
+        report.file_bytes,
+        report.files_kept
+    );
+    output.report(&message, &to_value(report).unwrap_or_default())?;
+    judge(&report.findings, 0)
+}
+
+/// Damage decides the exit code.
+fn judge(findings: &[Finding], left_out: u64) -> Outcome {
+    let Some(first) = findings.first() else { return Ok(()) };
+    let count = findings.len() as u64 + left_out;
+    Err(Failure::new(
+        Code::Damaged,
+        format!("{count} findings, first {}, {}: {}", first.file, first.place, first.problem),
+    ))
+}
+
+pub fn verify(desk: &mut Desk, output: Output, is_quick: bool, has_pages: bool) -> Outcome {
+    let (bar, control) = Bar::new(desk.interrupt.control(), "verifying", None);
+    let level = if is_quick { VerifyLevel::Headers } else { VerifyLevel::Checksums };
+    let report = match has_pages {
+        true => desk.store.verify_pages(&control)?,
+        false => desk.store.verify(level, &control)?,
+    };
+    drop(bar);
+    if report.is_sound() || output.form != Form::Table {
+        let message = format!(
+            "no damage found: format {}, {} records, {} index entries, {} changes, {} files with \
+             {} bytes",
+            report.format,
+            report.records,
+            report.index_entries,
+            report.log_entries,
+            report.files,
+            report.file_bytes
+        );
+        output.report(&message, &to_value(&report).unwrap_or_default())?;
+    } else {
+        let columns = ["file", "place", "problem", "action"].map(str::to_owned);
+        let findings = report.findings.iter();
+        let mut findings = findings.map(|finding| Ok(to_value(finding).unwrap_or_default()));
+        paged(output, &desk.interrupt, |out| output.records(out, &columns, false, &mut findings))?;
+    }
+    judge(&report.findings, report.findings_left_out)
+}
+
+pub fn compact(desk: &mut Desk, output: Output) -> Outcome {
+    let (bar, control) = Bar::new(desk.interrupt.control(), "maintaining", None);
+    let maintained = desk.store.maintain(&control)?;
+    let compacted = desk.store.compact()?;
+    drop(bar);
+    let message = format!(
+        "records.redb: {} bytes before, {} after; {} segments written, {} files removed",
+        compacted.bytes_before,
+        compacted.bytes_after,
+        maintained.segments_written,
+        maintained.files_removed
+    );
+    let report: Value = json!({
+        "bytesBefore": compacted.bytes_before,
+        "bytesAfter": compacted.bytes_after,
+        "segmentsWritten": maintained.segments_written,
+        "filesRemoved": maintained.files_removed,
+    });
+    output.report(&message, &report)
+}

@@ -1,0 +1,343 @@
+//! The kinds of records: how they are listed and found.
+
+use stationdb::prelude::*;
+use stationdb::serde_json::{self, Value, json};
+use stationdb::tables::{QueryTablesRequest, TableId, TableMetadata};
+use stationdb::{Error, ErrorKind, Result, Session, from_json};
+
+use crate::failure::{Code, Failure, Outcome};
+
+/// Products whose specifications one query can name, by id and by part number.
+const PRODUCTS_MAX: usize = 5000;
+/// Records on a page of a query.
+const PAGE: usize = 500;
+
+/// A list of records that someone asks for.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    pub filter: Option<String>,
+    pub order: Option<String>,
+    pub descending: bool,
+    pub take: Option<usize>,
+    pub product: Option<String>,
+}
+
+pub type Records<'s> = Box<dyn Iterator<Item = Result<Value>> + 's>;
+
+/// One kind of records.
+pub struct Kind {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// Name in the change log, and in search hits.
+    pub event: &'static str,
+    /// Section of the page of fields; empty if the kind has no filter.
+    pub fields: &'static str,
+    /// The members that a table shows.
+    pub columns: &'static [&'static str],
+    list: for<'s> fn(&'s Session, &Ask) -> Result<Records<'s>>,
+    find: Find,
+}
+
+enum Find {
+    Get(fn(&Session, &str) -> Result<Value>),
+    /// By a filter on the field `id`.
+    Query,
+    /// By no request of the library.
+    Never,
+}
+
+fn value(converted: serde_json::Result<Value>) -> Result<Value> {
+    converted.map_err(|error| Error::invalid(format!("writing a record as JSON: {error}")))
+}
+
+/// Lists by one of the session's iterators.
+macro_rules! query {
+    ($method:ident) => {
+        |session, ask| {
+            let request = from_json(&ask.request())?;
+            let items = session.$method(request);
+            Ok(Box::new(items.map(|item| item.and_then(|item| value(serde_json::to_value(item))))))
+        }
+    };
+}
+
+macro_rules! get {
+    ($method:ident) => {
+        Find::Get(|session, id| value(serde_json::to_value(session.$method(&id.into())?)))
+    };
+}
+
+pub const KINDS: &[Kind] = &[
+    Kind {
+        name: "products",
+        event: "product",
+        fields: "Product",
+        columns: &["id", "partNumber", "name", "family", "workspace", "updatedAt"],
+        list: query!(products),
+        find: get!(get_product),
+    },
+    Kind {
+        name: "specifications",
+        event: "specification",
+        fields: "Specification",
+        columns: &["id", "productId", "specId", "name", "limit.min", "limit.max", "unit"],
+        list: specifications,
+        find: get!(get_spec),
+    },
+    Kind {
+        name: "assets",
+        event: "asset",
+        fields: "Asset",
+        columns: &["id", "name", "modelName", "vendorName", "serialNumber", "calibrationStatus"],
+        list: query!(assets),
+        find: get!(get_asset),
+    },
+    Kind {
+        name: "utilizations",
+        event: "asset utilization",
+        fields: "AssetUtilization",
+        columns: &["assetIdentifier", "category", "taskName", "userName", "startTimestamp"],
+        list: query!(utilizations),
+        find: Find::Never,
+    },
+    Kind {
+        name: "work-items",
+        event: "work item",
+        fields: "work item",
+        columns: &["id", "name", "type", "state", "partNumber", "assignedTo", "updatedAt"],
+        list: query!(work_items),
+        find: get!(get_work_item),
+    },
+    Kind {
+        name: "work-item-templates",
+        event: "work item template",
+        fields: "work item template",
+        columns: &["id", "name", "type", "templateGroup", "updatedAt"],
+        list: query!(work_item_templates),
+        find: Find::Query,
+    },
+    Kind {
+        name: "test-plans",
+        event: "test plan",
+        fields: "test plan",
+        columns: &["id", "name", "state", "partNumber", "assignedTo", "updatedAt"],
+        list: query!(test_plans),
+        find: get!(get_test_plan),
+    },
+    Kind {
+        name: "test-plan-templates",
+        event: "test plan template",
+        fields: "test plan template",
+        columns: &["id", "name", "templateGroup", "updatedAt"],
+        list: query!(test_plan_templates),
+        find: Find::Query,
+    },
+    Kind {
+        name: "tables",
+        event: "table",
+        fields: "table",
+        columns: &["id", "name", "rowCount", "supportsAppend", "workspace", "rowsModifiedAt"],
+        list: query!(tables),
+        find: Find::Get(|session, id| value(serde_json::to_value(metadata(session, id)?))),
+    },
+    Kind {
+        name: "files",
+        event: "file",
+        fields: "file",
+        columns: &["id", "properties.Name", "size64", "workspace", "updated"],
+        list: query!(files),
+        find: Find::Query,
+    },
+    Kind {
+        name: "feeds",
+        event: "feed",
+        fields: "",
+        columns: &["id", "name", "platform", "workspace", "updatedAt"],
+        list: |session, ask| {
+            ask.is_plain("feeds")?;
+            let feeds = session.query_feeds(from_json(b"{}")?)?.feeds;
+            Ok(Box::new(feeds.into_iter().map(|feed| value(serde_json::to_value(feed)))))
+        },
+        find: get!(get_feed),
+    },
+    Kind {
+        name: "packages",
+        event: "package",
+        fields: "",
+        columns: &["id", "feedId", "fileName", "updatedAt"],
+        list: packages,
+        find: get!(get_package),
+    },
+    Kind {
+        name: "workspaces",
+        event: "workspace",
+        fields: "workspace",
+        columns: &["id", "name", "createdAt"],
+        list: query!(workspaces),
+        find: Find::Query,
+    },
+];
+
+impl Ask {
+    /// The body of a query. Members that a query does not have are ignored.
+    fn request(&self) -> Vec<u8> {
+        // The one order whose name is not that of its field.
+        let is_rows = |order: &String| order.eq_ignore_ascii_case("rowCount");
+        let order = self.order.clone().map(|order| match is_rows(&order) {
+            true => "NUMBER_OF_ROWS".to_owned(),
+            false => order,
+        });
+        let mut body = json!({
+            "take": self.take.unwrap_or(PAGE).min(PAGE),
+            "descending": self.descending,
+            "orderByDescending": self.descending,
+        });
+        if let Some(filter) = &self.filter {
+            body["filter"] = json!(filter);
+            body["utilizationFilter"] = json!(filter);
+        }
+        if let Some(order) = order {
+            body["orderBy"] = json!(order);
+        }
+        body.to_string().into_bytes()
+    }
+
+    fn is_plain(&self, kind: &str) -> Result<()> {
+        match self.filter.is_some() || self.order.is_some() || self.descending {
+            true => Err(Error::invalid(format!("{kind} have neither filter nor order"))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Specifications belong to products, which the query has to name.
+fn specifications<'s>(session: &'s Session, ask: &Ask) -> Result<Records<'s>> {
+    let mut products = Vec::new();
+    if let Some(product) = &ask.product {
+        products.push(product.clone());
+    } else {
+        let all = br#"{"projection": ["ID", "PART_NUMBER"], "take": 1000}"#;
+        for product in session.products(from_json(all)?) {
+            let product = product?;
+            products.extend(product.id.map(String::from));
+            products.extend(product.part_number);
+        }
+    }
+    if products.len() > 2 * PRODUCTS_MAX {
+        return Err(Error::limit(format!(
+            "listing specifications: there are more than {PRODUCTS_MAX} products; name one with \
+             --product"
+        )));
+    }
+    if products.is_empty() {
+        return Ok(Box::new(std::iter::empty()));
+    }
+    let mut body: Value = value(serde_json::from_slice(&ask.request()))?;
+    body["productIds"] = json!(products);
+    let request = from_json(body.to_string().as_bytes())?;
+    let specs = session.specifications(request);
+    Ok(Box::new(specs.map(|spec| spec.and_then(|spec| value(serde_json::to_value(spec))))))
+}
+
+fn packages<'s>(session: &'s Session, ask: &Ask) -> Result<Records<'s>> {
+    ask.is_plain("packages")?;
+    let mut all = Vec::new();
+    for feed in session.query_feeds(from_json(b"{}")?)?.feeds {
+        all.extend(session.query_packages(&feed.id)?.packages);
+    }
+    Ok(Box::new(all.into_iter().map(|package| value(serde_json::to_value(package)))))
+}
+
+impl Kind {
+    /// The records, in the order that was asked for.
+    pub fn list<'s>(&self, session: &'s Session, ask: &Ask) -> Result<Records<'s>> {
+        let records = (self.list)(session, ask)?;
+        Ok(match ask.take {
+            Some(take) => Box::new(records.take(take)),
+            None => records,
+        })
+    }
+
+    fn find(&self, session: &Session, id: &str) -> Result<Option<Value>> {
+        let is_plain = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        let found = match self.find {
+            Find::Get(get) => get(session, id),
+            Find::Query if is_plain => {
+                let ask = Ask { filter: Some(format!("id == \"{id}\"")), ..Ask::default() };
+                return match self.list(session, &ask)?.next().transpose() {
+                    Err(error) if is_missing(&error) => Ok(None),
+                    found => found,
+                };
+            }
+            _ => return Ok(None),
+        };
+        match found {
+            Err(error) if is_missing(&error) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+}
+
+/// A text that cannot be an id of a kind is an invalid argument.
+fn is_missing(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArgument)
+}
+
+/// The kind with a name: `work-items`, `work items`, `work item`, `WorkItem`.
+pub fn kind(name: &str) -> Outcome<&'static Kind> {
+    let plain = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase()
+    };
+    let wanted = plain(name);
+    let found = KINDS.iter().find(|kind| {
+        [plain(kind.name), plain(kind.event)].contains(&wanted)
+            || (kind.name == "specifications" && ["spec", "specs"].contains(&wanted.as_str()))
+    });
+    found.ok_or_else(|| {
+        let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        Failure::usage(format!("there is no kind {name:?}; the kinds are {}", names.join(", ")))
+    })
+}
+
+/// The one record with an id, and its kind.
+pub fn find(session: &Session, id: &str, only: Option<&str>) -> Outcome<(&'static Kind, Value)> {
+    let only = only.map(kind).transpose()?;
+    let mut found = Vec::new();
+    for kind in KINDS.iter().filter(|kind| only.is_none_or(|only| only.name == kind.name)) {
+        found.extend(kind.find(session, id)?.map(|record| (kind, record)));
+    }
+    match found.len() {
+        0 => Err(Failure::new(
+            Code::NotFound,
+            format!("there is no {} with the id {id:?}", only.map_or("record", |kind| kind.event)),
+        )),
+        1 => Ok(found.remove(0)),
+        _ => {
+            let kinds: Vec<&str> = found.iter().map(|(kind, _)| kind.name).collect();
+            Err(Failure::usage(format!(
+                "several records have the id {id:?}; add --kind with one of {}",
+                kinds.join(", ")
+            )))
+        }
+    }
+}
+
+/// The table with an id, or else with a name that no other table has.
+pub fn metadata(session: &Session, name: &str) -> Result<TableMetadata> {
+    match session.get_table_metadata(&TableId::from(name)) {
+        Err(error) if is_missing(&error) => {}
+        found => return found,
+    }
+    let by_name = QueryTablesRequest::new().filter("name == @0").substitutions([name]).take(2);
+    let mut tables = session.query_tables(by_name)?.tables;
+    match (tables.pop(), tables.pop()) {
+        (Some(table), None) => Ok(table),
+        (None, _) => Err(Error::new(
+            ErrorKind::NotFound,
+            format!("there is no table with the id or name {name:?}; `ls tables` lists all"),
+        )),
+        (Some(_), Some(_)) => {
+            Err(Error::invalid(format!("several tables have the name {name:?}; give the id")))
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! `stationdb`: looks into a store from a terminal, and works on it in scripts.
+
+mod args;
+mod commands;
+mod complete;
+mod conditions;
+mod failure;
+mod fields;
+mod interrupt;
+mod kinds;
+mod output;
+mod pager;
+mod progress;
+mod shell;
+mod words;
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Args, Generate, Once};
+use commands::Desk;
+use failure::{Failure, Outcome};
+use interrupt::Interrupt;
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Nobody may read it.
+            let _ = writeln!(io::stderr(), "{failure}");
+            ExitCode::from(failure.code as u8)
+        }
+    }
+}
+
+fn run(args: &Args) -> Outcome {
+    if let Some(what) = args.generate {
+        let mut out = io::stdout().lock();
+        let written = out.write_all(generated(what).as_bytes()).and_then(|()| out.flush());
+        return written.map_err(output::failed);
+    }
+    let dir: &Path = args.dir.as_deref().ok_or_else(|| Failure::usage("name a directory"))?;
+    let interrupt = Interrupt::install()?;
+    let open =
+        |is_shell| Desk::open(dir, args.create, args.user.as_deref(), is_shell, interrupt.clone());
+    match &args.command {
+        Some(Once::Restore { backup }) => commands::restore(&args.look, backup, dir, &interrupt),
+        Some(Once::Command(command)) => {
+            let mut desk = open(false)?;
+            commands::run(&mut desk, &args.look, command)?;
+            Ok(desk.store.close()?)
+        }
+        None => {
+            let mut desk = open(true)?;
+            shell::run(&mut desk, &args.look)?;
+            Ok(desk.store.close()?)
+        }
+    }
+}
+
+/// What the build made from the declarations of the command line.
+fn generated(what: Generate) -> &'static str {
+    macro_rules! made {
+        ($name:literal) => {
+            include_str!(concat!(env!("OUT_DIR"), "/", $name))
+        };
+    }
+    match what {
+        Generate::Man => made!("stationdb.1"),
+        Generate::Bash => made!("stationdb.bash"),
+        Generate::Zsh => made!("_stationdb"),
+        Generate::Fish => made!("stationdb.fish"),
+        Generate::Powershell => made!("_stationdb.ps1"),
+    }
+}

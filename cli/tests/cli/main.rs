@@ -1,0 +1,13 @@
+//! The commands and the shell through the built program, on small stores.
+
+mod bench;
+mod other_ways;
+mod records;
+mod rows;
+mod scripts;
+#[cfg(unix)]
+mod signals;
+#[cfg(unix)]
+mod terminal;
+mod upkeep;
+mod wrong;

@@ -1,0 +1,99 @@
+//! `export`, `import` and `plot`.
+
+use crate::bench::{Bench, ROWS, SPIKE};
+
+#[test]
+fn csv_goes_to_the_output_and_to_files() {
+    let bench = Bench::new();
+    let all = bench.good(&["export", "Loop"]);
+    assert_eq!(all.lines().count() as i32, ROWS + 1);
+    let said = bench.good(&["export", "Loop", "-o", "loop.csv"]);
+    assert_eq!(said, format!("exported {ROWS} rows to loop.csv, {} bytes\n", all.len()));
+    assert_eq!(bench.read("loop.csv"), all);
+    // A file that is there is replaced; nothing else is left behind.
+    bench.good(&["export", "Loop", "-o", "loop.csv", "--take", "1"]);
+    assert_eq!(bench.read("loop.csv"), "t,volts,amps\n0,0.5,0\n");
+    assert_eq!(bench.names(), ["loop.csv"]);
+}
+
+#[test]
+fn a_part_of_a_table_is_exported() {
+    let bench = Bench::new();
+    let export = |arguments: &[&str]| bench.good(&[&["export", "Loop"], arguments].concat());
+    assert_eq!(export(&["--from", "3", "--to", "5", "--columns", "amps,t"]), "amps,t\n3,3\n4,4\n");
+    assert_eq!(export(&["--where", "volts > 7"]), format!("t,volts,amps\n{SPIKE},9.5,0\n"));
+    assert_eq!(export(&["--where", "t<3", "--where", "t != 1", "--columns", "t"]), "t\n0\n2\n");
+    assert_eq!(export(&["--order", "t", "--desc", "--take", "1", "--columns", "t"]), "t\n4999\n");
+    assert_eq!(export(&["--from=-5", "--to", "1", "--columns", "t"]), "t\n0\n");
+}
+
+#[test]
+fn rows_come_back_from_each_format() {
+    let bench = Bench::new();
+    let all = bench.good(&["export", "Loop"]);
+    for name in ["rows.csv", "rows.parquet"] {
+        bench.good(&["export", "Loop", "-o", name]);
+        let made = bench.json(&["import", name, "--name", name, "--index", "t"]);
+        assert_eq!(made["rows"], ROWS, "{name}");
+        assert_eq!(bench.good(&["export", made["table"].as_str().unwrap()]), all, "{name}");
+    }
+    bench.good(&["export", "Loop", "-o", "rows.arrow"]);
+    assert_eq!(bench.json(&["import", "rows.arrow", "--into", "rows.parquet"])["rows"], ROWS);
+    assert_eq!(bench.json(&["show", "rows.parquet"])["rowCount"], 2 * ROWS);
+    // The format may be said instead of told by the name.
+    bench.good(&["export", "Loop", "-o", "rows", "--as", "parquet"]);
+    assert_eq!(std::fs::read(bench.path("rows")).unwrap()[..4], *b"PAR1");
+    let table = bench.json(&["import", "rows", "--as", "parquet", "--name", "Rows", "--close"]);
+    assert_eq!(bench.json(&["show", table["table"].as_str().unwrap()])["supportsAppend"], false);
+}
+
+#[test]
+fn a_csv_file_may_have_another_separator() {
+    let bench = Bench::empty();
+    std::fs::write(bench.path("a.txt"), "t;v\n1;2,5\n").unwrap();
+    let arguments =
+        ["--create", "import", "a.txt", "--name", "A", "--separator", ";", "--workspace", "lab"];
+    bench.good(&arguments);
+    assert_eq!(bench.good(&["export", "A"]), "t,v\n1,\"2,5\"\n");
+    assert_eq!(bench.json(&["show", "A"])["workspace"], "lab");
+}
+
+#[test]
+fn a_plot_is_a_picture_or_text() {
+    let bench = Bench::new();
+    let said = bench.good(&["plot", "Loop", "--y", "volts,amps", "--spec", "GAIN", "-o", "a.png"]);
+    assert!(said.starts_with("plotted ") && said.ends_with(" to a.png\n"), "{said}");
+    bench.good(&["plot", "Loop", "--y", "volts,amps", "-o", "b.png"]);
+    let picture = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    let (with, without) = (picture("a.png"), picture("b.png"));
+    assert_eq!(with[..8], *b"\x89PNG\r\n\x1a\n");
+    assert!(with.len() > 5000 && with != without, "{} {}", with.len(), without.len());
+    assert_eq!(bench.names(), ["a.png", "b.png"]);
+
+    let text = bench.good(&["plot", "Loop", "--y", "volts", "--spec", "GAIN", "--limit", "3"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "Loop");
+    // The spike is the highest point, and the lower limit the lowest.
+    assert!(lines[1].starts_with("      9.5 │"), "{text}");
+    assert!(text.contains("       -1 │"), "{text}");
+    let legend = lines.last().unwrap().trim();
+    assert_eq!(legend, "x: t   volts   ┄ limit 3   ┄ GAIN min -1   ┄ GAIN max 9");
+    // A part without the spike.
+    let part = bench.good(&["plot", "Loop", "--y", "volts", "--to", "700", "--limit", "2"]);
+    assert!(part.lines().nth(1).unwrap().starts_with("        2 │"), "{part}");
+    // Another column may be x.
+    let other = bench.good(&["plot", "Loop", "--y", "volts", "--x", "amps"]);
+    assert!(other.ends_with("x: amps   volts\n"), "{other}");
+}
+
+#[test]
+fn a_plot_over_time_has_times_on_its_axis() {
+    let bench = Bench::empty();
+    let rows: String =
+        (10..60).map(|n| format!("2024-03-01T10:00:{n}.000Z,{n}\n")).collect::<String>();
+    std::fs::write(bench.path("a.csv"), format!("at,v\n{rows}")).unwrap();
+    bench.good(&["--create", "import", "a.csv", "--name", "A", "--index", "at"]);
+    let text = bench.good(&["plot", "A", "--y", "v"]);
+    let axis = text.lines().rev().nth(1).unwrap();
+    assert!(axis.contains("10:00:10.000") && axis.ends_with("10:00:59.000"), "{text}");
+}

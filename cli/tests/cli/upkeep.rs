@@ -1,0 +1,43 @@
+//! `backup`, `restore`, `verify`, `compact` and `--create`.
+
+use crate::bench::{Bench, program, run};
+
+#[test]
+fn a_backup_is_restored() {
+    let bench = Bench::new();
+    let said = bench.good(&["backup", "copy"]);
+    assert!(said.starts_with("backed up to copy: "), "{said}");
+    let again = bench.json(&["backup", "copy"]);
+    assert_eq!(again["findings"].as_array().unwrap().len(), 0);
+    let directory = bench.directory.path();
+    let said = run(program(directory).args(["made", "restore", "copy"])).good();
+    assert!(said.starts_with("restored to made: "), "{said}");
+    let listed = run(program(directory).args(["made", "ls", "products", "--json"])).good();
+    assert_eq!(listed, bench.good(&["ls", "products", "--json"]));
+}
+
+#[test]
+fn a_sound_store_is_verified_and_compacted() {
+    let bench = Bench::new();
+    for arguments in [&["verify"][..], &["verify", "--quick"], &["verify", "--pages"]] {
+        let said = bench.good(arguments);
+        assert!(said.starts_with("no damage found: format 5, "), "{said}");
+    }
+    let report = bench.json(&["verify"]);
+    assert!(report["records"].as_u64().unwrap() > 10, "{report}");
+    let report = bench.json(&["compact"]);
+    assert!(report["bytesAfter"].as_u64() <= report["bytesBefore"].as_u64(), "{report}");
+}
+
+#[test]
+fn a_store_is_created_only_when_told() {
+    let bench = Bench::empty();
+    let text = bench.run(&["info"]).bad(3);
+    assert_eq!(text, "there is no store in store; --create makes one");
+    assert!(!bench.store().exists());
+    std::fs::create_dir(bench.store()).unwrap();
+    bench.run(&["ls", "products"]).bad(3);
+    assert_eq!(std::fs::read_dir(bench.store()).unwrap().count(), 0);
+    assert_eq!(bench.json(&["--create", "ls", "products"]), stationdb::serde_json::json!([]));
+    bench.good(&["ls", "products"]);
+}
