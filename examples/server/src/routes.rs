@@ -238,7 +238,9 @@ routes! {
     };
     json POST "/explain/query-tables" explain_query_tables;
     json POST "/explain/tables/{id}/query-data" explain_query_table_data(id, body);
+    json POST "/explain/query-files" explain_query_files(query_and_body);
     json POST "/explain/query-files-linq" explain_query_files_linq;
+    json POST "/explain/search-files" explain_search_files;
     json POST "/search" search;
     json POST "/workspaces" create_workspace(body).map(Created);
     json POST "/query-workspaces" query_workspaces;

@@ -123,7 +123,8 @@ fn answers() -> String {
 
 #[test]
 fn files_are_found_as_they_always_were() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/services/file_queries/answers.txt");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/services/file_queries/answers.txt");
     let found = answers();
     if std::env::var_os("STATIONDB_WRITE_ANSWERS").is_some() {
         std::fs::write(&path, &found).unwrap();
@@ -153,4 +154,80 @@ fn bounds_of_searches_are_kept() {
     assert!(search(deep(32)).starts_with("15 of"));
     assert!(search(deep(33)).starts_with("LimitExceeded"));
     assert!(search("x".repeat(70_000)).starts_with("LimitExceeded"));
+}
+
+/// What is read for a search, beside what its plan says.
+#[test]
+fn searches_of_files_are_planned_and_say_so() {
+    let (_test, session) = filled();
+    for at in 0..400 {
+        let request = UploadFileRequest::new().name(format!("other {at}.dat")).workspace("far");
+        session.upload_file(&mut &b"x"[..], request, &Control::default()).unwrap();
+    }
+    let plan = |filter: &str| {
+        session.explain_search_files(SearchFilesRequest::new().filter(filter)).unwrap()
+    };
+    for (filter, index, most) in [
+        (r#"name:("RUN 7.tdms")"#, "foldedName", 2),
+        (r#"name:("run*")"#, "foldedName", 7),
+        (r#"name:("Run*.TDMS")"#, "foldedName", 7),
+        (r#"name:("run 7*" OR "needle*" OR "x")"#, "foldedName", 9),
+        (r#"extension:("TDMS")"#, "foldedExtension", 5),
+        (r#"extension:("t*" OR "csv")"#, "foldedExtension", 26),
+        ("size:[1000 TO *]", "size", 4),
+        ("size:0", "size", 2),
+        (r#"workspaceId:("w3")"#, "workspace", 5),
+        (r#"properties.serial:("*4*")"#, "properties", 8),
+        (r#"NOT name:("a*") AND properties.text:("*")"#, "properties", 8),
+        (r#"extension:("tdms") OR size:[1000 TO *]"#, "foldedExtension", 9),
+        (r#"extension:("txt") AND size:[1000 TO *]"#, "index", 4),
+    ] {
+        let plan = plan(filter);
+        assert!(plan.access.contains(index), "{filter}: {plan}");
+        assert!(plan.records_touched <= Some(most), "{filter}: {plan}");
+    }
+    // Leading stars: the words of the text index name the candidates.
+    let words = plan(r#"name:("*eedl*")"#);
+    assert_eq!((words.access.as_str(), words.records_touched), ("3 ids", Some(3)), "{words}");
+    let id = plan(r#"id:("000000000000000000AB0003")"#);
+    assert_eq!((id.access.as_str(), id.records_touched), ("1 ids", Some(1)), "{id}");
+    // What no index has is read in order of the answer, or as a whole, and the plan says so.
+    for filter in [
+        "",
+        r#"name:("*")"#,
+        r#"name:("*ö*")"#,
+        r#"extension:("*s")"#,
+        r#"id:("*3")"#,
+        r#"NOT size:[1 TO 2000]"#,
+        r#"name:("run*") OR extension:("*s")"#,
+    ] {
+        let plan = plan(filter);
+        assert_eq!(plan.access, "index updated in order", "{filter}: {plan}");
+        assert_eq!(plan.records_touched, Some(440), "{filter}: {plan}");
+    }
+    let residual = plan(r#"name:("*\**.t*") AND NOT properties.a:("b")"#).residual.unwrap();
+    assert_eq!(residual, r#"foldedName like "*\**.t*" and !(properties["a"].ToLower() like "b")"#);
+    let plan = |request: Value| {
+        session.explain_query_files(serde_json::from_value(request).unwrap()).unwrap()
+    };
+    let equal = |value: Value| json!({ "operation": "EQUAL", "value": value });
+    for (request, index, most) in [
+        (json!({ "extensionQuery": equal(json!("tdms")) }), "extension", 4),
+        (json!({ "sizeMinQuery": equal(json!(0)) }), "size", 1),
+        (json!({ "workspace": "w3" }), "workspace", 4),
+        (json!({ "createdQuery": equal(json!("2024-03-01T00:00:12.000Z")) }), "created", 2),
+        (json!({ "idQuery": equal(json!("000000000000000000AB0003")) }), "1 ids", 1),
+        (
+            json!({ "propertiesQuery": [
+                {"key": "serial", "operation": "EQUAL", "value": "SN-42"}] }),
+            "properties",
+            2,
+        ),
+    ] {
+        let plan = plan(request);
+        assert!(plan.access.contains(index), "{plan}");
+        assert!(plan.records_touched <= Some(most), "{plan}");
+    }
+    let all = plan(json!({ "idQuery": {"operation": "NOT_EQUAL", "value": "x"} }));
+    assert_eq!(all.access, "all records of file", "{all}");
 }

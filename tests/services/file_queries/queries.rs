@@ -350,13 +350,18 @@ pub(super) fn structured() -> Vec<Value> {
             all.push(json!({ "sizeMinQuery": with(json!(value)) }));
             all.push(json!({ "sizeMaxQuery": with(json!(value)) }));
         }
-        for time in ["2024-03-01T00:00:12.000Z", "2024-03-01T00:00:12.0005Z", "1999-01-01T00:00:00Z"]
+        for time in
+            ["2024-03-01T00:00:12.000Z", "2024-03-01T00:00:12.0005Z", "1999-01-01T00:00:00Z"]
         {
             all.push(json!({ "createdQuery": with(json!(time)) }));
         }
-        for (key, value) in
-            [("serial", "SN-42"), ("serial", ""), ("serial", "SN"), ("text", "needle"), ("none", "")]
-        {
+        for (key, value) in [
+            ("serial", "SN-42"),
+            ("serial", ""),
+            ("serial", "SN"),
+            ("text", "needle"),
+            ("none", ""),
+        ] {
             let part = json!({"key": key, "operation": operation, "value": value});
             all.push(json!({ "propertiesQuery": [part] }));
         }
@@ -370,7 +375,8 @@ pub(super) fn structured() -> Vec<Value> {
     all.push(json!({ "sizeMinQuery": at_least, "sizeMaxQuery": at_most }));
     all.push(json!({ "sizeMinQuery": at_most, "sizeMaxQuery": at_least, "workspace": "w1",
         "extensionQuery": {"operation": "EQUAL", "value": "txt"}, "take": 2, "skip": 1 }));
-    for (skip, take) in [(0, 0), (1, 3), (39, 5), (41, 5), (0, 1_000), (0, 1_001), (-1, 1), (0, -1)] {
+    for (skip, take) in [(0, 0), (1, 3), (39, 5), (41, 5), (0, 1_000), (0, 1_001), (-1, 1), (0, -1)]
+    {
         all.push(json!({ "skip": skip, "take": take, "workspace": "w1" }));
     }
     all
