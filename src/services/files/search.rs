@@ -323,8 +323,8 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
     use crate::filter::{Schema, from_clause};
-    use crate::model::{ContentPart, FileId, FileRecord, Resource, StoredContent, TIMELESS};
-    use crate::value::{FieldDecl, Row, Val};
+    use crate::model::{ContentPart, FileId, FileRecord, Resource, StoredContent};
+    use crate::value::{Env, FieldDecl, Row, Val};
 
     fn file() -> FileRecord {
         FileRecord {
@@ -344,6 +344,8 @@ mod tests {
             ..FileRecord::default()
         }
     }
+
+    const TIMELESS: Env = Env { now_ms: 0, calibration_warning_days: 0 };
 
     /// A file as filters read it.
     #[derive(Debug)]
