@@ -60,6 +60,13 @@ pub(crate) enum Condition {
         /// How the letter case of the field is folded before the search.
         fold: Fold,
     },
+    /// The text contains a part, whatever the letter case, if the record matches: not exact.
+    MayContain {
+        /// Position of the field.
+        field: usize,
+        /// The part, of ASCII characters.
+        text: Arc<str>,
+    },
     /// The map has the key with this value.
     MapEq {
         /// Position of the field.
@@ -137,7 +144,7 @@ impl Condition {
     #[must_use]
     pub(crate) fn is_exact(&self) -> bool {
         match self {
-            Self::Other => false,
+            Self::Other | Self::MayContain { .. } => false,
             Self::AnyOf(groups) => groups.iter().flatten().all(Self::is_exact),
             _ => true,
         }
@@ -183,6 +190,9 @@ fn condition(test: &Test, schema: &Schema<'_>) -> Condition {
         Test::Match { text, how: How::Starts, part: Scalar::Const(Constant::Text(part)) } => {
             field_of(text).map(|field| Condition::Prefix { field, text: part.clone() })
         }
+        Test::Like { pattern, words: Some(place), .. } => record_field(*place)
+            .zip(pattern.ascii_piece())
+            .map(|(field, piece)| Condition::MayContain { field, text: piece.into() }),
         Test::Holds { list: List::Field(place), value: Scalar::Const(Constant::Text(value)) } => {
             record_field(*place)
                 .map(|field| Condition::ListHas { field, values: vec![value.clone()] })

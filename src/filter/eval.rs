@@ -17,6 +17,7 @@ use super::constant::{
 };
 use super::syntax::{Arithmetic, Comparison};
 use super::tree::{How, List, Members, Place, Scalar, Set, Test};
+use crate::value::pattern::lower_case;
 use crate::value::{Row, Val, Work, limits, time};
 
 /// The value of a scope during evaluation.
@@ -153,6 +154,14 @@ impl Test {
                     How::Starts => at.work.scan(part.len()) && text.starts_with(&*part),
                     How::Ends => at.work.scan(part.len()) && text.ends_with(&*part),
                 },
+                _ => false,
+            },
+            Self::Like { text, fold, pattern, .. } => match text.get(at) {
+                // Folding copies the text, and matching the pieces reads it: both count as work.
+                Val::Str(text) if *fold => {
+                    at.work.convert(text.len()) && pattern.fits(&lower_case(&text))
+                }
+                Val::Str(text) => at.work.scan(text.len()) && pattern.fits(&text),
                 _ => false,
             },
             Self::Holds { list, value } => list.holds(&value.get(at), at),

@@ -4,7 +4,8 @@
 //! [`compile`] parses the text, checks every name, type and value against a [`Schema`], and reports
 //! faults with their kind and position. A [`Filter`] evaluates with two truth values, within the
 //! work that a [`Work`] allows. It prints itself in canonical form, and gives a query planner the
-//! [`Condition`]s that every match satisfies. This module reads no records and knows no resource;
+//! [`Condition`]s that every match satisfies. A [`Clause`], to which the languages of other requests
+//! are parsed, becomes the same filter without a text. This module reads no records and knows no resource;
 //! its callers pass rows.
 //!
 //! What must hold: the result of a filter depends only on the row, the constants, the reference
@@ -12,6 +13,7 @@
 //! [`limits::FILTER_DEPTH`] whatever the text.
 
 mod check;
+mod clause;
 mod compare;
 mod condition;
 mod constant;
@@ -33,15 +35,17 @@ pub(crate) mod tests;
 mod tree;
 mod types;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::error::Result;
 use crate::value::{Row, Val, Work, limits};
 
+pub(crate) use clause::{Clause, Subject};
 pub(crate) use condition::{Condition, Fold};
 pub(crate) use constant::{Constant, Times};
 pub(crate) use schema::{Schema, TextSearch};
+pub(crate) use syntax::Comparison;
 
 use check::Checker;
 use eval::{Element, Scopes};
@@ -51,11 +55,34 @@ use fault::{Checked, Fault, FaultKind, Span};
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
     test: tree::Test,
-    syntax: Box<syntax::Ast>,
-    substitutions: BTreeMap<usize, Constant>,
+    source: Source,
     conjuncts: Vec<Condition>,
     fields: Vec<usize>,
     searches: Vec<TextSearch>,
+}
+
+/// What a filter was made from; it is printed for plans.
+#[derive(Clone, Debug)]
+enum Source {
+    Text { syntax: Box<syntax::Ast>, substitutions: BTreeMap<usize, Constant> },
+    Clause(Clause),
+}
+
+/// Makes a filter of a clause over these fields.
+///
+/// # Errors
+/// `InvalidArgument` for a field that is not declared.
+pub(crate) fn from_clause(clause: &Clause, schema: &Schema<'_>) -> Result<Filter> {
+    let mut fields = BTreeSet::new();
+    let test = clause.test(schema, &mut fields)?;
+    let conjuncts = condition::conjuncts(&test, schema);
+    Ok(Filter {
+        test,
+        source: Source::Clause(clause.clone()),
+        conjuncts,
+        fields: fields.into_iter().collect(),
+        searches: Vec::new(),
+    })
 }
 
 /// Compiles a filter. Returns `None` for an absent or blank text, which matches everything.
@@ -117,7 +144,8 @@ fn build(
     }
     let conjuncts = condition::conjuncts(&test, schema);
     let fields = fields.into_keys().collect();
-    Ok(Filter { test, syntax, substitutions, conjuncts, fields, searches })
+    let source = Source::Text { syntax, substitutions };
+    Ok(Filter { test, source, conjuncts, fields, searches })
 }
 
 impl Filter {
@@ -173,7 +201,12 @@ impl Filter {
 /// The canonical text, with substitutions replaced by their values.
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        print::Printed { tree: &self.syntax, substitutions: &self.substitutions }.fmt(f)
+        match &self.source {
+            Source::Text { syntax, substitutions } => {
+                print::Printed { tree: syntax, substitutions }.fmt(f)
+            }
+            Source::Clause(clause) => clause.fmt(f),
+        }
     }
 }
 

@@ -80,7 +80,7 @@ pub(super) enum Junction {
 
 /// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(crate) enum Comparison {
     Eq,
     Ne,
     Lt,

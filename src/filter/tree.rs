@@ -10,6 +10,7 @@ use memchr::memmem::Finder;
 
 use super::constant::Constant;
 use super::syntax::{Arithmetic, Comparison};
+use crate::value::pattern::Pattern;
 
 /// The scope of the record itself.
 pub(super) const RECORD: u32 = 0;
@@ -58,6 +59,16 @@ pub(super) enum Test {
         text: Scalar,
         how: How,
         part: Scalar,
+    },
+    /// The text fits a pattern.
+    Like {
+        text: Scalar,
+        /// Whether the text is compared in lower case.
+        fold: bool,
+        pattern: Box<Pattern>,
+        /// A field of the record with the same text before its letter case was folded: the words
+        /// of a text index over it exclude records.
+        words: Option<Place>,
     },
     /// Some element of the list equals the value.
     Holds {

@@ -16,6 +16,7 @@ pub mod limits;
 pub(crate) mod number;
 pub(crate) mod part;
 pub(crate) mod patch;
+pub(crate) mod pattern;
 pub(crate) mod planned_time;
 pub(crate) mod query;
 pub(crate) mod stored;

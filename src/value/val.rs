@@ -57,6 +57,12 @@ impl<'a> From<&'a String> for Val<'a> {
     }
 }
 
+impl From<String> for Val<'_> {
+    fn from(text: String) -> Self {
+        Self::Str(Cow::Owned(text))
+    }
+}
+
 impl From<i64> for Val<'_> {
     fn from(value: i64) -> Self {
         Self::Int(value)

@@ -444,6 +444,14 @@ pub fn probes() -> Vec<Probe> {
             s.explain_query_files_linq(request(json!({})))
                 .map(|plan| text(plan.to_string().as_bytes()))
         }),
+        ("FileService::explain_query_files", Describes, |s, _| {
+            s.explain_query_files(request(json!({"workspace": "w"})))
+                .map(|plan| text(plan.to_string().as_bytes()))
+        }),
+        ("FileService::explain_search_files", Describes, |s, _| {
+            s.explain_search_files(request(json!({"filter": "name:(\"n*\")"})))
+                .map(|plan| text(plan.to_string().as_bytes()))
+        }),
         ("FileService::search_files", Shows, |s, _| {
             s.search_files(request(json!({"take": 100}))).map(wire)
         }),

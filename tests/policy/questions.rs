@@ -355,6 +355,10 @@ pub fn questions() -> Vec<Question> {
         "FileService::query_files_linq" linq_files, |s, w, r| s.query_files_linq(request(r)).map(wire);
         "FileService::explain_query_files_linq" linq_files, |s, w, r|
             s.explain_query_files_linq(request(r)).map(|plan| explained(&plan));
+        "FileService::explain_query_files" structured_files, |s, w, r|
+            s.explain_query_files(request(r)).map(|plan| explained(&plan));
+        "FileService::explain_search_files" searched_files, |s, w, r|
+            s.explain_search_files(request(r)).map(|plan| explained(&plan));
         "FileService::search_files" searched_files, |s, w, r| s.search_files(request(r)).map(wire);
         "FeedService::query_feeds" feeds, |s, w, r| s.query_feeds(request(r)).map(wire);
         "WorkspaceService::list_quotas" quotas, |s, w, r|

@@ -15,6 +15,7 @@ mod content_edges;
 mod content_reference;
 mod feed_export;
 mod feeds;
+mod file_queries;
 mod files;
 mod lab_model;
 mod products;

@@ -2,33 +2,37 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::BoxError;
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::multipart::{Multipart, MultipartError};
-use axum::extract::{FromRequest, RawPathParams, Request};
-use axum::http::StatusCode;
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::extract::{FromRequest, Multipart, RawPathParams, Request};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::future::join;
 use futures_util::stream::{iter, unfold};
 use futures_util::{Stream, StreamExt};
 use stationdb::bodies::{Download, ErrorResponse};
 use stationdb::files::ContentWriter;
 use stationdb::{Answer, Control, Error, ErrorKind, FromQuery, Identity, Result, Session, Store};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
-/// Bytes of a body that is read as a whole. Contents are streams, and have no such bound here.
-const BODY_BYTES: usize = 256 * 1024 * 1024;
+/// Bytes of the names and texts of a form together.
+const TEXT_BYTES: usize = 4 * 1024 * 1024;
 /// Pieces of a stream that wait for its other end.
 const PIECES: usize = 4;
-const PIECE_BYTES: usize = 64 * 1024;
 
 /// What every route needs.
 pub struct App {
     pub store: Store,
     /// How long a call may take.
     pub deadline: Duration,
+    /// How long a client may take to send a piece of a body, or to take one.
+    pub patience: Duration,
+    /// Bytes of a body that is held as a whole. Contents are streams, and have no such bound.
+    pub body_bytes: usize,
 }
 
 /// Cancels the work of a request when its client goes away, which drops the future that holds this.
@@ -48,17 +52,23 @@ pub struct Asked {
 }
 
 impl Asked {
-    pub fn new(app: &App, path: &RawPathParams, request: Request) -> Self {
+    pub fn new(app: &Arc<App>, path: &RawPathParams, request: Request) -> Self {
         let control = Control::default().with_deadline(Instant::now() + app.deadline);
         // Nobody is authenticated here: the caller is who it says it is.
-        let user = header(&request, "x-user").unwrap_or("anonymous");
+        let user = request.headers().get("x-user").and_then(|user| user.to_str().ok());
         let call = Call {
-            session: app.store.session(Identity::user(user)).with_control(&control),
+            session: app
+                .store
+                .session(Identity::user(user.unwrap_or("anonymous")))
+                .with_control(&control),
             control: control.clone(),
             path: path.iter().map(|(_, value)| value.to_owned()).collect(),
             query: request.uri().query().unwrap_or_default().to_owned(),
             body: Bytes::new(),
+            kind: request.headers().get(header::CONTENT_TYPE).cloned(),
+            app: app.clone(),
         };
+        let request = request.map(|body| patient(body, app.patience));
         Self { call, cancel: CancelOnDrop(control), request }
     }
 }
@@ -66,12 +76,13 @@ impl Asked {
 /// What a request asks for, beside a streamed body.
 #[derive(Clone)]
 pub struct Call {
-    /// Acts for the caller; every call through it ends with the request.
     pub session: Session,
     pub control: Control,
     path: Vec<String>,
     query: String,
     body: Bytes,
+    kind: Option<HeaderValue>,
+    app: Arc<App>,
 }
 
 impl Call {
@@ -80,7 +91,6 @@ impl Call {
         self.part(0).to_owned().into()
     }
 
-    /// A part of the path that is not fixed.
     pub fn part(&self, at: usize) -> &str {
         self.path.get(at).map_or("", String::as_str)
     }
@@ -93,15 +103,21 @@ impl Call {
         stationdb::from_query(&self.query)
     }
 
+    pub fn held(&self, body: &mut dyn Read) -> Result<Vec<u8>> {
+        held(body, self.app.body_bytes)
+    }
+
+    pub fn has_type(&self, kind: &str) -> bool {
+        let given = self.kind.as_ref().and_then(|given| given.to_str().ok());
+        given.is_some_and(|given| given.to_ascii_lowercase().starts_with(kind))
+    }
+
     pub fn query_and_body<T: FromQuery>(&self) -> Result<T> {
         stationdb::from_query_and_json(&self.query, &self.body)
     }
 }
 
-fn header<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
-    request.headers().get(name)?.to_str().ok()
-}
-
+type Fields = BTreeMap<String, String>;
 type Json<T> = fn(&Session, &Call) -> Result<T>;
 type Streamed<T> = fn(&Session, &Call, &mut dyn Read) -> Result<T>;
 type Written = fn(&Session, &Call, &mut (dyn Write + Send)) -> Result<u64>;
@@ -114,11 +130,10 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(died(error)))
 }
 
-/// JSON with a status.
-pub fn write(status: u16, value: &impl serde::Serialize) -> Response {
+fn write(status: u16, value: &impl serde::Serialize) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     match serde_json::to_vec(value) {
-        Ok(body) => (status, [(CONTENT_TYPE, "application/json")], body).into_response(),
+        Ok(body) => (status, [(header::CONTENT_TYPE, "application/json")], body).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
@@ -135,19 +150,35 @@ pub fn respond<T: Answer>(result: Result<T>) -> Response {
     }
 }
 
-async fn whole_body(request: Request) -> Result<Bytes> {
-    let bad = |e| Error::limit(format!("the body cannot be read up to {BODY_BYTES} bytes: {e}"));
-    to_bytes(request.into_body(), BODY_BYTES).await.map_err(bad)
+fn unread(error: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("the body cannot be read: {error}"))
+}
+
+fn held(body: &mut dyn Read, most: usize) -> Result<Vec<u8>> {
+    let mut held = Vec::new();
+    body.take(most as u64 + 1).read_to_end(&mut held)?;
+    let long = held.len() > most;
+    if long { Err(Error::limit(format!("a body above {most} bytes"))) } else { Ok(held) }
+}
+
+/// A body that fails where its client sends nothing for this long.
+fn patient(body: Body, patience: Duration) -> Body {
+    Body::from_stream(unfold(Some(body.into_data_stream()), move |body| async move {
+        let mut body = body?;
+        match timeout(patience, body.next()).await {
+            Ok(piece) => Some((piece?.map_err(io::Error::other), Some(body))),
+            Err(_) => Some((Err(io::ErrorKind::TimedOut.into()), None)),
+        }
+    }))
 }
 
 /// A call whose body is read as a whole.
 async fn whole<T: Answer + Send + 'static>(asked: Asked, work: Json<T>) -> Result<T> {
     let Asked { mut call, cancel: _cancel, request } = asked;
-    call.body = whole_body(request).await?;
+    call.body = to_bytes(request.into_body(), call.app.body_bytes).await.map_err(unread)?;
     blocking(move || work(&call.session, &call)).await
 }
 
-/// JSON in both directions.
 pub async fn json<T: Answer + Send + 'static>(asked: Asked, work: Json<T>) -> Response {
     respond(whole(asked, work).await)
 }
@@ -160,71 +191,25 @@ pub async fn bare<T: Answer + Send + 'static>(asked: Asked, work: Json<T>) -> Re
     }
 }
 
-/// A body as a reader. One that ends early is an error, never an end.
-struct BodyReader {
-    pieces: mpsc::Receiver<Bytes>,
-    piece: Bytes,
-    is_complete: bool,
-}
+/// A body as a reader, for a thread that may block. One that ends early is an error, never an end.
+struct BodyReader<S>(S, Bytes);
 
-impl Read for BodyReader {
+impl<S: Stream<Item = Result<Bytes, E>> + Unpin, E: Into<BoxError>> Read for BodyReader<S> {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
-        while self.piece.is_empty() && !self.is_complete {
-            self.piece = self.pieces.blocking_recv().ok_or(io::ErrorKind::UnexpectedEof)?;
-            self.is_complete = self.piece.is_empty();
+        while self.1.is_empty() {
+            let Some(piece) = Handle::current().block_on(self.0.next()) else { return Ok(0) };
+            self.1 = piece.map_err(io::Error::other)?;
         }
-        let count = self.piece.as_ref().read(target)?;
-        drop(self.piece.split_to(count));
+        let count = self.1.as_ref().read(target)?;
+        drop(self.1.split_to(count));
         Ok(count)
     }
 }
 
-/// Runs work that reads a body while it arrives. At most a few pieces are in memory.
-async fn reading<T: Send + 'static, E>(
-    mut body: impl Stream<Item = Result<Bytes, E>> + Unpin,
-    work: impl FnOnce(&mut dyn Read) -> Result<T> + Send + 'static,
-) -> Result<T> {
-    let (sender, pieces) = mpsc::channel(PIECES);
-    let feed = async move {
-        while let Some(piece) = body.next().await {
-            // Without the end mark below the reader fails.
-            let Ok(piece) = piece else { return };
-            if !piece.is_empty() && sender.send(piece).await.is_err() {
-                return;
-            }
-        }
-        // The mark that the body is complete. Nobody waits for it where the work has ended.
-        let _ = sender.send(Bytes::new()).await;
-    };
-    let mut reader = BodyReader { pieces, piece: Bytes::new(), is_complete: false };
-    join(feed, blocking(move || work(&mut reader))).await.1
-}
-
-/// A call that reads its body while it arrives.
 pub async fn stream<T: Answer + Send + 'static>(asked: Asked, work: Streamed<T>) -> Response {
     let Asked { call, cancel: _cancel, request } = asked;
-    let body = request.into_body().into_data_stream();
-    respond(reading(body, move |body| work(&call.session, &call, body)).await)
-}
-
-/// Rows as JSON or as an Arrow stream.
-pub async fn rows<T: Answer + Send + 'static>(
-    asked: Asked,
-    json_rows: Json<T>,
-    arrow: Streamed<T>,
-) -> Response {
-    let given = header(&asked.request, "content-type").and_then(|given| given.split(';').next());
-    match given.map(|given| given.trim().to_ascii_lowercase()).as_deref() {
-        Some("application/vnd.apache.arrow.stream") => stream(asked, arrow).await,
-        _ => json(asked, json_rows).await,
-    }
-}
-
-/// A form with one file, whose content is written.
-pub struct Form {
-    pub content: ContentWriter,
-    pub file_name: Option<String>,
-    pub fields: BTreeMap<String, Bytes>,
+    let mut body = BodyReader(request.into_body().into_data_stream(), Bytes::new());
+    respond(blocking(move || work(&call.session, &call, &mut body)).await)
 }
 
 /// A form whose parts come in any order. `open` writes its file when it comes, and `commit` names
@@ -232,43 +217,58 @@ pub struct Form {
 pub async fn form<T: Answer + Send + 'static>(
     asked: Asked,
     open: Json<ContentWriter>,
-    commit: fn(&Session, &Call, Form) -> Result<T>,
+    commit: fn(&Session, &Call, ContentWriter, Option<String>, Fields) -> Result<T>,
 ) -> Response {
     let Asked { call, cancel: _cancel, request } = asked;
-    let bad = |error: MultipartError| Error::invalid(format!("the form cannot be read: {error}"));
-    let work = async {
-        let parts = Multipart::from_request(request, &()).await;
-        let mut parts = parts.map_err(|error| Error::invalid(error.to_string()))?;
-        let (mut file, mut fields) = (None, BTreeMap::new());
-        while let Some(part) = parts.next_field().await.map_err(bad)? {
-            let name = part.name().unwrap_or_default().to_owned();
-            let file_name = part.file_name().map(str::to_owned);
-            if name == "file" || file_name.is_some() {
-                let call = call.clone();
-                let copy = move |body: &mut dyn Read| {
-                    let mut content = open(&call.session, &call)?;
-                    io::copy(body, &mut content)?;
-                    Ok(content)
-                };
-                file = Some((reading(part, copy).await?, file_name));
-            } else {
-                fields.insert(name, part.bytes().await.map_err(bad)?);
-            }
-        }
-        let none = || Error::invalid("the form has no part `file`").at_member("file");
-        let (content, file_name) = file.ok_or_else(none)?;
-        let form = Form { content, file_name, fields };
-        blocking(move || commit(&call.session, &call, form)).await
+    let parts = Multipart::from_request(request, &()).await;
+    let work = move || {
+        let write = |body: &mut dyn Read| {
+            let mut content = open(&call.session, &call)?;
+            io::copy(body, &mut content)?;
+            Ok(content)
+        };
+        let (content, name, fields) = read_form(parts.map_err(unread)?, write)?;
+        commit(&call.session, &call, content, name, fields)
     };
-    respond(work.await)
+    respond(blocking(work).await)
 }
 
-/// A response as a writer. It waits for a slow client, and fails when the client is gone.
-struct BodyWriter(mpsc::Sender<io::Result<Bytes>>);
+fn read_form(
+    mut parts: Multipart,
+    write: impl Fn(&mut dyn Read) -> Result<ContentWriter>,
+) -> Result<(ContentWriter, Option<String>, Fields)> {
+    let (mut file, mut fields, mut room) = (None, BTreeMap::new(), TEXT_BYTES);
+    while let Some(part) = Handle::current().block_on(parts.next_field()).map_err(unread)? {
+        let name = part.name().unwrap_or_default().to_owned();
+        let file_name = part.file_name().map(str::to_owned);
+        let is_file = name == "file" || file_name.is_some();
+        if if is_file { file.is_some() } else { fields.contains_key(&name) } {
+            return Err(Error::invalid("the form has this part twice").at_member(name));
+        }
+        let mut body = BodyReader(part, Bytes::new());
+        if is_file {
+            file = Some((write(&mut body)?, file_name));
+            continue;
+        }
+        let text = held(&mut name.as_bytes().chain(body), room);
+        let mut text = text.map_err(|error| error.at_member(&*name))?;
+        room -= text.len();
+        let text = String::from_utf8(text.split_off(name.len()));
+        let text = text.map_err(|_| Error::invalid("the part is not UTF-8").at_member(&*name))?;
+        fields.insert(name, text);
+    }
+    let none = || Error::invalid("the form has no part `file`").at_member("file");
+    let (content, file_name) = file.ok_or_else(none)?;
+    Ok((content, file_name, fields))
+}
+
+/// A response as a writer. It waits this long for a slow client, and fails when the client is gone.
+struct BodyWriter(mpsc::Sender<Result<Bytes>>, Duration);
 
 impl Write for BodyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
+        let piece = Ok(Bytes::copy_from_slice(bytes));
+        let sent = Handle::current().block_on(self.0.send_timeout(piece, self.1));
         sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
@@ -282,27 +282,34 @@ impl Write for BodyWriter {
 pub async fn bytes(asked: Asked, head: Json<Download>, work: Written) -> Response {
     let Asked { mut call, cancel, request } = asked;
     let answer = async {
-        call.body = whole_body(request).await?;
+        call.body = to_bytes(request.into_body(), call.app.body_bytes).await.map_err(unread)?;
         let asked = call.clone();
         let head = blocking(move || head(&asked.session, &asked)).await?;
         let (pieces, mut written) = mpsc::channel(PIECES);
         tokio::spawn(blocking(move || {
-            let writer = BodyWriter(pieces.clone());
-            let mut target = io::BufWriter::with_capacity(PIECE_BYTES, writer);
+            let writer = BodyWriter(pieces.clone(), call.app.patience);
+            let mut target = io::BufWriter::with_capacity(64 * 1024, writer);
             let done = work(&call.session, &call, &mut target).and_then(|_| Ok(target.flush()?));
-            done.inspect_err(|e| drop(pieces.blocking_send(Err(io::Error::other(e.clone())))))
+            // An empty piece marks the end. Without it the connection is cut.
+            let done = done.and_then(|()| Ok(target.get_mut().write(&[])?));
+            done.inspect_err(|error| drop(pieces.try_send(Err(error.clone()))))
         }));
         // An error before the first piece has a status.
-        let first = written.recv().await.transpose()?;
+        let cut = || Err(Error::new(ErrorKind::Io, "the call ended without its answer"));
+        let first = written.recv().await.unwrap_or_else(cut)?;
+        let rest = (!first.is_empty()).then_some((written, cancel));
         // Dropped with the body, `cancel` ends the work.
-        let rest = unfold((written, cancel), async |(mut written, cancel)| {
-            Some((written.recv().await?, (written, cancel)))
+        let rest = unfold(rest, move |rest| async move {
+            let (mut written, cancel) = rest?;
+            let piece = written.recv().await.unwrap_or_else(cut);
+            let is_end = piece.as_ref().is_ok_and(Bytes::is_empty);
+            (!is_end).then_some((piece, Some((written, cancel))))
         });
         let headers = [
-            (CONTENT_TYPE, head.content_type.to_owned()),
-            (CONTENT_DISPOSITION, head.content_disposition()),
+            (header::CONTENT_TYPE, head.content_type.to_owned()),
+            (header::CONTENT_DISPOSITION, head.content_disposition()),
         ];
-        Ok((headers, Body::from_stream(iter(first.map(Ok)).chain(rest))).into_response())
+        Ok((headers, Body::from_stream(iter([Ok(first)]).chain(rest))).into_response())
     };
     answer.await.unwrap_or_else(|error: Error| failure(&error))
 }

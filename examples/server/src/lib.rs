@@ -13,9 +13,6 @@ pub use routes::ROUTES;
 use tokio::net::TcpListener;
 
 /// Serves a store until the listener fails.
-///
-/// # Errors
-/// What the listener fails with.
 pub async fn serve(listener: TcpListener, app: App) -> std::io::Result<()> {
     axum::serve(listener, routes::router(Arc::new(app))).await
 }

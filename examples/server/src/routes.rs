@@ -14,7 +14,7 @@ use stationdb::prelude::*;
 use stationdb::tables::ExportTableDataRequest;
 use stationdb::{Created, Error, ErrorKind, from_json};
 
-use crate::bridge::{App, Asked, bare, bytes, failure, form, json, rows, stream};
+use crate::bridge::{App, Asked, bare, bytes, failure, form, json, stream};
 
 /// What a route calls: the operation with its body, with these arguments, or with these members of
 /// its query or body; or calls of its own.
@@ -47,7 +47,6 @@ macro_rules! routes {
 
         /// The routes over a store.
         pub fn router(app: Arc<App>) -> Router {
-            let unknown = || Error::new(ErrorKind::NotFound, "no operation has this path");
             Router::new()
                 $($(.route(concat!($base, $path), on(
                     MethodFilter::$verb,
@@ -56,7 +55,7 @@ macro_rules! routes {
                             $(($($from)*))? $(.map($wrap))? $(=> $($work),+)?)
                     },
                 )))*)*
-                .fallback(async move || failure(&unknown()))
+                .fallback(async || failure(&Error::new(ErrorKind::NotFound, "no such path")))
                 .layer(DefaultBodyLimit::disable())
                 .with_state(app)
         }
@@ -140,9 +139,11 @@ routes! {
     json POST "/modify-tables" modify_tables;
     json POST "/delete-tables" delete_tables(body DeleteTablesRequest { ids });
     json GET "/tables/{id}/data" get_table_data(id, query);
-    rows POST "/tables/{id}/data" append_table_data append_arrow =>
-        |s, c| s.append_table_data(&c.id(), c.body()?),
-        |s, c, arrow| s.append_arrow(&c.id(), arrow, c.query::<AppendArrowQuery>()?.end_of_data);
+    stream POST "/tables/{id}/data" append_table_data append_arrow =>
+        |s, c, body| match c.has_type("application/vnd.apache.arrow.stream") {
+            true => s.append_arrow(&c.id(), body, c.query::<AppendArrowQuery>()?.end_of_data),
+            false => s.append_table_data(&c.id(), from_json(&c.held(body)?)?),
+        };
     json POST "/tables/{id}/query-data" query_table_data(id, body);
     bytes POST "/tables/{id}/export-data" export_table_data => |s, c| {
         let format = c.body::<ExportTableDataRequest>()?.response_format;
@@ -156,15 +157,12 @@ routes! {
     json POST "/query-files" query_files(query_and_body);
     bare POST "/query-files-linq" query_files_linq;
     json POST "/search-files" search_files;
-    form POST "/upload-files" upload_file write_file commit_file =>
-        |s, c| s.write_file(&c.control),
-        |s, c, mut form| {
-            let mut upload: UploadFileRequest = c.query()?;
-            upload.id = form.fields.remove("id").map(|id| String::from_utf8_lossy(&id).into());
-            let metadata = form.fields.remove("metadata");
-            upload.metadata = metadata.map_or(Ok(Default::default()), |text| from_json(&text))?;
-            upload.name = form.file_name;
-            s.commit_file(form.content, upload).map(UploadFileResponse::from)
+    form POST "/upload-files" upload_file write_file commit_file => |s, c| s.write_file(&c.control),
+        |s, c, content, name, mut fields| {
+            let metadata = fields.remove("metadata").unwrap_or_else(|| "{}".to_owned());
+            let metadata = from_json(metadata.as_bytes())?;
+            let upload = UploadFileRequest { metadata, id: fields.remove("id"), name, ..c.query()? };
+            s.commit_file(content, upload).map(UploadFileResponse::from)
         };
     bytes GET "/files/{id}/data" download_file => |s, c| {
         let page = s.get_files(GetFilesRequest::new().ids([c.part(0)]))?;
@@ -178,8 +176,8 @@ routes! {
     stream POST "/upload-sessions/{id}/chunks/{index}" append_to_upload_session => |s, c, body| {
         let bad = |_| Error::invalid("the index of the chunk is no number");
         let index = c.part(1).parse().map_err(bad)?;
-        let close = c.query::<AppendToUploadSessionQuery>()?.close;
-        s.append_to_upload_session(&c.id(), index, body, close, &c.control)
+        let query: AppendToUploadSessionQuery = c.query()?;
+        s.append_to_upload_session(&c.id(), index, body, query.close, &c.control)
     };
     json POST "/upload-sessions/{id}/finish" finish_upload_session => |s, c| {
         let end: FinishUploadSessionRequest = c.body()?;
@@ -195,10 +193,8 @@ routes! {
     json DELETE "/feeds/{id}" delete_feed(id);
     form POST "/feeds/{id}/packages" upload_package_content write_package commit_package =>
         |s, c| s.write_package(&c.control),
-        |s, c, form| {
-            let (name, overwrite) = (form.file_name, c.query::<UploadPackageQuery>()?.overwrite);
-            s.commit_package(&c.id(), form.content, name.as_deref(), overwrite, &c.control)
-        };
+        |s, c, content, name, _| s.commit_package(&c.id(), content, name.as_deref(),
+            c.query::<UploadPackageQuery>()?.overwrite, &c.control);
     json GET "/feeds/{id}/packages" query_packages(id);
     json GET "/packages/{id}" get_package(id);
     json DELETE "/packages/{id}" delete_package(id);
@@ -206,10 +202,9 @@ routes! {
     bytes GET "/packages/{id}/data" download_package =>
         |s, c| s.get_package(&c.id()).map(|package| Download::of_package(&package)),
         |s, c, target| s.download_package(&c.id(), target, &c.control);
-    bytes GET "/feeds/{id}/files/{name}" download_package_file => |_, c| {
-        let file_name = c.part(1).to_owned();
-        Ok(Download::of_package(&Package { file_name, ..Package::default() }))
-    }, |s, c, target| s.download_package_file(&c.id(), c.part(1), target, &c.control);
+    bytes GET "/feeds/{id}/files/{name}" download_package_file => |_, c| Ok(Download::of_package(
+        &Package { file_name: c.part(1).to_owned(), ..Package::default() }
+    )), |s, c, target| s.download_package_file(&c.id(), c.part(1), target, &c.control);
     bytes GET "/feeds/{id}/files/Packages" packages_index => |_, _| Ok(Download::of_index(false)),
         |s, c, target| Ok(io::copy(&mut s.packages_index(&c.id())?.as_bytes(), target)?);
     bytes GET "/feeds/{id}/files/Packages.gz" packages_index_gz =>
@@ -219,8 +214,8 @@ routes! {
     json POST "/explain/query-products" explain_query_products;
     json POST "/explain/query-specs" explain_query_specs;
     json POST "/system-connections" set_system_connection => |s, c| {
-        let system: SetSystemConnectionRequest = c.body()?;
-        let changed = s.set_system_connection(&system.minion_id, system.connection)?;
+        let SetSystemConnectionRequest { minion_id, connection, .. } = c.body()?;
+        let changed = s.set_system_connection(&minion_id, connection)?;
         Ok(SetSystemConnectionResponse { changed })
     };
     json POST "/explain/query-assets" explain_query_assets;
@@ -230,15 +225,13 @@ routes! {
     json POST "/explain/query-testplans" explain_query_test_plans;
     json POST "/explain/query-testplan-templates" explain_query_test_plan_templates;
     stream POST "/import-csv" import_csv => |s, c, body| s.import_csv(c.query()?, body, &c.control);
-    stream POST "/import-parquet" import_parquet => |s, c, body| {
-        // Parquet is read from its end, so all of it has to be here first.
-        let mut file = Vec::new();
-        io::copy(body, &mut file)?;
-        s.import_parquet(c.query()?, Box::new(Cursor::new(file)), &c.control)
-    };
+    stream POST "/import-parquet" import_parquet =>
+        |s, c, body| s.import_parquet(c.query()?, Box::new(Cursor::new(c.held(body)?)), &c.control);
     json POST "/explain/query-tables" explain_query_tables;
     json POST "/explain/tables/{id}/query-data" explain_query_table_data(id, body);
+    json POST "/explain/query-files" explain_query_files(query_and_body);
     json POST "/explain/query-files-linq" explain_query_files_linq;
+    json POST "/explain/search-files" explain_search_files;
     json POST "/search" search;
     json POST "/workspaces" create_workspace(body).map(Created);
     json POST "/query-workspaces" query_workspaces;

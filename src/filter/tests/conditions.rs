@@ -4,6 +4,7 @@ use std::ops::Bound;
 
 use crate::filter::constant::fold_case;
 use crate::filter::{Condition, Constant, Fold};
+use crate::value::pattern::lower_case;
 use crate::value::{Row, Val, key};
 
 fn bytes(value: &Val<'_>) -> Vec<u8> {
@@ -51,6 +52,9 @@ pub(super) fn satisfies(row: &dyn Row, condition: &Condition) -> bool {
                 Fold::Lower => fold_case(text, false).contains(&**part),
                 Fold::Upper => fold_case(text, true).contains(&**part),
             })
+        }
+        Condition::MayContain { field, text: part } => {
+            text(&row.val(*field)).is_some_and(|text| lower_case(text).contains(&**part))
         }
         Condition::MapEq { field, key, value } => {
             matches!(row.val(*field), Val::Map(map) if map.get(&**key).is_some_and(|found| **found == **value))

@@ -99,6 +99,7 @@ impl Walk {
             }
             Test::HasKey { map, .. } => self.place(*map, "key"),
             Test::NullOrEmpty(_)
+            | Test::Like { .. }
             | Test::ContainsFolded { .. }
             | Test::Search(_)
             | Test::Const(_) => {}

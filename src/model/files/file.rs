@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::model::files::content::StoredContent;
 use crate::model::resource::Resource;
 use crate::value::id::{IdForm, id_type};
+use crate::value::pattern::lower_case;
 use crate::value::wire::record;
 
 id_type!(
@@ -35,6 +36,8 @@ record! {
 #[resource(kind = 10, name = "file", service(FILES), id(Hex24AnyCase), title(get(display_name)))]
 #[fields(id, created, updated(from(last_updated), also("lastUpdatedTimestamp")))]
 #[fields(name(get(display_name), of(String)), extension(get(extension), of(String)))]
+#[fields(folded_name(get(folded_name), of(String), hidden))]
+#[fields(folded_extension(get(folded_extension), of(String), hidden))]
 #[fields(size(get(size), also("size64")), user_id)]
 #[fields(workspace(also("workspaceId")), properties)]
 #[index(1, created)]
@@ -44,6 +47,8 @@ record! {
 #[index(5, properties)]
 #[index(6, size, since = 2)]
 #[index(7, workspace, since = 2)]
+#[index(8, folded_name, since = 5)]
+#[index(9, folded_extension, since = 5)]
 #[text(name(2.0, get(add_name)), properties(1.0, get(add_properties)))]
 #[order(FileQueryOrderBy(
     created = "created",
@@ -216,6 +221,14 @@ impl FileRecord {
 
     fn extension(&self) -> &str {
         extension(self.display_name())
+    }
+
+    fn folded_name(&self) -> String {
+        lower_case(self.display_name())
+    }
+
+    fn folded_extension(&self) -> String {
+        lower_case(self.extension())
     }
 
     fn size(&self) -> i64 {

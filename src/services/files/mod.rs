@@ -11,6 +11,7 @@ use std::io::{Read, Write};
 
 use crate::blobs::ContentReader;
 use crate::error::{ApiError, Error, ErrorKind, Result};
+use crate::filter::Clause;
 use crate::model::files::file::{NAME, listing_links};
 use crate::model::{
     FileId, FileLinqMetadata, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata,
@@ -22,8 +23,7 @@ use crate::services::batch::{Umbrella, distinct, is_item_error};
 use crate::services::content::{self, ContentWriter};
 use crate::services::declare::service;
 use crate::services::files::create::{NewFile, check_properties, create, id_taken};
-use crate::services::files::query::{Structured, linq_order, linq_response, page, scan, search};
-use crate::services::files::search::Search;
+use crate::services::files::query::{linq_order, linq_response, page, structured};
 use crate::session::{Access, Draft, Handle, OrderTerm, Page, Plan, Query, What};
 use crate::value::{Action, Control, limits};
 
@@ -91,6 +91,19 @@ pub trait FileService {
     /// ```
     fn query_files(&self, request: QueryFilesRequest) -> Result<FileQueryResponse>;
 
+    /// Explains how [`FileService::query_files`] executes a request.
+    ///
+    /// # Errors
+    /// As [`FileService::query_files`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryFilesRequest::new().workspace("lab");
+    /// assert!(session.explain_query_files(query)?.access.contains("index"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn explain_query_files(&self, request: QueryFilesRequest) -> Result<Plan>;
+
     /// Returns a page of the files that match a filter expression.
     ///
     /// # Errors
@@ -130,6 +143,21 @@ pub trait FileService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn search_files(&self, request: SearchFilesRequest) -> Result<FileLinqQueryResponse>;
+
+    /// Explains how [`FileService::search_files`] executes a request. A pattern that starts with a
+    /// star uses the words of the text index where it has a part in ASCII, and reads every file
+    /// otherwise; a property is found by its key.
+    ///
+    /// # Errors
+    /// As [`FileService::search_files`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = SearchFilesRequest::new().filter("name:(\"log*\")");
+    /// assert!(session.explain_search_files(query)?.access.contains("index foldedName"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn explain_search_files(&self, request: SearchFilesRequest) -> Result<Plan>;
 
     /// Stores content as a new file. The file is durable when this returns; after an error nothing
     /// of it is left.
@@ -456,6 +484,49 @@ fn linq_query(request: &FileLinqQueryRequest) -> Result<Query<'_>> {
     })
 }
 
+/// The page and the condition of a search.
+fn parsed(request: &SearchFilesRequest) -> Result<((usize, usize), Clause)> {
+    let page = page(request.skip, request.take, false, usize::MAX)?;
+    let clause = search::parse(request.filter.as_deref())
+        .map_err(|error| error.with_name("Files.InvalidSearch", None))?;
+    Ok((page, clause))
+}
+
+fn search_query<'q>(
+    request: &SearchFilesRequest,
+    (skip, take): (usize, usize),
+    clause: &'q Clause,
+) -> Query<'q> {
+    Query {
+        clause: Some(clause),
+        order: linq_order(request.order_by, request.order_by_descending),
+        // One more than the page size, as in `linq_query`.
+        take: take.saturating_add(1),
+        skip,
+        return_count: request.exact_total_count,
+        ..Query::default()
+    }
+}
+
+/// The answer to a query that takes one file more than the page has.
+fn linq_answer(access: &impl Access, query: &Query<'_>) -> Result<FileLinqQueryResponse> {
+    let mut page = access.read(|view| view.query::<FileRecord>(query))?;
+    let has_more = page.items.len() == query.take;
+    page.items.truncate(query.take.saturating_sub(1));
+    Ok(linq_response(&page.items, has_more, page.total_count))
+}
+
+fn structured_query((skip, take): (usize, usize), clause: &Clause) -> Query<'_> {
+    Query {
+        clause: Some(clause),
+        order: vec![OrderTerm { path: "created", descending: false }],
+        take,
+        skip,
+        return_count: true,
+        ..Query::default()
+    }
+}
+
 fn list_query(request: &GetFilesRequest) -> Result<Query<'_>> {
     let (skip, take) = page(request.skip, request.take, true, limits::FILES_TAKE)?;
     let path = match request.order_by.unwrap_or(FileQueryOrderBy::Created) {
@@ -535,19 +606,20 @@ impl FileService for Handle<'_, '_> {
 
     fn query_files(&self, request: QueryFilesRequest) -> Result<FileQueryResponse> {
         let page = page(request.skip, request.take, true, limits::FILES_TAKE_DEFAULT)?;
-        let query = Structured::new(&request)?;
-        let term = OrderTerm { path: "created", descending: false };
-        Ok(response(
-            &self.read(|view| scan(view, term, page, |file, work| query.matches(file, work)))?,
-        ))
+        let clause = structured(&request)?;
+        let query = structured_query(page, &clause);
+        Ok(response(&self.read(|view| view.query::<FileRecord>(&query))?))
+    }
+
+    fn explain_query_files(&self, request: QueryFilesRequest) -> Result<Plan> {
+        let page = page(request.skip, request.take, true, limits::FILES_TAKE_DEFAULT)?;
+        let clause = structured(&request)?;
+        let query = structured_query(page, &clause);
+        self.read(|view| Ok(view.query_with_plan::<FileRecord>(&query)?.1))
     }
 
     fn query_files_linq(&self, request: FileLinqQueryRequest) -> Result<FileLinqQueryResponse> {
-        let query = linq_query(&request)?;
-        let mut page = self.read(|view| view.query::<FileRecord>(&query))?;
-        let has_more = page.items.len() == query.take;
-        page.items.truncate(query.take.saturating_sub(1));
-        Ok(linq_response(&page.items, has_more, page.total_count))
+        linq_answer(self, &linq_query(&request)?)
     }
 
     fn explain_query_files_linq(&self, request: FileLinqQueryRequest) -> Result<Plan> {
@@ -556,17 +628,14 @@ impl FileService for Handle<'_, '_> {
     }
 
     fn search_files(&self, request: SearchFilesRequest) -> Result<FileLinqQueryResponse> {
-        let page = page(request.skip, request.take, false, usize::MAX)?;
-        let expression = Search::parse(request.filter.as_deref())
-            .map_err(|error| error.with_name("Files.InvalidSearch", None))?;
-        let order = linq_order(request.order_by, request.order_by_descending);
-        let found = self.read(|view| match order.first() {
-            Some(term) => search(view, &expression, *term, page),
-            None => Ok(Page { items: Vec::new(), continuation_token: None, total_count: None }),
-        })?;
-        let total = found.total_count.unwrap_or_default();
-        let has_more = total > (page.0 as u64).saturating_add(found.items.len() as u64);
-        Ok(linq_response(&found.items, has_more, request.exact_total_count.then_some(total)))
+        let (page, clause) = parsed(&request)?;
+        linq_answer(self, &search_query(&request, page, &clause))
+    }
+
+    fn explain_search_files(&self, request: SearchFilesRequest) -> Result<Plan> {
+        let (page, clause) = parsed(&request)?;
+        let query = search_query(&request, page, &clause);
+        self.read(|view| Ok(view.query_with_plan::<FileRecord>(&query)?.1))
     }
 
     fn upload_file(

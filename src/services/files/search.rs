@@ -4,124 +4,49 @@
 //! `\*` for itself. Sizes are compared with inclusive ranges, in which `*` leaves an end open.
 //! Blanks between conditions mean AND. AND binds closer than OR, and NOT closer than both. The same
 //! words combine the values of one field in parentheses, where blanks mean OR.
+//!
+//! An expression becomes a [`Clause`], which is planned and evaluated as a filter.
 
 use crate::error::{Error, Place, Result};
-use crate::model::FileRecord;
-use crate::value::{Work, limits};
+use crate::filter::{Clause, Comparison, Constant, Subject};
+use crate::value::limits;
+use crate::value::pattern::{Pattern, lower_case};
 
-/// A parsed expression.
-#[derive(Clone, Debug, PartialEq)]
-pub(in crate::services) enum Search {
-    /// Matches every file.
-    All,
-    And(Vec<Search>),
-    Or(Vec<Search>),
-    Not(Box<Search>),
-    Text {
-        field: TextField,
-        pattern: Pattern,
-    },
-    Size {
-        from: i64,
-        to: i64,
-    },
-}
-
-/// The text that a text condition compares.
-#[derive(Clone, Debug, PartialEq)]
-pub(in crate::services) enum TextField {
-    Name,
-    Extension,
-    Id,
-    Workspace,
-    Property(String),
-}
-
-impl Search {
-    /// Parses an expression; absent or blank matches every file.
-    ///
-    /// # Errors
-    /// `InvalidArgument` at the invalid character, `LimitExceeded` beyond the limits.
-    pub(in crate::services) fn parse(text: Option<&str>) -> Result<Self> {
-        let text = text.unwrap_or_default();
-        if text.len() > limits::FILE_SEARCH_BYTES {
-            return Err(Error::limit(format!(
-                "the search expression is longer than {} bytes",
-                limits::FILE_SEARCH_BYTES
-            )));
-        }
-        let mut parser = Parser { chars: text.chars().collect(), at: 0, depth: 0 };
-        parser.blanks();
-        if parser.peek().is_none() {
-            return Ok(Self::All);
-        }
-        let search = parser.any_of()?;
-        match parser.peek() {
-            None => Ok(search),
-            Some(found) => Err(parser.fault(format!("{found:?} is not expected here"))),
-        }
+/// Parses an expression; absent or blank matches every file.
+///
+/// # Errors
+/// `InvalidArgument` at the invalid character, `LimitExceeded` beyond the limits.
+pub(in crate::services) fn parse(text: Option<&str>) -> Result<Clause> {
+    let text = text.unwrap_or_default();
+    if text.len() > limits::FILE_SEARCH_BYTES {
+        return Err(Error::limit(format!(
+            "the search expression is longer than {} bytes",
+            limits::FILE_SEARCH_BYTES
+        )));
     }
-
-    /// Whether a file matches. The result is valid only if `work` finishes without an error.
-    pub(in crate::services) fn matches(&self, file: &FileRecord, work: &Work<'_>) -> bool {
-        if !work.spend(1) {
-            return false;
-        }
-        // Folding copies the text, and matching the pieces scans it: both count as work.
-        let fits =
-            |pattern: &Pattern, text: &str| work.convert(text.len()) && pattern.fits(&fold(text));
-        match self {
-            Self::All => true,
-            Self::And(parts) => parts.iter().all(|part| part.matches(file, work)),
-            Self::Or(parts) => parts.iter().any(|part| part.matches(file, work)),
-            Self::Not(part) => !part.matches(file, work),
-            Self::Size { from, to } => {
-                let size = i64::try_from(file.content.size()).unwrap_or(i64::MAX);
-                (*from..=*to).contains(&size)
-            }
-            Self::Text { field, pattern } => match field {
-                TextField::Name => fits(pattern, file.display_name()),
-                TextField::Extension => {
-                    fits(pattern, crate::model::files::file::extension(file.display_name()))
-                }
-                TextField::Id => fits(pattern, &file.id),
-                TextField::Workspace => {
-                    work.scan(file.workspace.len()) && pattern.fits(&file.workspace)
-                }
-                TextField::Property(key) => {
-                    file.properties.get(key).is_some_and(|value| fits(pattern, value))
-                }
-            },
-        }
+    let mut parser = Parser { chars: text.chars().collect(), at: 0, depth: 0 };
+    parser.blanks();
+    if parser.peek().is_none() {
+        return Ok(Clause::All(Vec::new()));
+    }
+    let search = parser.any_of()?;
+    match parser.peek() {
+        None => Ok(search),
+        Some(found) => Err(parser.fault(format!("{found:?} is not expected here"))),
     }
 }
 
-fn fold(text: &str) -> String {
-    text.chars().flat_map(char::to_lowercase).collect()
-}
-
-/// A text with wildcards: the pieces between the stars, one more than there are stars.
-#[derive(Clone, Debug, PartialEq)]
-pub(in crate::services) struct Pattern(Vec<String>);
-
-impl Pattern {
-    /// Whether all of `text` consists of the pieces in order, with anything between them.
-    fn fits<'t>(&self, text: &'t str) -> bool {
-        match self.0.as_slice() {
-            [] => false,
-            [whole] => text == whole,
-            [first, middle @ .., last] => {
-                let inner = text
-                    .strip_prefix(first.as_str())
-                    .and_then(|text| text.strip_suffix(last.as_str()));
-                // The first occurrence of each piece leaves the most text for the following pieces,
-                // so a greedy search needs no backtracking.
-                let behind = |inner: Option<&'t str>, piece: &String| {
-                    Some(inner?.split_once(piece.as_str())?.1)
-                };
-                middle.iter().fold(inner, behind).is_some()
-            }
-        }
+/// The sizes between two ends, inclusive.
+fn sizes(from: i64, to: i64) -> Clause {
+    let side = |comparison, value| Clause::Compare {
+        field: "size",
+        comparison,
+        value: Constant::Int(value),
+    };
+    match (from <= to, from == to) {
+        (false, _) => Clause::Any(Vec::new()),
+        (_, true) => side(Comparison::Eq, from),
+        _ => Clause::All(vec![side(Comparison::Ge, from), side(Comparison::Le, to)]),
     }
 }
 
@@ -182,21 +107,21 @@ impl Parser {
         matches && ends
     }
 
-    fn any_of(&mut self) -> Result<Search> {
+    fn any_of(&mut self) -> Result<Clause> {
         let mut parts = vec![self.all_of()?];
         while self.keyword("OR") {
             parts.push(self.all_of()?);
         }
-        Ok(one_or(parts, Search::Or))
+        Ok(one_or(parts, Clause::Any))
     }
 
-    fn all_of(&mut self) -> Result<Search> {
+    fn all_of(&mut self) -> Result<Clause> {
         let mut parts = vec![self.condition()?];
         loop {
             let has_and = self.keyword("AND");
             let ends = self.peek().is_none_or(|c| c == ')') || (!has_and && self.at_or());
             if ends && !has_and {
-                return Ok(one_or(parts, Search::And));
+                return Ok(one_or(parts, Clause::All));
             }
             parts.push(self.condition()?);
         }
@@ -209,12 +134,12 @@ impl Parser {
         found
     }
 
-    fn condition(&mut self) -> Result<Search> {
+    fn condition(&mut self) -> Result<Clause> {
         if self.keyword("NOT") {
             self.nest()?;
             let inner = self.condition()?;
             self.depth -= 1;
-            return Ok(Search::Not(Box::new(inner)));
+            return Ok(Clause::Not(Box::new(inner)));
         }
         if self.peek() == Some('(') {
             self.nest()?;
@@ -231,13 +156,17 @@ impl Parser {
         }
         self.blanks();
         self.expect(':')?;
-        let field = match (name.as_str(), name.strip_prefix("properties.")) {
+        let is_exact = matches!(name.as_str(), "workspaceId" | "workspace");
+        let subject = match (name.as_str(), name.strip_prefix("properties.")) {
             ("size", _) => return self.group(&Self::size),
-            ("name", _) => TextField::Name,
-            ("extension", _) => TextField::Extension,
-            ("id", _) => TextField::Id,
-            ("workspaceId" | "workspace", _) => TextField::Workspace,
-            (_, Some(key)) if !key.is_empty() => TextField::Property(key.to_owned()),
+            ("name", _) => Subject::Folded { field: "name", folded: "foldedName" },
+            ("extension", _) => Subject::Folded { field: "extension", folded: "foldedExtension" },
+            // Ids are stored in lower case.
+            ("id", _) => Subject::Field("id"),
+            _ if is_exact => Subject::Field("workspace"),
+            (_, Some(key)) if !key.is_empty() => {
+                Subject::Entry { map: "properties", key: key.into() }
+            }
             _ => {
                 self.at = start;
                 return Err(self.fault(format!(
@@ -248,11 +177,11 @@ impl Parser {
         };
         self.group(&|parser| {
             let pieces = parser.value()?.into_iter();
-            let pattern = match field {
-                TextField::Workspace => pieces.collect(),
-                _ => pieces.map(|piece| fold(&piece)).collect(),
+            let pieces = match is_exact {
+                true => pieces.collect(),
+                false => pieces.map(|piece| lower_case(&piece)).collect(),
             };
-            Ok(Search::Text { field: field.clone(), pattern: Pattern(pattern) })
+            Ok(Clause::Like { text: subject.clone(), pattern: Pattern::new(pieces) })
         })
     }
 
@@ -269,7 +198,7 @@ impl Parser {
     }
 
     /// One value of a field, or an expression of them in parentheses.
-    fn group(&mut self, value: &dyn Fn(&mut Self) -> Result<Search>) -> Result<Search> {
+    fn group(&mut self, value: &dyn Fn(&mut Self) -> Result<Clause>) -> Result<Clause> {
         if self.peek() != Some('(') {
             return value(self);
         }
@@ -284,25 +213,25 @@ impl Parser {
             parts.push(self.all_of_group(value)?);
         }
         self.depth -= 1;
-        Ok(one_or(parts, Search::Or))
+        Ok(one_or(parts, Clause::Any))
     }
 
-    fn all_of_group(&mut self, value: &dyn Fn(&mut Self) -> Result<Search>) -> Result<Search> {
+    fn all_of_group(&mut self, value: &dyn Fn(&mut Self) -> Result<Clause>) -> Result<Clause> {
         let mut parts = vec![self.one_of_group(value)?];
         while self.keyword("AND") {
             parts.push(self.one_of_group(value)?);
         }
-        Ok(one_or(parts, Search::And))
+        Ok(one_or(parts, Clause::All))
     }
 
-    fn one_of_group(&mut self, value: &dyn Fn(&mut Self) -> Result<Search>) -> Result<Search> {
+    fn one_of_group(&mut self, value: &dyn Fn(&mut Self) -> Result<Clause>) -> Result<Clause> {
         if !self.keyword("NOT") {
             return self.group(value);
         }
         self.nest()?;
         let inner = self.one_of_group(value)?;
         self.depth -= 1;
-        Ok(Search::Not(Box::new(inner)))
+        Ok(Clause::Not(Box::new(inner)))
     }
 
     /// The pieces of a value, split at its stars.
@@ -351,12 +280,12 @@ impl Parser {
         Ok(pieces)
     }
 
-    fn size(&mut self) -> Result<Search> {
+    fn size(&mut self) -> Result<Clause> {
         let start = self.at;
         if !self.take('[') {
             let value = self.value()?.join("*");
             let number = self.number(&value, start)?;
-            return Ok(Search::Size { from: number, to: number });
+            return Ok(sizes(number, number));
         }
         let start = self.at;
         let from = self.value()?.join("*");
@@ -368,7 +297,7 @@ impl Parser {
         let to = self.value()?.join("*");
         let to = if to == "*" { i64::MAX } else { self.number(&to, start)? };
         self.expect(']')?;
-        Ok(Search::Size { from, to })
+        Ok(sizes(from, to))
     }
 
     fn number(&mut self, text: &str, start: usize) -> Result<i64> {
@@ -379,7 +308,7 @@ impl Parser {
     }
 }
 
-fn one_or(mut parts: Vec<Search>, all: impl FnOnce(Vec<Search>) -> Search) -> Search {
+fn one_or(mut parts: Vec<Clause>, all: impl FnOnce(Vec<Clause>) -> Clause) -> Clause {
     match parts.pop() {
         Some(only) if parts.is_empty() => only,
         last => {
@@ -393,7 +322,9 @@ fn one_or(mut parts: Vec<Search>, all: impl FnOnce(Vec<Search>) -> Search) -> Se
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
-    use crate::model::{ContentPart, FileId, StoredContent};
+    use crate::filter::{Schema, from_clause};
+    use crate::model::{ContentPart, FileId, FileRecord, Resource, StoredContent};
+    use crate::value::{Env, FieldDecl, Row, Val};
 
     fn file() -> FileRecord {
         FileRecord {
@@ -414,10 +345,26 @@ mod tests {
         }
     }
 
+    const TIMELESS: Env = Env { now_ms: 0, calibration_warning_days: 0 };
+
+    /// A file as filters read it.
+    #[derive(Debug)]
+    struct FileRow(FileRecord);
+
+    impl Row for FileRow {
+        fn val(&self, index: usize) -> Val<'_> {
+            (FileRecord::fields()[index].get)(&self.0, &TIMELESS)
+        }
+    }
+
+    fn holds(clause: &Clause) -> bool {
+        let fields: Vec<FieldDecl> = FileRecord::fields().iter().map(|field| field.decl).collect();
+        let schema = Schema { fields: &fields, ..Schema::default() };
+        from_clause(clause, &schema).unwrap().matches(&FileRow(file()))
+    }
+
     fn matches(text: &str) -> bool {
-        Search::parse(Some(text))
-            .unwrap_or_else(|error| panic!("{text}: {error}"))
-            .matches(&file(), &Work::new(&|| Ok(())))
+        holds(&parse(Some(text)).unwrap_or_else(|error| panic!("{text}: {error}")))
     }
 
     #[test]
@@ -523,7 +470,7 @@ mod tests {
             ("NOT OR name:x", 7),
             ("not name:x", 4),
         ] {
-            let error = Search::parse(Some(text)).unwrap_err();
+            let error = parse(Some(text)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");
             assert_eq!(error.place(), Some(&Place::Offset(offset)), "{text}: {error}");
         }
@@ -533,22 +480,14 @@ mod tests {
     fn bounds_hold() {
         let nested = |depth: usize| format!("{}name:x{}", "(".repeat(depth), ")".repeat(depth));
         let above = ErrorKind::LimitExceeded;
-        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| {
-            Search::parse(Some(&nested(depth)))
-        });
+        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| parse(Some(&nested(depth))));
         let negated = |depth: usize| format!("{}name:x", "NOT ".repeat(depth));
-        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| {
-            Search::parse(Some(&negated(depth)))
-        });
+        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| parse(Some(&negated(depth))));
         let grouped = |depth: usize| format!("name:{}x{}", "(".repeat(depth), ")".repeat(depth));
-        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| {
-            Search::parse(Some(&grouped(depth)))
-        });
+        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| parse(Some(&grouped(depth))));
         let long = |bytes: usize| format!("name:{}", "x".repeat(bytes - 5));
-        limits::holds_at(limits::FILE_SEARCH_BYTES, above, |bytes| {
-            Search::parse(Some(&long(bytes)))
-        });
+        limits::holds_at(limits::FILE_SEARCH_BYTES, above, |bytes| parse(Some(&long(bytes))));
         let hostile = format!("name:\"{}b\"", "*a".repeat(10_000));
-        assert!(!Search::parse(Some(&hostile)).unwrap().matches(&file(), &Work::new(&|| Ok(()))));
+        assert!(!holds(&parse(Some(&hostile)).unwrap()));
     }
 }

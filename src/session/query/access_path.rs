@@ -171,8 +171,9 @@ fn smallest_is<R: Resource>(
     conditions: &[Condition],
     most: usize,
 ) -> Result<bool> {
-    let asks_for_text =
-        conditions.iter().any(|condition| matches!(condition, Condition::Contains { .. }));
+    let asks_for_text = conditions.iter().any(|condition| {
+        matches!(condition, Condition::Contains { .. } | Condition::MayContain { .. })
+    });
     let sets: Vec<Vec<Scan>> = if asks_for_text {
         groups(indexes, conditions).into_iter().map(|group| group.scans).collect()
     } else {

@@ -20,6 +20,8 @@ pub use plan::Plan;
 
 use chrono::{DateTime, FixedOffset};
 
+use crate::filter::Clause;
+
 /// One term of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OrderTerm {
@@ -34,6 +36,8 @@ pub(crate) struct OrderTerm {
 pub(crate) struct Query<'q> {
     /// Filter text; absent or blank matches everything.
     pub filter: Option<&'q str>,
+    /// The condition of a request that has another language than filters, instead of a filter.
+    pub clause: Option<&'q Clause>,
     /// The values of `@0`, `@1`, …
     pub substitutions: &'q [serde_json::Value],
     /// Whether the filter must not use substitutions.

@@ -33,6 +33,9 @@ pub(super) fn fingerprint<R: Resource>(query: &Query<'_>) -> Fingerprint {
     let list = |fingerprint: Fingerprint, len: usize| fingerprint.with(&(len as u64).to_le_bytes());
     let mut fingerprint =
         Fingerprint::new(R::KIND.name).with(query.filter.unwrap_or_default().trim().as_bytes());
+    if let Some(clause) = query.clause {
+        fingerprint = fingerprint.with(format!("{clause:?}").as_bytes());
+    }
     fingerprint = list(fingerprint, query.substitutions.len());
     for value in query.substitutions {
         fingerprint = fingerprint.with(value.to_string().as_bytes());

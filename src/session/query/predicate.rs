@@ -75,7 +75,10 @@ impl Predicate {
             search: cfg!(feature = "search") && !R::text().is_empty(),
         };
         let times = Times::new(view.now(), query.reference_time);
-        let filter = filter::compile(query.filter, query.substitutions, &schema, &times)?;
+        let filter = match query.clause {
+            Some(clause) => Some(filter::from_clause(clause, &schema)?),
+            None => filter::compile(query.filter, query.substitutions, &schema, &times)?,
+        };
         let searches = text::searches::<R>(view, filter.as_ref())?;
         let mut conditions: Vec<Condition> =
             restrict.iter().map(|(field, values)| restriction(&fields, *field, values)).collect();

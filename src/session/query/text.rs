@@ -73,7 +73,8 @@ pub(super) fn containing<R: Resource>(
     conditions: &[Condition],
 ) -> Option<Vec<RecordKey>> {
     conditions.iter().find_map(|condition| match condition {
-        Condition::Contains { field, text, fold } if finds_folded(text, *fold) => {
+        Condition::Contains { field, text, fold } if !finds_folded(text, *fold) => None,
+        Condition::Contains { field, text, .. } | Condition::MayContain { field, text } => {
             let path = R::fields().get(*field)?.decl.path;
             view.context().engine.search.containing(view, R::KIND, path, text)
         }

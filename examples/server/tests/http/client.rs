@@ -34,16 +34,26 @@ impl Reply {
 
 impl Server {
     pub fn start(options: StoreOptions, deadline: Duration) -> Self {
+        Self::bounded(options, deadline, Duration::from_secs(60), 256 * 1024 * 1024)
+    }
+
+    /// A server with these bounds.
+    pub fn bounded(
+        options: StoreOptions,
+        deadline: Duration,
+        patience: Duration,
+        body_bytes: usize,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = options.open(directory.path()).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .enable_io()
+            .enable_all()
             .build()
             .unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        runtime.spawn(serve(listener, App { store, deadline }));
+        runtime.spawn(serve(listener, App { store, deadline, patience, body_bytes }));
         Self { address, directory, runtime: Some(runtime) }
     }
 
