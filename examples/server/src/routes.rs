@@ -214,9 +214,8 @@ routes! {
     json POST "/explain/query-products" explain_query_products;
     json POST "/explain/query-specs" explain_query_specs;
     json POST "/system-connections" set_system_connection => |s, c| {
-        let SetSystemConnectionRequest { minion_id, connection, .. } = c.body()?;
-        let changed = s.set_system_connection(&minion_id, connection)?;
-        Ok(SetSystemConnectionResponse { changed })
+        let SetSystemConnectionRequest { minion_id: id, connection, .. } = c.body()?;
+        Ok(SetSystemConnectionResponse { changed: s.set_system_connection(&id, connection)? })
     };
     json POST "/explain/query-assets" explain_query_assets;
     json POST "/explain/query-asset-utilization-history" explain_query_asset_utilization_history;
