@@ -14,6 +14,8 @@ const ANSWERS: &[(&str, &str)] = &[
     ("execute_work_item", "ExecuteWorkItemResponse"),
     ("file_api_info", "Operations"),
     ("finish_upload_session", "UploadedFile"),
+    ("get_quota", "Quota"),
+    ("list_quotas", "PagedQuotas"),
     ("product_api_info", "ProductOperations"),
     ("query_asset_utilization_history", "AssetUtilizationHistoryResponse"),
     ("query_feeds", "Feeds"),
@@ -21,6 +23,7 @@ const ANSWERS: &[(&str, &str)] = &[
     ("query_test_plan_templates", "PagedTestPlanTemplates"),
     ("query_upload_sessions", "UploadSessionState"),
     ("query_workspaces", "PagedWorkspaces"),
+    ("set_quota", "Quota"),
     ("specification_api_info", "V1Operations"),
     ("start_upload_session", "UploadSession"),
     ("table_api_info", "Operations"),
@@ -46,6 +49,8 @@ const RECORDS: &[(&str, &str)] = &[
     ),
     // workspaces.md: query_workspaces
     ("PagedWorkspaces", "workspaces, continuationToken, totalCount"),
+    // workspaces.md: list_quotas
+    ("PagedQuotas", "quotas, continuationToken"),
     // feeds.md, operations
     ("Feeds", "feeds"),
     ("Packages", "packages"),
@@ -129,6 +134,7 @@ const INSIDE: &[(&str, &str)] = &[
     ("chunks", "UploadedChunk"),
     ("feeds", "Feed"),
     ("workspaces", "Workspace"),
+    ("quotas", "Quota"),
     ("packages", "Package"),
     ("getProducts", "Operation"),
     ("createSpecifications", "Operation"),
