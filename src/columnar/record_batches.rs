@@ -20,7 +20,6 @@ impl RowStream {
     /// ```
     #[doc = include_str!("../services/tables/example.txt")]
     /// use stationdb::arrow::array::RecordBatchReader;
-    /// use stationdb::Control;
     ///
     /// let rows = session.scan(&id, Default::default(), &Control::default())?;
     /// let reader: Box<dyn RecordBatchReader + Send> = Box::new(rows.into_record_batches());

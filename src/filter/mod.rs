@@ -4,9 +4,9 @@
 //! [`compile`] parses the text, checks every name, type and value against a [`Schema`], and reports
 //! faults with their kind and position. A [`Filter`] evaluates with two truth values, within the
 //! work that a [`Work`] allows. It prints itself in canonical form, and gives a query planner the
-//! [`Condition`]s that every match satisfies. A [`Clause`], to which the languages of other requests
-//! are parsed, becomes the same filter without a text. This module reads no records and knows no resource;
-//! its callers pass rows.
+//! [`Condition`]s that every match satisfies. A [`Clause`], to which the languages of other
+//! requests are parsed, becomes the same filter without a text. This module reads no records and
+//! knows no resource; its callers pass rows.
 //!
 //! What must hold: the result of a filter depends only on the row, the constants, the reference
 //! time and the answers to its text searches; conditions are exact; recursion is bounded by

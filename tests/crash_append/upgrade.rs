@@ -170,7 +170,11 @@ impl Scenario for Upgrade {
         history
             .step("product", || ada(&store).create_products(vec![request(product)]).map(drop))?;
         let filled = store.maintain(&Control::default())?;
-        assert_eq!(filled.index_entries_added > 0, self.format < 2, "indexes came with format 2");
+        assert_eq!(
+            filled.index_entries_added > 0,
+            self.format < 5,
+            "indexes came with formats 2 and 5"
+        );
         let upload = request(json!({ "name": ADDED }));
         let control = Control::default();
         history.step("file", || {

@@ -104,9 +104,12 @@ pub trait WorkspaceService {
     /// use stationdb::products::CreateProductRequest;
     ///
     /// session.set_quota(SetQuotaRequest::new("lab-1").records_max(1))?;
-    /// let request = CreateProductRequest::new("156502A-11L").workspace("lab-1");
-    /// session.create_products(vec![request.clone()])?;
-    /// let error = session.create_products(vec![request])?.error.unwrap_or_default();
+    /// let create = |part_number: &str| {
+    ///     let request = CreateProductRequest::new(part_number).workspace("lab-1");
+    ///     session.create_products(vec![request])
+    /// };
+    /// create("156502A-11L")?;
+    /// let error = create("156502A-12L")?.error.unwrap_or_default();
     /// assert_eq!(error.inner_errors[0].name.as_deref(), Some("Workspaces.QuotaExceeded"));
     /// assert_eq!(session.get_quota("lab-1")?.record_count, 1);
     /// # Ok::<(), stationdb::Error>(())
