@@ -494,7 +494,8 @@ impl<'v> Draft<'v> {
         let service = R::KIND.service;
         // After the policy, so that a refusal by the registry tells nothing to who may not write
         // there.
-        let is_registry = R::KIND.code == Workspace::KIND.code;
+        // Workspaces and their quotas do not ask the registry.
+        let is_registry = [Workspace::KIND, QuotaRecord::KIND].contains(&R::KIND);
         let require_workspace =
             || if is_registry { Ok(()) } else { self.require_workspace(new.workspace()) };
         let Some(old) = old else {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stationdb::faults::{MemoryDisk, Random, SharedDisk};
 use stationdb::prelude::*;
 use stationdb::tables::{AppendTableDataRequest, CreateTableRequest, DataFrame, TableId};
-use stationdb::workspaces::{ListQuotasRequest, Quota, SetQuotaRequest};
+use stationdb::workspaces::{CreateWorkspaceRequest, ListQuotasRequest, Quota, SetQuotaRequest};
 use stationdb::{Control, ErrorKind, Identity, Session, Store, VerifyLevel, from_json};
 
 fn read<T: serde::de::DeserializeOwned>(body: &Value) -> T {
@@ -168,6 +168,8 @@ fn bad_quotas_are_refused() {
 #[test]
 fn quotas_are_listed_by_workspace() {
     let (_store, session) = open(&disk());
+    // A quota does not ask the registry.
+    session.create_workspace(CreateWorkspaceRequest::new("Registered").id("a")).unwrap();
     for workspace in ["c", "a", "b"] {
         session.set_quota(SetQuotaRequest::new(workspace).rows_max(5)).unwrap();
     }
