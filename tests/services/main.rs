@@ -17,6 +17,7 @@ mod feed_export;
 mod feeds;
 mod files;
 mod lab_model;
+mod pinned;
 mod products;
 mod specifications;
 mod tables;
