@@ -9,6 +9,7 @@ pub(crate) mod files;
 pub(crate) mod lab;
 mod operation;
 pub(crate) mod products;
+pub(crate) mod records;
 pub(crate) mod resource;
 pub(crate) mod specifications;
 pub(crate) mod tables;

@@ -19,6 +19,7 @@ mod files;
 mod lab_model;
 mod pinned;
 mod products;
+mod records;
 mod specifications;
 mod tables;
 mod test_plans;

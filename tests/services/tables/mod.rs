@@ -4,6 +4,7 @@ mod append;
 mod basics;
 mod import;
 mod model;
+mod ordinals;
 mod rules;
 mod syncs;
 mod walk;
