@@ -216,7 +216,7 @@ pub mod lab {
 /// Tables of measured rows: metadata, rows, import and export.
 pub mod tables {
     pub use crate::columnar::{
-        ColumnStatistics, ReadSeek, RowStream, TableStatistics, Touched, kernels,
+        ColumnStatistics, ReadSeek, RecordBatches, RowStream, TableStatistics, Touched, kernels,
     };
     pub use crate::model::tables::data::{
         AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnProjection, ColumnType,
@@ -225,6 +225,7 @@ pub mod tables {
         GetTableDataRequest, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest,
     };
     pub use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
+    pub use crate::model::tables::segments::{SegmentFileInfo, SegmentManifest};
     pub use crate::model::tables::table::{
         ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest,
         ModifyTableRequest, ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables,

@@ -211,19 +211,18 @@ fn other_readers_see_the_same_rows() {
     }
     assert_eq!(rows.len(), 12_100);
 
-    // Copied out one by one.
-    let out = dir.path().join("out");
-    std::fs::create_dir(&out).unwrap();
-    let mut files = Vec::new();
-    let each = &mut |file: stationdb::tables::SegmentFile<'_>| {
-        let path = out.join(file.name);
-        std::io::copy(file.data, &mut std::fs::File::create(&path).unwrap()).unwrap();
-        files.push(path);
-        Ok(())
+    // Open segments, among them overlapping ones: those that the manifest names.
+    let export = |name: &str| {
+        let out = dir.path().join(name);
+        let manifest = session.export_segments_to(&id, &out, &Control::default()).unwrap();
+        manifest.files.iter().map(|file| out.join(&file.name)).collect::<Vec<_>>()
     };
-    session.export_segments(&id, each, &Control::default()).unwrap();
+    let files = export("open");
     assert!(files.len() >= 2, "{files:?}");
-    check(&python, &files, &rows, "segments");
+    check(&python, &files, &rows, "open segments");
+    store.maintain(&Control::default()).unwrap();
+    let files = export("merged");
+    check(&python, &files, &rows, "merged segments");
 
     // The files of the store itself, after the table was closed and is one run.
     session

@@ -70,11 +70,12 @@ pub(crate) fn csv_rows(batch: &RecordBatch, out: &mut String) {
     }
 }
 
-/// Writes rows as CSV, and returns their number.
+/// Writes `comments`, the header and the rows as CSV, and returns the number of rows.
 ///
 /// # Errors
 /// `Io` and `NoSpace` of the writer, and the errors of the rows.
 pub(crate) fn export_csv(
+    comments: String,
     schema: &SchemaRef,
     rows: impl Iterator<Item = Result<RecordBatch>>,
     out: &mut dyn Write,
@@ -83,7 +84,8 @@ pub(crate) fn export_csv(
     const PIECE_BYTES: usize = 64 * 1024;
     /// Rows that are converted to text at a time.
     const PIECE_ROWS: usize = 1024;
-    let mut text = csv_header(schema);
+    let mut text = comments;
+    text.push_str(&csv_header(schema));
     let mut count = 0;
     for batch in rows {
         let batch = batch?;
@@ -99,6 +101,13 @@ pub(crate) fn export_csv(
     out.write_all(text.as_bytes()).map_err(io)?;
     out.flush().map_err(io)?;
     Ok(count)
+}
+
+/// A batch under the schema of the export, which has metadata that the rows do not have.
+fn under(schema: &SchemaRef, batch: RecordBatch) -> Result<RecordBatch> {
+    batch.with_schema(schema.clone()).map_err(|error| {
+        Error::corrupt("rows of one table have different columns").with_source(error)
+    })
 }
 
 /// Writes rows as a Parquet file, and returns their number.
@@ -129,7 +138,7 @@ pub(super) fn export_parquet_in(
     let mut writer = BatchWriter::try_new(out, schema.clone(), Some(properties)).map_err(failed)?;
     let mut count = 0;
     for batch in rows {
-        let batch = batch?;
+        let batch = under(schema, batch?)?;
         writer.write(&batch).map_err(failed)?;
         // A row group is in memory until it is complete. With wide rows, the default of a million
         // rows would not fit.
@@ -157,7 +166,7 @@ pub(crate) fn export_ipc(
     let mut writer = StreamWriter::try_new(out, schema).map_err(failed)?;
     let mut count = 0;
     for batch in rows {
-        let batch = batch?;
+        let batch = under(schema, batch?)?;
         writer.write(&batch).map_err(failed)?;
         count += batch.num_rows() as u64;
     }

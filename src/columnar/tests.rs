@@ -814,7 +814,7 @@ fn csv_follows_its_form() {
         .collect();
     let batch = frame_to_batch(&schema, &frame(&rows)).unwrap();
     let mut out = Vec::new();
-    export_csv(schema.arrow(), [Ok(batch)].into_iter(), &mut out).unwrap();
+    export_csv(String::new(), schema.arrow(), [Ok(batch)].into_iter(), &mut out).unwrap();
     assert_eq!(
         String::from_utf8(out).unwrap(),
         "\"i,x\",s\n1,\"a\"\"b\"\n1,\"\"\n1,\n1,\"x\ny\"\n"

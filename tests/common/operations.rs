@@ -419,6 +419,11 @@ pub fn probes() -> Vec<Probe> {
         ("TableService::table_statistics", Describes, |s, w| {
             s.table_statistics(&w.secret.table.as_str().into()).map(wire)
         }),
+        ("TableService::export_segments_to", Shows, |s, w| {
+            let directory = tempfile::tempdir().map_err(own_error)?;
+            let id = w.secret.table.as_str().into();
+            s.export_segments_to(&id, directory.path(), &Control::default()).map(wire)
+        }),
         ("TableService::query_table_data", Shows, |s, w| {
             s.query_table_data(&w.secret.table.as_str().into(), request(json!({}))).map(wire)
         }),

@@ -4,6 +4,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arrow::error::ArrowError;
 use serde_json::json;
 use stationdb::faults::{MemoryDisk, SharedDisk};
 use stationdb::prelude::*;
@@ -29,6 +30,7 @@ pub const READ_NOTHING: &[&str] = &[
     "ContentWriter::is_empty",
     "ContentWriter::len",
     "RecordStream::schema",
+    "RowStream::into_record_batches",
     "RowStream::schema",
     "Session::changes",
     "Session::identity",
@@ -384,6 +386,26 @@ pub fn probes() -> Vec<(&'static str, Run)> {
             let rows = rows(&w)?;
             d.begin();
             rows.collect::<Result<Vec<_>>>().map(drop)
+        }),
+        ("RowStream::into_record_batches", |w, d| {
+            let rows = rows(&w)?;
+            d.begin();
+            let _ = rows.into_record_batches();
+            d.disarm();
+            Ok(())
+        }),
+        ("RecordBatches::next", |w, d| {
+            let batches = rows(&w)?.into_record_batches();
+            d.begin();
+            for batch in batches {
+                batch.map_err(|error| match error {
+                    ArrowError::ExternalError(own) => {
+                        own.downcast_ref::<Error>().cloned().unwrap_or_else(|| panic!("{own}"))
+                    }
+                    other => panic!("{other}"),
+                })?;
+            }
+            Ok(())
         }),
         ("ContentReader::len", |w, d| {
             let file = file(&w)?;

@@ -66,6 +66,7 @@ const HANDLES: &[&str] = &[
     "ChangeStream",
     "ContentReader",
     "ContentWriter",
+    "RecordBatches",
     "RecordStream",
     "RowStream",
     "SegmentFile",

@@ -222,6 +222,10 @@ record! {
         pub response_format: ExportFormat,
         /// Accepted and ignored.
         pub destination: Option<ExportDestination>,
+        /// Whether CSV begins with comment lines that say the table's name and properties and
+        /// those of the columns; false when absent. Parquet and Arrow always carry them as
+        /// metadata.
+        pub csv_metadata: Option<bool>,
     }
 
     /// The options of `scan`.

@@ -2,4 +2,5 @@
 
 pub(crate) mod data;
 pub(crate) mod import;
+pub(crate) mod segments;
 pub(crate) mod table;

@@ -1,6 +1,7 @@
 //! The table service.
 
 mod append;
+mod export;
 mod import;
 mod metadata;
 mod ordinals;
@@ -14,6 +15,7 @@ pub use segments::SegmentFile;
 
 use std::io::{Read, Write};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -29,6 +31,7 @@ use crate::model::tables::data::{
     QueryTableDataRequest, ScanRequest,
 };
 use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
+use crate::model::tables::segments::SegmentManifest;
 use crate::model::tables::table::{
     CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest,
     ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables, QueryTablesRequest, TableApiInfo,
@@ -383,7 +386,11 @@ pub trait TableService {
     ) -> Result<u64>;
 
     /// Passes the stored files of the table to `each`: ordinary Parquet files, each sorted by the
-    /// index column. Buffered rows are sealed first. Returns the number of calls of `each`.
+    /// index column. Buffered rows are sealed first. Returns the manifest: the table, its columns
+    /// and each file. [`TableService::export_segments_to`] writes both into a directory.
+    ///
+    /// The directory of a store is not for other readers: it also has files that a merge replaced
+    /// or that no commit names yet, and rows in its buffers are in no file.
     ///
     /// # Errors
     /// `NotFound`; `Unsupported` in a transaction; errors of `each`; `Cancelled` and
@@ -401,7 +408,31 @@ pub trait TableService {
         id: &TableId,
         each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
         control: &Control,
-    ) -> Result<u64>;
+    ) -> Result<SegmentManifest>;
+
+    /// Copies the stored files of the table into a new or empty directory, and writes the manifest
+    /// beside them as `manifest.json` when they are durable. Together the files have each row of
+    /// the table once, for readers as DuckDB, Polars and pyarrow (`read_parquet('DIR/*.parquet')`).
+    ///
+    /// # Errors
+    /// As [`TableService::export_segments`]; `InvalidArgument` for a directory that is not empty;
+    /// `Io` and `NoSpace` of the directory. After an error the directory has no manifest.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let target = directory.path().join("loop");
+    /// let manifest = session.export_segments_to(&id, &target, &Control::default())?;
+    /// assert_eq!(manifest.row_count, 1);
+    /// assert!(target.join(&manifest.files[0].name).exists());
+    /// assert!(target.join("manifest.json").exists());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn export_segments_to(
+        &self,
+        id: &TableId,
+        directory: &Path,
+        control: &Control,
+    ) -> Result<SegmentManifest>;
 
     /// Passes the rows with these append ordinals to `each`, by ascending ordinal: the first row
     /// ever appended has ordinal 0, and no ordinal is used again. Returns the number of rows.
@@ -642,14 +673,7 @@ impl TableService for Handle<'_, '_> {
         out: &mut (dyn Write + Send),
         control: &Control,
     ) -> Result<u64> {
-        let format = request.response_format;
-        let scan = ScanRequest {
-            columns: request.columns,
-            filters: request.filters,
-            order_by: request.order_by,
-            take: request.take,
-        };
-        read::export(read::scan(self, id, scan, control)?, format, out)
+        export::export(self, id, request, out, control)
     }
 
     fn explain_query_table_data(
@@ -665,7 +689,7 @@ impl TableService for Handle<'_, '_> {
         id: &TableId,
         each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
         control: &Control,
-    ) -> Result<u64> {
+    ) -> Result<SegmentManifest> {
         segments::export(self, id, each, control)
     }
 
@@ -681,6 +705,15 @@ impl TableService for Handle<'_, '_> {
 
     fn table_statistics(&self, id: &TableId) -> Result<TableStatistics> {
         guarded("reading statistics", || statistics(&*read::open(self, id)?))
+    }
+
+    fn export_segments_to(
+        &self,
+        id: &TableId,
+        directory: &Path,
+        control: &Control,
+    ) -> Result<SegmentManifest> {
+        segments::export_to(self, id, directory, control)
     }
 
     fn query_decimated_data(

@@ -1,15 +1,14 @@
 //! Reads of rows: validates requests against the table, and passes them to the columnar engine.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use crate::columnar::{
     Decimation, OrderColumn, Predicates, RowQuery, RowStream, TableSchema, TableView, count_rows,
-    decimate, export_csv, export_ipc, export_parquet, read_page, touched,
+    decimate, read_page, touched,
 };
 use crate::error::{Error, Result};
 use crate::model::tables::data::{
-    ColumnFilter, ColumnOrderBy, DecimationMethod, ExportFormat, QueryDecimatedDataRequest,
+    ColumnFilter, ColumnOrderBy, DecimationMethod, QueryDecimatedDataRequest,
     QueryTableDataRequest, ScanRequest,
 };
 use crate::model::tables::table::TableMetadata;
@@ -200,20 +199,6 @@ pub(in crate::services) fn scan<A: Access>(
     )?;
     query.take = take;
     guarded("reading rows", || RowStream::new(view, query, access.context().control(control)))
-}
-
-/// Writes a stream in a format.
-pub(in crate::services) fn export(
-    rows: RowStream,
-    format: ExportFormat,
-    out: &mut (dyn Write + Send),
-) -> Result<u64> {
-    let schema = rows.schema();
-    match format {
-        ExportFormat::Csv => export_csv(&schema, rows, out),
-        ExportFormat::Parquet => export_parquet(&schema, rows, out),
-        ExportFormat::ArrowStream => export_ipc(&schema, rows, out),
-    }
 }
 
 fn axis(schema: &TableSchema, name: &str, member: &str) -> Result<usize> {

@@ -69,12 +69,8 @@ impl SegmentReader {
         data_name(self.meta.id)
     }
 
-    pub(crate) fn row_count(&self) -> u64 {
-        self.meta.row_count
-    }
-
-    pub(crate) fn byte_count(&self) -> u64 {
-        self.meta.data_bytes
+    pub(crate) fn meta(&self) -> &SegmentMeta {
+        &self.meta
     }
 }
 

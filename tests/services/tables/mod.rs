@@ -2,6 +2,7 @@
 
 mod append;
 mod basics;
+mod export;
 mod import;
 mod model;
 mod ordinals;
