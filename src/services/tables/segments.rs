@@ -2,13 +2,16 @@
 
 use std::io::Read;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
 use crate::services::tables::metadata::found;
-use crate::session::tables::{self as session_tables, Handout};
+use crate::session::tables::{self as session_tables, Handout, Rewrite};
 use crate::session::{Access, Identity, Session};
 use crate::value::{Control, guarded};
+
+/// How often the segments are made ready while others delete rows.
+const ATTEMPTS: usize = 5;
 
 /// One stored file of a table: Parquet, sorted by the index column.
 pub struct SegmentFile<'a> {
@@ -43,8 +46,24 @@ pub(in crate::services) fn export<A: Access>(
     // Sealing moves rows and does not change which rows exist, so it is a write of the store and
     // not of the caller.
     let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
-    guarded("sealing a table", || session_tables::seal(&session, table.id(), control))?;
-    let mut segments = access.read(|view| Handout::new(view, table.id()))?;
+    let mut found = None;
+    for _ in 0..ATTEMPTS {
+        guarded("sealing a table", || session_tables::seal(&session, table.id(), control))?;
+        // A caller reads the files by itself, so no deleted row may be left in them.
+        let rewrite = || session_tables::merge(&session, table.id(), Rewrite::Deleted, control);
+        while guarded("rewriting a table", rewrite)? {}
+        found = access.read(|view| Handout::new(view, table.id()))?;
+        if found.is_some() {
+            break;
+        }
+    }
+    let mut segments = found.ok_or_else(|| {
+        Error::conflict(
+            "rows of the table were deleted each time its segments were made ready; repeat the \
+             call",
+        )
+        .with_resource(TableMetadata::KIND.name, table.id())
+    })?;
     let mut count = 0;
     while let Some(mut reader) = segments.next()? {
         control.check()?;

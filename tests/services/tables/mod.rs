@@ -2,6 +2,7 @@
 
 mod append;
 mod basics;
+mod deletion;
 mod import;
 mod model;
 mod rules;
