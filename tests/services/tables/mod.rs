@@ -2,8 +2,11 @@
 
 mod append;
 mod basics;
+mod dialects;
 mod import;
+mod loud;
 mod model;
+mod parquet_files;
 mod rules;
 mod syncs;
 mod times;
