@@ -80,12 +80,18 @@ pub(super) enum Junction {
 
 /// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(crate) enum Comparison {
+    /// Equal.
     Eq,
+    /// Not equal.
     Ne,
+    /// Less.
     Lt,
+    /// Less or equal.
     Le,
+    /// Greater.
     Gt,
+    /// Greater or equal.
     Ge,
 }
 

@@ -4,6 +4,7 @@ mod append;
 mod import;
 mod metadata;
 mod read;
+mod row_filter;
 mod rows;
 mod segments;
 
@@ -500,6 +501,8 @@ impl TableService for Handle<'_, '_> {
         let request = QueryTableDataRequest {
             columns: request.columns,
             filters: None,
+            filter: None,
+            substitutions: None,
             order_by,
             take: request.take,
             continuation_token: request.continuation_token,
@@ -598,6 +601,8 @@ impl TableService for Handle<'_, '_> {
         let scan = ScanRequest {
             columns: request.columns,
             filters: request.filters,
+            filter: request.filter,
+            substitutions: request.substitutions,
             order_by: request.order_by,
             take: request.take,
         };
