@@ -1,5 +1,6 @@
 //! The table service.
 
+mod aggregate;
 mod append;
 mod import;
 mod metadata;
@@ -20,6 +21,7 @@ use arrow::error::ArrowError;
 use crate::columnar::{ReadSeek, RowStream, frame_to_batch, read_stream};
 use crate::error::{Error, Result};
 use crate::model::Operation;
+use crate::model::tables::aggregate::{AggregateTableDataRequest, TableAggregates};
 use crate::model::tables::data::{
     AppendTableDataRequest, ExportTableDataRequest, GetTableDataRequest, QueryDecimatedDataRequest,
     QueryTableDataRequest, ScanRequest,
@@ -341,6 +343,33 @@ pub trait TableService {
         request: QueryTableDataRequest,
     ) -> Result<PagedTableRows>;
 
+    /// Computes aggregates of rows, by groups of the values of columns or of buckets of them.
+    ///
+    /// Counts and extremes come from the summaries of segments where whole blocks of rows take
+    /// part and have one key. Sums do not depend on how the rows lie in segments.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` for an unknown column, a function that its type does not have,
+    /// and an invalid filter; `LimitExceeded` for more than 100,000 groups and for percentiles of
+    /// more values than the memory of a query holds; `Cancelled` and `DeadlineExceeded` by
+    /// `control`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// use stationdb::tables::{Aggregate, AggregateFunction, AggregateTableDataRequest};
+    /// let mean = Aggregate::new(AggregateFunction::Mean).column("volts");
+    /// let request = AggregateTableDataRequest::new().aggregates([mean]);
+    /// let answer = session.aggregate_table_data(&id, request, &Control::default())?;
+    /// assert_eq!(answer.groups[0].rows, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn aggregate_table_data(
+        &self,
+        id: &TableId,
+        request: AggregateTableDataRequest,
+        control: &Control,
+    ) -> Result<TableAggregates>;
+
     /// Explains how [`TableService::query_table_data`] executes this request, and what it reads.
     ///
     /// # Errors
@@ -588,6 +617,15 @@ impl TableService for Handle<'_, '_> {
         request: QueryTableDataRequest,
     ) -> Result<PagedTableRows> {
         guarded("reading rows", || read::page(self, id, "query_table_data", &request))
+    }
+
+    fn aggregate_table_data(
+        &self,
+        id: &TableId,
+        request: AggregateTableDataRequest,
+        control: &Control,
+    ) -> Result<TableAggregates> {
+        guarded("aggregating rows", || aggregate::run(self, id, &request, control))
     }
 
     fn export_table_data(
