@@ -29,6 +29,7 @@ pub const READ_NOTHING: &[&str] = &[
     "ContentWriter::is_empty",
     "ContentWriter::len",
     "RowStream::schema",
+    "Session::all_or_nothing",
     "Session::changes",
     "Session::identity",
     "Session::position",
@@ -37,6 +38,7 @@ pub const READ_NOTHING: &[&str] = &[
     "Session::with_default_workspace",
     "Store::changes",
     "Store::maintenance_error",
+    "Store::maintenance_status",
     "Store::session",
     "Store::settings",
 ];
@@ -155,6 +157,19 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         ("Store::settings", |w, d| {
             d.begin();
             let _ = w.store.settings().seal_rows;
+            d.disarm();
+            Ok(())
+        }),
+        ("Session::all_or_nothing", |w, d| {
+            let ada = w.session("ada");
+            d.begin();
+            let _ = ada.all_or_nothing();
+            d.disarm();
+            Ok(())
+        }),
+        ("Store::maintenance_status", |w, d| {
+            d.begin();
+            let _ = w.store.maintenance_status();
             d.disarm();
             Ok(())
         }),
