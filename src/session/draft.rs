@@ -19,7 +19,6 @@ use super::fillings::Fillings;
 use super::view::{View, part_at, with_state};
 use crate::error::{Error, Result};
 use crate::model::quotas::QuotaRecord;
-use crate::model::workspaces::Workspace;
 use crate::model::{
     EntryBuffer, Resource, entries, entries_between, entry_value_into, has_same_entries,
     has_same_value, include_positions, index_positions, members_beside_state,
@@ -28,7 +27,7 @@ use crate::records::keys::{Place, index_head, index_prefix, record_key, split_in
 use crate::records::{Change, Entries, Source, Space, envelope};
 use crate::value::id::RecordKey;
 use crate::value::stored::Members;
-use crate::value::{Action, limits, stored};
+use crate::value::{Action, Service, limits, stored};
 
 /// The changes of one plan, over the view that it was planned for.
 pub(crate) struct Draft<'v> {
@@ -495,7 +494,7 @@ impl<'v> Draft<'v> {
         // After the policy, so that a refusal by the registry tells nothing to who may not write
         // there.
         // Workspaces and their quotas do not ask the registry.
-        let is_registry = [Workspace::KIND, QuotaRecord::KIND].contains(&R::KIND);
+        let is_registry = service == Service::WORKSPACES;
         let require_workspace =
             || if is_registry { Ok(()) } else { self.require_workspace(new.workspace()) };
         let Some(old) = old else {

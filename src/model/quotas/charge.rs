@@ -6,6 +6,7 @@ use crate::model::feeds::PackageRecord;
 use crate::model::files::FileRecord;
 use crate::model::resource::Resource;
 use crate::model::tables::table::TableMetadata;
+use crate::value::Service;
 use crate::value::wire::record;
 
 record! {
@@ -20,14 +21,12 @@ record! {
     }
 }
 
-/// The kinds that count nothing: workspaces and quotas.
-const FREE: [u8; 2] = [14, 15];
-
 impl Usage {
     /// What one record counts. It depends on the stored record alone, so that the usage of a
     /// workspace is the sum over its records.
     pub(crate) fn of<R: Resource>(record: &R) -> Self {
-        if FREE.contains(&R::KIND.code) {
+        // Workspaces and quotas count nothing.
+        if R::KIND.service == Service::WORKSPACES {
             return Self::default();
         }
         let record: &dyn Any = record;

@@ -5,8 +5,9 @@ use chrono::{DateTime, Utc};
 use crate::error::{Error, Result};
 use crate::model::quotas::charge::Usage;
 use crate::model::resource::Resource;
+use crate::model::workspaces::workspace::check;
 use crate::value::wire::record;
-use crate::value::{IdForm, id::id_type, limits};
+use crate::value::{IdForm, id::id_type};
 
 id_type!(
     /// The record key of a quota.
@@ -118,18 +119,7 @@ impl QuotaRecord {
         user: &str,
     ) -> Result<()> {
         let SetQuotaRequest { workspace, records_max, content_bytes_max, rows_max } = request;
-        if workspace.trim().is_empty() {
-            return Err(Error::invalid("a quota needs a workspace that is not blank")
-                .at_member("workspace"));
-        }
-        if workspace.len() > limits::WORKSPACE_BYTES {
-            return Err(Error::limit(format!(
-                "the workspace takes {} bytes, more than the {} of a workspace (WORKSPACE_BYTES)",
-                workspace.len(),
-                limits::WORKSPACE_BYTES
-            ))
-            .at_member("workspace"));
-        }
+        check("quota", "workspace", &workspace)?;
         if records_max.is_none() && content_bytes_max.is_none() && rows_max.is_none() {
             return Err(Error::invalid(
                 "a quota needs recordsMax, contentBytesMax or rowsMax; delete_quota removes it",

@@ -102,8 +102,8 @@ impl Workspace {
         user: &str,
     ) -> Result<Self> {
         let id = request.id.unwrap_or_else(|| key.to_string());
-        check("id", &id)?;
-        check("name", &request.name)?;
+        check("workspace", "id", &id)?;
+        check("workspace", "name", &request.name)?;
         Ok(Self {
             key: Some(key),
             id: Some(id),
@@ -114,14 +114,18 @@ impl Workspace {
     }
 }
 
-fn check(member: &str, text: &str) -> Result<()> {
+/// Refuses a text of a workspace or of its quota that is blank or too long.
+///
+/// # Errors
+/// `InvalidArgument`; `LimitExceeded`.
+pub(crate) fn check(what: &str, member: &str, text: &str) -> Result<()> {
     if text.trim().is_empty() {
-        return Err(Error::invalid(format!("a workspace needs a {member} that is not blank"))
+        return Err(Error::invalid(format!("a {what} needs a {member} that is not blank"))
             .at_member(member));
     }
     if text.len() > limits::WORKSPACE_BYTES {
         return Err(Error::limit(format!(
-            "the {member} takes {} bytes, more than the {} that the {member} of a workspace may \
+            "the {member} takes {} bytes, more than the {} that the {member} of a {what} may \
              take (WORKSPACE_BYTES)",
             text.len(),
             limits::WORKSPACE_BYTES
