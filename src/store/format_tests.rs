@@ -20,6 +20,8 @@ const RULE: &str = "What is stored has changed. A member, an enumeration value, 
 
 /// Kinds that came after format 1, by code, with their formats.
 const KINDS_SINCE: &[(u8, &str)] = &[(14, "4"), (15, "5")];
+/// The formats that introduced spaces, where that is not the first.
+const SPACES_SINCE: &[(u8, &str)] = &[];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
@@ -226,7 +228,11 @@ fn stored() -> String {
         assert!(found.insert(format!("kind {:03}", kind.code), lines).is_none());
     }
     for (number, space) in Space::ALL.into_iter().enumerate() {
-        found.insert(format!("space {number:03}"), line(space.name(), "1"));
+        let since = SPACES_SINCE
+            .iter()
+            .find(|(at, _)| *at as usize == number)
+            .map_or("1", |(_, since)| since);
+        found.insert(format!("space {number:03}"), line(space.name(), since));
     }
     let mut text = String::new();
     for (head, lines) in found {

@@ -85,6 +85,13 @@ impl Bench {
         self.path("store")
     }
 
+    /// The number in the store's file FORMAT.
+    pub fn format(&self) -> u64 {
+        let text = fs::read_to_string(self.store().join("FORMAT")).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("format "));
+        line.unwrap().parse().unwrap()
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }

@@ -30,7 +30,7 @@ fn info_counts_everything() {
     }
     assert_eq!(info["counts"]["rows"], ROWS);
     assert_eq!(info["isSound"], true);
-    assert_eq!(info["format"], 5);
+    assert_eq!(info["format"], bench.format());
     assert!(info["bytes"]["records"].as_u64().unwrap() > 10_000, "{info}");
     let text = bench.good(&["info"]);
     assert!(
