@@ -25,6 +25,7 @@ mod ipc_check;
 pub mod kernels;
 mod keys;
 mod memory_run;
+mod nan_statistics;
 mod order;
 mod predicate;
 mod record_batches;

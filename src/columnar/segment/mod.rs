@@ -14,11 +14,14 @@ mod extreme_rows;
 mod mend;
 mod meta;
 mod reader;
+mod restate;
 mod summary;
 mod summary_file;
 mod values;
 mod writer;
 
+#[cfg(test)]
+mod restate_tests;
 #[cfg(test)]
 mod tests;
 
