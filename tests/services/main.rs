@@ -18,6 +18,7 @@ mod feeds;
 mod file_queries;
 mod files;
 mod lab_model;
+mod pinned;
 mod products;
 mod quotas;
 mod specifications;
