@@ -31,7 +31,7 @@ pub(crate) use extreme_rows::ExtremeRows;
 pub(crate) use mend::{Patch, wrong_bits};
 pub(crate) use meta::SegmentMeta;
 pub(crate) use reader::{Filtered, Segment};
-pub(crate) use summary::{Block, ColumnSummary};
+pub(crate) use summary::{Block, ColumnSummary, Levels, Scale};
 pub(crate) use values::Part;
 pub(crate) use writer::SegmentWriter;
 
