@@ -3,6 +3,7 @@
 use serde_json::json;
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
+use stationdb::scans::{RecordKind, ScanRecordsRequest};
 use stationdb::tables::{AppendTableDataRequest, GetTableDataRequest, ScanRequest};
 use stationdb::{Control, ErrorKind, Identity, ManualClock, Session, Store};
 use std::sync::Arc;
@@ -52,6 +53,11 @@ fn every_read_sees_the_snapshot() {
         assert_eq!(table.row_count, Some(scanned as i64));
         scanned
     };
+    let scanned = |session: &Session| {
+        let asked = ScanRecordsRequest::new(RecordKind::Product);
+        let stream = session.scan_records(asked, &Control::default()).unwrap();
+        stream.map(|batch| batch.unwrap().num_rows()).sum::<usize>()
+    };
     create("P-2");
     append(20);
     // Seals, merges, and removes what no snapshot needs.
@@ -62,6 +68,7 @@ fn every_read_sees_the_snapshot() {
     assert_eq!((products(&pinned), rows(&pinned)), (vec!["P-1".to_owned()], 20));
     assert_eq!((products(&older), rows(&older)), (vec!["P-1".to_owned()], 20));
     assert_eq!((products(&session).len(), rows(&session)), (2, 30));
+    assert_eq!((scanned(&pinned), scanned(&session)), (1, 2));
     assert!(older.position() == position && session.position() != position);
     let found = |session: &Session| {
         let hits = session.search(request(json!({ "query": "P", "kinds": ["product"] })));

@@ -7,7 +7,7 @@ use arrow::array::{
     MapFieldNames, StringArray, StringBuilder, StructArray, TimestampMillisecondArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{Field, Fields};
+use arrow::datatypes::{DataType, Field, Fields};
 use arrow::error::ArrowError;
 
 use crate::error::{Error, Result};
@@ -19,6 +19,19 @@ pub(super) struct Node {
     /// Its name.
     pub name: String,
     form: Form,
+    /// The path of its field in filters; `None` for an object.
+    path: Option<&'static str>,
+}
+
+/// Key of the metadata of a column with the path of its field in filters.
+const FIELD: &str = "stationdb.field";
+
+impl Node {
+    /// The column of a schema for these values.
+    pub(super) fn field(&self, data_type: DataType) -> Field {
+        let path = self.path.map(|path| (FIELD.to_owned(), path.to_owned()));
+        Field::new(&self.name, data_type, true).with_metadata(path.into_iter().collect())
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -55,7 +68,7 @@ fn place<'n>(nodes: &'n mut Vec<Node>, name: &str) -> Option<&'n mut Node> {
         Some(at) => at,
         None => {
             let form = Form::Struct { is_there: None, members: Vec::new() };
-            nodes.push(Node { name, form });
+            nodes.push(Node { name, form, path: None });
             nodes.len() - 1
         }
     };
@@ -76,7 +89,10 @@ pub(super) fn nodes(fields: &[FieldDecl]) -> Vec<Node> {
             if names.peek().is_none() {
                 match (&mut node.form, decl.ty) {
                     (Form::Struct { is_there, .. }, FieldType::Object) => *is_there = Some(at),
-                    (form, ty) => *form = Form::Leaf(at, ty),
+                    (form, ty) => {
+                        *form = Form::Leaf(at, ty);
+                        node.path = Some(decl.path);
+                    }
                 }
                 break;
             }

@@ -8,7 +8,7 @@ pub use scan::RecordStream;
 
 use arrow::datatypes::SchemaRef;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::records::{RecordKind, ScanRecordsRequest};
 use crate::services::declare::service;
 use crate::session::{Access, Handle};
@@ -25,7 +25,8 @@ pub trait RecordService {
     ///
     /// `timeline.dueDateTime` is the member `due_date_time` of the struct `timeline`. Enumerations
     /// are text, times are milliseconds in UTC, properties a map of texts, parts a list of structs.
-    /// Fields that depend on the time of reading have no column.
+    /// Fields that depend on the time of reading have no column. The metadata `stationdb.field` of a
+    /// column has the path of its field in filters.
     ///
     /// # Errors
     /// None specific to this call.
@@ -67,7 +68,12 @@ impl RecordService for Handle<'_, '_> {
     }
 
     fn scan_records(&self, request: ScanRecordsRequest, control: &Control) -> Result<RecordStream> {
-        self.refuse_in_transaction("a stream of records")?;
+        if self.is_transaction() {
+            return Err(Error::unsupported(
+                "a stream of records cannot be part of a transaction, because it reads a snapshot \
+                 without the transaction's writes; call it on the session",
+            ));
+        }
         guarded("reading records", || RecordStream::new(self.context(), request, control))
     }
 }

@@ -55,11 +55,10 @@ impl Column {
     }
 
     fn field(&self) -> Result<Field> {
-        let data_type = match self {
-            Self::Fields(node) => array(node, &[])?.data_type().clone(),
-            Self::Record => DataType::Utf8,
-        };
-        Ok(Field::new(self.name(), data_type, true))
+        match self {
+            Self::Fields(node) => Ok(node.field(array(node, &[])?.data_type().clone())),
+            Self::Record => Ok(Field::new(RECORD, DataType::Utf8, true)),
+        }
     }
 }
 
