@@ -25,8 +25,8 @@ pub trait RecordService {
     ///
     /// `timeline.dueDateTime` is the member `due_date_time` of the struct `timeline`. Enumerations
     /// are text, times are milliseconds in UTC, properties a map of texts, parts a list of structs.
-    /// Fields that depend on the time of reading have no column. The metadata `stationdb.field` of a
-    /// column has the path of its field in filters.
+    /// Fields that depend on the time of reading have no column. The metadata `stationdb.field` of
+    /// a column has the path of its field in filters.
     ///
     /// # Errors
     /// None specific to this call.
