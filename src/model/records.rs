@@ -6,31 +6,31 @@ wire_enum! {
     /// A kind of record.
     pub enum RecordKind {
         /// Products.
-        Product = "PRODUCT",
+        Product = "PRODUCT" since 6,
         /// Specifications of products.
-        Specification = "SPECIFICATION",
+        Specification = "SPECIFICATION" since 6,
         /// Assets.
-        Asset = "ASSET",
+        Asset = "ASSET" since 6,
         /// Utilizations of assets.
-        AssetUtilization = "ASSET_UTILIZATION",
+        AssetUtilization = "ASSET_UTILIZATION" since 6,
         /// Work items.
-        WorkItem = "WORK_ITEM",
+        WorkItem = "WORK_ITEM" since 6,
         /// Templates of work items.
-        WorkItemTemplate = "WORK_ITEM_TEMPLATE",
+        WorkItemTemplate = "WORK_ITEM_TEMPLATE" since 6,
         /// Legacy test plans.
-        TestPlan = "TEST_PLAN",
+        TestPlan = "TEST_PLAN" since 6,
         /// Templates of legacy test plans.
-        TestPlanTemplate = "TEST_PLAN_TEMPLATE",
+        TestPlanTemplate = "TEST_PLAN_TEMPLATE" since 6,
         /// Metadata of measurement tables.
-        Table = "TABLE",
+        Table = "TABLE" since 6,
         /// Metadata of files.
-        File = "FILE",
+        File = "FILE" since 6,
         /// Package feeds.
-        Feed = "FEED",
+        Feed = "FEED" since 6,
         /// Packages in feeds.
-        Package = "PACKAGE",
+        Package = "PACKAGE" since 6,
         /// Registered workspaces.
-        Workspace = "WORKSPACE",
+        Workspace = "WORKSPACE" since 6,
     }
 }
 
