@@ -36,7 +36,7 @@ fn rows(schema: &TableSchema, from: i64, step: i64, count: i64, text_bytes: usiz
 fn view(schema: &Arc<TableSchema>, text_bytes: usize) -> Arc<TableView> {
     let whole = rows(schema, 0, 1, 3000, text_bytes);
     let run = |at: usize| {
-        Run::Memory(Arc::new(MemoryRun::new(schema, &[whole.slice(at, 1000)], at as u64).unwrap()))
+        Run::from(Arc::new(MemoryRun::new(schema, &[whole.slice(at, 1000)], at as u64).unwrap()))
     };
     Arc::new(TableView::new(schema.clone(), [0, 1000, 2000].map(run).to_vec()))
 }
@@ -62,7 +62,7 @@ fn runs_that_are_merged_wait_with_few_rows_each() {
             SegmentWriter::new(disk.clone(), "t", at as u64, schema.clone(), (at * ROWS) as u64)
                 .unwrap();
         writer.write(&rows(&schema, at, RUNS, ROWS, 8), None).unwrap();
-        Run::Segment(Arc::new(
+        Run::from(Arc::new(
             Segment::open(&disk, "t", writer.finish().unwrap(), schema.clone()).unwrap(),
         ))
     });
@@ -87,7 +87,7 @@ fn merged_rows_of_long_texts_come_in_small_batches() {
     let run = |at: i64| {
         let run = MemoryRun::new(&schema, &[rows(&schema, at, 2, 250, 100_000)], 250 * at as u64)
             .unwrap();
-        Run::Memory(Arc::new(run))
+        Run::from(Arc::new(run))
     };
     let view = Arc::new(TableView::new(schema.clone(), vec![run(0), run(1)]));
     let mut scan =

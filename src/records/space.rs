@@ -43,11 +43,13 @@ pub(crate) enum Space {
     Intents,
     /// The parts of records that change often, in envelopes: kind code, record key.
     RecordState,
+    /// Append ordinals of deleted rows: table key, number of a part of the ordinals.
+    DeletedRows,
 }
 
 impl Space {
     /// Every space.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Records,
         Self::Index,
         Self::Log,
@@ -63,6 +65,7 @@ impl Space {
         Self::PendingDelete,
         Self::Intents,
         Self::RecordState,
+        Self::DeletedRows,
     ];
 
     /// The name of the space, for messages.
@@ -104,6 +107,7 @@ impl Space {
             Self::Counters => (Table::State, Some(2)),
             Self::TableState => (Table::State, Some(3)),
             Self::RecordState => (Table::State, Some(4)),
+            Self::DeletedRows => (Table::DeletedRows, None),
         };
         Place { table, prefix }
     }
@@ -144,11 +148,12 @@ pub(super) enum Table {
     UploadChunks,
     PendingDelete,
     Intents,
+    DeletedRows,
 }
 
 impl Table {
     /// The number of tables.
-    pub(super) const COUNT: usize = 12;
+    pub(super) const COUNT: usize = 13;
     /// Every table.
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::Records,
@@ -163,6 +168,7 @@ impl Table {
         Self::UploadChunks,
         Self::PendingDelete,
         Self::Intents,
+        Self::DeletedRows,
     ];
 
     pub(super) fn definition(self) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
@@ -184,6 +190,7 @@ impl Table {
             Self::UploadChunks => "upload_chunks",
             Self::PendingDelete => "pending_delete",
             Self::Intents => "intents",
+            Self::DeletedRows => "deleted_rows",
         }
     }
 

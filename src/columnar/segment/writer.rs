@@ -231,6 +231,7 @@ impl SegmentWriter {
             summary_bytes: summary.len,
             summary_hash: summary.hash,
             summary_crc,
+            ordinal_count: self.row_count,
         })
     }
 }

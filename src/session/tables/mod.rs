@@ -6,6 +6,8 @@
 //! - The commit that names a sealed segment removes from the buffer exactly the batches that went
 //!   into it.
 //! - A commit that drops a segment from the manifest lists its files for removal.
+//! - The ordinal of the next append is the row count plus the number of deleted rows, so that no
+//!   ordinal is used twice.
 //!
 //! Keys: a buffer entry has the table key and the append ordinal of its first row; a manifest entry
 //! has the table key and the segment number.
@@ -13,6 +15,7 @@
 mod buffer;
 mod cache;
 mod check;
+mod deleted;
 mod handout;
 mod maintain;
 mod merge;
@@ -27,9 +30,7 @@ use buffer::{entry_key, number_of};
 use super::draft::Draft;
 use super::engine::Engine;
 use super::view::View;
-use crate::columnar::{
-    Run, SegmentMeta, SpillPlace, TableSchema, TableView, data_name, summary_name,
-};
+use crate::columnar::{SegmentMeta, SpillPlace, TableSchema, TableView, data_name, summary_name};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
@@ -39,11 +40,12 @@ use crate::value::{RecordKey, limits};
 
 pub(crate) use cache::TableCache;
 pub(crate) use check::{named_files, remove_empty, sweep, verify};
+pub(crate) use deleted::{delete_ordinals, deleted_rows, is_deleted_rows};
 pub(crate) use handout::Handout;
 pub(crate) use maintain::maintain;
 #[cfg(test)]
 pub(crate) use maintain::settle as settle_merges;
-pub(crate) use merge::merge;
+pub(crate) use merge::{Rewrite, merge};
 pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
 pub(crate) use seal::seal;
 pub(crate) use sink::{NewSegments, SORT_ROWS, SegmentSink};
@@ -58,8 +60,13 @@ record! {
         pub buffered_rows: u64,
         /// Encoded bytes in the buffer.
         pub buffered_bytes: u64,
-        /// Whether segments were added since maintenance last found nothing to merge.
+        /// Whether segments were added, or rows deleted, since maintenance last found nothing to
+        /// merge.
         pub merge_due: bool,
+        /// Rows that were ever deleted.
+        since(6) pub deleted_rows: u64,
+        /// Those of them that are still stored.
+        since(6) pub deleted_stored: u64,
     }
 }
 
@@ -98,15 +105,17 @@ pub(crate) fn open_table(view: &View<'_>, table: &TableMetadata) -> Result<Arc<T
     let schema = schema_of(table)?;
     let key = key_of(table.id())?;
     let dir = directory(table.id());
+    let deleted = deleted::stored_deleted(view, key.as_bytes())?;
     let mut runs = Vec::new();
     for meta in manifest(view, key.as_bytes())? {
-        runs.push(Run::Segment(engine.tables.segment(&engine.disk, &dir, meta, &schema)?));
+        let segment = engine.tables.segment(&engine.disk, &dir, meta, &schema)?;
+        runs.push(deleted::live_run(engine, segment.into(), &deleted)?);
     }
     let batches = view.raw_prefix(Space::TableBuffer, key.as_bytes())?;
     if !batches.is_empty() {
-        runs.extend(
-            engine.tables.buffer(key.as_bytes(), &batches, &schema)?.into_iter().map(Run::Memory),
-        );
+        for run in engine.tables.buffer(key.as_bytes(), &batches, &schema)? {
+            runs.push(deleted::live_run(engine, run.into(), &deleted)?);
+        }
     }
     let opened = TableView::new(schema, runs);
     let expected = table.row_count.unwrap_or_default().unsigned_abs();
@@ -155,6 +164,11 @@ fn put_segment(draft: &mut Draft<'_>, table: RecordKey, meta: &SegmentMeta) -> R
     Ok(())
 }
 
+/// The append ordinal of the next row.
+fn next_ordinal(table: &TableMetadata, state: &TableState) -> u64 {
+    table.row_count.unwrap_or_default().unsigned_abs().saturating_add(state.deleted_rows)
+}
+
 /// Appends encoded batches to the rows of the table. Returns the state of the buffer afterwards.
 pub(crate) fn buffer_batches(
     draft: &mut Draft<'_>,
@@ -163,7 +177,7 @@ pub(crate) fn buffer_batches(
 ) -> Result<TableState> {
     let key = key_of(table.id())?;
     let mut state = state(draft, key)?;
-    let mut ordinal = table.row_count.unwrap_or_default().unsigned_abs();
+    let mut ordinal = next_ordinal(table, &state);
     for (rows, bytes) in batches {
         state.buffered_rows += rows;
         state.buffered_bytes += bytes.len() as u64;
@@ -181,7 +195,7 @@ pub(crate) fn add_segments(
     metas: Vec<SegmentMeta>,
 ) -> Result<()> {
     let key = key_of(table.id())?;
-    let mut ordinal = table.row_count.unwrap_or_default().unsigned_abs();
+    let mut ordinal = next_ordinal(table, &state(draft, key)?);
     for mut meta in metas {
         meta.first_ordinal = ordinal;
         ordinal += meta.row_count;
@@ -210,6 +224,9 @@ pub(crate) fn forget_rows(draft: &mut Draft<'_>, id: &str) -> Result<()> {
     }
     for (entry, _) in draft.raw_prefix(Space::TableBuffer, key.as_bytes())? {
         draft.delete_raw(Space::TableBuffer, entry);
+    }
+    for (entry, _) in draft.raw_prefix(Space::DeletedRows, key.as_bytes())? {
+        draft.delete_raw(Space::DeletedRows, entry);
     }
     draft.delete_raw(Space::TableState, key.as_bytes().to_vec());
     Ok(())
