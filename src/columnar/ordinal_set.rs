@@ -45,6 +45,14 @@ impl OrdinalSet {
         self.0.get(at).is_some_and(|range| range.start <= ordinal)
     }
 
+    /// The first ordinal from this one on that the set does not have.
+    pub(crate) fn first_missing(&self, from: u64) -> u64 {
+        self.within(from..u64::MAX)
+            .next()
+            .filter(|range| range.start == from)
+            .map_or(from, |r| r.end)
+    }
+
     /// The part of the set inside of `within`, as ranges in order.
     pub(crate) fn within(&self, within: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         let at = self.0.partition_point(|range| range.end <= within.start);
@@ -127,6 +135,7 @@ mod tests {
             prop_assert_eq!(x.within(window.clone()).flatten().collect::<BTreeSet<u64>>(), inside.clone());
             prop_assert_eq!(x.covers(window.clone()), inside.len() as u64 == len);
             prop_assert_eq!(x.contains(from), p.contains(&from));
+            prop_assert_eq!(x.first_missing(from), (from..).find(|at| !p.contains(at)).unwrap());
             prop_assert_eq!(x.union(&y), OrdinalSet::new(a.into_iter().chain(b).collect()));
         }
     }

@@ -469,7 +469,7 @@ proptest! {
         let mut walked = Vec::new();
         let mut after = None;
         loop {
-            let page = read_page(&fixture.view, &query, after, &Control::default()).unwrap();
+            let page = read_page(&fixture.view, &query, after.as_ref(), &Control::default()).unwrap();
             prop_assert!(page.batch.num_rows() as u64 <= take);
             walked.extend(batch_rows(&page.batch));
             after = page.next_after;

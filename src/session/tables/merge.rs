@@ -160,10 +160,12 @@ pub(crate) fn merge(
             let segment = engine.tables.segment(&engine.disk, &dir, meta.clone(), &schema)?;
             runs.push(live_run(&engine, segment.into(), &deleted)?);
         }
-        Ok(Some((schema, group, runs)))
+        // Without the deleted ordinals before the first row, the ordinals of the rows that are
+        // left of an old part of a table follow each other, and need not be stored.
+        let first = group.first().map_or(0, |meta| meta.first_ordinal);
+        Ok(Some((schema, group, runs, deleted.first_missing(first))))
     })?;
-    let Some((schema, group, runs)) = found else { return Ok(false) };
-    let first_ordinal = group.first().map_or(0, |meta| meta.first_ordinal);
+    let Some((schema, group, runs, first_ordinal)) = found else { return Ok(false) };
     let ordinal_end = group.iter().map(|meta| meta.ordinals().end).max().unwrap_or_default();
     let view = Arc::new(TableView::new(schema.clone(), runs));
     let columns = (0..schema.len()).collect();
@@ -185,7 +187,10 @@ pub(crate) fn merge(
     let meta = if writer.row_count() == 0 {
         None
     } else {
-        Some(SegmentMeta { ordinal_count: ordinal_end - first_ordinal, ..writer.finish()? })
+        Some(SegmentMeta {
+            ordinal_count: ordinal_end.saturating_sub(first_ordinal),
+            ..writer.finish()?
+        })
     };
     // Without rows, dropping `files` removes what the writer began.
     let has_rows = meta.is_some();

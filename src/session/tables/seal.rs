@@ -57,18 +57,18 @@ fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usi
     };
     // A segment takes about as much as the batches that it replaces, at most.
     engine.check_space(batches.iter().map(|(_, len)| len).sum())?;
-    let (files, mut writer) = new_writer(session, id, &schema, run.first_ordinal())?;
     let live = run.all_live();
+    let ordinals = run.ordinals(&live)?;
+    let range = run.ordinal_range();
+    let first_ordinal = ordinals.iter().copied().min().unwrap_or(range.start);
+    let (files, mut writer) = new_writer(session, id, &schema, first_ordinal)?;
     let columns: Vec<usize> = (0..schema.len()).collect();
-    let offsets: Option<Vec<u32>> = match run.is_append_ordered() && !run.has_dead() {
-        true => None,
-        false => Some(offsets(run.ordinals(&live)?, run.first_ordinal())),
-    };
     let meta = if live.is_empty() {
         None
     } else {
-        writer.write(&run.read(&schema, &columns, &live)?, offsets.as_deref())?;
-        let ordinal_count = run.row_count() as u64;
+        let offsets = offsets(ordinals, first_ordinal);
+        writer.write(&run.read(&schema, &columns, &live)?, Some(&offsets))?;
+        let ordinal_count = range.end - first_ordinal;
         Some(SegmentMeta { ordinal_count, ..writer.finish()? })
     };
     // Without rows, dropping `files` removes what the writer began.

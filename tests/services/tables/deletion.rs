@@ -38,8 +38,8 @@ fn create(session: &Session) -> TableId {
 
 /// A value that does not compress.
 fn noise(t: i64) -> f64 {
-    let mixed = t.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64);
-    f64::from_bits((mixed ^ (mixed >> 29)) as u64 >> 12 | 0x3ff0_0000_0000_0000)
+    let mixed = (t as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    f64::from_bits((mixed ^ (mixed >> 29)) >> 12 | 0x3ff0_0000_0000_0000)
 }
 
 fn append(session: &Session, id: &TableId, rows: impl Iterator<Item = i64>) {
@@ -240,7 +240,9 @@ fn a_deletion_needs_a_condition_that_fits() {
         format!("{error}")
     };
     assert!(refused(DeleteRowsRequest::new()).contains("indexFrom"));
-    assert!(refused(DeleteRowsRequest::new().filters([])).contains("indexFrom"));
+    assert!(
+        refused(DeleteRowsRequest::new().filters(Vec::<ColumnFilter>::new())).contains("indexFrom")
+    );
     assert!(refused(DeleteRowsRequest::new().index_from("soon")).contains("indexFrom"));
     assert!(refused(DeleteRowsRequest::new().index_before("x")).contains("indexBefore"));
     let unknown = ColumnFilter::new("w", FilterOperation::Equals).value("1");
