@@ -160,7 +160,8 @@ creations! { CreateTableResponse, UploadFileResponse, UploadSession }
 
 others! {
     Asset, AssetSummary, AssetUtilizationHistoryResponse, DeleteAssetsResponse,
-    DeleteProductsPartialSuccess, DeleteRowsResponse, DeletedRows, DeleteSpecificationsPartialSuccess, DeleteTablesPartialSuccess,
+    DeleteProductsPartialSuccess, DeleteRowsResponse, DeleteSpecificationsPartialSuccess,
+    DeleteTablesPartialSuccess, DeletedRows,
     DeleteTestPlanTemplatesPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
     DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse, Feed,
     FileLinqQueryResponse, FileOperations, FileQueryResponse, ImportTableResponse,

@@ -68,8 +68,6 @@ impl Steps for Deletions {
             ("the end of data", |store| append_to(store, 70..75, true)),
             ("all rows go", |store| delete(store, -100..1000)),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
-            ("the table goes", |store| ada(store).delete_table(&id_of(store, "a")?.into())),
-            (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
         ]
     }
 

@@ -78,7 +78,8 @@ fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usi
     let sealed = session.write(move |draft| {
         for (key, _) in &batches {
             if draft.raw(Space::TableBuffer, key)?.is_none() {
-                // The table or the rows were deleted meanwhile: the new files are scheduled for removal.
+                // The table or the rows were deleted meanwhile: the new files are scheduled for
+                // removal.
                 for meta in meta.iter() {
                     draft.forget_file(&format!("{dir}/{}", data_name(meta.id)));
                     draft.forget_file(&format!("{dir}/{}", summary_name(meta.id)));
