@@ -75,6 +75,7 @@ impl Space {
             Self::Counters => "counters",
             Self::TableState => "table_state",
             Self::RecordState => "record_state",
+            Self::DeletedRows => "deleted_rows",
             space => space.place().table.name(),
         }
     }
@@ -107,7 +108,7 @@ impl Space {
             Self::Counters => (Table::State, Some(2)),
             Self::TableState => (Table::State, Some(3)),
             Self::RecordState => (Table::State, Some(4)),
-            Self::DeletedRows => (Table::DeletedRows, None),
+            Self::DeletedRows => (Table::State, Some(5)),
         };
         Place { table, prefix }
     }
@@ -148,12 +149,11 @@ pub(super) enum Table {
     UploadChunks,
     PendingDelete,
     Intents,
-    DeletedRows,
 }
 
 impl Table {
     /// The number of tables.
-    pub(super) const COUNT: usize = 13;
+    pub(super) const COUNT: usize = 12;
     /// Every table.
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::Records,
@@ -168,7 +168,6 @@ impl Table {
         Self::UploadChunks,
         Self::PendingDelete,
         Self::Intents,
-        Self::DeletedRows,
     ];
 
     pub(super) fn definition(self) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
@@ -190,7 +189,6 @@ impl Table {
             Self::UploadChunks => "upload_chunks",
             Self::PendingDelete => "pending_delete",
             Self::Intents => "intents",
-            Self::DeletedRows => "deleted_rows",
         }
     }
 
