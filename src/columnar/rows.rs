@@ -39,8 +39,8 @@ pub(crate) struct RowPage {
 /// Reads the page after the row `after`.
 ///
 /// # Errors
-/// `InvalidArgument` when that row is gone and its place is not known; `Corrupt`, `Io`; `DeadlineExceeded` and
-/// `Cancelled`.
+/// `InvalidArgument` when that row is gone and its place is not known; `Corrupt`, `Io`;
+/// `DeadlineExceeded` and `Cancelled`.
 pub(crate) fn read_page(
     view: &Arc<TableView>,
     query: &RowQuery,

@@ -25,8 +25,8 @@ pub(super) fn row_count(ranges: &[Range<usize>]) -> usize {
     ranges.iter().map(ExactSizeIterator::len).sum()
 }
 
-/// The ranges of `rows` that are not deleted and that summaries do not exclude, and for each predicate whether it must still
-/// be evaluated: not if every row of every remaining block passes.
+/// The ranges of `rows` that are not deleted and that summaries do not exclude, and for each
+/// predicate whether it must still be evaluated: not if every row of every remaining block passes.
 pub(super) fn prune(
     run: &Run,
     predicates: &Predicates,

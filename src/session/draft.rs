@@ -120,8 +120,8 @@ impl<'v> Draft<'v> {
     }
 
     /// Whether the changes need free space beyond the disk's reserve. A draft whose only events are
-    /// deletes of records or rows, and events that the store logs along with them, may use the reserve; so may a draft
-    /// without events (positions, swept files).
+    /// deletes of records or rows, and events that the store logs along with them, may use the
+    /// reserve; so may a draft without events (positions, swept files).
     pub(super) fn needs_space(&self) -> bool {
         let deleted = self
             .events

@@ -135,3 +135,24 @@ pub(in crate::services) fn list(
     let next = left.next().map(|range| number(range.start));
     Ok(DeletedRows { ranges, total_row_count: number(deleted.count()), next })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn an_event_names_ranges_up_to_the_bound() {
+        let named = |count: usize| {
+            let ranges = (0..count as u64).map(|at| 2 * at..2 * at + 1);
+            let detail = detail(&OrdinalSet::new(ranges.collect()));
+            let ordinals = detail.get("ordinals").and_then(Value::as_array).map(Vec::len);
+            match detail.get("complete") == Some(&Value::Bool(true)) {
+                true if ordinals == Some(count) => Ok(()),
+                true => Err(Error::invalid("ranges are missing")),
+                false => Err(Error::limit("the first and the last ordinal")),
+            }
+        };
+        limits::holds_at(limits::EVENT_RANGES, ErrorKind::LimitExceeded, named);
+    }
+}

@@ -4,10 +4,10 @@
 //! row may ever get it. The list, the row count and the counts in the state of the table change in
 //! one commit.
 //!
-//! A part of the list has the ranges that begin in `PART` consecutive ordinals. Its key is the table
-//! key and the number of the part. Its ranges are pairs of numbers: the ordinals between the end of
-//! the range before (for the first range, the beginning of the part) and the start of this one,
-//! then the length.
+//! A part of the list has the ranges that begin in `PART` consecutive ordinals. Its key is the
+//! table key and the number of the part. Its ranges are pairs of numbers: the ordinals between the
+//! end of the range before (for the first range, the beginning of the part) and the start of this
+//! one, then the length.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::buffer::{entry_key, number_of};
-use super::{TableState, directory, forget_segment, key_of, put_state, state};
+use super::state::{TableState, directory, forget_segment, key_of, put_state, state};
 use crate::columnar::{OrdinalSet, Run, SegmentMeta, Stored, batch_row_count};
 use crate::error::{Error, Result};
 use crate::model::Resource;
@@ -162,6 +162,17 @@ pub(super) fn live_run(engine: &Engine, run: Run, deleted: &OrdinalSet) -> Resul
     Ok(run.without(dead))
 }
 
+fn check_ranges(count: usize) -> Result<()> {
+    if count <= limits::DELETED_RANGES {
+        return Ok(());
+    }
+    Err(Error::limit(format!(
+        "the append ordinals of the deleted rows would be {count} ranges, more than the {} that a \
+         table may have; delete neighbouring rows together",
+        limits::DELETED_RANGES
+    )))
+}
+
 /// Drafts the deletion of the rows with these ordinals, without the change of the table's row
 /// count. Returns the ordinals of them that were not deleted before.
 ///
@@ -180,15 +191,8 @@ pub(crate) fn delete_ordinals(
         return Ok(ordinals);
     }
     let after = before.union(&ordinals);
-    if after.ranges().len() > limits::DELETED_RANGES {
-        return Err(Error::limit(format!(
-            "the append ordinals of the deleted rows would be {} ranges, more than the {} that a \
-             table may have; delete neighbouring rows together",
-            after.ranges().len(),
-            limits::DELETED_RANGES
-        ))
-        .with_resource(TableMetadata::KIND.name, table.id()));
-    }
+    check_ranges(after.ranges().len())
+        .map_err(|error| error.with_resource(TableMetadata::KIND.name, table.id()))?;
     let mut state = state(draft, key)?;
     let count = ordinals.count();
     state.deleted_rows += count;
@@ -226,4 +230,15 @@ pub(crate) fn delete_ordinals(
 /// The ordinals of all deleted rows of a table.
 pub(crate) fn deleted_rows(view: &View<'_>, id: &str) -> Result<OrdinalSet> {
     deleted_in(view, key_of(id)?.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn the_ranges_of_a_table_are_bounded() {
+        limits::holds_at(limits::DELETED_RANGES, ErrorKind::LimitExceeded, check_ranges);
+    }
 }

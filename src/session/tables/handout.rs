@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::cache::HeldSegments;
 use super::deleted::stored_deleted;
 use super::merge::dead_rows;
-use super::{directory, key_of, manifest};
+use super::state::{directory, key_of, manifest};
 use crate::columnar::{SegmentMeta, data_name};
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, Result};

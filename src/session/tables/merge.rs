@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::SEGMENT_ROWS;
 use super::buffer::entry_key;
 use super::deleted::{deleted_in, live_run};
 use super::sink::new_writer;
-use super::{
-    SEGMENT_ROWS, directory, forget_segment, key_of, manifest, put_segment, put_state, schema_of,
-    state,
+use super::state::{
+    directory, forget_segment, key_of, manifest, put_segment, put_state, schema_of, state,
 };
 use crate::columnar::{
     MergedScan, OrdinalSet, Predicates, SegmentMeta, TableView, data_name, summary_name,

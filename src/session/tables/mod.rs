@@ -19,23 +19,22 @@ mod deleted;
 mod handout;
 mod maintain;
 mod merge;
+mod open;
 mod salvage;
 mod seal;
 mod sink;
-
-use std::sync::Arc;
+mod state;
 
 use buffer::{entry_key, number_of};
+use state::{forget_segment, key_of, put_segment, put_state, state};
 
 use super::draft::Draft;
 use super::engine::Engine;
-use super::view::View;
-use crate::columnar::{SegmentMeta, SpillPlace, TableSchema, TableView, data_name, summary_name};
-use crate::error::{Error, Result};
+use crate::columnar::{SegmentMeta, SpillPlace};
+use crate::error::Result;
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
-use crate::records::{Space, envelope};
-use crate::value::wire::record;
+use crate::records::Space;
 use crate::value::{RecordKey, limits};
 
 pub(crate) use cache::TableCache;
@@ -46,88 +45,14 @@ pub(crate) use maintain::maintain;
 #[cfg(test)]
 pub(crate) use maintain::settle as settle_merges;
 pub(crate) use merge::{Rewrite, merge};
+pub(crate) use open::open_table;
 pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
 pub(crate) use seal::seal;
 pub(crate) use sink::{NewSegments, SORT_ROWS, SegmentSink};
+pub(crate) use state::{TableState, directory, schema_of};
 
 /// Most rows of one segment.
 const SEGMENT_ROWS: u64 = 1 << 31;
-
-record! {
-    /// The state of a table that changes with every append and every seal.
-    pub struct TableState {
-        /// Rows in the buffer.
-        pub buffered_rows: u64,
-        /// Encoded bytes in the buffer.
-        pub buffered_bytes: u64,
-        /// Whether segments were added, or rows deleted, since maintenance last found nothing to
-        /// merge.
-        pub merge_due: bool,
-        /// Rows that were ever deleted.
-        since(6) pub deleted_rows: u64,
-        /// Those of them that are still stored.
-        since(6) pub deleted_stored: u64,
-    }
-}
-
-/// The directory of a table's segments.
-pub(crate) fn directory(id: &str) -> String {
-    format!("tables/{id}")
-}
-
-fn key_of(id: &str) -> Result<RecordKey> {
-    RecordKey::parse(TableMetadata::KIND.id, id)
-        .ok_or_else(|| Error::invalid(format!("{id:?} is not a table id")))
-}
-
-/// The validated schema of a table.
-pub(crate) fn schema_of(table: &TableMetadata) -> Result<Arc<TableSchema>> {
-    let columns = table.columns.clone().unwrap_or_default();
-    // The number of columns was checked when the table was created.
-    TableSchema::new(columns, usize::MAX).map(Arc::new).map_err(|error| {
-        Error::corrupt(format!(
-            "records.redb: the columns of a stored table are damaged, restore it from a backup: {}",
-            error.message()
-        ))
-    })
-}
-
-fn manifest(view: &View<'_>, table: &[u8]) -> Result<Vec<SegmentMeta>> {
-    view.raw_prefix(Space::Segments, table)?
-        .iter()
-        .map(|(key, row)| envelope::from_row(key, row))
-        .collect()
-}
-
-/// All rows of a table in the snapshot of `view`.
-pub(crate) fn open_table(view: &View<'_>, table: &TableMetadata) -> Result<Arc<TableView>> {
-    let engine = &view.context().engine;
-    let schema = schema_of(table)?;
-    let key = key_of(table.id())?;
-    let dir = directory(table.id());
-    let deleted = deleted::stored_deleted(view, key.as_bytes())?;
-    let mut runs = Vec::new();
-    for meta in manifest(view, key.as_bytes())? {
-        let segment = engine.tables.segment(&engine.disk, &dir, meta, &schema)?;
-        runs.push(deleted::live_run(engine, segment.into(), &deleted)?);
-    }
-    let batches = view.raw_prefix(Space::TableBuffer, key.as_bytes())?;
-    if !batches.is_empty() {
-        for run in engine.tables.buffer(key.as_bytes(), &batches, &schema)? {
-            runs.push(deleted::live_run(engine, run.into(), &deleted)?);
-        }
-    }
-    let opened = TableView::new(schema, runs);
-    let expected = table.row_count.unwrap_or_default().unsigned_abs();
-    if opened.row_count() != expected {
-        return Err(Error::corrupt(format!(
-            "the table has {} rows instead of {expected}; restore it from a backup",
-            opened.row_count()
-        ))
-        .with_resource(TableMetadata::KIND.name, table.id()));
-    }
-    Ok(Arc::new(opened))
-}
 
 /// Directory of temporary files. Files that are in it when a store is opened are leftovers.
 const TEMPORARY_DIR: &str = "tmp";
@@ -141,27 +66,6 @@ pub(crate) fn spill_place(engine: &Engine) -> SpillPlace {
         bytes_max: limits::SPILL_BYTES,
         reserve_bytes: engine.settings.reserve_bytes,
     }
-}
-
-fn state(draft: &Draft<'_>, key: RecordKey) -> Result<TableState> {
-    let row = draft.raw(Space::TableState, key.as_bytes())?;
-    row.map_or_else(|| Ok(TableState::default()), |row| envelope::from_row(key.as_bytes(), &row))
-}
-
-fn put_state(draft: &mut Draft<'_>, key: RecordKey, state: &TableState) -> Result<()> {
-    draft.put_raw(
-        Space::TableState,
-        key.as_bytes().to_vec(),
-        envelope::to_row(key.as_bytes(), state)?,
-    );
-    Ok(())
-}
-
-fn put_segment(draft: &mut Draft<'_>, table: RecordKey, meta: &SegmentMeta) -> Result<()> {
-    let key = entry_key(table.as_bytes(), meta.id);
-    let row = envelope::to_row(&key, meta)?;
-    draft.put_raw(Space::Segments, key, row);
-    Ok(())
 }
 
 /// The append ordinal of the next row.
@@ -207,12 +111,6 @@ pub(crate) fn add_segments(
 fn set_merge_due(draft: &mut Draft<'_>, key: RecordKey, merge_due: bool) -> Result<()> {
     let state = TableState { merge_due, ..state(draft, key)? };
     put_state(draft, key, &state)
-}
-
-fn forget_segment(draft: &mut Draft<'_>, table: &[u8], dir: &str, id: u64) {
-    draft.delete_raw(Space::Segments, entry_key(table, id));
-    draft.forget_file(&format!("{dir}/{}", data_name(id)));
-    draft.forget_file(&format!("{dir}/{}", summary_name(id)));
 }
 
 /// Drops all rows of a table that is being deleted.

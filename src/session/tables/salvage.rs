@@ -6,9 +6,9 @@
 //! new segment. A row is readable if, in each column, the 16 KiB blocks that it needs match their
 //! checksums.
 //!
-//! Rows keep their append ordinals. What must hold afterwards: an ordinal below the next one is that
-//! of a row or that of a deleted row, because the next append starts at the sum of their counts. So
-//! the ordinals of lost rows count as deleted.
+//! Rows keep their append ordinals. What must hold afterwards: an ordinal below the next one is
+//! that of a row or that of a deleted row, because the next append starts at the sum of their
+//! counts. So the ordinals of lost rows count as deleted.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use super::buffer::{entry_key, number_of};
 use super::check::check_file;
-use super::{TableState, deleted, directory, schema_of};
+use super::deleted;
+use super::state::{TableState, directory, schema_of};
 use crate::columnar::{
     OrdinalSet, Patch, Segment, SegmentMeta, SegmentWriter, TableSchema, batch_row_count,
     data_name, decode_batch, summary_name, wrong_bits,

@@ -4,7 +4,7 @@ use super::buffer::stretches;
 use super::deleted::{live_run, stored_deleted};
 use super::merge::offsets;
 use super::sink::new_writer;
-use super::{directory, key_of, put_segment, put_state, schema_of, state};
+use super::state::{directory, key_of, put_segment, put_state, schema_of, state};
 use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
