@@ -5,7 +5,9 @@ use std::io::{self, Read};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cache::HeldSegments;
-use super::{directory, key_of, manifest};
+use super::deleted::stored_deleted;
+use super::merge::dead_rows;
+use super::state::{directory, key_of, manifest};
 use crate::columnar::{SegmentMeta, data_name};
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, Result};
@@ -23,20 +25,25 @@ pub(crate) struct Handout {
 }
 
 impl Handout {
-    /// The segments of a table in the snapshot of `view`, by index and then by order of append.
-    pub(crate) fn new(view: &View<'_>, id: &str) -> Result<Self> {
+    /// The segments of a table in the snapshot of `view`, by index and then by order of append;
+    /// `None` if one of them still has deleted rows.
+    pub(crate) fn new(view: &View<'_>, id: &str) -> Result<Option<Self>> {
         let mut metas = manifest(view, key_of(id)?.as_bytes())?;
+        let deleted = stored_deleted(view, key_of(id)?.as_bytes())?;
+        if metas.iter().any(|meta| dead_rows(meta, &deleted) > 0) {
+            return Ok(None);
+        }
         metas.sort_by_key(|meta| (meta.min_index, meta.first_ordinal));
         let engine = &view.context().engine;
         // Must come before the snapshot of `view` is released: until here, the snapshot protects
         // the files.
         let held = engine.tables.hold(metas.iter().map(|meta| meta.id).collect());
-        Ok(Self {
+        Ok(Some(Self {
             disk: engine.disk.clone(),
             dir: directory(id),
             metas: metas.into_iter(),
             _held: held,
-        })
+        }))
     }
 
     /// Opens the next segment; `None` after the last.

@@ -31,10 +31,10 @@ use stationdb::specifications::{
     UpdateSpecificationRequest, UpdateSpecificationsRequest,
 };
 use stationdb::tables::{
-    AppendTableDataRequest, Column, CreateTableRequest, DataFrame, ExportTableDataRequest,
-    GetTableDataRequest, ImportTableRequest, ListTablesRequest, ModifyTableRequest,
-    ModifyTablesRequest, QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest,
-    ScanRequest, TableMetadataModification,
+    AppendTableDataRequest, Column, CreateTableRequest, DataFrame, DeleteRowsRequest,
+    ExportTableDataRequest, GetTableDataRequest, ImportTableRequest, ListDeletedRowsRequest,
+    ListTablesRequest, ModifyTableRequest, ModifyTablesRequest, QueryDecimatedDataRequest,
+    QueryTableDataRequest, QueryTablesRequest, ScanRequest, TableMetadataModification,
 };
 use stationdb::test_plans::{
     CreateTestPlanRequest, CreateTestPlanTemplateRequest, QueryTestPlanTemplatesRequest,
@@ -116,7 +116,9 @@ fn requests() -> Vec<(&'static str, String, Read)> {
         DeletePackagesRequest,
         DeleteProductsRequest,
         DeleteSpecificationsRequest,
+        DeleteRowsRequest,
         DeleteTablesRequest,
+        ListDeletedRowsRequest,
         FinishUploadSessionRequest,
         GetProductsRequest,
         LinkFilesRequest,
