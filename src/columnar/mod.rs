@@ -8,8 +8,8 @@
 //! still contain deleted rows, which no read returns. No byte of a segment reaches the Parquet
 //! parser before its checksum was verified.
 
-mod append_order;
 mod after;
+mod append_order;
 mod buffer;
 mod byte_reader;
 mod cells;
@@ -54,8 +54,8 @@ mod memory_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use append_order::in_append_order;
 pub(crate) use after::After;
+pub(crate) use append_order::in_append_order;
 pub(crate) use buffer::{batch_bytes, batch_row_count, check_batch, decode_batch, encode_batch};
 pub(crate) use coerce::coerce_batch;
 pub(crate) use count::count_rows;
@@ -86,4 +86,6 @@ pub(crate) use segment::{
     DATA_SUFFIX, Patch, SUMMARY_SUFFIX, Segment, SegmentMeta, SegmentWriter, data_name,
     summary_name, wrong_bits,
 };
+pub(crate) use statistics::statistics;
+pub use statistics::{ColumnStatistics, TableStatistics};
 pub(crate) use view::{Run, Stored, TableView};

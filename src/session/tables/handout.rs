@@ -28,22 +28,27 @@ impl Handout {
     /// The segments of a table in the snapshot of `view`, by index and then by order of append;
     /// `None` if one of them still has deleted rows.
     pub(crate) fn new(view: &View<'_>, id: &str) -> Result<Option<Self>> {
-        let mut metas = manifest(view, key_of(id)?.as_bytes())?;
+        let handout = Self::of_all(view, id)?;
         let deleted = stored_deleted(view, key_of(id)?.as_bytes())?;
-        if metas.iter().any(|meta| dead_rows(meta, &deleted) > 0) {
-            return Ok(None);
-        }
+        let has_dead = handout.metas.as_slice().iter().any(|meta| dead_rows(meta, &deleted) > 0);
+        Ok((!has_dead).then_some(handout))
+    }
+
+    /// The segments of a table in the snapshot of `view`, by index and then by order of append,
+    /// also those that still have deleted rows.
+    pub(crate) fn of_all(view: &View<'_>, id: &str) -> Result<Self> {
+        let mut metas = manifest(view, key_of(id)?.as_bytes())?;
         metas.sort_by_key(|meta| (meta.min_index, meta.first_ordinal));
         let engine = &view.context().engine;
         // Must come before the snapshot of `view` is released: until here, the snapshot protects
         // the files.
         let held = engine.tables.hold(metas.iter().map(|meta| meta.id).collect());
-        Ok(Some(Self {
+        Ok(Self {
             disk: engine.disk.clone(),
             dir: directory(id),
             metas: metas.into_iter(),
             _held: held,
-        }))
+        })
     }
 
     /// Opens the next segment; `None` after the last.
