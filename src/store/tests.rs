@@ -331,7 +331,7 @@ fn closing_returns_the_error_of_saving_the_text_index() {
     let session = store.session(Identity::user("ada"));
     let products =
         (0..200).map(|number| CreateProductRequest::new(format!("P-{number}")).name("amplifier"));
-    session.create_products(products.collect()).unwrap();
+    let _ = session.create_products(products.collect()).unwrap();
     let search = |session: &crate::Session| {
         let request = crate::search::SearchRequest {
             text: Some("amplifier".to_owned()),

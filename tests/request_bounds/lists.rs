@@ -73,6 +73,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("ProductService::delete_products(ids)", Batch(None)),
     ("ProductService::update_products(products)", Batch(None)),
     ("QueryAssetsRequest.projection", steers("projection")),
+    ("QueryAssetsRequest.substitutions", SUBSTITUTIONS),
     ("QueryDecimatedDataRequest.columns", COLUMNS),
     ("QueryDecimatedDataRequest.filters", steers("filters")),
     ("QueryFilesRequest.properties_query", steers("propertiesQuery")),
@@ -82,6 +83,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryWorkspacesRequest.substitutions", SUBSTITUTIONS),
     ("QuerySpecificationsRequest.product_ids", steers("productIds")),
     ("QuerySpecificationsRequest.projection", steers("projection")),
+    ("QuerySpecificationsRequest.substitutions", SUBSTITUTIONS),
     ("QueryTableDataRequest.columns", COLUMNS),
     ("QueryTableDataRequest.filters", steers("filters")),
     ("QueryTableDataRequest.order_by", steers("orderBy")),
@@ -327,6 +329,13 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             })
             .map(drop),
 
+        "QueryAssetsRequest.substitutions" => session
+            .query_assets(QueryAssetsRequest {
+                substitutions: substitutions(len),
+                ..QueryAssetsRequest::default()
+            })
+            .map(drop),
+
         "DataFrame.columns" => {
             append(session, table, DataFrame { columns: columns(), data: Vec::new() })
         }
@@ -512,6 +521,14 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             .query_specs(QuerySpecificationsRequest {
                 product_ids: names(1),
                 projection: Some(vec![SpecificationProjection::default(); len]),
+                ..QuerySpecificationsRequest::default()
+            })
+            .map(drop),
+
+        "QuerySpecificationsRequest.substitutions" => session
+            .query_specs(QuerySpecificationsRequest {
+                product_ids: names(1),
+                substitutions: substitutions(len),
                 ..QuerySpecificationsRequest::default()
             })
             .map(drop),

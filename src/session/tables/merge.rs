@@ -14,7 +14,7 @@ use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
 use crate::session::access::{Access, Session};
 use crate::session::lock::lock;
-use crate::value::Control;
+use crate::value::{Control, trace};
 
 /// Segments of fewer rows are small: many of them in a row are merged.
 const SMALL_SEGMENT_ROWS: u64 = 1024 * 1024;
@@ -97,6 +97,7 @@ pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bo
         Ok(Some((schema, group, segments)))
     })?;
     let Some((schema, group, segments)) = found else { return Ok(false) };
+    let _span = trace::span!("merge", table = id, segments = group.len());
     let first_ordinal = group.first().map_or(0, |meta| meta.first_ordinal);
     let view =
         Arc::new(TableView::new(schema.clone(), segments.into_iter().map(Run::Segment).collect()));
