@@ -65,6 +65,12 @@ impl Lines {
         assert!(lines.iter().any(|line| line.starts_with(start)), "no {start:?} in {lines:#?}");
     }
 
+    /// Whether a line has all of the parts; the order of fields is that of the caller's macro.
+    fn has_all(&self, parts: &[&str]) -> bool {
+        let lines = self.0.lock().unwrap();
+        lines.iter().any(|line| parts.iter().all(|part| line.contains(part)))
+    }
+
     fn has(&self, start: &str) -> bool {
         self.0.lock().unwrap().iter().any(|line| line.starts_with(start))
     }
@@ -115,5 +121,7 @@ fn calls_commits_seals_merges_and_checkpoints_are_spans_and_background_errors_ar
         assert!(Instant::now() < until, "maintenance does not fail");
         std::thread::sleep(Duration::from_millis(20));
     }
-    lines.assert_has("event ERROR attempt=\"maintaining the store\" kind=Latched");
+    let parts = ["event ERROR", "attempt=\"maintaining the store\"", "kind=Latched"];
+    assert!(lines.has_all(&parts), "no event of maintenance");
+    assert!(lines.has_all(&["event ERROR", "refuses writes from now on"]), "no event of the latch");
 }

@@ -28,6 +28,8 @@ mod backup_tests;
 #[cfg(test)]
 mod format_tests;
 #[cfg(test)]
+mod handles_tests;
+#[cfg(test)]
 mod rewrite_tests;
 #[cfg(test)]
 mod salvage_tests;

@@ -391,9 +391,13 @@ fn what_maintenance_in_the_background_fails_with_can_be_read() {
         }
     };
     wait_for(Some(ErrorKind::Corrupt));
+    let status = store.maintenance_status();
+    assert!(status.failed_passes > 0 && status.passes >= status.failed_passes, "{status:?}");
     store.session(Identity::user("ada")).delete_table(&damaged).unwrap();
-    // A pass that succeeds forgets it.
+    // A pass that succeeds forgets it, but for the status.
     wait_for(None);
+    let status = store.maintenance_status();
+    assert_eq!(status.newest_error.map(|error| error.kind()), Some(ErrorKind::Corrupt));
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub const READ_NOTHING: &[&str] = &[
     "ContentWriter::len",
     "RowStream::into_record_batches",
     "RowStream::schema",
+    "Session::all_or_nothing",
     "Session::changes",
     "Session::identity",
     "Session::position",
@@ -39,6 +40,7 @@ pub const READ_NOTHING: &[&str] = &[
     "Session::with_default_workspace",
     "Store::changes",
     "Store::maintenance_error",
+    "Store::maintenance_status",
     "Store::session",
     "Store::settings",
 ];
@@ -157,6 +159,19 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         ("Store::settings", |w, d| {
             d.begin();
             let _ = w.store.settings().seal_rows;
+            d.disarm();
+            Ok(())
+        }),
+        ("Session::all_or_nothing", |w, d| {
+            let ada = w.session("ada");
+            d.begin();
+            let _ = ada.all_or_nothing();
+            d.disarm();
+            Ok(())
+        }),
+        ("Store::maintenance_status", |w, d| {
+            d.begin();
+            let _ = w.store.maintenance_status();
             d.disarm();
             Ok(())
         }),

@@ -386,8 +386,9 @@ impl Engine {
 
     /// Refuses every write from now on, until the store is reopened. The first cause is kept.
     pub(crate) fn set_latch(&self, cause: &Error) {
-        trace::background_error("writing; the store refuses writes from now on", cause);
-        self.write_queue.turns.latch.set(cause);
+        if self.write_queue.turns.latch.set(cause) {
+            trace::background_error("writing; the store refuses writes from now on", cause);
+        }
     }
 }
 
