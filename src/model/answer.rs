@@ -214,7 +214,8 @@ macro_rules! batches {
 
 batches! {
     |answer| answer.error.as_ref(), for [
-        CreateAssetsPartialSuccess, CreateProductsPartialSuccess, CreateSpecificationsPartialSuccess,
+        CreateAssetsPartialSuccess, CreateProductsPartialSuccess,
+        CreateSpecificationsPartialSuccess,
         CreateTestPlanTemplatePartialSuccessResponse, CreateTestPlansPartialSuccessResponse,
         CreateWorkItemTemplatesPartialSuccessResponse, CreateWorkItemsPartialSuccessResponse,
         DeleteAssetsResponse, DeleteProductsPartialSuccess,
@@ -222,7 +223,8 @@ batches! {
         DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse,
         LinkFilesPartialSuccessResponse, ScheduleTestPlansResponse,
         ScheduleWorkItemsPartialSuccessResponse, StartUtilizationPartialSuccess,
-        UpdateAssetsPartialSuccess, UpdateProductsPartialSuccess, UpdateSpecificationsPartialSuccess,
+        UpdateAssetsPartialSuccess, UpdateProductsPartialSuccess,
+        UpdateSpecificationsPartialSuccess,
         UpdateTestPlansResponse, UpdateUtilizationPartialSuccess,
         UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemsPartialSuccessResponse,
     ];

@@ -118,7 +118,7 @@ impl Session {
 
     /// A session of the same caller with the same settings.
     pub(crate) fn of_context(context: Arc<Context>, holder: Holder) -> Self {
-        let hold = Hold::new(context.engine.clone(), holder);
+        let hold = Hold::new(context.engine.holders.clone(), holder);
         Self { context, hold }
     }
 

@@ -288,7 +288,7 @@ impl Session {
 
     fn stream(&self, from: Position, is_of_host: bool) -> ChangeStream {
         let (context, ready) = (self.context().clone(), VecDeque::new());
-        let _hold = Hold::new(context.engine.clone(), Holder::ChangeStream);
+        let _hold = Hold::new(context.engine.holders.clone(), Holder::ChangeStream);
         ChangeStream { context, _hold, is_of_host, position: from, ready, read_to: from.0 }
     }
 

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::engine::Engine;
-
 /// A kind of handle that keeps a store open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
@@ -68,28 +66,28 @@ impl Holders {
 /// Counts one handle while it lives.
 #[derive(Debug)]
 pub(crate) struct Hold {
-    engine: Arc<Engine>,
+    holders: Arc<Holders>,
     holder: Holder,
 }
 
 impl Hold {
-    pub(crate) fn new(engine: Arc<Engine>, holder: Holder) -> Self {
-        if let Some(count) = engine.holders.count(holder) {
+    pub(crate) fn new(holders: Arc<Holders>, holder: Holder) -> Self {
+        if let Some(count) = holders.count(holder) {
             count.fetch_add(1, Ordering::Relaxed);
         }
-        Self { engine, holder }
+        Self { holders, holder }
     }
 }
 
 impl Clone for Hold {
     fn clone(&self) -> Self {
-        Self::new(self.engine.clone(), self.holder)
+        Self::new(self.holders.clone(), self.holder)
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if let Some(count) = self.engine.holders.count(self.holder) {
+        if let Some(count) = self.holders.count(self.holder) {
             count.fetch_sub(1, Ordering::Relaxed);
         }
     }

@@ -84,8 +84,9 @@ impl Store {
     /// other files were copied and the marker stays.
     ///
     /// `InvalidArgument` if the directory is that of the store, or inside of it; `NotAStore` if it
-    /// is a file, contains something else, or another store; `Locked` if it is open as a store; `NoSpace`, `Io`; the errors of `control`. The store is never changed, and
-    /// the target keeps its marker until it is complete.
+    /// is a file, contains something else, or another store; `Locked` if it is open as a store;
+    /// `NoSpace`, `Io`; the errors of `control`. The store is never changed, and the target keeps
+    /// its marker until it is complete.
     pub fn backup(&self, directory: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
         let path = directory.as_ref();
         let attempt = format!("backing up to {}", path.display());

@@ -99,8 +99,8 @@ fn pass(engine: &Arc<Engine>, control: &Control, is_idle: bool) -> (MaintenanceR
     (report, steps.failures)
 }
 
-/// Runs the steps of a pass. Steps that only make reads faster, or that make writers wait, run only if
-/// `is_idle`.
+/// Runs the steps of a pass. Steps that only make reads faster, or that make writers wait, run only
+/// if `is_idle`.
 fn run_steps(
     engine: &Arc<Engine>,
     control: &Control,

@@ -90,8 +90,8 @@ impl Store {
     ///
     /// # Errors
     /// `InvalidArgument` for an invalid option; `Locked`, with the owner, if another process or
-    /// handle has it open; `NotAStore` if the directory contains something else, or is a file; `NewerFormat` and
-    /// `OlderFormat` if this build does not read its format; `Corrupt` if it is damaged; `Io` and
+    /// handle has it open; `NotAStore` if the directory contains something else, or is a file;
+    /// `NewerFormat` and `OlderFormat` if this build does not read its format; `Corrupt` if it is damaged; `Io` and
     /// `NoSpace`.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
@@ -141,8 +141,8 @@ impl Store {
     /// reports no error.
     ///
     /// # Errors
-    /// `Conflict` while another handle is alive, with the kinds of handles and their numbers: clones
-    /// of the store, sessions, change streams, writers of content. The call does not wait; the
+    /// `Conflict` while another handle is alive, with the kinds of handles and their numbers:
+    /// clones of the store, sessions, change streams, writers of content. The call does not wait; the
     /// store is closed with the last of them. The errors of
     /// saving the text index, such as `Io`: the store is closed, and the next open catches up.
     /// `Latched` if the directory or its record file was moved, removed or replaced while the store

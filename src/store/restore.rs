@@ -25,8 +25,8 @@ impl Store {
     ///
     /// # Errors
     /// `NotFound` if there is no directory `from`; `NotAStore` if it is not a complete backup, or
-    /// `to` contains something, or either is a file; `Locked` if `from` is open as a store; `NewerFormat`, `OlderFormat`, `NoSpace`, `Io`; the errors of
-    /// `control`.
+    /// `to` contains something, or either is a file; `Locked` if `from` is open as a store;
+    /// `NewerFormat`, `OlderFormat`, `NoSpace`, `Io`; the errors of `control`.
     pub fn restore(
         from: impl AsRef<Path>,
         to: impl AsRef<Path>,

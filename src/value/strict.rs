@@ -24,8 +24,8 @@ use crate::error::{Error, Result};
 /// ```
 ///
 /// # Errors
-/// Those of [`from_json`](crate::from_json), and `InvalidArgument` at the first unknown member, with
-/// the nearest known name, or all of them.
+/// Those of [`from_json`](crate::from_json), and `InvalidArgument` at the first unknown member,
+/// with the nearest known name, or all of them.
 pub fn from_json_strict<T: DeserializeOwned>(json: &[u8]) -> Result<T> {
     let (value, ignored) = collect(|| from_located::<T>(json));
     // A required member that is misspelt is told by the name that was written.

@@ -62,6 +62,7 @@ pub const OTHERS: &[(&str, &str)] = &[
     ("Store::salvage", "`Store::salvage_disk` on disks of its own"),
     ("StoreOptions::access_policy", "sets an option"),
     ("StoreOptions::clock", "sets an option"),
+    ("StoreOptions::create", "sets an option"),
     ("StoreOptions::default_workspace", "sets an option"),
     ("StoreOptions::job_runner", "sets an option"),
     ("StoreOptions::open", "`StoreOptions::open_disk` on a disk of its own"),

@@ -28,6 +28,7 @@ const PLAIN: &[&str] = &[
     "JobRunner",
     "Lost",
     "MaintenanceReport",
+    "MaintenanceStatus",
     "NotebookRequest",
     "PagedTableRows",
     "Plan",

@@ -52,7 +52,7 @@ pub(crate) struct Engine {
     /// Whether any index is still being filled.
     pub(crate) growth: Growing,
     /// The handles that keep the store open.
-    pub(crate) holders: Holders,
+    pub(crate) holders: Arc<Holders>,
     pub(super) published: RwLock<Arc<Snapshot>>,
     /// The snapshots that readers may still hold, the published one among them.
     pub(super) live: Mutex<VecDeque<Weak<Snapshot>>>,
@@ -113,7 +113,7 @@ impl Engine {
             search,
             tables: TableCache::default(),
             growth: Growing::default(),
-            holders: Holders::default(),
+            holders: Arc::default(),
             live: Mutex::new(VecDeque::from([Arc::downgrade(&published)])),
             published: RwLock::new(published),
             sequence: AtomicU64::new(sequence),
