@@ -91,8 +91,8 @@ impl Store {
     /// # Errors
     /// `InvalidArgument` for an invalid option; `Locked`, with the owner, if another process or
     /// handle has it open; `NotAStore` if the directory contains something else, or is a file;
-    /// `NewerFormat` and `OlderFormat` if this build does not read its format; `Corrupt` if it is damaged; `Io` and
-    /// `NoSpace`.
+    /// `NewerFormat` and `OlderFormat` if this build does not read its format; `Corrupt` if it is
+    /// damaged; `Io` and `NoSpace`.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
     }
@@ -142,9 +142,9 @@ impl Store {
     ///
     /// # Errors
     /// `Conflict` while another handle is alive, with the kinds of handles and their numbers:
-    /// clones of the store, sessions, change streams, writers of content. The call does not wait; the
-    /// store is closed with the last of them. The errors of
-    /// saving the text index, such as `Io`: the store is closed, and the next open catches up.
+    /// clones of the store, sessions, change streams, writers of content. The call does not wait;
+    /// the store is closed with the last of them. The errors of saving the text index, such as
+    /// `Io`: the store is closed, and the next open catches up.
     /// `Latched` if the directory or its record file was moved, removed or replaced while the store
     /// was open: follow the message before you open the store again. `Locked` in a forked process,
     /// which closes nothing. The handle is consumed in any case.
