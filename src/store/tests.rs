@@ -200,7 +200,8 @@ fn a_restore_wants_a_closed_source_and_an_empty_target() {
 
     assert_eq!(restore(&live, &target).unwrap_err().kind(), ErrorKind::Locked);
     assert_eq!(restore(&backup, &live).unwrap_err().kind(), ErrorKind::NotAStore);
-    assert_eq!(restore(&dir.path().join("nothing"), &target).unwrap_err().kind(), ErrorKind::Io);
+    let nothing = dir.path().join("nothing");
+    assert_eq!(restore(&nothing, &target).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(restore(dir.path(), &target).unwrap_err().kind(), ErrorKind::NotAStore);
 
     let names = || {

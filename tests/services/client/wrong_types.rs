@@ -33,7 +33,7 @@ use stationdb::tables::{
     AppendTableDataRequest, Column, CreateTableRequest, DataFrame, ExportTableDataRequest,
     GetTableDataRequest, ImportTableRequest, ListTablesRequest, ModifyTableRequest,
     ModifyTablesRequest, QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest,
-    ScanRequest, TableMetadataModification,
+    ReadWaveformsRequest, ScanRequest, TableMetadataModification,
 };
 use stationdb::test_plans::{
     CreateTestPlanRequest, CreateTestPlanTemplateRequest, QueryTestPlanTemplatesRequest,
@@ -49,9 +49,7 @@ use stationdb::work_items::{
 use stationdb::workspaces::{
     CreateWorkspaceRequest, ListQuotasRequest, QueryWorkspacesRequest, SetQuotaRequest,
 };
-use stationdb::{
-    Error, ErrorKind, Place, Result, from_json, from_json_report, from_json_strict,
-};
+use stationdb::{Error, ErrorKind, Place, Result, from_json, from_json_report, from_json_strict};
 
 use crate::sources::{rust_files, words};
 
@@ -163,6 +161,7 @@ fn requests() -> Vec<(&'static str, String, Read, Strict)> {
         QueryWorkItemTemplatesRequest,
         QueryWorkItemsRequest,
         QueryWorkspacesRequest,
+        ReadWaveformsRequest,
         ScanRequest,
         ScheduleTestPlanRequest,
         ScheduleTestPlansRequest,
