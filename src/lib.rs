@@ -231,6 +231,10 @@ pub mod tables {
         QueryTablesRequest, TableApiInfo, TableId, TableMetadata, TableMetadataModification,
         TableOperations, TableOrderBy, TableProjection,
     };
+    pub use crate::model::tables::waveform::{
+        ReadWaveformsRequest, SampleValues, Samples, Waveform, WaveformAxis, WaveformData,
+        WaveformX, WaveformY,
+    };
     pub use crate::services::{
         PagedTableRows, Rows, SegmentFile, TablePlan, TableRows, TableService,
     };

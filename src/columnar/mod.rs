@@ -37,6 +37,7 @@ mod spill;
 mod thrift;
 mod unit;
 mod view;
+mod waveform;
 
 #[cfg(test)]
 mod bounds_tests;
@@ -76,3 +77,4 @@ pub(crate) use segment::{
     summary_name, wrong_bits,
 };
 pub(crate) use view::{Run, TableView};
+pub(crate) use waveform::{WaveformReader, waveform_batches};

@@ -97,6 +97,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryWorkItemTemplatesRequest.substitutions", SUBSTITUTIONS),
     ("QueryWorkItemsRequest.projection", steers("projection")),
     ("QueryWorkItemsRequest.substitutions", SUBSTITUTIONS),
+    ("ReadWaveformsRequest.columns", COLUMNS),
     ("ScanRequest.columns", COLUMNS),
     ("ScanRequest.filters", steers("filters")),
     ("ScanRequest.order_by", steers("orderBy")),
@@ -395,6 +396,11 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         }
         "QueryTableDataRequest.order_by" => {
             rows(QueryTableDataRequest { order_by: order_by(), ..QueryTableDataRequest::default() })
+        }
+        "ReadWaveformsRequest.columns" => {
+            let request =
+                ReadWaveformsRequest { columns: columns(), ..ReadWaveformsRequest::default() };
+            session.read_waveforms(&table.into(), request, &control).map(drop)
         }
         "ScanRequest.columns" => scan(ScanRequest { columns: columns(), ..ScanRequest::default() }),
         "ScanRequest.filters" => scan(ScanRequest { filters: filters(), ..ScanRequest::default() }),

@@ -4,3 +4,4 @@ pub(crate) mod data;
 pub(crate) mod import;
 pub(crate) mod segments;
 pub(crate) mod table;
+pub(crate) mod waveform;

@@ -8,6 +8,7 @@ mod model;
 mod rules;
 mod syncs;
 mod walk;
+mod waveforms;
 
 use arrow::array::{Int64Array, RecordBatch};
 use arrow::datatypes::Schema;
