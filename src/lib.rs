@@ -101,7 +101,7 @@ pub use serde_json;
 pub mod prelude {
     pub use crate::model::answer::BatchAnswer;
     pub use crate::services::{
-        AssetService, FeedService, FileService, ProductService, SearchService,
+        AssetService, FeedService, FileService, ProductService, RecordService, SearchService,
         SpecificationService, TableService, TestPlanService, WorkItemService, WorkspaceService,
     };
 }
@@ -216,7 +216,9 @@ pub mod lab {
 
 /// Tables of measured rows: metadata, rows, import and export.
 pub mod tables {
-    pub use crate::columnar::{ReadSeek, RecordBatches, RowStream, Touched, kernels};
+    pub use crate::columnar::{
+        ColumnStatistics, ReadSeek, RecordBatches, RowStream, TableStatistics, Touched, kernels,
+    };
     pub use crate::model::tables::data::{
         AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnProjection, ColumnType,
         DataFrame, DataType, DecimationDistribution, DecimationMethod, DecimationOptions,
@@ -236,7 +238,8 @@ pub mod tables {
         WaveformX, WaveformY,
     };
     pub use crate::services::{
-        PagedTableRows, Rows, SegmentFile, TablePlan, TableRows, TableService,
+        PagedTableRows, PartRows, Rows, RowsPart, SegmentFile, StoredRows, TablePlan, TableRows,
+        TableService,
     };
 }
 
@@ -270,6 +273,12 @@ pub mod workspaces {
         WorkspaceOrderBy,
     };
     pub use crate::services::WorkspaceService;
+}
+
+/// Records of any kind as Arrow batches, for engines that read columns.
+pub mod scans {
+    pub use crate::model::records::{RecordKind, ScanRecordsRequest};
+    pub use crate::services::{RecordService, RecordStream};
 }
 
 /// Full-text search over every kind of resource.

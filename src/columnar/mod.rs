@@ -7,6 +7,7 @@
 //! index values are in append order. No byte of a segment reaches the Parquet parser before its
 //! checksum was verified.
 
+mod append_order;
 mod buffer;
 mod byte_reader;
 mod cells;
@@ -25,6 +26,7 @@ mod ipc_check;
 pub mod kernels;
 mod keys;
 mod memory_run;
+mod nan_statistics;
 mod order;
 mod predicate;
 mod record_batches;
@@ -34,6 +36,7 @@ mod scan;
 mod schema;
 mod segment;
 mod spill;
+mod statistics;
 mod thrift;
 mod unit;
 mod view;
@@ -48,6 +51,7 @@ mod memory_tests;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use append_order::in_append_order;
 pub(crate) use buffer::{batch_bytes, batch_row_count, check_batch, decode_batch, encode_batch};
 pub(crate) use coerce::coerce_batch;
 pub(crate) use count::count_rows;
@@ -76,5 +80,7 @@ pub(crate) use segment::{
     DATA_SUFFIX, Patch, SUMMARY_SUFFIX, Segment, SegmentMeta, SegmentWriter, data_name,
     summary_name, wrong_bits,
 };
+pub(crate) use statistics::statistics;
+pub use statistics::{ColumnStatistics, TableStatistics};
 pub(crate) use view::{Run, TableView};
 pub(crate) use waveform::{WaveformReader, waveform_batches};

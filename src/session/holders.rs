@@ -10,6 +10,8 @@ pub(crate) enum Holder {
     Session,
     /// A change stream.
     ChangeStream,
+    /// A scan of records.
+    RecordStream,
     /// A writer of content that is named later.
     ContentWriter,
     /// The store itself, for the time of one call.
@@ -21,6 +23,7 @@ pub(crate) enum Holder {
 pub(crate) struct Holders {
     sessions: AtomicUsize,
     change_streams: AtomicUsize,
+    record_streams: AtomicUsize,
     content_writers: AtomicUsize,
 }
 
@@ -29,6 +32,7 @@ impl Holders {
         match holder {
             Holder::Session => Some(&self.sessions),
             Holder::ChangeStream => Some(&self.change_streams),
+            Holder::RecordStream => Some(&self.record_streams),
             Holder::ContentWriter => Some(&self.content_writers),
             Holder::Store => None,
         }
@@ -46,6 +50,7 @@ impl Holders {
             of(store_clones, "clone of the store", "clones of the store"),
             of(count(&self.sessions), "session", "sessions"),
             of(count(&self.change_streams), "change stream", "change streams"),
+            of(count(&self.record_streams), "scan of records", "scans of records"),
             of(
                 count(&self.content_writers),
                 "writer of file or package content",

@@ -5,6 +5,7 @@ use stationdb::assets::*;
 use stationdb::files::*;
 use stationdb::prelude::*;
 use stationdb::products::*;
+use stationdb::scans::*;
 use stationdb::search::*;
 use stationdb::specifications::*;
 use stationdb::tables::*;
@@ -98,6 +99,8 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryWorkItemsRequest.projection", steers("projection")),
     ("QueryWorkItemsRequest.substitutions", SUBSTITUTIONS),
     ("ReadWaveformsRequest.columns", COLUMNS),
+    ("ScanRecordsRequest.columns", steers("columns")),
+    ("ScanRecordsRequest.substitutions", SUBSTITUTIONS),
     ("ScanRequest.columns", COLUMNS),
     ("ScanRequest.filters", steers("filters")),
     ("ScanRequest.order_by", steers("orderBy")),
@@ -297,6 +300,7 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
     let scan = |request: ScanRequest| {
         session.scan(&table.into(), request, &control)?.try_for_each(|batch| batch.map(drop))
     };
+    let records = |request: ScanRecordsRequest| session.scan_records(request, &control).map(drop);
     let text = |request: SearchRequest| match session.search(request) {
         // A build without the feature.
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(()),
@@ -402,6 +406,15 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
                 ReadWaveformsRequest { columns: columns(), ..ReadWaveformsRequest::default() };
             session.read_waveforms(&table.into(), request, &control).map(drop)
         }
+        "ScanRecordsRequest.columns" => records(
+            ScanRecordsRequest::new(RecordKind::Product)
+                .columns(["name", "family"].into_iter().cycle().take(len)),
+        ),
+        "ScanRecordsRequest.substitutions" => records(
+            ScanRecordsRequest::new(RecordKind::Product)
+                .filter("name == @0")
+                .substitutions((0..len).map(|at| at.to_string())),
+        ),
         "ScanRequest.columns" => scan(ScanRequest { columns: columns(), ..ScanRequest::default() }),
         "ScanRequest.filters" => scan(ScanRequest { filters: filters(), ..ScanRequest::default() }),
         "ScanRequest.order_by" => {

@@ -52,6 +52,7 @@ pub(in crate::services) fn export<A: Access>(
     // Sealing moves rows and does not change which rows exist, so it is a write of the store and
     // not of the caller.
     let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
+    guarded("writing segments again", || session_tables::restate(&session, table.id(), control))?;
     guarded("sealing a table", || session_tables::seal(&session, table.id(), control))?;
     // The metadata and the files are of one snapshot.
     let (table, mut segments) = access.read(|view| {

@@ -42,12 +42,17 @@ impl Handout {
     /// Opens the next segment; `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<SegmentReader>> {
         let Some(meta) = self.metas.next() else { return Ok(None) };
+        self.open(&meta).map(Some)
+    }
+
+    /// Opens one of the segments.
+    pub(crate) fn open(&self, meta: &SegmentMeta) -> Result<SegmentReader> {
         let path = format!("{}/{}", self.dir, data_name(meta.id));
         let file = self
             .disk
             .open(&path, Mode::Read)
             .map_err(|error| Error::io(format_args!("opening the segment file {path}"), error))?;
-        Ok(Some(SegmentReader { meta, file, at: 0, hasher: Xxh3::new() }))
+        Ok(SegmentReader { meta: meta.clone(), file, at: 0, hasher: Xxh3::new() })
     }
 }
 

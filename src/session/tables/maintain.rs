@@ -1,6 +1,8 @@
-//! Table maintenance: seals full buffers and merges segments.
+//! Table maintenance: seals full buffers, merges segments, and writes those of earlier formats
+//! again.
 
 use super::merge::{merge, mergeable, small_count};
+use super::restate::restate_all;
 use super::seal::seal;
 use super::{TableState, set_merge_due};
 use crate::columnar::SegmentMeta;
@@ -37,6 +39,11 @@ pub(crate) fn maintain(session: &Session, control: &Control) -> Result<u64> {
             Ok(segments) => written += segments,
             Err(error) => failure = failure.or(Some(error)),
         }
+    }
+    // Last: what was merged need not be written again.
+    match restate_all(session, control) {
+        Ok(segments) => written += segments,
+        Err(error) => failure = failure.or(Some(error)),
     }
     failure.map_or(Ok(written), Err)
 }

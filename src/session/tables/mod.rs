@@ -16,6 +16,7 @@ mod check;
 mod handout;
 mod maintain;
 mod merge;
+mod restate;
 mod salvage;
 mod seal;
 mod sink;
@@ -44,6 +45,7 @@ pub(crate) use maintain::maintain;
 #[cfg(test)]
 pub(crate) use maintain::settle as settle_merges;
 pub(crate) use merge::merge;
+pub(crate) use restate::restate;
 pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
 pub(crate) use seal::seal;
 pub(crate) use sink::{NewSegments, SORT_ROWS, SegmentSink};

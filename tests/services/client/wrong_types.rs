@@ -24,6 +24,7 @@ use stationdb::lab::{
 use stationdb::products::{
     CreateProductRequest, QueryProductValuesRequest, QueryProductsRequest, UpdateProductRequest,
 };
+use stationdb::scans::ScanRecordsRequest;
 use stationdb::search::SearchRequest;
 use stationdb::specifications::{
     Condition, CreateSpecificationRequest, CreateSpecificationsRequest, QuerySpecificationsRequest,
@@ -162,6 +163,7 @@ fn requests() -> Vec<(&'static str, String, Read, Strict)> {
         QueryWorkItemsRequest,
         QueryWorkspacesRequest,
         ReadWaveformsRequest,
+        ScanRecordsRequest,
         ScanRequest,
         ScheduleTestPlanRequest,
         ScheduleTestPlansRequest,
