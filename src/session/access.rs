@@ -224,7 +224,7 @@ impl Session {
     /// let store = Store::open(dir.path())?;
     /// let session = store.session(Identity::user("ada"));
     /// let before = session.pinned();
-    /// session.create_products(vec![CreateProductRequest::new("P-1")])?;
+    /// session.create_products(vec![CreateProductRequest::new("P-1")])?.require_all()?;
     /// assert_eq!(session.query_products(QueryProductsRequest::new())?.products.len(), 1);
     /// assert_eq!(before.query_products(QueryProductsRequest::new())?.products.len(), 0);
     /// # Ok(())
