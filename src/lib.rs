@@ -225,6 +225,9 @@ pub mod tables {
         ExportDestination, ExportFormat, ExportTableDataRequest, FilterOperation,
         GetTableDataRequest, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest,
     };
+    pub use crate::model::tables::deletion::{
+        DeleteRowsRequest, DeleteRowsResponse, DeletedRows, ListDeletedRowsRequest, OrdinalRange,
+    };
     pub use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
     pub use crate::model::tables::segments::{SegmentFileInfo, SegmentManifest};
     pub use crate::model::tables::table::{

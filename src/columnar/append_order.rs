@@ -20,8 +20,9 @@ fn rows_of(run: &Run, ordinals: &Range<u64>, control: &Control) -> Result<Vec<Op
     let mut rows = vec![None; len];
     for unit in run.units() {
         control.check()?;
-        let found = run.ordinals(std::slice::from_ref(&unit))?;
-        for (row, ordinal) in unit.zip(found) {
+        let live = run.live(unit);
+        let found = run.ordinals(&live)?;
+        for (row, ordinal) in live.into_iter().flatten().zip(found) {
             let place = ordinal.checked_sub(ordinals.start).and_then(|at| usize::try_from(at).ok());
             if let Some(slot) = place.and_then(|place| rows.get_mut(place)) {
                 *slot = Some(row as u32);

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::predicate::Predicates;
 use super::segment::PAGE_ROWS;
 use super::unit;
-use super::view::{Run, TableView};
+use super::view::{Stored, TableView};
 use crate::error::Result;
 use crate::value::Control;
 
@@ -44,7 +44,7 @@ pub(crate) fn touched(
 ) -> Result<Touched> {
     let mut out = Touched::default();
     for run in view.runs() {
-        let is_sealed = matches!(run, Run::Segment(_));
+        let is_sealed = matches!(run.stored(), Stored::Segment(_));
         let mut kept_groups = 0;
         let units = run.units();
         for rows in &units {
@@ -57,7 +57,7 @@ pub(crate) fn touched(
             out.rows_passed +=
                 unit::count(run, &view.schema, predicates, rows.clone(), control)? as u64;
             if !is_sealed {
-                out.buffered_rows += rows.len() as u64;
+                out.buffered_rows += unit::row_count(&run.live(rows.clone())) as u64;
                 continue;
             }
             kept_groups += u64::from(kept > 0);

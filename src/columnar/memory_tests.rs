@@ -36,7 +36,7 @@ fn rows(schema: &TableSchema, from: i64, step: i64, count: i64, text_bytes: usiz
 fn view(schema: &Arc<TableSchema>, text_bytes: usize) -> Arc<TableView> {
     let whole = rows(schema, 0, 1, 3000, text_bytes);
     let run = |at: usize| {
-        Run::Memory(Arc::new(MemoryRun::new(schema, &[whole.slice(at, 1000)], at as u64).unwrap()))
+        Run::from(Arc::new(MemoryRun::new(schema, &[whole.slice(at, 1000)], at as u64).unwrap()))
     };
     Arc::new(TableView::new(schema.clone(), [0, 1000, 2000].map(run).to_vec()))
 }
@@ -62,7 +62,7 @@ fn runs_that_are_merged_wait_with_few_rows_each() {
             SegmentWriter::new(disk.clone(), "t", at as u64, schema.clone(), (at * ROWS) as u64)
                 .unwrap();
         writer.write(&rows(&schema, at, RUNS, ROWS, 8), None).unwrap();
-        Run::Segment(Arc::new(
+        Run::from(Arc::new(
             Segment::open(&disk, "t", writer.finish().unwrap(), schema.clone()).unwrap(),
         ))
     });
@@ -87,7 +87,7 @@ fn merged_rows_of_long_texts_come_in_small_batches() {
     let run = |at: i64| {
         let run = MemoryRun::new(&schema, &[rows(&schema, at, 2, 250, 100_000)], 250 * at as u64)
             .unwrap();
-        Run::Memory(Arc::new(run))
+        Run::from(Arc::new(run))
     };
     let view = Arc::new(TableView::new(schema.clone(), vec![run(0), run(1)]));
     let mut scan =
@@ -118,7 +118,7 @@ fn ordered_texts_are_fetched_in_parts_that_memory_holds() {
     assert!(seen.is_sorted_by(|a, b| a >= b));
     // Keys as long as their texts: fewer rows than requested, and the rest after them.
     let order = [OrderColumn { column: 1, descending: true }];
-    let select = |after| {
+    let select = |after: Option<&After>| {
         select_rows(
             &view,
             &Predicates::default(),
@@ -131,9 +131,9 @@ fn ordered_texts_are_fetched_in_parts_that_memory_holds() {
     };
     let (mut after, mut positions) = (None, Vec::new());
     loop {
-        let part = select(after);
+        let part = select(after.as_ref());
         assert!(part.is_all || part.rows.len() == 1024, "{}", part.rows.len());
-        after = part.rows.last().map(|row| row.ordinal);
+        after = part.rows.last().map(order::Selected::after);
         positions.extend(part.rows.iter().map(|row| row.ordinal));
         if part.is_all {
             break;
@@ -213,14 +213,14 @@ fn texts_beyond_what_an_array_holds_are_refused() {
 fn a_page_of_long_keys_is_put_together_from_parts() {
     let schema = schema();
     let view = view(&schema, 4000);
-    let page = |memory_bytes: usize, after| {
+    let page = |memory_bytes: usize, after: Option<&After>| {
         let query = RowQuery { take: Some(2500), ..sorted_by_text(memory_bytes, None) };
         read_page(&view, &query, after, &Control::default()).unwrap()
     };
     let (parts, whole) = (page(1, None), page(usize::MAX, None));
     assert_eq!((texts(&parts.batch).len(), &texts(&parts.batch)), (2500, &texts(&whole.batch)));
     assert_eq!(parts.next_after, whole.next_after);
-    let rest = page(1, parts.next_after);
+    let rest = page(1, parts.next_after.as_ref());
     assert_eq!((texts(&rest.batch).len(), rest.next_after), (500, None));
 }
 
@@ -228,14 +228,15 @@ fn a_page_of_long_keys_is_put_together_from_parts() {
 fn keys_that_are_longer_than_all_memory_are_selected_one_by_one() {
     let view = view(&schema(), 2000);
     let order = [OrderColumn { column: 1, descending: true }];
-    let select = |after, bytes| {
+    let select = |after: Option<&After>, bytes| {
         select_rows(&view, &Predicates::default(), &order, after, (5, bytes), &Control::default())
             .unwrap()
     };
     let expected: Vec<u64> = select(None, usize::MAX).rows.iter().map(|row| row.ordinal).collect();
     let mut seen: Vec<u64> = Vec::new();
     while seen.len() < 5 {
-        let part = select(seen.last().copied(), 100);
+        let after = seen.last().map(|ordinal| After { ordinal: *ordinal, key: None });
+        let part = select(after.as_ref(), 100);
         assert_eq!((part.rows.len(), part.is_all), (1, false));
         seen.extend(part.rows.iter().map(|row| row.ordinal));
     }

@@ -2,11 +2,13 @@
 //! decimation, import and export.
 //!
 //! This module knows rows and files, but no records, services or filter text. What must hold: rows
-//! are immutable, and each has an append ordinal that never changes. A run (a segment, or the
-//! buffer) contains a contiguous range of ordinals, sorted by the index column; rows with equal
-//! index values are in append order. No byte of a segment reaches the Parquet parser before its
-//! checksum was verified.
+//! are immutable, and each has an append ordinal that never changes and is never used again. A run
+//! (a segment, or the buffer) contains the rows of a contiguous range of ordinals that are not
+//! deleted, sorted by the index column; rows with equal index values are in append order. A run may
+//! still contain deleted rows, which no read returns. No byte of a segment reaches the Parquet
+//! parser before its checksum was verified.
 
+mod after;
 mod append_order;
 mod buffer;
 mod byte_reader;
@@ -25,9 +27,11 @@ mod ipc;
 mod ipc_check;
 pub mod kernels;
 mod keys;
+mod matching;
 mod memory_run;
 mod nan_statistics;
 mod order;
+mod ordinal_set;
 mod predicate;
 mod record_batches;
 mod row_query;
@@ -51,6 +55,7 @@ mod memory_tests;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use after::After;
 pub(crate) use append_order::in_append_order;
 pub(crate) use buffer::{batch_bytes, batch_row_count, check_batch, decode_batch, encode_batch};
 pub(crate) use coerce::coerce_batch;
@@ -67,8 +72,10 @@ pub use import::ReadSeek;
 pub(crate) use import::{CsvImport, ParquetImport};
 pub(crate) use ipc::read_stream;
 pub(crate) use keys::index_values;
+pub(crate) use matching::matching;
 pub(crate) use memory_run::MemoryRun;
 pub(crate) use order::OrderColumn;
+pub(crate) use ordinal_set::OrdinalSet;
 pub(crate) use predicate::Predicates;
 pub use record_batches::RecordBatches;
 pub(crate) use row_query::{RowQuery, SpillPlace};
@@ -82,5 +89,5 @@ pub(crate) use segment::{
 };
 pub(crate) use statistics::statistics;
 pub use statistics::{ColumnStatistics, TableStatistics};
-pub(crate) use view::{Run, TableView};
+pub(crate) use view::{Run, Stored, TableView};
 pub(crate) use waveform::{WaveformReader, waveform_batches};

@@ -16,6 +16,7 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::{Float32Type, Float64Type};
 use arrow::row::{RowConverter, SortField};
 
+use super::after::{After, gone};
 use super::count::{all_units, in_parallel};
 use super::fetch::Locator;
 use super::predicate::Predicates;
@@ -51,6 +52,13 @@ pub(crate) struct Selected {
     pub ordinal: u64,
     /// Position of the row in the view.
     pub locator: Locator,
+}
+
+impl Selected {
+    /// The place after this row.
+    pub(super) fn after(&self) -> After {
+        After { ordinal: self.ordinal, key: Some(self.key.to_vec()) }
+    }
 }
 
 pub(super) fn converter(schema: &TableSchema, order: &[OrderColumn]) -> Result<RowConverter> {
@@ -184,12 +192,13 @@ fn best_of(
     Ok(rows.iter().zip(known).map(|(row, known)| known.then(|| row.as_ref().to_vec())).collect())
 }
 
-/// The key of the row with this ordinal.
-fn key_of(view: &TableView, order: &[OrderColumn], ordinal: u64) -> Result<Selected> {
-    let locator = view.locate(ordinal)?.ok_or_else(|| {
-        Error::invalid("the continuation token does not belong to this table")
-            .at_member("continuationToken")
-    })?;
+/// The key and the ordinal of a row.
+fn key_of(view: &TableView, order: &[OrderColumn], after: &After) -> Result<(Box<[u8]>, u64)> {
+    let ordinal = after.ordinal;
+    if let Some(key) = &after.key {
+        return Ok((key.as_slice().into(), ordinal));
+    }
+    let locator = view.locate(ordinal)?.ok_or_else(gone)?;
     let row = locator.row as usize;
     let columns: Vec<usize> = order.iter().map(|term| term.column).collect();
     let arrays = columns
@@ -201,7 +210,7 @@ fn key_of(view: &TableView, order: &[OrderColumn], ordinal: u64) -> Result<Selec
         })
         .collect::<Result<Vec<_>>>()?;
     let rows = converter(&view.schema, order)?.convert_columns(&arrays).map_err(bad_key)?;
-    Ok(Selected { key: rows.row(0).as_ref().into(), ordinal, locator })
+    Ok((rows.row(0).as_ref().into(), ordinal))
 }
 
 /// The best rows so far.
@@ -250,7 +259,7 @@ pub(crate) struct Selection {
 }
 
 /// Selects the first `count` rows that satisfy the predicates, by `order` and then by append
-/// ordinal, after the row with the ordinal `after`. Selects fewer if their keys take more than
+/// ordinal, after the row `after`. Selects fewer if their keys take more than
 /// `bytes_max`.
 ///
 /// # Errors
@@ -259,11 +268,11 @@ pub(crate) fn select_rows(
     view: &TableView,
     predicates: &Predicates,
     order: &[OrderColumn],
-    after: Option<u64>,
+    after: Option<&After>,
     (count, bytes_max): (usize, usize),
     control: &Control,
 ) -> Result<Selection> {
-    let after = after.map(|ordinal| key_of(view, order, ordinal)).transpose()?;
+    let after = after.map(|after| key_of(view, order, after)).transpose()?;
     let Some(&first) = order.first() else {
         return Err(Error::invalid(
             "internal error: an order without columns was requested; report it",
@@ -317,10 +326,9 @@ pub(crate) fn select_rows(
             let mut better = Vec::new();
             for ((key, ordinal), row) in keys.iter().zip(ordinals).zip(rows) {
                 let bytes = key.as_ref();
-                let is_behind =
-                    |other: &Selected| (bytes, ordinal) > (&other.key[..], other.ordinal);
-                if after.as_ref().is_some_and(|after| !is_behind(after))
-                    || worst.as_ref().is_some_and(is_behind)
+                let is_behind = |key: &[u8], other: u64| (bytes, ordinal) > (key, other);
+                if after.as_ref().is_some_and(|(key, other)| !is_behind(key, *other))
+                    || worst.as_ref().is_some_and(|worst| is_behind(&worst.key, worst.ordinal))
                 {
                     continue;
                 }

@@ -66,7 +66,7 @@ impl Predicates {
         let mut is_new = |filter: &'f ColumnFilter| {
             seen.insert((&*filter.column, filter.operation.as_str(), filter.value.as_deref()))
         };
-        let mut predicates = filters
+        let predicates = filters
             .iter()
             .enumerate()
             .filter(|(_, filter)| is_new(filter))
@@ -79,13 +79,25 @@ impl Predicates {
                 Ok(Predicate { column, test })
             })
             .collect::<Result<Vec<_>>>()?;
-        // Cheap columns first: rows that they exclude need not be decoded in the other columns.
-        predicates.sort_by_key(|predicate| match predicate.test {
+        let mut predicates = Self(predicates);
+        predicates.sort(schema);
+        Ok(predicates)
+    }
+
+    /// These filters and others.
+    pub(crate) fn and(mut self, schema: &TableSchema, others: Self) -> Self {
+        self.0.extend(others.0);
+        self.sort(schema);
+        self
+    }
+
+    /// Cheap columns first: rows that they exclude need not be decoded in the other columns.
+    fn sort(&mut self, schema: &TableSchema) {
+        self.0.sort_by_key(|predicate| match predicate.test {
             _ if predicate.column == schema.index() => 0,
             Test::Text { .. } => 2,
             _ => 1,
         });
-        Ok(Self(predicates))
     }
 
     /// These filters, and the tests that `column` is neither null nor NaN.

@@ -7,9 +7,11 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 
+use super::after::After;
 use super::buffer::batch_bytes;
 use super::fetch::{Locator, fetch_rows};
-use super::order::select_rows;
+use super::keys::index_values;
+use super::order::{Selected, select_rows};
 use super::row_query::{RowQuery, SHARES};
 use super::scan::MergedScan;
 use super::spill::SpillSort;
@@ -30,19 +32,19 @@ const LEAST_TOGETHER: usize = 64;
 pub(crate) struct RowPage {
     /// The rows.
     pub batch: RecordBatch,
-    /// Append ordinal of the last row, if more rows follow.
-    pub next_after: Option<u64>,
+    /// The place after the last row, if more rows follow.
+    pub next_after: Option<After>,
 }
 
-/// Reads the page after the row with the append ordinal `after`.
+/// Reads the page after the row `after`.
 ///
 /// # Errors
-/// `InvalidArgument` when no row has that ordinal; `Corrupt`, `Io`; `DeadlineExceeded` and
-/// `Cancelled`.
+/// `InvalidArgument` when that row is gone and its place is not known; `Corrupt`, `Io`;
+/// `DeadlineExceeded` and `Cancelled`.
 pub(crate) fn read_page(
     view: &Arc<TableView>,
     query: &RowQuery,
-    after: Option<u64>,
+    after: Option<&After>,
     control: &Control,
 ) -> Result<RowPage> {
     let schema = view.schema.project(&query.columns);
@@ -53,22 +55,26 @@ pub(crate) fn read_page(
     if !query.is_index_order(view) {
         let count = take.saturating_add(1);
         // If the keys do not fit in memory together, a part is selected at a time.
-        let mut rows: Vec<(Locator, u64)> = Vec::new();
+        let mut locators: Vec<Locator> = Vec::new();
+        // The last row of the page, and the last one of what was selected together.
+        let (mut last, mut behind) = (None, after.cloned());
         loop {
-            let behind = rows.last().map(|(_, ordinal)| *ordinal).or(after);
-            let wanted = (count - rows.len(), query.key_bytes());
+            let wanted = (count - locators.len(), query.key_bytes());
+            let order = &query.order;
             let found =
-                select_rows(view, &query.predicates, &query.order, behind, wanted, control)?;
-            rows.extend(found.rows.iter().map(|row| (row.locator, row.ordinal)));
-            if found.is_all || rows.len() >= count {
+                select_rows(view, &query.predicates, order, behind.as_ref(), wanted, control)?;
+            if let Some(at) = (take - 1).checked_sub(locators.len()) {
+                last = found.rows.get(at).map(Selected::after).or(last);
+            }
+            behind = found.rows.last().map(Selected::after).or(behind);
+            locators.extend(found.rows.iter().map(|row| row.locator));
+            if found.is_all || locators.len() >= count {
                 break;
             }
         }
-        let more = rows.len() > take;
-        rows.truncate(take);
-        let locators: Vec<_> = rows.iter().map(|(locator, _)| *locator).collect();
+        let next_after = if locators.len() > take { last } else { None };
+        locators.truncate(take);
         let batch = fetch_rows(view, &locators, &query.columns, control)?;
-        let next_after = if more { rows.last().map(|(_, ordinal)| *ordinal) } else { None };
         return Ok(RowPage { batch, next_after });
     }
     let mut scan = MergedScan::new(
@@ -102,11 +108,12 @@ pub(crate) fn read_page(
     })?;
     let next_after = match (more, last) {
         (true, Some(last)) => {
-            let row = last.row as usize;
-            view.run(last.run as usize)?
-                .ordinals(std::slice::from_ref(&(row..row + 1)))?
-                .first()
-                .copied()
+            let row = last.row as usize..last.row as usize + 1;
+            let rows = std::slice::from_ref(&row);
+            let run = view.run(last.run as usize)?;
+            let value = run.read(&view.schema, &[view.schema.index()], rows)?;
+            let value = index_values(value.column(0))?.first().copied().unwrap_or_default();
+            run.ordinals(rows)?.first().map(|ordinal| After::indexed(*ordinal, value))
         }
         _ => None,
     };
@@ -132,8 +139,8 @@ enum StreamSource {
 
 /// Rows that are selected by key, as many as fit in memory, and fetched a part at a time.
 struct Ordered {
-    /// Append ordinal of the last selected row, and whether no row follows it.
-    after: Option<u64>,
+    /// The last selected row, and whether no row follows it.
+    after: Option<After>,
     is_all: bool,
     /// Selected rows, and how many of them were fetched.
     selected: Vec<Locator>,
@@ -170,11 +177,11 @@ impl Ordered {
         if self.ready.is_empty() && self.fetched == self.selected.len() && !self.is_all {
             let fits = usize::try_from(query.rows_in_memory()).unwrap_or(usize::MAX);
             let count = usize::try_from(left).unwrap_or(usize::MAX).min(fits.max(ORDERED_ROWS));
-            let wanted = (count, query.key_bytes());
+            let (wanted, order) = ((count, query.key_bytes()), &query.order);
             let found =
-                select_rows(view, &query.predicates, &query.order, self.after, wanted, control)?;
+                select_rows(view, &query.predicates, order, self.after.as_ref(), wanted, control)?;
             self.is_all = found.is_all;
-            self.after = found.rows.last().map(|row| row.ordinal);
+            self.after = found.rows.last().map(Selected::after);
             self.selected = found.rows.into_iter().map(|row| row.locator).collect();
             self.fetched = 0;
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::interleave_record_batch;
 
+use super::after::{After, rows_upto};
 use super::buffer::batch_bytes;
 use super::count::in_parallel;
 use super::fetch::Locator;
@@ -78,7 +79,7 @@ pub(crate) struct MergedScan {
 }
 
 impl MergedScan {
-    /// A scan of all rows, or of those after the row with the append ordinal `after`.
+    /// A scan of all rows, or of those after the row `after`.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -86,7 +87,7 @@ impl MergedScan {
         view: Arc<TableView>,
         predicates: Arc<Predicates>,
         columns: Vec<usize>,
-        after: Option<u64>,
+        after: Option<&After>,
         control: Control,
     ) -> Result<Self> {
         let sequence = view.sequence();
@@ -94,7 +95,7 @@ impl MergedScan {
         let order = sequence.unwrap_or_else(|| (0..view.runs().len()).collect());
         let position = match after {
             None => None,
-            Some(ordinal) => Some(position_of(&view, ordinal)?),
+            Some(after) => Some((after.index_value(&view)?, after.ordinal)),
         };
         let index_range = predicates.int_range(view.schema.index());
         let mut cursors = Vec::with_capacity(order.len());
@@ -103,12 +104,7 @@ impl MergedScan {
             let (least, greatest) = run.index_range();
             let mut next_row = match position {
                 None => 0,
-                Some((here, _)) if here.run as usize == at => here.row as usize + 1,
-                // Rows with the index value of the position are after it if they were appended
-                // later.
-                Some((here, value)) => {
-                    run.rows_before(&view.schema, value, at < here.run as usize)?
-                }
+                Some((value, ordinal)) => rows_upto(&view, run, value, ordinal)?,
             };
             let mut end_row = run.row_count();
             if let Some((low, high)) = index_range {
@@ -429,18 +425,4 @@ impl MergedScan {
             cursor.least = next.copied().unwrap_or(cursor.least.max(before));
         }
     }
-}
-
-/// The position and the index value of the row with this ordinal.
-fn position_of(view: &TableView, ordinal: u64) -> Result<(Locator, i64)> {
-    let here = view.locate(ordinal)?.ok_or_else(|| {
-        Error::invalid("the continuation token does not belong to this table")
-            .at_member("continuationToken")
-    })?;
-    let row = here.row as usize;
-    let run = view.run(here.run as usize)?;
-    let batch =
-        run.read(&view.schema, &[view.schema.index()], std::slice::from_ref(&(row..row + 1)))?;
-    let value = index_values(batch.column(0))?.first().copied().unwrap_or_default();
-    Ok((here, value))
 }

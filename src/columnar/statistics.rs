@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::kernels::{Sample, extremes_where};
 use super::segment::{ColumnSummary, Levels, Scale};
-use super::view::{Run, TableView};
+use super::view::{Stored, TableView};
 use crate::error::Result;
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::Number;
@@ -124,12 +124,16 @@ fn unknown(column: &Column) -> ColumnStatistics {
 fn integers(view: &TableView, position: usize, column: &Column) -> Result<ColumnStatistics> {
     let mut sums = Sums::<i64>::new();
     for run in view.runs() {
-        match run {
-            Run::Segment(segment) => match segment.summary(position)? {
+        // Summaries count the rows that are deleted, too.
+        if run.has_dead() {
+            return Ok(unknown(column));
+        }
+        match run.stored() {
+            Stored::Segment(segment) => match segment.summary(position)? {
                 Some(ColumnSummary::Int(levels)) => sums.add_levels(levels),
                 _ => return Ok(unknown(column)),
             },
-            Run::Memory(run) => {
+            Stored::Memory(run) => {
                 let Some(array) = run.batch().columns().get(position) else {
                     return Ok(unknown(column));
                 };
@@ -147,12 +151,16 @@ fn integers(view: &TableView, position: usize, column: &Column) -> Result<Column
 fn floats(view: &TableView, position: usize, column: &Column) -> Result<ColumnStatistics> {
     let mut sums = Sums::<f64>::new();
     for run in view.runs() {
-        match run {
-            Run::Segment(segment) => match segment.summary(position)? {
+        // Summaries count the rows that are deleted, too.
+        if run.has_dead() {
+            return Ok(unknown(column));
+        }
+        match run.stored() {
+            Stored::Segment(segment) => match segment.summary(position)? {
                 Some(ColumnSummary::Float(levels)) => sums.add_levels(levels),
                 _ => return Ok(unknown(column)),
             },
-            Run::Memory(run) => {
+            Stored::Memory(run) => {
                 let Some(array) = run.batch().columns().get(position) else {
                     return Ok(unknown(column));
                 };

@@ -108,9 +108,7 @@ fn merge(disk: &SharedDisk, schema: &Arc<TableSchema>, id: u64, group: Vec<Run>)
             ordinals.into_iter().map(|ordinal| (ordinal - first_ordinal) as u32).collect();
         writer.write(&chunk.batch, Some(&offsets)).unwrap();
     }
-    Run::Segment(Arc::new(
-        Segment::open(disk, "t", writer.finish().unwrap(), schema.clone()).unwrap(),
-    ))
+    Run::from(Arc::new(Segment::open(disk, "t", writer.finish().unwrap(), schema.clone()).unwrap()))
 }
 
 /// `sealed` says for each append whether it is a segment. If it has an even length, adjacent segments
@@ -131,9 +129,9 @@ fn fixture(index: DataType, appends: &[Vec<Cells>], sealed: &[bool]) -> Fixture 
         let run = MemoryRun::new(&schema, &parts, ordinal).unwrap();
         ordinal += rows.len() as u64;
         if sealed[at % sealed.len()] && !rows.is_empty() {
-            runs.push(Run::Segment(seal(&disk, &schema, at as u64 + 1, &run)));
+            runs.push(Run::from(seal(&disk, &schema, at as u64 + 1, &run)));
         } else {
-            runs.push(Run::Memory(Arc::new(run)));
+            runs.push(Run::from(Arc::new(run)));
         }
     }
     if sealed.len().is_multiple_of(2) {
@@ -148,7 +146,7 @@ fn fixture(index: DataType, appends: &[Vec<Cells>], sealed: &[bool]) -> Fixture 
             }
         };
         for run in runs {
-            if matches!(run, Run::Segment(_)) {
+            if matches!(run.stored(), Stored::Segment(_)) {
                 group.push(run);
             } else {
                 close(&mut group, &mut kept);
@@ -471,7 +469,7 @@ proptest! {
         let mut walked = Vec::new();
         let mut after = None;
         loop {
-            let page = read_page(&fixture.view, &query, after, &Control::default()).unwrap();
+            let page = read_page(&fixture.view, &query, after.as_ref(), &Control::default()).unwrap();
             prop_assert!(page.batch.num_rows() as u64 <= take);
             walked.extend(batch_rows(&page.batch));
             after = page.next_after;

@@ -10,7 +10,7 @@ use arrow::compute::filter;
 use super::predicate::{Predicate, Predicates, Verdict};
 use super::schema::TableSchema;
 use super::segment::{BLOCK_ROWS, ColumnSummary, Filtered, Part, Wanted};
-use super::view::Run;
+use super::view::{Run, Stored};
 use crate::error::{Error, Result};
 use crate::value::Control;
 
@@ -25,8 +25,8 @@ pub(super) fn row_count(ranges: &[Range<usize>]) -> usize {
     ranges.iter().map(ExactSizeIterator::len).sum()
 }
 
-/// The ranges of `rows` that summaries do not exclude, and for each predicate whether it must still
-/// be evaluated: not if every row of every remaining block passes.
+/// The ranges of `rows` that are not deleted and that summaries do not exclude, and for each
+/// predicate whether it must still be evaluated: not if every row of every remaining block passes.
 pub(super) fn prune(
     run: &Run,
     predicates: &Predicates,
@@ -69,6 +69,9 @@ pub(super) fn prune(
             Some(last) if last.end == from => last.end = to,
             _ => ranges.push(from..to),
         }
+    }
+    if run.has_dead() {
+        ranges = ranges.into_iter().flat_map(|range| run.live(range)).collect();
     }
     Ok((ranges, needed))
 }
@@ -157,7 +160,7 @@ fn test_column(
     wanted: Wanted,
     control: &Control,
 ) -> Result<Filtered> {
-    if let Run::Segment(segment) = run
+    if let Stored::Segment(segment) = run.stored()
         && let Some(found) =
             segment.filter(column, ranges, &|part| passes(tests, &part, control), wanted)?
     {
@@ -195,7 +198,7 @@ pub(super) fn pick(
     control: &Control,
 ) -> Result<Picked> {
     if predicates.is_empty() || rows.is_empty() {
-        return Ok(Picked { ranges: vec![rows], columns: Vec::new() });
+        return Ok(Picked { ranges: run.live(rows), columns: Vec::new() });
     }
     let (mut ranges, needed) = prune(run, predicates, rows)?;
     let mut columns: Vec<(usize, ArrayRef)> = Vec::new();
@@ -227,7 +230,7 @@ pub(super) fn count(
     control: &Control,
 ) -> Result<usize> {
     if predicates.is_empty() || rows.is_empty() {
-        return Ok(rows.len());
+        return Ok(row_count(&run.live(rows)));
     }
     let (mut ranges, needed) = prune(run, predicates, rows)?;
     let mut columns = by_column(predicates, needed);

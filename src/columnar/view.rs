@@ -7,6 +7,7 @@ use arrow::array::RecordBatch;
 
 use super::keys::index_values;
 use super::memory_run::MemoryRun;
+use super::ordinal_set::OrdinalSet;
 use super::schema::TableSchema;
 use super::segment::{BLOCK_ROWS, ColumnSummary, Segment};
 use crate::error::{Error, Result};
@@ -14,40 +15,156 @@ use crate::error::{Error, Result};
 /// Rows of one unit of work on a run in memory.
 const MEMORY_UNIT_ROWS: usize = 64 * 1024;
 
-/// Sorted rows with a contiguous range of append ordinals.
+/// Where the rows of a run are.
 #[derive(Clone, Debug)]
-pub enum Run {
+pub enum Stored {
     /// Sealed.
     Segment(Arc<Segment>),
     /// Buffered.
     Memory(Arc<MemoryRun>),
 }
 
+/// Sorted rows with a range of append ordinals that no other run has. Rows may have been deleted:
+/// some are still stored, and reads leave them out; of others only the ordinals are left.
+#[derive(Clone, Debug)]
+pub struct Run {
+    stored: Stored,
+    /// Stored rows that are deleted: ascending, disjoint ranges.
+    dead: Arc<[Range<usize>]>,
+    dead_count: usize,
+}
+
+impl From<Arc<Segment>> for Run {
+    fn from(segment: Arc<Segment>) -> Self {
+        Self { stored: Stored::Segment(segment), dead: Arc::default(), dead_count: 0 }
+    }
+}
+
+impl From<Arc<MemoryRun>> for Run {
+    fn from(run: Arc<MemoryRun>) -> Self {
+        Self { stored: Stored::Memory(run), dead: Arc::default(), dead_count: 0 }
+    }
+}
+
 impl Run {
-    /// Rows.
+    /// Where the rows are.
+    #[must_use]
+    pub fn stored(&self) -> &Stored {
+        &self.stored
+    }
+
+    /// The run without these rows, see [`Run::rows_with`].
+    pub(crate) fn without(mut self, dead: Arc<[Range<usize>]>) -> Self {
+        self.dead_count = dead.iter().map(ExactSizeIterator::len).sum();
+        self.dead = dead;
+        self
+    }
+
+    /// The stored rows whose append ordinals are in `ordinals`, as ascending, disjoint ranges.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub(crate) fn rows_with(&self, ordinals: &OrdinalSet) -> Result<Arc<[Range<usize>]>> {
+        let first = self.first_ordinal();
+        let cover = self.ordinal_range();
+        if ordinals.covers(cover.clone()) {
+            return Ok(std::iter::once(0..self.row_count()).collect());
+        }
+        if self.is_append_ordered() {
+            let stored = first..first + self.row_count() as u64;
+            let row = |ordinal: u64| (ordinal - first) as usize;
+            return Ok(ordinals.within(stored).map(|r| row(r.start)..row(r.end)).collect());
+        }
+        let mut rows: Vec<Range<usize>> = Vec::new();
+        for unit in self.units() {
+            let found = self.ordinals(std::slice::from_ref(&unit))?;
+            for (row, _) in (unit.start..).zip(found).filter(|(_, at)| ordinals.contains(*at)) {
+                match rows.last_mut() {
+                    Some(last) if last.end == row => last.end += 1,
+                    _ => rows.push(row..row + 1),
+                }
+            }
+        }
+        Ok(rows.into())
+    }
+
+    /// The parts of `rows` that are not deleted.
+    pub(super) fn live(&self, rows: Range<usize>) -> Vec<Range<usize>> {
+        let mut live = Vec::new();
+        let mut from = rows.start;
+        let first = self.dead.partition_point(|dead| dead.end <= rows.start);
+        for dead in self.dead.iter().skip(first).take_while(|dead| dead.start < rows.end) {
+            if from < dead.start {
+                live.push(from..dead.start);
+            }
+            from = dead.end;
+        }
+        if from < rows.end {
+            live.push(from..rows.end);
+        }
+        live
+    }
+
+    /// All rows that are not deleted.
+    pub(crate) fn all_live(&self) -> Vec<Range<usize>> {
+        self.live(0..self.row_count())
+    }
+
+    /// Whether stored rows are deleted.
+    #[must_use]
+    pub fn has_dead(&self) -> bool {
+        self.dead_count > 0
+    }
+
+    /// Rows that are not deleted.
+    #[must_use]
+    pub fn live_count(&self) -> usize {
+        self.row_count() - self.dead_count
+    }
+
+    /// Stored rows, with those that are deleted.
     #[must_use]
     pub fn row_count(&self) -> usize {
-        match self {
-            Self::Segment(segment) => segment.meta().row_count as usize,
-            Self::Memory(run) => run.batch().num_rows(),
+        match &self.stored {
+            Stored::Segment(segment) => segment.meta().row_count as usize,
+            Stored::Memory(run) => run.batch().num_rows(),
         }
     }
 
     /// Append ordinal of the first appended row.
     #[must_use]
     pub fn first_ordinal(&self) -> u64 {
-        match self {
-            Self::Segment(segment) => segment.meta().first_ordinal,
-            Self::Memory(run) => run.first_ordinal(),
+        match &self.stored {
+            Stored::Segment(segment) => segment.meta().first_ordinal,
+            Stored::Memory(run) => run.first_ordinal(),
         }
     }
 
-    /// Smallest and largest index value.
+    /// The ordinals that only this run can have.
+    #[must_use]
+    pub fn ordinal_range(&self) -> Range<u64> {
+        match &self.stored {
+            Stored::Segment(segment) => segment.meta().ordinals(),
+            Stored::Memory(run) => {
+                run.first_ordinal()..run.first_ordinal() + run.batch().num_rows() as u64
+            }
+        }
+    }
+
+    /// Whether row `n` has the `n`th ordinal of the run.
+    pub(crate) fn is_append_ordered(&self) -> bool {
+        match &self.stored {
+            Stored::Segment(segment) => segment.is_append_ordered(),
+            Stored::Memory(run) => run.ordinals().is_none(),
+        }
+    }
+
+    /// Smallest and largest index value of the stored rows.
     #[must_use]
     pub fn index_range(&self) -> (i64, i64) {
-        match self {
-            Self::Segment(segment) => (segment.meta().min_index, segment.meta().max_index),
-            Self::Memory(run) => {
+        match &self.stored {
+            Stored::Segment(segment) => (segment.meta().min_index, segment.meta().max_index),
+            Stored::Memory(run) => {
                 let index = run.index();
                 (
                     index.first().copied().unwrap_or_default(),
@@ -59,9 +176,9 @@ impl Run {
 
     /// Ranges of rows that are processed one at a time.
     pub(super) fn units(&self) -> Vec<Range<usize>> {
-        match self {
-            Self::Segment(segment) => segment.groups().collect(),
-            Self::Memory(run) => {
+        match &self.stored {
+            Stored::Segment(segment) => segment.groups().collect(),
+            Stored::Memory(run) => {
                 let rows = run.batch().num_rows();
                 (0..rows)
                     .step_by(MEMORY_UNIT_ROWS)
@@ -73,31 +190,31 @@ impl Run {
 
     /// The summary of a column, if it has one.
     pub(super) fn summary(&self, column: usize) -> Result<Option<&ColumnSummary>> {
-        match self {
-            Self::Segment(segment) => segment.summary(column),
-            Self::Memory(_) => Ok(None),
+        match &self.stored {
+            Stored::Segment(segment) => segment.summary(column),
+            Stored::Memory(_) => Ok(None),
         }
     }
 
     /// The rows of these ascending, disjoint ranges with these columns.
-    pub(super) fn read(
+    pub(crate) fn read(
         &self,
         schema: &TableSchema,
         columns: &[usize],
         ranges: &[Range<usize>],
     ) -> Result<RecordBatch> {
-        match self {
-            Self::Segment(segment) => segment.read(columns, ranges),
-            Self::Memory(run) => run.read(schema, columns, ranges),
+        match &self.stored {
+            Stored::Segment(segment) => segment.read(columns, ranges),
+            Stored::Memory(run) => run.read(schema, columns, ranges),
         }
     }
 
     /// Append ordinals of the rows of these ranges.
-    pub(super) fn ordinals(&self, ranges: &[Range<usize>]) -> Result<Vec<u64>> {
+    pub(crate) fn ordinals(&self, ranges: &[Range<usize>]) -> Result<Vec<u64>> {
         let first = self.first_ordinal();
         let mut out = Vec::with_capacity(ranges.iter().map(ExactSizeIterator::len).sum());
-        match self {
-            Self::Segment(segment) if !segment.is_append_ordered() => {
+        match &self.stored {
+            Stored::Segment(segment) if !segment.is_append_ordered() => {
                 // All ordinals between the first and the last range are read at once: a scattered
                 // selection would otherwise be read block by block.
                 let (Some(from), Some(to)) = (ranges.first(), ranges.last()) else {
@@ -111,7 +228,7 @@ impl Run {
                     out.extend(part.iter().map(|&offset| first + u64::from(offset)));
                 }
             }
-            Self::Memory(run) if run.ordinals().is_some() => {
+            Stored::Memory(run) if run.ordinals().is_some() => {
                 let offsets = run.ordinals().unwrap_or_default();
                 for range in ranges {
                     let part = offsets.get(range.clone()).unwrap_or_default();
@@ -129,13 +246,14 @@ impl Run {
 
     /// The row with this append ordinal, if it is in this run.
     pub(super) fn row_of(&self, ordinal: u64) -> Result<Option<usize>> {
-        let Some(offset) =
-            ordinal.checked_sub(self.first_ordinal()).filter(|&at| at < self.row_count() as u64)
+        let Some(offset) = Some(ordinal)
+            .filter(|ordinal| self.ordinal_range().contains(ordinal))
+            .map(|ordinal| ordinal - self.first_ordinal())
         else {
             return Ok(None);
         };
-        match self {
-            Self::Segment(segment) if !segment.is_append_ordered() => {
+        match &self.stored {
+            Stored::Segment(segment) if !segment.is_append_ordered() => {
                 for unit in self.units() {
                     let offsets = segment.ordinals(unit.clone())?;
                     if let Some(at) = offsets.iter().position(|&other| u64::from(other) == offset) {
@@ -144,12 +262,12 @@ impl Run {
                 }
                 Ok(None)
             }
-            Self::Memory(run) if run.ordinals().is_some() => Ok(run
+            Stored::Memory(run) if run.ordinals().is_some() => Ok(run
                 .ordinals()
                 .unwrap_or_default()
                 .iter()
                 .position(|&other| u64::from(other) == offset)),
-            _ => Ok(Some(offset as usize)),
+            _ => Ok(Some(offset as usize).filter(|row| *row < self.row_count())),
         }
     }
 
@@ -161,9 +279,9 @@ impl Run {
         or_equal: bool,
     ) -> Result<usize> {
         let before = |other: i64| other < value || (or_equal && other == value);
-        match self {
-            Self::Memory(run) => Ok(run.index().partition_point(|&other| before(other))),
-            Self::Segment(segment) => {
+        match &self.stored {
+            Stored::Memory(run) => Ok(run.index().partition_point(|&other| before(other))),
+            Stored::Segment(segment) => {
                 let Some(ColumnSummary::Int(levels)) = segment.summary(schema.index())? else {
                     return Err(Error::corrupt(
                         "a segment has no summary of its index column; restore the table from a \
@@ -199,7 +317,7 @@ pub struct Locator {
 pub struct TableView {
     /// The columns.
     pub schema: Arc<TableSchema>,
-    /// Ascending by first ordinal; no run is empty.
+    /// Ascending by first ordinal; each run has rows that are not deleted.
     runs: Vec<Run>,
 }
 
@@ -207,7 +325,7 @@ impl TableView {
     /// A view of these runs, which may be in any order.
     #[must_use]
     pub fn new(schema: Arc<TableSchema>, mut runs: Vec<Run>) -> Self {
-        runs.retain(|run| run.row_count() > 0);
+        runs.retain(|run| run.live_count() > 0);
         runs.sort_by_key(Run::first_ordinal);
         Self { schema, runs }
     }
@@ -218,10 +336,16 @@ impl TableView {
         &self.runs
     }
 
-    /// Rows of all runs.
+    /// Rows of all runs that are not deleted.
     #[must_use]
     pub fn row_count(&self) -> u64 {
-        self.runs.iter().map(|run| run.row_count() as u64).sum()
+        self.runs.iter().map(|run| run.live_count() as u64).sum()
+    }
+
+    /// Whether stored rows are deleted.
+    #[must_use]
+    pub fn has_dead(&self) -> bool {
+        self.runs.iter().any(Run::has_dead)
     }
 
     pub(super) fn run(&self, at: usize) -> Result<&Run> {
@@ -267,8 +391,8 @@ impl TableView {
         for locator in locators {
             let run = self.run(locator.run as usize)?;
             let first = run.first_ordinal();
-            match run {
-                Run::Segment(segment) if !segment.is_append_ordered() => {
+            match run.stored() {
+                Stored::Segment(segment) if !segment.is_append_ordered() => {
                     let block = locator.row / BLOCK_ROWS as u32;
                     let from = block as usize * BLOCK_ROWS;
                     let known = match blocks.entry((locator.run, block)) {
@@ -280,12 +404,12 @@ impl TableView {
                     };
                     out.extend(known.get(locator.row as usize - from));
                 }
-                Run::Memory(memory) => {
+                Stored::Memory(memory) => {
                     let offset =
                         memory.ordinals().and_then(|all| all.get(locator.row as usize).copied());
                     out.push(first + u64::from(offset.unwrap_or(locator.row)));
                 }
-                Run::Segment(_) => out.push(first + u64::from(locator.row)),
+                Stored::Segment(_) => out.push(first + u64::from(locator.row)),
             }
         }
         Ok(out)

@@ -23,6 +23,7 @@ use crate::model::specifications::{
     CreateSpecificationsPartialSuccess, DeleteSpecificationsPartialSuccess, PagedSpecifications,
     Specification, UpdateSpecificationsPartialSuccess, V1Operations,
 };
+use crate::model::tables::deletion::{DeleteRowsResponse, DeletedRows};
 use crate::model::tables::import::ImportTableResponse;
 use crate::model::tables::table::{
     DeleteTablesPartialSuccess, ModifyTablesPartialSuccess, PagedTables, TableApiInfo,
@@ -243,7 +244,8 @@ creations! { CreateTableResponse, UploadFileResponse, UploadSession }
 
 others! {
     Asset, AssetSummary, AssetUtilizationHistoryResponse, DeleteAssetsResponse,
-    DeleteProductsPartialSuccess, DeleteSpecificationsPartialSuccess, DeleteTablesPartialSuccess,
+    DeleteProductsPartialSuccess, DeleteRowsResponse, DeleteSpecificationsPartialSuccess,
+    DeleteTablesPartialSuccess, DeletedRows,
     DeleteTestPlanTemplatesPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
     DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse, Feed,
     FileLinqQueryResponse, FileOperations, FileQueryResponse, ImportTableResponse,

@@ -43,11 +43,13 @@ pub(crate) enum Space {
     Intents,
     /// The parts of records that change often, in envelopes: kind code, record key.
     RecordState,
+    /// Append ordinals of deleted rows: table key, number of a part of the ordinals.
+    DeletedRows,
 }
 
 impl Space {
     /// Every space.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Records,
         Self::Index,
         Self::Log,
@@ -63,6 +65,7 @@ impl Space {
         Self::PendingDelete,
         Self::Intents,
         Self::RecordState,
+        Self::DeletedRows,
     ];
 
     /// The name of the space, for messages.
@@ -72,6 +75,7 @@ impl Space {
             Self::Counters => "counters",
             Self::TableState => "table_state",
             Self::RecordState => "record_state",
+            Self::DeletedRows => "deleted_rows",
             space => space.place().table.name(),
         }
     }
@@ -104,6 +108,7 @@ impl Space {
             Self::Counters => (Table::State, Some(2)),
             Self::TableState => (Table::State, Some(3)),
             Self::RecordState => (Table::State, Some(4)),
+            Self::DeletedRows => (Table::State, Some(5)),
         };
         Place { table, prefix }
     }

@@ -120,10 +120,14 @@ impl<'v> Draft<'v> {
     }
 
     /// Whether the changes need free space beyond the disk's reserve. A draft whose only events are
-    /// deletes, and events that the store logs along with them, may use the reserve; so may a draft
-    /// without events (positions, swept files).
+    /// deletes of records or rows, and events that the store logs along with them, may use the
+    /// reserve; so may a draft without events (positions, swept files).
     pub(super) fn needs_space(&self) -> bool {
-        let deleted = self.events.iter().filter(|event| event.what == What::Deleted).count();
+        let deleted = self
+            .events
+            .iter()
+            .filter(|event| matches!(event.what, What::Deleted | What::RowsDeleted));
+        let deleted = deleted.count();
         let notes = if deleted > 0 { self.notes } else { 0 };
         self.events.len() > deleted + notes
     }

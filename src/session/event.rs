@@ -22,6 +22,8 @@ wire_enum! {
         RowsAppended = "ROWS_APPENDED",
         /// It was closed for appends.
         Closed = "CLOSED",
+        /// Rows were deleted; the detail tells how many, and their append ordinals.
+        RowsDeleted = "ROWS_DELETED" since 6,
     }
 }
 

@@ -97,6 +97,11 @@ pub const TABLE_COLUMNS: usize = 2_500;
 pub const TABLE_ROWS: u64 = 1_000_000_000;
 /// Rows of one page of a row query.
 pub const ROWS_TAKE: u32 = 10_000;
+/// Ranges of append ordinals of deleted rows that one table may have. Ranges that touch are one.
+pub const DELETED_RANGES: usize = 1_000_000;
+/// Ranges that one event of the change log names; an event of more names the first and the last
+/// ordinal.
+pub const EVENT_RANGES: usize = 4_096;
 /// Tables of one page of a table query.
 pub const TABLES_TAKE: u32 = 1_000;
 

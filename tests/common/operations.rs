@@ -349,6 +349,13 @@ pub fn probes() -> Vec<Probe> {
         ("TableService::delete_tables", Changes, |s, w| {
             s.delete_tables(ids(&w.secret.table)).map(wire)
         }),
+        ("TableService::delete_rows", Changes, |s, w| {
+            let all = json!({"indexFrom": "-9223372036854775808"});
+            s.delete_rows(&w.secret.table.as_str().into(), request(all)).map(wire)
+        }),
+        ("TableService::list_deleted_rows", Describes, |s, w| {
+            s.list_deleted_rows(&w.secret.table.as_str().into(), request(json!({}))).map(wire)
+        }),
         ("TableService::get_table_data", Shows, |s, w| {
             s.get_table_data(&w.secret.table.as_str().into(), request(json!({}))).map(wire)
         }),

@@ -7,6 +7,7 @@
 mod backup;
 mod compact;
 mod creation;
+mod deletions;
 mod errors;
 mod files;
 mod flips;

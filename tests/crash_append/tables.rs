@@ -62,7 +62,7 @@ pub fn append(
     )
 }
 
-fn id_of(store: &Store, name: &str) -> Result<String, Error> {
+pub fn id_of(store: &Store, name: &str) -> Result<String, Error> {
     let tables = ada(store).list_tables(ListTablesRequest::default())?.tables;
     let table = tables.into_iter().find(|table| table.name.as_deref() == Some(name));
     Ok(table.and_then(|table| table.id).map(|id| id.to_string()).unwrap_or_default())

@@ -41,6 +41,10 @@ fn quotas(_: &World) -> Vec<Value> {
     vec![json!({}), json!({"take": 1})]
 }
 
+fn deleted_rows(_: &World) -> Vec<Value> {
+    vec![json!({}), json!({"from": 1, "take": 1})]
+}
+
 fn workspaces(_: &World) -> Vec<Value> {
     let filters = [
         r#"id == "secret""#,
@@ -363,6 +367,8 @@ pub fn questions() -> Vec<Question> {
         };
         "TableService::query_decimated_data" decimated, |s, w, r|
             s.query_decimated_data(&w.secret.table.as_str().into(), request(r)).map(wire);
+        "TableService::list_deleted_rows" deleted_rows, |s, w, r|
+            s.list_deleted_rows(&w.secret.table.as_str().into(), request(r)).map(wire);
         "TableService::scan" rows, |s, w, r| {
             let rows = s.scan(&w.secret.table.as_str().into(), request(r), &Control::default())?;
             rows.map(|batch| batch.map(|batch| json!(format!("{batch:?}")))).collect()

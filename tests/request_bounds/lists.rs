@@ -57,6 +57,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("DataFrame.columns", Batch(Some(InvalidArgument))),
     ("DataFrame.data", Batch(None)),
     ("DecimationOptions.y_columns", steers("decimation.yColumns")),
+    ("DeleteRowsRequest.filters", steers("filters")),
     ("ExportTableDataRequest.columns", COLUMNS),
     ("ExportTableDataRequest.filters", steers("filters")),
     ("ExportTableDataRequest.order_by", steers("orderBy")),
@@ -357,6 +358,10 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             }),
             ..QueryDecimatedDataRequest::default()
         }),
+        "DeleteRowsRequest.filters" => {
+            let request = DeleteRowsRequest { filters: filters(), ..DeleteRowsRequest::default() };
+            session.delete_rows(&table.into(), request).map(drop)
+        }
         "QueryDecimatedDataRequest.columns" => decimated(QueryDecimatedDataRequest {
             columns: columns(),
             ..QueryDecimatedDataRequest::default()

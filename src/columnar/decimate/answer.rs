@@ -14,7 +14,7 @@ use super::super::count::in_parallel;
 use super::super::fetch::{fetch_rows, to_ranges};
 use super::super::schema::UTC;
 use super::super::segment::{BLOCK_ROWS, ExtremeRows, PAGE_ROWS};
-use super::super::view::{Locator, Run, TableView};
+use super::super::view::{Locator, Stored, TableView};
 use super::extremes::Level;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
@@ -97,7 +97,7 @@ pub(super) fn rows(
     for ((at, row), is_beside) in kept.iter().enumerate().zip(&mut is_beside) {
         if let Some(Extreme { column, is_max }) =
             row.extreme.filter(|extreme| extreme.column != view.schema.index())
-            && let Run::Segment(segment) = view.run(row.locator.run as usize)?
+            && let Stored::Segment(segment) = view.run(row.locator.run as usize)?.stored()
             && segment.has_extreme_rows()
         {
             places.push((
@@ -193,7 +193,7 @@ fn look_up(view: &TableView, kept: &[Kept], task: &Task<'_>) -> Result<Found> {
         Task::Extremes(places) => {
             let mut out = Vec::new();
             if let Some(((run, column, ..), _)) = places.first()
-                && let Run::Segment(segment) = view.run(*run as usize)?
+                && let Stored::Segment(segment) = view.run(*run as usize)?.stored()
             {
                 let wanted: Vec<(usize, bool)> =
                     places.iter().map(|((_, _, block, is_max), _)| (*block, *is_max)).collect();

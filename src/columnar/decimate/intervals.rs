@@ -65,7 +65,8 @@ impl Cuts {
         }
         if decimation.is_equal_width() {
             let ranges = view.runs().iter().map(Run::index_range);
-            let range = if predicates.is_empty() {
+            // The least or the greatest index value may be that of a deleted row.
+            let range = if predicates.is_empty() && !view.has_dead() {
                 ranges.reduce(|(low, high), (least, greatest)| (low.min(least), high.max(greatest)))
             } else {
                 match bounds(view, decimation.x, predicates, control)? {

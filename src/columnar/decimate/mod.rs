@@ -1,9 +1,9 @@
 //! Decimated reads: LOSSY, MAX_MIN and ENTRY_EXIT over any numeric axis.
 //!
 //! What must hold: the answer equals that of a full scan, row for row, whichever method finds it.
-//! On the index column, overlapping runs are read once each ([`overlapping`]), and runs that do not
-//! overlap are answered from summaries ([`ranked`]). In all other cases the rows are read in order
-//! of x ([`stream`]).
+//! On the index column, overlapping runs and runs with deleted rows are read once each
+//! ([`overlapping`]), and other runs are answered from summaries ([`ranked`]). In all other cases
+//! the rows are read in order of x ([`stream`]).
 
 mod answer;
 mod decimation;
@@ -36,7 +36,8 @@ pub(crate) fn decimate(
     columns: &[usize],
     control: &Control,
 ) -> Result<RecordBatch> {
-    if decimation.x == view.schema.index() && view.overlapping_runs() > 0 {
+    // Summaries count deleted rows.
+    if decimation.x == view.schema.index() && (view.overlapping_runs() > 0 || view.has_dead()) {
         return fetch_rows(
             view,
             &overlapping::keep(view, decimation, predicates, control)?,

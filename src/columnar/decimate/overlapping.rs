@@ -13,7 +13,7 @@ use super::super::keys::index_values;
 use super::super::predicate::Predicates;
 use super::super::segment::{BLOCK_ROWS, ColumnSummary, PAGE_ROWS};
 use super::super::unit;
-use super::super::view::{Locator, Run, TableView};
+use super::super::view::{Locator, Stored, TableView};
 use super::decimation::Decimation;
 use super::intervals::{Cuts, Pass, Piece, Rank, Source};
 use crate::error::{Error, Result};
@@ -94,12 +94,12 @@ fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
         let rank = |(number, key): (usize, i64)| {
             (key, Locator { run: at, row: (number * BLOCK_ROWS) as u32 })
         };
-        match run {
-            Run::Memory(run) => {
+        match run.stored() {
+            Stored::Memory(run) => {
                 starts
                     .extend(run.index().iter().copied().step_by(BLOCK_ROWS).enumerate().map(rank));
             }
-            Run::Segment(segment) => match segment.summary(view.schema.index())? {
+            Stored::Segment(segment) => match segment.summary(view.schema.index())? {
                 Some(ColumnSummary::Int(levels)) => {
                     starts.extend(
                         levels.blocks().iter().map(|block| block.min).enumerate().map(rank),
@@ -147,9 +147,9 @@ fn first_block_from(view: &TableView, run_at: usize, bound: Rank) -> Result<usiz
     let (mut low, mut high) = (0, run.row_count().div_ceil(BLOCK_ROWS));
     while low < high {
         let middle = usize::midpoint(low, high);
-        let key = match run {
-            Run::Memory(run) => run.index().get(middle * BLOCK_ROWS).copied(),
-            Run::Segment(segment) => match segment.summary(view.schema.index())? {
+        let key = match run.stored() {
+            Stored::Memory(run) => run.index().get(middle * BLOCK_ROWS).copied(),
+            Stored::Segment(segment) => match segment.summary(view.schema.index())? {
                 Some(ColumnSummary::Int(levels)) => {
                     levels.blocks().get(middle).map(|block| block.min)
                 }

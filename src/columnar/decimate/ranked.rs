@@ -9,7 +9,7 @@ use super::super::count::in_parallel;
 use super::super::kernels;
 use super::super::predicate::Predicates;
 use super::super::segment::{BLOCK_ROWS, Block, ColumnSummary};
-use super::super::view::{Locator, Run, TableView};
+use super::super::view::{Locator, Stored, TableView};
 use super::answer::{Extreme, Kept};
 use super::decimation::Decimation;
 use super::extremes::{Best, Level, array_extremes, flush, span_of};
@@ -287,15 +287,15 @@ fn extremes_of(
             let from = part.rows.start + interval.start.saturating_sub(part.first_rank) as usize;
             let to = part.rows.end.min(part.rows.start + (interval.end - part.first_rank) as usize);
             let rank_of = |row: usize| part.first_rank + (row - part.rows.start) as u64;
-            match view.run(part.run)? {
-                Run::Memory(run) => {
+            match view.run(part.run)?.stored() {
+                Stored::Memory(run) => {
                     let array = run.batch().column(column);
                     if let Some(found) = array_extremes(array, from, to - from)? {
                         best.offer_min(found.min, rank_of(from + found.min_at), Source::Rows);
                         best.offer_max(found.max, rank_of(from + found.max_at), Source::Rows);
                     }
                 }
-                Run::Segment(segment) => {
+                Stored::Segment(segment) => {
                     let edge = |rows: Range<usize>| Edge {
                         y,
                         interval: number,

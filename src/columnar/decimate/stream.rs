@@ -10,7 +10,7 @@ use super::super::count::{all_units, count_rows, in_parallel};
 use super::super::fetch::fetch_rows;
 use super::super::kernels;
 use super::super::keys::index_values;
-use super::super::order::{OrderColumn, select_rows};
+use super::super::order::{OrderColumn, Selected, select_rows};
 use super::super::predicate::Predicates;
 use super::super::scan::MergedScan;
 use super::super::unit;
@@ -70,10 +70,16 @@ pub(super) fn keep(
             (decimation.memory_bytes / (VALUE_BYTES * columns.len().max(1))).max(LEAST_TOGETHER);
         let mut after = None;
         loop {
-            let selected =
-                select_rows(view, &predicates, &order, after, (at_once, usize::MAX), control)?;
+            let selected = select_rows(
+                view,
+                &predicates,
+                &order,
+                after.as_ref(),
+                (at_once, usize::MAX),
+                control,
+            )?;
             let locators: Vec<Locator> = selected.rows.iter().map(|row| row.locator).collect();
-            after = selected.rows.last().map(|row| row.ordinal);
+            after = selected.rows.last().map(Selected::after);
             // With many columns, as many rows as can be sorted would not fit in memory.
             for part in locators.chunks(together) {
                 let batch = fetch_rows(view, part, &columns, control)?;

@@ -1,5 +1,7 @@
 //! The manifest entry of a segment.
 
+use std::ops::Range;
+
 use crate::value::wire::record;
 
 record! {
@@ -10,8 +12,7 @@ record! {
         pub id: u64,
         /// Rows.
         pub row_count: u64,
-        /// Append ordinal of the first appended row. The segment has `row_count` consecutive
-        /// ordinals from this one on.
+        /// The first of the ordinals that only this segment can have, see [`Self::ordinals`].
         pub first_ordinal: u64,
         /// Smallest index value.
         pub min_index: i64,
@@ -29,5 +30,17 @@ record! {
         pub summary_crc: u32,
         /// Whether no statistics in the Parquet file hide NaN: a column chunk with NaN has none.
         since(6) pub shows_nan: bool,
+        /// Number of ordinals from the first one on that only this segment can have. There are
+        /// more of them than rows when deleted rows were left out. 0 in earlier formats: as many as
+        /// rows.
+        since(6) pub ordinal_count: u64,
+    }
+}
+
+impl SegmentMeta {
+    /// The ordinals that only this segment can have.
+    pub(crate) fn ordinals(&self) -> Range<u64> {
+        let count = self.ordinal_count.max(self.row_count);
+        self.first_ordinal..self.first_ordinal.saturating_add(count)
     }
 }

@@ -232,6 +232,7 @@ impl SegmentWriter {
             summary_hash: summary.hash,
             summary_crc,
             shows_nan: true,
+            ordinal_count: self.row_count,
         })
     }
 }

@@ -44,13 +44,13 @@ fn many_overlapping_runs_are_decimated_in_a_few_reads_of_their_rows() {
     let disk: SharedDisk = Arc::new(counting.clone());
     disk.create_dir_all("t").unwrap();
     let segments: Vec<Run> = (0..RUNS)
-        .map(|number| Run::Segment(seal(&disk, &schema, number as u64 + 1, &run(&schema, number))))
+        .map(|number| Run::from(seal(&disk, &schema, number as u64 + 1, &run(&schema, number))))
         .collect();
     let data_bytes: u64 = segments
         .iter()
-        .map(|run| match run {
-            Run::Segment(segment) => segment.meta().data_bytes,
-            Run::Memory(_) => 0,
+        .map(|run| match run.stored() {
+            Stored::Segment(segment) => segment.meta().data_bytes,
+            Stored::Memory(_) => 0,
         })
         .sum();
     let merged =

@@ -1,6 +1,7 @@
 //! Measurement tables: their metadata, columns and requests.
 
 pub(crate) mod data;
+pub(crate) mod deletion;
 pub(crate) mod import;
 pub(crate) mod segments;
 pub(crate) mod table;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::tables::data::Column;
+use crate::model::tables::deletion::OrdinalRange;
 use crate::model::tables::table::TableId;
 use crate::value::wire::record;
 
@@ -20,6 +21,10 @@ record! {
         pub columns: Vec<Column>,
         /// Rows of all files together.
         pub row_count: u64,
+        /// Rows that were ever appended and are deleted, so that no file contains them.
+        pub deleted_row_count: u64,
+        /// The append ordinals of these rows, in order; no two ranges touch.
+        pub deleted_ordinals: Vec<OrdinalRange>,
         /// The files, by their smallest index value.
         pub files: Vec<SegmentFileInfo>,
     }

@@ -11,7 +11,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
 use crate::services::tables::metadata::found;
-use crate::session::tables::{self as session_tables, NewSegments, SORT_ROWS, SegmentSink};
+use crate::session::tables::{
+    self as session_tables, NewSegments, Rewrite, SORT_ROWS, SegmentSink,
+};
 use crate::session::{Access, Draft, Identity, Session, What};
 use crate::value::{Control, guarded};
 
@@ -257,7 +259,10 @@ pub(in crate::services) fn commit<A: Access>(
         let control = Control::default();
         let _ = guarded("sealing a table", || {
             session_tables::seal(&session, id, &control)?;
-            if end_of_data { session_tables::merge(&session, id, &control) } else { Ok(false) }
+            match end_of_data {
+                true => session_tables::merge(&session, id, Rewrite::Due, &control),
+                false => Ok(false),
+            }
         });
     }
     Ok(())

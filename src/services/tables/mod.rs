@@ -1,6 +1,7 @@
 //! The table service.
 
 mod append;
+mod deletion;
 mod export;
 mod import;
 mod metadata;
@@ -30,6 +31,9 @@ use crate::model::Operation;
 use crate::model::tables::data::{
     AppendTableDataRequest, ExportTableDataRequest, GetTableDataRequest, QueryDecimatedDataRequest,
     QueryTableDataRequest, ScanRequest,
+};
+use crate::model::tables::deletion::{
+    DeleteRowsRequest, DeleteRowsResponse, DeletedRows, ListDeletedRowsRequest,
 };
 use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
 use crate::model::tables::segments::SegmentManifest;
@@ -381,6 +385,46 @@ pub trait TableService {
         control: &Control,
     ) -> Result<ImportTableResponse>;
 
+    /// Deletes the rows that match a range of the index and filters, at the time of the call; in a
+    /// closed table too. Their append ordinals are never used again.
+    ///
+    /// The row count is less at once. The space is given back when the rows are sealed or merged;
+    /// maintenance rewrites a segment when a quarter of its rows is deleted. Readers that began
+    /// before keep their rows.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` without any condition, and for one that its column does not
+    /// support; `LimitExceeded` when the ordinals of the table's deleted rows would be too many
+    /// ranges.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let request = DeleteRowsRequest::new().index_from("0").index_before("1000");
+    /// assert_eq!(session.delete_rows(&id, request)?.row_count, 1);
+    /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(0));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_rows(&self, id: &TableId, request: DeleteRowsRequest) -> Result<DeleteRowsResponse>;
+
+    /// Lists the append ordinals of all rows that were ever deleted, whatever the change log still
+    /// holds.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` for an invalid `from` or `take`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.delete_rows(&id, DeleteRowsRequest::new().index_from("0"))?;
+    /// let deleted = session.list_deleted_rows(&id, ListDeletedRowsRequest::new())?;
+    /// assert_eq!((deleted.ranges[0].first, deleted.ranges[0].last), (0, 0));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn list_deleted_rows(
+        &self,
+        id: &TableId,
+        request: ListDeletedRowsRequest,
+    ) -> Result<DeletedRows>;
+
     /// Returns a page of the rows that match filters.
     ///
     /// # Errors
@@ -721,6 +765,18 @@ impl TableService for Handle<'_, '_> {
         control: &Control,
     ) -> Result<ImportTableResponse> {
         import::parquet(self, request, input, control)
+    }
+
+    fn delete_rows(&self, id: &TableId, request: DeleteRowsRequest) -> Result<DeleteRowsResponse> {
+        guarded("deleting rows", || deletion::delete(self, id, &request))
+    }
+
+    fn list_deleted_rows(
+        &self,
+        id: &TableId,
+        request: ListDeletedRowsRequest,
+    ) -> Result<DeletedRows> {
+        self.read(|view| deletion::list(view, id, &request))
     }
 
     fn query_table_data(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
-use crate::columnar::{Run, Segment, in_append_order};
+use crate::columnar::{Segment, Stored, in_append_order};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
@@ -84,19 +84,21 @@ pub(in crate::services) fn export<A: Access>(
     let (view, files) = access.read(|view| {
         let table = found(id, view.get::<TableMetadata>(id)?)?;
         let opened = open_table(view, &table)?;
-        Ok((opened, Handout::new(view, table.id())?))
+        Ok((opened, Handout::of_all(view, table.id())?))
     })?;
     let mut passed = 0;
     for (at, run) in view.runs().iter().enumerate() {
         control.check()?;
-        let own = run.first_ordinal()..run.first_ordinal() + run.row_count() as u64;
+        let own = run.ordinal_range();
         let wanted = own.start.max(ordinals.start)..own.end.min(ordinals.end);
         if wanted.is_empty() {
             continue;
         }
-        match run {
+        // No row of the run is deleted, neither with nor without its place in the file.
+        let is_whole = wanted == own && own.end - own.start == run.live_count() as u64;
+        match run.stored() {
             // Statistics in segments of earlier formats may hide NaN from other readers.
-            Run::Segment(segment) if wanted == own && segment.meta().shows_nan => {
+            Stored::Segment(segment) if is_whole && segment.meta().shows_nan => {
                 let mut reader = guarded("opening a segment", || files.open(segment.meta()))?;
                 let (name, row_count, byte_count) =
                     (reader.name(), segment.meta().row_count, segment.meta().data_bytes);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::columnar::{
-    Decimation, OrderColumn, Predicates, RowQuery, RowStream, TableSchema, TableView, count_rows,
-    decimate, read_page, touched,
+    After, Decimation, OrderColumn, Predicates, RowQuery, RowStream, TableSchema, TableView,
+    count_rows, decimate, read_page, touched,
 };
 use crate::error::{Error, Result};
 use crate::model::tables::data::{
@@ -109,9 +109,10 @@ fn fingerprint(operation: &str, id: &str, request: &QueryTableDataRequest) -> Fi
     print
 }
 
-/// One page. The token contains the append ordinal of the page's last row. The ordinal does not
-/// change when rows are appended, sealed and merged, so each row that existed at the start of a
-/// walk is returned exactly once.
+/// One page. The token contains the append ordinal of the page's last row and its place in the
+/// order. Neither changes when rows are appended, sealed and merged, so each row that exists from
+/// the start of a walk to its end is returned exactly once, also when the row of the token is
+/// deleted.
 pub(in crate::services) fn page<A: Access>(
     access: &A,
     id: &str,
@@ -133,18 +134,16 @@ pub(in crate::services) fn page<A: Access>(
     let key = &access.context().engine.token_key;
     let after = token::open(key, &print, request.continuation_token.as_deref())?
         .map(|position| {
-            <[u8; 8]>::try_from(position.as_slice()).map(u64::from_be_bytes).map_err(|_| {
+            After::from_bytes(&position).ok_or_else(|| {
                 Error::invalid("the continuation token is malformed").at_member("continuationToken")
             })
         })
         .transpose()?;
     let control = access.context().control(&Control::default());
     let total_row_count = count_rows(&view, &query.predicates, &control)?;
-    let page = read_page(&view, &query, after, &control)?;
-    let continuation_token = page
-        .next_after
-        .map(|ordinal| token::seal(key, &print, &ordinal.to_be_bytes()))
-        .transpose()?;
+    let page = read_page(&view, &query, after.as_ref(), &control)?;
+    let continuation_token =
+        page.next_after.map(|after| token::seal(key, &print, &after.to_bytes())).transpose()?;
     Ok(PagedTableRows { frame: Rows::new(page.batch), total_row_count, continuation_token })
 }
 

@@ -6,12 +6,16 @@ use std::path::Path;
 use crate::disk::{Disk, Mode, RealDisk, write_new_file};
 use crate::error::{Error, Result};
 use crate::model::Resource;
+use crate::model::tables::deletion::OrdinalRange;
 use crate::model::tables::segments::{SegmentFileInfo, SegmentManifest};
 use crate::model::tables::table::TableMetadata;
 use crate::services::tables::metadata::found;
-use crate::session::tables::{self as session_tables, Handout};
+use crate::session::tables::{self as session_tables, Handout, Rewrite, deleted_rows};
 use crate::session::{Access, Identity, Session};
 use crate::value::{Control, guarded};
+
+/// How often the segments are made ready while others delete rows.
+const ATTEMPTS: usize = 5;
 
 /// One stored file of a table: Parquet, sorted by the index column.
 pub struct SegmentFile<'a> {
@@ -53,18 +57,37 @@ pub(in crate::services) fn export<A: Access>(
     // not of the caller.
     let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
     guarded("writing segments again", || session_tables::restate(&session, table.id(), control))?;
-    guarded("sealing a table", || session_tables::seal(&session, table.id(), control))?;
-    // The metadata and the files are of one snapshot.
-    let (table, mut segments) = access.read(|view| {
-        let table = found(id, view.get::<TableMetadata>(id)?)?;
-        let segments = Handout::new(view, table.id())?;
-        Ok((table, segments))
+    let mut ready = None;
+    for _ in 0..ATTEMPTS {
+        guarded("sealing a table", || session_tables::seal(&session, table.id(), control))?;
+        // A caller reads the files by itself, so no deleted row may be left in them.
+        let rewrite = || session_tables::merge(&session, table.id(), Rewrite::Deleted, control);
+        while guarded("rewriting a table", rewrite)? {}
+        // The metadata, the ordinals and the files are of one snapshot.
+        ready = access.read(|view| {
+            let Some(segments) = Handout::new(view, table.id())? else { return Ok(None) };
+            let table = found(id, view.get::<TableMetadata>(id)?)?;
+            let deleted = deleted_rows(view, table.id())?;
+            Ok(Some((table, deleted, segments)))
+        })?;
+        if ready.is_some() {
+            break;
+        }
+    }
+    let (table, deleted, mut segments) = ready.ok_or_else(|| {
+        Error::conflict(
+            "rows of the table were deleted each time its segments were made ready; repeat the \
+             call",
+        )
+        .with_resource(TableMetadata::KIND.name, table.id())
     })?;
     let mut manifest = SegmentManifest {
         id: table.id,
         name: table.name,
         properties: table.properties.unwrap_or_default(),
         columns: table.columns.unwrap_or_default(),
+        deleted_row_count: deleted.count(),
+        deleted_ordinals: deleted.ranges().iter().map(OrdinalRange::of).collect(),
         ..SegmentManifest::default()
     };
     while let Some(mut reader) = segments.next()? {

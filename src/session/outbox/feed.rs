@@ -277,12 +277,15 @@ impl SearchOutbox {
         &'e self,
         events: &'e [Event],
     ) -> impl Iterator<Item = (DocKey, bool)> + 'e {
-        events.iter().filter(|event| event.what != What::RowsAppended).filter_map(|event| {
-            let kind = self.by_code(event.kind_code)?.kind;
-            let key = RecordKey::parse(kind.id, &event.id)?;
-            let is_new = event.what == What::Created && kind.id != IdForm::Hex24AnyCase;
-            Some((DocKey { kind: kind.code, key }, is_new))
-        })
+        events
+            .iter()
+            .filter(|event| !matches!(event.what, What::RowsAppended | What::RowsDeleted))
+            .filter_map(|event| {
+                let kind = self.by_code(event.kind_code)?.kind;
+                let key = RecordKey::parse(kind.id, &event.id)?;
+                let is_new = event.what == What::Created && kind.id != IdForm::Hex24AnyCase;
+                Some((DocKey { kind: kind.code, key }, is_new))
+            })
     }
 
     pub(super) fn changes(

@@ -23,6 +23,8 @@ const OPEN_SEGMENTS: usize = 256;
 /// Number of tables whose sorted buffer is kept, and the bytes of these buffers together.
 const KEPT_BUFFERS: usize = 64;
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes of the kept ranges of deleted rows of all segments.
+const DEAD_BYTES: usize = 16 * 1024 * 1024;
 
 type BufferKey = (u64, u64);
 
@@ -39,6 +41,8 @@ struct KeptBuffer {
 pub(crate) struct TableCache {
     segments: Cache<u64, Arc<Segment>>,
     buffers: Cache<Vec<u8>, KeptBuffer>,
+    /// The deleted rows of each segment, with a fingerprint of the ordinals that they have.
+    pub(super) dead: Cache<u64, (u64, Arc<[Range<usize>]>)>,
     pub(super) ids: Mutex<Range<u64>>,
     /// The next number of a temporary file.
     pub(super) temporary: Arc<AtomicU64>,
@@ -62,6 +66,10 @@ impl Default for TableCache {
         Self {
             segments: bounded(OPEN_SEGMENTS, OPEN_SEGMENTS, |_, _| 1),
             buffers: bounded(KEPT_BUFFERS, KEPT_BYTES, share),
+            dead: bounded(OPEN_SEGMENTS, DEAD_BYTES, |_, (_, rows)| {
+                (rows.len() * size_of::<Range<usize>>())
+                    .clamp(DEAD_BYTES / OPEN_SEGMENTS, DEAD_BYTES)
+            }),
             ids: Mutex::default(),
             temporary: Arc::default(),
             unsynced: Mutex::default(),
@@ -149,6 +157,7 @@ impl TableCache {
     pub(crate) fn forget(&self, path: &str) {
         if let Some(id) = segment_of(path) {
             self.segments.remove(&id);
+            self.dead.remove(&id);
         }
     }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::TEMPORARY_DIR;
 use super::buffer::number_of;
-use super::{TEMPORARY_DIR, directory, key_of};
+use super::state::{directory, key_of};
 use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::disk::{Disk, Mode};
 use crate::error::{Error, ErrorKind, Result};

@@ -5,7 +5,9 @@ use std::io::{self, Read};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cache::HeldSegments;
-use super::{directory, key_of, manifest};
+use super::deleted::stored_deleted;
+use super::merge::dead_rows;
+use super::state::{directory, key_of, manifest};
 use crate::columnar::{SegmentMeta, data_name};
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, Result};
@@ -23,8 +25,18 @@ pub(crate) struct Handout {
 }
 
 impl Handout {
-    /// The segments of a table in the snapshot of `view`, by index and then by order of append.
-    pub(crate) fn new(view: &View<'_>, id: &str) -> Result<Self> {
+    /// The segments of a table in the snapshot of `view`, by index and then by order of append;
+    /// `None` if one of them still has deleted rows.
+    pub(crate) fn new(view: &View<'_>, id: &str) -> Result<Option<Self>> {
+        let handout = Self::of_all(view, id)?;
+        let deleted = stored_deleted(view, key_of(id)?.as_bytes())?;
+        let has_dead = handout.metas.as_slice().iter().any(|meta| dead_rows(meta, &deleted) > 0);
+        Ok((!has_dead).then_some(handout))
+    }
+
+    /// The segments of a table in the snapshot of `view`, by index and then by order of append,
+    /// also those that still have deleted rows.
+    pub(crate) fn of_all(view: &View<'_>, id: &str) -> Result<Self> {
         let mut metas = manifest(view, key_of(id)?.as_bytes())?;
         metas.sort_by_key(|meta| (meta.min_index, meta.first_ordinal));
         let engine = &view.context().engine;

@@ -1,11 +1,14 @@
 //! Table maintenance: seals full buffers, merges segments, and writes those of earlier formats
 //! again.
 
-use super::merge::{merge, mergeable, small_count};
+use super::buffer::number_of;
+use super::deleted::{deleted_in, deleted_in_draft};
+use super::merge::{Rewrite, merge, mergeable, small_count};
 use super::restate::restate_all;
 use super::seal::seal;
-use super::{TableState, set_merge_due};
-use crate::columnar::SegmentMeta;
+use super::set_merge_due;
+use super::state::TableState;
+use crate::columnar::{OrdinalSet, SegmentMeta, batch_row_count};
 use crate::error::Result;
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
@@ -55,11 +58,44 @@ fn tidy(session: &Session, key: RecordKey, seal_due: bool, control: &Control) ->
     if seal_due {
         written += seal(session, &id, control)?;
     }
-    while merge(session, &id, control)? {
+    loop {
+        while merge(session, &id, Rewrite::Due, control)? {
+            written += 1;
+        }
+        let blocked = session.read(|view| {
+            let Some(table) = view.any_by_key::<TableMetadata>(key)? else { return Ok(false) };
+            let segments = view.raw_prefix(Space::Segments, key.as_bytes())?;
+            let deleted = deleted_in(view, key.as_bytes())?;
+            let buffer = view.raw_prefix(Space::TableBuffer, key.as_bytes())?;
+            is_due(&table, segments, &deleted, &buffer)
+        })?;
+        // Segments with buffered rows between them are merged once these rows are sealed.
+        if !blocked || seal(session, &id, control)? == 0 {
+            break;
+        }
         written += 1;
     }
     settle(session, key)?;
     Ok(written)
+}
+
+/// Whether segments would have to be merged if all buffered rows were sealed.
+fn is_due(
+    table: &TableMetadata,
+    segments: Vec<(Vec<u8>, Vec<u8>)>,
+    deleted: &OrdinalSet,
+    buffer: &[(Vec<u8>, Vec<u8>)],
+) -> Result<bool> {
+    let mut metas: Vec<SegmentMeta> =
+        segments.iter().map(|(key, row)| envelope::from_row(key, row)).collect::<Result<_>>()?;
+    metas.sort_by_key(|meta| meta.first_ordinal);
+    let buffered = buffer.iter().map(|(key, bytes)| {
+        let first = number_of(key);
+        first..first.saturating_add(batch_row_count(bytes))
+    });
+    let no_gaps = deleted.union(&OrdinalSet::new(buffered.collect()));
+    // Buffered ordinals count as deleted here: no segment has them.
+    Ok(mergeable(&metas, &no_gaps, small_count(table), Rewrite::Due).is_some())
 }
 
 /// Clears the `merge_due` flag of a table if nothing is left to merge. It checks that again inside
@@ -68,13 +104,12 @@ pub(crate) fn settle(session: &Session, key: RecordKey) -> Result<()> {
     session.write(move |draft| {
         // The state row of a table that was deleted meanwhile must not be written again.
         let Some(table) = draft.any_by_key::<TableMetadata>(key)? else { return Ok(()) };
-        let entries = draft.raw_prefix(Space::Segments, key.as_bytes())?;
-        let mut metas: Vec<SegmentMeta> =
-            entries.iter().map(|(key, row)| envelope::from_row(key, row)).collect::<Result<_>>()?;
-        metas.sort_by_key(|meta| meta.first_ordinal);
-        match mergeable(&metas, small_count(&table)) {
-            Some(_) => Ok(()),
-            None => set_merge_due(draft, key, false),
+        let segments = draft.raw_prefix(Space::Segments, key.as_bytes())?;
+        let deleted = deleted_in_draft(draft, key.as_bytes())?;
+        let buffer = draft.raw_prefix(Space::TableBuffer, key.as_bytes())?;
+        match is_due(&table, segments, &deleted, &buffer)? {
+            true => Ok(()),
+            false => set_merge_due(draft, key, false),
         }
     })
 }

@@ -3,11 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::SEGMENT_ROWS;
 use super::buffer::entry_key;
+use super::deleted::{deleted_in, live_run};
 use super::sink::new_writer;
-use super::{SEGMENT_ROWS, directory, forget_segment, key_of, manifest, put_segment, schema_of};
+use super::state::{
+    directory, forget_segment, key_of, manifest, put_segment, put_state, schema_of, state,
+};
 use crate::columnar::{
-    MergedScan, Predicates, Run, SegmentMeta, TableView, data_name, summary_name,
+    MergedScan, OrdinalSet, Predicates, SegmentMeta, TableView, data_name, summary_name,
 };
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
@@ -20,20 +24,70 @@ use crate::value::{Control, trace};
 const SMALL_SEGMENT_ROWS: u64 = 1024 * 1024;
 /// Number of small neighbours that are merged although they do not overlap.
 const SMALL_SEGMENTS: usize = 16;
+/// A segment is rewritten when at least one in so many of its rows is deleted.
+const DELETED_SHARE: u64 = 4;
+
+/// What a merge is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rewrite {
+    /// Merges segments, and rewrites those of whose rows enough are deleted.
+    Due,
+    /// Only rewrites segments with deleted rows, by themselves.
+    Deleted,
+}
+
+/// The ordinals of rows as offsets from the first ordinal of their segment.
+pub(super) fn offsets(ordinals: Vec<u64>, first: u64) -> Vec<u32> {
+    ordinals.into_iter().map(|ordinal| ordinal.saturating_sub(first) as u32).collect()
+}
+
+/// Number of rows of a segment that are deleted and still stored.
+pub(super) fn dead_rows(meta: &SegmentMeta, deleted: &OrdinalSet) -> u64 {
+    let ordinals = meta.ordinals();
+    let missing = (ordinals.end - ordinals.start).saturating_sub(meta.row_count);
+    deleted.count_within(ordinals).saturating_sub(missing)
+}
 
 /// Finds segments, as a range of `metas` (in order of append), to merge into one: segments that
-/// overlap, or many small ones.
+/// overlap, many small ones, or one with deleted rows.
 ///
-/// The range must be contiguous in order of append: a segment covers the ordinals from its first
-/// ordinal for `row_count` rows, so a gap would give rows the ordinals of another segment.
-pub(super) fn mergeable(metas: &[SegmentMeta], small_count: usize) -> Option<Range<usize>> {
+/// The range must be contiguous in order of append, except for deleted rows: a segment covers the
+/// ordinals from its first one on, so a gap would give it the ordinals of buffered rows.
+pub(super) fn mergeable(
+    metas: &[SegmentMeta],
+    deleted: &OrdinalSet,
+    small_count: usize,
+    rewrite: Rewrite,
+) -> Option<Range<usize>> {
     // `b` was appended after `a`, so equal index values at the border are in order already, and
     // `b.min_index == a.max_index` is no overlap.
     let overlap =
         |a: &SegmentMeta, b: &SegmentMeta| a.min_index <= b.max_index && b.min_index < a.max_index;
-    for (at, first) in metas.iter().enumerate() {
+    // The number of ordinals of the merged segment, if nothing else has rows in between.
+    let ordinals = |from: usize, to: usize| -> Option<u64> {
+        let group = metas.get(from..to)?;
+        let mut end = group.first()?.ordinals().end;
+        for meta in group {
+            let next = meta.ordinals();
+            if end < next.start && !deleted.covers(end..next.start) {
+                return None;
+            }
+            end = end.max(next.end);
+        }
+        Some(end - group.first()?.first_ordinal)
+    };
+    let one_with = |least_share: u64| {
+        let is_due = |meta: &SegmentMeta| {
+            let dead = dead_rows(meta, deleted);
+            dead > 0 && dead.saturating_mul(least_share) >= meta.row_count
+        };
+        metas.iter().position(is_due).map(|at| at..at + 1)
+    };
+    if rewrite == Rewrite::Deleted {
+        return one_with(u64::MAX);
+    }
+    for at in 0..metas.len() {
         let mut end = at + 1;
-        let mut rows = first.row_count;
         let mut reach = at;
         // Extends the group up to the next segment that overlaps one of it, with all segments in
         // between, until none is left or the group reaches the size limit of a segment.
@@ -47,12 +101,9 @@ pub(super) fn mergeable(metas: &[SegmentMeta], small_count: usize) -> Option<Ran
             .map(|(place, _)| place)
             .next()
         {
-            let more: u64 =
-                metas.iter().take(next + 1).skip(reach + 1).map(|meta| meta.row_count).sum();
-            if rows + more >= SEGMENT_ROWS {
+            if ordinals(at, next + 1).is_none_or(|count| count >= SEGMENT_ROWS) {
                 break;
             }
-            rows += more;
             reach = next;
             end = next + 1;
         }
@@ -61,10 +112,16 @@ pub(super) fn mergeable(metas: &[SegmentMeta], small_count: usize) -> Option<Ran
         }
     }
     let is_small = |meta: &&SegmentMeta| meta.row_count < SMALL_SEGMENT_ROWS;
-    (0..metas.len()).find_map(|at| {
-        let count = metas.iter().skip(at).take_while(is_small).count();
+    let small = (0..metas.len()).find_map(|at| {
+        let mut count = metas.iter().skip(at).take_while(is_small).count();
+        while count >= small_count
+            && ordinals(at, at + count).is_none_or(|count| count >= SEGMENT_ROWS)
+        {
+            count -= 1;
+        }
         (count >= small_count).then_some(at..at + count)
-    })
+    });
+    small.or_else(|| one_with(DELETED_SHARE))
 }
 
 /// Number of small neighbours of this table that are merged although they do not overlap.
@@ -78,7 +135,12 @@ pub(super) fn small_count(table: &TableMetadata) -> usize {
 /// The merge reads one snapshot and writes without holding the write turn. So the commit must check
 /// that every merged segment is still named: if the table was deleted meanwhile, the new files are
 /// scheduled for removal instead.
-pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bool> {
+pub(crate) fn merge(
+    session: &Session,
+    id: &str,
+    rewrite: Rewrite,
+    control: &Control,
+) -> Result<bool> {
     let engine = session.context().engine.clone();
     let _turn = lock(&engine.tables.turn);
     let key = key_of(id)?;
@@ -87,20 +149,26 @@ pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bo
         let Some(table) = view.any_by_key::<TableMetadata>(key)? else { return Ok(None) };
         let mut metas = manifest(view, key.as_bytes())?;
         metas.sort_by_key(|meta| meta.first_ordinal);
-        let Some(group) = mergeable(&metas, small_count(&table)) else { return Ok(None) };
+        let deleted = deleted_in(view, key.as_bytes())?;
+        let Some(group) = mergeable(&metas, &deleted, small_count(&table), rewrite) else {
+            return Ok(None);
+        };
         let schema = schema_of(&table)?;
         let group: Vec<SegmentMeta> = metas.drain(group).collect();
-        let segments = group
-            .iter()
-            .map(|meta| engine.tables.segment(&engine.disk, &dir, meta.clone(), &schema))
-            .collect::<Result<Vec<_>>>()?;
-        Ok(Some((schema, group, segments)))
+        let mut runs = Vec::with_capacity(group.len());
+        for meta in &group {
+            let segment = engine.tables.segment(&engine.disk, &dir, meta.clone(), &schema)?;
+            runs.push(live_run(&engine, segment.into(), &deleted)?);
+        }
+        // Without the deleted ordinals before the first row, the ordinals of the rows that are
+        // left of an old part of a table follow each other, and need not be stored.
+        let first = group.first().map_or(0, |meta| meta.first_ordinal);
+        Ok(Some((schema, group, runs, deleted.first_missing(first))))
     })?;
-    let Some((schema, group, segments)) = found else { return Ok(false) };
+    let Some((schema, group, runs, first_ordinal)) = found else { return Ok(false) };
     let _span = trace::span!("merge", table = id, segments = group.len());
-    let first_ordinal = group.first().map_or(0, |meta| meta.first_ordinal);
-    let view =
-        Arc::new(TableView::new(schema.clone(), segments.into_iter().map(Run::Segment).collect()));
+    let ordinal_end = group.iter().map(|meta| meta.ordinals().end).max().unwrap_or_default();
+    let view = Arc::new(TableView::new(schema.clone(), runs));
     let columns = (0..schema.len()).collect();
     let mut scan = MergedScan::new(
         view.clone(),
@@ -114,25 +182,44 @@ pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bo
     engine.check_space(group.iter().map(|meta| meta.data_bytes + meta.summary_bytes).sum())?;
     let (files, mut writer) = new_writer(session, id, &schema, first_ordinal)?;
     while let Some(chunk) = scan.next_chunk()? {
-        let ordinals = view.ordinals(&chunk.locators)?;
-        let offsets: Vec<u32> =
-            ordinals.into_iter().map(|ordinal| (ordinal - first_ordinal) as u32).collect();
+        let offsets = offsets(view.ordinals(&chunk.locators)?, first_ordinal);
         writer.write(&chunk.batch, Some(&offsets))?;
     }
-    let meta = writer.finish()?;
+    let meta = if writer.row_count() == 0 {
+        None
+    } else {
+        Some(SegmentMeta {
+            ordinal_count: ordinal_end.saturating_sub(first_ordinal),
+            ..writer.finish()?
+        })
+    };
+    // Without rows, dropping `files` removes what the writer began.
+    let has_rows = meta.is_some();
+    let stored_before: u64 = group.iter().map(|meta| meta.row_count).sum();
+    let stored_after = meta.as_ref().map_or(0, |meta| meta.row_count);
     let merged = session.write(move |draft| {
         for old in &group {
             if draft.raw(Space::Segments, &entry_key(key.as_bytes(), old.id))?.is_none() {
-                draft.forget_file(&format!("{dir}/{}", data_name(meta.id)));
-                draft.forget_file(&format!("{dir}/{}", summary_name(meta.id)));
+                for meta in meta.iter() {
+                    draft.forget_file(&format!("{dir}/{}", data_name(meta.id)));
+                    draft.forget_file(&format!("{dir}/{}", summary_name(meta.id)));
+                }
                 return Ok(false);
             }
         }
         for old in &group {
             forget_segment(draft, key.as_bytes(), &dir, old.id);
         }
-        put_segment(draft, key, &meta)?;
+        if let Some(meta) = &meta {
+            put_segment(draft, key, meta)?;
+        }
+        let mut state = state(draft, key)?;
+        let dropped = stored_before.saturating_sub(stored_after);
+        if dropped > 0 {
+            state.deleted_stored = state.deleted_stored.saturating_sub(dropped);
+            put_state(draft, key, &state)?;
+        }
         Ok(true)
     });
-    files.settle(merged)
+    if has_rows { files.settle(merged) } else { merged }
 }

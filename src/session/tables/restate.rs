@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use super::buffer::entry_key;
 use super::sink::{NewSegments, new_segment_id};
-use super::{directory, forget_segment, key_of, manifest, put_segment, schema_of};
+use super::state::manifest;
+use super::{directory, forget_segment, key_of, put_segment, schema_of};
 use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::error::Result;
 use crate::model::Resource;

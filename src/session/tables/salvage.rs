@@ -6,8 +6,9 @@
 //! new segment. A row is readable if, in each column, the 16 KiB blocks that it needs match their
 //! checksums.
 //!
-//! What must hold afterwards: the ordinals of a table count from zero without gaps, because the
-//! next append starts at the row count.
+//! Rows keep their append ordinals. What must hold afterwards: an ordinal below the next one is
+//! that of a row or that of a deleted row, because the next append starts at the sum of their
+//! counts. So the ordinals of lost rows count as deleted.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -15,10 +16,11 @@ use std::sync::Arc;
 
 use super::buffer::{entry_key, number_of};
 use super::check::check_file;
-use super::{TableState, directory, schema_of};
+use super::deleted;
+use super::state::{TableState, directory, schema_of};
 use crate::columnar::{
-    Patch, Segment, SegmentMeta, SegmentWriter, TableSchema, batch_row_count, data_name,
-    decode_batch, summary_name, wrong_bits,
+    OrdinalSet, Patch, Segment, SegmentMeta, SegmentWriter, TableSchema, batch_row_count,
+    data_name, decode_batch, summary_name, wrong_bits,
 };
 use crate::disk::{Mode, SharedDisk, copy_file};
 use crate::error::{Error, ErrorKind, Result};
@@ -66,13 +68,16 @@ pub(crate) struct TableSalvage<'s> {
     pub(crate) next_segment: u64,
     pub(crate) control: &'s Control,
     pub(crate) lost: &'s mut dyn FnMut(LostRows),
+    /// The ordinals of deleted rows of the table that is being copied.
+    pub(crate) deleted: OrdinalSet,
 }
 
-/// Rows of a table with consecutive ordinals.
+/// Rows of a table with consecutive ordinals, of which those of deleted rows may be missing.
 struct Piece {
     /// The key of its entry in the record file.
     key: Vec<u8>,
     first: u64,
+    /// Number of ordinals.
     rows: u64,
     what: What,
 }
@@ -83,9 +88,9 @@ enum What {
     Batch(Vec<u8>),
 }
 
-/// The result for a segment: its manifest entry in the new store, if it has any rows there, and the
-/// lost ordinals.
-type Taken = (Option<SegmentMeta>, Vec<Range<u64>>);
+/// The result for a segment: its manifest entry in the new store with the ordinals of its rows, if
+/// it has any rows there, and the lost ordinals.
+type Taken = (Option<(SegmentMeta, OrdinalSet)>, Vec<Range<u64>>);
 
 fn is_damage(error: &Error) -> bool {
     matches!(
@@ -130,8 +135,12 @@ impl TableSalvage<'_> {
     }
 
     fn lose(&mut self, id: &str, ordinals: Range<u64>, file: &str, reason: impl Into<String>) {
-        let (table, file, reason) = (id.to_owned(), file.to_owned(), reason.into());
-        (self.lost)(LostRows { table, ordinals, file, reason });
+        let reason = reason.into();
+        // Deleted rows are no loss.
+        for ordinals in OrdinalSet::new(vec![ordinals]).minus(&self.deleted).ranges() {
+            let (table, file, reason) = (id.to_owned(), file.to_owned(), reason.clone());
+            (self.lost)(LostRows { table, ordinals: ordinals.clone(), file, reason });
+        }
     }
 
     /// Reports rows as lost that no entry contains or names; nothing if the range is empty.
@@ -146,8 +155,8 @@ impl TableSalvage<'_> {
         }
     }
 
-    /// Rebuilds one table: walks its pieces in append order, gives them new ordinals without gaps,
-    /// and reports the ordinals that are lost. All changes of the table are one commit.
+    /// Rebuilds one table: walks its pieces in append order, and reports the ordinals that are
+    /// lost. All changes of the table are one commit.
     fn table(&mut self, key: RecordKey) -> Result<SalvagedRows> {
         let id = key.to_id(TableMetadata::KIND.id);
         let full_key = record_key(TableMetadata::KIND, key);
@@ -159,6 +168,15 @@ impl TableSalvage<'_> {
         let record = payload.and_then(|payload| stored::read::<TableMetadata>(payload).ok());
         let state = source.get(Space::RecordState, &full_key)?;
         let (mut pieces, strays) = pieces(source, key.as_bytes())?;
+        let deleted_before = rows_of(source, Space::DeletedRows, key.as_bytes())?;
+        // A part that is damaged is reported with the other entries of the record file.
+        self.deleted = deleted_before.iter().fold(OrdinalSet::default(), |known, row| {
+            let part = deleted::from_rows(key.as_bytes(), std::slice::from_ref(row));
+            part.map_or(known.clone(), |part| known.union(&part))
+        });
+        let counts = source.get(Space::TableState, key.as_bytes())?;
+        let counts: Option<TableState> =
+            counts.and_then(|row| envelope::from_row(key.as_bytes(), &row).ok());
         drop(snapshot);
         let mut changes: Vec<Change> =
             strays.into_iter().map(|(space, key)| Change::Delete { space, key }).collect();
@@ -176,6 +194,7 @@ impl TableSalvage<'_> {
                 changes.push(Change::Delete { space: piece.space(), key: piece.key });
             }
             changes.push(Change::Delete { space: Space::RecordState, key: full_key });
+            changes.extend(deleted::changes_to(&deleted_before, Vec::new()));
             self.records.write(|turn| turn.apply(changes))?;
             return Ok(SalvagedRows::default());
         };
@@ -188,6 +207,8 @@ impl TableSalvage<'_> {
         let proven = ordinals_of(pieces.iter().filter(|piece| !self.unproven.contains(&piece.key)));
         let mut done = SalvagedRows::default();
         let mut buffer = TableState { merge_due: true, ..TableState::default() };
+        // The ordinals of the rows that are taken over, and the number of these rows.
+        let (mut kept, mut stored) = (Vec::new(), 0);
         // The ordinal up to which rows are taken over or reported as lost, and the one up to which
         // any entry names rows.
         let (mut reached, mut named) = (0, 0);
@@ -216,27 +237,22 @@ impl TableSalvage<'_> {
                 What::Batch(bytes) => {
                     self.lose_unnamed(&id, reached..piece.first);
                     reached = end;
-                    changes.push(Change::Delete { space: Space::TableBuffer, key: piece.key });
                     if decode_batch(&schema, &bytes).is_err() {
+                        let space = Space::TableBuffer;
+                        changes.push(Change::Delete { space, key: piece.key });
                         let reason = "the buffered append does not have the columns of its table";
                         self.lose(&id, piece.first..end, "records.redb", reason);
                         continue;
                     }
                     buffer.buffered_rows += piece.rows;
                     buffer.buffered_bytes += bytes.len() as u64;
-                    let space = Space::TableBuffer;
-                    changes.push(Change::Put {
-                        space,
-                        key: entry_key(key.as_bytes(), done.rows),
-                        value: bytes,
-                    });
-                    done.rows += piece.rows;
+                    kept.push(piece.first..end);
+                    stored += piece.rows;
                 }
                 What::Segment(meta) => {
                     let file = format!("{}/{}", directory(&id), data_name(meta.id));
                     changes.push(Change::Delete { space: Space::Segments, key: piece.key });
-                    let (taken, lost) =
-                        self.segment(&id, &schema, *meta, done.rows, is_unproven)?;
+                    let (taken, lost) = self.segment(&id, &schema, *meta, is_unproven)?;
                     if is_unproven && taken.is_none() {
                         // Only its files could have shown that the entry says the truth, so
                         // another entry may still have the place.
@@ -247,8 +263,9 @@ impl TableSalvage<'_> {
                     for ordinals in lost {
                         self.lose(&id, ordinals, &file, "the file does not match its checksum");
                     }
-                    let Some(meta) = taken else { continue };
-                    done.rows += meta.row_count;
+                    let Some((meta, ordinals)) = taken else { continue };
+                    kept.extend_from_slice(ordinals.ranges());
+                    stored += meta.row_count;
                     done.files += 2;
                     done.bytes += meta.data_bytes + meta.summary_bytes;
                     let (space, key) = (Space::Segments, entry_key(key.as_bytes(), meta.id));
@@ -258,7 +275,18 @@ impl TableSalvage<'_> {
             }
         }
         let counted = table.row_count.unwrap_or_default().unsigned_abs();
-        self.lose_unnamed(&id, reached..if is_state_known { counted } else { named });
+        let gone = counts.map_or_else(|| self.deleted.count(), |counts| counts.deleted_rows);
+        let counted = if is_state_known { counted.saturating_add(gone) } else { named };
+        self.lose_unnamed(&id, reached..counted);
+        let next = reached.max(counted);
+        let whole = OrdinalSet::new(vec![0..next]);
+        let live = OrdinalSet::new(kept).minus(&self.deleted);
+        let deleted = whole.minus(&live);
+        done.rows = live.count();
+        buffer.deleted_rows = deleted.count();
+        buffer.deleted_stored = stored - done.rows;
+        let rows = deleted::to_rows(key.as_bytes(), &deleted)?;
+        changes.extend(deleted::changes_to(&deleted_before, rows));
         if !is_state_known {
             // Whether it was closed is unknown, so it stays open for appends.
             (table.rows_modified_at, table.supports_append) = (None, Some(true));
@@ -273,36 +301,64 @@ impl TableSalvage<'_> {
         Ok(done)
     }
 
-    /// Copies a segment; its rows get the ordinals from `first` on.
+    /// Copies a segment.
     fn segment(
         &mut self,
         id: &str,
         schema: &Arc<TableSchema>,
         meta: SegmentMeta,
-        first: u64,
         is_unproven: bool,
     ) -> Result<Taken> {
         let dir = directory(id);
-        let whole = meta.first_ordinal..meta.first_ordinal.saturating_add(meta.row_count);
-        if let Some(is_readable) = self.copy(&dir, schema, &meta)? {
-            let meta = is_readable.then_some(SegmentMeta { first_ordinal: first, ..meta });
-            let lost = if meta.is_some() { Vec::new() } else { vec![whole] };
-            return Ok((meta, lost));
+        let whole = meta.ordinals();
+        match self.copy(&dir, schema, &meta)? {
+            Some(true) => {
+                let ordinals = self.ordinals_in_copy(&dir, schema, &meta)?;
+                let lost = OrdinalSet::new(vec![whole]).minus(&ordinals).ranges().to_vec();
+                return Ok((Some((meta, ordinals)), lost));
+            }
+            Some(false) => return Ok((None, vec![whole])),
+            None => {}
         }
         if is_unproven {
             return Ok((None, vec![whole]));
         }
         let opened = match Segment::open(self.from, &dir, meta.clone(), schema.clone()) {
+            // Without the summary nothing tells which of the rows are the deleted ones.
+            Err(error) if is_damage(&error) && self.deleted.count_within(whole.clone()) > 0 => {
+                return Ok((None, vec![whole]));
+            }
             Err(error) if is_damage(&error) => {
                 Segment::open_data(self.from, &dir, meta.clone(), schema.clone(), self.control)
             }
             other => other,
         };
         match opened {
-            Ok(segment) => self.rewrite(&dir, schema, &segment, first),
+            Ok(segment) => self.rewrite(&dir, schema, &segment),
             Err(error) if is_damage(&error) => Ok((None, vec![whole])),
             Err(error) => Err(error),
         }
+    }
+
+    /// The ordinals of the rows of a segment that was copied.
+    fn ordinals_in_copy(
+        &self,
+        dir: &str,
+        schema: &Arc<TableSchema>,
+        meta: &SegmentMeta,
+    ) -> Result<OrdinalSet> {
+        let whole = OrdinalSet::new(vec![meta.ordinals()]);
+        let missing = whole.count() - meta.row_count;
+        if self.deleted.count_within(meta.ordinals()) >= missing {
+            // The ordinals without rows are among the deleted ones.
+            return Ok(whole);
+        }
+        let segment = Segment::open(self.into, dir, meta.clone(), schema.clone())?;
+        let row_count = usize::try_from(meta.row_count).unwrap_or(usize::MAX);
+        let found = segment.ordinals(0..row_count)?;
+        let ordinal = |offset: u32| meta.first_ordinal.saturating_add(u64::from(offset));
+        let ranges = found.into_iter().map(|offset| ordinal(offset)..ordinal(offset) + 1);
+        Ok(OrdinalSet::new(ranges.collect()))
     }
 
     /// Copies the files of a segment if they match their checksums, or if the copy does after
@@ -396,7 +452,6 @@ impl TableSalvage<'_> {
         dir: &str,
         schema: &Arc<TableSchema>,
         segment: &Segment,
-        first: u64,
     ) -> Result<Taken> {
         let meta = segment.meta();
         let columns: Vec<usize> = (0..schema.len()).collect();
@@ -410,40 +465,43 @@ impl TableSalvage<'_> {
         }
         let kept: Vec<Range<usize>> = kept;
         if kept.is_empty() {
-            return Ok((None, all_rows(meta)));
+            return Ok((None, vec![meta.ordinals()]));
         }
+        let ordinal_count = meta.ordinals().end - meta.first_ordinal;
         // If the append order cannot be read, the rows count as appended in the order in which they
         // are stored.
-        let ordinals = Ordinals::read(segment, &kept, row_count)?;
+        let ordinals = Ordinals::read(segment, &kept, ordinal_count as usize)?;
+        if ordinals.is_none() && self.deleted.count_within(meta.ordinals()) > 0 {
+            return Ok((None, vec![meta.ordinals()]));
+        }
         self.prepare(dir)?;
         let number = self.next_segment;
         self.next_segment += 1;
-        let mut writer = SegmentWriter::new(self.into.clone(), dir, number, schema.clone(), first)?;
+        let (into, first) = (self.into.clone(), meta.first_ordinal);
+        let mut writer = SegmentWriter::new(into, dir, number, schema.clone(), first)?;
         for rows in &kept {
             self.control.check()?;
             let batch = segment.read(&columns, std::slice::from_ref(rows))?;
             match &ordinals {
-                Some(ordinals) if !segment.is_append_ordered() => {
-                    let places: Vec<u32> = segment
-                        .ordinals(rows.clone())?
-                        .into_iter()
-                        .map(|ordinal| ordinals.rank(ordinal))
-                        .collect();
-                    writer.write(&batch, Some(&places))?;
-                }
-                _ => writer.write(&batch, None)?,
+                Some(_) => writer.write(&batch, Some(&segment.ordinals(rows.clone())?))?,
+                None => writer.write(&batch, None)?,
             }
         }
+        let written = SegmentMeta { ordinal_count, ..writer.finish()? };
+        let taken = match &ordinals {
+            Some(ordinals) => OrdinalSet::new(ordinals.kept(first)),
+            None => OrdinalSet::new(vec![first..first.saturating_add(written.row_count)]),
+        };
         let lost = match &ordinals {
-            Some(ordinals) => ordinals.missing(meta.first_ordinal),
+            Some(_) => OrdinalSet::new(vec![meta.ordinals()]).minus(&taken).ranges().to_vec(),
             // The number of lost rows is known, but not which ordinals they had: report the whole
             // range.
             None if kept.iter().map(ExactSizeIterator::len).sum::<usize>() < row_count => {
-                all_rows(meta)
+                vec![meta.ordinals()]
             }
             None => Vec::new(),
         };
-        Ok((Some(writer.finish()?), lost))
+        Ok((Some((written, taken)), lost))
     }
 
     /// Adds the readable rows of a range to `kept`: the whole range, or else those of its two
@@ -508,9 +566,15 @@ fn is_covered(ranges: &[Range<u64>], range: Range<u64>) -> bool {
     ranges.get(at).is_some_and(|other| other.start < range.end)
 }
 
-/// The ordinals of all rows of a segment.
-fn all_rows(meta: &SegmentMeta) -> Vec<Range<u64>> {
-    std::iter::once(meta.first_ordinal..meta.first_ordinal.saturating_add(meta.row_count)).collect()
+/// The rows of a table in a space.
+fn rows_of(source: Source<'_>, space: Space, table: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let to = crate::value::key::after_prefix(table);
+    let mut cursor = source.cursor(space, table, to.as_deref())?;
+    let mut rows = Vec::new();
+    while let Some(row) = cursor.next()? {
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 /// The pieces of a table, and the entries of the record file that are unreadable.
@@ -528,7 +592,8 @@ fn pieces(source: Source<'_>, table: &[u8]) -> Result<(Vec<Piece>, Vec<(Space, V
             }
             match envelope::from_row::<SegmentMeta>(&key, &value) {
                 Ok(meta) => {
-                    let (first, rows) = (meta.first_ordinal, meta.row_count);
+                    let first = meta.first_ordinal;
+                    let rows = meta.ordinals().end - first;
                     pieces.push(Piece { key, first, rows, what: What::Segment(Box::new(meta)) });
                 }
                 Err(_) => strays.push((space, key)),
@@ -538,64 +603,46 @@ fn pieces(source: Source<'_>, table: &[u8]) -> Result<(Vec<Piece>, Vec<(Space, V
     Ok((pieces, strays))
 }
 
-/// The ordinals of a segment that are kept, as offsets from its first: one bit for each, and for
-/// each word of bits the number of ordinals before it.
+/// The ordinals of a segment that are kept, as offsets from its first: one bit for each.
 struct Ordinals {
     bits: Vec<u64>,
-    before: Vec<u32>,
-    row_count: usize,
 }
 
 impl Ordinals {
-    /// The ordinals of the rows in `kept`; `None` if they cannot be read, if one is beyond
-    /// `row_count`, or if one occurs twice.
-    fn read(segment: &Segment, kept: &[Range<usize>], row_count: usize) -> Result<Option<Self>> {
-        let mut bits = vec![0u64; row_count.div_ceil(64)];
-        let mut rows = 0;
+    /// The ordinals of the rows in `kept`; `None` if they cannot be read, if one is not below
+    /// `count`, or if one occurs twice.
+    fn read(segment: &Segment, kept: &[Range<usize>], count: usize) -> Result<Option<Self>> {
+        let mut bits = vec![0u64; count.div_ceil(64)];
         for range in kept {
             let ordinals = match segment.ordinals(range.clone()) {
                 Ok(ordinals) => ordinals,
                 Err(error) if is_damage(&error) => return Ok(None),
                 Err(error) => return Err(error),
             };
-            rows += ordinals.len();
             for ordinal in ordinals {
+                let bit = 1 << (ordinal % 64);
                 match bits.get_mut(ordinal as usize / 64) {
-                    Some(word) => *word |= 1 << (ordinal % 64),
-                    None => return Ok(None),
+                    Some(word) if *word & bit == 0 && (ordinal as usize) < count => *word |= bit,
+                    _ => return Ok(None),
                 }
             }
         }
-        let mut before = Vec::with_capacity(bits.len());
-        let mut count = 0;
-        for word in &bits {
-            before.push(count);
-            count += word.count_ones();
-        }
-        Ok((count as usize == rows).then_some(Self { bits, before, row_count }))
+        Ok(Some(Self { bits }))
     }
 
-    /// The position of an ordinal among the kept ones.
-    fn rank(&self, ordinal: u32) -> u32 {
-        let (word, bit) = (ordinal as usize / 64, ordinal % 64);
-        let below = self.bits.get(word).map_or(0, |bits| (bits & ((1 << bit) - 1)).count_ones());
-        self.before.get(word).copied().unwrap_or_default() + below
-    }
-
-    /// The ordinals that were not kept, of a segment whose first ordinal is `first`.
-    fn missing(&self, first: u64) -> Vec<Range<u64>> {
-        let mut missing: Vec<Range<u64>> = Vec::new();
-        for ordinal in 0..self.row_count {
-            if self.bits.get(ordinal / 64).is_some_and(|word| word >> (ordinal % 64) & 1 == 1) {
-                continue;
-            }
-            let ordinal = first.saturating_add(ordinal as u64);
-            match missing.last_mut() {
+    /// The ordinals, of a segment whose first ordinal is `first`.
+    fn kept(&self, first: u64) -> Vec<Range<u64>> {
+        let mut kept: Vec<Range<u64>> = Vec::new();
+        let set = self.bits.iter().zip((0u64..).step_by(64)).flat_map(|(word, at)| {
+            (0..64u64).filter(move |bit| *word >> bit & 1 == 1).map(move |bit| at + bit)
+        });
+        for ordinal in set.map(|offset| first.saturating_add(offset)) {
+            match kept.last_mut() {
                 Some(last) if last.end == ordinal => last.end += 1,
-                _ => missing.push(ordinal..ordinal + 1),
+                _ => kept.push(ordinal..ordinal + 1),
             }
         }
-        missing
+        kept
     }
 }
 

@@ -1,9 +1,11 @@
 //! Seals the buffer of a table into segments.
 
 use super::buffer::stretches;
+use super::deleted::{live_run, stored_deleted};
+use super::merge::offsets;
 use super::sink::new_writer;
-use super::{directory, key_of, put_segment, put_state, schema_of, state};
-use crate::columnar::{data_name, summary_name};
+use super::state::{directory, key_of, put_segment, put_state, schema_of, state};
+use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
@@ -45,6 +47,7 @@ fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usi
         else {
             return Ok(None);
         };
+        let run = live_run(engine, run.into(), &stored_deleted(view, key.as_bytes())?)?;
         let first: Vec<(Vec<u8>, u64)> =
             first.iter().map(|(key, bytes)| (key.clone(), bytes.len() as u64)).collect();
         Ok(Some((schema, first, run, stretches.len())))
@@ -55,30 +58,49 @@ fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usi
     let _span = trace::span!("seal", table = id, batches = batches.len());
     // A segment takes about as much as the batches that it replaces, at most.
     engine.check_space(batches.iter().map(|(_, len)| len).sum())?;
-    let (files, mut writer) = new_writer(session, id, &schema, run.first_ordinal())?;
-    writer.write(run.batch(), run.ordinals())?;
-    let meta = writer.finish()?;
+    let live = run.all_live();
+    let ordinals = run.ordinals(&live)?;
+    let range = run.ordinal_range();
+    let first_ordinal = ordinals.iter().copied().min().unwrap_or(range.start);
+    let (files, mut writer) = new_writer(session, id, &schema, first_ordinal)?;
+    let columns: Vec<usize> = (0..schema.len()).collect();
+    let meta = if live.is_empty() {
+        None
+    } else {
+        let offsets = offsets(ordinals, first_ordinal);
+        writer.write(&run.read(&schema, &columns, &live)?, Some(&offsets))?;
+        let ordinal_count = range.end - first_ordinal;
+        Some(SegmentMeta { ordinal_count, ..writer.finish()? })
+    };
+    // Without rows, dropping `files` removes what the writer began.
+    let has_rows = meta.is_some();
     let dir = directory(id);
-    let sealed_rows = meta.row_count;
+    let (sealed_rows, dead_rows) = (run.row_count(), run.row_count() - run.live_count());
     let sealed = session.write(move |draft| {
         for (key, _) in &batches {
             if draft.raw(Space::TableBuffer, key)?.is_none() {
-                // The table was deleted meanwhile: the new files are scheduled for removal.
-                draft.forget_file(&format!("{dir}/{}", data_name(meta.id)));
-                draft.forget_file(&format!("{dir}/{}", summary_name(meta.id)));
+                // The table or the rows were deleted meanwhile: the new files are scheduled for
+                // removal.
+                for meta in meta.iter() {
+                    draft.forget_file(&format!("{dir}/{}", data_name(meta.id)));
+                    draft.forget_file(&format!("{dir}/{}", summary_name(meta.id)));
+                }
                 return Ok(None);
             }
         }
         let mut state = state(draft, key)?;
-        state.buffered_rows = state.buffered_rows.saturating_sub(sealed_rows);
+        state.buffered_rows = state.buffered_rows.saturating_sub(sealed_rows as u64);
+        state.deleted_stored = state.deleted_stored.saturating_sub(dead_rows as u64);
         state.merge_due = true;
         for (entry, len) in batches {
             state.buffered_bytes = state.buffered_bytes.saturating_sub(len);
             draft.delete_raw(Space::TableBuffer, entry);
         }
         put_state(draft, key, &state)?;
-        put_segment(draft, key, &meta)?;
+        if let Some(meta) = &meta {
+            put_segment(draft, key, meta)?;
+        }
         Ok(Some(count))
     });
-    files.settle(sealed)
+    if has_rows { files.settle(sealed) } else { sealed }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
-use super::{SEGMENT_ROWS, directory};
+use super::SEGMENT_ROWS;
+use super::state::directory;
 use crate::columnar::{
     MemoryRun, SegmentMeta, SegmentWriter, TableSchema, batch_bytes, data_name, index_values,
     summary_name,

@@ -22,6 +22,7 @@ pub(super) fn collection_name(collection: Collection) -> String {
         Space::Counters => "counter".to_owned(),
         Space::TableBuffer => "buffered append".to_owned(),
         Space::Segments => "segment".to_owned(),
+        Space::DeletedRows => "deleted rows".to_owned(),
         Space::SmallBlobs => "small content".to_owned(),
         Space::UploadChunks => "upload chunk".to_owned(),
         Space::Intents => "call to the host".to_owned(),
@@ -64,6 +65,7 @@ pub(in crate::store) fn key_text(space: Space, key: &[u8]) -> String {
         }
         Space::Segments => table("segment"),
         Space::TableBuffer => table("rows from"),
+        Space::DeletedRows => table("deleted rows, part"),
         Space::UploadChunks => chunk(),
         _ => None,
     };

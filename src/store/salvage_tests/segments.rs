@@ -73,7 +73,13 @@ fn with_false_entry(
     let kind = TableMetadata::KIND.id;
     let table = entries[0].0[..kind.key_len()].to_vec();
     let row_count = named.end - named.start;
-    let meta = SegmentMeta { id: 0, first_ordinal: named.start, row_count, ..entries[0].1.clone() };
+    let meta = SegmentMeta {
+        id: 0,
+        first_ordinal: named.start,
+        row_count,
+        ordinal_count: row_count,
+        ..entries[0].1.clone()
+    };
     // Its number is less than those of the true entries, so it is first among entries with the same
     // first row.
     let key = [table, 0_u64.to_be_bytes().to_vec()].concat();
@@ -92,6 +98,7 @@ fn with_false_entry(
         next_segment: 100,
         control: &Control::default(),
         lost: &mut |rows| lost.push(rows.ordinals),
+        deleted: crate::columnar::OrdinalSet::default(),
     };
     let rows = salvage.run().unwrap().rows;
     let kept: u64 = manifest(&records).iter().map(|(_, meta)| meta.row_count).sum();

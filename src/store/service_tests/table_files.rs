@@ -8,7 +8,7 @@ use arrow::array::{Int64Array, RecordBatch};
 use crate::disk::{CountingDisk, Disk as _};
 use crate::model::tables::data::{ColumnType, DataType, ScanRequest, column};
 use crate::model::tables::table::CreateTableRequest;
-use crate::session::tables as session_tables;
+use crate::session::tables::{self as session_tables, Rewrite};
 use crate::store::{Store, VerifyLevel};
 use crate::tables::TableService;
 use crate::value::Control;
@@ -197,11 +197,11 @@ fn seals_and_merges_ask_for_space_first() {
     let sealed = session_tables::seal(&session, &id, &Control::default()).map(|sealed| sealed > 0);
     assert_eq!(kind(sealed), Err(ErrorKind::NoSpace));
     assert_eq!(
-        kind(session_tables::merge(&session, &id, &Control::default())),
+        kind(session_tables::merge(&session, &id, Rewrite::Due, &Control::default())),
         Err(ErrorKind::NoSpace)
     );
     assert_eq!(disk.changes(), changes, "something was written");
     disk.set_capacity(None);
     assert_eq!(session_tables::seal(&session, &id, &Control::default()).unwrap(), 1);
-    assert!(session_tables::merge(&session, &id, &Control::default()).unwrap());
+    assert!(session_tables::merge(&session, &id, Rewrite::Due, &Control::default()).unwrap());
 }

@@ -31,10 +31,11 @@ use stationdb::specifications::{
     UpdateSpecificationRequest, UpdateSpecificationsRequest,
 };
 use stationdb::tables::{
-    AppendTableDataRequest, Column, CreateTableRequest, DataFrame, ExportTableDataRequest,
-    GetTableDataRequest, ImportTableRequest, ListTablesRequest, ModifyTableRequest,
-    ModifyTablesRequest, QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest,
-    ReadWaveformsRequest, ScanRequest, TableMetadataModification,
+    AppendTableDataRequest, Column, CreateTableRequest, DataFrame, DeleteRowsRequest,
+    ExportTableDataRequest, GetTableDataRequest, ImportTableRequest, ListDeletedRowsRequest,
+    ListTablesRequest, ModifyTableRequest, ModifyTablesRequest, QueryDecimatedDataRequest,
+    QueryTableDataRequest, QueryTablesRequest, ReadWaveformsRequest, ScanRequest,
+    TableMetadataModification,
 };
 use stationdb::test_plans::{
     CreateTestPlanRequest, CreateTestPlanTemplateRequest, QueryTestPlanTemplatesRequest,
@@ -125,7 +126,9 @@ fn requests() -> Vec<(&'static str, String, Read, Strict)> {
         DeletePackagesRequest,
         DeleteProductsRequest,
         DeleteSpecificationsRequest,
+        DeleteRowsRequest,
         DeleteTablesRequest,
+        ListDeletedRowsRequest,
         FinishUploadSessionRequest,
         GetProductsRequest,
         LinkFilesRequest,

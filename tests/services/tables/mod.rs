@@ -2,6 +2,7 @@
 
 mod append;
 mod basics;
+mod deletion;
 mod export;
 mod import;
 mod model;

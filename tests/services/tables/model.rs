@@ -73,6 +73,8 @@ struct World {
     /// The column with the numbers of the rows.
     number: usize,
     rows: Vec<Vec<Cell>>,
+    /// Whether each row is still there. The number of a row is its append ordinal.
+    alive: Vec<bool>,
 }
 
 fn open(rng: &mut Rng, disk: &Arc<MemoryDisk>) -> (Store, Session) {
@@ -127,7 +129,19 @@ impl World {
             })
             .collect();
         let id = session.create_table(read(&json!({ "columns": declared }))).unwrap().to_string();
-        Self { rng, seed, disk, store, session, id, columns, index, number, rows: Vec::new() }
+        Self {
+            rng,
+            seed,
+            disk,
+            store,
+            session,
+            id,
+            columns,
+            index,
+            number,
+            rows: Vec::new(),
+            alive: Vec::new(),
+        }
     }
 
     /// Appends rows in one of the forms. A form may omit nullable columns.
@@ -171,6 +185,7 @@ impl World {
             row[self.number] = Cell::Int(self.rows.len() as i64);
             texts[place] = self.rows.len().to_string().into();
             self.rows.push(row.clone());
+            self.alive.push(true);
         }
         let data: Vec<&Vec<Value>> = fresh.iter().map(|(_, texts)| texts).collect();
         let mut frame = json!({ "data": data });
@@ -219,6 +234,95 @@ impl World {
         let parts = (0..count).step_by(step).map(|at| batch.slice(at, step.min(count - at)));
         let bytes = ipc_stream(&batch.schema(), parts);
         self.session.append_arrow(&self.id.as_str().into(), &mut bytes.as_slice(), None).unwrap();
+    }
+
+    /// Deletes rows by a range of the index, by filters, or both.
+    fn delete(&mut self) {
+        let mut tests = self.tests();
+        let mut request = json!({ "filters": self.filters(&tests) });
+        if (tests.is_empty() || self.rng.chance(50)) && !self.rows.is_empty() {
+            let kind = self.columns[self.index].kind;
+            for (member, operation) in
+                [("indexFrom", "GREATER_THAN_EQUALS"), ("indexBefore", "LESS_THAN")]
+            {
+                if member == "indexFrom" || self.rng.chance(80) {
+                    let cell = self.rows[self.rng.below(self.rows.len())][self.index].clone();
+                    let text = canonical(kind, &cell).unwrap();
+                    request[member] = text.clone().into();
+                    tests.push(Test { column: self.index, operation, value: Some((cell, text)) });
+                }
+            }
+        }
+        if tests.is_empty() {
+            return;
+        }
+        let gone = self.expected(&tests, &[]);
+        let id = self.id.as_str().into();
+        let delete = || read::<stationdb::tables::DeleteRowsRequest>(&request);
+        let answer = match self.rng.below(3) {
+            0 => self.session.delete_rows(&id, delete()).unwrap(),
+            1 => self.session.transaction(|tx| tx.delete_rows(&id, delete())).unwrap(),
+            _ => {
+                // Rolled back, and then repeated.
+                let undone = self.session.transaction(|tx| -> stationdb::Result<()> {
+                    tx.delete_rows(&id, delete())?;
+                    tx.get_table_data(&id, Default::default())?;
+                    Err(stationdb::Error::invalid("never mind"))
+                });
+                assert!(undone.is_err());
+                self.session.delete_rows(&id, delete()).unwrap()
+            }
+        };
+        assert_eq!(answer.row_count, gone.len() as i64, "seed {}: {request}", self.seed);
+        gone.into_iter().for_each(|row| self.alive[row] = false);
+        self.pause();
+        self.listed();
+        if self.rng.chance(15) {
+            let mut rows = 0;
+            let mut each = |segment: stationdb::tables::SegmentFile<'_>| {
+                rows += segment.row_count;
+                Ok(())
+            };
+            self.session.export_segments(&id, &mut each, &Control::default()).unwrap();
+            assert_eq!(rows, self.live() as u64, "seed {}", self.seed);
+        }
+        if self.rng.chance(15) {
+            self.move_to_a_backup();
+        }
+    }
+
+    fn live(&self) -> usize {
+        self.alive.iter().filter(|alive| **alive).count()
+    }
+
+    /// The list of deleted rows is that of the model.
+    fn listed(&mut self) {
+        let (mut found, mut from) = (Vec::new(), Some(0));
+        while let Some(at) = from {
+            let request = json!({"from": at, "take": 3});
+            let id = self.id.as_str().into();
+            let part = self.session.list_deleted_rows(&id, read(&request)).unwrap();
+            found.extend(part.ranges.iter().flat_map(|range| range.first..=range.last));
+            let gone = self.alive.len() - self.live();
+            assert_eq!(part.total_row_count, gone as i64, "seed {}", self.seed);
+            from = part.next;
+        }
+        let gone: Vec<i64> =
+            (0..).zip(&self.alive).filter(|(_, alive)| !**alive).map(|(row, _)| row).collect();
+        assert_eq!(found, gone, "seed {}", self.seed);
+    }
+
+    /// Goes on with a backup of the store.
+    fn move_to_a_backup(&mut self) {
+        let disk = Arc::new(MemoryDisk::new());
+        let shared: stationdb::faults::SharedDisk = disk.clone();
+        self.store.backup_disk(&shared, &Control::default()).unwrap();
+        let (store, session) = open(&mut self.rng, &disk);
+        let report = store.verify(stationdb::VerifyLevel::Checksums, &Control::default()).unwrap();
+        assert!(report.findings.is_empty(), "seed {}: {:?}", self.seed, report.findings);
+        drop(std::mem::replace(&mut self.session, session));
+        drop(std::mem::replace(&mut self.store, store));
+        self.disk = disk;
     }
 
     /// The events between calls.
@@ -296,6 +400,13 @@ impl World {
 
     /// The numbers of the rows that match, in order.
     fn expected(&self, tests: &[Test], order: &[(usize, bool)]) -> Vec<usize> {
+        let mut found = self.ever(tests, order);
+        found.retain(|at| self.alive[*at]);
+        found
+    }
+
+    /// The numbers of the rows that match, with those that are deleted, in order.
+    fn ever(&self, tests: &[Test], order: &[(usize, bool)]) -> Vec<usize> {
         let mut found: Vec<usize> = (0..self.rows.len())
             .filter(|at| tests.iter().all(|test| passes(test, &self.rows[*at])))
             .collect();
@@ -388,9 +499,9 @@ impl World {
         assert_eq!(walked, expected, "seed {}: {request} of {:?}", self.seed, self.columns);
     }
 
-    /// Rows are appended during the walk. Each row that existed before is returned once and in
-    /// order, and no row is returned twice.
-    fn walk_beside_appends(&mut self) {
+    /// Rows are appended and deleted during the walk. Each row that is there from the start to the
+    /// end is returned once and in order, and no row is returned twice.
+    fn walk_beside_changes(&mut self) {
         let (tests, order) = (self.tests(), self.order());
         let before = self.expected(&tests, &order);
         let all: Vec<usize> = (0..self.columns.len()).collect();
@@ -406,17 +517,22 @@ impl World {
             token = next.into();
             let count = self.rng.below(4);
             self.append(count);
+            if self.rng.chance(40) {
+                self.delete();
+            }
             self.pause();
         }
-        let after = self.expected(&tests, &order);
+        let after = self.ever(&tests, &order);
         let mut left = after.iter();
         assert!(
             walked.iter().all(|row| left.any(|other| other == row)),
             "seed {}: out of order",
             self.seed
         );
-        let old: Vec<usize> = walked.into_iter().filter(|row| before.contains(row)).collect();
-        assert_eq!(old, before, "seed {}", self.seed);
+        let is_old = |row: &usize| before.contains(row) && self.alive[*row];
+        let old: Vec<usize> = walked.into_iter().filter(is_old).collect();
+        let stayed: Vec<usize> = before.iter().copied().filter(is_old).collect();
+        assert_eq!(old, stayed, "seed {}", self.seed);
     }
 
     fn export(&mut self) {
@@ -569,6 +685,9 @@ fn run(seed: u64, most_rows: usize) {
         let count = world.rng.below(size / parts + 2);
         world.append(count);
         world.pause();
+        if world.rng.chance(25) {
+            world.delete();
+        }
     }
     if world.rng.chance(20) {
         world
@@ -579,17 +698,19 @@ fn run(seed: u64, most_rows: usize) {
         world.walk();
         return world.export();
     }
-    for _ in 0..4 {
-        match world.rng.below(6) {
+    for _ in 0..6 {
+        match world.rng.below(9) {
             0 | 1 => world.walk(),
             2 => world.export(),
-            3 if world.rows.len() < 700 => world.walk_beside_appends(),
+            3 if world.rows.len() < 700 => world.walk_beside_changes(),
+            4 | 5 => world.delete(),
             _ => world.decimate(),
         }
         world.pause();
     }
     let found = world.session.get_table_metadata(&world.id.as_str().into()).unwrap();
-    assert_eq!(found.row_count, Some(world.rows.len() as i64));
+    assert_eq!(found.row_count, Some(world.live() as i64));
+    world.listed();
 }
 
 #[test]

@@ -1,0 +1,60 @@
+//! Requests to delete rows, and the list of what was deleted. They are native to this crate and
+//! have no wire form.
+
+use std::ops::Range;
+
+use crate::model::tables::data::ColumnFilter;
+use crate::value::wire::record;
+
+record! {
+    /// Which rows of a table to delete: those that satisfy all of its members.
+    wire pub struct DeleteRowsRequest new() {
+        /// Least index value of a deleted row; no bound when absent.
+        pub index_from: Option<String>,
+        /// Index value before which deleted rows are; no bound when absent.
+        pub index_before: Option<String>,
+        /// Filters that a deleted row must all match; at most 10,000.
+        pub filters: Option<Vec<ColumnFilter>>,
+    }
+
+    /// The result of a deletion of rows.
+    wire pub struct DeleteRowsResponse {
+        /// Rows deleted.
+        pub row_count: i64,
+    }
+
+    /// Which deleted rows to list.
+    wire pub struct ListDeletedRowsRequest new() {
+        /// The least append ordinal of interest; 0 when absent.
+        pub from: Option<i64>,
+        /// Number of ranges of the answer; 1,000 when absent, at most 10,000.
+        pub take: Option<i64>,
+    }
+
+    /// Consecutive append ordinals.
+    wire pub struct OrdinalRange {
+        /// The first one. The first row that was ever appended to a table has the ordinal 0.
+        pub first: i64,
+        /// The last one.
+        pub last: i64,
+    }
+
+    /// The append ordinals of deleted rows, in order.
+    wire pub struct DeletedRows {
+        /// The ranges; no two of them touch.
+        pub ranges: Vec<OrdinalRange>,
+        /// Rows of the table that were ever deleted.
+        pub total_row_count: i64,
+        /// The `from` of the next part of the list; absent at its end.
+        pub next: Option<i64>,
+    }
+}
+
+impl OrdinalRange {
+    /// The range of ordinals that a set has. Ordinals are less than the greatest row count, so
+    /// each fits.
+    pub(crate) fn of(range: &Range<u64>) -> Self {
+        let number = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
+        Self { first: number(range.start), last: number(range.end.saturating_sub(1)) }
+    }
+}

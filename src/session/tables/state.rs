@@ -1,0 +1,91 @@
+//! The rows of a table in the record file: its state, its manifest, its columns.
+
+use std::sync::Arc;
+
+use super::buffer::entry_key;
+use crate::columnar::{SegmentMeta, TableSchema, data_name, summary_name};
+use crate::error::{Error, Result};
+use crate::model::Resource;
+use crate::model::tables::table::TableMetadata;
+use crate::records::{Space, envelope};
+use crate::session::draft::Draft;
+use crate::session::view::View;
+use crate::value::RecordKey;
+use crate::value::wire::record;
+
+record! {
+    /// The state of a table that changes with every append and every seal.
+    pub struct TableState {
+        /// Rows in the buffer.
+        pub buffered_rows: u64,
+        /// Encoded bytes in the buffer.
+        pub buffered_bytes: u64,
+        /// Whether segments were added, or rows deleted, since maintenance last found nothing to
+        /// merge.
+        pub merge_due: bool,
+        /// Rows that were ever deleted.
+        since(6) pub deleted_rows: u64,
+        /// Those of them that are still stored.
+        since(6) pub deleted_stored: u64,
+    }
+}
+
+/// The directory of a table's segments.
+pub(crate) fn directory(id: &str) -> String {
+    format!("tables/{id}")
+}
+
+pub(super) fn key_of(id: &str) -> Result<RecordKey> {
+    RecordKey::parse(TableMetadata::KIND.id, id)
+        .ok_or_else(|| Error::invalid(format!("{id:?} is not a table id")))
+}
+
+/// The validated schema of a table.
+pub(crate) fn schema_of(table: &TableMetadata) -> Result<Arc<TableSchema>> {
+    let columns = table.columns.clone().unwrap_or_default();
+    // The number of columns was checked when the table was created.
+    TableSchema::new(columns, usize::MAX).map(Arc::new).map_err(|error| {
+        Error::corrupt(format!(
+            "records.redb: the columns of a stored table are damaged, restore it from a backup: {}",
+            error.message()
+        ))
+    })
+}
+
+pub(super) fn manifest(view: &View<'_>, table: &[u8]) -> Result<Vec<SegmentMeta>> {
+    view.raw_prefix(Space::Segments, table)?
+        .iter()
+        .map(|(key, row)| envelope::from_row(key, row))
+        .collect()
+}
+
+pub(super) fn state(draft: &Draft<'_>, key: RecordKey) -> Result<TableState> {
+    let row = draft.raw(Space::TableState, key.as_bytes())?;
+    row.map_or_else(|| Ok(TableState::default()), |row| envelope::from_row(key.as_bytes(), &row))
+}
+
+pub(super) fn put_state(draft: &mut Draft<'_>, key: RecordKey, state: &TableState) -> Result<()> {
+    draft.put_raw(
+        Space::TableState,
+        key.as_bytes().to_vec(),
+        envelope::to_row(key.as_bytes(), state)?,
+    );
+    Ok(())
+}
+
+pub(super) fn put_segment(
+    draft: &mut Draft<'_>,
+    table: RecordKey,
+    meta: &SegmentMeta,
+) -> Result<()> {
+    let key = entry_key(table.as_bytes(), meta.id);
+    let row = envelope::to_row(&key, meta)?;
+    draft.put_raw(Space::Segments, key, row);
+    Ok(())
+}
+
+pub(super) fn forget_segment(draft: &mut Draft<'_>, table: &[u8], dir: &str, id: u64) {
+    draft.delete_raw(Space::Segments, entry_key(table, id));
+    draft.forget_file(&format!("{dir}/{}", data_name(id)));
+    draft.forget_file(&format!("{dir}/{}", summary_name(id)));
+}

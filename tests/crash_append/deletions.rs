@@ -1,0 +1,113 @@
+//! Rows that are deleted: from the buffer, from segments, whole segments, beside appends in one
+//! transaction, and the rewriting of what is left.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use stationdb::faults::{Pick, SimDisk};
+use stationdb::tables::{
+    ColumnFilter, DeleteRowsRequest, FilterOperation, ListDeletedRowsRequest, ListTablesRequest,
+    TableService,
+};
+use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
+
+use crate::harness::{self, History, Scenario, must_hold_by_day};
+use crate::scenarios::{ada, options};
+use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
+use crate::tables::{Tables, append, create, id_of};
+use crate::{errors, flips, must_fail};
+
+struct Deletions;
+
+fn append_to(store: &Store, rows: Range<i64>, end: bool) -> Result<(), Error> {
+    append(&ada(store), &id_of(store, "a")?, rows, end)
+}
+
+fn between(rows: Range<i64>) -> DeleteRowsRequest {
+    DeleteRowsRequest::new().index_from(rows.start.to_string()).index_before(rows.end.to_string())
+}
+
+fn delete(store: &Store, rows: Range<i64>) -> Result<(), Error> {
+    ada(store).delete_rows(&id_of(store, "a")?.as_str().into(), between(rows)).map(drop)
+}
+
+impl Steps for Deletions {
+    fn options(&self) -> StoreOptions {
+        options().seal_rows(12).clock(ManualClock::new(Default::default()))
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        vec![
+            ("a table with rows", |store| {
+                ada(store).transaction(|tx| {
+                    let a = create(tx, "a")?;
+                    append(tx, &a, 0..6, false)
+                })
+            }),
+            ("rows of the buffer go", |store| delete(store, 2..4)),
+            ("a segment", |store| append_to(store, 20..40, false)),
+            ("one that overlaps it", |store| append_to(store, 30..50, false)),
+            ("few rows of segments go", |store| delete(store, 31..33)),
+            ("many rows of segments go", |store| delete(store, 20..31)),
+            (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
+            (REOPEN, |_| Ok(())),
+            ("new rows have new ordinals", |store| append_to(store, 50..55, false)),
+            ("rows come and go together", |store| {
+                let id = id_of(store, "a")?;
+                ada(store).transaction(|tx| {
+                    append(tx, &id, 60..70, false)?;
+                    tx.delete_rows(&id.as_str().into(), between(45..62)).map(drop)
+                })
+            }),
+            ("rows with a text go", |store| {
+                let seven = ColumnFilter::new("s", FilterOperation::Contains).value("7");
+                let request = DeleteRowsRequest::new().filters([seven]);
+                ada(store).delete_rows(&id_of(store, "a")?.as_str().into(), request).map(drop)
+            }),
+            (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
+            ("the end of data", |store| append_to(store, 70..75, true)),
+            ("all rows go", |store| delete(store, -100..1000)),
+            (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
+        ]
+    }
+
+    fn observe(&self, store: &Store) -> Result<Observation, Error> {
+        let mut seen = Tables.observe(store)?;
+        for table in ada(store).list_tables(ListTablesRequest::default())?.tables {
+            let Some(id) = table.id else { continue };
+            let deleted = ada(store).list_deleted_rows(&id, ListDeletedRowsRequest::new())?;
+            seen.insert("deleted".to_owned(), format!("{deleted:?}"));
+        }
+        Ok(seen)
+    }
+}
+
+#[test]
+fn every_change_of_deleting_rows_can_be_the_last() {
+    must_hold_by_day("deletions of rows", &Sequence::new(Deletions), 1);
+}
+
+#[test]
+fn the_nth_operation_of_deleting_rows_fails() {
+    errors::operations_fail("deletions of rows", &Sequence::new(Deletions), 40);
+}
+
+#[test]
+fn one_wrong_bit_under_deleted_rows_is_never_a_wrong_answer() {
+    flips::one_bit_is_wrong("deletions of rows", &Sequence::new(Deletions), 200);
+}
+
+/// Removes each sync of the path alone: record file, segments, summaries, directories.
+#[test]
+fn one_removed_barrier_of_deleting_rows_is_found() {
+    let deletions = Sequence::new(Deletions);
+    let history = History::new(SimDisk::new(harness::first_seed()));
+    deletions.run(&history).unwrap();
+    let mut kinds = BTreeSet::new();
+    for (op, kind, path) in history.barriers() {
+        if kinds.insert((kind, harness::file_kind(&path))) || harness::is_night() {
+            must_fail(&format!("operation {op} ({kind:?} {path:?})"), &deletions, Pick::op(op));
+        }
+    }
+    assert!(kinds.len() >= 4, "{kinds:?}");
+}
