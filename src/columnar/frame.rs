@@ -84,7 +84,15 @@ pub(super) fn column_of_texts<'t>(
 ) -> Result<ArrayRef> {
     let bad = |row: usize, text: Option<&str>| {
         let what = match text {
-            Some(text) => format!("{:?} is not a {} value", shortened(text), column.data_type),
+            Some(text) => {
+                let hint = match text.replacen(',', ".", 1) {
+                    dotted if text.contains(',') && dotted.parse::<f64>().is_ok() => {
+                        format!("; write the decimal point as a point: {dotted:?}")
+                    }
+                    _ => String::new(),
+                };
+                format!("{:?} is not a {} value{hint}", shortened(text), column.data_type)
+            }
             None => format!("column {:?} is not NULLABLE, so it cannot contain null", column.name),
         };
         Error::invalid(what).at(place(row))

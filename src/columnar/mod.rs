@@ -44,6 +44,7 @@ mod statistics;
 mod thrift;
 mod unit;
 mod view;
+mod waveform;
 
 #[cfg(test)]
 mod bounds_tests;
@@ -89,3 +90,4 @@ pub(crate) use segment::{
 pub(crate) use statistics::statistics;
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub(crate) use view::{Run, Stored, TableView};
+pub(crate) use waveform::{WaveformReader, waveform_batches};

@@ -75,6 +75,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("ProductService::delete_products(ids)", Batch(None)),
     ("ProductService::update_products(products)", Batch(None)),
     ("QueryAssetsRequest.projection", steers("projection")),
+    ("QueryAssetsRequest.substitutions", SUBSTITUTIONS),
     ("QueryDecimatedDataRequest.columns", COLUMNS),
     ("QueryDecimatedDataRequest.filters", steers("filters")),
     ("QueryFilesRequest.properties_query", steers("propertiesQuery")),
@@ -84,6 +85,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryWorkspacesRequest.substitutions", SUBSTITUTIONS),
     ("QuerySpecificationsRequest.product_ids", steers("productIds")),
     ("QuerySpecificationsRequest.projection", steers("projection")),
+    ("QuerySpecificationsRequest.substitutions", SUBSTITUTIONS),
     ("QueryTableDataRequest.columns", COLUMNS),
     ("QueryTableDataRequest.filters", steers("filters")),
     ("QueryTableDataRequest.order_by", steers("orderBy")),
@@ -97,6 +99,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryWorkItemTemplatesRequest.substitutions", SUBSTITUTIONS),
     ("QueryWorkItemsRequest.projection", steers("projection")),
     ("QueryWorkItemsRequest.substitutions", SUBSTITUTIONS),
+    ("ReadWaveformsRequest.columns", COLUMNS),
     ("ScanRecordsRequest.columns", steers("columns")),
     ("ScanRecordsRequest.substitutions", SUBSTITUTIONS),
     ("ScanRequest.columns", COLUMNS),
@@ -332,6 +335,13 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             })
             .map(drop),
 
+        "QueryAssetsRequest.substitutions" => session
+            .query_assets(QueryAssetsRequest {
+                substitutions: substitutions(len),
+                ..QueryAssetsRequest::default()
+            })
+            .map(drop),
+
         "DataFrame.columns" => {
             append(session, table, DataFrame { columns: columns(), data: Vec::new() })
         }
@@ -395,6 +405,11 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         }
         "QueryTableDataRequest.order_by" => {
             rows(QueryTableDataRequest { order_by: order_by(), ..QueryTableDataRequest::default() })
+        }
+        "ReadWaveformsRequest.columns" => {
+            let request =
+                ReadWaveformsRequest { columns: columns(), ..ReadWaveformsRequest::default() };
+            session.read_waveforms(&table.into(), request, &control).map(drop)
         }
         "ScanRecordsRequest.columns" => records(
             ScanRecordsRequest::new(RecordKind::Product)
@@ -530,6 +545,14 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             .query_specs(QuerySpecificationsRequest {
                 product_ids: names(1),
                 projection: Some(vec![SpecificationProjection::default(); len]),
+                ..QuerySpecificationsRequest::default()
+            })
+            .map(drop),
+
+        "QuerySpecificationsRequest.substitutions" => session
+            .query_specs(QuerySpecificationsRequest {
+                product_ids: names(1),
+                substitutions: substitutions(len),
                 ..QuerySpecificationsRequest::default()
             })
             .map(drop),

@@ -43,7 +43,8 @@ impl Desk {
         if !may_create {
             check_exists(dir)?;
         }
-        let store = Store::options().maintenance_thread(is_shell).open(dir)?;
+        let store = Store::options().create(may_create).maintenance_thread(is_shell);
+        let store = store.open(dir)?;
         let system = || ["USER", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
         let user = user.map(str::to_owned).or_else(system).filter(|user| !user.is_empty());
         let user = user.unwrap_or_else(|| "local".to_owned());

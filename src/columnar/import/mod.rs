@@ -17,6 +17,7 @@ pub(crate) use text::CsvImport;
 
 use crate::error::{Error, Result};
 use crate::model::tables::data::Column;
+use crate::value::nearest::did_you_mean;
 
 /// The input of a Parquet import: a file, a cursor, or any other reader that can seek.
 pub trait ReadSeek: Read + Seek + Send {}
@@ -32,7 +33,9 @@ fn index_of(
 ) -> Result<usize> {
     if let Some(name) = wanted {
         let position = columns.iter().position(|column| column.name == name).ok_or_else(|| {
-            Error::invalid(format!("there is no column {name:?} for the index"))
+            let names = columns.iter().map(|column| column.name.as_str());
+            let near = did_you_mean(name, names);
+            Error::invalid(format!("there is no column {name:?} for the index{near}"))
                 .at_member("indexColumn")
         })?;
         return match columns.get(position) {

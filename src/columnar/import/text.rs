@@ -28,6 +28,16 @@ pub(crate) struct CsvImport<'r> {
     is_inferred: bool,
 }
 
+/// The fault of a header that is one column because its separator is another one.
+fn other_separator(names: &[String]) -> Option<Error> {
+    let [name] = names else { return None };
+    let known = [(';', "\";\""), ('\t', "a tab"), ('|', "\"|\""), (',', "\",\"")];
+    let (_, shown) = known.into_iter().find(|(separator, _)| name.contains(*separator))?;
+    Some(Error::invalid(format!(
+        "the header is the one column {name:?}; if its separator is {shown}, set `separator`"
+    )))
+}
+
 impl<'r> CsvImport<'r> {
     /// Reads the header line.
     ///
@@ -94,9 +104,11 @@ impl<'r> CsvImport<'r> {
         // Also for a text without rows, whose names must fit, too.
         let mut sources = vec![None; schema.len()];
         for (at, name) in self.names.iter().enumerate() {
-            let position = schema
-                .position(name)
-                .map_err(|error| error.at(Place::Line { line: 1, column: Some(name.clone()) }))?;
+            let position = schema.position(name).map_err(|error| {
+                other_separator(&self.names)
+                    .unwrap_or(error)
+                    .at(Place::Line { line: 1, column: Some(name.clone()) })
+            })?;
             if let Some(slot) = sources.get_mut(position) {
                 *slot = Some(at);
             }

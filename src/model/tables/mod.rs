@@ -5,3 +5,4 @@ pub(crate) mod deletion;
 pub(crate) mod import;
 pub(crate) mod segments;
 pub(crate) mod table;
+pub(crate) mod waveform;

@@ -10,6 +10,7 @@ mod ordinals;
 mod rules;
 mod syncs;
 mod walk;
+mod waveforms;
 
 use arrow::array::{Int64Array, RecordBatch};
 use arrow::datatypes::Schema;
