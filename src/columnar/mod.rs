@@ -35,6 +35,7 @@ mod schema;
 mod segment;
 mod spill;
 mod thrift;
+mod ticks;
 mod unit;
 mod view;
 

@@ -26,7 +26,7 @@ use super::{ReadSeek, index_of};
 use crate::columnar::coerce::coerce_batch;
 use crate::columnar::guard::guarded;
 use crate::columnar::schema::TableSchema;
-use crate::columnar::thrift;
+use crate::columnar::{thrift, ticks};
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::{Control, limits};
@@ -225,7 +225,8 @@ impl ParquetImport {
                 Arrow::Float16 | Arrow::Float32 => DataType::Float32,
                 Arrow::Float64 => DataType::Float64,
                 Arrow::Utf8 | Arrow::LargeUtf8 | Arrow::Utf8View => DataType::String,
-                Arrow::Timestamp(..) | Arrow::Date32 | Arrow::Date64 => DataType::Timestamp,
+                Arrow::Timestamp(unit, _) => ticks::type_of(*unit),
+                Arrow::Date32 | Arrow::Date64 => DataType::Timestamp,
                 other => {
                     return Err(Error::unsupported(format!(
                         "column {:?} of the Parquet file has the type {other}, which no table \

@@ -8,9 +8,9 @@ use arrow::array::{RecordBatch, new_null_array};
 
 use super::csv::{CsvReader, Records};
 use super::index_of;
-use crate::columnar::cells;
 use crate::columnar::frame::column_of_texts;
 use crate::columnar::schema::{TableSchema, arrow_type};
+use crate::columnar::{cells, ticks};
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
 
@@ -157,7 +157,7 @@ fn type_of<'t>(texts: impl Iterator<Item = &'t str>) -> DataType {
         (DataType::Bool, |text| cells::parse_bool(text).is_some()),
         (DataType::Int64, |text| cells::parse_i64(text).is_some()),
         (DataType::Float64, |text| cells::parse_f64(text).is_some()),
-        (DataType::Timestamp, |text| cells::parse_timestamp(text).is_some()),
+        (DataType::Timestamp, |text| ticks::parse(DataType::Timestamp, text).is_some()),
     ];
     let mut possible = [true; 4];
     let mut any = false;

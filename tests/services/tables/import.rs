@@ -78,6 +78,16 @@ fn frame() -> DataFrame {
             DataType::Timestamp => {
                 vec![None, Some("0001-01-01T00:00:00.000Z"), Some("9999-12-31T23:59:59.999Z")]
             }
+            DataType::TimestampMicros => {
+                vec![Some("0001-01-01T00:00:00.000001Z"), None, Some("9999-12-31T23:59:59.999999Z")]
+            }
+            DataType::TimestampNanos => {
+                vec![
+                    Some("1677-09-21T00:12:43.145224192Z"),
+                    Some("2262-04-11T23:47:16.854775807Z"),
+                    None,
+                ]
+            }
         }
     };
     let data = (0..40)

@@ -7,6 +7,7 @@ mod import;
 mod model;
 mod rules;
 mod syncs;
+mod times;
 mod walk;
 
 use arrow::array::{Int64Array, RecordBatch};
