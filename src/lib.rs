@@ -222,7 +222,9 @@ pub mod tables {
         ExportDestination, ExportFormat, ExportTableDataRequest, FilterOperation,
         GetTableDataRequest, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest,
     };
-    pub use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
+    pub use crate::model::tables::import::{
+        BinaryForm, DateOrder, ImportTableRequest, ImportTableResponse, ImportedColumn,
+    };
     pub use crate::model::tables::segments::{SegmentFileInfo, SegmentManifest};
     pub use crate::model::tables::table::{
         ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest,

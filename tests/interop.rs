@@ -3,6 +3,9 @@
 //! `STATIONDB_PYTHON` names the interpreter; the default is `python3`. Readers that are not
 //! installed are skipped with a message.
 
+#[path = "common/interop_imports.rs"]
+mod interop_imports;
+
 use std::path::Path;
 use std::process::Command;
 

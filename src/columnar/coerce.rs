@@ -77,12 +77,26 @@ pub(crate) fn coerce_batch(
         .map_err(|error| Error::invalid("the batch does not fit the table").with_source(error))
 }
 
+/// A value as text. The library does not know the names of zones, so such times are shown in UTC.
+fn shown(array: &ArrayRef, row: usize) -> String {
+    let count = ticks::ticks(array).get(row).copied();
+    match (array_value_to_string(array, row), array.data_type(), count) {
+        (Ok(text), ..) => text,
+        (Err(_), Arrow::Timestamp(unit, _), Some(count)) if ticks::is_in_years(count, *unit) => {
+            let mut text = String::new();
+            ticks::write(count, *unit, &mut text);
+            text
+        }
+        (Err(_), _, Some(count)) => format!("{count} since 1970"),
+        (Err(_), _, None) => "that Arrow cannot show".to_owned(),
+    }
+}
+
 fn coerce_array(column: &Column, array: &ArrayRef, first_row: u64) -> Result<ArrayRef> {
     let place =
         |row: usize| Place::Cell { row: first_row + row as u64, column: column.name.clone() };
     let misfit = |row: usize| {
-        let text = array_value_to_string(array, row)
-            .unwrap_or_else(|_| "that Arrow cannot show".to_owned());
+        let text = shown(array, row);
         Error::invalid(format!(
             "the value {text} of Arrow type {} does not fit {}",
             array.data_type(),

@@ -137,7 +137,7 @@ pub(super) fn column_of_texts<'t>(
 }
 
 /// The start of a text, for messages.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     const SHOWN: usize = 64;
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

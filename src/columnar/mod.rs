@@ -49,7 +49,7 @@ mod memory_tests;
 mod tests;
 
 pub(crate) use buffer::{batch_bytes, batch_row_count, check_batch, decode_batch, encode_batch};
-pub(crate) use coerce::coerce_batch;
+pub(crate) use coerce::{CUT, FINER_TIMES, coerce_batch};
 pub(crate) use count::count_rows;
 pub(crate) use decimate::{Decimation, decimate};
 pub use explain::Touched;
@@ -60,7 +60,7 @@ pub(crate) use frame::{batch_rows, frame_to_batch};
 #[cfg(any(test, fuzzing))]
 pub(crate) use guard::{is_guarded, unguarded};
 pub use import::ReadSeek;
-pub(crate) use import::{CsvImport, ParquetImport};
+pub(crate) use import::{CsvImport, ImportOptions, ParquetImport, Told};
 pub(crate) use ipc::read_stream;
 pub(crate) use keys::index_values;
 pub(crate) use memory_run::MemoryRun;

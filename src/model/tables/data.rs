@@ -22,10 +22,10 @@ wire_enum! {
         /// Instant in UTC with millisecond precision.
         Timestamp = "TIMESTAMP",
         /// Instant in UTC with microsecond precision. A type of this crate, unknown to the wire.
-        TimestampMicros = "TIMESTAMP_US" since 5,
+        TimestampMicros = "TIMESTAMP_US" since 6,
         /// Instant in UTC with nanosecond precision, in the years 1677 to 2262. A type of this
         /// crate, unknown to the wire.
-        TimestampNanos = "TIMESTAMP_NS" since 5,
+        TimestampNanos = "TIMESTAMP_NS" since 6,
     }
 }
 

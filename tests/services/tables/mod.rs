@@ -2,9 +2,12 @@
 
 mod append;
 mod basics;
+mod dialects;
 mod export;
 mod import;
+mod loud;
 mod model;
+mod parquet_files;
 mod rules;
 mod syncs;
 mod times;
