@@ -6,7 +6,8 @@ use std::sync::Arc;
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::tables::{
-    Column, ColumnType, CreateTableRequest, DataType, ImportTableRequest, ListTablesRequest,
+    Column, ColumnType, CreateTableRequest, DataType, DateOrder, ImportTableRequest,
+    ListTablesRequest,
 };
 use stationdb::{Control, Identity, Place, Session, Store};
 
@@ -203,7 +204,7 @@ fn the_offered_options_read_what_was_refused() {
         ),
         (late("2024-01-31 00:00:00.001", fine), new().cut_times(true)),
         ("i,v\n1,\"1,5\"\n".to_owned(), float(new()).decimal_separator(",")),
-        ("i,v\n1,01/02/2024\n".to_owned(), new().date_order("DAY_FIRST".parse().unwrap())),
+        ("i,v\n1,01/02/2024\n".to_owned(), new().date_order(DateOrder::DayFirst)),
     ] {
         let start: String = text.chars().take(60).collect();
         let lines = text.lines().count() as i64 - 1;
