@@ -142,7 +142,7 @@ fn forms() -> Vec<Case> {
         case("a,b\r1,2\n", new(), (2, None), &["carriage return"]),
         case("a,b\n1,\"x\n", new(), (2, None), &["not closed"]),
         case("a,b\n1,2\0\n", new(), (1, None), &["save it as UTF-8"]),
-        case("a\n1\n", new().skip_lines(9), (3, None), &["skipLines"]),
+        case("a\n1\n", new().skip_lines(9), (2, None), &["skipLines"]),
     ]
 }
 
