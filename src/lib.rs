@@ -223,7 +223,7 @@ pub mod tables {
         GetTableDataRequest, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest,
     };
     pub use crate::model::tables::import::{
-        BinaryForm, DateOrder, ImportTableRequest, ImportTableResponse, ImportedColumn,
+        BinaryForm, DateOrder, EpochUnit, ImportTableRequest, ImportTableResponse, ImportedColumn,
     };
     pub use crate::model::tables::segments::{SegmentFileInfo, SegmentManifest};
     pub use crate::model::tables::table::{

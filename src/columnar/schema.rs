@@ -56,7 +56,7 @@ impl TableSchema {
             if column.column_type == ColumnType::Index {
                 if !column.data_type.can_be_index() {
                     return Err(Error::invalid(format!(
-                        "column {:?} of type {} cannot be the INDEX; use INT32, INT64 or a TIMESTAMP",
+                        "column {:?} of type {} cannot be the INDEX; use INT32, INT64 or a time",
                         column.name, column.data_type
                     ))
                     .at_member(place("dataType")));

@@ -9,7 +9,7 @@ use arrow::array::{
 use arrow::datatypes::Int64Type;
 
 use super::csv::Records;
-use super::form::{Form, is_null, number, small_number};
+use super::form::{Form, is_null, number, small_number, time};
 use super::moment;
 use super::options::ImportOptions;
 use crate::columnar::coerce::{CUT, FINER_TIMES};
@@ -50,7 +50,7 @@ fn wider(data_type: DataType) -> DataType {
 
 fn bad_time(text: &str, column: &Column, form: &Form, options: &ImportOptions) -> String {
     let shown = shortened(text);
-    if let Some(moment) = moment::parse(text, form.order) {
+    if let Some(moment) = time(text, form, options) {
         let cut = is_cut(column, options);
         let why = moment.count(column.data_type, options.zone, cut).err();
         return format!("{shown:?} {}", why.unwrap_or("is no time"));
@@ -60,6 +60,13 @@ fn bad_time(text: &str, column: &Column, form: &Form, options: &ImportOptions) -
     {
         return format!(
             "the order of day and month of {shown:?} is unknown; say it with dateOrder"
+        );
+    }
+    if options.epoch.is_none() && number(text, form.decimal_comma).is_some() {
+        return format!(
+            "{shown:?} is not a {} value; if the numbers of this file count time since 1970, set \
+             epochUnit to S, MS, US or NS",
+            column.data_type
         );
     }
     format!("{shown:?} is not a {} value{}", column.data_type, advice(column, form, text))
@@ -154,7 +161,7 @@ pub(super) fn build(
         DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
             let cut = is_cut(column, options);
             let parse = |text: &str| {
-                moment::parse(text, form.order)?.count(column.data_type, options.zone, cut).ok()
+                time(text, form, options)?.count(column.data_type, options.zone, cut).ok()
             };
             let bad = |text: &str| bad_time(text, column, form, options);
             let counts: PrimitiveArray<Int64Type> =

@@ -18,8 +18,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::DateTime;
 
-use super::options::{ImportOptions, Zone};
-use crate::columnar::schema::TableSchema;
+use super::options::ImportOptions;
+use super::zone::Zone;
+use crate::columnar::schema::{TableSchema, UTC};
 use crate::columnar::ticks;
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::DataType;
@@ -134,6 +135,17 @@ fn convert_array(
             | Arrow::Boolean,
             DataType::String,
         ) => Arc::new(texts(array, place, |text| Some(text.to_owned()))?.collect::<StringArray>()),
+        (
+            Arrow::Int8
+            | Arrow::Int16
+            | Arrow::Int32
+            | Arrow::Int64
+            | Arrow::UInt8
+            | Arrow::UInt16
+            | Arrow::UInt32
+            | Arrow::UInt64,
+            target,
+        ) if target.is_time() => counted(array, options, place)?,
         (Arrow::Time32(TimeUnit::Second), _) => cast(
             &array
                 .as_primitive::<Time32SecondType>()
@@ -173,6 +185,25 @@ fn convert_array(
         }
         _ => array.clone(),
     })
+}
+
+/// Whole numbers as counts of the unit that the caller names.
+fn counted(
+    array: &ArrayRef,
+    options: &ImportOptions,
+    place: &dyn Fn(usize) -> Place,
+) -> Result<ArrayRef> {
+    let Some(unit) = options.epoch else {
+        return Err(Error::invalid(format!(
+            "values of the type {} are no times; if they count time since 1970, set epochUnit to \
+             S, MS, US or NS",
+            array.data_type()
+        ))
+        .at(place(0)));
+    };
+    let counts: Int64Array = texts(array, place, |text| text.parse().ok())?.collect();
+    cast(&counts, &Arrow::Timestamp(unit, Some(UTC.into())))
+        .map_err(|error| Error::invalid(error.to_string()).at(place(0)))
 }
 
 /// Each value from its text, which has all its digits.

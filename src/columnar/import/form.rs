@@ -2,9 +2,11 @@
 
 use chrono::FixedOffset;
 
+use super::convert::unit_name;
 use super::csv::Records;
 use super::moment::{self, Moment};
-use super::options::{ImportOptions, Zone};
+use super::options::ImportOptions;
+use super::zone::Zone;
 use crate::columnar::cells;
 use crate::model::tables::data::DataType;
 use crate::model::tables::import::DateOrder;
@@ -116,6 +118,12 @@ fn moments(texts: &[(u64, &str)], order: Option<DateOrder>) -> Option<Vec<Moment
     texts.iter().map(|(_, text)| moment::parse(text, order)).collect()
 }
 
+/// A text of a column of times.
+pub(super) fn time(text: &str, form: &Form, options: &ImportOptions) -> Option<Moment> {
+    let counted = || moment::counted(text, options.epoch?, form.decimal_comma);
+    moment::parse(text, form.order).or_else(counted)
+}
+
 /// The orders of day and month in which all texts are times.
 fn orders(texts: &[(u64, &str)], options: &ImportOptions) -> Vec<Option<DateOrder>> {
     if let Some(order) = options.date_order {
@@ -187,10 +195,16 @@ pub(super) fn decide(
             [only] if data_type.is_time() => only,
             _ => None,
         };
-        let zone = data_type.is_time().then(|| zone_of(texts, order, options)).flatten();
+        let mut zone = data_type.is_time().then(|| zone_of(texts, order, options)).flatten();
         let mut why = "declared by the caller".to_owned();
         if data_type.is_time() {
             why.push_str(&assumed(texts, order, options));
+        }
+        if let (true, Some(unit)) = (data_type.is_time(), options.epoch)
+            && texts.iter().any(|(_, text)| moment::counted(text, unit, file_comma).is_some())
+        {
+            why.push_str(&format!("; numbers count {} since 1970 UTC", unit_name(unit)));
+            zone = zone.or_else(|| Some("UTC".to_owned()));
         }
         return Decision { data_type, form: form(order), why, zone };
     }

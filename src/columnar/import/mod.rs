@@ -6,6 +6,7 @@ mod convert;
 mod csv;
 mod form;
 mod head;
+mod int96;
 mod moment;
 mod numbered;
 mod options;
@@ -15,6 +16,7 @@ mod parquet_types;
 mod sniff;
 mod source;
 mod text;
+mod zone;
 
 #[cfg(test)]
 mod tests;

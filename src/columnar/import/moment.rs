@@ -2,12 +2,13 @@
 //!
 //! A date is year-month-day (also with slashes or points), day.month.year, day-Jan-year, or day and
 //! month in an order that must be known, with slashes or hyphens. A time follows after `T`, a blank
-//! or a comma with a blank: hours and minutes, seconds, up to nine digits of a second, AM or PM, and
-//! an offset, `Z`, `UTC` or `GMT`.
+//! or a comma with a blank: hours and minutes, seconds, up to nine digits of a second, AM or PM,
+//! and an offset, `Z`, `UTC` or `GMT`.
 
-use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
+use arrow::datatypes::TimeUnit;
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 
-use super::options::Zone;
+use super::zone::Zone;
 use crate::columnar::ticks;
 use crate::model::tables::data::DataType;
 use crate::model::tables::import::DateOrder;
@@ -168,6 +169,33 @@ pub(super) fn parse(text: &str, order: Option<DateOrder>) -> Option<Moment> {
     cursor.0.is_empty().then_some(Moment { local: date.and_time(time), nanos, digits, offset })
 }
 
+/// Reads a number as a count of a unit since 1970 UTC, with up to nine digits after the decimal
+/// mark. Digits beyond a nanosecond must be 0.
+pub(super) fn counted(text: &str, unit: TimeUnit, comma: bool) -> Option<Moment> {
+    let text = text.trim();
+    let (is_past, digits) = match text.strip_prefix(['+', '-']) {
+        Some(rest) => (text.starts_with('-'), rest),
+        None => (false, text),
+    };
+    let (whole, part) = digits.split_once(if comma { ',' } else { '.' }).unwrap_or((digits, ""));
+    let is_number = |text: &str| text.len() <= 19 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_number(whole) || !is_number(part) || part.len() > 9 {
+        return None;
+    }
+    let step = 1_000_000_000 / i128::from(ticks::per_second(unit));
+    let scale = 10i128.pow(part.len() as u32);
+    let part_nanos = part.parse::<i128>().unwrap_or_default() * step;
+    if part_nanos % scale != 0 {
+        return None;
+    }
+    let nanos = whole.parse::<i128>().ok()? * step + part_nanos / scale;
+    let nanos = if is_past { -nanos } else { nanos };
+    let seconds = i64::try_from(nanos.div_euclid(1_000_000_000)).ok()?;
+    let nanos = u32::try_from(nanos.rem_euclid(1_000_000_000)).ok()?;
+    let local = DateTime::from_timestamp(seconds, 0)?.naive_utc();
+    Some(Moment { local, nanos, digits: 9, offset: Some(0) })
+}
+
 impl Moment {
     /// The count of the unit of a time column, or why there is none.
     pub(super) fn count(
@@ -226,6 +254,35 @@ mod tests {
             (" 2024-02-01 ", None, "2024-02-01T00:00:00Z"),
         ] {
             assert_eq!(read(text, order).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_count_a_unit_with_all_their_digits() {
+        use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
+        for (text, unit, comma, expected) in [
+            ("0", Second, false, Some(0)),
+            (" 1706709910 ", Second, false, Some(1_706_709_910_000_000_000)),
+            ("1706709910.123456789", Second, false, Some(1_706_709_910_123_456_789)),
+            ("1706709910,5", Second, true, Some(1_706_709_910_500_000_000)),
+            ("-0.000000001", Second, false, Some(-1)),
+            ("1706709910123.25", Millisecond, false, Some(1_706_709_910_123_250_000)),
+            ("+1706709910123456", Microsecond, false, Some(1_706_709_910_123_456_000)),
+            ("9223372036854775807", Nanosecond, false, Some(i64::MAX)),
+            ("9223372036854775808", Nanosecond, false, None),
+            ("-9223372036854775808", Nanosecond, false, Some(i64::MIN)),
+            ("7.000", Nanosecond, false, Some(7)),
+            ("7.1", Nanosecond, false, None),
+            ("1.5", Second, true, None),
+            ("1e3", Second, false, None),
+            (".5", Second, false, None),
+            ("--1", Second, false, None),
+            ("99999999999999999999", Second, false, None),
+            ("", Second, false, None),
+        ] {
+            let count = counted(text, unit, comma)
+                .and_then(|moment| moment.count(DataType::TimestampNanos, Zone::Utc, false).ok());
+            assert_eq!(count, expected, "{text:?} {unit:?}");
         }
     }
 

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-#[cfg(feature = "zones")]
-use chrono::TimeZone;
-use chrono::{FixedOffset, NaiveDateTime};
+use arrow::datatypes::TimeUnit;
 
+use super::moment::offset;
+use super::zone::Zone;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
-use crate::model::tables::import::{BinaryForm, DateOrder, ImportTableRequest};
+use crate::model::tables::import::{BinaryForm, DateOrder, EpochUnit, ImportTableRequest};
 
 /// The checked members of a request that say how a file is read.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +30,8 @@ pub(crate) struct ImportOptions {
     pub(crate) date_order: Option<DateOrder>,
     /// The zone of times without one.
     pub(crate) zone: Zone,
+    /// What numbers in columns of times count since 1970 UTC.
+    pub(crate) epoch: Option<TimeUnit>,
     /// Whether digits of times that are finer than their column are cut off.
     pub(crate) cut_times: bool,
     /// The types of columns that are not to be inferred.
@@ -46,6 +48,13 @@ fn one_character<'t>(text: Option<&'t str>, member: &str) -> Result<Option<(char
     match (characters.next(), characters.next()) {
         (Some(only), None) => Ok(Some((only, text))),
         _ => Err(Error::invalid(format!("{text:?} is not one character")).at_member(member)),
+    }
+}
+
+fn zone(text: Option<&str>) -> Result<Zone> {
+    match text {
+        None => Ok(Zone::Utc),
+        Some(text) => Zone::new(text, offset(text)).map_err(|error| error.at_member("timeZone")),
     }
 }
 
@@ -94,7 +103,13 @@ impl ImportOptions {
             comment: request.comment_prefix.clone(),
             skip_lines,
             date_order: request.date_order,
-            zone: Zone::new(request.time_zone.as_deref())?,
+            zone: zone(request.time_zone.as_deref())?,
+            epoch: request.epoch_unit.map(|unit| match unit {
+                EpochUnit::Seconds => TimeUnit::Second,
+                EpochUnit::Millis => TimeUnit::Millisecond,
+                EpochUnit::Micros => TimeUnit::Microsecond,
+                EpochUnit::Nanos => TimeUnit::Nanosecond,
+            }),
             cut_times: request.cut_times.unwrap_or_default(),
             types: request.column_types.clone().unwrap_or_default(),
             binary: request.binary,
@@ -125,92 +140,5 @@ pub(super) fn some_of(names: &[String]) -> String {
     match names.len().saturating_sub(SHOWN) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
-    }
-}
-
-/// The zone of times that have none.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum Zone {
-    /// They are UTC.
-    #[default]
-    Utc,
-    /// They have this offset.
-    Fixed(FixedOffset),
-    /// They are local times of a place.
-    #[cfg(feature = "zones")]
-    Named(chrono_tz::Tz),
-    /// They are refused.
-    Refuse,
-}
-
-impl Zone {
-    fn new(text: Option<&str>) -> Result<Self> {
-        let text = match text {
-            None | Some("UTC" | "Z") => return Ok(Self::Utc),
-            Some("REFUSE") => return Ok(Self::Refuse),
-            Some(text) => text,
-        };
-        if let Some(seconds) = super::moment::offset(text) {
-            return FixedOffset::east_opt(seconds).map(Self::Fixed).ok_or_else(|| {
-                Error::invalid(format!("{text:?} is no offset")).at_member("timeZone")
-            });
-        }
-        Self::named(text)
-    }
-
-    #[cfg(feature = "zones")]
-    fn named(text: &str) -> Result<Self> {
-        text.parse().map(Self::Named).map_err(|_| {
-            Error::invalid(format!(
-                "{text:?} is no time zone; use UTC, an offset such as +02:00, a name such as \
-                 Europe/Berlin, or REFUSE"
-            ))
-            .at_member("timeZone")
-        })
-    }
-
-    #[cfg(not(feature = "zones"))]
-    fn named(text: &str) -> Result<Self> {
-        Err(Error::unsupported(format!(
-            "{text:?} is neither UTC, an offset such as +02:00 nor REFUSE; names of zones need the \
-             feature zones of this crate"
-        ))
-        .at_member("timeZone"))
-    }
-
-    /// The seconds since 1970 UTC of a local time, or why there are none.
-    pub(super) fn seconds(self, local: NaiveDateTime) -> std::result::Result<i64, &'static str> {
-        match self {
-            Self::Utc => Ok(local.and_utc().timestamp()),
-            Self::Fixed(offset) => {
-                Ok(local.and_utc().timestamp() - i64::from(offset.local_minus_utc()))
-            }
-            #[cfg(feature = "zones")]
-            Self::Named(zone) => in_zone(zone, local),
-            Self::Refuse => Err("has no zone, and timeZone is REFUSE; name its zone"),
-        }
-    }
-
-    /// The name in reports.
-    pub(super) fn name(self) -> String {
-        match self {
-            Self::Utc | Self::Refuse => "UTC".to_owned(),
-            Self::Fixed(offset) => offset.to_string(),
-            #[cfg(feature = "zones")]
-            Self::Named(zone) => zone.name().to_owned(),
-        }
-    }
-}
-
-#[cfg(feature = "zones")]
-fn in_zone<Z: TimeZone>(zone: Z, local: NaiveDateTime) -> std::result::Result<i64, &'static str> {
-    match zone.from_local_datetime(&local) {
-        chrono::LocalResult::Single(time) => Ok(time.timestamp()),
-        chrono::LocalResult::Ambiguous(..) => {
-            Err("occurs twice in its zone, where clocks were set back; use times with an offset")
-        }
-        chrono::LocalResult::None => {
-            Err("does not occur in its zone, where clocks were set forward; correct the zone")
-        }
     }
 }

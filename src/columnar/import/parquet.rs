@@ -26,7 +26,7 @@ use super::options::ImportOptions;
 use super::pages::{CheckedPages, OneChunk, check_chunk, longest};
 use super::parquet_types;
 use super::source::{Chunks, Source, damaged};
-use super::{ReadSeek, convert};
+use super::{ReadSeek, convert, int96};
 use crate::columnar::coerce::coerce_batch;
 use crate::columnar::guard::guarded;
 use crate::columnar::schema::TableSchema;
@@ -417,6 +417,18 @@ impl ParquetImport {
                      with smaller pages",
                     limits::IMPORT_OPEN_BYTES
                 ))));
+            }
+            if chunk.column_type() == PhysicalType::INT96 {
+                let column = Some(chunk.column_descr().path().string());
+                let fault = |row: Option<u64>, error: Error| {
+                    let row = row.map(|row| self.rows_before + row);
+                    error.at(place(self.group, row, column.clone()))
+                };
+                let pages =
+                    group.pages(at).map_err(|error| fault(None, self.source.error(&error)))?;
+                guarded(|| int96::check(&self.source, chunk.column_descr_ptr(), Box::new(pages)))
+                    .ok_or_else(|| fault(None, panicked()))?
+                    .map_err(|(row, error)| fault(row, error))?;
             }
             if chunk.column_type() != PhysicalType::BYTE_ARRAY {
                 continue;

@@ -12,7 +12,8 @@ use parquet::schema::types::Type;
 
 use super::convert::unit_name;
 use super::numbered::Told;
-use super::options::{ImportOptions, Zone};
+use super::options::ImportOptions;
+use super::zone::Zone;
 use crate::columnar::ticks;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
@@ -20,6 +21,8 @@ use crate::value::limits;
 
 /// Digits that a number of 64 bits keeps of every decimal.
 const FLOAT_DIGITS: u8 = 15;
+/// Bytes of the name of a zone; longer ones are ignored.
+const ZONE_BYTES: usize = 100;
 /// The depth of nested columns that are flattened.
 const DEPTH: usize = 16;
 
@@ -96,7 +99,7 @@ pub(super) fn zones(metadata: &FileMetaData) -> HashMap<String, String> {
     for field in fields.into_iter().flatten() {
         let zone = field.type_as_timestamp().and_then(|time| time.timezone());
         if let (Some(name), Some(zone)) = (field.name(), zone)
-            && zone.len() <= 100
+            && zone.len() <= ZONE_BYTES
         {
             out.insert(name.to_owned(), zone.to_owned());
         }
@@ -201,6 +204,10 @@ pub(super) fn column(leaf: &Leaf, zone: Option<&str>, options: &ImportOptions) -
     };
     if let Some(wanted) = wanted.filter(|wanted| *wanted != data_type) {
         told.why.push_str(&format!("; columnTypes says {wanted}"));
+        if let (true, true, Some(unit)) = (wanted.is_time(), inner.is_integer(), options.epoch) {
+            told.why.push_str(&format!("; numbers count {} since 1970 UTC", unit_name(unit)));
+            told.zone = Some("UTC".to_owned());
+        }
     }
     Ok(Found { data_type: wanted.unwrap_or(data_type), told })
 }

@@ -29,6 +29,20 @@ wire_enum! {
     }
 }
 
+wire_enum! {
+    /// The unit of numbers that count time since 1970 UTC.
+    pub enum EpochUnit {
+        /// Seconds.
+        Seconds = "S",
+        /// Milliseconds.
+        Millis = "MS",
+        /// Microseconds.
+        Micros = "US",
+        /// Nanoseconds.
+        Nanos = "NS",
+    }
+}
+
 record! {
     /// The target of an import, and how its source is read.
     wire pub struct ImportTableRequest new() {
@@ -59,6 +73,9 @@ record! {
         /// The zone of times that have none: `UTC` (when absent), an offset such as `+02:00`, a
         /// name such as `Europe/Berlin` (feature `zones`), or `REFUSE`.
         pub time_zone: Option<String>,
+        /// What numbers in columns of times count since 1970 UTC; numbers are no times when absent.
+        /// Such a column is declared, or named in `column_types`.
+        pub epoch_unit: Option<EpochUnit>,
         /// Whether digits of times that are finer than their column are cut off; refused when
         /// absent.
         pub cut_times: Option<bool>,
