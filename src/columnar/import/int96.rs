@@ -8,7 +8,7 @@ use parquet::data_type::{Int96, Int96Type};
 use parquet::schema::types::ColumnDescPtr;
 
 use super::source::Source;
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 /// Values that are read at a time.
 const VALUES: usize = 8 * 1024;

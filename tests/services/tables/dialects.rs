@@ -14,7 +14,7 @@ use DataType::{
     TimestampNanos as Nanos,
 };
 
-fn session() -> (Store, Session) {
+pub(super) fn session() -> (Store, Session) {
     let options = Store::options().maintenance_thread(false);
     let store = options.open_disk(Arc::new(MemoryDisk::default())).unwrap();
     let session = store.session(Identity::user("ada"));

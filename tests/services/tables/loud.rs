@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::tables::{
-    Column, ColumnType, CreateTableRequest, DataType, DateOrder, ImportTableRequest,
+    Column, ColumnType, CreateTableRequest, DataType, DateOrder, EpochUnit, ImportTableRequest,
     ListTablesRequest,
 };
 use stationdb::{Control, Identity, Place, Session, Store};
@@ -98,6 +98,18 @@ fn declared_values() -> Vec<Case> {
             declared(DataType::TimestampNanos),
             at,
             &["\"3000-01-01\"", "years"],
+        ),
+        case(
+            "i,v\n1,1706709910\n",
+            declared(DataType::Timestamp),
+            at,
+            &["\"1706709910\"", "epochUnit"],
+        ),
+        case(
+            "i,v\n1,0.0005\n",
+            declared(DataType::Timestamp).epoch_unit(EpochUnit::Seconds),
+            at,
+            &["\"0.0005\"", "finer", "cutTimes"],
         ),
         case("i,v\n1,\"1,5\"\n", declared(DataType::Float64), at, &["\"1,5\"", "decimalSeparator"]),
         case(

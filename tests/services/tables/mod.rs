@@ -2,6 +2,7 @@
 
 mod append;
 mod basics;
+mod clocks;
 mod dialects;
 mod export;
 mod import;

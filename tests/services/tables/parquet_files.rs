@@ -13,21 +13,13 @@ use arrow::datatypes::{DataType as Arrow, Field, Int32Type, Int64Type};
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::tables::{
     BinaryForm, ColumnType, DataType, ImportTableRequest, ImportTableResponse,
 };
-use stationdb::{Control, Error, ErrorKind, Identity, Place, Result, Session, Store};
+use stationdb::{Control, Error, ErrorKind, Place, Result, Session};
 
-use super::dialects::rows;
-
-fn session() -> (Store, Session) {
-    let options = Store::options().maintenance_thread(false);
-    let store = options.open_disk(Arc::new(MemoryDisk::default())).unwrap();
-    let session = store.session(Identity::user("ada"));
-    (store, session)
-}
+use super::dialects::{rows, session};
 
 fn written(columns: Vec<(&str, ArrayRef)>, properties: Option<WriterProperties>) -> Vec<u8> {
     // Every column is declared nullable, as by most writers.
@@ -40,7 +32,7 @@ fn written(columns: Vec<(&str, ArrayRef)>, properties: Option<WriterProperties>)
     bytes
 }
 
-fn import(
+pub(super) fn import(
     session: &Session,
     request: ImportTableRequest,
     bytes: &[u8],
@@ -49,7 +41,7 @@ fn import(
 }
 
 /// Type, role and cells of the column `v` of a file with nothing else.
-fn one(
+pub(super) fn one(
     session: &Session,
     request: ImportTableRequest,
     array: ArrayRef,

@@ -12,8 +12,9 @@ use stationdb::faults::{MemoryDisk, SharedDisk};
 use stationdb::prelude::*;
 use stationdb::tables::{
     Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataType,
-    DecimationMethod, DecimationOptions, ExportFormat, ExportTableDataRequest, FilterOperation,
-    ImportTableRequest, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest, TableId,
+    DecimationDistribution, DecimationMethod, DecimationOptions, ExportFormat,
+    ExportTableDataRequest, FilterOperation, ImportTableRequest, QueryDecimatedDataRequest,
+    QueryTableDataRequest, ScanRequest, TableId,
 };
 use stationdb::{Control, Identity, Place, Session, Store};
 
@@ -122,6 +123,77 @@ fn nanoseconds_order_filter_sort_and_decimate() {
         .query_table_data(&id, QueryTableDataRequest::new().filters(vec![finer]))
         .unwrap_err();
     assert!(error.to_string().contains("TIMESTAMP_US"), "{error}");
+}
+
+/// What MAX_MIN keeps of equal widths: in each interval the first row of the least and of the
+/// greatest value.
+fn extremes_of_widths(count: i64) -> Vec<i64> {
+    let mut kept = Vec::new();
+    let number = |at: i64| (at * count / (ROWS - 1)).min(count - 1);
+    for interval in 0..count {
+        let rows = || (0..ROWS).filter(|at| number(*at) == interval);
+        let least = rows().min_by_key(|at| (at % 1000, *at)).unwrap();
+        let greatest = rows().min_by_key(|at| (-(at % 1000), *at)).unwrap();
+        kept.extend([least.min(greatest), least.max(greatest)]);
+    }
+    kept.dedup();
+    kept
+}
+
+/// All times of the table are within 30 microseconds, and a double has steps of 256 nanoseconds
+/// there: only whole counts of nanoseconds give these rows and skip these pages.
+#[test]
+fn summaries_and_intervals_have_the_resolution_of_the_column() {
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    let (store, session) = open(&disk);
+    let id = filled(&session);
+    let kept = |options: DecimationOptions| -> Vec<i64> {
+        let request = QueryDecimatedDataRequest::new().decimation(options);
+        let rows = session.query_decimated_data(&id, request).unwrap().frame.to_data_frame().data;
+        let nanos = |row: Vec<Option<String>>| -> i64 {
+            row[0].as_ref().unwrap()["2024-01-01T00:00:00.".len()..]
+                .trim_end_matches('Z')
+                .parse()
+                .unwrap()
+        };
+        rows.into_iter().map(nanos).collect()
+    };
+    let options = |method, y: &str| DecimationOptions::new(method).y_columns([y.to_owned()]);
+    let check = || {
+        let width = |method| {
+            options(method, "v").intervals(7).distribution(DecimationDistribution::EqualWidth)
+        };
+        assert_eq!(kept(width(DecimationMethod::MaxMin)), extremes_of_widths(7));
+        let mut ends = extremes_of_widths(7);
+        for interval in 0..7 {
+            let first = (interval * (ROWS - 1) + 6) / 7;
+            let next = ((interval + 1) * (ROWS - 1) + 6) / 7;
+            ends.extend([first, if interval == 6 { ROWS } else { next } - 1]);
+        }
+        ends.sort_unstable();
+        ends.dedup();
+        assert_eq!(kept(width(DecimationMethod::EntryExit)), ends);
+        // Times as values: microseconds that are null in every fifth row.
+        let expected: Vec<i64> =
+            (0..30).flat_map(|part| [part * 1000 + 1, part * 1000 + 999]).collect();
+        assert_eq!(kept(options(DecimationMethod::MaxMin, "us").intervals(30)), expected);
+        for (column, from, to) in [
+            ("t", "2024-01-01T00:00:00.000012344Z", "2024-01-01T00:00:00.000012347Z"),
+            ("us", "1970-01-01T00:00:00.012335Z", "1970-01-01T00:00:00.012340Z"),
+        ] {
+            let request = QueryTableDataRequest::new().filters(vec![
+                filter(column, FilterOperation::GreaterThan, from),
+                filter(column, FilterOperation::LessThan, to),
+            ]);
+            let touched = session.explain_query_table_data(&id, request).unwrap().touched;
+            assert!(touched.pages_pruned > 0, "{column}: {touched:?}");
+            assert!(touched.rows_touched < 12_000, "{column}: {touched:?}");
+            assert!((2..=4).contains(&touched.rows_passed), "{column}: {touched:?}");
+        }
+    };
+    check();
+    store.maintain(&Control::default()).unwrap();
+    check();
 }
 
 #[test]
