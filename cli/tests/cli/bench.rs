@@ -87,7 +87,7 @@ impl Bench {
 
     /// The number in the store's file FORMAT.
     pub fn format(&self) -> u64 {
-        let text = fs::read_to_string(self.store().join("FORMAT")).unwrap();
+        let text = std::fs::read_to_string(self.store().join("FORMAT")).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("format "));
         line.unwrap().parse().unwrap()
     }

@@ -90,7 +90,7 @@ fn loses_digits(text: &str) -> bool {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     digits.len() > 15
         && digits.bytes().all(|byte| byte.is_ascii_digit())
-        && text.parse::<i128>().map_or(true, |whole| {
+        && text.parse::<i128>().ok().is_none_or(|whole| {
             let near = whole as f64;
             near as i128 != whole
         })

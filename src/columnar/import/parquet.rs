@@ -392,6 +392,16 @@ impl ParquetImport {
                 error.at(place(self.group, None, Some(chunk.column_descr().path().string())))
             };
             let range = chunk_range(chunk).map_err(at_column)?;
+            if matches!(
+                chunk.compression(),
+                Compression::GZIP(_) | Compression::BROTLI(_) | Compression::LZO
+            ) {
+                return Err(at_column(Error::unsupported(format!(
+                    "the compression {} is not supported; write the file with ZSTD, SNAPPY or \
+                     LZ4_RAW, or without compression",
+                    codec(chunk.compression())
+                ))));
+            }
             let is_compressed = chunk.compression() != Compression::UNCOMPRESSED;
             if chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY) {
                 return Err(at_column(Error::unsupported(
@@ -467,6 +477,12 @@ impl ParquetImport {
         .and_then(|reader| reader.map_err(|error| self.source.error(&error)))
         .map_err(|error| error.at(place(self.group, None, None)))
     }
+}
+
+/// The name of a compression, without its level.
+fn codec(compression: Compression) -> String {
+    let text = compression.to_string();
+    text.split('(').next().unwrap_or_default().to_owned()
 }
 
 fn place(group: usize, row: Option<u64>, column: Option<String>) -> Place {

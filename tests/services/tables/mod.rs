@@ -9,6 +9,7 @@ mod import;
 mod loud;
 mod model;
 mod parquet_files;
+mod program_files;
 mod rules;
 mod syncs;
 mod times;
