@@ -62,9 +62,9 @@ pub(crate) fn mistakes() -> Vec<Mistake> {
         mistake!(
             "a header without a name",
             InvalidArgument,
-            "at line 1, column \"\"",
-            ["name"],
-            |w| w.import_csv("{}", "t,\n1,2\n")
+            "at line 1",
+            ["no column has a name", "skipLines"],
+            |w| w.import_csv("{}", ",\n1,2\n")
         ),
         mistake!(
             "a value that does not fit its column",
