@@ -111,9 +111,12 @@ samples_from!(Float64: f64, Float32: f32, Int64: i64, Int32: i32, Int16: i16);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Waveform<'s> {
-    pub(crate) axis: WaveformAxis,
-    pub(crate) number: Option<i64>,
-    pub(crate) y: Vec<(&'s str, Samples<'s>)>,
+    /// Where the samples lie.
+    pub axis: WaveformAxis,
+    /// The number of this waveform, for a table of numbered waveforms.
+    pub number: Option<i64>,
+    /// The columns and their samples.
+    pub y: Vec<(&'s str, Samples<'s>)>,
 }
 
 impl<'s> Waveform<'s> {

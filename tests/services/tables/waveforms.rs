@@ -119,7 +119,7 @@ fn mistakes_with_waveforms_are_told_with_their_place() {
     let mistakes: Vec<(&TableId, Waveform<'_>, &str, &str)> = vec![
         (&times, Waveform::new(time), "at y", "add arrays"),
         (&times, Waveform::new(time).y("volts", &[0.0; 0]), "at y", "needs a sample"),
-        (&times, of(time).y("amps", &[1.0, 2.0]), "at y[1]", "1 samples"),
+        (&times, of(time).y("amps", &[1.0, 2.0]), "at y[1]", "has 2 samples"),
         (&times, Waveform::new(time).y("vlots", &one), "", "did you mean `volts`"),
         (&times, of(time).number(1), "at number", "of_waveforms"),
         (&times, of(count(0, 1)), "at axis", "takes `WaveformAxis::Time`"),
