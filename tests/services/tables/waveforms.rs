@@ -176,7 +176,7 @@ fn mistakes_with_waveforms_are_told_with_their_place() {
     // INT32 does not keep a place beyond it: the row is named.
     let far = Waveform::new(count(i64::from(i32::MAX), 1)).y("volts", &[1.0, 2.0]);
     let error = session.append_waveform(&table, &far).unwrap_err();
-    assert_eq!(error.place().unwrap().to_string(), "in row 1, column \"t\"");
+    assert_eq!(error.place().unwrap().to_string(), "at row 1, column \"t\"");
 }
 
 /// Arrays of each type reach columns of each type that keeps them, and come back in that type.
