@@ -228,7 +228,9 @@ pub mod tables {
     pub use crate::model::tables::deletion::{
         DeleteRowsRequest, DeleteRowsResponse, DeletedRows, ListDeletedRowsRequest, OrdinalRange,
     };
-    pub use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
+    pub use crate::model::tables::import::{
+        BinaryForm, DateOrder, EpochUnit, ImportTableRequest, ImportTableResponse, ImportedColumn,
+    };
     pub use crate::model::tables::segments::{SegmentFileInfo, SegmentManifest};
     pub use crate::model::tables::table::{
         ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest,

@@ -57,7 +57,7 @@ impl TableSchema {
             if column.column_type == ColumnType::Index {
                 if !column.data_type.can_be_index() {
                     return Err(Error::invalid(format!(
-                        "column {:?} of type {} cannot be the INDEX; use INT32, INT64 or TIMESTAMP",
+                        "column {:?} of type {} cannot be the INDEX; use INT32, INT64 or a time",
                         column.name, column.data_type
                     ))
                     .at_member(place("dataType")));
@@ -72,7 +72,7 @@ impl TableSchema {
         }
         let index = index.ok_or_else(|| {
             Error::invalid(
-                "a table needs exactly one INDEX column of type INT32, INT64 or TIMESTAMP",
+                "a table needs exactly one INDEX column of type INT32, INT64 or a TIMESTAMP",
             )
             .at_member("columns")
         })?;
@@ -206,5 +206,7 @@ pub(crate) fn arrow_type(data_type: DataType) -> ArrowType {
         DataType::Int64 => ArrowType::Int64,
         DataType::String => ArrowType::Utf8,
         DataType::Timestamp => ArrowType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
+        DataType::TimestampMicros => ArrowType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+        DataType::TimestampNanos => ArrowType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
     }
 }

@@ -67,6 +67,8 @@ pub const LISTS: &[(&str, Class)] = &[
     ("GetTableDataRequest.columns", COLUMNS),
     ("GetTableDataRequest.order_by", steers("orderBy")),
     ("IdsQuery.ids", Batch(None)),
+    ("ImportTableRequest.column_types", Batch(Some(InvalidArgument))),
+    ("ImportTableRequest.null_texts", steers("nullTexts")),
     ("ListTablesRequest.id", Batch(None)),
     ("ListTablesRequest.workspace", steers("workspace")),
     ("ModifyTableRequest.columns", Batch(Some(InvalidArgument))),
@@ -463,6 +465,21 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         "TableService::delete_tables(ids)" => {
             session.delete_tables(hexes(len).into_iter().map(Into::into).collect()).map(drop)
         }
+        "ImportTableRequest.column_types" => session
+            .import_csv(
+                ImportTableRequest::new()
+                    .column_types(hexes(len).into_iter().map(|name| (name, DataType::Int64))),
+                &mut &b"a\n1\n"[..],
+                &Control::default(),
+            )
+            .map(drop),
+        "ImportTableRequest.null_texts" => session
+            .import_csv(
+                ImportTableRequest::new().null_texts(vec!["NA"; len]),
+                &mut &b"a\n1\n"[..],
+                &Control::default(),
+            )
+            .map(drop),
         "QueryTablesRequest.projection" => session
             .query_tables(QueryTablesRequest {
                 projection: Some(vec![TableProjection::default(); len]),

@@ -2,6 +2,7 @@
 //! a line in [`run`].
 
 mod changes;
+mod import;
 mod info;
 mod list;
 mod picture;
@@ -87,7 +88,7 @@ pub fn run(desk: &mut Desk, look: &Look, command: &Command) -> Outcome {
         Command::Show { id, kind } => list::show(desk, output, id, kind.as_deref()),
         Command::Search { words, kind, take } => list::search(desk, output, words, kind, *take),
         Command::Export(export) => rows::export(desk, output, export),
-        Command::Import(import) => rows::import(desk, output, import),
+        Command::Import(import) => import::import(desk, output, import),
         Command::Plot(plot) => plot::plot(desk, output, plot),
         Command::Changes { since, take, follow } => {
             changes::changes(desk, output, *since, *take, *follow)

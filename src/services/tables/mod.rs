@@ -334,12 +334,14 @@ pub trait TableService {
         control: &Control,
     ) -> Result<Vec<WaveformData>>;
 
-    /// Appends the rows of a CSV text, in the format of the export, to an existing or a new table,
-    /// all or none.
+    /// Appends the rows of a CSV text, in the form of the export or of common programs, to an
+    /// existing or a new table, all or none.
     ///
-    /// The first line names the columns. An empty field is null, `""` is the empty string. The
-    /// types of columns that are not declared are inferred from the first rows; whole numbers
-    /// become INT64. Uses the memory of one batch.
+    /// The header names the columns. Separator, decimal comma and lines before the header are found
+    /// in the text. An empty field is null, `""` is the empty string. The types of columns that are
+    /// not declared are inferred from the first rows; without a declared index the rows are
+    /// numbered, and keep their order. The answer says what became of each column, and why. Uses
+    /// the memory of one batch.
     ///
     /// # Errors
     /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument`
@@ -363,8 +365,9 @@ pub trait TableService {
     /// Appends the rows of a Parquet file to an existing or a new table, all or none.
     ///
     /// Columns are matched by name, with the type conversions of an Arrow append. Columns that are
-    /// not declared are taken from the file. The index is the column by which the file declares
-    /// itself sorted, or the first column of a type that can be an index.
+    /// not declared are taken from the file; one without nulls is not nullable. The index is the
+    /// column that the request names, or by which the file declares itself sorted; otherwise the
+    /// rows are numbered. The answer says what became of each column, and why.
     ///
     /// # Errors
     /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument`

@@ -2,13 +2,19 @@
 
 mod append;
 mod basics;
+mod clocks;
 mod deletion;
+mod dialects;
 mod export;
 mod import;
+mod loud;
 mod model;
 mod ordinals;
+mod parquet_files;
+mod program_files;
 mod rules;
 mod syncs;
+mod times;
 mod walk;
 mod waveforms;
 
