@@ -60,13 +60,6 @@ pub(crate) fn mistakes() -> Vec<Mistake> {
             |w| w.import_csv("{}", "t,t\n1,2\n")
         ),
         mistake!(
-            "a header without a name",
-            InvalidArgument,
-            "at line 1, column \"\"",
-            ["name"],
-            |w| w.import_csv("{}", "t,\n1,2\n")
-        ),
-        mistake!(
             "a value that does not fit its column",
             InvalidArgument,
             "at line 3, column \"volts\"",

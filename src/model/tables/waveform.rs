@@ -256,7 +256,7 @@ impl Column {
 
 impl CreateTableRequest {
     /// A table of numbered waveforms: the INT64 index `waveform`, the columns `t0` and `dt`, and
-    /// the columns of samples `y`. The type of `t0` is that of the axis: TIMESTAMP for
+    /// the columns of samples `y`. The type of `t0` is that of the axis: a time for
     /// [`WaveformAxis::Time`], FLOAT64 for [`WaveformAxis::Seconds`], INT64 for
     /// [`WaveformAxis::Count`].
     #[must_use]
