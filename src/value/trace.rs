@@ -30,7 +30,7 @@ macro_rules! span {
 pub(crate) use span;
 
 /// The span of one call of a service.
-#[must_use]
+#[must_use = "the span ends when it is dropped"]
 pub(crate) fn call(service: &'static str, method: &'static str) -> Entered {
     span!("call", service = service, method = method)
 }

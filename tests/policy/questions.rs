@@ -237,7 +237,7 @@ fn decimated(_: &World) -> Vec<Value> {
 }
 
 fn waveforms(_: &World) -> Vec<Value> {
-    vec![json!({"from": "2"}), json!({"to": "1"}), json!({"columns": ["v"]})]
+    vec![json!({"from": "2"}), json!({"to": "1"}), json!({"from": "1", "to": "2"})]
 }
 
 fn plain_rows(_: &World) -> Vec<Value> {

@@ -203,6 +203,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("UpdateWorkItemTemplateRequest.product_families", Stored),
     ("UpdateWorkItemTemplateRequest.properties", Stored),
     ("UploadFileRequest.metadata", Stored),
+    ("Waveform.y", Batch(Some(InvalidArgument))),
 ];
 
 /// A store with a table and an asset.
@@ -407,6 +408,11 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         }
         "QueryTableDataRequest.order_by" => {
             rows(QueryTableDataRequest { order_by: order_by(), ..QueryTableDataRequest::default() })
+        }
+        "Waveform.y" => {
+            let mut waveform = Waveform::new(WaveformAxis::Count { t0: 0, dt: 1 });
+            waveform.y = vec![("v", (&[0.5]).into()); len];
+            session.append_waveform(&table.into(), &waveform)
         }
         "ReadWaveformsRequest.columns" => {
             let request =

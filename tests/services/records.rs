@@ -207,7 +207,7 @@ fn a_stream_sees_one_state() {
     let session = store.session(Identity::user("ada"));
     let many = |from: i32| {
         let product = |at: i32| request(json!({ "partNumber": format!("P-{at}") }));
-        session.create_products((from..from + 1500).map(product).collect()).unwrap();
+        let _ = session.create_products((from..from + 1500).map(product).collect()).unwrap();
     };
     many(0);
     let mut stream = session

@@ -1,6 +1,7 @@
 //! The public surface: services as trait objects, requests and iterators, used by public names
 //! only.
 
+mod batches;
 mod names;
 #[path = "../common/sources.rs"]
 mod sources;

@@ -31,12 +31,13 @@ impl Form {
         let (Ok(t0), Ok(dt)) = (schema.position(T0), schema.position(DT)) else {
             return Ok(Self::Samples);
         };
-        let is_number = schema.column(index)?.data_type != DataType::Timestamp;
-        let is_axis = matches!(
-            (schema.column(t0)?.data_type, schema.column(dt)?.data_type),
-            (DataType::Timestamp | DataType::Float64, DataType::Float64)
-                | (DataType::Int64, DataType::Int64)
-        );
+        let is_number = !schema.column(index)?.data_type.is_time();
+        let (start, step) = (schema.column(t0)?.data_type, schema.column(dt)?.data_type);
+        let is_axis = match step {
+            DataType::Float64 => start.is_time() || start == DataType::Float64,
+            DataType::Int64 => start == DataType::Int64,
+            _ => false,
+        };
         Ok(match is_number && is_axis && t0 != index && dt != index {
             true => Self::Numbered { t0, dt },
             false => Self::Samples,

@@ -215,7 +215,7 @@ impl WaveformReader {
         });
         let step = pairs.next().flatten().filter(|step| *step > 0);
         let step = step.filter(|step| pairs.all(|other| other == Some(*step)));
-        if self.index.data_type != DataType::Timestamp {
+        if !self.index.data_type.is_time() {
             let axis = step.zip(x.first()).map(|(dt, &t0)| WaveformAxis::Count { t0, dt });
             return (axis, WaveformX::Counts(x));
         }
@@ -233,8 +233,10 @@ impl WaveformReader {
     fn stored(&self, t0: i64, dt: i64) -> Result<WaveformAxis> {
         let float = |bits: i64| f64::from_bits(bits.cast_unsigned());
         let axis = match self.start.data_type {
-            DataType::Timestamp => instant_of(t0, steps_per_second(&self.start).unwrap_or(NANOS))
-                .map(|t0| WaveformAxis::Time { t0, dt: float(dt) }),
+            data_type if data_type.is_time() => {
+                instant_of(t0, steps_per_second(&self.start).unwrap_or(NANOS))
+                    .map(|t0| WaveformAxis::Time { t0, dt: float(dt) })
+            }
             DataType::Float64 => Some(WaveformAxis::Seconds { t0: float(t0), dt: float(dt) }),
             _ => Some(WaveformAxis::Count { t0, dt }),
         };

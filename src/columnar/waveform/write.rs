@@ -157,7 +157,7 @@ impl<'s> Axis<'s> {
 
 /// Gives whole numbers the type of a column of times.
 fn typed(column: &Column, values: ArrayRef) -> Result<ArrayRef> {
-    if column.data_type != DataType::Timestamp {
+    if !column.data_type.is_time() {
         return Ok(values);
     }
     cast(&values, &arrow_type(column.data_type)).map_err(|error| {
@@ -168,7 +168,7 @@ fn typed(column: &Column, values: ArrayRef) -> Result<ArrayRef> {
 
 /// The first value of an index column that is the axis, and the step.
 fn steps(column: &Column, axis: WaveformAxis) -> Result<(i64, i64)> {
-    let is_time = column.data_type == DataType::Timestamp;
+    let is_time = column.data_type.is_time();
     let per_second = || {
         steps_per_second(column).ok_or_else(|| {
             Error::invalid(format!(
@@ -204,7 +204,7 @@ fn steps(column: &Column, axis: WaveformAxis) -> Result<(i64, i64)> {
 /// The values of the columns `t0` and `dt`.
 fn repeated(column: &Column, axis: WaveformAxis) -> Result<(Value, Value)> {
     match (column.data_type, axis) {
-        (DataType::Timestamp, WaveformAxis::Time { t0, dt }) => {
+        (data_type, WaveformAxis::Time { t0, dt }) if data_type.is_time() => {
             positive(dt)?;
             let per_second = steps_per_second(column).unwrap_or(NANOS);
             Ok((Value::Int(instant(column, t0, per_second)?), Value::Float(dt)))
@@ -230,10 +230,10 @@ fn repeated(column: &Column, axis: WaveformAxis) -> Result<(Value, Value)> {
 
 fn other_axis(column: &Column) -> Error {
     let wanted = match column.data_type {
-        DataType::Timestamp => "`WaveformAxis::Time`",
+        data_type if data_type.is_time() => "`WaveformAxis::Time`",
         DataType::Int64 | DataType::Int32 => "`WaveformAxis::Count`",
         DataType::Float64 => "`WaveformAxis::Seconds`",
-        _ => "no axis; it must be TIMESTAMP, FLOAT64 or INT64",
+        _ => "no axis; it must be a time, FLOAT64 or INT64",
     };
     Error::invalid(format!("column {:?} of type {} takes {wanted}", column.name, column.data_type))
         .with_args([column.name.clone()])

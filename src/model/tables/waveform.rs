@@ -111,9 +111,12 @@ samples_from!(Float64: f64, Float32: f32, Int64: i64, Int32: i32, Int16: i16);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Waveform<'s> {
-    pub(crate) axis: WaveformAxis,
-    pub(crate) number: Option<i64>,
-    pub(crate) y: Vec<(&'s str, Samples<'s>)>,
+    /// Where the samples lie.
+    pub axis: WaveformAxis,
+    /// The number of this waveform, for a table of numbered waveforms.
+    pub number: Option<i64>,
+    /// The columns and their samples.
+    pub y: Vec<(&'s str, Samples<'s>)>,
 }
 
 impl<'s> Waveform<'s> {
@@ -253,7 +256,7 @@ impl Column {
 
 impl CreateTableRequest {
     /// A table of numbered waveforms: the INT64 index `waveform`, the columns `t0` and `dt`, and
-    /// the columns of samples `y`. The type of `t0` is that of the axis: TIMESTAMP for
+    /// the columns of samples `y`. The type of `t0` is that of the axis: a time for
     /// [`WaveformAxis::Time`], FLOAT64 for [`WaveformAxis::Seconds`], INT64 for
     /// [`WaveformAxis::Count`].
     #[must_use]

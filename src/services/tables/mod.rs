@@ -287,8 +287,9 @@ pub trait TableService {
     ///
     /// In a table of samples the index column is the axis: t0 and dt must be whole numbers of its
     /// unit, which is that of a TIMESTAMP, or the property `unit` (`s`, `ms`, `us`, `ns`) of an
-    /// INT column. In a table of [`CreateTableRequest::of_waveforms`] the index is the number of the
-    /// waveform, and `t0` and `dt` have the axis. Many waveforms in one transaction are one commit.
+    /// INT column. In a table of [`CreateTableRequest::of_waveforms`] the index is the number of
+    /// the waveform, and `t0` and `dt` have the axis. Many waveforms in one transaction are one
+    /// commit.
     ///
     /// # Errors
     /// As [`TableService::append_table_data`]; `InvalidArgument` for arrays of different lengths,

@@ -73,7 +73,7 @@ fn samples_at_instants_come_back_with_their_axis_and_units() {
     assert_eq!(all(&session, &id)[0].axis, None);
 }
 
-/// A waveform of 1 MHz: microseconds do not fit a TIMESTAMP, and are refused and not rounded.
+/// A waveform of 1 MHz: microseconds do not fit a TIMESTAMP, which has milliseconds, and are refused and not rounded.
 #[test]
 fn a_step_that_the_axis_cannot_keep_is_refused() {
     let (_store, session) = open(1000);
@@ -86,6 +86,19 @@ fn a_step_that_the_axis_cannot_keep_is_refused() {
     assert_eq!(error.place().unwrap().to_string(), "at axis.dt");
     assert!(error.message().contains("finer unit"), "{error}");
     assert_eq!(session.get_table_metadata(&coarse).unwrap().row_count, Some(0));
+
+    // Times of microseconds keep it, from t0 on that has no finer digits.
+    let micros = samples(&session, index("t", DataType::TimestampMicros));
+    session.append_waveform(&micros, &waveform).unwrap();
+    assert_eq!(all(&session, &micros)[0].axis, Some(fast));
+    let odd = WaveformAxis::Time { t0: t0 + TimeDelta::nanoseconds(1), dt: 1e-6 };
+    let odd = Waveform::new(odd).y("volts", &[0.5, 0.75]);
+    let error = session.append_waveform(&micros, &odd).unwrap_err();
+    assert_eq!(error.place().unwrap().to_string(), "at axis.t0");
+    let nanos = CreateTableRequest::of_waveforms(DataType::TimestampNanos, [volts()]);
+    let nanos = session.create_table(nanos).unwrap();
+    session.append_waveform(&nanos, &odd.clone().number(1)).unwrap();
+    assert_eq!(all(&session, &nanos)[0].axis, Some(odd.axis));
 
     // Whole numbers with a unit keep it, and so does a table of numbered waveforms.
     let fine = samples(&session, index("t", DataType::Int64).unit("ns"));
@@ -119,7 +132,7 @@ fn mistakes_with_waveforms_are_told_with_their_place() {
     let mistakes: Vec<(&TableId, Waveform<'_>, &str, &str)> = vec![
         (&times, Waveform::new(time), "at y", "add arrays"),
         (&times, Waveform::new(time).y("volts", &[0.0; 0]), "at y", "needs a sample"),
-        (&times, of(time).y("amps", &[1.0, 2.0]), "at y[1]", "1 samples"),
+        (&times, of(time).y("amps", &[1.0, 2.0]), "at y[1]", "has 2 samples"),
         (&times, Waveform::new(time).y("vlots", &one), "", "did you mean `volts`"),
         (&times, of(time).number(1), "at number", "of_waveforms"),
         (&times, of(count(0, 1)), "at axis", "takes `WaveformAxis::Time`"),
@@ -176,7 +189,7 @@ fn mistakes_with_waveforms_are_told_with_their_place() {
     // INT32 does not keep a place beyond it: the row is named.
     let far = Waveform::new(count(i64::from(i32::MAX), 1)).y("volts", &[1.0, 2.0]);
     let error = session.append_waveform(&table, &far).unwrap_err();
-    assert_eq!(error.place().unwrap().to_string(), "in row 1, column \"t\"");
+    assert_eq!(error.place().unwrap().to_string(), "at row 1, column \"t\"");
 }
 
 /// Arrays of each type reach columns of each type that keeps them, and come back in that type.
@@ -352,6 +365,34 @@ proptest! {
             prop_assert_eq!(found.axis.is_some(), even);
         }
     }
+}
+
+/// The columns that repeat the axis take little room beside samples that do not compress.
+#[test]
+fn the_axis_of_numbered_waveforms_takes_little_room() {
+    const COUNT: u64 = 100_000;
+    let (_store, session) = open(1_000_000);
+    let spread = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31) >> 12;
+    let noise = |i: u64| f64::from_bits(0x3ff0_0000_0000_0000 | spread(i * i + 7));
+    let y: Vec<f64> = (0..COUNT).map(noise).collect();
+    let bytes = |id: &TableId| {
+        let control = Control::default();
+        let manifest = session.export_segments(id, &mut |_| Ok(()), &control).unwrap();
+        manifest.files.iter().map(|file| file.byte_count).sum::<u64>()
+    };
+    let axis = WaveformAxis::Count { t0: 0, dt: 1 };
+    let plain = samples(&session, index("t", DataType::Int64));
+    session.append_waveform(&plain, &Waveform::new(axis).y("volts", &y)).unwrap();
+    let numbered = CreateTableRequest::of_waveforms(DataType::Int64, [volts()]);
+    let numbered = session.create_table(numbered).unwrap();
+    for (number, y) in (0..).zip(y.chunks(1000)) {
+        session
+            .append_waveform(&numbered, &Waveform::new(axis).number(number).y("volts", y))
+            .unwrap();
+    }
+    let (plain, numbered) = (bytes(&plain), bytes(&numbered));
+    println!("{COUNT} samples: {plain} bytes by their axis, {numbered} bytes by number");
+    assert!(numbered < COUNT * 8 * 105 / 100, "{plain} {numbered}");
 }
 
 /// More samples than one batch, and enough to go to segments directly.
