@@ -82,6 +82,20 @@ for version, compression in (("1.0", "snappy"), ("2.6", "zstd"), ("2.6", "none")
         show(name, pq.read_table(path(name)))
 pq.write_table(rich, path("no-statistics.parquet"), write_statistics=False, row_group_size=2)
 show("no-statistics.parquet", pq.read_table(path("no-statistics.parquet")))
+pq.write_table(table.select(["i", "ns"]), path("int96.parquet"), use_deprecated_int96_timestamps=True)
+show("int96.parquet", pq.read_table(path("int96.parquet")))
+try:
+    import polars as pl
+    pl.from_arrow(rich).write_parquet(path("polars.parquet"))
+    show("polars.parquet", pq.read_table(path("polars.parquet")))
+except ImportError:
+    pass
+try:
+    import duckdb
+    duckdb.execute("copy rich to '%s' (format parquet)" % path("duckdb.parquet"))
+    show("duckdb.parquet", pq.read_table(path("duckdb.parquet")))
+except ImportError:
+    pass
 try:
     import pandas as pd
 except ImportError:
@@ -152,7 +166,8 @@ fn files_of_pandas_and_pyarrow_are_imported_as_pyarrow_reads_them() {
         let file = std::fs::File::open(dir.path().join(&name)).unwrap();
         let request = ImportTableRequest::new().binary(BinaryForm::Hex);
         let answer = if name.ends_with(".csv") {
-            session.import_csv(request, &mut &file, &control)
+            // In columns of texts an unquoted NA is a text, unless the request says otherwise.
+            session.import_csv(request.null_texts(["NA"]), &mut &file, &control)
         } else {
             session.import_parquet(request, Box::new(file), &control)
         };

@@ -63,7 +63,7 @@ fn a_csv_file_may_have_another_separator() {
 fn an_import_says_what_became_of_each_column() {
     let bench = Bench::empty();
     let text =
-        "Rig 3\n// at noon\nat;day;v;u\n1706709910.25;1/2/2024;-;1,5\n1706709911;3/4/2024;7;2\n";
+        "Rig 3\n// at noon\nat;day;v;u\n1706709910,25;1/2/2024;-;1,5\n1706709911;3/4/2024;7;2\n";
     std::fs::write(bench.path("a.csv"), text).unwrap();
     let arguments = [
         "--create",

@@ -62,6 +62,16 @@ fn bad_time(text: &str, column: &Column, form: &Form, options: &ImportOptions) -
             "the order of day and month of {shown:?} is unknown; say it with dateOrder"
         );
     }
+    if let Some(unit) = options.epoch
+        && moment::counted(text, unit, !form.decimal_comma).is_some()
+    {
+        let mark = if form.decimal_comma { "comma" } else { "point" };
+        return format!(
+            "{shown:?} is not a {} value; decimals have a {mark} here, unless decimalSeparator \
+             says otherwise",
+            column.data_type
+        );
+    }
     if options.epoch.is_none() && number(text, form.decimal_comma).is_some() {
         return format!(
             "{shown:?} is not a {} value; if the numbers of this file count time since 1970, set \

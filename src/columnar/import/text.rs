@@ -149,6 +149,14 @@ impl<'r> CsvImport<'r> {
             return Err(error.at(Place::Line { line: self.header_line(), column: None }));
         }
         let records = self.read()?;
+        let is_told = |name: &String| self.options.types.contains_key(name);
+        if records.len() == 0 && !self.names.iter().all(is_told) {
+            let error = Error::invalid(
+                "the text has no rows, so the types of its columns are unknown; declare the \
+                 columns, or name their types with columnTypes",
+            );
+            return Err(error.at(Place::Line { line: self.header_line(), column: None }));
+        }
         let separator = self.reader.dialect.separator;
         let comma = self.said_comma().unwrap_or_else(|| {
             (0..self.names.len()).any(|at| has_commas(&records, at, separator, &self.options))

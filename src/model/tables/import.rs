@@ -11,9 +11,9 @@ wire_enum! {
     /// The order of day and month in dates such as 01/02/2024.
     pub enum DateOrder {
         /// The first of February.
-        DayFirst = "DAY_FIRST",
+        DayFirst = "DAY_FIRST" since 6,
         /// The second of January.
-        MonthFirst = "MONTH_FIRST",
+        MonthFirst = "MONTH_FIRST" since 6,
     }
 }
 
@@ -21,11 +21,11 @@ wire_enum! {
     /// The text that binary values of a Parquet file become.
     pub enum BinaryForm {
         /// The bytes as UTF-8; others are refused.
-        Utf8 = "UTF8",
+        Utf8 = "UTF8" since 6,
         /// Two hexadecimal digits for each byte.
-        Hex = "HEX",
+        Hex = "HEX" since 6,
         /// Base64 with padding.
-        Base64 = "BASE64",
+        Base64 = "BASE64" since 6,
     }
 }
 
@@ -33,13 +33,13 @@ wire_enum! {
     /// The unit of numbers that count time since 1970 UTC.
     pub enum EpochUnit {
         /// Seconds.
-        Seconds = "S",
+        Seconds = "S" since 6,
         /// Milliseconds.
-        Millis = "MS",
+        Millis = "MS" since 6,
         /// Microseconds.
-        Micros = "US",
+        Micros = "US" since 6,
         /// Nanoseconds.
-        Nanos = "NS",
+        Nanos = "NS" since 6,
     }
 }
 

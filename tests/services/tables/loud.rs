@@ -106,6 +106,12 @@ fn declared_values() -> Vec<Case> {
             &["\"1706709910\"", "epochUnit"],
         ),
         case(
+            "i;v\n1;0.5\n",
+            declared(DataType::Timestamp).epoch_unit(EpochUnit::Seconds).decimal_separator(","),
+            at,
+            &["\"0.5\"", "comma", "decimalSeparator"],
+        ),
+        case(
             "i,v\n1,0.0005\n",
             declared(DataType::Timestamp).epoch_unit(EpochUnit::Seconds),
             at,
@@ -148,6 +154,8 @@ fn forms() -> Vec<Case> {
         case("a;a\n1;2\n", new(), (1, Some("a")), &["two columns"]),
         case("\n\u{b}", new(), (2, None), &["no column has a name"]),
         case("", new(), (1, None), &["empty"]),
+        case("a,b\n", new(), (1, None), &["no rows", "columnTypes"]),
+        case("no table at all\n", new(), (1, None), &["no rows"]),
         case("a,b\n1,2\n1,2,3\n", new(), (3, None), &["more than 2 values", "separator"]),
         case("Model,TDS\nTIME,CH1,CH2\n1,2,3\n", new(), (2, None), &["line 1", "skipLines"]),
         case("a,b\n1\n", new(), (2, None), &["1 values for the 2 columns"]),
@@ -216,6 +224,7 @@ fn the_offered_options_read_what_was_refused() {
         ),
         (late("2024-01-31 00:00:00.001", fine), new().cut_times(true)),
         ("i,v\n1,\"1,5\"\n".to_owned(), float(new()).decimal_separator(",")),
+        ("v\n".to_owned(), float(new())),
         ("i,v\n1,01/02/2024\n".to_owned(), new().date_order(DateOrder::DayFirst)),
     ] {
         let start: String = text.chars().take(60).collect();
