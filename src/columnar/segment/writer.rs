@@ -232,6 +232,7 @@ impl SegmentWriter {
             summary_hash: summary.hash,
             summary_crc,
             ordinal_count: self.row_count,
+            columns_revision: self.schema.revision(),
         })
     }
 }

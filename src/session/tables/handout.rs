@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::cache::HeldSegments;
 use super::deleted::stored_deleted;
 use super::merge::dead_rows;
-use super::state::{directory, key_of, manifest};
+use super::state::{directory, key_of, manifest, state_in};
 use crate::columnar::{SegmentMeta, data_name};
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, Result};
@@ -26,11 +26,13 @@ pub(crate) struct Handout {
 
 impl Handout {
     /// The segments of a table in the snapshot of `view`, by index and then by order of append;
-    /// `None` if one of them still has deleted rows.
+    /// `None` if one of them still has deleted rows, or other columns than the table.
     pub(crate) fn new(view: &View<'_>, id: &str) -> Result<Option<Self>> {
         let mut metas = manifest(view, key_of(id)?.as_bytes())?;
         let deleted = stored_deleted(view, key_of(id)?.as_bytes())?;
-        if metas.iter().any(|meta| dead_rows(meta, &deleted) > 0) {
+        let revision = state_in(view, key_of(id)?.as_bytes())?.columns_revision;
+        let is_old = |meta: &SegmentMeta| meta.columns_revision != revision;
+        if metas.iter().any(|meta| is_old(meta) || dead_rows(meta, &deleted) > 0) {
             return Ok(None);
         }
         metas.sort_by_key(|meta| (meta.min_index, meta.first_ordinal));

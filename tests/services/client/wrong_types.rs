@@ -30,10 +30,11 @@ use stationdb::specifications::{
     UpdateSpecificationRequest, UpdateSpecificationsRequest,
 };
 use stationdb::tables::{
-    AppendTableDataRequest, Column, CreateTableRequest, DataFrame, DeleteRowsRequest,
-    ExportTableDataRequest, GetTableDataRequest, ImportTableRequest, ListDeletedRowsRequest,
-    ListTablesRequest, ModifyTableRequest, ModifyTablesRequest, QueryDecimatedDataRequest,
-    QueryTableDataRequest, QueryTablesRequest, ScanRequest, TableMetadataModification,
+    AddColumnsRequest, AppendTableDataRequest, Column, CreateTableRequest, DataFrame,
+    DeleteRowsRequest, DropColumnsRequest, ExportTableDataRequest, GetTableDataRequest,
+    ImportTableRequest, ListDeletedRowsRequest, ListTablesRequest, ModifyTableRequest,
+    ModifyTablesRequest, QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest,
+    RenameColumnsRequest, ScanRequest, TableMetadataModification,
 };
 use stationdb::test_plans::{
     CreateTestPlanRequest, CreateTestPlanTemplateRequest, QueryTestPlanTemplatesRequest,
@@ -115,7 +116,10 @@ fn requests() -> Vec<(&'static str, String, Read)> {
         DeletePackagesRequest,
         DeleteProductsRequest,
         DeleteSpecificationsRequest,
+        AddColumnsRequest,
         DeleteRowsRequest,
+        DropColumnsRequest,
+        RenameColumnsRequest,
         DeleteTablesRequest,
         ListDeletedRowsRequest,
         FinishUploadSessionRequest,

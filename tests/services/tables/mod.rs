@@ -2,6 +2,7 @@
 
 mod append;
 mod basics;
+mod columns;
 mod deletion;
 mod export;
 mod import;
