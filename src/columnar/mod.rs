@@ -6,8 +6,8 @@
 //! (a segment, or the buffer) contains the rows of a contiguous range of ordinals that are not
 //! deleted, sorted by the index column; rows with equal index values are in append order. A run may
 //! still contain deleted rows, which no read returns. Stored rows know the revision of the columns
-//! with which they were written, and no read matches columns by name. No byte of a segment reaches the Parquet
-//! parser before its checksum was verified.
+//! with which they were written, and no read matches columns by name. No byte of a segment reaches
+//! the Parquet parser before its checksum was verified.
 
 mod after;
 mod buffer;

@@ -2,8 +2,8 @@
 //!
 //! What must hold: the answer equals that of a full scan, row for row, whichever method finds it.
 //! On the index column, overlapping runs, and runs with deleted rows or without a y column, are
-//! read once each ([`overlapping`]), and other runs are answered from summaries ([`ranked`]). In all other cases
-//! the rows are read in order of x ([`stream`]).
+//! read once each ([`overlapping`]), and other runs are answered from summaries ([`ranked`]). In
+//! all other cases the rows are read in order of x ([`stream`]).
 
 mod answer;
 mod decimation;

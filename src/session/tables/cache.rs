@@ -181,8 +181,8 @@ impl TableCache {
             sums.extend_from_slice(column.name.as_bytes());
             sums.extend_from_slice(&[column.data_type as u8, column.column_type as u8]);
         }
-        // Where the columns are in the batches, so that two histories that end with the same columns
-        // are different keys.
+        // Where the columns are in the batches, so that two histories that end with the same
+        // columns are different keys.
         let revisions: BTreeSet<u64> = batches.iter().map(|(_, row)| batch_revision(row)).collect();
         for revision in revisions.into_iter().filter(|revision| *revision < schema.revision()) {
             sums.extend_from_slice(&revision.to_be_bytes());
