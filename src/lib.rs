@@ -100,7 +100,7 @@ pub use serde_json;
 /// The service traits: what a session and a transaction can do.
 pub mod prelude {
     pub use crate::services::{
-        AssetService, FeedService, FileService, ProductService, SearchService,
+        AssetService, FeedService, FileService, ProductService, RecordService, SearchService,
         SpecificationService, TableService, TestPlanService, WorkItemService, WorkspaceService,
     };
 }
@@ -215,7 +215,9 @@ pub mod lab {
 
 /// Tables of measured rows: metadata, rows, import and export.
 pub mod tables {
-    pub use crate::columnar::{ReadSeek, RecordBatches, RowStream, Touched, kernels};
+    pub use crate::columnar::{
+        ColumnStatistics, ReadSeek, RecordBatches, RowStream, TableStatistics, Touched, kernels,
+    };
     pub use crate::model::tables::columns::{
         AddColumnsRequest, ColumnRename, DropColumnsRequest, RenameColumnsRequest,
     };
@@ -237,7 +239,8 @@ pub mod tables {
         TableOperations, TableOrderBy, TableProjection,
     };
     pub use crate::services::{
-        PagedTableRows, Rows, SegmentFile, TablePlan, TableRows, TableService,
+        PagedTableRows, PartRows, Rows, RowsPart, SegmentFile, StoredRows, TablePlan, TableRows,
+        TableService,
     };
 }
 
@@ -271,6 +274,12 @@ pub mod workspaces {
         WorkspaceOrderBy,
     };
     pub use crate::services::WorkspaceService;
+}
+
+/// Records of any kind as Arrow batches, for engines that read columns.
+pub mod scans {
+    pub use crate::model::records::{RecordKind, ScanRecordsRequest};
+    pub use crate::services::{RecordService, RecordStream};
 }
 
 /// Full-text search over every kind of resource.

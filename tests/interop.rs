@@ -245,3 +245,84 @@ fn other_readers_see_the_same_rows() {
     session.export_table_data(&id, request, &mut file, &Control::default()).unwrap();
     check(&python, &[&exported], &rows, "the export");
 }
+
+/// Prints for each installed reader how many rows it finds with a filter that it pushes down into
+/// the files, and how many with the same filter over rows that it has read whole.
+const NAN_SCRIPT: &str = r#"
+import json, sys
+files = sys.argv[1:]
+def pyarrow_counts():
+    import pyarrow.dataset as ds, pyarrow.compute as pc
+    found = ds.dataset(files).to_table(filter=pc.field("volts") > 100).num_rows
+    return found, ds.dataset(files).to_table().filter(pc.field("volts") > 100).num_rows
+def polars_counts():
+    import polars as pl
+    found = pl.scan_parquet(files).filter(pl.col("volts") > 100).collect().height
+    return found, pl.read_parquet(files).filter(pl.col("volts") > 100).height
+def duckdb_counts():
+    import duckdb
+    duckdb.execute("create table whole as select * from read_parquet(?)", [files])
+    count = lambda source, given: duckdb.execute("select count(*) from %s where volts > 100" % source, given).fetchone()[0]
+    return count("read_parquet(?)", [files]), count("whole", [])
+for reader, counts in (("pyarrow", pyarrow_counts), ("polars", polars_counts), ("duckdb", duckdb_counts)):
+    try:
+        print(json.dumps([reader, counts()]))
+    except ImportError as error:
+        print(json.dumps([reader, None]))
+"#;
+
+/// Rows with NaN are among those above a limit for readers to whom NaN is the greatest number. They
+/// must not skip them by statistics, which leave NaN out.
+#[test]
+fn other_readers_find_nan_above_every_number() {
+    let Some(python) = python() else {
+        println!("skipped: there is no Python here; STATIONDB_PYTHON may name one");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let options = Store::options().maintenance_thread(false).seal_rows(1);
+    let store = options.open(dir.path().join("store")).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let columns = [
+        Column::new("t", DataType::Int64).column_type(ColumnType::Index),
+        Column::new("volts", DataType::Float64),
+    ];
+    let id = session.create_table(CreateTableRequest::new(columns)).unwrap();
+    let volts = |at: i64| match at % 200 {
+        0 => "NaN".to_owned(),
+        at => at.min(99).to_string(),
+    };
+    let data = (0..12_000).map(|at| vec![Some(at.to_string()), Some(volts(at))]).collect();
+    let request = AppendTableDataRequest {
+        frame: Some(DataFrame { columns: None, data }),
+        end_of_data: None,
+    };
+    session.append_table_data(&id, request).unwrap();
+    let (segment, exported) =
+        (dir.path().join("segment.parquet"), dir.path().join("exported.parquet"));
+    let each = &mut |file: stationdb::tables::SegmentFile<'_>| {
+        std::io::copy(file.data, &mut std::fs::File::create(&segment).unwrap()).unwrap();
+        Ok(())
+    };
+    session.export_segments(&id, each, &Control::default()).unwrap();
+    let request = ExportTableDataRequest::new(ExportFormat::Parquet);
+    let mut file = std::fs::File::create(&exported).unwrap();
+    session.export_table_data(&id, request, &mut file, &Control::default()).unwrap();
+    for path in [segment, exported] {
+        let output = Command::new(&python).args(["-c", NAN_SCRIPT]).arg(&path).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        for line in String::from_utf8(output.stdout).unwrap().lines() {
+            let (reader, counts): (String, Option<(u64, u64)>) =
+                serde_json::from_str(line).unwrap();
+            let Some((found, whole)) = counts else {
+                println!("skipped: {reader} is not installed for {python}");
+                continue;
+            };
+            assert_eq!(found, whole, "{reader}, {}", path.display());
+            if reader == "duckdb" {
+                assert_eq!(found, 60, "{}", path.display());
+            }
+            println!("{}: {reader} finds {found} rows above 100", path.display());
+        }
+    }
+}

@@ -5,11 +5,11 @@ use std::io::Write;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::StreamWriter;
-use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::frame::write_cells;
+use super::nan_statistics::BatchWriter;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Approximate encoded bytes of a row group of a Parquet export.
@@ -135,7 +135,7 @@ pub(super) fn export_parquet_in(
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .build();
-    let mut writer = ArrowWriter::try_new(out, schema.clone(), Some(properties)).map_err(failed)?;
+    let mut writer = BatchWriter::try_new(out, schema.clone(), Some(properties)).map_err(failed)?;
     let mut count = 0;
     for batch in rows {
         let batch = under(schema, batch?)?;

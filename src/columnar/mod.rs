@@ -10,6 +10,7 @@
 //! the Parquet parser before its checksum was verified.
 
 mod after;
+mod append_order;
 mod buffer;
 mod byte_reader;
 mod cells;
@@ -30,6 +31,7 @@ mod keys;
 mod layouts;
 mod matching;
 mod memory_run;
+mod nan_statistics;
 mod order;
 mod ordinal_set;
 mod predicate;
@@ -40,6 +42,7 @@ mod scan;
 mod schema;
 mod segment;
 mod spill;
+mod statistics;
 mod thrift;
 mod unit;
 mod view;
@@ -54,6 +57,7 @@ mod memory_tests;
 mod tests;
 
 pub(crate) use after::After;
+pub(crate) use append_order::in_append_order;
 pub(crate) use buffer::{
     batch_bytes, batch_revision, batch_row_count, check_batch, decode_batch, encode_batch,
 };
@@ -87,4 +91,6 @@ pub(crate) use segment::{
     DATA_SUFFIX, Patch, SUMMARY_SUFFIX, Segment, SegmentMeta, SegmentWriter, data_name,
     summary_name, wrong_bits,
 };
+pub(crate) use statistics::statistics;
+pub use statistics::{ColumnStatistics, TableStatistics};
 pub(crate) use view::{Run, Stored, TableView};

@@ -68,6 +68,11 @@ impl Run {
         self
     }
 
+    /// Whether the stored rows have the columns of the table.
+    pub(crate) fn has_columns_of_table(&self) -> bool {
+        self.sources.is_none()
+    }
+
     /// The position of a column in the stored rows; `None` if they do not have it.
     pub(super) fn stored_column(&self, column: usize) -> Option<usize> {
         match &self.sources {
@@ -386,7 +391,7 @@ impl TableView {
 
     /// Whether stored rows have other columns than the table.
     pub(super) fn has_other_columns(&self) -> bool {
-        self.runs.iter().any(|run| run.sources.is_some())
+        !self.runs.iter().all(Run::has_columns_of_table)
     }
 
     /// Whether all stored rows have these columns.

@@ -10,6 +10,7 @@ pub(crate) mod lab;
 mod operation;
 pub(crate) mod products;
 pub(crate) mod quotas;
+pub(crate) mod records;
 pub(crate) mod resource;
 pub(crate) mod specifications;
 pub(crate) mod tables;

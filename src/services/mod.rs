@@ -12,6 +12,7 @@ mod lab;
 pub(crate) mod lists;
 mod pages;
 pub(crate) mod products;
+mod records;
 mod search;
 mod specifications;
 mod tables;
@@ -30,12 +31,16 @@ pub use files::FileService;
 pub(crate) use files::expire as expire_upload_sessions;
 pub use pages::Items;
 pub use products::ProductService;
+pub use records::{RecordService, RecordStream};
 pub use search::{
     SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse,
     SearchService, SearchSnippet,
 };
 pub use specifications::SpecificationService;
-pub use tables::{PagedTableRows, Rows, SegmentFile, TablePlan, TableRows, TableService};
+pub use tables::{
+    PagedTableRows, PartRows, Rows, RowsPart, SegmentFile, StoredRows, TablePlan, TableRows,
+    TableService,
+};
 pub use test_plans::TestPlanService;
 pub use work_items::WorkItemService;
 pub(crate) use work_items::recover_intents;

@@ -35,11 +35,13 @@ pub(crate) trait Access {
     /// Whether calls are part of one open transaction.
     fn is_transaction(&self) -> bool;
 
-    /// Refuses, inside an explicit transaction, an operation that cannot be undone.
+    /// Refuses, inside an explicit transaction, an operation that cannot be undone. Such operations
+    /// change the store, so a session over one snapshot refuses them too.
     ///
     /// # Errors
-    /// `Unsupported` inside a transaction.
+    /// `Unsupported` inside a transaction, and for a session over one snapshot.
     fn refuse_in_transaction(&self, what: &str) -> Result<()> {
+        self.context().refuse_pinned(what)?;
         if self.is_transaction() {
             return Err(Error::unsupported(format!(
                 "{what} cannot be part of a transaction, because it cannot be undone; call it on \
@@ -99,7 +101,13 @@ pub struct Session {
 impl Session {
     pub(crate) fn new(engine: Arc<Engine>, identity: Identity) -> Self {
         Self {
-            context: Arc::new(Context { engine, identity, default_workspace: None, control: None }),
+            context: Arc::new(Context {
+                engine,
+                identity,
+                default_workspace: None,
+                control: None,
+                pinned: None,
+            }),
         }
     }
 
@@ -156,6 +164,36 @@ impl Session {
         Self { context: Arc::new(Context { control: Some(control), ..(*self.context).clone() }) }
     }
 
+    /// The same session over one snapshot: every read, of all services, sees the state of the store
+    /// at this call, however long the session lives. The access policy is asked at each call.
+    ///
+    /// Writes are refused (`Unsupported`), and so is what writes on the way, as
+    /// [`export_segments`](crate::tables::TableService::export_segments). The change feed
+    /// follows the store. Full-text search works as long as the change log reaches back to the
+    /// snapshot, then it fails with `Conflict`. Files and pages that the snapshot needs stay on the
+    /// disk until the last clone of the session is dropped.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+    /// use stationdb::prelude::*;
+    /// use stationdb::products::{CreateProductRequest, QueryProductsRequest};
+    /// use stationdb::{Identity, Store};
+    ///
+    /// let store = Store::open(dir.path())?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let before = session.pinned();
+    /// session.create_products(vec![CreateProductRequest::new("P-1")])?;
+    /// assert_eq!(session.query_products(QueryProductsRequest::new())?.products.len(), 1);
+    /// assert_eq!(before.query_products(QueryProductsRequest::new())?.products.len(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn pinned(&self) -> Self {
+        Self { context: Arc::new(self.context.pinned()) }
+    }
+
     /// The identity that this session acts for.
     #[must_use]
     pub fn identity(&self) -> &Identity {
@@ -192,7 +230,7 @@ impl Session {
 impl Access for Session {
     fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
         self.context.check_deadline()?;
-        let snapshot = self.context.engine.snapshot();
+        let snapshot = self.context.snapshot();
         guarded("reading", || f(&View::new(Source::Snapshot(&snapshot), &self.context, &[])))
     }
 

@@ -289,9 +289,10 @@ impl Session {
         ChangeStream { context, is_of_host, position: from, ready, read_to: from.0 }
     }
 
-    /// The position of the last commit: where a feed of future changes starts.
+    /// The position of the last commit that the session reads: where a feed of future changes
+    /// starts.
     #[must_use]
     pub fn position(&self) -> Position {
-        Position(self.context().engine.snapshot().sequence)
+        Position(self.context().snapshot().sequence)
     }
 }

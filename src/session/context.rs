@@ -4,10 +4,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use chrono::{DateTime, Utc};
+
 use super::engine::Engine;
 use super::identity::{Identity, Visibility};
 use super::options::Settings;
 use crate::error::{Error, ErrorKind, Result};
+use crate::records::Snapshot;
 use crate::value::{Action, Control, Service};
 
 /// The engine, the caller, and the caller's defaults.
@@ -18,6 +21,15 @@ pub(crate) struct Context {
     pub(crate) default_workspace: Option<String>,
     /// Deadline and cancel flag of every call; `None` if none was set.
     pub(crate) control: Option<Control>,
+    /// The snapshot of every read; `None` for the newest of each call.
+    pub(crate) pinned: Option<Pinned>,
+}
+
+/// A snapshot, and the store's time when it was taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Pinned {
+    snapshot: Arc<Snapshot>,
+    now: DateTime<Utc>,
 }
 
 impl Context {
@@ -74,6 +86,40 @@ impl Context {
             ErrorKind::PermissionDenied,
             format!("{:?} may not {action:?} {service} in any workspace", self.user()),
         ))
+    }
+
+    /// The same context with the newest snapshot for all reads; one that is pinned stays as it is.
+    #[must_use]
+    pub(crate) fn pinned(&self) -> Self {
+        let pinned = Pinned { snapshot: self.snapshot(), now: self.now() };
+        Self { pinned: Some(pinned), ..self.clone() }
+    }
+
+    /// The snapshot of a read that begins now.
+    #[must_use]
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        let pinned = self.pinned.as_ref().map(|pinned| pinned.snapshot.clone());
+        pinned.unwrap_or_else(|| self.engine.snapshot())
+    }
+
+    /// The store's time of a read that begins now.
+    #[must_use]
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.pinned.as_ref().map_or_else(|| self.engine.now(), |pinned| pinned.now)
+    }
+
+    /// Refuses a change through a session over one snapshot.
+    ///
+    /// # Errors
+    /// `Unsupported`.
+    pub(crate) fn refuse_pinned(&self, what: &str) -> Result<()> {
+        match self.pinned {
+            None => Ok(()),
+            Some(_) => Err(Error::unsupported(format!(
+                "{what} needs the newest state of the store, and this session reads one snapshot; \
+                 call it on the session that was pinned"
+            ))),
+        }
     }
 
     /// `control`, limited by the deadline and the cancel flag of the session.

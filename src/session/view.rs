@@ -31,7 +31,7 @@ pub(crate) struct View<'a> {
 
 impl<'a> View<'a> {
     pub(crate) fn new(source: Source<'a>, context: &'a Arc<Context>, pending: &'a [Event]) -> Self {
-        Self { source, context, now: context.engine.now(), pending, touched: Cell::new(0) }
+        Self { source, context, now: context.now(), pending, touched: Cell::new(0) }
     }
 
     /// The session's identity, settings and limits.

@@ -27,6 +27,7 @@ pub(super) fn submit<T: Send + 'static>(
     context: &Arc<Context>,
     plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
+    context.refuse_pinned("a write")?;
     context.engine.check_process()?;
     context.check_deadline()?;
     let engine = &context.engine;
@@ -142,6 +143,7 @@ pub(super) fn log_row(
 
 /// Holds the turn alone while `f` runs. Explicit transactions use it.
 pub(super) fn exclusive<T>(context: &Arc<Context>, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    context.refuse_pinned("a transaction")?;
     context.engine.check_process()?;
     context.check_deadline()?;
     context.engine.write_queue.turns.exclusive(context.deadline(), f)

@@ -69,7 +69,8 @@ pub(super) fn run(
         let _ = guarded("merging the text index", || engine.search.settle());
     }
     report.log_entries_dropped = steps.run(|| {
-        let position = engine.search.position(&session)?;
+        // A session over an older snapshot searches with the help of the log.
+        let position = engine.search.position(&session)?.min(engine.oldest_live_sequence());
         session.write(move |draft| changes::trim(draft, position, TRIM_BATCH))
     }) as u64;
     report.index_entries_added = steps.run(|| growth::fill(&session, control));

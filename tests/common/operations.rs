@@ -59,6 +59,16 @@ fn own_error(error: std::io::Error) -> Error {
     own.unwrap_or_else(|| Error::io("reading", error))
 }
 
+/// The rows of a Parquet file as text.
+fn rows_of(file: &mut dyn Read) -> Result<Vec<String>> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(own_error)?;
+    let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(
+        bytes::Bytes::from(bytes),
+    );
+    Ok(reader.unwrap().build().unwrap().map(|batch| format!("{:?}", batch.unwrap())).collect())
+}
+
 fn content(mut reader: impl Read) -> Result<Value> {
     let mut bytes = Vec::new();
     reader.read_to_end(&mut bytes).map_err(own_error)?;
@@ -406,14 +416,7 @@ pub fn probes() -> Vec<Probe> {
         ("TableService::export_segments", Shows, |s, w| {
             let mut seen = Vec::new();
             let each = &mut |file: stationdb::tables::SegmentFile<'_>| {
-                let mut bytes = Vec::new();
-                std::io::Read::read_to_end(file.data, &mut bytes).map_err(own_error)?;
-                let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(
-                    bytes::Bytes::from(bytes),
-                );
-                seen.extend(
-                    reader.unwrap().build().unwrap().map(|batch| format!("{:?}", batch.unwrap())),
-                );
+                seen.extend(rows_of(file.data)?);
                 Ok(())
             };
             s.export_segments(&w.secret.table.as_str().into(), each, &Control::default())?;
@@ -423,6 +426,24 @@ pub fn probes() -> Vec<Probe> {
             let directory = tempfile::tempdir().map_err(own_error)?;
             let id = w.secret.table.as_str().into();
             s.export_segments_to(&id, directory.path(), &Control::default()).map(wire)
+        }),
+        ("TableService::export_rows", Shows, |s, w| {
+            let mut seen = Vec::new();
+            let each = &mut |part: stationdb::tables::RowsPart<'_>| {
+                use stationdb::tables::PartRows::{Batch, Segment};
+                match part.rows {
+                    Batch(batch) => seen.push(format!("{batch:?}")),
+                    Segment(stored) => seen.extend(rows_of(stored.file.data)?),
+                    _ => {}
+                }
+                Ok(())
+            };
+            let id = w.secret.table.as_str().into();
+            s.export_rows(&id, 0..u64::MAX, each, &Control::default())?;
+            Ok(json!(seen))
+        }),
+        ("TableService::table_statistics", Describes, |s, w| {
+            s.table_statistics(&w.secret.table.as_str().into()).map(wire)
         }),
         ("TableService::query_table_data", Shows, |s, w| {
             s.query_table_data(&w.secret.table.as_str().into(), request(json!({}))).map(wire)
@@ -657,6 +678,19 @@ pub fn probes() -> Vec<Probe> {
         }),
         ("WorkspaceService::delete_workspace", Changes, |s, w| {
             s.delete_workspace(&w.secret.workspace).map(wire)
+        }),
+        ("RecordService::record_schema", Describes, |s, _| {
+            s.record_schema(stationdb::scans::RecordKind::Product)
+                .map(|schema| text(format!("{schema:?}").as_bytes()))
+        }),
+        ("RecordService::scan_records", Shows, |s, _| {
+            let mut seen = Vec::new();
+            let asked =
+                stationdb::scans::ScanRecordsRequest::new(stationdb::scans::RecordKind::Product);
+            for batch in s.scan_records(asked, &Control::default())? {
+                seen.push(format!("{:?}", batch?));
+            }
+            Ok(json!(seen))
         }),
         ("SearchService::search", Shows, |s, _| {
             let answer = wire(s.search(request(

@@ -30,9 +30,11 @@ pub const READ_NOTHING: &[&str] = &[
     "ContentWriter::is_empty",
     "ContentWriter::len",
     "RowStream::into_record_batches",
+    "RecordStream::schema",
     "RowStream::schema",
     "Session::changes",
     "Session::identity",
+    "Session::pinned",
     "Session::position",
     "Session::with_control",
     "Session::with_deadline",
@@ -41,6 +43,8 @@ pub const READ_NOTHING: &[&str] = &[
     "Store::maintenance_error",
     "Store::session",
     "Store::settings",
+    "StoredRows::is_in_append_order",
+    "StoredRows::ordinals",
 ];
 
 /// Methods without a probe, with the reason.
@@ -238,6 +242,59 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         ("Session::with_default_workspace", |w, d| {
             d.begin();
             let _ = w.session("ada").with_default_workspace("open");
+            d.disarm();
+            Ok(())
+        }),
+        ("Session::pinned", |w, d| {
+            d.begin();
+            let _ = w.session("ada").pinned();
+            d.disarm();
+            Ok(())
+        }),
+        ("RecordStream::next", |w, d| {
+            let asked =
+                stationdb::scans::ScanRecordsRequest::new(stationdb::scans::RecordKind::Product);
+            let mut stream = w.session("ada").scan_records(asked, &Control::default())?;
+            d.begin();
+            let first = stream.next();
+            let outcome = first.map_or(Ok(()), |batch| batch.map(drop));
+            if outcome.is_err() {
+                assert!(stream.next().is_none(), "a batch after an error");
+            }
+            outcome
+        }),
+        ("StoredRows::ordinals", |w, d| {
+            let each = &mut |part: stationdb::tables::RowsPart<'_>| match part.rows {
+                stationdb::tables::PartRows::Segment(stored) => {
+                    d.begin();
+                    let _ = stored.is_in_append_order();
+                    let ordinals = stored.ordinals(0..part.row_count).map(drop);
+                    d.disarm();
+                    ordinals
+                }
+                _ => Ok(()),
+            };
+            let id = w.secret.table.as_str().into();
+            w.session("ada").export_rows(&id, 0..u64::MAX, each, &Control::default()).map(drop)
+        }),
+        ("StoredRows::is_in_append_order", |w, d| {
+            let each = &mut |part: stationdb::tables::RowsPart<'_>| {
+                if let stationdb::tables::PartRows::Segment(stored) = part.rows {
+                    d.begin();
+                    let _ = stored.is_in_append_order();
+                    d.disarm();
+                }
+                Ok(())
+            };
+            let id = w.secret.table.as_str().into();
+            w.session("ada").export_rows(&id, 0..u64::MAX, each, &Control::default()).map(drop)
+        }),
+        ("RecordStream::schema", |w, d| {
+            let asked =
+                stationdb::scans::ScanRecordsRequest::new(stationdb::scans::RecordKind::Product);
+            let stream = w.session("ada").scan_records(asked, &Control::default())?;
+            d.begin();
+            let _ = stream.schema();
             d.disarm();
             Ok(())
         }),

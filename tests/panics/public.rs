@@ -6,11 +6,12 @@ use std::path::Path;
 use crate::sources::rust_files;
 
 /// Operations that return without a read. All others have to meet the panic.
-pub const OPERATIONS_THAT_READ_NOTHING: [&str; 4] = [
+pub const OPERATIONS_THAT_READ_NOTHING: [&str; 5] = [
     "ProductService::product_api_info",
     "SpecificationService::specification_api_info",
     "TableService::table_api_info",
     "FileService::file_api_info",
+    "RecordService::record_schema",
 ];
 
 /// Exported types without a part of a store: requests and answers.
@@ -19,6 +20,7 @@ const PLAIN: &[&str] = &[
     "AllowAll",
     "BackupReport",
     "ChangeEvent",
+    "ColumnStatistics",
     "CompactReport",
     "Finding",
     "FreshIdRunner",
@@ -30,11 +32,13 @@ const PLAIN: &[&str] = &[
     "MaintenanceReport",
     "NotebookRequest",
     "PagedTableRows",
+    "PartRows",
     "Plan",
     "Position",
     "QueueFailure",
     "ReadSeek",
     "Rows",
+    "RowsPart",
     "SalvageReport",
     "SearchFacet",
     "SearchFacets",
@@ -48,6 +52,7 @@ const PLAIN: &[&str] = &[
     "SubscriberRef",
     "TablePlan",
     "TableRows",
+    "TableStatistics",
     "Touched",
     "VerifyLevel",
     "VerifyReport",
@@ -62,11 +67,13 @@ const HANDLES: &[&str] = &[
     "ContentReader",
     "ContentWriter",
     "RecordBatches",
+    "RecordStream",
     "RowStream",
     "SegmentFile",
     "Session",
     "Store",
     "StoreOptions",
+    "StoredRows",
     "Transaction",
 ];
 

@@ -85,6 +85,19 @@ fn products(_: &World) -> Vec<Value> {
     ways(&json!({}), ("filter", &filters), &orders)
 }
 
+fn records(_: &World) -> Vec<Value> {
+    let kinds = ["PRODUCT", "SPECIFICATION", "ASSET", "WORK_ITEM", "TABLE", "FILE", "FEED"];
+    let columns = json!(["id", "name", "workspace"]);
+    let all = kinds.into_iter().map(|kind| json!({"kind": kind, "columns": columns}));
+    let filter = r#"partNumber.StartsWith("Z") or name.Contains("1")"#;
+    let some = [json!({}), json!({"take": 2})].into_iter().map(|take| {
+        let mut asked = json!({"kind": "PRODUCT", "filter": filter, "columns": columns});
+        asked.as_object_mut().unwrap().extend(take.as_object().unwrap().clone());
+        asked
+    });
+    all.chain(some).collect()
+}
+
 fn product_values(_: &World) -> Vec<Value> {
     let fields = ["PART_NUMBER", "NAME", "FAMILY", "UPDATED_AT", "ID"];
     let field = |field| {
@@ -372,6 +385,10 @@ pub fn questions() -> Vec<Question> {
         "WorkspaceService::query_workspaces" workspaces, |s, w, r| s.query_workspaces(request(r)).map(wire);
         "WorkspaceService::explain_query_workspaces" workspaces, |s, w, r|
             s.explain_query_workspaces(request(r)).map(|plan| explained(&plan));
+        "RecordService::scan_records" records, |s, w, r| {
+            let batches = s.scan_records(request(r), &Control::default())?;
+            batches.map(|batch| batch.map(|batch| json!(format!("{batch:?}")))).collect()
+        };
         "SearchService::search" searches, |s, w, r| s.search(request(r)).map(wire);
     }
 }

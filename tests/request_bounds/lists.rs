@@ -5,6 +5,7 @@ use stationdb::assets::*;
 use stationdb::files::*;
 use stationdb::prelude::*;
 use stationdb::products::*;
+use stationdb::scans::*;
 use stationdb::search::*;
 use stationdb::specifications::*;
 use stationdb::tables::*;
@@ -99,6 +100,8 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryWorkItemsRequest.projection", steers("projection")),
     ("QueryWorkItemsRequest.substitutions", SUBSTITUTIONS),
     ("RenameColumnsRequest.columns", Batch(Some(InvalidArgument))),
+    ("ScanRecordsRequest.columns", steers("columns")),
+    ("ScanRecordsRequest.substitutions", SUBSTITUTIONS),
     ("ScanRequest.columns", COLUMNS),
     ("ScanRequest.filters", steers("filters")),
     ("ScanRequest.order_by", steers("orderBy")),
@@ -298,6 +301,7 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
     let scan = |request: ScanRequest| {
         session.scan(&table.into(), request, &control)?.try_for_each(|batch| batch.map(drop))
     };
+    let records = |request: ScanRecordsRequest| session.scan_records(request, &control).map(drop);
     let text = |request: SearchRequest| match session.search(request) {
         // A build without the feature.
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(()),
@@ -409,6 +413,15 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         "QueryTableDataRequest.order_by" => {
             rows(QueryTableDataRequest { order_by: order_by(), ..QueryTableDataRequest::default() })
         }
+        "ScanRecordsRequest.columns" => records(
+            ScanRecordsRequest::new(RecordKind::Product)
+                .columns(["name", "family"].into_iter().cycle().take(len)),
+        ),
+        "ScanRecordsRequest.substitutions" => records(
+            ScanRecordsRequest::new(RecordKind::Product)
+                .filter("name == @0")
+                .substitutions((0..len).map(|at| at.to_string())),
+        ),
         "ScanRequest.columns" => scan(ScanRequest { columns: columns(), ..ScanRequest::default() }),
         "ScanRequest.filters" => scan(ScanRequest { filters: filters(), ..ScanRequest::default() }),
         "ScanRequest.order_by" => {

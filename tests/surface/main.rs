@@ -39,6 +39,7 @@ fn every_service_is_an_object() {
         tables: Arc<dyn TableService + Send + Sync>,
         files: Arc<dyn FileService + Send + Sync>,
         search: Arc<dyn SearchService + Send + Sync>,
+        records: Arc<dyn RecordService + Send + Sync>,
         workspaces: Arc<dyn WorkspaceService + Send + Sync>,
     }
     let (_directory, _store, session) = open();
@@ -53,6 +54,7 @@ fn every_service_is_an_object() {
         tables: session.clone(),
         files: session.clone(),
         search: session.clone(),
+        records: session.clone(),
         workspaces: session.clone(),
     };
     let answers = std::thread::spawn(move || {
@@ -64,6 +66,7 @@ fn every_service_is_an_object() {
         services.work_items.query_work_items(Default::default())?;
         services.test_plans.query_test_plans(Default::default())?;
         services.feeds.query_feeds(Default::default())?;
+        services.records.record_schema(Default::default())?;
         services.workspaces.query_workspaces(Default::default())?;
         services.search.search(Default::default()).map(drop).or_else(|error| match error.kind() {
             ErrorKind::Unsupported if cfg!(not(feature = "search")) => Ok(()),
@@ -79,7 +82,7 @@ fn every_service_is_an_object() {
             (transaction as &dyn WorkItemService).query_work_items(Default::default())?;
             let _: (&dyn SearchService, &dyn FileService, &dyn TableService) =
                 (transaction, transaction, transaction);
-            let _: &dyn WorkspaceService = transaction;
+            let _: (&dyn WorkspaceService, &dyn RecordService) = (transaction, transaction);
             let _: (&dyn AssetService, &dyn FeedService, &dyn TestPlanService) =
                 (transaction, transaction, transaction);
             (transaction as &dyn SpecificationService).specification_api_info()

@@ -21,6 +21,7 @@ use super::encoding::properties;
 use super::extreme_rows::ExtremeRows;
 use super::summary::{Blocks, Summarizer};
 use crate::columnar::guard::guarded;
+use crate::columnar::nan_statistics;
 use crate::columnar::schema::TableSchema;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::limits;
@@ -110,6 +111,11 @@ fn encode(
         chunks.push(writer.close()?);
     }
     let summaries = summarizer.finish();
+    for (position, blocks) in &summaries {
+        if let (true, Some(chunk)) = (blocks.has_nan(), chunks.get_mut(*position)) {
+            nan_statistics::leave_out(chunk)?;
+        }
+    }
     let extreme_rows =
         ExtremeRows::of(schema).map(|rows| rows.collect(batches, &summaries)).unwrap_or_default();
     Ok(Group { chunks, summaries, extreme_rows })

@@ -28,6 +28,8 @@ record! {
         pub summary_hash: String,
         /// CRC-32 of the summary file's footer, which contains the checksums of all other bytes.
         pub summary_crc: u32,
+        /// Whether no statistics in the Parquet file hide NaN: a column chunk with NaN has none.
+        since(6) pub shows_nan: bool,
         /// Number of ordinals from the first one on that only this segment can have. There are
         /// more of them than rows when deleted rows were left out. 0 in earlier formats: as many as
         /// rows.

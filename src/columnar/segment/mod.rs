@@ -14,11 +14,14 @@ mod extreme_rows;
 mod mend;
 mod meta;
 mod reader;
+mod restate;
 mod summary;
 mod summary_file;
 mod values;
 mod writer;
 
+#[cfg(test)]
+mod restate_tests;
 #[cfg(test)]
 mod tests;
 
@@ -28,7 +31,7 @@ pub(crate) use extreme_rows::ExtremeRows;
 pub(crate) use mend::{Patch, wrong_bits};
 pub(crate) use meta::SegmentMeta;
 pub(crate) use reader::{Filtered, Segment};
-pub(crate) use summary::{Block, ColumnSummary};
+pub(crate) use summary::{Block, ColumnSummary, Levels, Scale};
 pub(crate) use values::Part;
 pub(crate) use writer::SegmentWriter;
 

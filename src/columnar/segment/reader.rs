@@ -171,8 +171,19 @@ impl Segment {
         &self.meta
     }
 
+    pub(super) fn data(&self) -> &Arc<CheckedFile> {
+        &self.data
+    }
+
+    pub(super) fn parquet(&self) -> &ArrowReaderMetadata {
+        &self.parquet
+    }
+
+    pub(super) fn summary_file(&self) -> &SummaryFile {
+        &self.summary
+    }
+
     /// The columns of its table.
-    #[cfg(test)]
     pub(super) fn schema(&self) -> &TableSchema {
         &self.schema
     }
@@ -551,7 +562,7 @@ fn bad_batch(error: arrow::error::ArrowError) -> Error {
 
 /// The input of the Parquet parser: verified bytes only.
 #[derive(Clone)]
-struct Source(Arc<SourceInner>);
+pub(super) struct Source(Arc<SourceInner>);
 
 struct SourceInner {
     file: Arc<CheckedFile>,
@@ -561,12 +572,12 @@ struct SourceInner {
 }
 
 impl Source {
-    fn new(file: Arc<CheckedFile>, ready: Vec<(u64, Bytes)>) -> Self {
+    pub(super) fn new(file: Arc<CheckedFile>, ready: Vec<(u64, Bytes)>) -> Self {
         Self(Arc::new(SourceInner { file, ready, failure: Mutex::new(None) }))
     }
 
     /// The error of the file, if it made the parser fail; otherwise the parser's error.
-    fn error(&self, name: &str, error: ParquetError) -> Error {
+    pub(super) fn error(&self, name: &str, error: ParquetError) -> Error {
         let below = self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         below.unwrap_or_else(|| {
             Error::corrupt(format!("{name} cannot be decoded")).with_source(error)

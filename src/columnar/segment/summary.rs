@@ -495,6 +495,14 @@ impl Blocks {
         }
     }
 
+    /// Whether one of the values is NaN.
+    pub(crate) fn has_nan(&self) -> bool {
+        match self {
+            Self::Int(_) => false,
+            Self::Float(column) => column.blocks.iter().any(|block| block.nans > 0),
+        }
+    }
+
     /// Appends the blocks of the rows that follow; all blocks before must be full.
     pub(crate) fn append(&mut self, other: Self) {
         match (self, other) {

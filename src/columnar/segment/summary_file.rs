@@ -18,6 +18,7 @@ use super::meta::SegmentMeta;
 use super::summary::{Block, Blocks, ColumnSummary, Levels, PARTS_BYTES, Parts};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
+use crate::value::Control;
 
 const MAGIC: &[u8; 4] = b"SDSM";
 const VERSION: u16 = 2;
@@ -60,18 +61,11 @@ pub(super) struct Rest<'a> {
 /// Appends columns and footer to a file that has the ordinals already; returns the footer's CRC-32.
 pub(super) fn write_rest(file: &mut HashingFile, rest: &Rest<'_>) -> std::io::Result<u32> {
     let Rest { has_ordinals, row_count, columns, extreme_rows, data_crcs } = *rest;
-    let mut footer = Vec::new();
-    footer.extend_from_slice(MAGIC);
-    footer.extend_from_slice(&VERSION.to_le_bytes());
-    footer.extend_from_slice(&[u8::from(has_ordinals), 0]);
-    footer.extend_from_slice(&row_count.to_le_bytes());
-    footer.extend_from_slice(&(columns.len() as u32).to_le_bytes());
+    let mut sections = Vec::with_capacity(columns.len());
     let mut body = Vec::new();
     for (position, blocks) in columns {
         body.clear();
-        footer.extend_from_slice(&(*position as u32).to_le_bytes());
-        footer.push(u8::from(matches!(blocks, Blocks::Float(_))));
-        footer.extend_from_slice(&file.len().to_le_bytes());
+        let offset = file.len();
         let count = match blocks {
             Blocks::Int(column) => {
                 for b in &column.blocks {
@@ -90,8 +84,37 @@ pub(super) fn write_rest(file: &mut HashingFile, rest: &Rest<'_>) -> std::io::Re
                 column.blocks.len()
             }
         };
-        footer.extend_from_slice(&(count as u32).to_le_bytes());
+        sections.push(Section {
+            position: *position,
+            is_float: matches!(blocks, Blocks::Float(_)),
+            offset,
+            block_count: count as u32,
+        });
         file.write_all(&body)?;
+    }
+    write_footer(file, has_ordinals, row_count, &sections, extreme_rows, data_crcs)
+}
+
+/// Appends the footer to a file that has the body already; returns the footer's CRC-32.
+fn write_footer(
+    file: &mut HashingFile,
+    has_ordinals: bool,
+    row_count: u64,
+    sections: &[Section],
+    extreme_rows: &[u64],
+    data_crcs: &[u32],
+) -> std::io::Result<u32> {
+    let mut footer = Vec::new();
+    footer.extend_from_slice(MAGIC);
+    footer.extend_from_slice(&VERSION.to_le_bytes());
+    footer.extend_from_slice(&[u8::from(has_ordinals), 0]);
+    footer.extend_from_slice(&row_count.to_le_bytes());
+    footer.extend_from_slice(&(sections.len() as u32).to_le_bytes());
+    for section in sections {
+        footer.extend_from_slice(&(section.position as u32).to_le_bytes());
+        footer.push(u8::from(section.is_float));
+        footer.extend_from_slice(&section.offset.to_le_bytes());
+        footer.extend_from_slice(&section.block_count.to_le_bytes());
     }
     footer.extend_from_slice(&(extreme_rows.len() as u32).to_le_bytes());
     extreme_rows.iter().for_each(|offset| footer.extend_from_slice(&offset.to_le_bytes()));
@@ -167,6 +190,31 @@ impl SummaryFile {
             footer.ok_or_else(damaged)?;
         let body = CheckedFile::new(file, name.clone(), body_len, body_crcs)?;
         Ok(Self { has_ordinals, sections, extreme_rows, data_crcs, body })
+    }
+
+    /// Writes the summary of a copy of the Parquet file with these checksums: the same body under a
+    /// new footer. Returns the footer's CRC-32.
+    ///
+    /// # Errors
+    /// `Corrupt` when the body is damaged; `Io`, `NoSpace`; the errors of `control`.
+    pub(super) fn copy(
+        &self,
+        file: &mut HashingFile,
+        row_count: u64,
+        data_crcs: &[u32],
+        control: &Control,
+    ) -> Result<u32> {
+        const PIECE_BYTES: usize = 1024 * 1024;
+        let io = |error| Error::io("writing a segment's summary again", error);
+        let mut at = 0;
+        while at < self.body.len() {
+            control.check()?;
+            let len = usize::try_from(self.body.len() - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+            file.write_all(&self.body.read(at, len)?).map_err(io)?;
+            at += len as u64;
+        }
+        let Self { has_ordinals, sections, extreme_rows, .. } = self;
+        write_footer(file, *has_ordinals, row_count, sections, extreme_rows, data_crcs).map_err(io)
     }
 
     /// Reads the blocks of one column.

@@ -16,15 +16,15 @@ use crate::columnar::schema::TableSchema;
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::model::tables::data::{Column, ColumnType, DataType};
 
-const ROWS: usize = 12_805;
+pub(super) const ROWS: usize = 12_805;
 
 /// The pattern of a column's values, and of its nulls.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
+pub(super) struct Shape {
     /// 0 constant, 1 few values in runs, 2 few values mixed, 3 ramp, 4 arbitrary, 5 extreme values.
-    values: u8,
+    pub(super) values: u8,
     /// 0 none, 1 all, 2 in runs, 3 some.
-    nulls: u8,
+    pub(super) nulls: u8,
 }
 
 fn hash(row: usize, salt: u64) -> u64 {
@@ -56,7 +56,7 @@ impl Shape {
     }
 }
 
-fn arrays(shapes: &[Shape]) -> Vec<ArrayRef> {
+pub(super) fn arrays(shapes: &[Shape]) -> Vec<ArrayRef> {
     let types = [
         DataType::Int32,
         DataType::Int64,
@@ -99,6 +99,12 @@ fn arrays(shapes: &[Shape]) -> Vec<ArrayRef> {
 }
 
 fn segment(arrays: Vec<ArrayRef>) -> (Segment, RecordBatch) {
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    disk.create_dir_all("t").unwrap();
+    segment_on(&disk, arrays)
+}
+
+pub(super) fn segment_on(disk: &SharedDisk, arrays: Vec<ArrayRef>) -> (Segment, RecordBatch) {
     let types = [
         DataType::Int64,
         DataType::Int32,
@@ -120,15 +126,13 @@ fn segment(arrays: Vec<ArrayRef>) -> (Segment, RecordBatch) {
     });
     let schema = Arc::new(TableSchema::with_default_limit(columns.collect()).unwrap());
     let batch = RecordBatch::try_new(schema.arrow().clone(), arrays).unwrap();
-    let disk: SharedDisk = Arc::new(MemoryDisk::default());
-    disk.create_dir_all("t").unwrap();
     let mut writer = SegmentWriter::new(disk.clone(), "t", 1, schema.clone(), 0).unwrap();
     for from in [0, 1000, 9000] {
         let to = [1000, 9000, ROWS].into_iter().find(|to| *to > from).unwrap();
         writer.write(&batch.slice(from, to - from), None).unwrap();
     }
     let meta = writer.finish().unwrap();
-    (Segment::open(&disk, "t", meta, schema).unwrap(), batch)
+    (Segment::open(disk, "t", meta, schema).unwrap(), batch)
 }
 
 fn ranges(cuts: &[usize]) -> Vec<Range<usize>> {

@@ -39,7 +39,7 @@ pub(crate) struct SegmentWriter {
     index_range: Option<(i64, i64)>,
 }
 
-fn create(disk: &SharedDisk, path: &str) -> Result<HashingFile> {
+pub(super) fn create(disk: &SharedDisk, path: &str) -> Result<HashingFile> {
     let file = disk
         .open(path, Mode::CreateNew)
         .map_err(|error| Error::io(format_args!("creating the segment file {path}"), error))?;
@@ -231,6 +231,7 @@ impl SegmentWriter {
             summary_bytes: summary.len,
             summary_hash: summary.hash,
             summary_crc,
+            shows_nan: true,
             ordinal_count: self.row_count,
             columns_revision: self.schema.revision(),
         })

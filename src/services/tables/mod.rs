@@ -6,21 +6,26 @@ mod deletion;
 mod export;
 mod import;
 mod metadata;
+mod ordinals;
 mod read;
 mod rows;
 mod segments;
 
+pub use ordinals::{PartRows, RowsPart, StoredRows};
 pub use rows::{PagedTableRows, Rows, TablePlan, TableRows};
 pub use segments::SegmentFile;
 
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
-use crate::columnar::{ReadSeek, RowStream, frame_to_batch, read_stream};
+use crate::columnar::{
+    ReadSeek, RowStream, TableStatistics, frame_to_batch, read_stream, statistics,
+};
 use crate::error::{Error, Result};
 use crate::model::Operation;
 use crate::model::tables::columns::{AddColumnsRequest, DropColumnsRequest, RenameColumnsRequest};
@@ -529,6 +534,49 @@ pub trait TableService {
         control: &Control,
     ) -> Result<SegmentManifest>;
 
+    /// Passes the rows with these append ordinals to `each`, by ascending ordinal: the first row
+    /// ever appended has ordinal 0, and no ordinal is used again. Returns the number of rows.
+    ///
+    /// A stored file of which all rows are wanted is passed whole, sorted by the index column. All
+    /// other rows are passed as batches in order of their ordinals, buffered rows among them.
+    /// Nothing is sealed, so a session over one snapshot can be asked again and again.
+    ///
+    /// # Errors
+    /// `NotFound`; errors of `each`; `Cancelled` and `DeadlineExceeded` by `control`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let mut firsts = Vec::new();
+    /// let rows = session.export_rows(&id, 0..u64::MAX, &mut |part| {
+    ///     firsts.push(part.first_ordinal);
+    ///     Ok(())
+    /// }, &Control::default())?;
+    /// assert_eq!((rows, firsts), (1, vec![0]));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn export_rows(
+        &self,
+        id: &TableId,
+        ordinals: Range<u64>,
+        each: &mut dyn FnMut(RowsPart<'_>) -> Result<()>,
+        control: &Control,
+    ) -> Result<u64>;
+
+    /// Returns what is known of the rows without reading sealed ones: how many there are, and for
+    /// each column the nulls, the NaNs and the range of its values.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` for a malformed id.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let known = session.table_statistics(&id)?;
+    /// assert_eq!((known.row_count, known.index.as_str()), (1, "t"));
+    /// assert_eq!(known.columns[1].nan_count, Some(0));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn table_statistics(&self, id: &TableId) -> Result<TableStatistics>;
+
     /// Returns decimated rows in order of an x column.
     ///
     /// # Errors
@@ -779,6 +827,20 @@ impl TableService for Handle<'_, '_> {
         control: &Control,
     ) -> Result<SegmentManifest> {
         segments::export_to(self, id, directory, control)
+    }
+
+    fn export_rows(
+        &self,
+        id: &TableId,
+        ordinals: Range<u64>,
+        each: &mut dyn FnMut(RowsPart<'_>) -> Result<()>,
+        control: &Control,
+    ) -> Result<u64> {
+        ordinals::export(self, id, &ordinals, each, control)
+    }
+
+    fn table_statistics(&self, id: &TableId) -> Result<TableStatistics> {
+        guarded("reading statistics", || statistics(&*read::open(self, id)?))
     }
 
     fn query_decimated_data(

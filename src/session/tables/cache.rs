@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -50,6 +50,8 @@ pub(crate) struct TableCache {
     pub(super) unsynced: Mutex<HashSet<String>>,
     /// Number of holders of each held segment.
     held: Arc<Mutex<HashMap<u64, usize>>>,
+    /// Whether no segment of the store is left to be looked at by `restate`.
+    pub(super) shows_nan: AtomicBool,
     /// Locked while segments are sealed or merged: one at a time.
     pub(super) turn: Mutex<()>,
 }
@@ -72,6 +74,7 @@ impl Default for TableCache {
             temporary: Arc::default(),
             unsynced: Mutex::default(),
             held: Arc::default(),
+            shows_nan: AtomicBool::default(),
             turn: Mutex::default(),
         }
     }

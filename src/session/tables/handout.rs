@@ -28,35 +28,46 @@ impl Handout {
     /// The segments of a table in the snapshot of `view`, by index and then by order of append;
     /// `None` if one of them still has deleted rows, or other columns than the table.
     pub(crate) fn new(view: &View<'_>, id: &str) -> Result<Option<Self>> {
-        let mut metas = manifest(view, key_of(id)?.as_bytes())?;
+        let handout = Self::of_all(view, id)?;
         let deleted = stored_deleted(view, key_of(id)?.as_bytes())?;
         let revision = state_in(view, key_of(id)?.as_bytes())?.columns_revision;
-        let is_old = |meta: &SegmentMeta| meta.columns_revision != revision;
-        if metas.iter().any(|meta| is_old(meta) || dead_rows(meta, &deleted) > 0) {
-            return Ok(None);
-        }
+        let is_old =
+            |meta: &SegmentMeta| meta.columns_revision != revision || dead_rows(meta, &deleted) > 0;
+        let has_old = handout.metas.as_slice().iter().any(is_old);
+        Ok((!has_old).then_some(handout))
+    }
+
+    /// The segments of a table in the snapshot of `view`, by index and then by order of append,
+    /// also those that still have deleted rows or other columns.
+    pub(crate) fn of_all(view: &View<'_>, id: &str) -> Result<Self> {
+        let mut metas = manifest(view, key_of(id)?.as_bytes())?;
         metas.sort_by_key(|meta| (meta.min_index, meta.first_ordinal));
         let engine = &view.context().engine;
         // Must come before the snapshot of `view` is released: until here, the snapshot protects
         // the files.
         let held = engine.tables.hold(metas.iter().map(|meta| meta.id).collect());
-        Ok(Some(Self {
+        Ok(Self {
             disk: engine.disk.clone(),
             dir: directory(id),
             metas: metas.into_iter(),
             _held: held,
-        }))
+        })
     }
 
     /// Opens the next segment; `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<SegmentReader>> {
         let Some(meta) = self.metas.next() else { return Ok(None) };
+        self.open(&meta).map(Some)
+    }
+
+    /// Opens one of the segments.
+    pub(crate) fn open(&self, meta: &SegmentMeta) -> Result<SegmentReader> {
         let path = format!("{}/{}", self.dir, data_name(meta.id));
         let file = self
             .disk
             .open(&path, Mode::Read)
             .map_err(|error| Error::io(format_args!("opening the segment file {path}"), error))?;
-        Ok(Some(SegmentReader { meta, file, at: 0, hasher: Xxh3::new() }))
+        Ok(SegmentReader { meta: meta.clone(), file, at: 0, hasher: Xxh3::new() })
     }
 }
 

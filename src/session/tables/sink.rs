@@ -25,7 +25,7 @@ pub(crate) const SORT_ROWS: usize = 256 * 1024;
 /// Bytes in memory that are sorted together at most, for wide rows.
 const SORT_BYTES: usize = 128 * 1024 * 1024;
 
-fn new_segment_id(session: &impl Access) -> Result<u64> {
+pub(super) fn new_segment_id(session: &impl Access) -> Result<u64> {
     let cache = &session.context().engine.tables;
     let mut ids = lock(&cache.ids);
     if let Some(id) = ids.next() {
@@ -120,9 +120,14 @@ pub(crate) struct NewSegments {
 
 impl NewSegments {
     /// An empty list for a table.
-    fn of(session: &impl Access, id: &str) -> Self {
+    pub(super) fn of(session: &impl Access, id: &str) -> Self {
         let place = Some((session.context().engine.disk.clone(), directory(id)));
         Self { metas: Vec::new(), started: Vec::new(), place }
+    }
+
+    /// Adds a segment whose files are about to be created.
+    pub(super) fn starts(&mut self, number: u64) {
+        self.started.push(number);
     }
 
     /// Decides about the files by the outcome of the commit that names them: they are kept if it

@@ -24,6 +24,7 @@ use stationdb::lab::{
 use stationdb::products::{
     CreateProductRequest, QueryProductValuesRequest, QueryProductsRequest, UpdateProductRequest,
 };
+use stationdb::scans::ScanRecordsRequest;
 use stationdb::search::SearchRequest;
 use stationdb::specifications::{
     Condition, CreateSpecificationRequest, CreateSpecificationsRequest, QuerySpecificationsRequest,
@@ -158,6 +159,7 @@ fn requests() -> Vec<(&'static str, String, Read)> {
         QueryWorkItemTemplatesRequest,
         QueryWorkItemsRequest,
         QueryWorkspacesRequest,
+        ScanRecordsRequest,
         ScanRequest,
         ScheduleTestPlanRequest,
         ScheduleTestPlansRequest,

@@ -11,7 +11,7 @@ use stationdb::prelude::*;
 use stationdb::tables::{
     AddColumnsRequest, Column, ColumnFilter, ColumnOrderBy, ColumnRename, ColumnType,
     CreateTableRequest, DataType, DropColumnsRequest, FilterOperation, ModifyTableRequest,
-    QueryTableDataRequest, RenameColumnsRequest, ScanRequest, SegmentFile, TableId,
+    PartRows, QueryTableDataRequest, RenameColumnsRequest, ScanRequest, SegmentFile, TableId,
 };
 use stationdb::{
     Control, ErrorKind, Identity, Position, Session, Store, StoreOptions, VerifyLevel, What,
@@ -393,6 +393,25 @@ fn exported_segments_have_the_columns_that_the_table_has() {
     assert_eq!(names, expected.0);
     found.sort_by_key(|(t, _)| *t);
     assert_eq!(found, expected.1);
+}
+
+#[test]
+fn exports_by_ordinal_and_statistics_have_the_columns_of_the_table() {
+    let (store, session) = opened(&Arc::new(MemoryDisk::new()));
+    let (id, expected) = grown(&session, &store);
+    let mut found = Vec::new();
+    let mut each = |part: stationdb::tables::RowsPart<'_>| {
+        let PartRows::Batch(batch) = part.rows else { panic!("a file with other columns") };
+        let names: Vec<_> = batch.schema().fields().iter().map(|f| f.name().clone()).collect();
+        assert_eq!(names, expected.0);
+        found.extend(values(&batch));
+        Ok(())
+    };
+    session.export_rows(&id, 0..u64::MAX, &mut each, &Control::default()).unwrap();
+    assert_eq!(found, expected.1);
+    let known = session.table_statistics(&id).unwrap();
+    let nulls: Vec<_> = known.columns.iter().map(|column| column.null_count).collect();
+    assert_eq!(nulls, [Some(0), Some(0), Some(153)]);
 }
 
 /// Maintenance rewrites a segment when a quarter of its columns is dropped.

@@ -7,6 +7,7 @@ mod deletion;
 mod export;
 mod import;
 mod model;
+mod ordinals;
 mod rules;
 mod syncs;
 mod walk;

@@ -263,7 +263,7 @@ fn every_request_and_answer_has_its_wire_form() {
 #[test]
 fn every_operation_has_a_route() {
     /// Operations that only Rust can call, and what the wire has instead.
-    const OTHERS: [(&str, &str); 13] = [
+    const OTHERS: [(&str, &str); 17] = [
         ("add_columns", "nothing: the wire cannot change columns"),
         ("rename_columns", "nothing, as columns cannot be changed there"),
         ("drop_columns", "nothing, as columns cannot be changed there"),
@@ -273,6 +273,10 @@ fn every_operation_has_a_route() {
         ("scan", "export_table_data as an Arrow stream"),
         ("export_segments", "export_table_data as Parquet"),
         ("export_segments_to", "export_segments; the directory would be one of the server"),
+        ("export_rows", "export_table_data; ordinals are for copies that go on"),
+        ("table_statistics", "for planners of queries in the process"),
+        ("record_schema", "for engines in the process"),
+        ("scan_records", "the query of each kind"),
         ("open_file", "download_file"),
         ("open_package", "download_package"),
         ("upload_package", "upload_package_content; the path would be one of the server"),

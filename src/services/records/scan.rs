@@ -1,0 +1,252 @@
+//! A stream of the records of one kind.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+
+use super::columns::{Node, array, fields_of, nodes};
+use super::kinds::{Shown, of_kind};
+use crate::error::{Error, Result};
+use crate::model::members_of;
+use crate::model::records::{RecordKind, ScanRecordsRequest};
+use crate::services::lists;
+use crate::session::{Access, Context, Query, Session, View};
+use crate::value::stored::Members;
+use crate::value::{Control, Env, FieldDecl, RecordKey, Row, Val, guarded};
+
+/// Records of one batch.
+const BATCH_RECORDS: usize = 1024;
+/// Name of the column with the whole record.
+const RECORD: &str = "record";
+
+/// A record as its columns read it.
+#[derive(Debug)]
+struct Cells<'r, R> {
+    record: &'r R,
+    env: Env,
+}
+
+impl<R: Shown> Row for Cells<'_, R> {
+    fn val(&self, index: usize) -> Val<'_> {
+        R::fields().get(index).map_or(Val::Null, |field| (field.get)(self.record, &self.env))
+    }
+}
+
+/// One column of a scan.
+#[derive(Clone, Debug)]
+enum Column {
+    Fields(Node),
+    /// The whole record.
+    Record,
+}
+
+fn columns<R: Shown>() -> Vec<Column> {
+    let fields: Vec<FieldDecl> = R::fields().iter().map(|field| field.decl).collect();
+    nodes(&fields).into_iter().map(Column::Fields).chain([Column::Record]).collect()
+}
+
+impl Column {
+    fn name(&self) -> &str {
+        match self {
+            Self::Fields(node) => &node.name,
+            Self::Record => RECORD,
+        }
+    }
+
+    fn field(&self) -> Result<Field> {
+        match self {
+            Self::Fields(node) => Ok(node.field(array(node, &[])?.data_type().clone())),
+            Self::Record => Ok(Field::new(RECORD, DataType::Utf8, true)),
+        }
+    }
+}
+
+/// The schema of a kind.
+pub(super) fn schema(kind: RecordKind, _context: &Arc<Context>) -> Result<SchemaRef> {
+    schema_of(&of_kind!(kind, columns()))
+}
+
+fn schema_of(columns: &[Column]) -> Result<SchemaRef> {
+    let fields = columns.iter().map(Column::field).collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(Schema::new(fields)))
+}
+
+/// The columns of these names, in this order; all for none.
+fn chosen(all: Vec<Column>, names: Option<&[String]>) -> Result<Vec<Column>> {
+    let names = names.unwrap_or_default();
+    lists::check("columns", names.len())?;
+    if names.is_empty() {
+        return Ok(all);
+    }
+    let mut chosen: Vec<Column> = Vec::with_capacity(names.len());
+    for (at, name) in names.iter().enumerate() {
+        if chosen.iter().any(|column| column.name() == name) {
+            continue;
+        }
+        let found = all.iter().find(|column| column.name() == name).ok_or_else(|| {
+            Error::invalid(format!("the kind of record has no column {name:?}"))
+                .with_args([name])
+                .at_member(format!("columns[{at}]"))
+        })?;
+        chosen.push(found.clone());
+    }
+    Ok(chosen)
+}
+
+/// A stream of batches of records over one consistent state. It holds that state until it is
+/// dropped.
+pub struct RecordStream {
+    session: Session,
+    request: ScanRecordsRequest,
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    /// Where the next batch begins: the last record, or the token of a filtered page.
+    after: Option<RecordKey>,
+    token: Option<String>,
+    left: usize,
+    is_done: bool,
+}
+
+impl std::fmt::Debug for RecordStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RecordStream").field("request", &self.request).finish_non_exhaustive()
+    }
+}
+
+impl RecordStream {
+    pub(super) fn new(
+        context: &Arc<Context>,
+        request: ScanRecordsRequest,
+        control: &Control,
+    ) -> Result<Self> {
+        let left = request.take.map_or(Ok(usize::MAX), |take| {
+            usize::try_from(take).map_err(|_| {
+                Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take")
+            })
+        })?;
+        let columns = chosen(of_kind!(request.kind, columns()), request.columns.as_deref())?;
+        let session = Session::of_context(Arc::new(Context {
+            control: Some(context.control(control)),
+            ..(**context).clone()
+        }));
+        let stream = Self {
+            session: session.pinned(),
+            schema: schema_of(&columns)?,
+            request,
+            columns,
+            after: None,
+            token: None,
+            left,
+            is_done: left == 0,
+        };
+        // Refuses a faulty filter now.
+        of_kind!(stream.request.kind, check(&stream))?;
+        Ok(stream)
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn query(&self, take: usize) -> Query<'_> {
+        Query {
+            filter: self.request.filter.as_deref(),
+            substitutions: self.request.substitutions.as_deref().unwrap_or_default(),
+            take,
+            continuation_token: self.token.as_deref(),
+            ..Query::default()
+        }
+    }
+
+    /// The next batch; the stream is done when it has fewer records than it may have.
+    fn read(&mut self) -> Result<RecordBatch> {
+        of_kind!(self.request.kind, batch(self))
+    }
+}
+
+fn check<R: Shown>(stream: &RecordStream) -> Result<()> {
+    stream.session.read(|view| view.query::<R>(&stream.query(0))).map(drop)
+}
+
+/// The members that the columns read.
+fn wanted<R: Shown>(columns: &[Column]) -> Members {
+    let mut fields = Vec::new();
+    for column in columns {
+        match column {
+            Column::Fields(node) => fields_of(node, &mut fields),
+            Column::Record => return Members::ALL,
+        }
+    }
+    members_of::<R>(fields)
+}
+
+/// The records of the next batch, and the position after them.
+fn records<R: Shown>(stream: &mut RecordStream, view: &View<'_>, most: usize) -> Result<Vec<R>> {
+    if stream.request.filter.is_some() {
+        let page = view.query::<R>(&stream.query(most))?;
+        stream.is_done = page.continuation_token.is_none();
+        stream.token = page.continuation_token;
+        return Ok(page.items);
+    }
+    let (mut records, mut last) = (Vec::new(), stream.after);
+    let visibility = view.visibility(R::KIND);
+    view.scan_records::<R>(stream.after, false, wanted::<R>(&stream.columns), |key, record| {
+        last = Some(key);
+        if visibility.allows(record.workspace()) {
+            records.push(record);
+        }
+        Ok(records.len() < most)
+    })?;
+    stream.is_done = records.len() < most;
+    stream.after = last;
+    Ok(records)
+}
+
+fn batch<R: Shown>(stream: &mut RecordStream) -> Result<RecordBatch> {
+    let most = stream.left.min(BATCH_RECORDS);
+    let session = stream.session.clone();
+    let (records, env) =
+        session.read(|view| Ok((records::<R>(stream, view, most)?, view.env())))?;
+    stream.left -= records.len();
+    stream.is_done |= stream.left == 0;
+    let cells: Vec<Cells<'_, R>> = records.iter().map(|record| Cells { record, env }).collect();
+    let rows: Vec<&dyn Row> = cells.iter().map(|cells| cells as &dyn Row).collect();
+    let arrays = stream.columns.iter().map(|column| match column {
+        Column::Fields(node) => array(node, &rows),
+        Column::Record => {
+            let texts = records.iter().map(|record| record.clone().json(&env).map(Some));
+            let texts = texts.collect::<Result<StringArray>>()?;
+            Ok(Arc::new(texts) as ArrayRef)
+        }
+    });
+    let arrays = arrays.collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(records.len()));
+    RecordBatch::try_new_with_options(stream.schema.clone(), arrays, &options).map_err(|error| {
+        Error::corrupt("internal error: records do not fit their columns; report it")
+            .with_source(error)
+    })
+}
+
+impl Iterator for RecordStream {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_done {
+            return None;
+        }
+        match guarded("reading records", || self.read()) {
+            Ok(batch) if batch.num_rows() == 0 => {
+                self.is_done = true;
+                None
+            }
+            Ok(batch) => Some(Ok(batch)),
+            Err(error) => {
+                self.is_done = true;
+                Some(Err(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Passes rows on by their append ordinals.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+
+use crate::columnar::{Segment, Stored, in_append_order};
+use crate::error::{Error, Result};
+use crate::model::Resource;
+use crate::model::tables::table::TableMetadata;
+use crate::services::tables::metadata::found;
+use crate::services::tables::segments::SegmentFile;
+use crate::session::Access;
+use crate::session::tables::{Handout, open_table};
+use crate::value::{Control, guarded};
+
+/// Rows with consecutive append ordinals.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RowsPart<'a> {
+    /// The first ordinal.
+    pub first_ordinal: u64,
+    /// Number of rows.
+    pub row_count: u64,
+    /// The rows.
+    pub rows: PartRows<'a>,
+}
+
+/// The rows of a [`RowsPart`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PartRows<'a> {
+    /// Rows in order of their ordinals, with all columns.
+    Batch(RecordBatch),
+    /// All rows of a stored file, in the order of the index.
+    Segment(StoredRows<'a>),
+}
+
+/// A stored file whose rows are all wanted.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct StoredRows<'a> {
+    /// The file.
+    pub file: SegmentFile<'a>,
+    segment: Arc<Segment>,
+}
+
+impl StoredRows<'_> {
+    /// Whether the rows of the file are in order of their ordinals.
+    #[must_use]
+    pub fn is_in_append_order(&self) -> bool {
+        self.segment.is_append_ordered()
+    }
+
+    /// The ordinals of these rows of the file, which are counted from 0.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for rows that the file does not have; `Corrupt`, `Io`.
+    pub fn ordinals(&self, rows: Range<u64>) -> Result<Vec<u64>> {
+        if rows.start > rows.end || rows.end > self.file.row_count {
+            return Err(Error::invalid(format!(
+                "the rows {} to {} were asked for, of a file with {}",
+                rows.start, rows.end, self.file.row_count
+            )));
+        }
+        let first = self.segment.meta().first_ordinal;
+        let offsets = guarded("reading ordinals", || {
+            self.segment.ordinals(rows.start as usize..rows.end as usize)
+        })?;
+        Ok(offsets.into_iter().map(|offset| first + u64::from(offset)).collect())
+    }
+}
+
+/// Passes the parts to `each` by ascending ordinal, and returns the number of rows.
+pub(in crate::services) fn export<A: Access>(
+    access: &A,
+    id: &str,
+    ordinals: &Range<u64>,
+    each: &mut dyn FnMut(RowsPart<'_>) -> Result<()>,
+    control: &Control,
+) -> Result<u64> {
+    let control = access.context().control(control);
+    let (view, files) = access.read(|view| {
+        let table = found(id, view.get::<TableMetadata>(id)?)?;
+        let opened = open_table(view, &table)?;
+        Ok((opened, Handout::of_all(view, table.id())?))
+    })?;
+    let mut passed = 0;
+    for (at, run) in view.runs().iter().enumerate() {
+        control.check()?;
+        let own = run.ordinal_range();
+        let wanted = own.start.max(ordinals.start)..own.end.min(ordinals.end);
+        if wanted.is_empty() {
+            continue;
+        }
+        // No row of the run is deleted, neither with nor without its place in the file, and the
+        // file has the columns of the table.
+        let is_whole = wanted == own
+            && own.end - own.start == run.live_count() as u64
+            && run.has_columns_of_table();
+        match run.stored() {
+            // Statistics in segments of earlier formats may hide NaN from other readers.
+            Stored::Segment(segment) if is_whole && segment.meta().shows_nan => {
+                let mut reader = guarded("opening a segment", || files.open(segment.meta()))?;
+                let (name, row_count, byte_count) =
+                    (reader.name(), segment.meta().row_count, segment.meta().data_bytes);
+                let file = SegmentFile { name: &name, row_count, byte_count, data: &mut reader };
+                let rows = PartRows::Segment(StoredRows { file, segment: segment.clone() });
+                each(RowsPart { first_ordinal: own.start, row_count, rows })?;
+                passed += row_count;
+            }
+            _ => {
+                let batch = &mut |first_ordinal, batch: RecordBatch| {
+                    let row_count = batch.num_rows() as u64;
+                    passed += row_count;
+                    each(RowsPart { first_ordinal, row_count, rows: PartRows::Batch(batch) })
+                };
+                in_append_order(&view, at, wanted, &control, batch)?;
+            }
+        }
+    }
+    Ok(passed)
+}

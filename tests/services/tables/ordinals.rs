@@ -1,0 +1,170 @@
+//! Rows by their append ordinals, and what is known of rows without reading them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{Float64Type, Int64Type};
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use stationdb::faults::MemoryDisk;
+use stationdb::prelude::*;
+use stationdb::specifications::Number;
+use stationdb::tables::{
+    AppendTableDataRequest, ColumnType, CreateTableRequest, DataFrame, DataType, PartRows, TableId,
+};
+use stationdb::{Control, Error, ErrorKind, Identity, Session, Store};
+
+use super::column;
+
+/// The appends: index values that overlap and fall, the last ones in the buffer.
+const APPENDS: [(Range<i64>, i64); 4] = [(0..300, 1), (100..500, -1), (400..650, 1), (0..20, 3)];
+
+fn volts(at: i64) -> &'static str {
+    ["NaN", "-5.5", "0", "7.25"][at as usize % 4]
+}
+
+fn filled(nan: bool) -> (Store, Session, TableId, Vec<i64>) {
+    let options = Store::options().maintenance_thread(false).seal_rows(100);
+    let store = options.open_disk(Arc::new(MemoryDisk::default())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let columns = vec![
+        column("t", DataType::Int64, ColumnType::Index),
+        column("volts", DataType::Float64, ColumnType::Nullable),
+        column("text", DataType::String, ColumnType::Nullable),
+    ];
+    let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap();
+    let mut appended = Vec::new();
+    for (range, step) in APPENDS {
+        let mut index: Vec<i64> = range.collect();
+        if step < 0 {
+            index.reverse();
+        }
+        let row = |at: &i64| {
+            let volts = if nan { volts(*at) } else { volts(at % 3 + 1) };
+            vec![Some(at.to_string()), (at % 9 != 0).then(|| volts.to_owned()), None]
+        };
+        let frame = DataFrame { columns: None, data: index.iter().map(row).collect() };
+        let request = AppendTableDataRequest { frame: Some(frame), end_of_data: None };
+        session.append_table_data(&id, request).unwrap();
+        appended.extend(index);
+        if appended.len() == 300 {
+            store.maintain(&Control::default()).unwrap();
+        }
+    }
+    (store, session, id, appended)
+}
+
+fn index_of(batch: &RecordBatch) -> Vec<i64> {
+    batch.column(0).as_primitive::<Int64Type>().values().to_vec()
+}
+
+/// The ordinal and index value of each row that is passed on, and the number of whole files.
+fn exported(session: &Session, id: &TableId, ordinals: Range<u64>) -> (Vec<(u64, i64)>, usize) {
+    let (mut rows, mut files) = (Vec::new(), 0);
+    let mut next = 0;
+    let each = &mut |part: stationdb::tables::RowsPart<'_>| {
+        assert!(part.first_ordinal >= next, "ascending");
+        next = part.first_ordinal + part.row_count;
+        let mut own = match part.rows {
+            PartRows::Batch(batch) => (part.first_ordinal..).zip(index_of(&batch)).collect(),
+            PartRows::Segment(stored) => {
+                files += 1;
+                let ordinals = stored.ordinals(0..part.row_count)?;
+                assert_eq!(stored.is_in_append_order(), ordinals.is_sorted());
+                let beyond = stored.ordinals(0..part.row_count + 1).unwrap_err();
+                assert_eq!(beyond.kind(), ErrorKind::InvalidArgument);
+                let mut bytes = Vec::new();
+                std::io::copy(stored.file.data, &mut bytes)?;
+                let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(bytes)).unwrap();
+                let index: Vec<i64> =
+                    reader.build().unwrap().flat_map(|batch| index_of(&batch.unwrap())).collect();
+                assert!(index.is_sorted());
+                let mut own: Vec<(u64, i64)> = ordinals.into_iter().zip(index).collect();
+                own.sort_unstable();
+                own
+            }
+            _ => return Err(Error::io("exporting", std::io::Error::other("an unknown form"))),
+        };
+        assert_eq!(own.len() as u64, part.row_count);
+        rows.append(&mut own);
+        Ok(())
+    };
+    let count = session.export_rows(id, ordinals, each, &Control::default()).unwrap();
+    assert_eq!(count, rows.len() as u64);
+    (rows, files)
+}
+
+#[test]
+fn rows_are_exported_by_ordinal_whatever_is_sealed_and_merged() {
+    let (store, session, id, appended) = filled(true);
+    let all: Vec<(u64, i64)> = (0..).zip(appended).collect();
+    let mut seen_files = Vec::new();
+    for pass in 0..4 {
+        for ordinals in [0..u64::MAX, 0..0, 0..1, 299..301, 50..650, 960..970, 2000..3000] {
+            let (rows, files) = exported(&session, &id, ordinals.clone());
+            let expected: Vec<_> =
+                all.iter().filter(|(at, _)| ordinals.contains(at)).copied().collect();
+            assert_eq!(rows, expected, "pass {pass}, {ordinals:?}");
+            if ordinals.end == u64::MAX {
+                seen_files.push(files);
+            }
+        }
+        match pass {
+            0 => drop(store.maintain(&Control::default()).unwrap()),
+            1 => session
+                .append_table_data(&id, serde_json::from_str(r#"{"endOfData":true}"#).unwrap())
+                .unwrap(),
+            _ => drop(store.maintain(&Control::default()).unwrap()),
+        }
+    }
+    assert_eq!(seen_files.last(), Some(&1), "one run: {seen_files:?}");
+    let stopped = session.export_rows(
+        &id,
+        0..u64::MAX,
+        &mut |_| Err(Error::io("stopping", std::io::Error::other("enough"))),
+        &Control::default(),
+    );
+    assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Io);
+    let control = Control::default();
+    control.cancel();
+    let cancelled = session.export_rows(&id, 0..u64::MAX, &mut |_| Ok(()), &control);
+    assert_eq!(cancelled.unwrap_err().kind(), ErrorKind::Cancelled);
+}
+
+#[test]
+fn statistics_are_those_of_the_rows() {
+    for nan in [true, false] {
+        let (store, session, id, appended) = filled(nan);
+        for pass in 0..3 {
+            let known = session.table_statistics(&id).unwrap();
+            let mut volts: Vec<Option<f64>> = Vec::new();
+            for batch in session.scan(&id, Default::default(), &Control::default()).unwrap() {
+                volts.extend(batch.unwrap().column(1).as_primitive::<Float64Type>().iter());
+            }
+            assert_eq!(known.row_count, appended.len() as u64, "pass {pass}");
+            assert_eq!(known.index, "t");
+            assert_eq!(known.overlapping_runs > 0, pass < 2, "pass {pass}");
+            let [t, v, text] = &known.columns[..] else { panic!("{known:?}") };
+            assert_eq!((t.min, t.max), (Some(Number::Int(0)), Some(Number::Int(649))));
+            assert_eq!((t.null_count, t.nan_count), (Some(0), Some(0)));
+            let count = |test: &dyn Fn(&Option<f64>) -> bool| {
+                Some(volts.iter().filter(|value| test(value)).count() as u64)
+            };
+            assert_eq!(v.null_count, count(&|value| value.is_none()), "pass {pass}");
+            assert_eq!(v.nan_count, count(&|value| value.is_some_and(f64::is_nan)));
+            assert_eq!(v.nan_count > Some(0), nan);
+            assert_eq!((v.min, v.max), (Some(Number::Float(-5.5)), Some(Number::Float(7.25))));
+            assert_eq!((text.null_count, text.nan_count, text.min), (None, Some(0), None));
+            match pass {
+                0 => drop(store.maintain(&Control::default()).unwrap()),
+                _ => {
+                    let end = serde_json::from_str(r#"{"endOfData":true}"#).unwrap();
+                    if session.append_table_data(&id, end).is_ok() {
+                        store.maintain(&Control::default()).unwrap();
+                    }
+                }
+            }
+        }
+    }
+}
