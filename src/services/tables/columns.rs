@@ -148,7 +148,7 @@ pub(in crate::services) fn drop_these(
         let column = kept.get(*position).map(|(_, column)| column);
         if let Some(column) = column.filter(|column| column.column_type == ColumnType::Index) {
             return Err(Error::invalid(format!(
-                "column {:?} is the INDEX, which orders the rows of the table; it cannot be dropped",
+                "column {:?} is the INDEX, which orders the rows; it cannot be dropped",
                 column.name
             ))
             .with_args([column.name.clone()])

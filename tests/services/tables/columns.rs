@@ -106,7 +106,7 @@ fn is_whole(store: &Store) {
 }
 
 /// Rows in a segment, in another one, and in the buffer, each written with other columns.
-fn grown(session: &Session, store: &Store) -> (TableId, Found) {
+fn grown(session: &Session) -> (TableId, Found) {
     let id = create(session);
     append(session, &id, 0..150, &[("v", 2.0), ("w", 3.0)]);
     drop_columns(session, &id, &["v"]);
@@ -114,7 +114,6 @@ fn grown(session: &Session, store: &Store) -> (TableId, Found) {
     append(session, &id, 200..203, &[("w", 3.0)]);
     rename(session, &id, &[("w", "v"), ("v", "w")]);
     append(session, &id, 203..205, &[("v", 5.0), ("w", 7.0)]);
-    store.maintain(&Control::default()).unwrap();
     let row = |t: i64| {
         let x = t as f64;
         let of = match t {
@@ -132,7 +131,7 @@ fn grown(session: &Session, store: &Store) -> (TableId, Found) {
 fn values_belong_to_columns_and_not_to_names() {
     let disk = Arc::new(MemoryDisk::new());
     let (store, session) = opened(&disk);
-    let (id, expected) = grown(&session, &store);
+    let (id, expected) = grown(&session);
     assert_eq!(all(&session, &id), expected, "with a buffer");
     is_whole(&store);
     drop((session, store));
@@ -172,7 +171,7 @@ fn a_salvage_reads_each_row_with_the_columns_that_it_had() {
     for suffix in ["none", ".parquet", ".summary"] {
         let disk = Arc::new(MemoryDisk::new());
         let (store, session) = opened(&disk);
-        let (id, expected) = grown(&session, &store);
+        let (id, expected) = grown(&session);
         append(&session, &id, 10_000..20_000, &[("v", 3.0)]);
         tidy(&store);
         drop_columns(&session, &id, &["w"]);
@@ -376,8 +375,8 @@ fn changes_that_cannot_be_are_refused_with_their_place() {
 /// Files for other readers have the columns of the table, under their names.
 #[test]
 fn exported_segments_have_the_columns_that_the_table_has() {
-    let (store, session) = opened(&Arc::new(MemoryDisk::new()));
-    let (id, expected) = grown(&session, &store);
+    let (_store, session) = opened(&Arc::new(MemoryDisk::new()));
+    let (id, expected) = grown(&session);
     let mut found = Vec::new();
     let mut each = |file: SegmentFile<'_>| {
         let mut bytes = Vec::new();
@@ -397,8 +396,8 @@ fn exported_segments_have_the_columns_that_the_table_has() {
 
 #[test]
 fn exports_by_ordinal_and_statistics_have_the_columns_of_the_table() {
-    let (store, session) = opened(&Arc::new(MemoryDisk::new()));
-    let (id, expected) = grown(&session, &store);
+    let (_store, session) = opened(&Arc::new(MemoryDisk::new()));
+    let (id, expected) = grown(&session);
     let mut found = Vec::new();
     let mut each = |part: stationdb::tables::RowsPart<'_>| {
         let PartRows::Batch(batch) = part.rows else { panic!("a file with other columns") };
