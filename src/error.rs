@@ -4,6 +4,7 @@
 //! distinguish errors by [`ErrorKind`], never by text. [`ApiError`] is the record that the services
 //! put on the wire and into partial-success answers; every [`Error`] converts to one.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -163,23 +164,6 @@ impl<'de> Deserialize<'de> for ApiError {
     }
 }
 
-impl ApiError {
-    /// The error of a partially failed batch: one inner error for each failed item, in request
-    /// order.
-    pub(crate) fn umbrella(name: &str, code: i64, inner: Vec<ApiError>) -> Self {
-        Self {
-            name: Some(name.to_owned()),
-            code: Some(code),
-            message: Some(format!(
-                "{} of the requested items failed; see the inner errors",
-                inner.len()
-            )),
-            inner_errors: inner,
-            ..Self::default()
-        }
-    }
-}
-
 /// Where the fault is in a request or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -251,7 +235,7 @@ type Source = Arc<dyn std::error::Error + Send + Sync + 'static>;
 struct Inner {
     kind: ErrorKind,
     message: String,
-    name: Option<&'static str>,
+    name: Option<Cow<'static, str>>,
     code: Option<i64>,
     args: Vec<String>,
     resource: Option<(&'static str, String)>,
@@ -339,10 +323,21 @@ impl Error {
         Self::new(kind, format!("{attempt}: {source}")).with_source(source)
     }
 
+    /// The umbrella error of a batch as the error of a call. Its argument is the place of the first
+    /// failed item.
+    pub(crate) fn partial(umbrella: ApiError) -> Self {
+        let ApiError { name, code, message, args, inner_errors, .. } = umbrella;
+        let mut error = Self::new(ErrorKind::PartialFailure, message.unwrap_or_default());
+        error.0.name = name.map(Cow::Owned);
+        error.0.code = code;
+        error.0.place = args.first().cloned().map(Place::Member);
+        error.with_args(args).with_inner(inner_errors)
+    }
+
     /// Sets the published name and code.
     #[must_use]
     pub fn with_name(mut self, name: &'static str, code: Option<i64>) -> Self {
-        self.0.name = Some(name);
+        self.0.name = Some(Cow::Borrowed(name));
         self.0.code = code;
         self
     }
@@ -395,6 +390,13 @@ impl Error {
         self
     }
 
+    /// Puts `hint` behind the message.
+    #[must_use]
+    pub(crate) fn followed_by(mut self, hint: impl fmt::Display) -> Self {
+        self.0.message = shown(format!("{}{hint}", self.0.message));
+        self
+    }
+
     /// What went wrong.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -437,7 +439,9 @@ impl Error {
     pub fn api_error(&self) -> ApiError {
         let inner = &*self.0;
         ApiError {
-            name: Some(inner.name.unwrap_or_else(|| inner.kind.default_name()).to_owned()),
+            name: Some(
+                inner.name.as_deref().unwrap_or_else(|| inner.kind.default_name()).to_owned(),
+            ),
             code: if inner.name.is_some() { inner.code } else { inner.kind.default_code() },
             message: Some(self.to_string()),
             args: inner.args.clone(),

@@ -3,12 +3,15 @@
 //! Each takes any bytes and panics when a promise is broken. The binaries in `fuzz/` call them; an
 //! ordinary test replays the corpora in `fuzz/corpus`.
 
+use arrow::datatypes::TimeUnit;
+
 use crate::columnar::{
-    CsvImport, ParquetImport, TableSchema, coerce_batch, decode_batch, encode_batch, is_guarded,
-    read_stream, unguarded,
+    CsvImport, ImportOptions, ParquetImport, TableSchema, coerce_batch, decode_batch, encode_batch,
+    is_guarded, read_stream, unguarded,
 };
 use crate::filter::{self, Schema, Times};
 use crate::model::tables::data::{Column, ColumnType, DataType};
+use crate::model::tables::import::{BinaryForm, DateOrder};
 use crate::model::{Product, REGISTRY, Resource, Specification};
 use crate::packages;
 use crate::records::envelope;
@@ -144,10 +147,17 @@ pub fn fuzz_parquet_import(data: &[u8]) {
     let input = || Box::new(std::io::Cursor::new(data.to_vec()));
     let control = crate::value::Control::default();
     // With the columns of a table, and with those inferred from the file.
-    let inferred = ParquetImport::new(input())
-        .and_then(|import| TableSchema::with_default_limit(import.infer(None)?));
+    let options = || ImportOptions {
+        flatten: true,
+        binary: Some(BinaryForm::Hex),
+        epoch: Some(TimeUnit::Microsecond),
+        cut_times: true,
+        ..ImportOptions::default()
+    };
+    let inferred = ParquetImport::new(input(), options())
+        .and_then(|mut import| TableSchema::with_default_limit(import.infer()?));
     for schema in every_type().into_iter().chain(inferred.ok()) {
-        let Ok(mut import) = ParquetImport::new(input()) else { return };
+        let Ok(mut import) = ParquetImport::new(input(), options()) else { return };
         let mut rows = 0;
         while let Ok(Some(batch)) = import.next_batch(&schema, &control) {
             assert_eq!(batch.schema_ref(), schema.arrow());
@@ -163,16 +173,36 @@ pub fn fuzz_parquet_import(data: &[u8]) {
 
 /// Any text is CSV that fits a table, or an error.
 pub fn fuzz_csv_import(data: &[u8]) {
-    let inferred = CsvImport::new(&mut &*data, ',').and_then(|mut import| {
-        let schema = TableSchema::with_default_limit(import.infer(None)?)?;
-        while let Some(batch) = import.next_batch(&schema)? {
-            assert!(batch.num_rows() > 0);
-        }
-        Ok(())
-    });
-    drop(inferred);
+    let comma = || ImportOptions { separator: Some(b','), ..ImportOptions::default() };
+    let told = || ImportOptions {
+        decimal_comma: Some(true),
+        comment: Some("//".to_owned()),
+        skip_lines: 1,
+        date_order: Some(DateOrder::MonthFirst),
+        epoch: Some(TimeUnit::Second),
+        cut_times: true,
+        null_texts: Some(["-".to_owned()].into()),
+        types: [("a".to_owned(), DataType::TimestampNanos)].into(),
+        ..ImportOptions::default()
+    };
+    // With the form that is found in the text, and with forms that are given.
+    for options in [ImportOptions::default(), comma(), told()] {
+        let inferred = CsvImport::new(&mut &*data, options).and_then(|mut import| {
+            let columns = import.infer()?;
+            assert!(columns.iter().all(|column| !column.name.trim().is_empty()));
+            let schema = TableSchema::with_default_limit(columns)?;
+            while let Some(batch) = import.next_batch(&schema)? {
+                assert!(batch.num_rows() > 0);
+            }
+            Ok(())
+        });
+        drop(inferred);
+    }
     let Some(schema) = every_type() else { return };
-    if let Ok(mut import) = CsvImport::new(&mut &*data, ',') {
+    let counted = || ImportOptions { epoch: Some(TimeUnit::Nanosecond), ..comma() };
+    for options in [comma(), counted()] {
+        let mut input = data;
+        let Ok(mut import) = CsvImport::new(&mut input, options) else { return };
         while let Ok(Some(batch)) = import.next_batch(&schema) {
             assert_eq!(batch.schema_ref(), schema.arrow());
         }

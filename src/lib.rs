@@ -11,7 +11,7 @@
 //! let store = Store::open(dir.path())?;
 //! let session = store.session(Identity::user("ada"));
 //! let request = CreateWorkItemRequest::new().name("Burn-in");
-//! session.create_work_items(vec![request])?;
+//! session.create_work_items(vec![request])?.require_all()?;
 //!
 //! let query = QueryWorkItemsRequest::new().filter("name.StartsWith(\"Burn\")");
 //! let page = session.query_work_items(query)?;
@@ -99,6 +99,7 @@ pub use chrono;
 pub use serde_json;
 /// The service traits: what a session and a transaction can do.
 pub mod prelude {
+    pub use crate::model::answer::BatchAnswer;
     pub use crate::services::{
         AssetService, FeedService, FileService, ProductService, RecordService, SearchService,
         SpecificationService, TableService, TestPlanService, WorkItemService, WorkspaceService,
@@ -230,13 +231,19 @@ pub mod tables {
     pub use crate::model::tables::deletion::{
         DeleteRowsRequest, DeleteRowsResponse, DeletedRows, ListDeletedRowsRequest, OrdinalRange,
     };
-    pub use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
+    pub use crate::model::tables::import::{
+        BinaryForm, DateOrder, EpochUnit, ImportTableRequest, ImportTableResponse, ImportedColumn,
+    };
     pub use crate::model::tables::segments::{SegmentFileInfo, SegmentManifest};
     pub use crate::model::tables::table::{
         ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest,
         ModifyTableRequest, ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables,
         QueryTablesRequest, TableApiInfo, TableId, TableMetadata, TableMetadataModification,
         TableOperations, TableOrderBy, TableProjection,
+    };
+    pub use crate::model::tables::waveform::{
+        ReadWaveformsRequest, SampleValues, Samples, Waveform, WaveformAxis, WaveformData,
+        WaveformX, WaveformY,
     };
     pub use crate::services::{
         PagedTableRows, PartRows, Rows, RowsPart, SegmentFile, StoredRows, TablePlan, TableRows,
@@ -316,16 +323,17 @@ pub mod bodies {
 
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
 pub use model::Operation;
-pub use model::answer::{Answer, Created};
+pub use model::answer::{Answer, BatchAnswer, Created};
 pub use services::Items;
 pub use session::{
     AccessPolicy, AllowAll, ChangeEvent, ChangeStream, Identity, Plan, Position, Session, Settings,
     Subscriber, SubscriberRef, Transaction, Visibility, What,
 };
 pub use store::{
-    BackupReport, CompactReport, Finding, Lost, MaintenanceReport, SalvageReport, Store,
-    StoreOptions, VerifyLevel, VerifyReport,
+    BackupReport, CompactReport, Finding, Lost, MaintenanceReport, MaintenanceStatus,
+    SalvageReport, Store, StoreOptions, VerifyLevel, VerifyReport,
 };
 pub use value::query::{FromQuery, from_query, from_query_and_json};
+pub use value::strict::{from_json_report, from_json_strict};
 pub use value::wire::from_json;
 pub use value::{Action, Clock, Control, ManualClock, Patch, Progress, Service, SystemClock};

@@ -3,6 +3,9 @@
 //! `STATIONDB_PYTHON` names the interpreter; the default is `python3`. Readers that are not
 //! installed are skipped with a message.
 
+#[path = "common/interop_imports.rs"]
+mod interop_imports;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -19,7 +22,8 @@ use stationdb::{Control, Identity, Store};
 const SCRIPT: &str = r#"
 import json, struct, sys
 files = sys.argv[1:]
-names = ["i", "f", "g", "n", "m", "b", "s", "t"]
+names = ["i", "f", "g", "n", "m", "b", "s", "t", "us", "ns"]
+units = {"us": "us", "ns": "ns"}
 def cell(v):
     if isinstance(v, float):
         return "nan" if v != v else struct.pack(">d", v).hex()
@@ -33,7 +37,7 @@ def pyarrow_rows():
     for name in names:
         column = table.column(name)
         if pa.types.is_timestamp(column.type):
-            column = column.cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
+            column = column.cast(pa.timestamp(units.get(name, "ms"), tz="UTC")).cast(pa.int64())
         out.append(column.to_pylist())
     return out
 def polars_rows():
@@ -43,14 +47,16 @@ def polars_rows():
     for name in names:
         column = frame[name]
         if column.dtype == pl.Datetime:
-            column = column.dt.epoch("ms")
+            column = column.dt.epoch(units.get(name, "ms"))
         out.append(column.to_list())
     return out
 def duckdb_rows():
     import duckdb
     rows = []
     for f in files:
-        query = "select " + ", ".join("epoch_ms(%s)" % n if n in ("i", "t") else n for n in names) + " from read_parquet(?)"
+        epochs = {"i": "ms", "t": "ms", "us": "us", "ns": "ns"}
+        cells = ("epoch_%s(%s)" % (epochs[n], n) if n in epochs else n for n in names)
+        query = "select " + ", ".join(cells) + " from read_parquet(?)"
         rows += duckdb.execute(query, [f]).fetchall()
     return list(zip(*rows))
 for reader, rows in (("pyarrow", pyarrow_rows), ("polars", polars_rows), ("duckdb", duckdb_rows)):
@@ -78,6 +84,8 @@ fn columns() -> Vec<Column> {
         column("b", DataType::Bool, ColumnType::Nullable),
         column("s", DataType::String, ColumnType::Nullable),
         column("t", DataType::Timestamp, ColumnType::Nullable),
+        column("us", DataType::TimestampMicros, ColumnType::Nullable),
+        column("ns", DataType::TimestampNanos, ColumnType::Normal),
     ]
 }
 
@@ -86,6 +94,17 @@ fn time(ms: i64) -> String {
         .unwrap()
         .format("%Y-%m-%dT%H:%M:%S%.3fZ")
         .to_string()
+}
+
+/// A time with 6 digits for microseconds since 1970, or 9 for nanoseconds.
+fn fine(count: i64, digits: u32) -> String {
+    let per = 10i64.pow(digits);
+    let nanos = count.rem_euclid(per) * 10i64.pow(9 - digits);
+    let time = chrono::DateTime::from_timestamp(count.div_euclid(per), nanos as u32).unwrap();
+    match digits {
+        6 => time.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),
+        _ => time.format("%Y-%m-%dT%H:%M:%S%.9fZ").to_string(),
+    }
 }
 
 fn frame(rows: std::ops::Range<i64>) -> DataFrame {
@@ -110,6 +129,8 @@ fn frame(rows: std::ops::Range<i64>) -> DataFrame {
                 if at % 7 == 0 { String::new() } else { format!("text ä {}", at % 40) },
             ),
             some(at % 8 != 0, time(-at * 1_000_000_007)),
+            some(at % 3 != 1, fine(-at * 1_000_003, 6)),
+            Some(fine(at * 1_000_000_007, 9)),
         ]
     };
     DataFrame { columns: None, data: rows.map(row).collect() }
@@ -131,6 +152,14 @@ fn expected(data_type: DataType, cell: Option<&String>) -> Value {
         DataType::Float64 => bits(special.parse().unwrap()),
         DataType::Int32 | DataType::Int64 => json!(text.parse::<i64>().unwrap()),
         DataType::String => json!(text),
+        DataType::TimestampMicros => {
+            json!(chrono::DateTime::parse_from_rfc3339(text).unwrap().timestamp_micros())
+        }
+        DataType::TimestampNanos => {
+            json!(
+                chrono::DateTime::parse_from_rfc3339(text).unwrap().timestamp_nanos_opt().unwrap()
+            )
+        }
         DataType::Timestamp => {
             json!(chrono::DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis())
         }

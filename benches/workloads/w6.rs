@@ -255,7 +255,7 @@ fn after_write(scale: &Scale, corpus: &Corpus, session: &Session, plain: f64) ->
             description: Some(format!("late{number} {}", corpus.words[query.ranks[0]])),
             ..CreateWorkItemRequest::default()
         };
-        session.create_work_items(vec![request])?;
+        session.create_work_items(vec![request])?.require_all()?;
         let (took, _) = timed(|| Ok(session.search(query.request(corpus, false))?))?;
         micros.push(took * 1e6);
         let late =

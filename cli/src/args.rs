@@ -177,6 +177,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   import loop.csv --name Loop --index t
+  import rig.csv --name Rig --type at=TIMESTAMP_US --epoch s --null -
   import more.parquet --into Loop")]
     Import(Import),
     /// Plots columns of a table, decimated: every extreme is kept.
@@ -306,18 +307,58 @@ pub struct Import {
     /// Format [default: by the extension of the file, otherwise csv].
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     pub format: Option<RowFormat>,
-    /// Index column of the new table [default: the first column that can be one].
+    /// Index column of the new table [default: a new column with the numbers of the rows].
     #[arg(long, value_name = "COLUMN", conflicts_with = "into")]
     pub index: Option<String>,
-    /// Separator of CSV values.
-    #[arg(long, value_name = "CHARACTER")]
-    pub separator: Option<String>,
     /// Workspace of the new table.
     #[arg(long, value_name = "ID", conflicts_with = "into")]
     pub workspace: Option<String>,
     /// Closes the table: no rows can be appended later.
     #[arg(long)]
     pub close: bool,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+/// How a file is read. What is absent is found in the file.
+#[derive(Debug, Flags)]
+pub struct Reading {
+    /// Type of a column, such as at=TIMESTAMP_US; may be repeated.
+    #[arg(long = "type", value_name = "COLUMN=TYPE", conflicts_with = "into")]
+    pub types: Vec<String>,
+    /// Separator of CSV values.
+    #[arg(long, value_name = "CHARACTER")]
+    pub separator: Option<String>,
+    /// Decimal separator of CSV.
+    #[arg(long, value_name = "CHARACTER", value_parser = [".", ","])]
+    pub decimal: Option<String>,
+    /// Text of CSV that means null, in every column; may be repeated.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub null: Vec<String>,
+    /// What comment lines before the header of CSV begin with [default: #].
+    #[arg(long, value_name = "TEXT")]
+    pub comment: Option<String>,
+    /// Lines before the header of CSV.
+    #[arg(long, value_name = "N")]
+    pub skip_lines: Option<u32>,
+    /// What comes first in dates of CSV such as 01/02/2024.
+    #[arg(long, value_parser = ["day-first", "month-first"])]
+    pub date_order: Option<String>,
+    /// Zone of times that have none: UTC, +02:00, Europe/Berlin, or REFUSE [default: UTC].
+    #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
+    pub time_zone: Option<String>,
+    /// What numbers count since 1970, in columns whose type is a time.
+    #[arg(long, value_parser = ["s", "ms", "us", "ns"])]
+    pub epoch: Option<String>,
+    /// Cuts digits of times off that are finer than their column.
+    #[arg(long)]
+    pub cut_times: bool,
+    /// Text that binary values of Parquet become.
+    #[arg(long, value_parser = ["utf8", "hex", "base64"])]
+    pub binary: Option<String>,
+    /// Makes columns of the members of nested columns of Parquet.
+    #[arg(long)]
+    pub flatten: bool,
 }
 
 #[derive(Debug, Flags)]

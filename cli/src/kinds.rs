@@ -3,7 +3,7 @@
 use stationdb::prelude::*;
 use stationdb::serde_json::{self, Value, json};
 use stationdb::tables::{QueryTablesRequest, TableId, TableMetadata};
-use stationdb::{Error, ErrorKind, Result, Session, from_json};
+use stationdb::{Error, ErrorKind, Result, Session, from_json_strict};
 
 use crate::failure::{Code, Failure, Outcome};
 
@@ -54,7 +54,7 @@ fn value(converted: serde_json::Result<Value>) -> Result<Value> {
 macro_rules! query {
     ($method:ident) => {
         |session, ask| {
-            let request = from_json(&ask.request())?;
+            let request = from_json_strict(&ask.request())?;
             let items = session.$method(request);
             Ok(Box::new(items.map(|item| item.and_then(|item| value(serde_json::to_value(item))))))
         }
@@ -155,7 +155,7 @@ pub const KINDS: &[Kind] = &[
         columns: &["id", "name", "platform", "workspace", "updatedAt"],
         list: |session, ask| {
             ask.is_plain("feeds")?;
-            let feeds = session.query_feeds(from_json(b"{}")?)?.feeds;
+            let feeds = session.query_feeds(from_json_strict(b"{}")?)?.feeds;
             Ok(Box::new(feeds.into_iter().map(|feed| value(serde_json::to_value(feed)))))
         },
         find: get!(get_feed),
@@ -217,7 +217,7 @@ fn specifications<'s>(session: &'s Session, ask: &Ask) -> Result<Records<'s>> {
         products.push(product.clone());
     } else {
         let all = br#"{"projection": ["ID", "PART_NUMBER"], "take": 1000}"#;
-        for product in session.products(from_json(all)?) {
+        for product in session.products(from_json_strict(all)?) {
             let product = product?;
             products.extend(product.id.map(String::from));
             products.extend(product.part_number);
@@ -234,7 +234,7 @@ fn specifications<'s>(session: &'s Session, ask: &Ask) -> Result<Records<'s>> {
     }
     let mut body: Value = value(serde_json::from_slice(&ask.request()))?;
     body["productIds"] = json!(products);
-    let request = from_json(body.to_string().as_bytes())?;
+    let request = from_json_strict(body.to_string().as_bytes())?;
     let specs = session.specifications(request);
     Ok(Box::new(specs.map(|spec| spec.and_then(|spec| value(serde_json::to_value(spec))))))
 }
@@ -242,7 +242,7 @@ fn specifications<'s>(session: &'s Session, ask: &Ask) -> Result<Records<'s>> {
 fn packages<'s>(session: &'s Session, ask: &Ask) -> Result<Records<'s>> {
     ask.is_plain("packages")?;
     let mut all = Vec::new();
-    for feed in session.query_feeds(from_json(b"{}")?)?.feeds {
+    for feed in session.query_feeds(from_json_strict(b"{}")?)?.feeds {
         all.extend(session.query_packages(&feed.id)?.packages);
     }
     Ok(Box::new(all.into_iter().map(|package| value(serde_json::to_value(package)))))

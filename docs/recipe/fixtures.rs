@@ -76,7 +76,7 @@ fn each<I: Clone + Send + 'static>(
     f: fn(&mut Draft<'_>, I) -> Result<Fixture>,
 ) -> Result<Fixtures> {
     access.write(move |draft| {
-        let made = batch::run(Umbrella::SKYLINE, items, |_, item| f(draft, item))?;
+        let made = batch::run(Umbrella::SKYLINE.of(draft), items, |_, item| f(draft, item))?;
         Ok(Fixtures { fixtures: made.succeeded, error: made.error, ..Fixtures::default() })
     })
 }

@@ -158,7 +158,7 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
             duration(time)
         ));
     }
-    session.utilization_heartbeat(vec![use_id.clone()], None)?;
+    session.utilization_heartbeat(vec![use_id.clone()], None)?.require_all()?;
     let csv =
         options.csv.as_ref().map(|path| import(session, path, &work_item_id, steps)).transpose()?;
 
@@ -218,7 +218,7 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
             grouped(last_rows)
         ),
     );
-    session.end_utilization(vec![use_id], None)?;
+    session.end_utilization(vec![use_id], None)?.require_all()?;
 
     steps.part("The tools of the station");
     let start = Instant::now();

@@ -12,12 +12,13 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
-    RecordBatch, StringArray, TimestampMillisecondArray,
+    RecordBatch, StringArray,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 
-use super::schema::{TableSchema, UTC};
+use super::schema::TableSchema;
+use super::ticks;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::limits;
@@ -91,11 +92,9 @@ pub(crate) fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<
                     .iter()
                     .for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
             }
-            DataType::Timestamp => array
-                .as_primitive::<TimestampMillisecondType>()
-                .values()
-                .iter()
-                .for_each(|v| out.extend_from_slice(&v.to_le_bytes())),
+            DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+                ticks::ticks(array).iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+            }
             DataType::String => {
                 let strings = array.as_string::<i32>();
                 let base = strings.value_offsets().first().copied().unwrap_or_default();
@@ -246,9 +245,9 @@ pub(crate) fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordB
             DataType::Int64 => {
                 Arc::new(Int64Array::new(input.numbers(rows, i64::from_le_bytes)?.into(), nulls))
             }
-            DataType::Timestamp => {
+            DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
                 let values = ScalarBuffer::from(input.numbers(rows, i64::from_le_bytes)?);
-                Arc::new(TimestampMillisecondArray::new(values, nulls).with_timezone(UTC))
+                ticks::array_of(column.data_type, values, nulls)
             }
             DataType::String => {
                 let offsets = input.numbers(rows + 1, i32::from_le_bytes)?;

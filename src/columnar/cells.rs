@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use crate::value::time;
-
 /// A boolean in any letter case.
 pub(crate) fn parse_bool(text: &str) -> Option<bool> {
     if text.eq_ignore_ascii_case("true") {
@@ -53,11 +51,6 @@ pub(crate) fn parse_f32(text: &str) -> Option<f32> {
     }
 }
 
-/// Milliseconds since 1970 of an ISO-8601 date-time.
-pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
-    time::parse(text).map(|time| time.timestamp_millis())
-}
-
 /// Appends `true` or `false`.
 pub(crate) fn write_bool(value: bool, out: &mut String) {
     out.push_str(if value { "true" } else { "false" });
@@ -94,11 +87,6 @@ pub(crate) fn write_f32(value: f32, out: &mut String) {
     } else {
         write!(out, "{value}")
     };
-}
-
-/// Appends `YYYY-MM-DDThh:mm:ss.fffZ`.
-pub(crate) fn write_timestamp(ms: i64, out: &mut String) {
-    out.push_str(&time::format(time::from_millis(ms)));
 }
 
 #[cfg(test)]
@@ -140,7 +128,6 @@ mod tests {
         assert_eq!(parse_f32("3.40282347E+38"), Some(f32::MAX));
         assert_eq!(parse_f64("1.7976931348623157E+308"), Some(f64::MAX));
         assert_eq!(parse_f64("-0").map(f64::to_bits), Some((-0.0f64).to_bits()));
-        assert_eq!(parse_timestamp("2024-01-01T00:00:00.1239+01:00"), Some(1_704_063_600_123));
     }
 
     proptest! {
@@ -155,13 +142,6 @@ mod tests {
             write_f32(narrow, &mut text);
             let back = parse_f32(&text).unwrap();
             prop_assert!(back.to_bits() == small || (back.is_nan() && narrow.is_nan()), "{text}");
-        }
-
-        #[test]
-        fn timestamps_round_trip(ms in time::MIN_MS..=time::MAX_MS) {
-            let mut text = String::new();
-            write_timestamp(ms, &mut text);
-            prop_assert_eq!(parse_timestamp(&text), Some(ms));
         }
     }
 }

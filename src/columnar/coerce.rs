@@ -1,27 +1,26 @@
 //! Converts Arrow batches of callers to the columns of a table: matches columns by name, changes
 //! types, and refuses nulls in columns that are not NULLABLE. Values keep their meaning; only
-//! FLOAT32 rounds, and times are truncated to milliseconds.
+//! FLOAT32 rounds. A time that is finer than its column is refused, or cut where the column's
+//! property [`FINER_TIMES`] says so.
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, Float32Array, PrimitiveArray, RecordBatch, TimestampMillisecondArray,
-    new_null_array,
-};
+use arrow::array::{Array, ArrayRef, AsArray, Float32Array, RecordBatch, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{
-    ArrowPrimitiveType, DataType as Arrow, Date32Type, Date64Type, Float64Type, TimeUnit,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType,
-};
+use arrow::datatypes::{DataType as Arrow, Date32Type, Date64Type, Float64Type, TimeUnit};
 use arrow::util::display::array_value_to_string;
 
-use super::schema::{TableSchema, UTC, arrow_type};
+use super::schema::{TableSchema, arrow_type};
+use super::ticks;
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
-use crate::value::{limits, time};
+use crate::value::limits;
 
-const DAY_MS: i64 = 86_400_000;
+const DAY_SECONDS: i64 = 86_400;
+/// The property of a time column that says what becomes of digits finer than its unit.
+pub(crate) const FINER_TIMES: &str = "finerTimes";
+/// The value of [`FINER_TIMES`] that cuts them off.
+pub(crate) const CUT: &str = "CUT";
 
 /// Converts a batch to the columns of the table. `first_row` is the position of its first row in
 /// the whole append, for the places of errors.
@@ -78,12 +77,26 @@ pub(crate) fn coerce_batch(
         .map_err(|error| Error::invalid("the batch does not fit the table").with_source(error))
 }
 
+/// A value as text. The library does not know the names of zones, so such times are shown in UTC.
+fn shown(array: &ArrayRef, row: usize) -> String {
+    let count = ticks::ticks(array).get(row).copied();
+    match (array_value_to_string(array, row), array.data_type(), count) {
+        (Ok(text), ..) => text,
+        (Err(_), Arrow::Timestamp(unit, _), Some(count)) if ticks::is_in_years(count, *unit) => {
+            let mut text = String::new();
+            ticks::write(count, *unit, &mut text);
+            text
+        }
+        (Err(_), _, Some(count)) => format!("{count} since 1970"),
+        (Err(_), _, None) => "that Arrow cannot show".to_owned(),
+    }
+}
+
 fn coerce_array(column: &Column, array: &ArrayRef, first_row: u64) -> Result<ArrayRef> {
     let place =
         |row: usize| Place::Cell { row: first_row + row as u64, column: column.name.clone() };
     let misfit = |row: usize| {
-        let text = array_value_to_string(array, row)
-            .unwrap_or_else(|_| "that Arrow cannot show".to_owned());
+        let text = shown(array, row);
         Error::invalid(format!(
             "the value {text} of Arrow type {} does not fit {}",
             array.data_type(),
@@ -155,8 +168,8 @@ fn change_type(
     let target = arrow_type(column.data_type);
     let source = array.data_type();
     if *source == target {
-        if column.data_type == DataType::Timestamp {
-            return timestamps::<TimestampMillisecondType>(array, Some, misfit);
+        if column.data_type.is_time() {
+            return to_timestamps(column, array, misfit);
         }
         return Ok(array.clone());
     }
@@ -181,7 +194,9 @@ fn change_type(
             }
             _ => false,
         },
-        DataType::Timestamp => return to_timestamps(column, array, misfit),
+        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+            return to_timestamps(column, array, misfit);
+        }
     };
     if !fits {
         return Err(type_error(column, source));
@@ -215,63 +230,102 @@ fn type_error(column: &Column, source: &Arrow) -> Error {
     .with_args([column.name.clone()])
 }
 
+/// Converts times to the unit of the column. The first value that does not fit is named.
 fn to_timestamps(
     column: &Column,
     array: &ArrayRef,
     misfit: &dyn Fn(usize) -> Error,
 ) -> Result<ArrayRef> {
-    match array.data_type() {
-        Arrow::Timestamp(TimeUnit::Second, _) => {
-            timestamps::<TimestampSecondType>(array, |value| value.checked_mul(1000), misfit)
+    let Some(unit) = ticks::unit_of(column.data_type) else {
+        return Err(type_error(column, array.data_type()));
+    };
+    let cut = column.properties.get(FINER_TIMES).is_some_and(|value| value == CUT);
+    let convert = |value: i64, from: TimeUnit| {
+        let value = ticks::convert(value, from, unit, cut)?;
+        ticks::is_in_years(value, unit).then_some(value)
+    };
+    let days = |days: i64| convert(days.checked_mul(DAY_SECONDS)?, TimeUnit::Second);
+    let counts: Vec<Option<i64>> = match array.data_type() {
+        Arrow::Timestamp(from, _) => {
+            ticks::ticks(array).iter().map(|value| convert(*value, *from)).collect()
         }
-        Arrow::Timestamp(TimeUnit::Millisecond, _) => {
-            timestamps::<TimestampMillisecondType>(array, Some, misfit)
-        }
-        Arrow::Timestamp(TimeUnit::Microsecond, _) => timestamps::<TimestampMicrosecondType>(
-            array,
-            |value| Some(value.div_euclid(1000)),
-            misfit,
-        ),
-        Arrow::Timestamp(TimeUnit::Nanosecond, _) => timestamps::<TimestampNanosecondType>(
-            array,
-            |value| Some(value.div_euclid(1_000_000)),
-            misfit,
-        ),
         Arrow::Date32 => {
-            timestamps::<Date32Type>(array, |days| Some(i64::from(days) * DAY_MS), misfit)
+            let values = array.as_primitive::<Date32Type>().values();
+            values.iter().map(|value| days(i64::from(*value))).collect()
         }
         Arrow::Date64 => {
-            timestamps::<Date64Type>(array, |ms| ms.div_euclid(DAY_MS).checked_mul(DAY_MS), misfit)
+            let values = array.as_primitive::<Date64Type>().values();
+            values.iter().map(|value| days(value.div_euclid(DAY_SECONDS * 1000))).collect()
         }
-        source => Err(type_error(column, source)),
-    }
-}
-
-fn timestamps<T: ArrowPrimitiveType>(
-    array: &ArrayRef,
-    to_ms: impl Fn(T::Native) -> Option<i64>,
-    misfit: &dyn Fn(usize) -> Error,
-) -> Result<ArrayRef> {
-    let source: &PrimitiveArray<T> = array.as_primitive();
-    let in_range = |value| to_ms(value).filter(|ms| (time::MIN_MS..=time::MAX_MS).contains(ms));
-    let mut out = Vec::with_capacity(source.len());
-    for (row, &value) in source.values().iter().enumerate() {
-        match in_range(value) {
-            Some(ms) => out.push(ms),
-            // The value under a null is ignored.
-            None if source.is_null(row) => out.push(0),
-            None => return Err(misfit(row)),
+        source => return Err(type_error(column, source)),
+    };
+    // The value under a null is ignored.
+    if let Some(row) = (0..counts.len())
+        .find(|&row| counts.get(row).is_some_and(Option::is_none) && array.is_valid(row))
+    {
+        let error = misfit(row);
+        let is_finer = matches!(array.data_type(), Arrow::Timestamp(from, _)
+            if ticks::per_second(*from) > ticks::per_second(unit));
+        if !is_finer {
+            return Err(error);
         }
+        let message = format!(
+            "{} unless digits are cut off; declare the column as TIMESTAMP_US or TIMESTAMP_NS to \
+             keep them, or give it the property {FINER_TIMES} with the value {CUT}",
+            error.message()
+        );
+        let place = error.place().cloned();
+        let error = Error::invalid(message);
+        return Err(match place {
+            Some(place) => error.at(place),
+            None => error,
+        });
     }
-    Ok(Arc::new(
-        TimestampMillisecondArray::new(out.into(), source.nulls().cloned()).with_timezone(UTC),
-    ))
+    let values = counts.into_iter().map(Option::unwrap_or_default).collect();
+    Ok(ticks::array_of(column.data_type, values, array.nulls().cloned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{Date32Array, TimestampSecondArray, UInt32Array, UInt64Array};
+    use arrow::array::{
+        Date32Array, TimestampMicrosecondArray, TimestampSecondArray, UInt32Array, UInt64Array,
+    };
+
+    /// Microseconds in a column of milliseconds were cut off without a word.
+    #[test]
+    fn a_finer_time_is_refused_unless_the_column_says_cut() {
+        let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![
+            Some(-1_000),
+            None,
+            Some(1_704_067_200_000_001),
+        ]));
+        let mut column = Column::new("t", DataType::Timestamp);
+        column.column_type = ColumnType::Nullable;
+        let told = coerce_array(&column, &times, 5).unwrap_err().to_string();
+        for part in ["2024-01-01T00:00:00.000001", "row 7", "TIMESTAMP_US", "finerTimes"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        column.properties.insert(FINER_TIMES.to_owned(), CUT.to_owned());
+        let cut = coerce_array(&column, &times, 5).unwrap();
+        assert_eq!(ticks::ticks(&cut), [-1, 0, 1_704_067_200_000]);
+        assert!(cut.is_null(1));
+        column.data_type = DataType::TimestampMicros;
+        let kept = coerce_array(&column, &times, 5).unwrap();
+        assert_eq!(ticks::ticks(&kept), [-1_000, 0, 1_704_067_200_000_001]);
+        column.data_type = DataType::TimestampNanos;
+        let finer = coerce_array(&column, &times, 5).unwrap();
+        assert_eq!(ticks::ticks(&finer), [-1_000_000, 0, 1_704_067_200_000_001_000]);
+    }
+
+    /// A time outside of the 584 years of nanoseconds is refused, not wrapped.
+    #[test]
+    fn a_time_that_nanoseconds_cannot_count_is_refused() {
+        let column = Column::new("t", DataType::TimestampNanos);
+        let times: ArrayRef = Arc::new(TimestampSecondArray::from(vec![0, 9_300_000_000]));
+        let told = coerce_array(&column, &times, 0).unwrap_err().to_string();
+        assert!(told.contains("2264-09-14") && told.contains("row 1"), "{told}");
+    }
 
     #[test]
     fn a_misfit_names_the_value_whatever_its_arrow_type() {

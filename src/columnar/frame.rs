@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder,
-    Int64Builder, RecordBatch, StringBuilder, TimestampMillisecondBuilder,
+    Int64Builder, RecordBatch, StringBuilder,
 };
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 
 use super::cells;
-use super::schema::{TableSchema, UTC};
+use super::schema::TableSchema;
+use super::ticks;
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, ColumnType, DataFrame, DataType};
 
@@ -84,7 +85,15 @@ pub(super) fn column_of_texts<'t>(
 ) -> Result<ArrayRef> {
     let bad = |row: usize, text: Option<&str>| {
         let what = match text {
-            Some(text) => format!("{:?} is not a {} value", shortened(text), column.data_type),
+            Some(text) => {
+                let hint = match text.replacen(',', ".", 1) {
+                    dotted if text.contains(',') && dotted.parse::<f64>().is_ok() => {
+                        format!("; write the decimal point as a point: {dotted:?}")
+                    }
+                    _ => String::new(),
+                };
+                format!("{:?} is not a {} value{hint}", shortened(text), column.data_type)
+            }
             None => format!("column {:?} is not NULLABLE, so it cannot contain null", column.name),
         };
         Error::invalid(what).at(place(row))
@@ -125,17 +134,18 @@ pub(super) fn column_of_texts<'t>(
             }
             build!(StringBuilder::with_capacity(rows, bytes), |text| Some::<&str>(text))
         }
-        DataType::Timestamp => {
-            build!(
-                TimestampMillisecondBuilder::with_capacity(rows).with_timezone(UTC),
-                cells::parse_timestamp
-            )
+        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+            let parse = |text| ticks::parse(column.data_type, text);
+            let counts: Result<ArrayRef> = build!(Int64Builder::with_capacity(rows), parse);
+            let counts = counts?;
+            let counts = counts.as_primitive::<Int64Type>();
+            Ok(ticks::array_of(column.data_type, counts.values().clone(), counts.nulls().cloned()))
         }
     }
 }
 
 /// The start of a text, for messages.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     const SHOWN: usize = 64;
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
@@ -147,7 +157,7 @@ fn shortened(text: &str) -> String {
 ///
 /// Values of types that no table column has count as null; batches of `columnar` have none.
 pub(crate) fn write_cells(array: &dyn Array, row: usize, out: &mut String) -> bool {
-    use arrow::datatypes::{DataType as Arrow, TimeUnit};
+    use arrow::datatypes::DataType as Arrow;
     if row >= array.len() || array.is_null(row) {
         return false;
     }
@@ -160,11 +170,8 @@ pub(crate) fn write_cells(array: &dyn Array, row: usize, out: &mut String) -> bo
         }
         Arrow::Int64 => cells::write_int(array.as_primitive::<Int64Type>().value(row), out),
         Arrow::Utf8 => out.push_str(array.as_string::<i32>().value(row)),
-        Arrow::Timestamp(TimeUnit::Millisecond, _) => {
-            cells::write_timestamp(
-                array.as_primitive::<TimestampMillisecondType>().value(row),
-                out,
-            );
+        Arrow::Timestamp(unit, _) => {
+            ticks::write(ticks::ticks(array).get(row).copied().unwrap_or_default(), *unit, out);
         }
         _ => return false,
     }

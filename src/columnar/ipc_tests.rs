@@ -289,7 +289,7 @@ fn wide_schema() -> TableSchema {
         ("f", DataType::Float64),
         ("g", DataType::Float32),
         ("sec", DataType::Timestamp),
-        ("ns", DataType::Timestamp),
+        ("ns", DataType::TimestampNanos),
         ("d32", DataType::Timestamp),
         ("d64", DataType::Timestamp),
     ];

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use arrow::array::{Array, AsArray};
-use arrow::datatypes::{DataType, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow::datatypes::{DataType, Int32Type, Int64Type};
 
+use super::ticks::ticks;
 use crate::error::{Error, Result};
 
 /// The values of an index column.
@@ -17,9 +18,7 @@ pub(crate) fn index_values(array: &dyn Array) -> Result<Cow<'_, [i64]>> {
             array.as_primitive::<Int32Type>().values().iter().copied().map(i64::from).collect(),
         ),
         DataType::Int64 => Cow::Borrowed(array.as_primitive::<Int64Type>().values()),
-        DataType::Timestamp(..) => {
-            Cow::Borrowed(array.as_primitive::<TimestampMillisecondType>().values())
-        }
+        DataType::Timestamp(..) => Cow::Borrowed(ticks(array)),
         other => {
             return Err(Error::corrupt(format!(
                 "an index column has the type {other}, which no index column can have"

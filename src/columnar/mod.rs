@@ -44,8 +44,10 @@ mod segment;
 mod spill;
 mod statistics;
 mod thrift;
+mod ticks;
 mod unit;
 mod view;
+mod waveform;
 
 #[cfg(test)]
 mod bounds_tests;
@@ -61,7 +63,7 @@ pub(crate) use append_order::in_append_order;
 pub(crate) use buffer::{
     batch_bytes, batch_revision, batch_row_count, check_batch, decode_batch, encode_batch,
 };
-pub(crate) use coerce::coerce_batch;
+pub(crate) use coerce::{CUT, FINER_TIMES, coerce_batch};
 pub(crate) use count::count_rows;
 pub(crate) use decimate::{Decimation, decimate};
 pub use explain::Touched;
@@ -72,7 +74,7 @@ pub(crate) use frame::{batch_rows, frame_to_batch};
 #[cfg(any(test, fuzzing))]
 pub(crate) use guard::{is_guarded, unguarded};
 pub use import::ReadSeek;
-pub(crate) use import::{CsvImport, ParquetImport};
+pub(crate) use import::{CsvImport, ImportOptions, ParquetImport, Told};
 pub(crate) use ipc::read_stream;
 pub(crate) use keys::index_values;
 pub(crate) use layouts::{ColumnLife, Layouts};
@@ -94,3 +96,4 @@ pub(crate) use segment::{
 pub(crate) use statistics::statistics;
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub(crate) use view::{Run, Stored, TableView};
+pub(crate) use waveform::{WaveformReader, waveform_batches};

@@ -8,10 +8,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{
-    ArrayRef, AsArray, Float32Array, Float64Array, Int32Array, Int64Array,
-    TimestampMillisecondArray,
-};
+use arrow::array::{ArrayRef, AsArray, Float32Array, Float64Array, Int32Array, Int64Array};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Float32Type, Float64Type};
 use arrow::row::{RowConverter, SortField};
@@ -20,8 +17,9 @@ use super::after::{After, gone};
 use super::count::{all_units, in_parallel};
 use super::fetch::Locator;
 use super::predicate::Predicates;
-use super::schema::{TableSchema, UTC, arrow_type};
+use super::schema::{TableSchema, arrow_type};
 use super::segment::{BLOCK_ROWS, ColumnSummary};
+use super::ticks;
 use super::unit;
 use super::view::TableView;
 use crate::error::{Error, Result};
@@ -174,10 +172,9 @@ fn best_of(
             integers.iter().map(|value| or_zero(value) as i32),
         )),
         DataType::Int64 => Arc::new(Int64Array::from_iter_values(integers.iter().map(or_zero))),
-        DataType::Timestamp => Arc::new(
-            TimestampMillisecondArray::from_iter_values(integers.iter().map(or_zero))
-                .with_timezone(UTC),
-        ),
+        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+            ticks::array_of(data_type, integers.iter().map(or_zero).collect(), None)
+        }
         DataType::Float32 => Arc::new(Float32Array::from_iter_values(
             floats.iter().map(|value| value.unwrap_or_default() as f32),
         )),

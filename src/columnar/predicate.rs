@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::BooleanBuffer;
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 
 use super::cells;
 use super::schema::TableSchema;
 use super::segment::{Block, Part, bits};
+use super::ticks;
 use crate::error::{Error, Result};
 use crate::model::tables::data::{Column, ColumnFilter, DataType, FilterOperation};
 
@@ -214,8 +215,8 @@ fn check(column: &Column, filter: &ColumnFilter, member: &dyn Fn(&str) -> String
         DataType::Int64 => {
             cells::parse_i64(value).map(|value| Test::Int(compare, value)).ok_or_else(bad)
         }
-        DataType::Timestamp => {
-            cells::parse_timestamp(value).map(|value| Test::Int(compare, value)).ok_or_else(bad)
+        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+            ticks::parse(data_type, value).map(|value| Test::Int(compare, value)).ok_or_else(bad)
         }
         DataType::Float32 => float(cells::parse_f32(value).map(f64::from)),
         DataType::Float64 => float(cells::parse_f64(value)),
@@ -324,11 +325,7 @@ impl Predicate {
                     arrow::datatypes::DataType::Int64 => {
                         compare_all(array.as_primitive::<Int64Type>().values(), *compare, *value)
                     }
-                    _ => compare_all(
-                        array.as_primitive::<TimestampMillisecondType>().values(),
-                        *compare,
-                        *value,
-                    ),
+                    _ => compare_all(ticks::ticks(array), *compare, *value),
                 };
                 (mask, *compare == Compare::NotEqual)
             }

@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit
 use crate::error::{Error, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::limits;
+use crate::value::nearest::did_you_mean;
 
 /// The time zone of every timestamp column.
 pub(crate) const UTC: &str = "UTC";
@@ -61,7 +62,7 @@ impl TableSchema {
             if column.column_type == ColumnType::Index {
                 if !column.data_type.can_be_index() {
                     return Err(Error::invalid(format!(
-                        "column {:?} of type {} cannot be the INDEX; use INT32, INT64 or TIMESTAMP",
+                        "column {:?} of type {} cannot be the INDEX; use INT32, INT64 or a time",
                         column.name, column.data_type
                     ))
                     .at_member(place("dataType")));
@@ -76,7 +77,7 @@ impl TableSchema {
         }
         let index = index.ok_or_else(|| {
             Error::invalid(
-                "a table needs exactly one INDEX column of type INT32, INT64 or TIMESTAMP",
+                "a table needs exactly one INDEX column of type INT32, INT64 or a TIMESTAMP",
             )
             .at_member("columns")
         })?;
@@ -155,8 +156,23 @@ impl TableSchema {
     /// `InvalidArgument` when there is no column with this name.
     pub fn position(&self, name: &str) -> Result<usize> {
         self.by_name.get(name).copied().ok_or_else(|| {
-            Error::invalid(format!("the table has no column {name:?}")).with_args([name])
+            Error::invalid(format!("the table has no column {name:?}{}", self.hint(name)))
+                .with_args([name])
         })
+    }
+
+    /// The column that `name` probably means, or the names that there are.
+    fn hint(&self, name: &str) -> String {
+        /// Names that a message lists.
+        const LISTED: usize = 20;
+        let names = || self.columns.iter().map(|column| column.name.as_str());
+        let near = did_you_mean(name, names());
+        if !near.is_empty() {
+            return near;
+        }
+        let listed: Vec<&str> = names().take(LISTED).collect();
+        let more = if self.columns.len() > LISTED { " and more" } else { "" };
+        format!("; its columns are {}{more}", listed.join(", "))
     }
 
     /// Positions of the named columns; without names, of all columns in order of creation.
@@ -218,5 +234,7 @@ pub(crate) fn arrow_type(data_type: DataType) -> ArrowType {
         DataType::Int64 => ArrowType::Int64,
         DataType::String => ArrowType::Utf8,
         DataType::Timestamp => ArrowType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
+        DataType::TimestampMicros => ArrowType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+        DataType::TimestampNanos => ArrowType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
     }
 }

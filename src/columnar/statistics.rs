@@ -1,13 +1,12 @@
 //! What is known of a table's columns without reading sealed rows, for planners of queries.
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType,
-};
+use arrow::datatypes::{ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type};
 use serde::Serialize;
 
 use super::kernels::{Sample, extremes_where};
 use super::segment::{ColumnSummary, Levels, Scale};
+use super::ticks::ticks;
 use super::view::{Stored, TableView};
 use crate::error::Result;
 use crate::model::tables::data::{Column, ColumnType, DataType};
@@ -42,7 +41,8 @@ pub struct ColumnStatistics {
     /// Number of NaNs; 0 for columns of other types than floats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nan_count: Option<u64>,
-    /// The smallest value that is neither null nor NaN: milliseconds since 1970 for a TIMESTAMP.
+    /// The smallest value that is neither null nor NaN: the count since 1970 in the unit of a time
+    /// column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Number>,
     /// The largest value that is neither null nor NaN. Where NaN counts as greater than every
@@ -97,6 +97,16 @@ impl<T: Scale> Sums<T> {
         }
     }
 
+    fn add_ticks(&mut self, array: &ArrayRef)
+    where
+        T: From<i64>,
+    {
+        self.nulls += array.null_count() as u64;
+        if let Some(found) = extremes_where(ticks(array), |at| array.is_valid(at)) {
+            self.add_range(found.min.into(), found.max.into());
+        }
+    }
+
     fn finish(self, column: &Column) -> ColumnStatistics
     where
         Number: From<T>,
@@ -144,7 +154,7 @@ fn integers(view: &TableView, position: usize, column: &Column) -> Result<Column
                 match column.data_type {
                     DataType::Int32 => sums.add_array::<Int32Type>(array, i64::from),
                     DataType::Int64 => sums.add_array::<Int64Type>(array, |value| value),
-                    _ => sums.add_array::<TimestampMillisecondType>(array, |value| value),
+                    _ => sums.add_ticks(array),
                 }
             }
         }

@@ -29,7 +29,7 @@ fn columns(index: DataType) -> Vec<Column> {
         column("m", DataType::Int64, ColumnType::Normal),
         column("b", DataType::Bool, ColumnType::Nullable),
         column("s", DataType::String, ColumnType::Nullable),
-        column("t", DataType::Timestamp, ColumnType::Nullable),
+        column("t", DataType::TimestampMicros, ColumnType::Nullable),
     ]
 }
 
@@ -44,10 +44,17 @@ fn float_cell() -> impl Strategy<Value = String> {
     ]
 }
 
+/// A count of the unit of a time column, as text.
+fn time_cell(data_type: DataType, count: i64) -> String {
+    let mut text = String::new();
+    super::ticks::write(count, super::ticks::unit_of(data_type).unwrap(), &mut text);
+    text
+}
+
 /// `full` is the share of values that are not null, in columns that may have nulls.
 fn row(index: DataType, spread: i64, full: f64) -> impl Strategy<Value = Cells> {
     let index = (0..spread).prop_map(move |v| match index {
-        DataType::Timestamp => crate::value::time::format(crate::value::time::from_millis(v)),
+        _ if index.is_time() => time_cell(index, v),
         _ => (v - 3).to_string(),
     });
     let small = || (-3i32..3).prop_map(|v| v.to_string());
@@ -61,7 +68,7 @@ fn row(index: DataType, spread: i64, full: f64) -> impl Strategy<Value = Cells> 
         proptest::option::weighted(full, "[ab]{0,2}"),
         proptest::option::weighted(
             full,
-            (0i64..3).prop_map(|v| crate::value::time::format(crate::value::time::from_millis(v))),
+            (0i64..3).prop_map(|v| time_cell(DataType::TimestampMicros, v)),
         ),
     )
         .prop_map(|(i, f, g, n, m, b, s, t)| vec![Some(i), f, Some(g), n, Some(m), b, s, t])
@@ -177,7 +184,9 @@ fn value(schema: &TableSchema, column: usize, cell: Option<&String>) -> Option<V
             Value::Float(super::cells::parse_f64(text).unwrap())
         }
         DataType::Int32 | DataType::Int64 => Value::Int(text.parse().unwrap()),
-        DataType::Timestamp => Value::Int(super::cells::parse_timestamp(text).unwrap()),
+        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+            Value::Int(super::ticks::parse(schema.columns()[column].data_type, text).unwrap())
+        }
         DataType::String => Value::Text(text.clone()),
     })
 }
@@ -408,7 +417,12 @@ impl Fixture {
 }
 
 fn index_type() -> impl Strategy<Value = DataType> {
-    prop_oneof![Just(DataType::Int32), Just(DataType::Int64), Just(DataType::Timestamp)]
+    prop_oneof![
+        Just(DataType::Int32),
+        Just(DataType::Int64),
+        Just(DataType::Timestamp),
+        Just(DataType::TimestampNanos)
+    ]
 }
 
 /// Tables of a few appends with many equal index values.
@@ -441,7 +455,7 @@ proptest! {
         order in order(),
         take in proptest::option::of(0u64..40),
     ) {
-        prop_assume!(index != DataType::Timestamp || filters.iter().all(|filter| filter.column != "i"));
+        prop_assume!(!index.is_time() || filters.iter().all(|filter| filter.column != "i"));
         let fixture = fixture(index, &appends, &sealed);
         let mut expected = fixture.expected(&filters, &order);
         let mut query = fixture.query(&filters, &order);
@@ -462,7 +476,7 @@ proptest! {
         order in order(),
         take in 1u64..9,
     ) {
-        prop_assume!(index != DataType::Timestamp || filters.iter().all(|filter| filter.column != "i"));
+        prop_assume!(!index.is_time() || filters.iter().all(|filter| filter.column != "i"));
         let fixture = fixture(index, &appends, &sealed);
         let mut query = fixture.query(&filters, &order);
         query.take = Some(take);
@@ -491,7 +505,7 @@ proptest! {
         memory_bytes in prop_oneof![Just(1usize), Just(1000), Just(20_000), Just(1 << 20)],
         columns in proptest::sample::subsequence((0usize..8).collect::<Vec<_>>(), 1..=8),
     ) {
-        prop_assume!(index != DataType::Timestamp || filters.iter().all(|filter| filter.column != "i"));
+        prop_assume!(!index.is_time() || filters.iter().all(|filter| filter.column != "i"));
         let fixture = fixture(index, &appends, &sealed);
         let disk: SharedDisk = Arc::new(MemoryDisk::default());
         let place = SpillPlace { disk: disk.clone(), dir: "tmp", numbers: Arc::default(), bytes_max: u64::MAX, reserve_bytes: 0 };
@@ -520,7 +534,7 @@ proptest! {
             Just(DecimationMethod::Lossy), Just(DecimationMethod::MaxMin), Just(DecimationMethod::EntryExit)],
         equal_width: bool,
     ) {
-        prop_assume!(index != DataType::Timestamp || filters.iter().all(|filter| filter.column != "i"));
+        prop_assume!(!index.is_time() || filters.iter().all(|filter| filter.column != "i"));
         let fixture = fixture(index, &appends, &sealed);
         let distribution =
             if equal_width { DecimationDistribution::EqualWidth } else { DecimationDistribution::EqualFrequency };

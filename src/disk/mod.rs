@@ -14,6 +14,7 @@ mod counting;
 mod memory;
 mod owner;
 mod path;
+mod place;
 mod real;
 #[cfg(any(test, feature = "faults"))]
 pub(crate) mod sim;
@@ -29,6 +30,7 @@ pub(crate) use counting::CountingDisk;
 #[cfg(any(test, feature = "faults"))]
 pub use memory::MemoryDisk;
 pub(crate) use owner::Owner;
+pub(crate) use place::{directories_in, existing_parent, file_in_the_way, is_inside};
 pub use real::RealDisk;
 
 /// A handle to a disk, shared by all modules of one store.
@@ -76,6 +78,10 @@ pub enum Mode {
 /// A disk whose directory is no longer at its path returns `StaleNetworkFileHandle` from every call
 /// that takes a name, so that no file of another directory is read, changed or removed.
 pub trait Disk: Send + Sync + Debug + 'static {
+    /// The directory of the system that this disk is; `None` if it is none.
+    fn directory(&self) -> Option<std::path::PathBuf> {
+        None
+    }
     /// Opens or creates a file.
     fn open(&self, path: &str, mode: Mode) -> io::Result<Box<dyn DiskFile>>;
     /// Creates a directory and its missing parents inside the disk. Succeeds if it exists. `""` is

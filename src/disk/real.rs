@@ -187,6 +187,10 @@ impl RealDisk {
 }
 
 impl Disk for RealDisk {
+    fn directory(&self) -> Option<PathBuf> {
+        Some(self.root.clone())
+    }
+
     fn open(&self, path: &str, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
         let path = self.named(path)?;
         let mut options = OpenOptions::new();

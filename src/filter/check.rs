@@ -41,7 +41,7 @@ pub(super) struct Checker<'c> {
 }
 
 /// The span of a whole expression, for faults that concern all of it.
-fn whole(ast: &Ast) -> Span {
+pub(super) fn whole(ast: &Ast) -> Span {
     Span::new(ast.start.from, ast.span.to.max(ast.start.to))
 }
 
@@ -153,7 +153,10 @@ impl<'c> Checker<'c> {
             number.and_then(|number| Some((number, self.values.get(number)?)))
         else {
             let count = self.values.len();
-            return fault(format!("there is no such substitution; the request has {count}"));
+            let shown = span.text(self.source);
+            return fault(format!(
+                "`{shown}` has no value; the list `substitutions` of the request has {count}"
+            ));
         };
         let (constant, ty) = match value {
             serde_json::Value::Null => (Constant::Null, Type::Text),

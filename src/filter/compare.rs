@@ -1,7 +1,7 @@
 //! Comparisons: which types can be compared, and how a literal converts to the type of the other
 //! side.
 
-use super::check::Checker;
+use super::check::{Checker, whole};
 use super::constant::{Constant, enum_member, parse_bool, parse_number, parse_span, parse_time};
 use super::fault::{Checked, Fault, FaultKind, Span};
 use super::simplify::{all, comparison_test, not};
@@ -222,8 +222,28 @@ impl<'c> Checker<'c> {
         if left.ty.fits(right.ty) {
             return Ok((left, right));
         }
-        let message = format!("{} cannot be compared with {}", left.ty, right.ty);
+        let hint = self.conversion(&left, left_ast, &right, span);
+        let hint =
+            hint.or_else(|| self.conversion(&right, right_ast, &left, span)).unwrap_or_default();
+        let message = format!("{} cannot be compared with {}{hint}", left.ty, right.ty);
         Err(Fault::new(FaultKind::TypeMismatch, span, message))
+    }
+
+    /// How a text, such as a property, is compared with `other`; `None` if it is no text.
+    fn conversion(&self, text: &Value, ast: &Ast, other: &Value, at: Span) -> Option<String> {
+        let function = match other.ty {
+            Type::Int => "ToInt64",
+            Type::Double => "ToDouble",
+            Type::Bool => "ToBoolean",
+            Type::Time => "ToDateTime",
+            _ => return None,
+        };
+        // The span of an expression is that of its operator; one on the left ends before `at`.
+        let end = if ast.start.from < at.from { at.from } else { whole(ast).to };
+        let shown = Span::new(ast.start.from, end).text(self.source).trim();
+        let is_whole = shown.matches(['(', '[']).count() == shown.matches([')', ']']).count();
+        let shown = if is_whole && !shown.is_empty() { shown } else { "…" };
+        text.ty.is_text().then(|| format!("; convert it: `SafeConvert.{function}({shown})`"))
     }
 
     /// Converts a literal to the type of the other side; empty text becomes null if that is a time.

@@ -22,7 +22,11 @@ pub(super) fn parse(text: &str, brackets: bool) -> Checked<Box<Ast>> {
     if parser.token == Token::End {
         Ok(tree)
     } else {
-        Err(parser.unexpected("an operator or the end of the filter"))
+        let is_like = parser.span.text(text).eq_ignore_ascii_case("like");
+        Err(parser.unexpected(match is_like {
+            true => "an operator (for parts of a text `Contains`, `StartsWith` or `EndsWith`)",
+            false => "an operator or the end of the filter",
+        }))
     }
 }
 

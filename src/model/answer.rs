@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::ErrorKind;
+use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::model::assets::{
     Asset, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetsPartialSuccess,
     DeleteAssetsResponse, LinkFilesPartialSuccessResponse, QueryAssetsResponse,
@@ -148,6 +148,90 @@ macro_rules! others {
     ($($answer:ty),* $(,)?) => {
         $(impl Answer for $answer {})*
     };
+}
+
+/// The answer of a batch, of which some items may have failed; or `Option` of one, where nothing is
+/// answered when nothing failed.
+pub trait BatchAnswer: Sized {
+    /// What failed: one inner error for each failed item. `None` if none did.
+    fn error(&self) -> Option<&ApiError>;
+
+    /// The answer of a batch in which nothing failed.
+    ///
+    /// The items that succeeded are kept in the store also when this fails.
+    /// [`Session::all_or_nothing`](crate::Session::all_or_nothing) keeps none of them.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = stationdb::Store::open(directory.path())?;
+    /// use stationdb::prelude::*;
+    /// use stationdb::products::CreateProductRequest;
+    /// use stationdb::{ErrorKind, Identity};
+    ///
+    /// let session = store.session(Identity::user("ada"));
+    /// let products = vec![CreateProductRequest::new("A"), CreateProductRequest::new("")];
+    /// let error = session.create_products(products)?.into_result().unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::PartialFailure);
+    /// assert!(error.message().starts_with("1 of 2 items failed: item 2: "), "{error}");
+    /// assert_eq!(error.api_error().inner_errors.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `PartialFailure` if an item failed: the message has the first errors, [`Error::place`] is
+    /// that of the first failed item, and the inner errors of [`Error::api_error`] are all of them.
+    fn into_result(self) -> Result<Self> {
+        match self.error() {
+            None => Ok(self),
+            Some(error) => Err(Error::partial(error.clone())),
+        }
+    }
+
+    /// As [`into_result`](Self::into_result), for a caller that needs nothing of the answer.
+    ///
+    /// # Errors
+    /// Those of [`into_result`](Self::into_result).
+    fn require_all(self) -> Result<()> {
+        self.into_result().map(drop)
+    }
+}
+
+impl<T: BatchAnswer> BatchAnswer for Option<T> {
+    fn error(&self) -> Option<&ApiError> {
+        self.as_ref().and_then(BatchAnswer::error)
+    }
+}
+
+macro_rules! batches {
+    ($(|$answer:ident| $error:expr, for [$($ty:ty),* $(,)?];)*) => {
+        $($(impl BatchAnswer for $ty {
+            fn error(&self) -> Option<&ApiError> {
+                let $answer = self;
+                $error
+            }
+        })*)*
+    };
+}
+
+batches! {
+    |answer| answer.error.as_ref(), for [
+        CreateAssetsPartialSuccess, CreateProductsPartialSuccess,
+        CreateSpecificationsPartialSuccess,
+        CreateTestPlanTemplatePartialSuccessResponse, CreateTestPlansPartialSuccessResponse,
+        CreateWorkItemTemplatesPartialSuccessResponse, CreateWorkItemsPartialSuccessResponse,
+        DeleteAssetsResponse, DeleteProductsPartialSuccess,
+        DeleteTestPlanTemplatesPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
+        DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse,
+        LinkFilesPartialSuccessResponse, ScheduleTestPlansResponse,
+        ScheduleWorkItemsPartialSuccessResponse, StartUtilizationPartialSuccess,
+        UpdateAssetsPartialSuccess, UpdateProductsPartialSuccess,
+        UpdateSpecificationsPartialSuccess,
+        UpdateTestPlansResponse, UpdateUtilizationPartialSuccess,
+        UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemsPartialSuccessResponse,
+    ];
+    |answer| Some(&answer.error), for [
+        DeleteSpecificationsPartialSuccess, DeleteTablesPartialSuccess, ModifyTablesPartialSuccess,
+    ];
 }
 
 batch_creations! {

@@ -194,7 +194,12 @@ from_query! {
         "columns": Names, "orderBy": Names, "orderByDescending": Boolean, "take": Integer,
         "continuationToken": Text
     }
-    ImportTableRequest { "id": Text, "indexColumn": Text, "separator": Text, "endOfData": Boolean }
+    ImportTableRequest {
+        "id": Text, "indexColumn": Text, "separator": Text, "decimalSeparator": Text,
+        "nullTexts": Names, "commentPrefix": Text, "skipLines": Integer, "dateOrder": Text,
+        "timeZone": Text, "cutTimes": Boolean, "binary": Text, "flatten": Boolean,
+        "endOfData": Boolean
+    }
     AppendArrowQuery { "endOfData": Boolean }
     GetFilesRequest {
         "skip": Integer, "take": Integer, "orderBy": Text, "orderByDescending": Boolean, "id": Ids,

@@ -4,6 +4,7 @@
 //! one inner error. An error that concerns the store and not the item fails the whole call.
 
 use crate::error::{ApiError, Error, ErrorKind, Place, Result};
+use crate::session::Draft;
 
 /// The name and code of the error that a service returns for a partial failure.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +23,95 @@ impl Umbrella {
     /// Products.
     pub(crate) const PRODUCTS: Self =
         Self { name: "TestMonitorErrorCodes.OneOrMoreErrorsOccurred", code: -252_921 };
+
+    /// The rule of a batch of this draft's session.
+    pub(crate) fn of(self, draft: &Draft<'_>) -> Rule {
+        Rule { umbrella: self, fails_whole: draft.context().fails_whole }
+    }
+}
+
+/// What refused items of a batch lead to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rule {
+    umbrella: Umbrella,
+    /// Whether one refused item refuses the batch.
+    fails_whole: bool,
+}
+
+/// The refused items of a batch of `count` items.
+#[derive(Debug, Default)]
+pub(crate) struct Refused {
+    /// The error of the first one, with its position in the batch.
+    first: Option<(usize, Error)>,
+    /// Positions of the others are not told anywhere else.
+    positions: Vec<usize>,
+    inner: Vec<ApiError>,
+}
+
+impl Refused {
+    /// Adds the item at `position`, whose wire form is `api`.
+    pub(crate) fn add(&mut self, position: usize, error: Error, api: ApiError) {
+        self.first.get_or_insert((position, error));
+        self.positions.push(position);
+        self.inner.push(api);
+    }
+
+    /// What the batch of `count` items is answered with; `None` if no item was refused.
+    ///
+    /// # Errors
+    /// That of the first refused item, if the batch fails as a whole.
+    pub(crate) fn settle(self, rule: Rule, count: usize) -> Result<Option<ApiError>> {
+        let Some((position, error)) = self.first else { return Ok(None) };
+        let path = match error.place() {
+            Some(Place::Member(member)) if member.starts_with('[') => {
+                format!("[{position}]{member}")
+            }
+            Some(Place::Member(member)) => format!("[{position}].{member}"),
+            _ => format!("[{position}]"),
+        };
+        if !rule.fails_whole {
+            let Umbrella { name, code } = rule.umbrella;
+            return Ok(Some(umbrella(name, code, path, &self.positions, count, self.inner)));
+        }
+        let number = position + 1;
+        let context =
+            format!("item {number} of {count} was refused, and nothing of the batch was changed");
+        Err(error.context(context).at_member(path).with_inner(self.inner))
+    }
+}
+
+/// The error of a partially failed batch: one inner error for each failed item, in request order.
+/// The message has the first of them, and the only argument is the place of the first.
+fn umbrella(
+    name: &str,
+    code: i64,
+    path: String,
+    positions: &[usize],
+    count: usize,
+    inner: Vec<ApiError>,
+) -> ApiError {
+    /// Items whose errors stand in the message.
+    const TOLD: usize = 3;
+    /// Characters of one error in the message.
+    const SHOWN: usize = 500;
+    let mut message = format!("{} of {count} items failed: ", inner.len());
+    for (at, (position, error)) in positions.iter().zip(&inner).take(TOLD).enumerate() {
+        let text = error.message.as_deref().unwrap_or_default();
+        let (separator, number) = (if at > 0 { "; " } else { "" }, position + 1);
+        message.push_str(&format!("{separator}item {number}: "));
+        message.extend(text.chars().take(SHOWN));
+    }
+    if inner.len() > TOLD {
+        message.push_str(&format!("; and {} more, see the inner errors", inner.len() - TOLD));
+    }
+    ApiError {
+        name: Some(name.to_owned()),
+        code: Some(code),
+        message: Some(message),
+        args: vec![path],
+        inner_errors: inner,
+        ..ApiError::default()
+    }
 }
 
 /// The results of the items of a batch.
@@ -56,27 +146,27 @@ pub(crate) fn is_item_error(error: &Error) -> bool {
 /// Calls `f` on each item in order. `f` must draft nothing if it rejects an item.
 ///
 /// # Errors
-/// The first error that does not concern an item.
+/// The first error that does not concern an item; that of the first rejected item if the session
+/// lets batches fail as a whole.
 pub(crate) fn run<I: Clone, S>(
-    umbrella: Umbrella,
+    rule: Rule,
     items: Vec<I>,
     mut f: impl FnMut(usize, I) -> Result<S>,
 ) -> Result<Outcome<S, I>> {
     let mut outcome = Outcome { succeeded: Vec::new(), failed: Vec::new(), error: None };
-    let mut inner = Vec::new();
+    let (mut refused, count) = (Refused::default(), items.len());
     for (position, item) in items.into_iter().enumerate() {
         match f(position, item.clone()) {
             Ok(value) => outcome.succeeded.push(value),
             Err(error) if is_item_error(&error) => {
-                inner.push(inner_error(&error, position));
+                let api = inner_error(&error, position);
+                refused.add(position, error, api);
                 outcome.failed.push(item);
             }
             Err(error) => return Err(error),
         }
     }
-    if !inner.is_empty() {
-        outcome.error = Some(ApiError::umbrella(umbrella.name, umbrella.code, inner));
-    }
+    outcome.error = refused.settle(rule, count)?;
     Ok(outcome)
 }
 

@@ -19,12 +19,14 @@ macro_rules! service {
 
         impl $service for $crate::session::Session {
             $(fn $method(&self $(, $arg: $ty)*) -> $out {
+                let _span = $crate::value::trace::call(stringify!($service), stringify!($method));
                 $crate::session::Handle::Session(self).$method($($arg),*)
             })*
         }
 
         impl $service for $crate::session::Transaction<'_> {
             $(fn $method(&self $(, $arg: $ty)*) -> $out {
+                let _span = $crate::value::trace::call(stringify!($service), stringify!($method));
                 $crate::session::Handle::Transaction(self).$method($($arg),*)
             })*
         }

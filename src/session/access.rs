@@ -10,6 +10,7 @@ use super::context::Context;
 use super::draft::Draft;
 use super::engine::Engine;
 use super::event::Event;
+use super::holders::{Hold, Holder};
 use super::identity::Identity;
 use super::view::View;
 use super::write_path;
@@ -96,24 +97,64 @@ impl Access for Handle<'_, '_> {
 #[derive(Clone, Debug)]
 pub struct Session {
     context: Arc<Context>,
+    hold: Hold,
 }
 
 impl Session {
+    /// A session in which the store itself acts, for the time of one call.
     pub(crate) fn new(engine: Arc<Engine>, identity: Identity) -> Self {
-        Self {
-            context: Arc::new(Context {
-                engine,
-                identity,
-                default_workspace: None,
-                control: None,
-                pinned: None,
-            }),
-        }
+        Self::held_by(engine, identity, Holder::Store)
+    }
+
+    /// A session of a caller, which counts as `holder`.
+    pub(crate) fn held_by(engine: Arc<Engine>, identity: Identity, holder: Holder) -> Self {
+        let context = Context {
+            engine,
+            identity,
+            default_workspace: None,
+            control: None,
+            pinned: None,
+            fails_whole: false,
+        };
+        Self::of_context(Arc::new(context), holder)
     }
 
     /// A session of the same caller with the same settings.
-    pub(crate) fn of_context(context: Arc<Context>) -> Self {
-        Self { context }
+    pub(crate) fn of_context(context: Arc<Context>, holder: Holder) -> Self {
+        let hold = Hold::new(context.engine.holders.clone(), holder);
+        Self { context, hold }
+    }
+
+    /// The same session with another context.
+    fn with_context(&self, context: Context) -> Self {
+        Self { context: Arc::new(context), hold: self.hold.clone() }
+    }
+
+    /// The same session, whose batches fail as a whole: when an item is refused, nothing of the
+    /// batch is changed, and the call returns the error of the first refused item, with its
+    /// position and an inner error for each refused item.
+    ///
+    /// In a transaction of such a session, a refused write fails the transaction, also if the
+    /// closure ignores its error.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = stationdb::Store::open(directory.path())?;
+    /// use stationdb::prelude::*;
+    /// use stationdb::Identity;
+    /// use stationdb::products::{CreateProductRequest, QueryProductsRequest};
+    ///
+    /// let session = store.session(Identity::user("ada")).all_or_nothing();
+    /// let products = vec![CreateProductRequest::new("A"), CreateProductRequest::new("")];
+    /// let error = session.create_products(products).unwrap_err();
+    /// assert!(error.message().starts_with("item 1 of 2 "), "{error}");
+    /// let products = session.query_products(QueryProductsRequest::new())?.products;
+    /// assert_eq!(products, []);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    #[must_use]
+    pub fn all_or_nothing(&self) -> Self {
+        self.with_context(Context { fails_whole: true, ..(*self.context).clone() })
     }
 
     /// The same session with another default workspace for new resources.
@@ -121,7 +162,7 @@ impl Session {
     pub fn with_default_workspace(&self, workspace: impl Into<String>) -> Self {
         let context =
             Context { default_workspace: Some(workspace.into()), ..(*self.context).clone() };
-        Self { context: Arc::new(context) }
+        self.with_context(context)
     }
 
     /// The same session, whose calls fail with `DeadlineExceeded` after `deadline`, also while they
@@ -131,7 +172,7 @@ impl Session {
     pub fn with_deadline(&self, deadline: Instant) -> Self {
         let control =
             Some(self.context.control.clone().unwrap_or_default().with_deadline(deadline));
-        Self { context: Arc::new(Context { control, ..(*self.context).clone() }) }
+        self.with_context(Context { control, ..(*self.context).clone() })
     }
 
     /// The same session, whose calls end at the deadline of `control`, and with `Cancelled` after
@@ -161,7 +202,7 @@ impl Session {
         if let (None, Some(deadline)) = (control.deadline(), self.context.deadline()) {
             control = control.with_deadline(deadline);
         }
-        Self { context: Arc::new(Context { control: Some(control), ..(*self.context).clone() }) }
+        self.with_context(Context { control: Some(control), ..(*self.context).clone() })
     }
 
     /// The same session over one snapshot: every read, of all services, sees the state of the store
@@ -183,7 +224,7 @@ impl Session {
     /// let store = Store::open(dir.path())?;
     /// let session = store.session(Identity::user("ada"));
     /// let before = session.pinned();
-    /// session.create_products(vec![CreateProductRequest::new("P-1")])?;
+    /// session.create_products(vec![CreateProductRequest::new("P-1")])?.require_all()?;
     /// assert_eq!(session.query_products(QueryProductsRequest::new())?.products.len(), 1);
     /// assert_eq!(before.query_products(QueryProductsRequest::new())?.products.len(), 0);
     /// # Ok(())
@@ -191,7 +232,7 @@ impl Session {
     /// ```
     #[must_use]
     pub fn pinned(&self) -> Self {
-        Self { context: Arc::new(self.context.pinned()) }
+        self.with_context(self.context.pinned())
     }
 
     /// The identity that this session acts for.
@@ -256,6 +297,8 @@ pub struct Transaction<'t> {
     context: &'t Arc<Context>,
     state: RefCell<TransactionState<'t>>,
     failed: Cell<bool>,
+    /// The first refused write of a transaction that fails as a whole.
+    refused: RefCell<Option<Error>>,
 }
 
 struct TransactionState<'t> {
@@ -309,7 +352,12 @@ impl<'t> Transaction<'t> {
     fn open(context: &'t Arc<Context>, written: &'t WriteTransaction) -> Self {
         let turn = Turn::open(written, context.engine.snapshot());
         let state = TransactionState { turn, events: Vec::new(), brought: 0, changed: false };
-        Self { context, state: RefCell::new(state), failed: Cell::new(false) }
+        Self {
+            context,
+            state: RefCell::new(state),
+            failed: Cell::new(false),
+            refused: RefCell::new(None),
+        }
     }
 
     /// Prepares the commit `sequence`; `None` if nothing was changed.
@@ -320,6 +368,9 @@ impl<'t> Transaction<'t> {
                 "a write of this transaction failed while it was applied, so the transaction was \
                  rolled back; reopen the store and try again",
             ));
+        }
+        if let Some(refusal) = self.refused.into_inner() {
+            return Err(refusal);
         }
         let engine = &self.context.engine;
         let TransactionState { mut turn, events, changed, .. } = self.state.into_inner();
@@ -365,7 +416,11 @@ impl Access for Transaction<'_> {
         let planned = guarded("planning a write", || {
             write_path::plan_over(turn, self.context, brought, plan)
         });
-        let (value, changes, events) = planned?;
+        let (value, changes, events) = planned.inspect_err(|error| {
+            if self.context.fails_whole {
+                self.refused.borrow_mut().get_or_insert_with(|| error.clone());
+            }
+        })?;
         if !changes.is_empty() {
             let applied = guarded("writing", || state.turn.apply(changes));
             if let Err(error) = applied {

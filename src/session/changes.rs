@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::access::Access;
 use super::context::Context;
 use super::event::{LogEntry, What};
+use super::holders::{Hold, Holder};
 use super::position::Position;
 use super::subscribers::{SUBSCRIBER, position_in};
 use super::view::View;
@@ -177,6 +178,7 @@ pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -
 #[derive(Debug)]
 pub struct ChangeStream {
     context: Arc<Context>,
+    _hold: Hold,
     /// Whether it returns every event, without asking the policy.
     is_of_host: bool,
     position: Position,
@@ -286,7 +288,8 @@ impl Session {
 
     fn stream(&self, from: Position, is_of_host: bool) -> ChangeStream {
         let (context, ready) = (self.context().clone(), VecDeque::new());
-        ChangeStream { context, is_of_host, position: from, ready, read_to: from.0 }
+        let _hold = Hold::new(context.engine.holders.clone(), Holder::ChangeStream);
+        ChangeStream { context, _hold, is_of_host, position: from, ready, read_to: from.0 }
     }
 
     /// The position of the last commit that the session reads: where a feed of future changes

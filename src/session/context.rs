@@ -21,6 +21,8 @@ pub(crate) struct Context {
     pub(crate) default_workspace: Option<String>,
     /// Deadline and cancel flag of every call; `None` if none was set.
     pub(crate) control: Option<Control>,
+    /// Whether a batch with a refused item is refused as a whole.
+    pub(crate) fails_whole: bool,
     /// The snapshot of every read; `None` for the newest of each call.
     pub(crate) pinned: Option<Pinned>,
 }

@@ -21,10 +21,10 @@ use super::named::{self, NamedFile};
 use super::open::Store;
 use super::scrub;
 use super::scrub_indexes::index_entries;
-use super::{format, lock};
+use super::{directory, format, lock};
 use crate::blobs;
 use crate::columnar::{DATA_SUFFIX, SUMMARY_SUFFIX};
-use crate::disk::{Disk, DiskFile, Mode, RealDisk, SharedDisk, copy_file, parent, walk};
+use crate::disk::{Disk, DiskFile, Mode, SharedDisk, copy_file, parent, walk};
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Snapshot, Source, Space};
 use crate::session::FILLING_KEY;
@@ -83,13 +83,15 @@ impl Store {
     /// path. An earlier backup in the directory is left as it was. In any other directory, the
     /// other files were copied and the marker stays.
     ///
-    /// `NotAStore` if the directory contains something else, or another store; `Locked` if it is
-    /// open as a store; `NoSpace`, `Io`; the errors of `control`. The store is never changed, and
-    /// the target keeps its marker until it is complete.
+    /// `InvalidArgument` if the directory is that of the store, or inside of it; `NotAStore` if it
+    /// is a file, contains something else, or another store; `Locked` if it is open as a store;
+    /// `NoSpace`, `Io`; the errors of `control`. The store is never changed, and the target keeps
+    /// its marker until it is complete.
     pub fn backup(&self, directory: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
-        let directory = directory.as_ref();
-        let attempt = format!("backing up to {}", directory.display());
-        let target: SharedDisk = RealDisk::create(directory).map_err(failed(&attempt))?;
+        let path = directory.as_ref();
+        let attempt = format!("backing up to {}", path.display());
+        directory::check_outside(path, &self.engine().disk, &attempt)?;
+        let target: SharedDisk = directory::made(path, &attempt)?;
         guarded("backing up", || self.backup_to(&target, control))
             .map_err(|error| error.context(attempt))
     }

@@ -16,12 +16,13 @@ impl Store {
     /// # fn main() -> stationdb::Result<()> {
     /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
     /// use stationdb::{Identity, Position, Store};
-    /// use stationdb::products::{CreateProductRequest, ProductService};
+    /// use stationdb::prelude::*;
+    /// use stationdb::products::CreateProductRequest;
     ///
     /// let store = Store::open(dir.path())?;
     /// let from = store.register("replica")?;
     /// let product = CreateProductRequest { part_number: "156502A-11L".to_owned(), ..CreateProductRequest::default() };
-    /// store.session(Identity::user("ada")).create_products(vec![product])?;
+    /// store.session(Identity::user("ada")).create_products(vec![product])?.require_all()?;
     ///
     /// let mut changes = store.changes(from);
     /// while let Some(event) = changes.poll()? {

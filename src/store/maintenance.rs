@@ -4,16 +4,17 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::disk::{Owner, parent};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Source, Space};
 use crate::session::{
     Access, Engine, Identity, Session, changes, growth, guarded, lock, rewrite_record_file,
     settle_indexes,
 };
-use crate::value::Control;
+use crate::value::{Control, trace};
 
 /// The user id under which the store itself writes.
 pub(super) const MAINTENANCE_USER: &str = "stationdb";
@@ -41,23 +42,79 @@ pub struct MaintenanceReport {
     pub record_file_bytes_returned: u64,
 }
 
-/// Runs one pass. Steps that only make reads faster, or that make writers wait, run only if
-/// `is_idle`.
+/// What the maintenance thread has done since the store was opened.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct MaintenanceStatus {
+    /// Whether the store has a maintenance thread.
+    pub is_enabled: bool,
+    /// Passes that ended.
+    pub passes: u64,
+    /// Passes with an error.
+    pub failed_passes: u64,
+    /// End of the last pass, by the clock of the store.
+    pub last_pass: Option<DateTime<Utc>>,
+    /// What the last pass did, also when steps of it failed.
+    pub last_report: MaintenanceReport,
+    /// The errors of the last pass: one for each step that failed. Empty when all succeeded.
+    pub last_errors: Vec<Error>,
+    /// The last error of any pass, which later passes do not clear.
+    pub newest_error: Option<Error>,
+}
+
+impl MaintenanceStatus {
+    fn add(&mut self, now: DateTime<Utc>, report: MaintenanceReport, errors: Vec<Error>) {
+        self.passes += 1;
+        self.failed_passes += u64::from(!errors.is_empty());
+        self.last_pass = Some(now);
+        self.last_report = report;
+        if let Some(error) = errors.last() {
+            self.newest_error = Some(error.clone());
+        }
+        self.last_errors = errors;
+    }
+}
+
+/// Runs one pass; the error is that of its first step that failed.
 pub(super) fn run(
     engine: &Arc<Engine>,
     control: &Control,
     is_idle: bool,
 ) -> Result<MaintenanceReport> {
+    let (report, failures) = pass(engine, control, is_idle);
+    failures.into_iter().next().map_or(Ok(report), Err)
+}
+
+/// Runs one pass, and returns what it did and the errors of its steps.
+fn pass(engine: &Arc<Engine>, control: &Control, is_idle: bool) -> (MaintenanceReport, Vec<Error>) {
+    let _span = trace::span!("maintenance", is_idle = is_idle);
+    let mut steps = Steps::default();
+    let mut report = MaintenanceReport::default();
+    if let Err(error) = run_steps(engine, control, is_idle, &mut steps, &mut report) {
+        steps.failures.push(error);
+    }
+    for error in steps.failures.iter().filter(|error| error.kind() != ErrorKind::Cancelled) {
+        trace::background_error("maintaining the store", error);
+    }
+    (report, steps.failures)
+}
+
+/// Runs the steps of a pass. Steps that only make reads faster, or that make writers wait, run only
+/// if `is_idle`.
+fn run_steps(
+    engine: &Arc<Engine>,
+    control: &Control,
+    is_idle: bool,
+    steps: &mut Steps,
+    report: &mut MaintenanceReport,
+) -> Result<()> {
     // Also if there is nothing to do, so that a store that lost its files reports it soon.
     engine.check_place()?;
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
-    let mut steps = Steps::default();
-    let mut report = MaintenanceReport {
-        segments_written: steps.run(|| crate::session::tables::maintain(&session, control)),
-        upload_sessions_expired: steps.run(|| crate::services::expire_upload_sessions(&session)),
-        files_removed: steps.run(|| crate::services::remove_abandoned_contents(&session)),
-        ..Default::default()
-    };
+    report.segments_written = steps.run(|| crate::session::tables::maintain(&session, control));
+    report.upload_sessions_expired =
+        steps.run(|| crate::services::expire_upload_sessions(&session));
+    report.files_removed = steps.run(|| crate::services::remove_abandoned_contents(&session));
     report.files_removed += steps.run(|| remove_forgotten(engine, &session, control));
     control.check()?;
     if is_idle {
@@ -78,23 +135,20 @@ pub(super) fn run(
         // Last, so that the space freed by the earlier steps counts.
         report.record_file_bytes_returned = steps.run(|| rewrite_record_file(&session, control));
     }
-    match steps.failure {
-        None => Ok(report),
-        Some(error) => Err(error),
-    }
+    Ok(())
 }
 
 /// Independent steps: a table that is damaged for good must not keep the log from being trimmed.
 #[derive(Default)]
 struct Steps {
-    /// The error of the first step that failed.
-    failure: Option<Error>,
+    /// The errors of the steps that failed.
+    failures: Vec<Error>,
 }
 
 impl Steps {
     fn run<T: Default>(&mut self, step: impl FnOnce() -> Result<T>) -> T {
         guarded("maintaining the store", step).unwrap_or_else(|error| {
-            self.failure.get_or_insert(error);
+            self.failures.push(error);
             T::default()
         })
     }
@@ -183,8 +237,7 @@ pub(super) struct MaintenanceThread {
     control: Control,
     thread: Option<JoinHandle<()>>,
     owner: Owner,
-    /// Of the last pass.
-    error: Arc<Mutex<Option<Error>>>,
+    status: Arc<Mutex<MaintenanceStatus>>,
 }
 
 impl MaintenanceThread {
@@ -193,9 +246,10 @@ impl MaintenanceThread {
     pub(super) fn start(engine: Weak<Engine>) -> Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let control = Control::default();
-        let error = Arc::<Mutex<Option<Error>>>::default();
-        let (thread_stop, thread_control, thread_error) =
-            (stop.clone(), control.clone(), error.clone());
+        let status = MaintenanceStatus { is_enabled: true, ..MaintenanceStatus::default() };
+        let status = Arc::new(Mutex::new(status));
+        let (thread_stop, thread_control, thread_status) =
+            (stop.clone(), control.clone(), status.clone());
         let work = move || {
             let mut seen = None;
             loop {
@@ -213,7 +267,8 @@ impl MaintenanceThread {
                 // by itself.
                 let newest = engine.snapshot().sequence;
                 let is_idle = seen == Some(newest);
-                *lock(&thread_error) = run(&engine, &thread_control, is_idle).err();
+                let (report, errors) = pass(&engine, &thread_control, is_idle);
+                lock(&thread_status).add(engine.now(), report, errors);
                 seen = Some(newest);
             }
         };
@@ -221,12 +276,12 @@ impl MaintenanceThread {
             .name("stationdb-maintenance".to_owned())
             .spawn(work)
             .map_err(|error| Error::io("starting the maintenance thread", error))?;
-        Ok(Self { stop, control, thread: Some(thread), owner: Owner::current(), error })
+        Ok(Self { stop, control, thread: Some(thread), owner: Owner::current(), status })
     }
 
-    /// What the last pass failed with.
-    pub(super) fn error(&self) -> Option<Error> {
-        lock(&self.error).clone()
+    /// What the thread has done.
+    pub(super) fn status(&self) -> MaintenanceStatus {
+        lock(&self.status).clone()
     }
 }
 

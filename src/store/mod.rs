@@ -1,6 +1,7 @@
 //! Opening and closing a store, and all operations on a store as a whole.
 
 mod backup;
+mod directory;
 mod feed;
 mod findings;
 mod format;
@@ -17,7 +18,7 @@ mod verify;
 
 pub use backup::{BackupReport, CompactReport};
 pub use findings::{Finding, VerifyReport};
-pub use maintenance::MaintenanceReport;
+pub use maintenance::{MaintenanceReport, MaintenanceStatus};
 pub use open::{Store, StoreOptions};
 pub use salvage::{Lost, SalvageReport};
 pub use verify::VerifyLevel;
@@ -26,6 +27,8 @@ pub use verify::VerifyLevel;
 mod backup_tests;
 #[cfg(test)]
 mod format_tests;
+#[cfg(test)]
+mod handles_tests;
 #[cfg(test)]
 mod rewrite_tests;
 #[cfg(test)]

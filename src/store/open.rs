@@ -4,15 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::format::{self, Found};
-use super::lock;
-use super::maintenance::{MAINTENANCE_USER, MaintenanceThread};
-use crate::disk::{RealDisk, SharedDisk};
+use super::maintenance::{MAINTENANCE_USER, MaintenanceStatus, MaintenanceThread};
+use super::{directory, lock};
+use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::VendorPrefix;
 use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 use crate::services::recover_intents;
 use crate::session::{
-    Access, AccessPolicy, Engine, Identity, JobRunner, Session, Settings, growth, guarded,
+    Access, AccessPolicy, Engine, Holder, Identity, JobRunner, Session, Settings, growth, guarded,
 };
 use crate::value::Clock;
 
@@ -51,7 +51,7 @@ impl Inner {
         // Waits for a pass that is under way, which has the engine as well.
         self.maintenance = None;
         if Arc::strong_count(&self.engine) > 1 {
-            return Err(in_use());
+            return Err(in_use(&self.engine, 0));
         }
         let session = Session::new(self.engine.clone(), Identity::user(MAINTENANCE_USER));
         self.is_saved = true;
@@ -63,11 +63,12 @@ impl Inner {
     }
 }
 
-fn in_use() -> Error {
-    Error::conflict(
-        "other handles of the store are alive; drop its clones, sessions, change streams and \
-         readers first",
-    )
+/// The error of a call that needs the store alone. The handle of the caller is not counted.
+fn in_use(engine: &Engine, store_clones: usize) -> Error {
+    let held = engine.holders.list(store_clones);
+    // A call of another thread may hold the store for its own time.
+    let held = held.unwrap_or_else(|| "a call of another thread".to_owned());
+    Error::conflict(format!("the store is still held by {held}; drop them first")).with_args([held])
 }
 
 impl Drop for Inner {
@@ -89,9 +90,9 @@ impl Store {
     ///
     /// # Errors
     /// `InvalidArgument` for an invalid option; `Locked`, with the owner, if another process or
-    /// handle has it open; `NotAStore` if the directory contains something else; `NewerFormat` and
-    /// `OlderFormat` if this build does not read its format; `Corrupt` if it is damaged; `Io` and
-    /// `NoSpace`.
+    /// handle has it open; `NotAStore` if the directory contains something else, or is a file;
+    /// `NewerFormat` and `OlderFormat` if this build does not read its format; `Corrupt` if it is
+    /// damaged; `Io` and `NoSpace`.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
     }
@@ -104,7 +105,7 @@ impl Store {
     /// A handle with an identity, which implements every service trait.
     #[must_use]
     pub fn session(&self, identity: Identity) -> Session {
-        Session::new(self.inner.engine.clone(), identity)
+        Session::held_by(self.inner.engine.clone(), identity, Holder::Session)
     }
 
     /// Settings of the open store.
@@ -116,9 +117,17 @@ impl Store {
     /// Exclusive access to the engine, for operations during which nothing may read. Stops the
     /// maintenance thread for good.
     pub(super) fn engine_mut(&mut self) -> Result<&mut Engine> {
-        let inner = Arc::get_mut(&mut self.inner).ok_or_else(in_use)?;
+        let clones = Arc::strong_count(&self.inner) - 1;
+        let engine = self.inner.engine.clone();
+        let in_use = move || in_use(&engine, clones);
+        let Some(inner) = Arc::get_mut(&mut self.inner) else { return Err(in_use()) };
         inner.maintenance = None;
-        Arc::get_mut(&mut inner.engine).ok_or_else(in_use)
+        if Arc::strong_count(&inner.engine) > 2 {
+            return Err(in_use());
+        }
+        drop(in_use);
+        Arc::get_mut(&mut inner.engine)
+            .ok_or_else(|| Error::conflict("another thread uses the store; try again"))
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -132,15 +141,30 @@ impl Store {
     /// reports no error.
     ///
     /// # Errors
-    /// `Conflict` while another handle is alive: a clone, a session, a change stream, or an
-    /// iterator or reader of one; the store is then closed with the last of them. The errors of
-    /// saving the text index, such as `Io`: the store is closed, and the next open catches up.
+    /// `Conflict` while another handle is alive, with the kinds of handles and their numbers:
+    /// clones of the store, sessions, change streams, writers of content. The call does not wait;
+    /// the store is closed with the last of them. The errors of saving the text index, such as
+    /// `Io`: the store is closed, and the next open catches up.
     /// `Latched` if the directory or its record file was moved, removed or replaced while the store
     /// was open: follow the message before you open the store again. `Locked` in a forked process,
     /// which closes nothing. The handle is consumed in any case.
     pub fn close(self) -> Result<()> {
         self.engine().check_place()?;
-        Arc::into_inner(self.inner).ok_or_else(in_use)?.close()
+        let engine = self.inner.engine.clone();
+        let clones = Arc::strong_count(&self.inner) - 1;
+        let Some(mut inner) = Arc::into_inner(self.inner) else {
+            return Err(in_use(&engine, clones));
+        };
+        drop(engine);
+        inner.close()
+    }
+
+    /// What the maintenance thread has done since the store was opened, and what it failed with.
+    ///
+    /// With the feature `tracing`, each error is also an event of the level `ERROR`.
+    #[must_use]
+    pub fn maintenance_status(&self) -> MaintenanceStatus {
+        self.inner.maintenance.as_ref().map(MaintenanceThread::status).unwrap_or_default()
     }
 
     /// What the last pass of the maintenance thread failed with. `None` when it succeeded, when
@@ -150,7 +174,7 @@ impl Store {
     /// once and returns its error.
     #[must_use]
     pub fn maintenance_error(&self) -> Option<Error> {
-        self.inner.maintenance.as_ref().and_then(MaintenanceThread::error)
+        self.maintenance_status().last_errors.into_iter().next()
     }
 }
 
@@ -159,6 +183,8 @@ impl Store {
 #[must_use]
 pub struct StoreOptions {
     settings: Settings,
+    /// Whether a store that is not there is refused instead of created.
+    must_exist: bool,
 }
 
 macro_rules! option {
@@ -258,6 +284,25 @@ impl StoreOptions {
         self
     }
 
+    /// Whether a store is created if the directory is missing or empty; true without this call.
+    ///
+    /// With false, a mistyped path is refused: with `NotFound` if there is no directory, and with
+    /// `NotAStore` if it contains no store.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// use stationdb::{ErrorKind, Store};
+    ///
+    /// let options = Store::options().create(false);
+    /// let error = options.open(directory.path().join("statoin")).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::NotFound);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    pub fn create(mut self, create: bool) -> Self {
+        self.must_exist = !create;
+        self
+    }
+
     /// Replaces all settings.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
@@ -271,9 +316,12 @@ impl StoreOptions {
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
         VendorPrefix::new(&self.settings.vendor_prefix)?;
         let path = path.as_ref();
-        let attempt = || format!("opening the store in {}", path.display());
-        let disk = RealDisk::create(path).map_err(|error| Error::io(attempt(), error))?;
-        self.open_on(disk).map_err(|error| error.context(attempt()))
+        let attempt = format!("opening the store in {}", path.display());
+        let disk = match self.must_exist {
+            true => directory::existing(path, &attempt)?,
+            false => directory::made(path, &attempt)?,
+        };
+        self.open_on(disk).map_err(|error| error.context(attempt))
     }
 
     /// Opens the store on a disk: for tests on the simulated disk.
@@ -304,6 +352,13 @@ impl StoreOptions {
         VendorPrefix::new(&self.settings.vendor_prefix)?;
         // Before anything is created, so that a directory that is not a store stays unchanged.
         let is_new = format::probe(&disk)? == Found::Empty;
+        if is_new && self.must_exist {
+            return Err(Error::new(
+                ErrorKind::NotAStore,
+                "the directory contains no store, and none was to be created; check the path, or \
+                 open it without create(false)",
+            ));
+        }
         let lock = lock::acquire(&disk, is_new)?;
         let options = RecordFileOptions {
             cache_bytes: self.settings.record_cache_bytes,

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use super::backup::{BackupReport, DIRECTORIES, copy_files, copy_one, failed, prepare_target};
 use super::open::{Store, StoreOptions};
-use super::{format, lock};
-use crate::disk::{RealDisk, SharedDisk, walk};
+use super::{directory, format, lock};
+use crate::disk::{SharedDisk, walk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Source, Space};
 use crate::session::guarded;
@@ -24,9 +24,9 @@ impl Store {
     /// finding.
     ///
     /// # Errors
-    /// `NotAStore` if `from` is not a complete backup or `to` contains something; `Locked` if
-    /// `from` is open as a store; `NewerFormat`, `OlderFormat`, `NoSpace`, `Io`; the errors of
-    /// `control`.
+    /// `NotFound` if there is no directory `from`; `NotAStore` if it is not a complete backup, or
+    /// `to` contains something, or either is a file; `Locked` if `from` is open as a store;
+    /// `NewerFormat`, `OlderFormat`, `NoSpace`, `Io`; the errors of `control`.
     pub fn restore(
         from: impl AsRef<Path>,
         to: impl AsRef<Path>,
@@ -34,10 +34,10 @@ impl Store {
     ) -> Result<BackupReport> {
         let (from, to) = (from.as_ref(), to.as_ref());
         let attempt = format!("restoring {} to {}", from.display(), to.display());
-        let source: SharedDisk = RealDisk::open(from).map_err(failed(&attempt))?;
+        let source: SharedDisk = directory::existing(from, &attempt)?;
         guarded("checking the backup", || check_source(&source))
             .map_err(|error| error.context(attempt.clone()))?;
-        let target: SharedDisk = RealDisk::create(to).map_err(failed(&attempt))?;
+        let target: SharedDisk = directory::made(to, &attempt)?;
         guarded("restoring", || restore_to(&source, &target, control))
             .map_err(|error| error.context(attempt))
     }

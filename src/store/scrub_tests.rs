@@ -64,7 +64,7 @@ fn example() -> SharedDisk {
     let disk: SharedDisk = Arc::new(MemoryDisk::new());
     let store = open(&disk).unwrap();
     let session = store.session(Identity::user("ada"));
-    session.create_products((0..8).map(product).collect()).unwrap();
+    let _ = session.create_products((0..8).map(product).collect()).unwrap();
     session.register_subscriber("replica").unwrap();
     let table = table(&session);
     session.append_table_data(&table, rows(0..60)).unwrap();
@@ -274,7 +274,7 @@ fn a_wrong_bit_of_the_record_file_hides_nothing_from_one_pass() {
     let whole = example();
     let mut store = open(&whole).unwrap();
     // Enough for trees of more than one page.
-    store
+    let _ = store
         .session(Identity::user("ada"))
         .create_products((100..300).map(product).collect())
         .unwrap();
@@ -446,7 +446,7 @@ fn pages_are_verified_where_nobody_else_holds_the_store() {
     drop(session);
     assert!(store.verify_pages(&control()).unwrap().is_sound());
     // The store continues to work.
-    store.session(Identity::user("ada")).create_products(vec![product(100)]).unwrap();
+    let _ = store.session(Identity::user("ada")).create_products(vec![product(100)]).unwrap();
     assert!(verify(&store).is_sound());
 }
 

@@ -200,7 +200,8 @@ fn a_restore_wants_a_closed_source_and_an_empty_target() {
 
     assert_eq!(restore(&live, &target).unwrap_err().kind(), ErrorKind::Locked);
     assert_eq!(restore(&backup, &live).unwrap_err().kind(), ErrorKind::NotAStore);
-    assert_eq!(restore(&dir.path().join("nothing"), &target).unwrap_err().kind(), ErrorKind::Io);
+    let nothing = dir.path().join("nothing");
+    assert_eq!(restore(&nothing, &target).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(restore(dir.path(), &target).unwrap_err().kind(), ErrorKind::NotAStore);
 
     let names = || {
@@ -331,7 +332,7 @@ fn closing_returns_the_error_of_saving_the_text_index() {
     let session = store.session(Identity::user("ada"));
     let products =
         (0..200).map(|number| CreateProductRequest::new(format!("P-{number}")).name("amplifier"));
-    session.create_products(products.collect()).unwrap();
+    let _ = session.create_products(products.collect()).unwrap();
     let search = |session: &crate::Session| {
         let request = crate::search::SearchRequest {
             text: Some("amplifier".to_owned()),
@@ -391,9 +392,13 @@ fn what_maintenance_in_the_background_fails_with_can_be_read() {
         }
     };
     wait_for(Some(ErrorKind::Corrupt));
+    let status = store.maintenance_status();
+    assert!(status.failed_passes > 0 && status.passes >= status.failed_passes, "{status:?}");
     store.session(Identity::user("ada")).delete_table(&damaged).unwrap();
-    // A pass that succeeds forgets it.
+    // A pass that succeeds forgets it, but for the status.
     wait_for(None);
+    let status = store.maintenance_status();
+    assert_eq!(status.newest_error.map(|error| error.kind()), Some(ErrorKind::Corrupt));
 }
 
 #[test]

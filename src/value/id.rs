@@ -25,6 +25,21 @@ pub enum IdForm {
     Guid,
 }
 
+impl IdForm {
+    /// The form in words, for messages.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Decimal => "which is a decimal number written as text, such as 1000",
+            Self::Hex24 | Self::Hex24AnyCase => {
+                "which is 24 hexadecimal digits, such as 65e0a1b2c3d4e5f607182930"
+            }
+            Self::Guid => {
+                "which is a GUID with hyphens, such as 6f9619ff-8b86-4011-b42d-00c04fc964ff"
+            }
+        }
+    }
+}
+
 /// A kind of resource; each resource type declares one constant.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
@@ -36,6 +51,21 @@ pub struct Kind {
     pub service: Service,
     /// The form of its ids.
     pub id: IdForm,
+}
+
+impl Kind {
+    /// The error of an id that no resource of this kind has. It says so when none can have it.
+    pub(crate) fn absent(&self, id: &str) -> crate::error::Error {
+        let error = crate::error::Error::not_found(self.name, id);
+        if RecordKey::parse(self.id, id).is_some() {
+            return error;
+        }
+        let kind = self.name;
+        error.followed_by(format_args!(
+            "; it does not have the form of a {kind} id, {}",
+            self.id.words()
+        ))
+    }
 }
 
 impl Kind {
@@ -244,7 +274,8 @@ macro_rules! id_type {
                 match $crate::value::RecordKey::parse($form, text) {
                     Some(key) => Ok(Self(key.to_id($form))),
                     None => Err($crate::error::Error::invalid(format!(
-                        concat!("{:?} does not have the form of a ", stringify!($name)), text))),
+                        concat!("{:?} does not have the form of a ", stringify!($name), ", {}"),
+                        text, $form.words()))),
                 }
             }
 

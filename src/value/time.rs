@@ -25,11 +25,17 @@ pub(crate) fn format(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// Reads an ISO-8601 date-time with `Z`, an offset or neither (which means UTC). 0 to 9 fractional
-/// digits are truncated to milliseconds. Returns the time and its offset, or `None` when the text
-/// is not such a time.
-#[must_use]
-pub(crate) fn parse_with_offset(text: &str) -> Option<(DateTime<Utc>, FixedOffset)> {
+/// The parts of an ISO-8601 date-time, as its text has them.
+struct Parts {
+    /// Seconds since 1970 UTC, and nanoseconds after them.
+    seconds: i64,
+    nanos: u32,
+    offset_seconds: i32,
+}
+
+/// Reads an ISO-8601 date-time with `Z`, an offset or neither (which means UTC), and 0 to 9
+/// fractional digits.
+fn parts(text: &str) -> Option<Parts> {
     let bytes = text.as_bytes();
     let number = |from: usize, len: usize| -> Option<u32> {
         let digits = bytes.get(from..from + len)?;
@@ -45,19 +51,16 @@ pub(crate) fn parse_with_offset(text: &str) -> Option<(DateTime<Utc>, FixedOffse
         NaiveDate::from_ymd_opt(i32::try_from(number(0, 4)?).ok()?, number(5, 2)?, number(8, 2)?)?;
     let (hour, minute, second) = (number(11, 2)?, number(14, 2)?, number(17, 2)?);
     let mut at = 19;
-    let mut millis = 0;
+    let mut nanos = 0;
     if is(at, b".") {
         let digits = bytes.get(at + 1..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if digits == 0 || digits > 9 {
             return None;
         }
-        for place in 0..3 {
-            millis = millis * 10
-                + if place < digits { u32::from(bytes[at + 1 + place] - b'0') } else { 0 };
-        }
+        nanos = number(at + 1, digits)? * 10u32.pow(9 - digits as u32);
         at += 1 + digits;
     }
-    let time = NaiveTime::from_hms_milli_opt(hour, minute, second, millis)?;
+    let time = NaiveTime::from_hms_opt(hour, minute, second)?;
     let offset_seconds = match bytes.get(at) {
         None => 0,
         Some(b'Z' | b'z') if bytes.len() == at + 1 => 0,
@@ -77,10 +80,29 @@ pub(crate) fn parse_with_offset(text: &str) -> Option<(DateTime<Utc>, FixedOffse
         }
         Some(_) => return None,
     };
-    let offset = FixedOffset::east_opt(offset_seconds)?;
-    let utc = NaiveDateTime::new(date, time).and_utc().timestamp_millis()
-        - i64::from(offset_seconds) * 1000;
-    (MIN_MS..=MAX_MS).contains(&utc).then(|| (from_millis(utc), offset))
+    let seconds = NaiveDateTime::new(date, time).and_utc().timestamp() - i64::from(offset_seconds);
+    (MIN_MS / 1000..=MAX_MS / 1000).contains(&seconds).then_some(Parts {
+        seconds,
+        nanos,
+        offset_seconds,
+    })
+}
+
+/// Reads an ISO-8601 date-time with `Z`, an offset or neither (which means UTC). 0 to 9 fractional
+/// digits are truncated to milliseconds. Returns the time and its offset, or `None` when the text
+/// is not such a time.
+#[must_use]
+pub(crate) fn parse_with_offset(text: &str) -> Option<(DateTime<Utc>, FixedOffset)> {
+    let Parts { seconds, nanos, offset_seconds } = parts(text)?;
+    let millis = seconds * 1000 + i64::from(nanos / 1_000_000);
+    Some((from_millis(millis), FixedOffset::east_opt(offset_seconds)?))
+}
+
+/// Reads what [`parse`] reads, with all its digits: seconds since 1970 UTC, and the nanoseconds
+/// after them.
+#[must_use]
+pub(crate) fn parse_exactly(text: &str) -> Option<(i64, u32)> {
+    parts(text).map(|parts| (parts.seconds, parts.nanos))
 }
 
 /// Whether a text that [`parse`] reads ends with an offset, such as `Z`.

@@ -17,6 +17,8 @@ use serde::ser::{Impossible, Serialize, SerializeStruct, Serializer};
 use serde_json::Value;
 pub(crate) use stationdb_derive::Record;
 
+use super::ignored;
+
 /// Converts `order_by_descending` to `orderByDescending`.
 #[must_use]
 pub(crate) fn camel_case(name: &str) -> String {
@@ -112,6 +114,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<V> {
         while let Some(key) = map.next_key::<String>()? {
             let Some(field) = self.member(&key).or_else(|| self.member(&camel_case(&key))) else {
                 map.next_value::<IgnoredAny>()?;
+                ignored::ignored(&key, self.fields);
                 continue;
             };
             let value: Value = map.next_value()?;
@@ -235,6 +238,7 @@ impl<'de> MapAccess<'de> for &mut Members {
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, PathError> {
         let (name, value) = self.current.take().unwrap_or(("", Value::Null));
+        let _inside = ignored::inside(name);
         seed.deserialize(Located(value)).map_err(|error| error.within(name))
     }
 }
@@ -295,6 +299,7 @@ impl<'de> SeqAccess<'de> for Items {
         seed: T,
     ) -> Result<Option<T::Value>, PathError> {
         let Some((index, item)) = self.rest.next() else { return Ok(None) };
+        let _inside = ignored::inside_item(index);
         seed.deserialize(Located(item))
             .map(Some)
             .map_err(|error| error.within(&format!("[{index}]")))
@@ -325,6 +330,7 @@ impl<'de> MapAccess<'de> for Entries {
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, PathError> {
         let (key, value) = self.current.take().unwrap_or_default();
+        let _inside = ignored::inside(&key);
         seed.deserialize(Located(value)).map_err(|error| error.within(&key))
     }
 }
@@ -734,6 +740,17 @@ pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::R
             .and_then(|value| T::deserialize(Located(value)).err());
         fault(&located.map_or_else(|| error.to_string(), |located| located.0))
     })
+}
+
+/// As [`from_json`], over a parsed text: every level adds its part of the member path.
+pub(crate) fn from_located<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::Result<T> {
+    match serde_json::from_slice::<Value>(json) {
+        Ok(value) => T::deserialize(Located(value)).map_err(|error| fault(&error.0)),
+        // The reader of the type may tell the fault better than that of any JSON.
+        Err(error) => {
+            from_json(json).and_then(|_: T| Err(crate::error::Error::invalid(error.to_string())))
+        }
+    }
 }
 
 /// The error of a request whose reader says `text`.

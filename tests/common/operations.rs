@@ -394,6 +394,23 @@ pub fn probes() -> Vec<Probe> {
             )
             .map(wire)
         }),
+        ("TableService::append_waveform", Changes, |s, w| {
+            let axis = stationdb::tables::WaveformAxis::Count { t0: 9, dt: 1 };
+            let table = request(json!({"columns": [
+                {"name": "t", "dataType": "INT64", "columnType": "INDEX"},
+                {"name": "y", "dataType": "FLOAT64"},
+            ], "workspace": w.secret.workspace}));
+            s.transaction(|tx| {
+                let id = tx.create_table(table)?;
+                tx.append_waveform(&id, &stationdb::tables::Waveform::new(axis).y("y", &[0.5]))
+            })
+            .map(wire)
+        }),
+        ("TableService::read_waveforms", Shows, |s, w| {
+            let id = w.secret.table.as_str().into();
+            let found = s.read_waveforms(&id, request(json!({})), &Control::default())?;
+            Ok(json!(format!("{found:?}")))
+        }),
         ("TableService::import_csv", Changes, |s, w| {
             let table = json!({"table": {"name": "n", "workspace": w.secret.workspace}});
             s.import_csv(request(table), &mut b"t\n1\n".as_slice(), &Control::default()).map(wire)

@@ -277,7 +277,10 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
     let table: String = ada
         .create_table(request(json!({
             "name": name, "workspace": workspace, "properties": {"k": mark},
-            "columns": [{"name": "t", "dataType": "INT64", "columnType": "INDEX"}, {"name": "v", "dataType": "STRING"}],
+            "columns": [
+                {"name": "t", "dataType": "INT64", "columnType": "INDEX", "properties": {"unit": mark}},
+                {"name": "v", "dataType": "STRING"},
+            ],
         })))
         .unwrap()
         .into();

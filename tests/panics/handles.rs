@@ -32,6 +32,7 @@ pub const READ_NOTHING: &[&str] = &[
     "RowStream::into_record_batches",
     "RecordStream::schema",
     "RowStream::schema",
+    "Session::all_or_nothing",
     "Session::changes",
     "Session::identity",
     "Session::pinned",
@@ -41,6 +42,7 @@ pub const READ_NOTHING: &[&str] = &[
     "Session::with_default_workspace",
     "Store::changes",
     "Store::maintenance_error",
+    "Store::maintenance_status",
     "Store::session",
     "Store::settings",
     "StoredRows::is_in_append_order",
@@ -64,6 +66,7 @@ pub const OTHERS: &[(&str, &str)] = &[
     ("Store::salvage", "`Store::salvage_disk` on disks of its own"),
     ("StoreOptions::access_policy", "sets an option"),
     ("StoreOptions::clock", "sets an option"),
+    ("StoreOptions::create", "sets an option"),
     ("StoreOptions::default_workspace", "sets an option"),
     ("StoreOptions::job_runner", "sets an option"),
     ("StoreOptions::open", "`StoreOptions::open_disk` on a disk of its own"),
@@ -161,6 +164,19 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         ("Store::settings", |w, d| {
             d.begin();
             let _ = w.store.settings().seal_rows;
+            d.disarm();
+            Ok(())
+        }),
+        ("Session::all_or_nothing", |w, d| {
+            let ada = w.session("ada");
+            d.begin();
+            let _ = ada.all_or_nothing();
+            d.disarm();
+            Ok(())
+        }),
+        ("Store::maintenance_status", |w, d| {
+            d.begin();
+            let _ = w.store.maintenance_status();
             d.disarm();
             Ok(())
         }),

@@ -21,7 +21,7 @@ fn use_it(world: &World) -> Vec<Result<()>> {
         ada.query_products(request(json!({"take": 10}))).map(drop),
         ada.query_work_items(request(json!({"take": 10}))).map(drop),
         ada.transaction(|tx| {
-            tx.create_products(vec![one("tx")])?;
+            let _ = tx.create_products(vec![one("tx")])?;
             tx.upload_file(&mut b"bytes".as_slice(), request(json!({"name": "n"})), &control)?;
             tx.delete_feed(&world.secret.feed.as_str().into())
         }),

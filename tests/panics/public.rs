@@ -30,6 +30,7 @@ const PLAIN: &[&str] = &[
     "JobRunner",
     "Lost",
     "MaintenanceReport",
+    "MaintenanceStatus",
     "NotebookRequest",
     "PagedTableRows",
     "PartRows",

@@ -15,7 +15,8 @@ use crate::{Filled, check_sound, disk, night, seed, without_panic};
 fn all_in_one(session: &Session, world: &World) -> Result<()> {
     let control = Control::default();
     session.transaction(|tx| {
-        tx.create_products(vec![request(json!({"partNumber": "tx", "workspace": "secret"}))])?;
+        let _ =
+            tx.create_products(vec![request(json!({"partNumber": "tx", "workspace": "secret"}))])?;
         tx.query_products(request(json!({"filter": "partNumber == \"tx\"", "take": 10})))?;
         tx.append_table_data(
             &world.secret.table.as_str().into(),
@@ -121,7 +122,7 @@ fn a_panic_of_the_host_in_a_transaction_is_its_own() {
         assert_eq!(world.picture(), before);
         // The write turn is free, and writes are not refused.
         let update = json!({"id": world.open.product, "name": "next"});
-        ada.update_products(vec![request(update)], false).unwrap();
+        let _ = ada.update_products(vec![request(update)], false).unwrap();
     }
     // The pages of the transactions are free again.
     let report = world.store.verify_pages(&Control::default()).unwrap();

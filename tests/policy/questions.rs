@@ -236,6 +236,10 @@ fn decimated(_: &World) -> Vec<Value> {
     vec![decimation("LOSSY"), filtered]
 }
 
+fn waveforms(_: &World) -> Vec<Value> {
+    vec![json!({"from": "2"}), json!({"to": "1"}), json!({"columns": ["v"]})]
+}
+
 fn plain_rows(_: &World) -> Vec<Value> {
     vec![json!({"take": 1}), json!({"orderBy": ["v"], "orderByDescending": true, "take": 1})]
 }
@@ -368,6 +372,10 @@ pub fn questions() -> Vec<Question> {
         "TableService::scan" rows, |s, w, r| {
             let rows = s.scan(&w.secret.table.as_str().into(), request(r), &Control::default())?;
             rows.map(|batch| batch.map(|batch| json!(format!("{batch:?}")))).collect()
+        };
+        "TableService::read_waveforms" waveforms, |s, w, r| {
+            let found = s.read_waveforms(&w.secret.table.as_str().into(), request(r), &Control::default());
+            found.map(|found| json!(format!("{found:?}")))
         };
         "FileService::get_files" files, |s, w, r| s.get_files(request(r)).map(wire);
         "FileService::query_files" structured_files, |s, w, r| s.query_files(request(r)).map(wire);

@@ -166,7 +166,7 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
     let member = world.session("member");
     let from = member.register_subscriber("theirs").unwrap();
     world.store.register("theirs").unwrap();
-    world
+    let _ = world
         .session("ada")
         .create_products(vec![request(serde_json::json!({"partNumber": "x"}))])
         .unwrap();
@@ -209,7 +209,7 @@ fn a_restricted_owner_reads_what_the_policy_shows_it_from_its_position_on() {
     {
         let name = if workspace == "secret" { MARK } else { "Plain" };
         let product = serde_json::json!({"partNumber": format!("{name} {number}"), "name": name, "workspace": workspace});
-        ada.create_products(vec![request(product)]).unwrap();
+        let _ = ada.create_products(vec![request(product)]).unwrap();
     }
     let mut changes = member.changes(from);
     let mut seen = Vec::new();

@@ -69,6 +69,8 @@ pub const LISTS: &[(&str, Class)] = &[
     ("GetTableDataRequest.columns", COLUMNS),
     ("GetTableDataRequest.order_by", steers("orderBy")),
     ("IdsQuery.ids", Batch(None)),
+    ("ImportTableRequest.column_types", Batch(Some(InvalidArgument))),
+    ("ImportTableRequest.null_texts", steers("nullTexts")),
     ("ListTablesRequest.id", Batch(None)),
     ("ListTablesRequest.workspace", steers("workspace")),
     ("ModifyTableRequest.columns", Batch(Some(InvalidArgument))),
@@ -77,6 +79,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("ProductService::delete_products(ids)", Batch(None)),
     ("ProductService::update_products(products)", Batch(None)),
     ("QueryAssetsRequest.projection", steers("projection")),
+    ("QueryAssetsRequest.substitutions", SUBSTITUTIONS),
     ("QueryDecimatedDataRequest.columns", COLUMNS),
     ("QueryDecimatedDataRequest.filters", steers("filters")),
     ("QueryFilesRequest.properties_query", steers("propertiesQuery")),
@@ -86,6 +89,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryWorkspacesRequest.substitutions", SUBSTITUTIONS),
     ("QuerySpecificationsRequest.product_ids", steers("productIds")),
     ("QuerySpecificationsRequest.projection", steers("projection")),
+    ("QuerySpecificationsRequest.substitutions", SUBSTITUTIONS),
     ("QueryTableDataRequest.columns", COLUMNS),
     ("QueryTableDataRequest.filters", steers("filters")),
     ("QueryTableDataRequest.order_by", steers("orderBy")),
@@ -99,6 +103,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryWorkItemTemplatesRequest.substitutions", SUBSTITUTIONS),
     ("QueryWorkItemsRequest.projection", steers("projection")),
     ("QueryWorkItemsRequest.substitutions", SUBSTITUTIONS),
+    ("ReadWaveformsRequest.columns", COLUMNS),
     ("RenameColumnsRequest.columns", Batch(Some(InvalidArgument))),
     ("ScanRecordsRequest.columns", steers("columns")),
     ("ScanRecordsRequest.substitutions", SUBSTITUTIONS),
@@ -335,6 +340,13 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             })
             .map(drop),
 
+        "QueryAssetsRequest.substitutions" => session
+            .query_assets(QueryAssetsRequest {
+                substitutions: substitutions(len),
+                ..QueryAssetsRequest::default()
+            })
+            .map(drop),
+
         "DataFrame.columns" => {
             append(session, table, DataFrame { columns: columns(), data: Vec::new() })
         }
@@ -413,6 +425,11 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         "QueryTableDataRequest.order_by" => {
             rows(QueryTableDataRequest { order_by: order_by(), ..QueryTableDataRequest::default() })
         }
+        "ReadWaveformsRequest.columns" => {
+            let request =
+                ReadWaveformsRequest { columns: columns(), ..ReadWaveformsRequest::default() };
+            session.read_waveforms(&table.into(), request, &control).map(drop)
+        }
         "ScanRecordsRequest.columns" => records(
             ScanRecordsRequest::new(RecordKind::Product)
                 .columns(["name", "family"].into_iter().cycle().take(len)),
@@ -459,6 +476,21 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         "TableService::delete_tables(ids)" => {
             session.delete_tables(hexes(len).into_iter().map(Into::into).collect()).map(drop)
         }
+        "ImportTableRequest.column_types" => session
+            .import_csv(
+                ImportTableRequest::new()
+                    .column_types(hexes(len).into_iter().map(|name| (name, DataType::Int64))),
+                &mut &b"a\n1\n"[..],
+                &Control::default(),
+            )
+            .map(drop),
+        "ImportTableRequest.null_texts" => session
+            .import_csv(
+                ImportTableRequest::new().null_texts(vec!["NA"; len]),
+                &mut &b"a\n1\n"[..],
+                &Control::default(),
+            )
+            .map(drop),
         "QueryTablesRequest.projection" => session
             .query_tables(QueryTablesRequest {
                 projection: Some(vec![TableProjection::default(); len]),
@@ -547,6 +579,14 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             .query_specs(QuerySpecificationsRequest {
                 product_ids: names(1),
                 projection: Some(vec![SpecificationProjection::default(); len]),
+                ..QuerySpecificationsRequest::default()
+            })
+            .map(drop),
+
+        "QuerySpecificationsRequest.substitutions" => session
+            .query_specs(QuerySpecificationsRequest {
+                product_ids: names(1),
+                substitutions: substitutions(len),
                 ..QuerySpecificationsRequest::default()
             })
             .map(drop),

@@ -291,7 +291,7 @@ fn the_calibration_status_follows_the_clock() {
         );
         assert_eq!(found(&session, &format!("CalibrationStatus = \"{status}\"")), ["1"], "{now}");
     }
-    update(&session, json!([{"id": id, "outForCalibration": true}]));
+    let _ = update(&session, json!([{"id": id, "outForCalibration": true}]));
     assert_eq!(
         found(&session, "CalibrationStatus = \"OUT_FOR_CALIBRATION\" and OutForCalibration = true"),
         ["1"]

@@ -28,7 +28,8 @@ fn every_read_sees_the_snapshot() {
     let store = store();
     let session = store.session(Identity::user("ada"));
     let create = |part: &str| {
-        session.create_products(vec![request(json!({ "partNumber": part }))]).unwrap();
+        let product = request(json!({ "partNumber": part }));
+        session.create_products(vec![product]).unwrap().require_all().unwrap();
     };
     create("P-1");
     let columns = json!([{ "name": "t", "dataType": "INT64", "columnType": "INDEX" }]);

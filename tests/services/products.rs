@@ -258,7 +258,7 @@ fn the_properties_of_the_reference_can_be_filtered() {
         workspace: Some("w".into()),
         ..request("A")
     };
-    session.create_products(vec![full, request("B")]).unwrap();
+    let _ = session.create_products(vec![full, request("B")]).unwrap();
     for filter in [
         r#"family = "F" && name = "N""#,
         r#"(name != "X") and (family == "F")"#,
@@ -333,7 +333,7 @@ fn a_policy_hides_products_and_their_values_and_refuses_items() {
             family: Some(part_number.into()),
             ..request(part_number)
         };
-        session.create_products(vec![request]).unwrap();
+        let _ = session.create_products(vec![request]).unwrap();
     }
     let guest = store.store.session(Identity::user("guest"));
     assert_eq!(numbers(&guest.query_products(QueryProductsRequest::default()).unwrap()), ["A"]);

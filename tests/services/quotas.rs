@@ -223,7 +223,7 @@ fn the_count_stays_exact() {
                 5 if !products.is_empty() => {
                     let id = &products[pick(products.len() as u64) as usize];
                     let change = json!({ "id": id, "workspace": workspace });
-                    session.update_products(vec![read(&change)], false).unwrap();
+                    let _ = session.update_products(vec![read(&change)], false).unwrap();
                 }
                 6 => {
                     let request = read(&json!({ "name": "f", "workspace": workspace }));

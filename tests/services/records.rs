@@ -71,7 +71,7 @@ fn products_are_scanned_in_batches_with_filter_take_and_columns() {
         }))
     };
     for from in [0, 1000, 2000] {
-        session.create_products((from..from + 1000).map(product).collect()).unwrap();
+        let _ = session.create_products((from..from + 1000).map(product).collect()).unwrap();
     }
     let all = scan(&session, json!({ "kind": "PRODUCT" }));
     assert!(all.len() > 1, "several batches");
@@ -125,7 +125,7 @@ fn members_of_objects_and_parts_have_columns() {
           "timeline": { "dueDateTime": "2024-05-01T00:00:00Z" } },
         { "name": "b", "type": "t", "state": "DEFINED", "partNumber": "P" },
     ]);
-    session.create_work_items(request(items)).unwrap();
+    let _ = session.create_work_items(request(items)).unwrap();
     let batches = scan(&session, json!({ "kind": "WORK_ITEM", "columns": ["timeline", "state"] }));
     let timeline = batches[0].column_by_name("timeline").unwrap().as_struct();
     let due = timeline.column_by_name("due_date_time").unwrap();
@@ -192,7 +192,7 @@ fn faulty_scans_are_refused_at_once() {
         transaction.scan_records(ScanRecordsRequest::new(RecordKind::Asset), &Control::default())
     });
     assert_eq!(in_transaction.unwrap_err().kind(), ErrorKind::Unsupported);
-    session.create_products(vec![request(json!({ "partNumber": "P" }))]).unwrap();
+    let _ = session.create_products(vec![request(json!({ "partNumber": "P" }))]).unwrap();
     let control = Control::default();
     let asked = ScanRecordsRequest::new(RecordKind::Product);
     let mut stream = session.scan_records(asked, &control).unwrap();

@@ -219,7 +219,10 @@ fn queries_look_in_the_given_products_and_read_nothing_else() {
     let store = TestStore::new();
     let session = store.session();
     for product in ["P", "Q", "R"] {
-        create(&session, (0..100).rev().map(|n| request(product, &format!("{n:02}"))).collect());
+        let _ = create(
+            &session,
+            (0..100).rev().map(|n| request(product, &format!("{n:02}"))).collect(),
+        );
     }
     let page = query(
         &session,
@@ -286,7 +289,7 @@ fn the_properties_of_the_reference_and_ours_can_be_filtered() {
     }
     let mut other = request("P", "other");
     other["type"] = "FUNCTIONAL".into();
-    create(&session, vec![full, other]);
+    let _ = create(&session, vec![full, other]);
     for filter in [
         r#"specId == "full""#,
         r#"name.Contains("voltage")"#,

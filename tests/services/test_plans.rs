@@ -152,7 +152,7 @@ fn templates_are_made_queried_copied_and_deleted() {
 fn update_merges_replaces_and_clears() {
     let session = session();
     let start = json!({"name": "n", "description": "d", "fileIdsFromTemplate": ["f"], "properties": {"a": "1"}, "dutId": "u"});
-    session.create_test_plans(vec![read(&start)]).unwrap();
+    let _ = session.create_test_plans(vec![read(&start)]).unwrap();
     let change = json!({"id": "1000", "description": null, "state": "in_progress", "fileIdsFromTemplate": ["f", "g"],
         "properties": {"b": "2"}, "dutSerialNumber": "sn", "estimatedDurationInSeconds": 9, "workspace": null});
     let response =
@@ -174,7 +174,7 @@ fn update_merges_replaces_and_clears() {
 #[test]
 fn scheduling_reserves_system_and_fixtures() {
     let session = session();
-    session
+    let _ = session
         .create_test_plans(vec![read(&json!({"name": "n"})), read(&json!({"state": "CLOSED"}))])
         .unwrap();
     let schedule = |request: Value| write(&session.schedule_test_plans(read(&request)).unwrap());
@@ -209,7 +209,7 @@ fn queries_filter_order_count_and_project() {
     let session = session();
     let plan = json!({"name": "n", "state": "PendingApproval", "dutSerialNumber": "sn", "workOrderId": "3", "dutFilter": "df",
         "estimatedDurationInSeconds": 5, "properties": {"k": "v"}, "dashboard": {"id": "1234"}, "executionActions": []});
-    session.create_test_plans(vec![read(&plan), read(&json!({"name": "other"}))]).unwrap();
+    let _ = session.create_test_plans(vec![read(&plan), read(&json!({"name": "other"}))]).unwrap();
     let query = |request: Value| write(&session.query_test_plans(read(&request)).unwrap());
     for filter in [
         r#"id = "1000""#,
@@ -244,7 +244,7 @@ fn queries_filter_order_count_and_project() {
 #[test]
 fn delete_answers_nothing_when_all_went() {
     let session = session();
-    session.create_test_plans(vec![read(&json!({})), read(&json!({}))]).unwrap();
+    let _ = session.create_test_plans(vec![read(&json!({})), read(&json!({}))]).unwrap();
     assert_eq!(session.delete_test_plans(vec!["1000".into()]).unwrap(), None);
     let response =
         write(&session.delete_test_plans(vec!["1000".into(), "1001".into()]).unwrap().unwrap());

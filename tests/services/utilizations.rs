@@ -121,7 +121,7 @@ fn a_utilization_starts_lives_and_ends() {
             "endTimestamp": "2024-03-01T00:19:59.999Z", "heartbeatTimestamp": "2024-03-01T00:09:59.999Z",
         })
     );
-    session.delete_assets(vec![assets[0].id.clone().unwrap()]).unwrap();
+    let _ = session.delete_assets(vec![assets[0].id.clone().unwrap()]).unwrap();
     assert_eq!(history(&session, json!({})).unwrap().asset_utilizations.len(), 1);
 }
 
@@ -129,11 +129,11 @@ fn a_utilization_starts_lives_and_ends() {
 fn one_identifier_with_ended_and_running_records_acts_on_the_running() {
     let store = TestStore::new();
     let session = store.session();
-    create(&session, vec![request("1"), request("2")]);
-    start(&session, Some("u"), &["1"]);
-    session.end_utilization(ids(&["u"]), None).unwrap();
+    let _ = create(&session, vec![request("1"), request("2")]);
+    let _ = start(&session, Some("u"), &["1"]);
+    let _ = session.end_utilization(ids(&["u"]), None).unwrap();
     store.clock.advance_ms(1000);
-    start(&session, Some("u"), &["2"]);
+    let _ = start(&session, Some("u"), &["2"]);
     assert_eq!(session.end_utilization(ids(&["u"]), None).unwrap().failed, None);
     let ends: Vec<_> = history(&session, json!({}))
         .unwrap()
@@ -159,9 +159,9 @@ fn one_identifier_with_ended_and_running_records_acts_on_the_running() {
 fn history_filters_orders_and_pages() {
     let store = TestStore::new();
     let session = store.session();
-    create(&session, vec![request("1"), request("2")]);
+    let _ = create(&session, vec![request("1"), request("2")]);
     for (id, serial) in [("c", "1"), ("b", "1"), ("a", "2"), ("d", "2")] {
-        start(&session, Some(id), &[serial]);
+        let _ = start(&session, Some(id), &[serial]);
         if id != "c" {
             store.clock.advance_ms(60_000);
         }
@@ -242,7 +242,7 @@ fn history_filters_orders_and_pages() {
 fn a_range_keeps_what_meets_it() {
     let store = TestStore::new();
     let session = store.session();
-    create(&session, vec![request("1")]);
+    let _ = create(&session, vec![request("1")]);
     for (id, from, to) in [
         ("before", "2024-01-01T00:00:00Z", Some("2024-01-02T00:00:00Z")),
         ("touches", "2024-01-01T00:00:00Z", Some("2024-01-10T00:00:00Z")),
@@ -255,9 +255,9 @@ fn a_range_keeps_what_meets_it() {
         let request = json!({
             "utilizationIdentifier": id, "utilizationTimestamp": from, "assetIdentifications": [identification("1")],
         });
-        session.start_utilization(serde_json::from_value(request).unwrap()).unwrap();
+        let _ = session.start_utilization(serde_json::from_value(request).unwrap()).unwrap();
         if let Some(to) = to {
-            session.end_utilization(ids(&[id]), Some(at(to))).unwrap();
+            let _ = session.end_utilization(ids(&[id]), Some(at(to))).unwrap();
         }
     }
     let week = json!({"startTime": "2024-01-10T00:00:00Z", "endTime": "2024-01-20T00:00:00Z"});
@@ -303,7 +303,7 @@ fn a_policy_hides_assets_and_their_use_and_refuses_items() {
     };
     let assets =
         create(&session, vec![in_workspace("1", "one"), in_workspace("2", "two")]).assets.unwrap();
-    start(&session, Some("u"), &["1", "2"]);
+    let _ = start(&session, Some("u"), &["1", "2"]);
     let guest = store.store.session(Identity::user("guest"));
     assert_eq!(guest.asset_summary().unwrap().total, 1);
     assert_eq!(guest.assets_in_use().unwrap(), [id(&assets[0]).to_owned()]);
@@ -335,7 +335,7 @@ fn a_transaction_sees_its_own_utilizations_and_leaves_nothing_when_it_fails() {
     let store = TestStore::new();
     let session = store.session();
     let failed = session.transaction(|tx| {
-        create(tx, vec![request("1")]);
+        let _ = create(tx, vec![request("1")]);
         assert_eq!(start(tx, Some("u"), &["1"]).error, None);
         assert_eq!(tx.assets_in_use()?.len(), 1);
         assert_eq!(tx.utilization_heartbeat(ids(&["u"]), None)?.failed, None);
@@ -382,10 +382,10 @@ proptest! {
                 "utilizationIdentifier": number.to_string(), "utilizationTimestamp": wire_time(start_at),
                 "assetIdentifications": [identification(&asset.to_string())],
             });
-            session.start_utilization(serde_json::from_value(request).unwrap()).unwrap();
+            let _ = session.start_utilization(serde_json::from_value(request).unwrap()).unwrap();
             if let Some(length) = length {
                 let end_at = start_at + TimeDelta::milliseconds(*length);
-                session.end_utilization(vec![number.to_string()], Some(end_at)).unwrap();
+                let _ = session.end_utilization(vec![number.to_string()], Some(end_at)).unwrap();
             }
         }
         drop(session);

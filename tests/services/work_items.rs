@@ -299,7 +299,7 @@ fn update_merges_or_replaces_and_tells_absent_from_null() {
     }
     let bench = Bench::new();
     bench.create(start);
-    bench.update(json!({"workItems": [
+    let _ = bench.update(json!({"workItems": [
         {"id": "1000", "executionActions": [], "fileIdsFromTemplate": null, "resources": {"systems": {"selections": []}},
          "dashboard": null, "timeline": null, "properties": {}}], "replace": true}));
     let expected = json!({
@@ -455,7 +455,7 @@ fn queries_page_in_order_and_project() {
         bench.create(json!({"name": format!("n{n}"), "dashboard": {"id": "d"}, "properties": {"n": n.to_string()}}));
         bench.clock.advance_ms(1);
     }
-    bench.update(json!({"workItems": [{"id": "1001", "name": "last"}]}));
+    let _ = bench.update(json!({"workItems": [{"id": "1001", "name": "last"}]}));
     let ids = |page: &Value| -> Vec<String> {
         page["workItems"]
             .as_array()
@@ -753,8 +753,8 @@ fn start_and_end_need_no_definition_and_scheduling_actions_leave_no_event() {
         ErrorKind::Conflict,
         "there is no planned start"
     );
-    bench.update(json!({"workItems": [{"id": "1000", "state": "REVIEWED"}]}));
-    bench
+    let _ = bench.update(json!({"workItems": [{"id": "1000", "state": "REVIEWED"}]}));
+    let _ = bench
         .schedule(json!({"workItems": [{"id": "1000", "schedule": {"plannedStartDateTime": "2024-06-01T00:00:00Z"}}]}));
     assert_eq!(
         execute("unschedule").unwrap(),
@@ -762,9 +762,9 @@ fn start_and_end_need_no_definition_and_scheduling_actions_leave_no_event() {
     );
     let item = bench.get("1000");
     assert_eq!((&item["state"], item.get("schedule")), (&json!("REVIEWED"), None));
-    bench
+    let _ = bench
         .schedule(json!({"workItems": [{"id": "1000", "schedule": {"plannedStartDateTime": "2024-06-01T00:00:00Z"}}]}));
-    bench.update(json!({"workItems": [{"id": "1000", "state": "DEFINED"}]}));
+    let _ = bench.update(json!({"workItems": [{"id": "1000", "state": "DEFINED"}]}));
     assert_eq!(
         execute("SCHEDULE").unwrap(),
         json!({"error": null, "result": {"type": "SCHEDULE"}})
@@ -868,7 +868,7 @@ impl JobRunner for Meddling {
             match act {
                 "delete" => drop(session.delete_work_items(vec!["1000".into()]).unwrap()),
                 _ => {
-                    session
+                    let _ = session
                         .update_work_items(read(
                             &json!({"workItems": [{"id": "1000", "state": act}]}),
                         ))
@@ -994,8 +994,8 @@ fn histories_keep_the_last_thousand_events() {
 fn the_change_feed_tells_what_happened_to_work_items() {
     let bench = Bench::new();
     bench.create(json!({"name": "n"}));
-    bench.update(json!({"workItems": [{"id": "1000", "name": "m"}, {"id": "5"}]}));
-    bench
+    let _ = bench.update(json!({"workItems": [{"id": "1000", "name": "m"}, {"id": "5"}]}));
+    let _ = bench
         .schedule(json!({"workItems": [{"id": "1000", "schedule": {"plannedStartDateTime": "2024-06-01T00:00:00Z"}}]}));
     bench.session.execute_work_item(&"1000".into(), "START").unwrap();
     bench.session.delete_work_items(vec!["1000".into()]).unwrap();
@@ -1111,7 +1111,7 @@ fn two_sessions_that_update_one_item_lose_nothing_but_the_same_field() {
     bench.create(json!({}));
     let (one, two) = (bench.session.clone(), bench.store.session(Identity::user("bob")));
     let update = |session: &Session, who: &str, n: usize| {
-        session
+        let _ = session
             .update_work_items(read(&json!({"workItems": [
                 {"id": "1000", "name": format!("{who}{n}"), "properties": {format!("{who}{n}"): "x"}}]})))
             .unwrap();
@@ -1151,7 +1151,9 @@ fn the_access_policy_counts_item_by_item() {
     let store = StoreOptions::default().access_policy(BobReadsLab).maintenance_thread(false);
     let store = store.open_disk(Arc::new(MemoryDisk::new())).unwrap();
     let (ada, bob) = (store.session(Identity::user("ada")), store.session(Identity::user("bob")));
-    ada.create_work_items(read(&json!([{"workspace": "lab"}, {"workspace": "office"}]))).unwrap();
+    let _ = ada
+        .create_work_items(read(&json!([{"workspace": "lab"}, {"workspace": "office"}])))
+        .unwrap();
     assert_eq!(bob.get_work_item(&"1001".into()).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(bob.query_work_items(QueryWorkItemsRequest::default()).unwrap().work_items.len(), 1);
     assert_eq!(
@@ -1218,7 +1220,7 @@ fn a_power_cut_anywhere_in_an_execution_leaves_a_state_that_agrees_with_the_hist
         |disk: SimDisk| options(&clock, Arc::new(FreshIdRunner)).open_disk(Arc::new(disk)).unwrap();
     let store = open(disk.clone());
     let session = store.session(Identity::user("ada"));
-    session.create_work_items(vec![read(&runnable())]).unwrap();
+    let _ = session.create_work_items(vec![read(&runnable())]).unwrap();
     let before = disk.changes();
     session.execute_work_item(&"1000".into(), "START").unwrap();
 

@@ -110,7 +110,7 @@ fn an_iterator_yields_every_page_of_its_query() {
     let (_directory, _store, session) = open();
     let products =
         (0..25).map(|number| CreateProductRequest::new(format!("P-{number:02}")).family("F"));
-    session.create_products(products.collect()).unwrap();
+    let _ = session.create_products(products.collect()).unwrap();
     let query = || QueryProductsRequest::new().filter("family == @0").substitutions(["F"]).take(4);
     let numbers = |items: Items<'_, Product>| -> Vec<String> {
         items.map(|product| product.unwrap().part_number.unwrap()).collect()
@@ -122,7 +122,7 @@ fn an_iterator_yields_every_page_of_its_query() {
         expected
     );
     let in_transaction = session.transaction(|transaction| {
-        transaction.create_products(vec![CreateProductRequest::new("P-25").family("F")])?;
+        let _ = transaction.create_products(vec![CreateProductRequest::new("P-25").family("F")])?;
         Ok(numbers(transaction.products(query())))
     });
     assert_eq!(in_transaction.unwrap().len(), 26);

@@ -19,6 +19,7 @@ const REASONS: &[(&str, &str)] = &[
     ("Answer", "the status of an answer, for servers"),
     ("AppendArrowQuery", QUERY),
     ("AppendToUploadSessionQuery", QUERY),
+    ("BatchAnswer", "makes an error of the answer of a batch in which items failed"),
     ("CreateAssetsRequest", BODY),
     ("CreateProductsRequest", BODY),
     ("CreateTestPlanTemplatesRequest", BODY),

@@ -98,10 +98,12 @@ fn phase(
                             ..UpdateWorkItemRequest::default()
                         };
                         let work_items = ids.iter().map(update).collect();
-                        session.update_work_items(UpdateWorkItemsRequest {
-                            work_items,
-                            replace: None,
-                        })?;
+                        session
+                            .update_work_items(UpdateWorkItemsRequest {
+                                work_items,
+                                replace: None,
+                            })?
+                            .require_all()?;
                         commits.fetch_add(1, Ordering::Relaxed);
                     }
                     Ok(())

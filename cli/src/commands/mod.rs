@@ -2,6 +2,7 @@
 //! a line in [`run`].
 
 mod changes;
+mod import;
 mod info;
 mod list;
 mod picture;
@@ -43,7 +44,8 @@ impl Desk {
         if !may_create {
             check_exists(dir)?;
         }
-        let store = Store::options().maintenance_thread(is_shell).open(dir)?;
+        let store = Store::options().create(may_create).maintenance_thread(is_shell);
+        let store = store.open(dir)?;
         let system = || ["USER", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
         let user = user.map(str::to_owned).or_else(system).filter(|user| !user.is_empty());
         let user = user.unwrap_or_else(|| "local".to_owned());
@@ -86,7 +88,7 @@ pub fn run(desk: &mut Desk, look: &Look, command: &Command) -> Outcome {
         Command::Show { id, kind } => list::show(desk, output, id, kind.as_deref()),
         Command::Search { words, kind, take } => list::search(desk, output, words, kind, *take),
         Command::Export(export) => rows::export(desk, output, export),
-        Command::Import(import) => rows::import(desk, output, import),
+        Command::Import(import) => import::import(desk, output, import),
         Command::Plot(plot) => plot::plot(desk, output, plot),
         Command::Changes { since, take, follow } => {
             changes::changes(desk, output, *since, *take, *follow)

@@ -1,4 +1,4 @@
-//! `export` and `import`.
+//! `export`, and files that appear when they are complete.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 
 use stationdb::prelude::*;
 use stationdb::serde_json::json;
-use stationdb::tables::{
-    ColumnOrderBy, CreateTableRequest, ExportFormat, ExportTableDataRequest, ImportTableRequest,
-};
+use stationdb::tables::{ColumnOrderBy, ExportFormat, ExportTableDataRequest};
 
 use super::Desk;
-use crate::args::{Export, Import, RowFormat};
+use crate::args::{Export, RowFormat};
 use crate::conditions;
 use crate::failure::{Failure, Outcome};
 use crate::kinds;
@@ -67,7 +65,8 @@ impl Drop for Draft {
     }
 }
 
-fn format_of(chosen: Option<RowFormat>, path: Option<&Path>) -> RowFormat {
+/// The format that is chosen, or that the name of the file tells.
+pub fn format_of(chosen: Option<RowFormat>, path: Option<&Path>) -> RowFormat {
     let extension = path.and_then(Path::extension).unwrap_or_default().to_ascii_lowercase();
     chosen.unwrap_or(match extension.to_str() {
         Some("parquet" | "pq") => RowFormat::Parquet,
@@ -126,74 +125,4 @@ pub fn export(desk: &Desk, output: Output, export: &Export) -> Outcome {
         &format!("exported {rows} rows to {name}, {bytes} bytes"),
         &json!({"table": id.to_string(), "file": name, "rows": rows, "bytes": bytes}),
     )
-}
-
-pub fn import(desk: &Desk, output: Output, import: &Import) -> Outcome {
-    let session = desk.session();
-    let path = &import.file;
-    let attempt = || format!("reading {}", path.display());
-    let mut file = File::open(path).map_err(|error| Failure::io(attempt(), &error))?;
-    let mut request = ImportTableRequest::new();
-    request.separator.clone_from(&import.separator);
-    request.index_column.clone_from(&import.index);
-    request.end_of_data = import.close.then_some(true);
-    match &import.into {
-        Some(table) => {
-            let table = kinds::metadata(&session, table)?;
-            request.id = table.id.map(|id| id.to_string());
-        }
-        None => {
-            let mut table = CreateTableRequest::default();
-            table.name.clone_from(&import.name);
-            table.workspace.clone_from(&import.workspace);
-            request.table = Some(table);
-        }
-    }
-    let format = format_of(import.format, Some(path));
-    let (bar, control) = Bar::new(desk.interrupt.control(), "importing", None);
-    let (id, rows) = match (format, &request.id) {
-        (RowFormat::Arrow, None) => {
-            return Err(Failure::usage(
-                "an Arrow stream is read into a table that exists; name it with --into, or \
-                 import Parquet",
-            ));
-        }
-        (RowFormat::Arrow, Some(id)) => {
-            let rows = |desk: &Desk| {
-                let count = kinds::metadata(&desk.session(), id)?.row_count;
-                Ok::<_, Failure>(count.unwrap_or_default())
-            };
-            let before = rows(desk)?;
-            let stream = io::BufReader::new(file);
-            let mut stream = Watched { stream, control: &control };
-            session.append_arrow(&id.into(), &mut stream, request.end_of_data)?;
-            (id.clone(), rows(desk)? - before)
-        }
-        (RowFormat::Csv, _) => {
-            let answer = session.import_csv(request, &mut file, &control)?;
-            (answer.id.unwrap_or_default().to_string(), answer.row_count)
-        }
-        (RowFormat::Parquet, _) => {
-            let answer = session.import_parquet(request, Box::new(file), &control)?;
-            (answer.id.unwrap_or_default().to_string(), answer.row_count)
-        }
-    };
-    drop(bar);
-    output.report(
-        &format!("imported {rows} rows into table {id}"),
-        &json!({"table": id, "rows": rows}),
-    )
-}
-
-/// A stream that ends with an error once Ctrl-C was pressed.
-struct Watched<'c, R> {
-    stream: R,
-    control: &'c stationdb::Control,
-}
-
-impl<R: io::Read> io::Read for Watched<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.control.check().map_err(io::Error::other)?;
-        self.stream.read(buffer)
-    }
 }

@@ -43,7 +43,7 @@ impl Run {
 }
 
 macro_rules! request {
-    ($($json:tt)+) => { stationdb::from_json(
+    ($($json:tt)+) => { stationdb::from_json_strict(
             stationdb::serde_json::json!($($json)+).to_string().as_bytes(),
         ).unwrap() };
 }
@@ -87,7 +87,7 @@ impl Bench {
 
     /// The number in the store's file FORMAT.
     pub fn format(&self) -> u64 {
-        let text = fs::read_to_string(self.store().join("FORMAT")).unwrap();
+        let text = std::fs::read_to_string(self.store().join("FORMAT")).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("format "));
         line.unwrap().parse().unwrap()
     }
@@ -147,7 +147,7 @@ fn fill(session: &Session) {
     let made = session.create_products(vec![product]).unwrap();
     let product = made.products[0].id.clone().unwrap().to_string();
     let other = request!({"partNumber": "P-2", "name": "Relay, \"small\"", "family": "Digital"});
-    session.create_products(vec![other]).unwrap();
+    session.create_products(vec![other]).unwrap().require_all().unwrap();
     let specs = session.create_specs(request!({"specs": [
         {"productId": product, "specId": "GAIN", "name": "Gain", "type": "PARAMETRIC", "unit": "V",
             "limit": {"min": -1, "max": 9}},
@@ -169,11 +169,11 @@ fn fill(session: &Session) {
         assert_eq!(session.create_work_items(vec![item]).unwrap().error, None);
     }
     let template = request!({"name": "Daily", "type": "testplan", "templateGroup": "G"});
-    session.create_work_item_templates(vec![template]).unwrap();
+    session.create_work_item_templates(vec![template]).unwrap().require_all().unwrap();
     let plan = request!({"name": "Plan", "state": "NEW", "partNumber": "P-1"});
-    session.create_test_plans(vec![plan]).unwrap();
+    session.create_test_plans(vec![plan]).unwrap().require_all().unwrap();
     let template = request!({"name": "Weekly", "templateGroup": "G"});
-    session.create_test_plan_templates(vec![template]).unwrap();
+    session.create_test_plan_templates(vec![template]).unwrap().require_all().unwrap();
     let control = Control::default();
     let file = request!({"name": "report.md", "metadata": {"about": "amplifier"}});
     session.upload_file(&mut &b"passed"[..], file, &control).unwrap();

@@ -54,8 +54,63 @@ fn a_csv_file_may_have_another_separator() {
     let arguments =
         ["--create", "import", "a.txt", "--name", "A", "--separator", ";", "--workspace", "lab"];
     bench.good(&arguments);
-    assert_eq!(bench.good(&["export", "A"]), "t,v\n1,\"2,5\"\n");
+    assert_eq!(bench.good(&["export", "A"]), "row,t,v\n0,1,2.5\n");
     assert_eq!(bench.json(&["show", "A"])["workspace"], "lab");
+}
+
+/// What the library can be told of a file, the shell can be told, too.
+#[test]
+fn an_import_says_what_became_of_each_column() {
+    let bench = Bench::empty();
+    let text =
+        "Rig 3\n// at noon\nat;day;v;u\n1706709910.25;1/2/2024;-;1,5\n1706709911;3/4/2024;7;2\n";
+    std::fs::write(bench.path("a.csv"), text).unwrap();
+    let arguments = [
+        "--create",
+        "import",
+        "a.csv",
+        "--name",
+        "A",
+        "--index",
+        "at",
+        "--type",
+        "at=timestamp",
+        "--epoch",
+        "s",
+        "--skip-lines",
+        "1",
+        "--comment",
+        "//",
+        "--date-order",
+        "month-first",
+        "--time-zone",
+        "Europe/Berlin",
+        "--null",
+        "-",
+        "--separator",
+        ";",
+    ];
+    let said = bench.good(&arguments);
+    for part in [
+        "\n  at: TIMESTAMP; ",
+        "numbers count s since 1970 UTC",
+        "\n  v: INT64, 1 null; ",
+        "month first",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(
+        bench.good(&["export", "A"]),
+        "at,day,v,u\n2024-01-31T14:05:10.250Z,2024-01-01T23:00:00.000Z,,1.5\n\
+         2024-01-31T14:05:11.000Z,2024-03-03T23:00:00.000Z,7,2\n"
+    );
+    let arguments = ["import", "a.csv", "--name", "B", "--skip-lines", "1", "--comment", "//"];
+    let told = bench.json(&arguments);
+    let column = |at: usize, member: &str| told["columns"][at][member].clone();
+    assert_eq!((told["separator"].as_str(), told["headerLine"].as_i64()), (Some(";"), Some(3)));
+    assert_eq!((column(0, "name"), column(0, "columnType")), ("row".into(), "INDEX".into()));
+    assert_eq!(column(2, "dataType"), "STRING");
+    assert!(column(2, "why").as_str().unwrap().contains("dateOrder"), "{told}");
 }
 
 #[test]

@@ -70,6 +70,6 @@ fn commands_follow_each_other() {
     std::fs::write(bench.path("a.csv"), "t,v\n1,2\n").unwrap();
     let lines = "import a.csv --name A\ncompact\nexport A\nverify --pages\nbackup copy\ninfo\n";
     let out = shell(&bench, &[], lines).good();
-    assert!(out.contains("\nt,v\n1,2\n"), "{out}");
+    assert!(out.contains("\nrow,t,v\n0,1,2\n"), "{out}");
     assert!(out.contains("\nno damage found: ") && out.contains("\nbacked up to copy: "), "{out}");
 }

@@ -127,7 +127,7 @@ fn a_session_of_the_shell() {
     terminal.expect("imported 1 rows");
     terminal.expect("stationdb> ");
     terminal.send("export Qui\t\r");
-    terminal.expect("t,v\r\n1,2\r\n");
+    terminal.expect("row,t,v\r\n0,1,2\r\n");
     terminal.expect("stationdb> ");
     terminal.send("quit\r");
     assert_eq!(terminal.end(), Some(0));
@@ -137,7 +137,7 @@ fn a_session_of_the_shell() {
     let mut terminal = Terminal::start(&bench, &[], "");
     terminal.expect("stationdb> ");
     terminal.send(&format!("{UP}{UP}\r"));
-    terminal.expect("t,v\r\n1,2\r\n");
+    terminal.expect("row,t,v\r\n0,1,2\r\n");
     terminal.expect("stationdb> ");
     terminal.send(CTRL_D);
     assert_eq!(terminal.end(), Some(0));

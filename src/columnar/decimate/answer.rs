@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchOptions,
-    TimestampMillisecondArray, UInt32Array,
+    UInt32Array,
 };
 use arrow::compute::{concat, take};
 
 use super::super::count::in_parallel;
 use super::super::fetch::{fetch_rows, to_ranges};
-use super::super::schema::UTC;
 use super::super::segment::{BLOCK_ROWS, ExtremeRows, PAGE_ROWS};
+use super::super::ticks;
 use super::super::view::{Locator, Stored, TableView};
 use super::extremes::Level;
 use crate::error::{Error, Result};
@@ -224,8 +224,8 @@ fn of_levels(levels: &[Level], data_type: DataType) -> Option<ArrayRef> {
     Some(match data_type {
         DataType::Int32 => Arc::new(ints().map(|value| value as i32).collect::<Int32Array>()),
         DataType::Int64 => Arc::new(ints().collect::<Int64Array>()),
-        DataType::Timestamp => {
-            Arc::new(TimestampMillisecondArray::from_iter_values(ints()).with_timezone(UTC))
+        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+            ticks::array_of(data_type, ints().collect(), None)
         }
         DataType::Float32 => Arc::new(floats().map(|value| value as f32).collect::<Float32Array>()),
         DataType::Float64 => Arc::new(floats().collect::<Float64Array>()),

@@ -1,11 +1,10 @@
 //! Values of numeric columns as levels, and the minimum and maximum of a set of rows.
 
 use arrow::array::{Array, AsArray};
-use arrow::datatypes::{
-    DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType,
-};
+use arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type};
 
 use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
+use crate::columnar::ticks::ticks;
 use crate::error::{Error, Result};
 
 /// A number that sorts like the values of a numeric column.
@@ -77,10 +76,7 @@ pub(super) fn array_extremes(
         Arrow::Int64 => {
             wrap(of_slice(array, array.as_primitive::<Int64Type>().values(), from, len), int)
         }
-        Arrow::Timestamp(..) => wrap(
-            of_slice(array, array.as_primitive::<TimestampMillisecondType>().values(), from, len),
-            int,
-        ),
+        Arrow::Timestamp(..) => wrap(of_slice(array, ticks(array), from, len), int),
         Arrow::Float32 => {
             let values = array.as_primitive::<Float32Type>().values();
             wrap(of_slice(array, values, from, len), |value| Level::Float(f64::from(value)))

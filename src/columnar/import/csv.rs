@@ -1,15 +1,15 @@
 //! Splits CSV text into records, with the line of each record, and whether each field was quoted.
 //!
-//! The form is that of the export: RFC 4180 with a separator of one character, LF or CRLF line
-//! ends, UTF-8. An empty field is null, `""` is the empty string.
+//! The form is RFC 4180 in UTF-8, with the separator and the line ends that were found in its first
+//! bytes. An empty field is null, `""` is the empty string.
 
 use std::io::Read;
 
+use super::head::{READ_BYTES, ReadHead};
+use super::options::ImportOptions;
+use super::sniff::{Dialect, sniff};
 use crate::error::{Error, Place, Result};
 use crate::value::limits;
-
-const READ_BYTES: usize = 64 * 1024;
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One field of a [`Records`] chunk.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,11 @@ impl Records {
         (field.is_quoted || !text.is_empty()).then_some(text)
     }
 
+    /// Whether a field is quoted.
+    pub(super) fn is_quoted(&self, row: usize, column: usize) -> bool {
+        self.fields.get(row * self.width + column).is_some_and(|field| field.is_quoted)
+    }
+
     pub(super) fn line(&self, row: usize) -> u64 {
         self.lines.get(row).copied().unwrap_or_default()
     }
@@ -49,13 +54,11 @@ impl Records {
 /// A reader of records.
 pub(super) struct CsvReader<'r> {
     input: &'r mut dyn Read,
-    separator: u8,
+    pub(super) dialect: Dialect,
     buffer: Vec<u8>,
     at: usize,
     filled: usize,
     is_at_end: bool,
-    /// Bytes that were read while looking for a byte order mark, and belong to the first field.
-    begun: Vec<u8>,
     line: u64,
     /// The current field, and the number of bytes of its record so far.
     field: Vec<u8>,
@@ -75,25 +78,23 @@ fn at_line(error: Error, line: u64) -> Error {
 }
 
 impl<'r> CsvReader<'r> {
-    pub(super) fn new(input: &'r mut dyn Read, separator: char) -> Result<Self> {
-        let separator = u8::try_from(separator)
-            .ok()
-            .filter(|byte| byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n'))
-            .ok_or_else(|| {
-                Error::invalid(format!(
-                    "{separator:?} cannot separate values; use an ASCII character such as a comma"
-                ))
-                .at_member("separator")
-            })?;
+    /// Finds the form of the text.
+    ///
+    /// # Errors
+    /// As [`sniff`]; `Io`.
+    pub(super) fn new(input: &'r mut dyn Read, options: &ImportOptions) -> Result<Self> {
+        let head = ReadHead::read(input).map_err(|error| at_line(error, 1))?;
+        let dialect = sniff(&head, options)?;
+        let (at, line) = (dialect.start, dialect.line);
+        let filled = head.bytes.len();
         Ok(Self {
             input,
-            separator,
-            buffer: Vec::new(),
-            at: 0,
-            filled: 0,
-            is_at_end: false,
-            begun: Vec::new(),
-            line: 1,
+            dialect,
+            buffer: head.bytes,
+            at,
+            filled,
+            is_at_end: head.is_whole,
+            line,
             field: Vec::new(),
             record_bytes: 0,
         })
@@ -101,10 +102,8 @@ impl<'r> CsvReader<'r> {
 
     fn peek(&mut self) -> Result<Option<u8>> {
         while self.at >= self.filled && !self.is_at_end {
-            // Allocated once, and filled again for each read.
-            if self.buffer.is_empty() {
-                self.buffer = vec![0; READ_BYTES];
-            }
+            // Filled again for each read.
+            self.buffer.resize(READ_BYTES, 0);
             match self.input.read(&mut self.buffer) {
                 Ok(count) => {
                     (self.at, self.filled) = (0, count.min(READ_BYTES));
@@ -116,21 +115,7 @@ impl<'r> CsvReader<'r> {
                 }
             }
         }
-        Ok(if self.is_at_end { None } else { self.buffer.get(self.at).copied() })
-    }
-
-    /// Skips a byte order mark. Bytes that only begin like one are the start of the first field.
-    fn skip_mark(&mut self) -> Result<()> {
-        let mut seen = Vec::new();
-        for &expected in BYTE_ORDER_MARK {
-            if self.peek()? != Some(expected) {
-                self.begun = seen;
-                return Ok(());
-            }
-            self.at += 1;
-            seen.push(expected);
-        }
-        Ok(())
+        Ok(if self.at < self.filled { self.buffer.get(self.at).copied() } else { None })
     }
 
     fn push(&mut self, byte: u8) -> Result<()> {
@@ -150,8 +135,8 @@ impl<'r> CsvReader<'r> {
 
     /// Reads one field into `self.field`; returns what ended it and whether it was quoted.
     fn read_field(&mut self) -> Result<(End, bool)> {
-        self.field = std::mem::take(&mut self.begun);
-        let is_quoted = self.field.is_empty() && self.peek()? == Some(b'"');
+        self.field.clear();
+        let is_quoted = self.peek()? == Some(b'"');
         if is_quoted {
             self.at += 1;
             let opened_at = self.line;
@@ -173,7 +158,8 @@ impl<'r> CsvReader<'r> {
                     }
                     Some(byte) => {
                         self.at += 1;
-                        self.line += u64::from(byte == b'\n');
+                        self.line +=
+                            u64::from(byte == if self.dialect.is_cr { b'\r' } else { b'\n' });
                         self.push(byte)?;
                     }
                 }
@@ -182,6 +168,19 @@ impl<'r> CsvReader<'r> {
         loop {
             match self.peek()? {
                 None => return Ok((End::Input, is_quoted)),
+                Some(b'\r') if self.dialect.is_cr => {
+                    self.at += 1;
+                    return Ok((End::Line, is_quoted));
+                }
+                Some(b'\n') if self.dialect.is_cr => {
+                    return Err(at_line(
+                        Error::invalid(
+                            "a line feed in a text whose first line ends with a carriage return; \
+                             quote values that contain one",
+                        ),
+                        self.line,
+                    ));
+                }
                 Some(b'\n') => {
                     self.at += 1;
                     return Ok((End::Line, is_quoted));
@@ -198,7 +197,7 @@ impl<'r> CsvReader<'r> {
                         ));
                     }
                 }
-                Some(byte) if byte == self.separator => {
+                Some(byte) if byte == self.dialect.separator => {
                     self.at += 1;
                     return Ok((End::Separator, is_quoted));
                 }
@@ -227,9 +226,8 @@ impl<'r> CsvReader<'r> {
         }
     }
 
-    /// The names in the first line.
+    /// The names in the header.
     pub(super) fn header(&mut self) -> Result<Vec<String>> {
-        self.skip_mark()?;
         if self.peek()?.is_none() {
             return Err(at_line(
                 Error::invalid("the text is empty; its first line must name the columns"),
@@ -247,7 +245,7 @@ impl<'r> CsvReader<'r> {
                         "there are more than the {} columns of an import",
                         limits::IMPORT_COLUMNS
                     )),
-                    1,
+                    self.dialect.line,
                 ));
             }
             if end != End::Separator {
@@ -259,7 +257,8 @@ impl<'r> CsvReader<'r> {
 
     fn take_text(&self) -> Result<&str> {
         std::str::from_utf8(&self.field).map_err(|error| {
-            at_line(Error::invalid("a value is not UTF-8").with_source(error), self.line)
+            let what = "a value is not UTF-8; save the text as UTF-8 (in spreadsheets: CSV UTF-8)";
+            at_line(Error::invalid(what).with_source(error), self.line)
         })
     }
 
@@ -294,7 +293,13 @@ impl<'r> CsvReader<'r> {
                 count += 1;
                 if count > width {
                     return Err(at_line(
-                        Error::invalid(format!("there are more than {width} values")),
+                        Error::invalid(format!(
+                            "there are more than {width} values, the number of names in line {}; \
+                             if lines come before the names, skip them with skipLines; if the \
+                             separator is not {:?}, name it",
+                            self.dialect.line,
+                            char::from(self.dialect.separator)
+                        )),
                         line,
                     ));
                 }
@@ -304,9 +309,16 @@ impl<'r> CsvReader<'r> {
                 if end == End::Separator {
                     continue;
                 }
-                if count < width {
+                if count < width && self.dialect.is_padded {
+                    let end = out.text.len();
+                    let missing = Field { start: end, end, is_quoted: false };
+                    out.fields.extend(std::iter::repeat_n(missing, width - count));
+                } else if count < width {
                     return Err(at_line(
-                        Error::invalid(format!("there are {count} values for {width} columns")),
+                        Error::invalid(format!(
+                            "there are {count} values for the {width} columns of line {}",
+                            self.dialect.line
+                        )),
                         line,
                     ));
                 }
@@ -342,7 +354,8 @@ mod tests {
     fn read(text: &[u8], by_byte: bool) -> Result<(Vec<String>, Rows)> {
         let (mut whole, mut slow) = (text, Drop(text));
         let input: &mut dyn Read = if by_byte { &mut slow } else { &mut whole };
-        let mut reader = CsvReader::new(input, ',')?;
+        let options = ImportOptions { separator: Some(b','), ..ImportOptions::default() };
+        let mut reader = CsvReader::new(input, &options)?;
         let names = reader.header()?;
         let mut rows = Vec::new();
         loop {

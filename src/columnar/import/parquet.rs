@@ -4,15 +4,16 @@
 //! it describes, the headers of all pages of a row group. Only then are pages decoded, in batches
 //! whose size is bounded by the longest text.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType as Arrow, Schema};
+use arrow::datatypes::{DataType as Arrow, Field, Schema};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
 use parquet::arrow::{
     FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema,
 };
-use parquet::basic::{Compression, Encoding, Repetition, Type as PhysicalType};
+use parquet::basic::{Compression, Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageIterator, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{
@@ -20,15 +21,18 @@ use parquet::file::metadata::{
 };
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::numbered::{self, Told};
+use super::options::ImportOptions;
 use super::pages::{CheckedPages, OneChunk, check_chunk, longest};
+use super::parquet_types;
 use super::source::{Chunks, Source, damaged};
-use super::{ReadSeek, index_of};
+use super::{ReadSeek, convert, int96};
 use crate::columnar::coerce::coerce_batch;
 use crate::columnar::guard::guarded;
 use crate::columnar::schema::TableSchema;
 use crate::columnar::thrift;
 use crate::error::{Error, Place, Result};
-use crate::model::tables::data::{Column, ColumnType, DataType};
+use crate::model::tables::data::{Column, ColumnType};
 use crate::value::{Control, limits};
 
 const MAGIC: &[u8; 4] = b"PAR1";
@@ -93,11 +97,16 @@ impl RowGroups for Group<'_> {
 /// A Parquet file that is being imported.
 pub(crate) struct ParquetImport {
     source: Arc<Source>,
+    options: ImportOptions,
     pub(super) metadata: ParquetMetaData,
     schema: Schema,
     levels: FieldLevels,
     group: usize,
     reader: Option<ParquetRecordBatchReader>,
+    /// What the report says of each column.
+    told: HashMap<String, Told>,
+    /// The number of the row that is read next, where rows are numbered.
+    row: u64,
     /// Rows read from the current row group, and rows of the groups before it.
     group_rows: u64,
     rows_before: u64,
@@ -113,7 +122,7 @@ impl ParquetImport {
     /// # Errors
     /// `InvalidArgument` for bytes that are not a Parquet file, `Unsupported` for nested columns,
     /// `LimitExceeded` for a footer or a number of columns beyond the import limits; `Io`.
-    pub(crate) fn new(input: Box<dyn ReadSeek>) -> Result<Self> {
+    pub(crate) fn new(input: Box<dyn ReadSeek>, options: ImportOptions) -> Result<Self> {
         let source = Arc::new(Source::new(input)?);
         if source.len < TRAILER + 4 || source.read(0, 4)? != MAGIC {
             return Err(damaged("it does not begin and end with PAR1"));
@@ -146,11 +155,14 @@ impl ParquetImport {
         .map_err(|error| damaged("its footer cannot be read").with_source(error))?;
         let import = Self {
             source,
+            options,
             metadata,
             schema,
             levels,
             group: 0,
             reader: None,
+            told: HashMap::new(),
+            row: 0,
             group_rows: 0,
             rows_before: 0,
             page_bytes_max: limits::IMPORT_PAGE_BYTES,
@@ -170,16 +182,7 @@ impl ParquetImport {
             )));
         }
         for field in descr.root_schema().get_fields() {
-            let info = field.get_basic_info();
-            if field.is_group()
-                || (info.has_repetition() && info.repetition() == Repetition::REPEATED)
-            {
-                return Err(Error::unsupported(format!(
-                    "column {:?} of the Parquet file is nested; a table has single values only",
-                    info.name()
-                ))
-                .with_args([info.name()]));
-            }
+            parquet_types::check_nested(field, self.options.flatten)?;
         }
         for (at, group) in self.metadata.row_groups().iter().enumerate() {
             let fault = |why: &str| Err(damaged(why).at(place(at, None, None)));
@@ -206,69 +209,117 @@ impl ParquetImport {
             .fold(0, u64::saturating_add)
     }
 
-    /// The columns of the file. `index` names the index column. Without it, the index is the column
-    /// that the file declares to be sorted by; otherwise the first column of whole numbers or times
-    /// that is not nullable; otherwise the first column of the file, if it has such a type.
+    /// The number of the first row, where rows are numbered.
+    pub(crate) fn set_first_row(&mut self, row: u64) {
+        self.row = row;
+    }
+
+    /// What the report says of a column.
+    pub(crate) fn told(&self, name: &str) -> Told {
+        self.told.get(name).cloned().unwrap_or_default()
+    }
+
+    /// The nulls of a column that the statistics of all row groups declare; `None` if one does not.
+    fn nulls(&self, leaf: usize) -> Option<u64> {
+        let descr = self.metadata.file_metadata().schema_descr();
+        if descr.column(leaf).max_def_level() == 0 {
+            return Some(0);
+        }
+        let groups = self.metadata.row_groups();
+        if groups.is_empty() {
+            return None;
+        }
+        groups.iter().try_fold(0u64, |all, group| {
+            let statistics = group.columns().get(leaf)?.statistics()?;
+            all.checked_add(statistics.null_count_opt()?)
+        })
+    }
+
+    /// The columns of the file. The index is the column that the options name, or by which the file
+    /// declares itself sorted, or else a new column of row numbers. A column is nullable unless the
+    /// file says that it has no nulls.
     ///
     /// # Errors
-    /// `Unsupported` for a column of a type that no table column has; `InvalidArgument` when no
-    /// column can be the index.
-    pub(crate) fn infer(&self, index: Option<&str>) -> Result<Vec<Column>> {
-        let mut columns = Vec::with_capacity(self.schema.fields().len());
-        for field in self.schema.fields() {
-            let data_type = match field.data_type() {
-                Arrow::Boolean => DataType::Bool,
-                Arrow::Int8 | Arrow::Int16 | Arrow::Int32 | Arrow::UInt8 | Arrow::UInt16 => {
-                    DataType::Int32
-                }
-                Arrow::Int64 | Arrow::UInt32 | Arrow::UInt64 => DataType::Int64,
-                Arrow::Float16 | Arrow::Float32 => DataType::Float32,
-                Arrow::Float64 => DataType::Float64,
-                Arrow::Utf8 | Arrow::LargeUtf8 | Arrow::Utf8View => DataType::String,
-                Arrow::Timestamp(..) | Arrow::Date32 | Arrow::Date64 => DataType::Timestamp,
-                other => {
-                    return Err(Error::unsupported(format!(
-                        "column {:?} of the Parquet file has the type {other}, which no table \
-                         column has",
-                        field.name()
-                    ))
-                    .with_args([field.name().clone()]));
-                }
-            };
+    /// `Unsupported` for a column of a type that no table column has; `InvalidArgument` when the
+    /// named column cannot be the index.
+    pub(crate) fn infer(&mut self) -> Result<Vec<Column>> {
+        let leaves = parquet_types::leaves(&self.schema);
+        let names: Vec<String> = leaves.iter().map(|leaf| leaf.name.clone()).collect();
+        self.options.check_names(&names)?;
+        let zones = guarded(|| parquet_types::zones(self.metadata.file_metadata()));
+        let zones = zones.unwrap_or_default();
+        let mut columns = Vec::with_capacity(leaves.len() + 1);
+        for (at, leaf) in leaves.iter().enumerate() {
+            let zone = zones.get(&leaf.name).map(String::as_str);
+            let found = parquet_types::column(leaf, zone, &self.options)?;
+            let mut told = found.told;
+            let nulls = self.nulls(at);
             let column_type =
-                if field.is_nullable() { ColumnType::Nullable } else { ColumnType::Normal };
-            columns.push(Column {
-                name: field.name().clone(),
-                data_type,
-                column_type,
-                ..Column::default()
-            });
-        }
-        let sorted_by =
-            self.metadata.row_groups().first().and_then(RowGroupMetaData::sorting_columns);
-        let sorted_by = sorted_by
-            .and_then(|by| by.first())
-            .and_then(|by| columns.get(usize::try_from(by.column_idx).ok()?))
-            .filter(|column| column.data_type.can_be_index())
-            .map(|column| column.name.clone());
-        let is_full = |at: usize| {
-            columns.get(at).is_some_and(|column| column.column_type != ColumnType::Nullable)
-        };
-        let position = match index_of(&columns, index.or(sorted_by.as_deref()), is_full) {
-            Ok(position) => position,
-            // Many writers declare every column nullable. Nulls are refused when the rows are read.
-            Err(_)
-                if index.is_none()
-                    && columns.first().is_some_and(|column| column.data_type.can_be_index()) =>
-            {
-                0
+                if nulls == Some(0) { ColumnType::Normal } else { ColumnType::Nullable };
+            if nulls.is_none() {
+                told.why.push_str("; NULLABLE, because the file does not tell its nulls");
             }
-            Err(error) => return Err(error),
-        };
-        if let Some(column) = columns.get_mut(position) {
-            column.column_type = ColumnType::Index;
+            let mut column = Column::new(leaf.name.clone(), found.data_type);
+            column.column_type = column_type;
+            let properties = [("unit", &told.unit), ("timeZone", &told.zone)];
+            column.properties = properties
+                .into_iter()
+                .filter_map(|(key, value)| Some((key.to_owned(), value.clone()?)))
+                // Values are UTC, so that zone needs no property.
+                .filter(|(_, value)| value != "UTC")
+                .collect();
+            self.told.insert(leaf.name.clone(), told);
+            columns.push(column);
+        }
+        match self.index(&columns)? {
+            Some(position) => {
+                if let Some(column) = columns.get_mut(position) {
+                    column.column_type = ColumnType::Index;
+                }
+            }
+            None => columns.insert(0, numbered::column(&names)),
         }
         Ok(columns)
+    }
+
+    /// The column that is named, or by which all row groups are declared to be sorted upwards.
+    fn index(&self, columns: &[Column]) -> Result<Option<usize>> {
+        if let Some(name) = self.options.index.as_deref() {
+            return numbered::index_position(columns, name).map(Some);
+        }
+        let sorted_by = |group: &RowGroupMetaData| {
+            let first = group.sorting_columns()?.first()?;
+            (!first.descending).then_some(())?;
+            usize::try_from(first.column_idx).ok()
+        };
+        let groups = self.metadata.row_groups();
+        let Some(position) = groups.first().and_then(sorted_by) else { return Ok(None) };
+        let can_be = columns.get(position).is_some_and(|column| {
+            column.data_type.can_be_index() && column.column_type == ColumnType::Normal
+        });
+        let by_all = groups.iter().all(|group| sorted_by(group) == Some(position));
+        Ok((can_be && by_all).then_some(position))
+    }
+
+    /// Adds the numbers of rows where the table has them and the file does not.
+    fn number(&self, schema: &TableSchema, batch: RecordBatch) -> Result<RecordBatch> {
+        let column = schema.column(schema.index())?;
+        if !numbered::is_numbered(column) || batch.column_by_name(&column.name).is_some() {
+            return Ok(batch);
+        }
+        let mut fields = vec![Field::new(&column.name, Arrow::Int64, false)];
+        fields.extend(batch.schema_ref().fields().iter().map(|field| Field::clone(field)));
+        let mut arrays = vec![numbered::numbers(self.row, batch.num_rows())];
+        arrays.extend(batch.columns().iter().cloned());
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+            .map_err(|error| damaged("its columns do not fit together").with_source(error))
+    }
+
+    /// A batch of the file as rows of the table; `row` is the row of its first one in the file.
+    fn fit(&self, schema: &TableSchema, batch: &RecordBatch, row: u64) -> Result<RecordBatch> {
+        let flat = convert::flatten(batch)?;
+        let converted = convert::convert(schema, &flat, &self.options, row)?;
+        coerce_batch(schema, &self.number(schema, converted)?, row)
     }
 
     /// The next rows, with the columns of the table; `None` at the end.
@@ -315,14 +366,15 @@ impl ParquetImport {
                 continue;
             };
             self.group_rows += batch.num_rows() as u64;
-            let coerced =
-                coerce_batch(schema, &batch, row).map_err(|error| match error.place().cloned() {
+            let fitted =
+                self.fit(schema, &batch, row).map_err(|error| match error.place().cloned() {
                     Some(Place::Cell { row, column }) => {
                         error.at(place(group, Some(row), Some(column)))
                     }
                     _ => error,
-                });
-            return coerced.map(Some);
+                })?;
+            self.row += fitted.num_rows() as u64;
+            return Ok(Some(fitted));
         }
     }
 
@@ -337,9 +389,19 @@ impl ParquetImport {
         let mut texts = Vec::new();
         for (at, chunk) in meta.columns().iter().enumerate() {
             let at_column = |error: Error| {
-                error.at(place(self.group, None, Some(chunk.column_descr().name().to_owned())))
+                error.at(place(self.group, None, Some(chunk.column_descr().path().string())))
             };
             let range = chunk_range(chunk).map_err(at_column)?;
+            if matches!(
+                chunk.compression(),
+                Compression::GZIP(_) | Compression::BROTLI(_) | Compression::LZO
+            ) {
+                return Err(at_column(Error::unsupported(format!(
+                    "the compression {} is not supported; write the file with ZSTD, SNAPPY or \
+                     LZ4_RAW, or without compression",
+                    codec(chunk.compression())
+                ))));
+            }
             let is_compressed = chunk.compression() != Compression::UNCOMPRESSED;
             if chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY) {
                 return Err(at_column(Error::unsupported(
@@ -365,6 +427,18 @@ impl ParquetImport {
                      with smaller pages",
                     limits::IMPORT_OPEN_BYTES
                 ))));
+            }
+            if chunk.column_type() == PhysicalType::INT96 {
+                let column = Some(chunk.column_descr().path().string());
+                let fault = |row: Option<u64>, error: Error| {
+                    let row = row.map(|row| self.rows_before + row);
+                    error.at(place(self.group, row, column.clone()))
+                };
+                let pages =
+                    group.pages(at).map_err(|error| fault(None, self.source.error(&error)))?;
+                guarded(|| int96::check(&self.source, chunk.column_descr_ptr(), Box::new(pages)))
+                    .ok_or_else(|| fault(None, panicked()))?
+                    .map_err(|(row, error)| fault(row, error))?;
             }
             if chunk.column_type() != PhysicalType::BYTE_ARRAY {
                 continue;
@@ -403,6 +477,12 @@ impl ParquetImport {
         .and_then(|reader| reader.map_err(|error| self.source.error(&error)))
         .map_err(|error| error.at(place(self.group, None, None)))
     }
+}
+
+/// The name of a compression, without its level.
+fn codec(compression: Compression) -> String {
+    let text = compression.to_string();
+    text.split('(').next().unwrap_or_default().to_owned()
 }
 
 fn place(group: usize, row: Option<u64>, column: Option<String>) -> Place {

@@ -9,7 +9,7 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 
-use super::ParquetImport;
+use super::{ImportOptions, ParquetImport};
 use crate::columnar::{TableSchema, batch_rows, export_parquet, frame_to_batch};
 use crate::error::{ErrorKind, Place};
 use crate::model::tables::data::{Column, ColumnType, DataFrame, DataType, column};
@@ -112,11 +112,16 @@ fn files(rows: &[Cells]) -> Vec<(&'static str, Vec<u8>)> {
     out
 }
 
+/// Options with this index.
+fn by(index: &str) -> ImportOptions {
+    ImportOptions { index: Some(index.to_owned()), ..ImportOptions::default() }
+}
+
 fn read(bytes: Vec<u8>, schema: Option<&TableSchema>) -> crate::Result<Vec<Cells>> {
-    let mut import = ParquetImport::new(Box::new(Cursor::new(bytes)))?;
+    let mut import = ParquetImport::new(Box::new(Cursor::new(bytes)), by("i"))?;
     let inferred = match schema {
         Some(schema) => schema.clone(),
-        None => TableSchema::with_default_limit(import.infer(None)?)?,
+        None => TableSchema::with_default_limit(import.infer()?)?,
     };
     let mut rows = Vec::new();
     while let Some(batch) = import.next_batch(&inferred, &Control::default())? {
@@ -132,8 +137,8 @@ fn files_of_every_form_are_read_back() {
         for (name, bytes) in files(&rows) {
             assert_eq!(read(bytes.clone(), Some(&schema())).unwrap(), rows, "{name}");
             assert_eq!(read(bytes.clone(), None).unwrap(), rows, "{name}");
-            let import = ParquetImport::new(Box::new(Cursor::new(bytes))).unwrap();
-            assert_eq!(import.infer(None).unwrap(), columns(), "{name}");
+            let mut import = ParquetImport::new(Box::new(Cursor::new(bytes)), by("i")).unwrap();
+            assert_eq!(import.infer().unwrap(), columns(), "{name}");
         }
     }
 }
@@ -195,7 +200,8 @@ fn errors_name_row_group_row_and_column() {
     let narrow = TableSchema::with_default_limit(other).unwrap();
     assert!(read(bytes.clone(), Some(&narrow)).unwrap_err().to_string().contains("\"t\""));
     // The page header of the second row group declares a huge page.
-    let import = ParquetImport::new(Box::new(Cursor::new(bytes.clone()))).unwrap();
+    let import =
+        ParquetImport::new(Box::new(Cursor::new(bytes.clone())), ImportOptions::default()).unwrap();
     let at = import.metadata.row_group(1).column(2).data_page_offset() as usize;
     let mut forged = bytes;
     assert_eq!(
@@ -217,7 +223,9 @@ fn pages_may_be_just_as_large_as_the_limit() {
     let rows = cells(40);
     for (name, bytes) in files(&rows) {
         let read = |page_bytes_max: usize| {
-            let mut import = ParquetImport::new(Box::new(Cursor::new(bytes.clone()))).unwrap();
+            let mut import =
+                ParquetImport::new(Box::new(Cursor::new(bytes.clone())), ImportOptions::default())
+                    .unwrap();
             import.page_bytes_max = page_bytes_max;
             let mut count = 0;
             while let Some(batch) = import.next_batch(&schema(), &Control::default())? {
@@ -311,7 +319,8 @@ fn long_texts_stay_in_bounds() {
     let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
-    let mut import = ParquetImport::new(Box::new(Cursor::new(bytes))).unwrap();
+    let mut import =
+        ParquetImport::new(Box::new(Cursor::new(bytes)), ImportOptions::default()).unwrap();
     let mut total = 0;
     while let Some(batch) = import.next_batch(&schema, &Control::default()).unwrap() {
         assert!(batch.num_rows() <= 64, "{}", batch.num_rows());
@@ -343,7 +352,8 @@ fn a_long_text_in_every_row_stays_in_bounds() {
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     assert!(bytes.len() < 2_000_000, "the text is there once");
-    let mut import = ParquetImport::new(Box::new(Cursor::new(bytes))).unwrap();
+    let mut import =
+        ParquetImport::new(Box::new(Cursor::new(bytes)), ImportOptions::default()).unwrap();
     let mut total = 0;
     while let Some(batch) = import.next_batch(&schema, &Control::default()).unwrap() {
         assert!(batch.num_rows() <= 100, "{}", batch.num_rows());

@@ -6,10 +6,12 @@ use std::io::Read;
 
 use arrow::array::{RecordBatch, new_null_array};
 
+use super::columns::build;
 use super::csv::{CsvReader, Records};
-use super::index_of;
-use crate::columnar::cells;
-use crate::columnar::frame::column_of_texts;
+use super::form::{Decision, Form, decide, has_commas};
+use super::numbered::{self, Told};
+use super::options::ImportOptions;
+use super::sniff::has_values_only;
 use crate::columnar::schema::{TableSchema, arrow_type};
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
@@ -19,66 +21,224 @@ const BATCH_ROWS: usize = 16 * 1024;
 /// Text of one batch.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
+/// Where a column of the table comes from.
+enum Source {
+    Field(usize, Form),
+    RowNumbers,
+    Nulls,
+}
+
 /// CSV text that is being imported.
 pub(crate) struct CsvImport<'r> {
     reader: CsvReader<'r>,
+    options: ImportOptions,
+    /// The names as the header has them, and without blanks around them.
+    raw_names: Vec<String>,
     names: Vec<String>,
     /// The records that types were inferred from.
     first: Option<Records>,
-    is_inferred: bool,
+    inferred: Vec<Decision>,
+    /// The source of each column of the table, once the first rows are read.
+    plan: Vec<Source>,
+    told: HashMap<String, Told>,
+    row: u64,
+}
+
+fn at_header(error: Error, line: u64, name: &str) -> Error {
+    error.at(Place::Line { line, column: Some(name.to_owned()) })
+}
+
+/// The fault of a header that is one column because its separator is another one.
+fn other_separator(names: &[String]) -> Option<Error> {
+    let [name] = names else { return None };
+    let known = [(';', "\";\""), ('\t', "a tab"), ('|', "\"|\""), (',', "\",\"")];
+    let (_, shown) = known.into_iter().find(|(separator, _)| name.contains(*separator))?;
+    Some(Error::invalid(format!(
+        "the header is the one column {name:?}; if its separator is {shown}, set `separator`"
+    )))
 }
 
 impl<'r> CsvImport<'r> {
-    /// Reads the header line.
+    /// Finds the form of the text, and reads its header.
     ///
     /// # Errors
-    /// `InvalidArgument` for an invalid separator, an empty text, an empty or a repeated name;
-    /// `Io`.
-    pub(crate) fn new(input: &'r mut dyn Read, separator: char) -> Result<Self> {
-        let mut reader = CsvReader::new(input, separator)?;
-        let names = reader.header()?;
+    /// `InvalidArgument` for an empty text, one that is not UTF-8, a header without names and a
+    /// repeated name; `Io`.
+    pub(crate) fn new(input: &'r mut dyn Read, options: ImportOptions) -> Result<Self> {
+        let mut reader = CsvReader::new(input, &options)?;
+        let line = reader.dialect.line;
+        let raw_names = reader.header()?;
+        if raw_names.iter().all(|name| name.trim().is_empty()) {
+            let error = Error::invalid(
+                "no column has a name; the first line must name the columns, and lines before it \
+                 are skipped with skipLines",
+            );
+            return Err(error.at(Place::Line { line, column: None }));
+        }
+        // Programs leave the name of row numbers empty, and end lines with separators.
+        let named = |(at, name): (usize, &String)| match name.trim() {
+            "" => format!("column_{}", at + 1),
+            name => name.to_owned(),
+        };
+        let names: Vec<String> = raw_names.iter().enumerate().map(named).collect();
         let mut seen = HashMap::new();
         for (at, name) in names.iter().enumerate() {
-            let what = match (name.is_empty(), seen.insert(name, at)) {
-                (true, _) => format!("column {at} has no name"),
-                (_, Some(_)) => format!("two columns have the name {name:?}"),
-                _ => continue,
-            };
-            return Err(
-                Error::invalid(what).at(Place::Line { line: 1, column: Some(name.clone()) })
-            );
+            if seen.insert(name, at).is_some() {
+                let error = Error::invalid(format!("two columns have the name {name:?}"));
+                return Err(at_header(error, line, name));
+            }
         }
-        Ok(Self { reader, names, first: None, is_inferred: false })
+        Ok(Self {
+            reader,
+            options,
+            raw_names,
+            names,
+            first: None,
+            inferred: Vec::new(),
+            plan: Vec::new(),
+            told: HashMap::new(),
+            row: 0,
+        })
     }
 
-    /// Infers the columns from the first records. `index` names the index column; without it, it is
-    /// the first column of whole numbers or times without gaps. All other columns are nullable.
+    /// The number of the first row, where rows are numbered.
+    pub(crate) fn set_first_row(&mut self, row: u64) {
+        self.row = row;
+    }
+
+    /// The separator of the text.
+    pub(crate) fn separator(&self) -> char {
+        char::from(self.reader.dialect.separator)
+    }
+
+    /// The line of the header, from 1.
+    pub(crate) fn header_line(&self) -> u64 {
+        self.reader.dialect.line
+    }
+
+    /// What the report says of a column.
+    pub(crate) fn told(&self, name: &str) -> Told {
+        self.told.get(name).cloned().unwrap_or_default()
+    }
+
+    fn read(&mut self) -> Result<Records> {
+        match self.first.take() {
+            Some(records) => Ok(records),
+            None => self.reader.records(self.names.len(), BATCH_ROWS, BATCH_BYTES),
+        }
+    }
+
+    /// Whether decimals have a comma, if request or text say so.
+    fn said_comma(&self) -> Option<bool> {
+        self.options.decimal_comma.or(self.reader.dialect.decimal_comma)
+    }
+
+    /// Infers the columns from the first records. All are nullable but the index, which is the
+    /// column that the options name, or else a new column of row numbers.
     ///
     /// # Errors
-    /// `InvalidArgument` when no column can be the index; the errors of reading the text.
-    pub(crate) fn infer(&mut self, index: Option<&str>) -> Result<Vec<Column>> {
-        let records = self.reader.records(self.names.len(), BATCH_ROWS, BATCH_BYTES)?;
-        let mut columns: Vec<Column> = self
-            .names
-            .iter()
-            .enumerate()
-            .map(|(at, name)| Column {
+    /// `InvalidArgument` when the named column cannot be the index, and for a header that looks
+    /// like values; the errors of reading the text.
+    pub(crate) fn infer(&mut self) -> Result<Vec<Column>> {
+        self.options.check_names(&self.names)?;
+        if has_values_only(&self.raw_names) {
+            let error = Error::invalid(
+                "the first line looks like values, and would be taken for the names of the \
+                 columns; put a line of names before it, or declare columns with these names",
+            );
+            return Err(error.at(Place::Line { line: self.header_line(), column: None }));
+        }
+        let records = self.read()?;
+        let separator = self.reader.dialect.separator;
+        let comma = self.said_comma().unwrap_or_else(|| {
+            (0..self.names.len()).any(|at| has_commas(&records, at, separator, &self.options))
+        });
+        let mut columns = Vec::with_capacity(self.names.len() + 1);
+        for (at, name) in self.names.iter().enumerate() {
+            let wanted = self.options.types.get(name).copied();
+            let decision = decide(&records, at, wanted, comma, &self.options);
+            let mut column = Column {
                 name: name.clone(),
-                data_type: type_of((0..records.len()).filter_map(|row| records.get(row, at))),
+                data_type: decision.data_type,
                 column_type: ColumnType::Nullable,
                 ..Column::default()
-            })
-            .collect();
-        let is_full = |at: usize| {
-            records.len() > 0 && (0..records.len()).all(|row| records.get(row, at).is_some())
-        };
-        let position = index_of(&columns, index, is_full)?;
-        if let Some(column) = columns.get_mut(position) {
-            column.column_type = ColumnType::Index;
+            };
+            if let Some(zone) = decision.zone.as_ref().filter(|zone| *zone != "UTC") {
+                column.properties.insert("timeZone".to_owned(), zone.clone());
+            }
+            columns.push(column);
+            self.inferred.push(decision);
+        }
+        match self.options.index.as_deref() {
+            Some(name) => {
+                let position = numbered::index_position(&columns, name)?;
+                if let Some(column) = columns.get_mut(position) {
+                    column.column_type = ColumnType::Index;
+                }
+            }
+            None => columns.insert(0, numbered::column(&self.names)),
         }
         self.first = Some(records);
-        self.is_inferred = true;
         Ok(columns)
+    }
+
+    fn position(&self, schema: &TableSchema, at: usize) -> Result<usize> {
+        let raw = self.raw_names.get(at).map(String::as_str).unwrap_or_default();
+        let name = self.names.get(at).map(String::as_str).unwrap_or_default();
+        // A declared name may have blanks around it.
+        schema.position(raw).or_else(|_| schema.position(name)).map_err(|error| {
+            let error = other_separator(&self.names).unwrap_or(error);
+            at_header(error, self.header_line(), name)
+        })
+    }
+
+    /// Finds the source of each column of the table.
+    fn plan(&mut self, schema: &TableSchema, records: &Records) -> Result<()> {
+        let mut fields = vec![None; schema.len()];
+        for at in 0..self.names.len() {
+            let position = self.position(schema, at)?;
+            if let Some(slot) = fields.get_mut(position) {
+                *slot = Some(at);
+            }
+        }
+        for (column, field) in schema.columns().iter().zip(fields) {
+            let (source, told) = match field {
+                Some(at) => {
+                    let decision = match self.inferred.get(at) {
+                        Some(decision) => decision.clone(),
+                        None => self.decide(column, at, records),
+                    };
+                    let Decision { form, why, zone, .. } = decision;
+                    (Source::Field(at, form), Told { why, unit: None, zone })
+                }
+                None if numbered::is_numbered(column) => (Source::RowNumbers, numbered::told()),
+                None if column.column_type == ColumnType::Nullable => {
+                    let why = "the file has no such column".to_owned();
+                    (Source::Nulls, Told { why, ..Told::default() })
+                }
+                None => {
+                    return Err(Error::invalid(format!(
+                        "there is no column {:?}; only NULLABLE columns may be left out",
+                        column.name
+                    ))
+                    .with_args([column.name.clone()])
+                    .at(Place::Line { line: self.header_line(), column: None }));
+                }
+            };
+            self.told.insert(column.name.clone(), told);
+            self.plan.push(source);
+        }
+        Ok(())
+    }
+
+    /// How a declared column is read.
+    fn decide(&self, column: &Column, at: usize, records: &Records) -> Decision {
+        let separator = self.reader.dialect.separator;
+        let is_float = matches!(column.data_type, DataType::Float32 | DataType::Float64);
+        let comma = self
+            .said_comma()
+            .unwrap_or_else(|| is_float && has_commas(records, at, separator, &self.options));
+        decide(records, at, Some(column.data_type), comma, &self.options)
     }
 
     /// The next rows, with the columns of the table; `None` at the end.
@@ -87,89 +247,28 @@ impl<'r> CsvImport<'r> {
     /// `InvalidArgument` with line and column for a name that the table does not have, an absent
     /// column that is not NULLABLE, and a value that does not fit; `LimitExceeded`; `Io`.
     pub(crate) fn next_batch(&mut self, schema: &TableSchema) -> Result<Option<RecordBatch>> {
-        let records = match self.first.take() {
-            Some(records) => records,
-            None => self.reader.records(self.names.len(), BATCH_ROWS, BATCH_BYTES)?,
-        };
+        let records = self.read()?;
         // Also for a text without rows, whose names must fit, too.
-        let mut sources = vec![None; schema.len()];
-        for (at, name) in self.names.iter().enumerate() {
-            let position = schema
-                .position(name)
-                .map_err(|error| error.at(Place::Line { line: 1, column: Some(name.clone()) }))?;
-            if let Some(slot) = sources.get_mut(position) {
-                *slot = Some(at);
-            }
+        if self.plan.is_empty() {
+            self.plan(schema, &records)?;
         }
-        let arrays = schema
-            .columns()
-            .iter()
-            .zip(sources)
-            .map(|(column, source)| match source {
-                Some(at) => column_of_texts(
-                    column,
-                    records.len(),
-                    |row| records.get(row, at),
-                    |row| Place::Line {
-                        line: records.line(row),
-                        column: Some(column.name.clone()),
-                    },
-                )
-                .map_err(|error| self.explain(error)),
-                None if column.column_type == ColumnType::Nullable => {
-                    Ok(new_null_array(&arrow_type(column.data_type), records.len()))
-                }
-                None => Err(Error::invalid(format!(
-                    "there is no column {:?}; only NULLABLE columns may be left out",
-                    column.name
-                ))
-                .with_args([column.name.clone()])
-                .at(Place::Line { line: 1, column: None })),
-            })
-            .collect::<Result<Vec<_>>>()?;
         if records.len() == 0 {
             return Ok(None);
         }
+        let first = self.row;
+        self.row += records.len() as u64;
+        let arrays = schema
+            .columns()
+            .iter()
+            .zip(&self.plan)
+            .map(|(column, source)| match source {
+                Source::Field(at, form) => build(column, &records, *at, form, &self.options),
+                Source::RowNumbers => Ok(numbered::numbers(first, records.len())),
+                Source::Nulls => Ok(new_null_array(&arrow_type(column.data_type), records.len())),
+            })
+            .collect::<Result<Vec<_>>>()?;
         RecordBatch::try_new(schema.arrow().clone(), arrays)
             .map(Some)
             .map_err(|error| Error::invalid("the rows do not fit the table").with_source(error))
     }
-
-    fn explain(&self, error: Error) -> Error {
-        if !self.is_inferred {
-            return error;
-        }
-        let message = format!(
-            "{} (the types come from the first rows; declare the columns instead)",
-            error.message()
-        );
-        match error.place() {
-            Some(place) => Error::invalid(message).at(place.clone()),
-            None => Error::invalid(message),
-        }
-    }
-}
-
-/// The first type that all texts are values of: BOOL, whole numbers, other numbers, times;
-/// otherwise STRING.
-fn type_of<'t>(texts: impl Iterator<Item = &'t str>) -> DataType {
-    let tests: [(DataType, fn(&str) -> bool); 4] = [
-        (DataType::Bool, |text| cells::parse_bool(text).is_some()),
-        (DataType::Int64, |text| cells::parse_i64(text).is_some()),
-        (DataType::Float64, |text| cells::parse_f64(text).is_some()),
-        (DataType::Timestamp, |text| cells::parse_timestamp(text).is_some()),
-    ];
-    let mut possible = [true; 4];
-    let mut any = false;
-    for text in texts {
-        any = true;
-        for (possible, (_, test)) in possible.iter_mut().zip(&tests) {
-            *possible = *possible && test(text);
-        }
-        if !possible.contains(&true) {
-            return DataType::String;
-        }
-    }
-    let first = possible.iter().zip(&tests).find(|(possible, _)| any && **possible);
-    first.map_or(DataType::String, |(_, (data_type, _))| *data_type)
 }

@@ -5,7 +5,7 @@
 //! and cost more than reading them.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
@@ -14,6 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::PAGE_ROWS;
 use crate::columnar::schema::TableSchema;
+use crate::columnar::ticks::ticks;
 use crate::model::tables::data::DataType;
 
 /// Rows of the sample, in slices that are spread over the row group.
@@ -125,7 +126,11 @@ fn choose(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Choice {
     let pays = dictionary_bytes <= DICTIONARY_BYTES / 2 && coded <= plain / 2;
     match data_type {
         DataType::Bool | DataType::Float32 | DataType::Float64 if !pays => Choice::Plain,
-        DataType::Int32 | DataType::Int64 | DataType::Timestamp
+        DataType::Int32
+        | DataType::Int64
+        | DataType::Timestamp
+        | DataType::TimestampMicros
+        | DataType::TimestampNanos
             if !pays || coded > rows * (seen.delta_bits + 2) / 8 =>
         {
             Choice::Delta
@@ -170,9 +175,8 @@ fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<Seen> {
                     array.as_primitive::<Int64Type>().values().iter().map(|v| v.cast_unsigned()),
                 );
             }
-            DataType::Timestamp => {
-                let times = array.as_primitive::<TimestampMillisecondType>();
-                values.extend(times.values().iter().map(|v| v.cast_unsigned()));
+            DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+                values.extend(ticks(array).iter().map(|v| v.cast_unsigned()));
             }
             DataType::String => {
                 let texts = array.as_string::<i32>();
@@ -206,7 +210,11 @@ fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<Seen> {
         width: match data_type {
             DataType::Bool => 1,
             DataType::Int32 | DataType::Float32 => 4,
-            DataType::Int64 | DataType::Timestamp | DataType::Float64 => 8,
+            DataType::Int64
+            | DataType::Timestamp
+            | DataType::TimestampMicros
+            | DataType::TimestampNanos
+            | DataType::Float64 => 8,
             DataType::String => 4 + text_bytes.div_ceil(count.max(1)),
         },
         delta_bits: 64 - greatest.wrapping_sub(least).cast_unsigned().leading_zeros() as usize,

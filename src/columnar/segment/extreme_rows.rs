@@ -12,16 +12,14 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
-    TimestampMillisecondArray,
 };
 use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::datatypes::{
-    DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType,
-};
+use arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type};
 
 use super::BLOCK_ROWS;
 use super::summary::Blocks;
-use crate::columnar::schema::{TableSchema, UTC};
+use crate::columnar::schema::TableSchema;
+use crate::columnar::ticks;
 use crate::model::tables::data::DataType;
 
 /// Tables with more numeric columns have no extreme rows: their size grows with the square of the
@@ -145,8 +143,8 @@ impl ExtremeRows {
                 Arc::new(Int32Array::new(ints().map(|value| value as i32).collect(), nulls))
             }
             DataType::Int64 => Arc::new(Int64Array::new(ints().collect(), nulls)),
-            DataType::Timestamp => {
-                Arc::new(TimestampMillisecondArray::new(ints().collect(), nulls).with_timezone(UTC))
+            DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+                ticks::array_of(data_type, ints().collect(), nulls)
             }
             DataType::Float32 => Arc::new(Float32Array::new(
                 values().map(|bits| f32::from_bits(bits as u32)).collect(),
@@ -171,11 +169,7 @@ fn value(array: &dyn Array, row: usize) -> u64 {
         Arrow::Int64 => {
             array.as_primitive::<Int64Type>().values().get(row).map_or(0, |value| int(*value))
         }
-        Arrow::Timestamp(..) => array
-            .as_primitive::<TimestampMillisecondType>()
-            .values()
-            .get(row)
-            .map_or(0, |value| int(*value)),
+        Arrow::Timestamp(..) => ticks::ticks(array).get(row).map_or(0, |value| int(*value)),
         Arrow::Float32 => array
             .as_primitive::<Float32Type>()
             .values()

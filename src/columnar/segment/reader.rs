@@ -297,9 +297,7 @@ impl Segment {
             | Encoding::RLE
             | Encoding::RLE_DICTIONARY
             | Encoding::PLAIN_DICTIONARY => true,
-            Encoding::DELTA_BINARY_PACKED => {
-                matches!(data_type, DataType::Int32 | DataType::Int64 | DataType::Timestamp)
-            }
+            Encoding::DELTA_BINARY_PACKED => data_type.can_be_index(),
             _ => false,
         };
         let is_ours = chunk.compression() == Compression::UNCOMPRESSED
@@ -417,7 +415,10 @@ impl Segment {
         let data_type = self.schema.column(column)?.data_type;
         match data_type {
             DataType::Int32 => read::<Vec<i32>>(&chunks, by_group, data_type),
-            DataType::Int64 | DataType::Timestamp => read::<Vec<i64>>(&chunks, by_group, data_type),
+            DataType::Int64
+            | DataType::Timestamp
+            | DataType::TimestampMicros
+            | DataType::TimestampNanos => read::<Vec<i64>>(&chunks, by_group, data_type),
             DataType::Float32 => read::<Vec<f32>>(&chunks, by_group, data_type),
             DataType::Float64 => read::<Vec<f64>>(&chunks, by_group, data_type),
             DataType::String | DataType::Bool => read::<Texts>(&chunks, by_group, data_type),
@@ -459,7 +460,10 @@ impl Segment {
         let data_type = self.schema.column(column)?.data_type;
         match data_type {
             DataType::Int32 => filter::<Vec<i32>>(&chunks, &by_group, test, wanted, data_type),
-            DataType::Int64 | DataType::Timestamp => {
+            DataType::Int64
+            | DataType::Timestamp
+            | DataType::TimestampMicros
+            | DataType::TimestampNanos => {
                 filter::<Vec<i64>>(&chunks, &by_group, test, wanted, data_type)
             }
             DataType::Float32 => filter::<Vec<f32>>(&chunks, &by_group, test, wanted, data_type),

@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 
 use super::BLOCK_ROWS;
 use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
+use crate::columnar::ticks::ticks;
 use crate::model::tables::data::DataType;
 
 /// Blocks under one coarse entry.
@@ -441,11 +442,7 @@ impl Summarizer {
                 DataType::Int64 => {
                     builder.push(array.as_primitive::<Int64Type>().values(), array, |v| v);
                 }
-                _ => builder.push(
-                    array.as_primitive::<TimestampMillisecondType>().values(),
-                    array,
-                    |v| v,
-                ),
+                _ => builder.push(ticks(array), array, |v| v),
             },
             Builder::Float(builder) => match data_type {
                 DataType::Float32 => {

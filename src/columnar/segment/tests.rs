@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
-    StringArray, TimestampMillisecondArray, UInt32Array,
+    StringArray, TimestampNanosecondArray, UInt32Array,
 };
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{cast, take, take_record_batch};
@@ -60,7 +60,7 @@ pub(super) fn arrays(shapes: &[Shape]) -> Vec<ArrayRef> {
     let types = [
         DataType::Int32,
         DataType::Int64,
-        DataType::Timestamp,
+        DataType::TimestampNanos,
         DataType::Float32,
         DataType::Float64,
         DataType::String,
@@ -81,8 +81,8 @@ pub(super) fn arrays(shapes: &[Shape]) -> Vec<ArrayRef> {
                 Arc::new(cells.map(|cell| cell.map(|v| v as i32)).collect::<Int32Array>())
             }
             DataType::Int64 => Arc::new(cells.collect::<Int64Array>()),
-            DataType::Timestamp => {
-                Arc::new(cells.collect::<TimestampMillisecondArray>().with_timezone("UTC"))
+            DataType::TimestampNanos => {
+                Arc::new(cells.collect::<TimestampNanosecondArray>().with_timezone("UTC"))
             }
             DataType::Float32 => {
                 Arc::new(cells.map(|cell| cell.map(|v| real(v) as f32)).collect::<Float32Array>())
@@ -109,7 +109,7 @@ pub(super) fn segment_on(disk: &SharedDisk, arrays: Vec<ArrayRef>) -> (Segment, 
         DataType::Int64,
         DataType::Int32,
         DataType::Int64,
-        DataType::Timestamp,
+        DataType::TimestampNanos,
         DataType::Float32,
         DataType::Float64,
         DataType::String,
@@ -169,7 +169,7 @@ fn test_part(part: Part<'_>, nulls: bool, like: &ArrayRef) -> BooleanBuffer {
             Arc::new(Int64Array::from(values.to_vec()))
         }
         Part::I64(values) => {
-            Arc::new(TimestampMillisecondArray::from(values.to_vec()).with_timezone("UTC"))
+            Arc::new(TimestampNanosecondArray::from(values.to_vec()).with_timezone("UTC"))
         }
         Part::F32(values) => Arc::new(Float32Array::from(values.to_vec())),
         Part::F64(values) => Arc::new(Float64Array::from(values.to_vec())),

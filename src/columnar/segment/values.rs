@@ -3,14 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
-    TimestampMillisecondArray,
-};
+use arrow::array::{ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, StringArray};
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use super::decode::deltas;
-use crate::columnar::schema::UTC;
+use crate::columnar::ticks;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 
@@ -122,8 +119,8 @@ numbers!(
     I64,
     |out, bytes, wanted| deltas(bytes, wanted, out, |value| value),
     |values, valid, data_type| {
-        if data_type == DataType::Timestamp {
-            Arc::new(TimestampMillisecondArray::new(values, valid).with_timezone(UTC))
+        if data_type.is_time() {
+            ticks::array_of(data_type, values, valid)
         } else {
             Arc::new(Int64Array::new(values, valid))
         }

@@ -78,7 +78,7 @@ fn table(rows: usize, order: Order, shapes: &[(Shape, u64)], intervals: usize) -
             // value.
             1 if is_missing => Some("NaN".to_owned()),
             0 | 2 | 4 if is_missing => None,
-            4 => Some(crate::value::time::format(crate::value::time::from_millis(value))),
+            4 => Some(time_cell(DataType::TimestampMicros, value)),
             _ => Some(value.to_string()),
         }
     };

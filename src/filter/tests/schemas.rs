@@ -418,7 +418,7 @@ pub(crate) fn schema<'s>(kind: &str, fields: &'s [FieldDecl]) -> Schema<'s> {
         fields,
         renames: &[],
         requires: if kind == "table" { &[("columns", "testResultId")] } else { &[] },
-        accept_substitutions: !matches!(kind, "asset" | "utilization" | "specification" | "file"),
+        accept_substitutions: !matches!(kind, "utilization" | "file"),
         accept_brackets: matches!(kind, "asset" | "utilization"),
         search: false,
     }

@@ -12,6 +12,7 @@ use crate::value::wire::{fold, from_value, record};
 
 record! {
     /// The result of creating assets.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct CreateAssetsPartialSuccess {
         /// The created assets, in request order.
         pub assets: Option<Vec<Asset>>,
@@ -22,6 +23,7 @@ record! {
     }
 
     /// The result of updating assets.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct UpdateAssetsPartialSuccess {
         /// The updated assets, in request order.
         pub assets: Option<Vec<Asset>>,
@@ -32,6 +34,7 @@ record! {
     }
 
     /// The result of deleting assets.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct DeleteAssetsResponse {
         /// Ids of the deleted assets.
         pub ids: Option<Vec<String>>,
@@ -42,6 +45,7 @@ record! {
     }
 
     /// The result of linking files, if some could not be linked.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct LinkFilesPartialSuccessResponse {
         /// Ids of the linked files.
         pub succeeded: Option<Vec<String>>,
@@ -53,8 +57,10 @@ record! {
 
     /// A query for assets.
     wire pub struct QueryAssetsRequest new() {
-        /// Filter; all assets when absent. There are no substitutions.
+        /// Filter; all assets when absent.
         pub filter: Option<String>,
+        /// Values of `@0`, `@1`, … in the filter: texts, integers, numbers, Booleans or null.
+        pub substitutions: Option<Vec<serde_json::Value>>,
         /// Members to return; all when absent or empty. JSON may also contain the text form of a
         /// published client, `new(ID, NAME)`.
         #[serde(deserialize_with = "projection")]

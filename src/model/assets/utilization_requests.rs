@@ -27,6 +27,7 @@ record! {
     }
 
     /// The result of starting a utilization.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct StartUtilizationPartialSuccess {
         /// The assets whose utilization started, as sent.
         pub assets_with_started_utilization: Option<Vec<AssetIdentification>>,
@@ -46,6 +47,7 @@ record! {
     }
 
     /// The result of a heartbeat or an end.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct UpdateUtilizationPartialSuccess {
         /// Identifiers with at least one record that was updated.
         pub updated_utilization_ids: Option<Vec<String>>,

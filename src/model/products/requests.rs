@@ -10,6 +10,7 @@ use crate::value::wire::record;
 
 record! {
     /// The result of creating products.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct CreateProductsPartialSuccess {
         /// The created products, in request order.
         pub products: Vec<Product>,
@@ -20,6 +21,7 @@ record! {
     }
 
     /// The result of updating products.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct UpdateProductsPartialSuccess {
         /// The updated products, in request order.
         pub products: Vec<Product>,
@@ -30,6 +32,7 @@ record! {
     }
 
     /// The result of deleting products, if some could not be deleted.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct DeleteProductsPartialSuccess {
         /// Ids of the deleted products.
         pub ids: Vec<String>,

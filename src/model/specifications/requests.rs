@@ -60,6 +60,7 @@ record! {
     }
 
     /// The result of creating specifications.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct CreateSpecificationsPartialSuccess {
         /// The created specifications, in request order.
         pub created_specs: Option<Vec<CreatedSpecification>>,
@@ -70,6 +71,7 @@ record! {
     }
 
     /// The result of updating specifications.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct UpdateSpecificationsPartialSuccess {
         /// The updated specifications, in request order.
         pub updated_specs: Option<Vec<UpdatedSpecification>>,
@@ -80,6 +82,7 @@ record! {
     }
 
     /// The result of deleting specifications, if some could not be deleted.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct DeleteSpecificationsPartialSuccess {
         /// Ids of the deleted specifications.
         pub deleted_spec_ids: Vec<String>,
@@ -93,8 +96,10 @@ record! {
     wire pub struct QuerySpecificationsRequest new() {
         /// The products whose specifications are queried; required.
         pub product_ids: Vec<String>,
-        /// Filter; all specifications of the products when absent. There are no substitutions.
+        /// Filter; all specifications of the products when absent.
         pub filter: Option<String>,
+        /// Values of `@0`, `@1`, … in the filter: texts, integers, numbers, Booleans or null.
+        pub substitutions: Option<Vec<serde_json::Value>>,
         /// Members to return; all when absent or empty.
         pub projection: Option<Vec<SpecificationProjection>>,
         /// Order; by id when absent.

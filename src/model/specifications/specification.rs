@@ -253,6 +253,16 @@ fn check_limit(limit: SpecificationLimit) -> Result<SpecificationLimit> {
     {
         number.map_or(Ok(()), |number| check_magnitude(number.as_f64(), member))?;
     }
+    if let (Some(min), Some(max)) = (limit.min, limit.max)
+        && min.as_f64() > max.as_f64()
+    {
+        let (min, max) = (min.as_f64(), max.as_f64());
+        return Err(Error::invalid(format!(
+            "the minimum {min} is above the maximum {max}, so that no value could pass; swap them"
+        ))
+        .with_args([min.to_string(), max.to_string()])
+        .at_member("limit.min"));
+    }
     Ok(limit)
 }
 

@@ -21,6 +21,11 @@ wire_enum! {
         String = "STRING",
         /// Instant in UTC with millisecond precision.
         Timestamp = "TIMESTAMP",
+        /// Instant in UTC with microsecond precision. A type of this crate, unknown to the wire.
+        TimestampMicros = "TIMESTAMP_US" since 6,
+        /// Instant in UTC with nanosecond precision, in the years 1677 to 2262. A type of this
+        /// crate, unknown to the wire.
+        TimestampNanos = "TIMESTAMP_NS" since 6,
     }
 }
 
@@ -37,10 +42,16 @@ impl DataType {
         matches!(self, Self::Float32 | Self::Float64)
     }
 
+    /// Whether the values are times.
+    #[must_use]
+    pub const fn is_time(self) -> bool {
+        matches!(self, Self::Timestamp | Self::TimestampMicros | Self::TimestampNanos)
+    }
+
     /// Whether a column of this type can be the index of a table.
     #[must_use]
     pub fn can_be_index(self) -> bool {
-        matches!(self, Self::Int32 | Self::Int64 | Self::Timestamp)
+        matches!(self, Self::Int32 | Self::Int64) || self.is_time()
     }
 }
 

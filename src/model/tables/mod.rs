@@ -6,3 +6,4 @@ pub(crate) mod deletion;
 pub(crate) mod import;
 pub(crate) mod segments;
 pub(crate) mod table;
+pub(crate) mod waveform;

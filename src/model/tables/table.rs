@@ -198,6 +198,7 @@ record! {
     }
 
     /// The result of a batch of modifications of which some failed.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct ModifyTablesPartialSuccess {
         /// Ids of the modified tables.
         pub modified_table_ids: Vec<String>,
@@ -208,6 +209,7 @@ record! {
     }
 
     /// The result of a batch of deletions of which some failed.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct DeleteTablesPartialSuccess {
         /// Ids of the deleted tables.
         pub deleted_table_ids: Vec<String>,

@@ -43,6 +43,7 @@ record! {
     }
 
     /// The response to a create call.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct CreateTestPlansPartialSuccessResponse {
         /// The created records, in request order.
         pub created_test_plans: Vec<TestPlan>,
@@ -53,6 +54,7 @@ record! {
     }
 
     /// The response to an update call.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct UpdateTestPlansResponse {
         /// The updated records, in request order.
         pub updated_test_plans: Option<Vec<TestPlan>>,
@@ -63,6 +65,7 @@ record! {
     }
 
     /// The response to a schedule call.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct ScheduleTestPlansResponse {
         /// The scheduled records, in request order.
         pub scheduled_test_plans: Option<Vec<TestPlan>>,
@@ -73,6 +76,7 @@ record! {
     }
 
     /// The response to a delete call in which some ids failed.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct DeleteTestPlansPartialSuccessResponse {
         /// Ids that were deleted.
         pub deleted_test_plan_ids: Option<Vec<String>>,

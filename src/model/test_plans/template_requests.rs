@@ -23,6 +23,7 @@ record! {
     }
 
     /// The response to a create call.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct CreateTestPlanTemplatePartialSuccessResponse {
         /// The created records, in request order.
         pub created_test_plan_templates: Vec<TestPlanTemplate>,
@@ -33,6 +34,7 @@ record! {
     }
 
     /// The response to a delete call in which some ids failed.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct DeleteTestPlanTemplatesPartialSuccessResponse {
         /// Ids that were deleted.
         pub deleted_test_plan_template_ids: Vec<String>,

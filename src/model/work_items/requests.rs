@@ -42,6 +42,7 @@ record! {
     }
 
     /// The response to a create call.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct CreateWorkItemsPartialSuccessResponse {
         /// The created records, in request order.
         pub created_work_items: Vec<WorkItem>,
@@ -52,6 +53,7 @@ record! {
     }
 
     /// The response to an update call.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct UpdateWorkItemsPartialSuccessResponse {
         /// The updated records, in request order.
         pub updated_work_items: Option<Vec<WorkItem>>,
@@ -62,6 +64,7 @@ record! {
     }
 
     /// The response to a schedule call.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct ScheduleWorkItemsPartialSuccessResponse {
         /// The scheduled records, in request order.
         pub scheduled_work_items: Option<Vec<WorkItem>>,
@@ -72,6 +75,7 @@ record! {
     }
 
     /// The response to a delete call in which some ids failed.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct DeleteWorkItemsPartialSuccessResponse
     also("deletedWorkItemIds" = "deletedIds", "failedWorkItemIds" = "failedIds") {
         /// Ids that were deleted.

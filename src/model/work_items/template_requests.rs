@@ -34,6 +34,7 @@ record! {
     }
 
     /// The response to a create call.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct CreateWorkItemTemplatesPartialSuccessResponse {
         /// The created records, in request order.
         pub created_work_item_templates: Vec<WorkItemTemplate>,
@@ -44,6 +45,7 @@ record! {
     }
 
     /// The response to an update call.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct UpdateWorkItemTemplatesPartialSuccessResponse {
         /// The updated records, in request order.
         pub updated_work_item_templates: Vec<WorkItemTemplate>,
@@ -54,6 +56,7 @@ record! {
     }
 
     /// The response to a delete call in which some ids failed.
+    #[must_use = "items may have failed: read `error`, or call `into_result`"]
     wire pub struct DeleteWorkItemTemplatesPartialSuccessResponse
     also("deletedWorkItemTemplateIds" = "deletedIds", "failedWorkItemTemplateIds" = "failedIds") {
         /// Ids that were deleted.

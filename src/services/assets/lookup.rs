@@ -7,7 +7,8 @@ use crate::value::id::RecordKey;
 
 /// No such asset.
 pub(super) fn not_found(id: &str) -> Error {
-    Error::not_found(Asset::KIND.name, id)
+    Asset::KIND
+        .absent(id)
         .with_name("AssetPerformanceManagement.NonExistingAssetWithIdentifier", Some(-253_426))
 }
 

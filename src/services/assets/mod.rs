@@ -333,7 +333,7 @@ impl AssetService for Handle<'_, '_> {
         self.write(move |draft| {
             let env = draft.view().env();
             let mut outcome =
-                batch::run(Umbrella::FILES_AND_ASSETS, assets, |position, request| {
+                batch::run(Umbrella::FILES_AND_ASSETS.of(draft), assets, |position, request| {
                     let name = request.name.clone();
                     let created = store::create(draft, request).map(|asset| asset.read_at(&env));
                     created.map_err(batch::about_new(Asset::KIND.name, name, position))
@@ -379,7 +379,7 @@ impl AssetService for Handle<'_, '_> {
         self.write(move |draft| {
             let env = draft.view().env();
             let mut outcome =
-                batch::run(Umbrella::FILES_AND_ASSETS, assets, |position, request| {
+                batch::run(Umbrella::FILES_AND_ASSETS.of(draft), assets, |position, request| {
                     let updated = store::update(draft, request).map(|asset| asset.read_at(&env));
                     updated.map_err(batch::about_unnamed(Asset::KIND.name, None, position))
                 })?;
@@ -396,7 +396,7 @@ impl AssetService for Handle<'_, '_> {
         batch::check_len("asset ids", ids.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
             let mut outcome =
-                batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(ids), |_, id| {
+                batch::run(Umbrella::FILES_AND_ASSETS.of(draft), batch::distinct(ids), |_, id| {
                     let deleted =
                         draft.delete::<Asset>(&id).map_err(batch::about(Asset::KIND.name, &id))?;
                     let asset = deleted.ok_or_else(|| lookup::not_found(&id))?;
@@ -419,10 +419,11 @@ impl AssetService for Handle<'_, '_> {
             let mut asset =
                 draft.get::<Asset>(&asset_id)?.ok_or_else(|| lookup::not_found(&asset_id))?;
             let mut linked = asset.file_ids.take().unwrap_or_default();
-            let mut outcome =
-                batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(file_ids), |_, file_id| {
-                    store::link(&asset_id, &mut linked, file_id)
-                })?;
+            let mut outcome = batch::run(
+                Umbrella::FILES_AND_ASSETS.of(draft),
+                batch::distinct(file_ids),
+                |_, file_id| store::link(&asset_id, &mut linked, file_id),
+            )?;
             if !outcome.succeeded.is_empty() {
                 asset.file_ids = Some(linked);
                 asset.touch(draft.now());

@@ -33,7 +33,7 @@ pub(super) fn to_query<'q>(
     let order = request.order_by.map(|order| OrderTerm { path: order.path(), descending });
     Ok(Query {
         filter: request.filter.as_deref(),
-        no_substitutions: true,
+        substitutions: request.substitutions.as_deref().unwrap_or_default(),
         bracket_lists: true,
         order: order.into_iter().collect(),
         take: usize::try_from(take).unwrap_or_default(),

@@ -48,15 +48,16 @@ pub(in crate::services) fn start(
     let items = request.asset_identifications;
     let count = items.len();
     let mut missing = Vec::new();
-    let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, items, |position, identification| {
-        let started = start_one(draft, &template, &identification);
-        missing.extend(
-            started.as_ref().err().filter(|error| error.kind() == ErrorKind::NotFound).cloned(),
-        );
-        let serial_number = identification.serial_number.clone();
-        started.map_err(batch::about_unnamed(Asset::KIND.name, serial_number, position))?;
-        Ok(identification)
-    })?;
+    let mut outcome =
+        batch::run(Umbrella::FILES_AND_ASSETS.of(draft), items, |position, identification| {
+            let started = start_one(draft, &template, &identification);
+            missing.extend(
+                started.as_ref().err().filter(|error| error.kind() == ErrorKind::NotFound).cloned(),
+            );
+            let serial_number = identification.serial_number.clone();
+            started.map_err(batch::about_unnamed(Asset::KIND.name, serial_number, position))?;
+            Ok(identification)
+        })?;
     if missing.len() == count
         && let Some(first) = missing.into_iter().next()
     {
@@ -120,9 +121,10 @@ pub(in crate::services) fn change(
     change: Change,
 ) -> Result<UpdateUtilizationPartialSuccess> {
     let at = timestamp.map_or(draft.now(), time::truncate);
-    let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(ids), |_, id| {
-        change_one(draft, &id, at, change).map(|()| id)
-    })?;
+    let mut outcome =
+        batch::run(Umbrella::FILES_AND_ASSETS.of(draft), batch::distinct(ids), |_, id| {
+            change_one(draft, &id, at, change).map(|()| id)
+        })?;
     let failed = outcome.failed_or_none();
     Ok(UpdateUtilizationPartialSuccess {
         updated_utilization_ids: Some(outcome.succeeded),

@@ -10,7 +10,7 @@ use super::{NewContent, SPACE_CHECK_BYTES, blob_writer, new_content, new_id, one
 use crate::blobs::{BlobWriter, check_limit};
 use crate::error::{Error, Result};
 use crate::model::{ContentPart, StoredContent};
-use crate::session::{Access, Session};
+use crate::session::{Access, Holder, Session};
 use crate::value::{Action, Control, Service, limits};
 
 /// Content of a file or package that is written first and named afterwards, by
@@ -44,7 +44,7 @@ impl ContentWriter {
         context.require_anywhere(service, Action::Create)?;
         context.engine.check_place()?;
         Ok(Self {
-            session: Session::of_context(context.clone()),
+            session: Session::of_context(context.clone(), Holder::ContentWriter),
             control: context.control(control),
             head: Vec::new(),
             blob: None,

@@ -6,11 +6,11 @@ use crate::model::{Feed, PackageRecord, Resource};
 use crate::session::{Draft, View, What};
 
 pub(super) fn feed_not_found(id: &str) -> Error {
-    Error::not_found(Feed::KIND.name, id).with_name("Feeds.FeedNotFoundError", None)
+    Feed::KIND.absent(id).with_name("Feeds.FeedNotFoundError", None)
 }
 
 pub(super) fn package_not_found(id: &str) -> Error {
-    Error::not_found(PackageRecord::KIND.name, id).with_name("Feeds.PackageNotFound", None)
+    PackageRecord::KIND.absent(id).with_name("Feeds.PackageNotFound", None)
 }
 
 /// The packages of a feed, in the order of their creation.

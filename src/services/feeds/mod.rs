@@ -8,13 +8,13 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use crate::blobs::ContentReader;
-use crate::error::{ApiError, Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::model::feeds::package::feed_entry;
 use crate::model::{
     CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageRecord, Platform,
     QueryFeedsRequest, QueryFeedsResponse, QueryPackagesResponse, Resource, UpdateFeedRequest,
 };
-use crate::services::batch::{Umbrella, distinct, is_item_error};
+use crate::services::batch::{self, Umbrella, distinct};
 use crate::services::content::{self, ContentWriter};
 use crate::services::declare::service;
 use crate::services::feeds::lookup::{feed, feed_not_found, package_not_found, packages, touch};
@@ -572,32 +572,19 @@ impl FeedService for Handle<'_, '_> {
             return Ok(());
         }
         let ids = distinct(package_ids);
-        let inner: Vec<ApiError> = self.write(move |draft| {
-            let mut inner = Vec::new();
-            for id in ids {
-                match delete_package(draft, &id) {
-                    Err(error) if is_item_error(&error) => {
-                        let mut api = error.api_error();
-                        api.resource_type
-                            .get_or_insert_with(|| PackageRecord::KIND.name.to_owned());
-                        api.resource_id.get_or_insert(id);
-                        inner.push(api);
-                    }
-                    other => other?,
-                }
-            }
-            Ok(inner)
+        let error = self.write(move |draft| {
+            let rule = Umbrella::SKYLINE.of(draft);
+            let outcome = batch::run(rule, ids, |position, id| {
+                let kind = PackageRecord::KIND.name;
+                delete_package(draft, &id).map_err(batch::about_unnamed(
+                    kind,
+                    Some(id.clone()),
+                    position,
+                ))
+            })?;
+            Ok(outcome.error)
         })?;
-        if inner.is_empty() {
-            return Ok(());
-        }
-        let umbrella = Umbrella::SKYLINE;
-        Err(Error::new(
-            ErrorKind::PartialFailure,
-            format!("{} of the packages could not be deleted", inner.len()),
-        )
-        .with_name(umbrella.name, Some(umbrella.code))
-        .with_inner(inner))
+        error.map_or(Ok(()), |error| Err(Error::partial(error)))
     }
 
     fn download_package(

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
 use crate::blobs::ContentReader;
-use crate::error::{ApiError, Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::filter::Clause;
 use crate::model::files::file::{NAME, listing_links};
 use crate::model::{
@@ -19,7 +19,7 @@ use crate::model::{
     GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest, UpdateMetadataRequest,
     UploadFileRequest, UploadSession, UploadSessionId, UploadSessionState,
 };
-use crate::services::batch::{Umbrella, distinct, is_item_error};
+use crate::services::batch::{self, Umbrella, distinct};
 use crate::services::content::{self, ContentWriter};
 use crate::services::declare::service;
 use crate::services::files::create::{NewFile, check_properties, create, id_taken};
@@ -378,8 +378,7 @@ pub trait FileService {
 }
 
 fn not_found(id: &str) -> Error {
-    Error::not_found(FileRecord::KIND.name, id)
-        .with_name("FileIngestion.IdNotFound", Some(-251_608))
+    FileRecord::KIND.absent(id).with_name("FileIngestion.IdNotFound", Some(-251_608))
 }
 
 /// An upload whose request was checked, beside its content.
@@ -688,32 +687,15 @@ impl FileService for Handle<'_, '_> {
             return Ok(());
         }
         let ids = distinct(ids.into_iter().map(|id| FileId::parse(&id).unwrap_or(id)).collect());
-        let inner: Vec<ApiError> = self.write(move |draft| {
-            let mut inner = Vec::new();
-            for id in ids {
-                match delete(draft, &id) {
-                    Ok(()) => {}
-                    Err(error) if is_item_error(&error) => {
-                        let mut api = error.api_error();
-                        api.resource_type.get_or_insert_with(|| FileRecord::KIND.name.to_owned());
-                        api.resource_id.get_or_insert(id);
-                        inner.push(api);
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok(inner)
+        let error = self.write(move |draft| {
+            let rule = Umbrella::FILES_AND_ASSETS.of(draft);
+            let outcome = batch::run(rule, ids, |position, id| {
+                let kind = FileRecord::KIND.name;
+                delete(draft, &id).map_err(batch::about_unnamed(kind, Some(id.clone()), position))
+            })?;
+            Ok(outcome.error)
         })?;
-        if inner.is_empty() {
-            return Ok(());
-        }
-        let umbrella = Umbrella::FILES_AND_ASSETS;
-        Err(Error::new(
-            ErrorKind::PartialFailure,
-            format!("{} of the files could not be deleted", inner.len()),
-        )
-        .with_name(umbrella.name, Some(umbrella.code))
-        .with_inner(inner))
+        error.map_or(Ok(()), |error| Err(Error::partial(error)))
     }
 
     fn start_upload_session(&self, workspace: Option<String>) -> Result<UploadSession> {

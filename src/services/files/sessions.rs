@@ -21,8 +21,7 @@ use crate::value::{Action, Control, limits};
 const WHAT: &str = "an upload session";
 
 fn not_found(id: &str) -> Error {
-    Error::not_found(UploadSessionRecord::KIND.name, id)
-        .with_name("Files.UploadSessionNotFound", None)
+    UploadSessionRecord::KIND.absent(id).with_name("Files.UploadSessionNotFound", None)
 }
 
 pub(in crate::services) fn start<A: Access>(

@@ -19,7 +19,7 @@ pub(crate) fn create<C: Creation>(
         return Ok(nothing());
     }
     access.write(move |draft| {
-        run(Umbrella::SKYLINE, requests, |position, request| {
+        run(Umbrella::SKYLINE.of(draft), requests, |position, request| {
             let name = request.name().map(str::to_owned);
             create_one(draft, request).map_err(|error| {
                 error.with_resource(
@@ -60,7 +60,7 @@ pub(crate) fn amend<M: Amendment>(
     }
     access.write(move |draft| {
         draft.expect_reads::<M::Record>(requests.iter().filter_map(Amendment::id));
-        run(Umbrella::SKYLINE, requests, |position, request| {
+        run(Umbrella::SKYLINE.of(draft), requests, |position, request| {
             let id = request.id().map(str::to_owned);
             amend_one(draft, request, replace).map_err(|error| {
                 error
@@ -95,7 +95,7 @@ pub(crate) fn delete<R: LabRecord>(
     }
     let ids = distinct(ids);
     access.write(move |draft| {
-        run(Umbrella::SKYLINE, ids, |_, id| match draft.delete::<R>(&id) {
+        run(Umbrella::SKYLINE.of(draft), ids, |_, id| match draft.delete::<R>(&id) {
             Ok(Some(_)) => Ok(id),
             Ok(None) => Err(not_found::<R>(&id)),
             Err(error) => Err(error.with_resource(R::KIND.name, id)),

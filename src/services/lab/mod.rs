@@ -110,7 +110,7 @@ pub(super) trait Amendment: Clone + Send + 'static {
 
 /// The error about an id of no record that the caller may see.
 pub(super) fn not_found<R: LabRecord>(id: &str) -> Error {
-    Error::not_found(R::KIND.name, id).with_name(R::NOT_FOUND, None)
+    R::KIND.absent(id).with_name(R::NOT_FOUND, None)
 }
 
 /// Replaces absent lists and maps in the parts of a record by empty ones.

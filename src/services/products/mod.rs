@@ -202,7 +202,7 @@ pub trait ProductService {
 }
 
 fn not_found(id: &str) -> Error {
-    Error::not_found(Product::KIND.name, id).with_name("TestMonitor.InvalidId", Some(-253_700))
+    Product::KIND.absent(id).with_name("TestMonitor.InvalidId", Some(-253_700))
 }
 
 impl ProductService for Handle<'_, '_> {
@@ -223,14 +223,15 @@ impl ProductService for Handle<'_, '_> {
         products: Vec<CreateProductRequest>,
     ) -> Result<CreateProductsPartialSuccess> {
         self.write(move |draft| {
-            let mut outcome = batch::run(Umbrella::PRODUCTS, products, |position, request| {
-                let name = request.name.clone();
-                create(draft, request).map(Product::answered).map_err(batch::about_new(
-                    Product::KIND.name,
-                    name,
-                    position,
-                ))
-            })?;
+            let mut outcome =
+                batch::run(Umbrella::PRODUCTS.of(draft), products, |position, request| {
+                    let name = request.name.clone();
+                    create(draft, request).map(Product::answered).map_err(batch::about_new(
+                        Product::KIND.name,
+                        name,
+                        position,
+                    ))
+                })?;
             let failed = outcome.failed_or_none();
             Ok(CreateProductsPartialSuccess {
                 products: outcome.succeeded,
@@ -308,7 +309,7 @@ impl ProductService for Handle<'_, '_> {
     ) -> Result<UpdateProductsPartialSuccess> {
         self.write(move |draft| {
             let now = draft.now();
-            let mut outcome = batch::run(Umbrella::PRODUCTS, products, |_, request| {
+            let mut outcome = batch::run(Umbrella::PRODUCTS.of(draft), products, |_, request| {
                 let id = request.id.clone();
                 let mut product = draft.get::<Product>(&id)?.ok_or_else(|| not_found(&id))?;
                 product
@@ -333,11 +334,13 @@ impl ProductService for Handle<'_, '_> {
 
     fn delete_products(&self, ids: Vec<ProductId>) -> Result<Option<DeleteProductsPartialSuccess>> {
         self.write(move |draft| {
-            let mut outcome = batch::run(Umbrella::PRODUCTS, batch::distinct(ids), |_, id| {
-                let deleted =
-                    draft.delete::<Product>(&id).map_err(batch::about(Product::KIND.name, &id))?;
-                deleted.map(|_| id.clone()).ok_or_else(|| not_found(&id))
-            })?;
+            let mut outcome =
+                batch::run(Umbrella::PRODUCTS.of(draft), batch::distinct(ids), |_, id| {
+                    let deleted = draft
+                        .delete::<Product>(&id)
+                        .map_err(batch::about(Product::KIND.name, &id))?;
+                    deleted.map(|_| id.clone()).ok_or_else(|| not_found(&id))
+                })?;
             let failed = outcome.failed_or_none();
             Ok(outcome.error.map(|error| DeleteProductsPartialSuccess {
                 ids: outcome.succeeded,

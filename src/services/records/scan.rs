@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::model::members_of;
 use crate::model::records::{RecordKind, ScanRecordsRequest};
 use crate::services::lists;
-use crate::session::{Access, Context, Query, Session, View};
+use crate::session::{Access, Context, Holder, Query, Session, View};
 use crate::value::stored::Members;
 use crate::value::{Control, Env, FieldDecl, RecordKey, Row, Val, guarded};
 
@@ -126,10 +126,8 @@ impl RecordStream {
             })
         })?;
         let columns = chosen(of_kind!(request.kind, columns()), request.columns.as_deref())?;
-        let session = Session::of_context(Arc::new(Context {
-            control: Some(context.control(control)),
-            ..(**context).clone()
-        }));
+        let context = Context { control: Some(context.control(control)), ..(**context).clone() };
+        let session = Session::of_context(Arc::new(context), Holder::RecordStream);
         let stream = Self {
             session: session.pinned(),
             schema: schema_of(&columns)?,

@@ -161,7 +161,7 @@ pub trait SpecificationService {
 }
 
 fn not_found(id: &str) -> Error {
-    Error::not_found(Specification::KIND.name, id).with_name("Specification.NotFound", None)
+    Specification::KIND.absent(id).with_name("Specification.NotFound", None)
 }
 
 impl SpecificationService for Handle<'_, '_> {
@@ -181,14 +181,15 @@ impl SpecificationService for Handle<'_, '_> {
     ) -> Result<CreateSpecificationsPartialSuccess> {
         self.write(move |draft| {
             let specs = request.specs.unwrap_or_default();
-            let mut outcome = batch::run(Umbrella::SKYLINE, specs, |position, request| {
-                let name = request.name.clone();
-                create(draft, request).map_err(batch::about_new(
-                    Specification::KIND.name,
-                    name,
-                    position,
-                ))
-            })?;
+            let mut outcome =
+                batch::run(Umbrella::SKYLINE.of(draft), specs, |position, request| {
+                    let name = request.name.clone();
+                    create(draft, request).map_err(batch::about_new(
+                        Specification::KIND.name,
+                        name,
+                        position,
+                    ))
+                })?;
             let failed_specs = outcome.failed_or_none();
             let created_specs = Some(outcome.succeeded);
             Ok(CreateSpecificationsPartialSuccess {
@@ -237,7 +238,7 @@ impl SpecificationService for Handle<'_, '_> {
             return Ok(None);
         }
         self.write(move |draft| {
-            let mut outcome = batch::run(Umbrella::SKYLINE, specs, |_, request| {
+            let mut outcome = batch::run(Umbrella::SKYLINE.of(draft), specs, |_, request| {
                 let id = request.id.clone();
                 update(draft, request).map_err(batch::about(Specification::KIND.name, id))
             })?;
@@ -256,12 +257,13 @@ impl SpecificationService for Handle<'_, '_> {
         ids: Vec<SpecificationId>,
     ) -> Result<Option<DeleteSpecificationsPartialSuccess>> {
         self.write(move |draft| {
-            let outcome = batch::run(Umbrella::SKYLINE, batch::distinct(ids), |_, id| {
-                let deleted = draft
-                    .delete::<Specification>(&id)
-                    .map_err(batch::about(Specification::KIND.name, &id))?;
-                deleted.map(|_| id.clone()).ok_or_else(|| not_found(&id))
-            })?;
+            let outcome =
+                batch::run(Umbrella::SKYLINE.of(draft), batch::distinct(ids), |_, id| {
+                    let deleted = draft
+                        .delete::<Specification>(&id)
+                        .map_err(batch::about(Specification::KIND.name, &id))?;
+                    deleted.map(|_| id.clone()).ok_or_else(|| not_found(&id))
+                })?;
             Ok(outcome.error.map(|error| DeleteSpecificationsPartialSuccess {
                 deleted_spec_ids: outcome.succeeded,
                 failed_spec_ids: outcome.failed,
@@ -331,7 +333,7 @@ fn to_query(request: &QuerySpecificationsRequest) -> Result<Query<'_>> {
     let descending = request.order_by_descending.unwrap_or_default() && request.order_by.is_some();
     Ok(Query {
         filter: request.filter.as_deref(),
-        no_substitutions: true,
+        substitutions: request.substitutions.as_deref().unwrap_or_default(),
         order: vec![OrderTerm { path, descending }],
         take: request.take.and_then(|take| usize::try_from(take).ok()).unwrap_or(DEFAULT_TAKE),
         continuation_token: request.continuation_token.as_deref(),

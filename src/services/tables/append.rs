@@ -32,6 +32,7 @@ pub(in crate::services) struct Rest<'a, A> {
     access: &'a A,
     id: String,
     schema: Arc<TableSchema>,
+    rows_before: u64,
     rows_max: u64,
     rows: u64,
     bytes: usize,
@@ -57,11 +58,26 @@ impl<'a, A: Access> Rest<'a, A> {
         let rows_max = access.context().settings().table_rows_max.saturating_sub(row_count);
         // The directory of the segments is named by the id as the store writes it: in lower case.
         let id = id.to_ascii_lowercase();
-        Self { access, id, schema, rows_max, rows: 0, bytes: 0, batches: Vec::new(), sink: None }
+        Self {
+            access,
+            id,
+            schema,
+            rows_before: row_count,
+            rows_max,
+            rows: 0,
+            bytes: 0,
+            batches: Vec::new(),
+            sink: None,
+        }
     }
 
     pub(in crate::services) fn schema(&self) -> &Arc<TableSchema> {
         &self.schema
+    }
+
+    /// Rows of the table when the append began.
+    pub(in crate::services) fn rows_before(&self) -> u64 {
+        self.rows_before
     }
 
     pub(in crate::services) fn rows(&self) -> u64 {

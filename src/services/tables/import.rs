@@ -3,14 +3,17 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, RecordBatch};
 
-use crate::columnar::{CsvImport, ParquetImport, ReadSeek, TableSchema};
+use crate::columnar::{
+    CUT, CsvImport, FINER_TIMES, ImportOptions, ParquetImport, ReadSeek, TableSchema, Told,
+};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::data::Column;
-use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
+use crate::model::tables::import::{ImportTableRequest, ImportTableResponse, ImportedColumn};
 use crate::model::tables::table::{TableId, TableMetadata};
+use crate::services::lists;
 use crate::services::tables::append::{self, Rest, commit};
 use crate::services::tables::metadata;
 use crate::session::Access;
@@ -18,14 +21,22 @@ use crate::value::{Action, Control, RecordKey};
 
 /// A source of rows of an import.
 trait Source {
-    fn infer(&mut self, index: Option<&str>) -> Result<Vec<Column>>;
+    fn infer(&mut self) -> Result<Vec<Column>>;
+    fn set_first_row(&mut self, row: u64);
     fn next(&mut self, schema: &TableSchema, control: &Control) -> Result<Option<RecordBatch>>;
     fn total(&self) -> Option<u64>;
+    fn told(&self, name: &str) -> Told;
+    /// Separator and line of the header of a text.
+    fn form(&self) -> Option<(char, u64)>;
 }
 
 impl Source for CsvImport<'_> {
-    fn infer(&mut self, index: Option<&str>) -> Result<Vec<Column>> {
-        CsvImport::infer(self, index)
+    fn infer(&mut self) -> Result<Vec<Column>> {
+        CsvImport::infer(self)
+    }
+
+    fn set_first_row(&mut self, row: u64) {
+        CsvImport::set_first_row(self, row);
     }
 
     fn next(&mut self, schema: &TableSchema, _: &Control) -> Result<Option<RecordBatch>> {
@@ -35,11 +46,23 @@ impl Source for CsvImport<'_> {
     fn total(&self) -> Option<u64> {
         None
     }
+
+    fn told(&self, name: &str) -> Told {
+        CsvImport::told(self, name)
+    }
+
+    fn form(&self) -> Option<(char, u64)> {
+        Some((self.separator(), self.header_line()))
+    }
 }
 
 impl Source for ParquetImport {
-    fn infer(&mut self, index: Option<&str>) -> Result<Vec<Column>> {
-        ParquetImport::infer(self, index)
+    fn infer(&mut self) -> Result<Vec<Column>> {
+        ParquetImport::infer(self)
+    }
+
+    fn set_first_row(&mut self, row: u64) {
+        ParquetImport::set_first_row(self, row);
     }
 
     fn next(&mut self, schema: &TableSchema, control: &Control) -> Result<Option<RecordBatch>> {
@@ -48,6 +71,14 @@ impl Source for ParquetImport {
 
     fn total(&self) -> Option<u64> {
         Some(self.row_count())
+    }
+
+    fn told(&self, name: &str) -> Told {
+        ParquetImport::told(self, name)
+    }
+
+    fn form(&self) -> Option<(char, u64)> {
+        None
     }
 }
 
@@ -58,12 +89,9 @@ pub(in crate::services) fn csv<A: Access>(
     control: &Control,
 ) -> Result<ImportTableResponse> {
     access.refuse_in_transaction("an import")?;
-    let text = request.separator.as_deref().unwrap_or(",");
-    let mut characters = text.chars();
-    let (Some(separator), None) = (characters.next(), characters.next()) else {
-        return Err(Error::invalid(format!("{text:?} is not one character")).at_member("separator"));
-    };
-    import(access, request, &mut CsvImport::new(input, separator)?, control)
+    check(&request)?;
+    let options = ImportOptions::new(&request)?;
+    import(access, request, &mut CsvImport::new(input, options)?, control)
 }
 
 pub(in crate::services) fn parquet<A: Access>(
@@ -73,18 +101,104 @@ pub(in crate::services) fn parquet<A: Access>(
     control: &Control,
 ) -> Result<ImportTableResponse> {
     access.refuse_in_transaction("an import")?;
-    import(access, request, &mut ParquetImport::new(input)?, control)
+    check(&request)?;
+    let options = ImportOptions::new(&request)?;
+    import(access, request, &mut ParquetImport::new(input, options)?, control)
+}
+
+fn declares(request: &ImportTableRequest) -> bool {
+    request.table.as_ref().is_some_and(|table| !table.columns.is_empty())
+}
+
+/// Refuses members that do not go together.
+fn check(request: &ImportTableRequest) -> Result<()> {
+    if request.id.is_some() && request.table.is_some() {
+        return Err(Error::invalid(
+            "an import needs either an existing table or a new one, not both",
+        )
+        .at_member("table"));
+    }
+    let is_declared = declares(request) || request.id.is_some();
+    for (is_given, member) in [
+        (request.index_column.is_some(), "indexColumn"),
+        (request.column_types.is_some(), "columnTypes"),
+    ] {
+        if is_given && is_declared {
+            return Err(Error::invalid(format!(
+                "{member} applies only to inferred columns; leave it out, the table declares its \
+                 columns"
+            ))
+            .at_member(member));
+        }
+    }
+    lists::check("nullTexts", request.null_texts.as_ref().map_or(0, Vec::len))
+}
+
+/// The schema that batches are fitted to: that of the table, with columns that cut fine digits of
+/// times when the request says so.
+fn reading_schema(schema: &Arc<TableSchema>, cut_times: bool) -> Result<Arc<TableSchema>> {
+    if !cut_times {
+        return Ok(schema.clone());
+    }
+    let mut columns = schema.columns().to_vec();
+    for column in columns.iter_mut().filter(|column| column.data_type.is_time()) {
+        column.properties.insert(FINER_TIMES.to_owned(), CUT.to_owned());
+    }
+    let count = columns.len();
+    TableSchema::new(columns, count).map(Arc::new)
+}
+
+/// The report of an import: the columns of the table, and the nulls that were imported.
+fn response(
+    id: Option<TableId>,
+    schema: &TableSchema,
+    source: &dyn Source,
+    filled: &Filled,
+) -> ImportTableResponse {
+    let columns = schema.columns().iter().enumerate().map(|(at, column)| {
+        let told = source.told(&column.name);
+        ImportedColumn {
+            name: column.name.clone(),
+            data_type: column.data_type,
+            column_type: column.column_type,
+            why: if told.why.is_empty() { "declared by the caller".to_owned() } else { told.why },
+            unit: told.unit,
+            time_zone: told.zone,
+            null_count: filled.nulls.get(at).copied().unwrap_or_default(),
+        }
+    });
+    ImportTableResponse {
+        id,
+        row_count: filled.rows as i64,
+        columns: columns.collect(),
+        separator: source.form().map(|(separator, _)| separator.to_string()),
+        header_line: source.form().and_then(|(_, line)| i64::try_from(line).ok()),
+    }
+}
+
+/// Rows that were read, and the nulls of each column.
+#[derive(Default)]
+struct Filled {
+    rows: u64,
+    nulls: Vec<i64>,
 }
 
 fn fill<A: Access>(
     rest: &mut Rest<'_, A>,
     source: &mut dyn Source,
+    cut_times: bool,
     control: &Control,
-) -> Result<()> {
-    let schema = rest.schema().clone();
+) -> Result<Filled> {
+    let schema = reading_schema(rest.schema(), cut_times)?;
+    let mut nulls = vec![0; schema.len()];
     loop {
         control.check()?;
-        let Some(batch) = source.next(&schema, control)? else { return Ok(()) };
+        let Some(batch) = source.next(&schema, control)? else {
+            return Ok(Filled { rows: rest.rows(), nulls });
+        };
+        for (count, array) in nulls.iter_mut().zip(batch.columns()) {
+            *count += array.null_count() as i64;
+        }
         rest.push(batch)?;
         control.report(rest.rows(), source.total(), "rows");
     }
@@ -98,33 +212,23 @@ fn import<A: Access>(
 ) -> Result<ImportTableResponse> {
     let control = access.context().control(control);
     let end_of_data = request.end_of_data.unwrap_or_default();
-    let declared = request.table.as_ref().is_some_and(|table| !table.columns.is_empty());
-    if request.id.is_some() && request.table.is_some() {
-        return Err(Error::invalid(
-            "an import needs either an existing table or a new one, not both",
-        )
-        .at_member("table"));
-    }
-    if request.index_column.is_some() && (declared || request.id.is_some()) {
-        return Err(Error::invalid(
-            "indexColumn applies only to inferred columns; leave it out, the table declares its \
-             index",
-        )
-        .at_member("indexColumn"));
-    }
+    let cut_times = request.cut_times.unwrap_or_default();
     if let Some(id) = &request.id {
-        let mut imported = 0;
+        let mut imported = (None, Filled::default());
         append::append(access, id, end_of_data, |rest| {
-            fill(rest, source, &control)?;
-            imported = rest.rows();
+            source.set_first_row(rest.rows_before());
+            let filled = fill(rest, source, cut_times, &control)?;
+            imported = (Some(rest.schema().clone()), filled);
             Ok(())
         })?;
         let id = RecordKey::parse(TableMetadata::KIND.id, id).map(TableId::from);
-        return Ok(ImportTableResponse { id, row_count: imported as i64 });
+        let (Some(schema), filled) = imported else { return Ok(ImportTableResponse::default()) };
+        return Ok(response(id, &schema, source, &filled));
     }
+    let is_declared = declares(&request);
     let mut table = request.table.unwrap_or_default();
-    if !declared {
-        table.columns = source.infer(request.index_column.as_deref())?;
+    if !is_declared {
+        table.columns = source.infer()?;
     }
     let schema = Arc::new(metadata::check_new(access.context(), &table)?);
     // Checked before the rows are read, so that a caller without permission, or an
@@ -135,13 +239,12 @@ fn import<A: Access>(
     // The id is drawn in a commit of its own: the segments of the rows are stored under it before
     // the table exists.
     let id = TableId::from(access.write(|draft| draft.new_key::<TableMetadata>())?);
-    let mut rest = Rest::new(access, &id, schema, 0);
-    fill(&mut rest, source, &control)?;
-    let row_count = rest.rows() as i64;
+    let mut rest = Rest::new(access, &id, schema.clone(), 0);
+    let filled = fill(&mut rest, source, cut_times, &control)?;
     let arrived = rest.finish()?;
     let new_id = id.clone();
     commit(access, &id, arrived, end_of_data, move |draft| {
         metadata::create_as(draft, new_id, table)
     })?;
-    Ok(ImportTableResponse { id: Some(id), row_count })
+    Ok(response(Some(id), &schema, source, &filled))
 }

@@ -17,6 +17,7 @@ use crate::services::batch::{self, Umbrella, distinct};
 use crate::services::lists;
 use crate::session::tables::forget_rows;
 use crate::session::{Context, Draft, OrderTerm, Plan, Query, View, What};
+use crate::value::nearest::did_you_mean;
 use crate::value::{Patch, RecordKey, limits, time};
 
 type Merge = BTreeMap<String, Option<String>>;
@@ -230,13 +231,15 @@ fn merge(into: &mut BTreeMap<String, String>, changes: Merge, member: &str) -> R
 
 fn merge_columns(table: &mut TableMetadata, patches: Vec<ColumnMetadataPatch>) -> Result<()> {
     for (at, patch) in patches.into_iter().enumerate() {
+        let names = table.columns.iter().flatten().map(|column| column.name.as_str());
+        let near = did_you_mean(&patch.name, names);
         let column = table
             .columns
             .iter_mut()
             .flatten()
             .find(|column| column.name == patch.name)
             .ok_or_else(|| {
-                Error::invalid(format!("the table has no column {:?}", patch.name))
+                Error::invalid(format!("the table has no column {:?}{near}", patch.name))
                     .with_args([patch.name.clone()])
                     .at_member(format!("columns[{at}].name"))
             })?;
@@ -340,7 +343,7 @@ pub(in crate::services) fn modify_many(
                 .at_member(format!("tables[{at}].id")));
         }
     }
-    let outcome = batch::run(Umbrella::SKYLINE, request.tables, |_, change| {
+    let outcome = batch::run(Umbrella::SKYLINE.of(draft), request.tables, |_, change| {
         let id = change.id.clone();
         modify_one(draft, change, request.replace)
             .map_err(|error| error.with_resource(TableMetadata::KIND.name, id))
@@ -362,7 +365,7 @@ pub(in crate::services) fn delete_many(
     draft: &mut Draft<'_>,
     ids: Vec<TableId>,
 ) -> Result<Option<DeleteTablesPartialSuccess>> {
-    let outcome = batch::run(Umbrella::SKYLINE, distinct(ids), |_, id| {
+    let outcome = batch::run(Umbrella::SKYLINE.of(draft), distinct(ids), |_, id| {
         delete(draft, &id)
             .map_err(|error| error.with_resource(TableMetadata::KIND.name, id.clone()))?;
         Ok(id)

@@ -10,6 +10,7 @@ mod ordinals;
 mod read;
 mod rows;
 mod segments;
+mod waveform;
 
 pub use ordinals::{PartRows, RowsPart, StoredRows};
 pub use rows::{PagedTableRows, Rows, TablePlan, TableRows};
@@ -43,6 +44,7 @@ use crate::model::tables::table::{
     ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables, QueryTablesRequest, TableApiInfo,
     TableId, TableMetadata, TableOperations,
 };
+use crate::model::tables::waveform::{ReadWaveformsRequest, Waveform, WaveformData};
 use crate::services::declare::service;
 use crate::session::{Access, Handle, Plan};
 use crate::value::{Control, guarded};
@@ -337,12 +339,64 @@ pub trait TableService {
         end_of_data: Option<bool>,
     ) -> Result<()>;
 
-    /// Appends the rows of a CSV text, in the format of the export, to an existing or a new table,
-    /// all or none.
+    /// Appends the arrays of a waveform, all or none: one row for each sample.
     ///
-    /// The first line names the columns. An empty field is null, `""` is the empty string. The
-    /// types of columns that are not declared are inferred from the first rows; whole numbers
-    /// become INT64. Uses the memory of one batch.
+    /// In a table of samples the index column is the axis: t0 and dt must be whole numbers of its
+    /// unit, which is that of a TIMESTAMP, or the property `unit` (`s`, `ms`, `us`, `ns`) of an
+    /// INT column. In a table of [`CreateTableRequest::of_waveforms`] the index is the number of the
+    /// waveform, and `t0` and `dt` have the axis. Many waveforms in one transaction are one commit.
+    ///
+    /// # Errors
+    /// As [`TableService::append_table_data`]; `InvalidArgument` for arrays of different lengths,
+    /// and for an axis that the table does not keep exactly.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let axis = WaveformAxis::Count { t0: 2, dt: 10 };
+    /// session.append_waveform(&id, &Waveform::new(axis).y("volts", &[0.5, 0.75, 0.5]))?;
+    /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(4));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn append_waveform(&self, id: &TableId, waveform: &Waveform<'_>) -> Result<()>;
+
+    /// Reads samples as arrays with their axis, which the caller holds in memory. A table of
+    /// samples is one waveform, in the order of its index; of numbered waveforms each is one, in
+    /// the order of the numbers. Without rows there is none.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` for a column that has no numbers, an end that is no value of
+    /// the index, and a null; `Cancelled` and `DeadlineExceeded` by `control`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let y = [Column::new("volts", DataType::Float64).unit("V")];
+    /// let id = session.create_table(CreateTableRequest::of_waveforms(DataType::Float64, y))?;
+    /// let axis = WaveformAxis::Seconds { t0: 0.0, dt: 1e-6 };
+    /// session.append_waveform(&id, &Waveform::new(axis).number(7).y("volts", &[0.5, 0.75]))?;
+    ///
+    /// let request = ReadWaveformsRequest::new().from("7").to("7");
+    /// let found = &session.read_waveforms(&id, request, &Control::default())?[0];
+    /// assert_eq!(found.axis, Some(axis));
+    /// assert_eq!(found.x, WaveformX::Seconds(vec![0.0, 1e-6]));
+    /// assert_eq!(found.y[0].unit.as_deref(), Some("V"));
+    /// assert_eq!(found.y[0].samples, SampleValues::Float64(vec![0.5, 0.75]));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn read_waveforms(
+        &self,
+        id: &TableId,
+        request: ReadWaveformsRequest,
+        control: &Control,
+    ) -> Result<Vec<WaveformData>>;
+
+    /// Appends the rows of a CSV text, in the form of the export or of common programs, to an
+    /// existing or a new table, all or none.
+    ///
+    /// The header names the columns. Separator, decimal comma and lines before the header are found
+    /// in the text. An empty field is null, `""` is the empty string. The types of columns that are
+    /// not declared are inferred from the first rows; without a declared index the rows are
+    /// numbered, and keep their order. The answer says what became of each column, and why. Uses
+    /// the memory of one batch.
     ///
     /// # Errors
     /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument`
@@ -366,8 +420,9 @@ pub trait TableService {
     /// Appends the rows of a Parquet file to an existing or a new table, all or none.
     ///
     /// Columns are matched by name, with the type conversions of an Arrow append. Columns that are
-    /// not declared are taken from the file. The index is the column by which the file declares
-    /// itself sorted, or the first column of a type that can be an index.
+    /// not declared are taken from the file; one without nulls is not nullable. The index is the
+    /// column that the request names, or by which the file declares itself sorted; otherwise the
+    /// rows are numbered. The answer says what became of each column, and why.
     ///
     /// # Errors
     /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument`
@@ -753,6 +808,19 @@ impl TableService for Handle<'_, '_> {
             // Without batches, only the flag can be meant, and it must be true.
             append::require_batches(count, end_of_data.filter(|ends| *ends))
         })
+    }
+
+    fn append_waveform(&self, id: &TableId, waveform: &Waveform<'_>) -> Result<()> {
+        waveform::append_one(self, id, waveform)
+    }
+
+    fn read_waveforms(
+        &self,
+        id: &TableId,
+        request: ReadWaveformsRequest,
+        control: &Control,
+    ) -> Result<Vec<WaveformData>> {
+        waveform::read_all(self, id, request, control)
     }
 
     fn import_csv(

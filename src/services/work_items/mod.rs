@@ -75,7 +75,8 @@ pub trait WorkItemService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// let made =
-    /// session.create_work_items(vec![CreateWorkItemRequest::new().name("Calibration")])?;
+    /// let items = vec![CreateWorkItemRequest::new().name("Calibration")];
+    /// session.create_work_items(items)?.require_all()?;
     /// assert_eq!(made.failed_work_items, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```

@@ -28,11 +28,11 @@ impl Latch {
         }
     }
 
-    /// Refuses every later write. The first cause is kept.
-    pub(super) fn set(&self, cause: &Error) {
-        self.cause
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get_or_insert_with(|| cause.clone());
+    /// Refuses every later write. The first cause is kept; returns whether this is the first.
+    pub(super) fn set(&self, cause: &Error) -> bool {
+        let mut kept = self.cause.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = kept.is_none();
+        kept.get_or_insert_with(|| cause.clone());
+        is_first
     }
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use super::holders::Holders;
 use super::lock::lock;
 use super::options::Settings;
 use super::outbox::SearchOutbox;
@@ -24,7 +25,7 @@ use crate::blobs::BlobStore;
 use crate::disk::{DiskFile, Owner, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Change, Finished, RecordFile, Snapshot, Source, Space, WriteTransaction};
-use crate::value::{guarded, limits, time};
+use crate::value::{guarded, limits, time, trace};
 
 use growing::Growing;
 use write_queue::WriteQueue;
@@ -50,6 +51,8 @@ pub(crate) struct Engine {
     pub(crate) tables: TableCache,
     /// Whether any index is still being filled.
     pub(crate) growth: Growing,
+    /// The handles that keep the store open.
+    pub(crate) holders: Arc<Holders>,
     pub(super) published: RwLock<Arc<Snapshot>>,
     /// The snapshots that readers may still hold, the published one among them.
     pub(super) live: Mutex<VecDeque<Weak<Snapshot>>>,
@@ -110,6 +113,7 @@ impl Engine {
             search,
             tables: TableCache::default(),
             growth: Growing::default(),
+            holders: Arc::default(),
             live: Mutex::new(VecDeque::from([Arc::downgrade(&published)])),
             published: RwLock::new(published),
             sequence: AtomicU64::new(sequence),
@@ -181,6 +185,7 @@ impl Engine {
         finished: Finished,
         sequence: u64,
     ) -> Result<()> {
+        let _span = trace::span!("commit", sequence = sequence);
         let committed = guarded("committing", || {
             transaction.commit(finished)?;
             self.set_sequence(sequence);
@@ -381,7 +386,9 @@ impl Engine {
 
     /// Refuses every write from now on, until the store is reopened. The first cause is kept.
     pub(crate) fn set_latch(&self, cause: &Error) {
-        self.write_queue.turns.latch.set(cause);
+        if self.write_queue.turns.latch.set(cause) {
+            trace::background_error("writing; the store refuses writes from now on", cause);
+        }
     }
 }
 

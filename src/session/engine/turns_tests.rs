@@ -242,9 +242,9 @@ fn schedule(fails_one_in: u32) {
                             .turns
                             .submit(nested, None, |_, _| panic!("led inside an exclusive turn"));
                         assert_eq!(nested.unwrap_err().kind(), ErrorKind::Conflict);
-                        world
-                            .commit(vec![number], fails)
-                            .inspect_err(|error| world.turns.latch.set(error))
+                        world.commit(vec![number], fails).inspect_err(|error| {
+                            world.turns.latch.set(error);
+                        })
                     })
                 });
                 match answer {

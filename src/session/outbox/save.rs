@@ -13,6 +13,7 @@ use crate::session::access::{Access, Session};
 use crate::session::lock::lock;
 use crate::text::Index;
 use crate::value::limits::SEARCH_CHECKPOINT_CHANGES;
+use crate::value::trace;
 
 /// The longest time that changes of the index stay unsaved.
 const CHECKPOINT_PERIOD: Duration = Duration::from_secs(60);
@@ -97,6 +98,7 @@ impl SearchOutbox {
     }
 
     fn checkpoint(&self, index: &Index, session: &Session, is_forced: bool) -> Result<()> {
+        let _span = trace::span!("checkpoint", is_forced = is_forced);
         let checkpoint = {
             // Under the lock of feeding: changes that are half fed must not be saved, nor be
             // discarded while a feeder works. The lock is released before the write below: the

@@ -17,7 +17,7 @@ use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
 use crate::session::access::{Access, Session};
 use crate::session::lock::lock;
-use crate::value::Control;
+use crate::value::{Control, trace};
 
 /// Segments of fewer rows are small: many of them in a row are merged.
 const SMALL_SEGMENT_ROWS: u64 = 1024 * 1024;
@@ -191,6 +191,7 @@ pub(crate) fn merge(
         Ok(Some((layouts.table().clone(), group, runs, deleted.first_missing(first))))
     })?;
     let Some((schema, group, runs, first_ordinal)) = found else { return Ok(false) };
+    let _span = trace::span!("merge", table = id, segments = group.len());
     let ordinal_end = group.iter().map(|meta| meta.ordinals().end).max().unwrap_or_default();
     let view = Arc::new(TableView::new(schema.clone(), runs));
     let columns = (0..schema.len()).collect();

@@ -13,7 +13,7 @@ use crate::records::Space;
 use crate::session::access::{Access, Session};
 use crate::session::engine::Engine;
 use crate::session::lock::lock;
-use crate::value::Control;
+use crate::value::{Control, trace};
 
 /// Seals the buffer of a table, one segment for each stretch of consecutive rows. Returns the
 /// number of segments.
@@ -56,6 +56,7 @@ fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usi
     else {
         return Ok(None);
     };
+    let _span = trace::span!("seal", table = id, batches = batches.len());
     // A segment takes about as much as the batches that it replaces, at most.
     engine.check_space(batches.iter().map(|(_, len)| len).sum())?;
     let live = run.all_live();

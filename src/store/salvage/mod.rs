@@ -30,8 +30,8 @@ use super::backup::{failed, prepare_target};
 use super::findings::RECORD_FILE;
 use super::open::{Store, StoreOptions};
 use super::scrub_indexes::index_entries;
-use super::{format, lock};
-use crate::disk::{DiskFile, Mode, RealDisk, SharedDisk};
+use super::{directory, format, lock};
+use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::by_code;
 use crate::records::salvage::{LostEntries, Proof, Salvaged};
@@ -81,9 +81,9 @@ impl Store {
             )
             .context(attempt));
         }
-        let source: SharedDisk = RealDisk::open(from).map_err(failed(&attempt))?;
+        let source: SharedDisk = directory::existing(from, &attempt)?;
         check_source(&source).map_err(|error| error.context(attempt.clone()))?;
-        let target: SharedDisk = RealDisk::create(into).map_err(failed(&attempt))?;
+        let target: SharedDisk = directory::made(into, &attempt)?;
         guarded("salvaging", || salvage_to(&source, &target, control))
             .map_err(|error| error.context(attempt))
     }

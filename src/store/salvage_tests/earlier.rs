@@ -25,7 +25,7 @@ pub(super) fn killed(commits: usize) -> [Arc<MemoryDisk>; 2] {
         if number % 5 == 4 && number + 1 < commits {
             let update =
                 serde_json::json!({ "id": ids[number / 2], "name": format!("changed {number}") });
-            session.update_products(vec![request(update)], false).unwrap();
+            let _ = session.update_products(vec![request(update)], false).unwrap();
             session.delete_product(&ids[number / 2 + 1]).unwrap();
         }
     }
@@ -108,19 +108,19 @@ fn changed() -> Arc<MemoryDisk> {
         .iter()
         .map(|id| request(serde_json::json!({ "id": id, "name": "state 0001" })))
         .collect();
-    session.update_products(all, false).unwrap();
+    let _ = session.update_products(all, false).unwrap();
     // This reader keeps the pages of all later commits from being reused.
     let reader = store.engine().snapshot();
     for turn in 0..CHANGES {
         let update = serde_json::json!({ "id": ids[turn * 37 % CHANGED], "name": format!("state {turn:04}") });
-        session.update_products(vec![request(update)], false).unwrap();
+        let _ = session.update_products(vec![request(update)], false).unwrap();
     }
     // In a leaf with deleted entries, all other entries are at other offsets.
     for id in [5, CHANGED - 5] {
         session.delete_product(&ids[id]).unwrap();
     }
     // Pages in use after them, so that closing the file does not truncate them.
-    session
+    let _ = session
         .create_products((0..20).map(|number| request(product(CHANGED + number))).collect())
         .unwrap();
     drop((reader, session));

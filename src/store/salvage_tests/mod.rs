@@ -65,7 +65,7 @@ fn filled() -> Arc<MemoryDisk> {
     // Each change is in its own commit, so that each leaves old pages.
     for (number, id) in ids.iter().enumerate().filter(|(number, _)| number % 9 == 4) {
         let update = serde_json::json!({ "id": id, "name": format!("unit {number} changed"), "properties": { "turn": "1" } });
-        session.update_products(vec![request(update)], false).unwrap();
+        let _ = session.update_products(vec![request(update)], false).unwrap();
     }
     for id in ids.iter().skip(2).step_by(15) {
         session.delete_product(&id.into()).unwrap();

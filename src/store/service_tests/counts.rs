@@ -328,7 +328,7 @@ fn counts_beside_writers_are_those_of_one_commit() {
                     ..UpdateWorkItemRequest::default()
                 };
                 let work_items = ids.iter().map(update).collect();
-                writer
+                let _ = writer
                     .update_work_items(UpdateWorkItemsRequest { work_items, replace: None })
                     .unwrap();
             }

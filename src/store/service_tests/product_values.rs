@@ -14,7 +14,7 @@ fn listing_values_costs_the_distinct_values_and_not_the_products() {
     let requests = (0..3000)
         .map(|n| CreateProductRequest::new(n.to_string()).family(format!("F{}", n % 3)))
         .collect();
-    session.create_products(requests).unwrap();
+    let _ = session.create_products(requests).unwrap();
     let query =
         QueryProductValuesRequest { field: Some(ProductField::Family), ..Default::default() };
     assert_eq!(session.query_product_values(query).unwrap(), ["F0", "F1", "F2"]);

@@ -33,13 +33,13 @@ fn work_items_and_products_are_found_by_their_texts() {
     };
     let items =
         vec![item("Burn-in of DMM-4065", "twelve hours"), item("Calibration", "after the burn in")];
-    session.create_work_items(items).unwrap();
+    let _ = session.create_work_items(items).unwrap();
     let product = CreateProductRequest {
         part_number: "DMM-4065".to_owned(),
         name: Some("Multimeter".to_owned()),
         ..CreateProductRequest::default()
     };
-    session.create_products(vec![product]).unwrap();
+    let _ = session.create_products(vec![product]).unwrap();
     let find = |text: &str| {
         let request = SearchRequest { text: Some(text.to_owned()), ..SearchRequest::default() };
         let hits = session.search(request).unwrap().hits;

@@ -37,7 +37,7 @@ fn records_follow_their_asset_into_another_workspace() {
         None
     );
     let update = serde_json::from_value(json!([{"id": asset, "workspace": "w"}])).unwrap();
-    session.update_assets(update).unwrap();
+    let _ = session.update_assets(update).unwrap();
     let mut workspaces = Vec::new();
     session
         .read(|view| {

@@ -341,7 +341,7 @@ fn a_refused_heartbeat_leaves_every_record_of_its_identifier_as_it_was() {
     let (root, user) =
         (store.session(Identity::user("root")), store.session(Identity::user("ada")));
     let assets = vec![asset("1", json!({"workspace": "a"})), asset("2", json!({"workspace": "b"}))];
-    root.create_assets(serde_json::from_value(Value::Array(assets)).unwrap()).unwrap();
+    let _ = root.create_assets(serde_json::from_value(Value::Array(assets)).unwrap()).unwrap();
     let unit = |serial: &str| json!({"modelName": "m", "vendorName": "v", "serialNumber": serial});
     let start =
         json!({"utilizationIdentifier": "u", "assetIdentifications": [unit("1"), unit("2")]});

@@ -44,7 +44,7 @@ fn a_reader_of_changes_may_wait_for_ever() {
 fn a_subscriber_is_neither_ahead_of_the_last_commit_nor_moved_back() {
     let (store, session) = open();
     let from = store.register("replica").unwrap();
-    session.create_products(request(serde_json::json!([{"partNumber": "a"}]))).unwrap();
+    let _ = session.create_products(request(serde_json::json!([{"partNumber": "a"}]))).unwrap();
     let last = session.position();
     assert!(from < last);
     let refused = |name: &str, to: Position| store.advance(name, to).unwrap_err().kind();

@@ -438,7 +438,7 @@ fn every_outcome_of_an_execution_is_one_value_with_both_members_and_a_status() {
         {"type": "MANUAL", "action": "Go"}, {"type": "NOTEBOOK", "action": "Run", "notebookId": "n"},
         {"type": "JOB", "action": "Queue", "jobs": [{"functions": ["f"], "arguments": [[]]}], "systemId": "s"},
         {"type": "JOB", "action": "Lost", "jobs": []}]}]);
-    session.create_work_items(super::read(&items).unwrap()).unwrap();
+    let _ = session.create_work_items(super::read(&items).unwrap()).unwrap();
     let execute = |who: &str, id: &str, action: &str| {
         let answer = store.session(Identity::user(who)).execute_work_item(&id.into(), action);
         let answer = answer.unwrap_or_else(ExecuteWorkItemResponse::from);

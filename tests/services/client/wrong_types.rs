@@ -35,7 +35,7 @@ use stationdb::tables::{
     DeleteRowsRequest, DropColumnsRequest, ExportTableDataRequest, GetTableDataRequest,
     ImportTableRequest, ListDeletedRowsRequest, ListTablesRequest, ModifyTableRequest,
     ModifyTablesRequest, QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest,
-    RenameColumnsRequest, ScanRequest, TableMetadataModification,
+    ReadWaveformsRequest, RenameColumnsRequest, ScanRequest, TableMetadataModification,
 };
 use stationdb::test_plans::{
     CreateTestPlanRequest, CreateTestPlanTemplateRequest, QueryTestPlanTemplatesRequest,
@@ -51,7 +51,7 @@ use stationdb::work_items::{
 use stationdb::workspaces::{
     CreateWorkspaceRequest, ListQuotasRequest, QueryWorkspacesRequest, SetQuotaRequest,
 };
-use stationdb::{Error, ErrorKind, Place, Result, from_json};
+use stationdb::{Error, ErrorKind, Place, Result, from_json, from_json_report, from_json_strict};
 
 use crate::sources::{rust_files, words};
 
@@ -82,17 +82,26 @@ impl<'de> Deserializer<'de> for Members {
 
 type Read = fn(&[u8]) -> Option<Error>;
 
+/// The members that were ignored, or the error of reading a request strictly.
+type Strict = fn(&[u8]) -> (Vec<String>, Option<Error>);
+
 macro_rules! requests {
     ($($name:ident),* $(,)?) => {
         vec![$((stringify!($name), <$name as Deserialize>::deserialize(Members).unwrap_err().to_string(), {
             let read: Read = |body| from_json::<$name>(body).err();
             read
+        }, {
+            let strict: Strict = |body| {
+                let ignored = from_json_report::<$name>(body).unwrap().1;
+                (ignored, from_json_strict::<$name>(body).err())
+            };
+            strict
         })),*]
     };
 }
 
-/// Name, members and reader of every request.
-fn requests() -> Vec<(&'static str, String, Read)> {
+/// Name, members and readers of every request.
+fn requests() -> Vec<(&'static str, String, Read, Strict)> {
     requests![
         AppendTableDataRequest,
         CreateAssetRequest,
@@ -159,6 +168,7 @@ fn requests() -> Vec<(&'static str, String, Read)> {
         QueryWorkItemTemplatesRequest,
         QueryWorkItemsRequest,
         QueryWorkspacesRequest,
+        ReadWaveformsRequest,
         ScanRecordsRequest,
         ScanRequest,
         ScheduleTestPlanRequest,
@@ -302,7 +312,7 @@ fn what_is_told_of_a_wrong_type_names_members_and_types_of_the_service() {
         json!([{"x": 1}]),
     ];
     let mut told = BTreeSet::new();
-    for (name, members, read) in requests() {
+    for (name, members, read, _) in requests() {
         assert_ne!(members, "no struct", "{name}");
         for body in ["[]", "7", "\"x\"", "null", "true", "[7]", "{", "", "{\"a\":}"] {
             let error = read(body.as_bytes()).unwrap_or_else(|| panic!("{name} reads {body:?}"));
@@ -349,6 +359,32 @@ fn what_is_told_of_a_wrong_type_names_members_and_types_of_the_service() {
         "the request cannot be read: member `returnCount`: expected true or false, found the number 7.5",
     ] {
         assert!(told.contains(text), "{text}");
+    }
+}
+
+/// A person who writes a request is told of each member that it does not have; a server is not.
+#[test]
+fn every_request_refuses_unknown_members_when_it_is_read_strictly() {
+    for (name, members, read, strict) in requests() {
+        let mut body = required(read);
+        let text = Value::Object(body.clone()).to_string();
+        let (ignored, error) = strict(text.as_bytes());
+        assert!(ignored.is_empty() && error.is_none(), "{name} {text}: {ignored:?} {error:?}");
+        // The first member with its first two letters swapped, and a word that is near none.
+        let first = members.split_whitespace().next().unwrap();
+        let swapped: String = [&first[1..2], &first[..1], &first[2..]].concat();
+        for unknown in [swapped.as_str(), "zzzzzzzzzzzzzzzzzzzz"] {
+            body.insert(unknown.to_owned(), json!(7));
+            let text = Value::Object(body.clone()).to_string();
+            assert!(read(text.as_bytes()).is_none(), "{name} {text}");
+            let (ignored, error) = strict(text.as_bytes());
+            assert_eq!(ignored, [unknown], "{name} {text}");
+            let error = error.unwrap_or_else(|| panic!("{name} reads {text}"));
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert_eq!(error.place(), Some(&Place::Member(unknown.to_owned())), "{name}");
+            assert!(error.message().contains(first), "{name}: {}", error.message());
+            body.remove(unknown);
+        }
     }
 }
 

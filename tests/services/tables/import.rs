@@ -78,6 +78,16 @@ fn frame() -> DataFrame {
             DataType::Timestamp => {
                 vec![None, Some("0001-01-01T00:00:00.000Z"), Some("9999-12-31T23:59:59.999Z")]
             }
+            DataType::TimestampMicros => {
+                vec![Some("0001-01-01T00:00:00.000001Z"), None, Some("9999-12-31T23:59:59.999999Z")]
+            }
+            DataType::TimestampNanos => {
+                vec![
+                    Some("1677-09-21T00:12:43.145224192Z"),
+                    Some("2262-04-11T23:47:16.854775807Z"),
+                    None,
+                ]
+            }
         }
     };
     let data = (0..40)
@@ -160,7 +170,11 @@ fn what_was_exported_comes_back_whole() {
     assert_eq!(closed.kind(), ErrorKind::Conflict);
     // The types of the columns are declared in the file.
     let made = session
-        .import_parquet(ImportTableRequest::default(), Box::new(Cursor::new(parquet)), &control)
+        .import_parquet(
+            ImportTableRequest::new().index_column("c 0"),
+            Box::new(Cursor::new(parquet)),
+            &control,
+        )
         .unwrap();
     let new = made.id.unwrap();
     assert_eq!(session.get_table_metadata(&new).unwrap().columns, Some(columns()));
@@ -174,7 +188,11 @@ fn columns_are_inferred_from_the_first_rows() {
     let text = "ok;n;v;at;note;gap;all\n\
                 true;1;1.5;2024-01-01T00:00:00Z;x;;\n\
                 FALSE;-2;NaN;2024-01-01T00:00:01+01:00;7;3;\n";
-    let request = ImportTableRequest { separator: Some(";".into()), ..Default::default() };
+    let request = ImportTableRequest {
+        separator: Some(";".into()),
+        index_column: Some("n".into()),
+        ..Default::default()
+    };
     let id = csv(&session, request.clone(), text).unwrap().id.unwrap();
     let table = session.get_table_metadata(&id).unwrap();
     let found: Vec<_> = table
@@ -211,7 +229,15 @@ fn columns_are_inferred_from_the_first_rows() {
             Some(&Place::Member("indexColumn".into()))
         );
     }
-    assert!(csv(&session, request.clone(), "a;b\nx;\n").is_err(), "no column can be the index");
+    // Without an index the rows keep their order, and are numbered.
+    let numbered = ImportTableRequest { index_column: None, ..request.clone() };
+    let id = csv(&session, numbered, text).unwrap().id.unwrap();
+    let index = session.get_table_metadata(&id).unwrap().columns.unwrap().swap_remove(0);
+    assert_eq!((index.name.as_str(), index.column_type), ("row", C::Index));
+    assert_eq!(
+        rows(&session, &id)[0][..3],
+        [Some("0".into()), Some("true".into()), Some("1".into())]
+    );
     // A null in the chosen index column is reported at its row.
     let gap = ImportTableRequest { index_column: Some("gap".into()), ..request };
     let error = csv(&session, gap, text).unwrap_err();
@@ -246,7 +272,9 @@ fn what_is_refused_leaves_nothing() {
         ("t,v,w\n1,2,3\n", line(1, Some("w"))),
         ("t\n1\n", line(1, None)),
         ("t,t\n1,2\n", line(1, Some("t"))),
-        ("t,\n1,2\n", line(1, Some(""))),
+        ("t,\n1,2\n", line(1, Some("column_2"))),
+        (",\n1,2\n", line(1, None)),
+        ("\n\u{b}", line(2, None)),
         ("t,v\n1,2\n2\n", line(3, None)),
         ("", line(1, None)),
     ] {

@@ -2,15 +2,22 @@
 
 mod append;
 mod basics;
+mod clocks;
 mod columns;
 mod deletion;
+mod dialects;
 mod export;
 mod import;
+mod loud;
 mod model;
 mod ordinals;
+mod parquet_files;
+mod program_files;
 mod rules;
 mod syncs;
+mod times;
 mod walk;
+mod waveforms;
 
 use arrow::array::{Int64Array, RecordBatch};
 use arrow::datatypes::Schema;

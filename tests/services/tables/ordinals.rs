@@ -11,7 +11,8 @@ use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::specifications::Number;
 use stationdb::tables::{
-    AppendTableDataRequest, ColumnType, CreateTableRequest, DataFrame, DataType, PartRows, TableId,
+    AppendTableDataRequest, ColumnType, CreateTableRequest, DataFrame, DataType, DeleteRowsRequest,
+    PartRows, TableId,
 };
 use stationdb::{Control, Error, ErrorKind, Identity, Session, Store};
 
@@ -167,4 +168,38 @@ fn statistics_are_those_of_the_rows() {
             }
         }
     }
+}
+
+#[test]
+fn deleted_rows_are_neither_exported_nor_counted() {
+    let (store, session, id, appended) = filled(true);
+    let mut left: Vec<(u64, i64)> = (0..).zip(appended).collect();
+    let mut known_again = 0;
+    // Rows in the middle of segments and in the buffer, the smallest, the largest, whole segments.
+    for range in [5..7, 120..180, 0..40, 630..700, 200..500] {
+        let request = DeleteRowsRequest::new()
+            .index_from(range.start.to_string())
+            .index_before(range.end.to_string());
+        session.delete_rows(&id, request).unwrap();
+        left.retain(|(_, t)| !range.contains(t));
+        for pass in 0..2 {
+            for ordinals in [0..u64::MAX, 3..305, 290..960] {
+                let (rows, _) = exported(&session, &id, ordinals.clone());
+                let expected: Vec<_> =
+                    left.iter().filter(|(at, _)| ordinals.contains(at)).copied().collect();
+                assert_eq!(rows, expected, "{range:?}, pass {pass}, {ordinals:?}");
+            }
+            let known = session.table_statistics(&id).unwrap();
+            assert_eq!(known.row_count, left.len() as u64, "{range:?}, pass {pass}");
+            let t = &known.columns[0];
+            let number = |t: Option<&(u64, i64)>| t.map(|(_, t)| Number::Int(*t));
+            if t.min.is_some() {
+                known_again += 1;
+                assert_eq!(t.min, number(left.iter().min_by_key(|(_, t)| t)), "{range:?}");
+                assert_eq!(t.max, number(left.iter().max_by_key(|(_, t)| t)), "{range:?}");
+            }
+            store.maintain(&Control::default()).unwrap();
+        }
+    }
+    assert!(known_again > 0, "rewritten segments have statistics");
 }

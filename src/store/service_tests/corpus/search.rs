@@ -217,9 +217,9 @@ fn apply(
             let Some((id, text)) = model.iter_mut().nth(at % 8) else { return };
             let change = json!({"id": id, "name": name.join(" ")});
             if text.kind == "product" {
-                access.update_products(vec![request(change)], false).unwrap();
+                let _ = access.update_products(vec![request(change)], false).unwrap();
             } else {
-                access
+                let _ = access
                     .update_work_items(
                         serde_json::from_value(json!({"workItems": [change]})).unwrap(),
                     )
@@ -391,7 +391,7 @@ fn texts_and_indexes_narrow_each_other() {
             json!({"partNumber": format!("PN-{n}"), "family": format!("f{}", n % 3), "name": name});
         serde_json::from_value(product).unwrap()
     };
-    opened.session.create_products((0..600).map(product).collect()).unwrap();
+    let _ = opened.session.create_products((0..600).map(product).collect()).unwrap();
     let plan = |filter: &str| {
         let request = crate::products::QueryProductsRequest {
             filter: Some(filter.to_owned()),

@@ -1,0 +1,137 @@
+//! `import`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write as _};
+
+use stationdb::prelude::*;
+use stationdb::serde_json::{Value, json};
+use stationdb::tables::{CreateTableRequest, DataType, ImportTableRequest, ImportTableResponse};
+
+use super::Desk;
+use super::rows::format_of;
+use crate::args::{Import, Reading, RowFormat};
+use crate::failure::{Failure, Outcome};
+use crate::kinds;
+use crate::output::{Form, Output, failed, printable};
+use crate::progress::Bar;
+
+pub fn import(desk: &Desk, output: Output, import: &Import) -> Outcome {
+    let session = desk.session();
+    let path = &import.file;
+    let attempt = || format!("reading {}", path.display());
+    let mut file = File::open(path).map_err(|error| Failure::io(attempt(), &error))?;
+    let mut request = reading(&import.reading)?;
+    request.index_column.clone_from(&import.index);
+    request.end_of_data = import.close.then_some(true);
+    match &import.into {
+        Some(table) => {
+            let table = kinds::metadata(&session, table)?;
+            request.id = table.id.map(|id| id.to_string());
+        }
+        None => {
+            let mut table = CreateTableRequest::default();
+            table.name.clone_from(&import.name);
+            table.workspace.clone_from(&import.workspace);
+            request.table = Some(table);
+        }
+    }
+    let format = format_of(import.format, Some(path));
+    let (bar, control) = Bar::new(desk.interrupt.control(), "importing", None);
+    let answer = match (format, &request.id) {
+        (RowFormat::Arrow, None) => {
+            return Err(Failure::usage(
+                "an Arrow stream is read into a table that exists; name it with --into, or \
+                 import Parquet",
+            ));
+        }
+        (RowFormat::Arrow, Some(id)) => {
+            let rows = |desk: &Desk| {
+                let count = kinds::metadata(&desk.session(), id)?.row_count;
+                Ok::<_, Failure>(count.unwrap_or_default())
+            };
+            let before = rows(desk)?;
+            let stream = io::BufReader::new(file);
+            let mut stream = Watched { stream, control: &control };
+            session.append_arrow(&id.into(), &mut stream, request.end_of_data)?;
+            let row_count = rows(desk)? - before;
+            ImportTableResponse { id: Some(id.into()), row_count, ..Default::default() }
+        }
+        (RowFormat::Csv, _) => session.import_csv(request, &mut file, &control)?,
+        (RowFormat::Parquet, _) => session.import_parquet(request, Box::new(file), &control)?,
+    };
+    drop(bar);
+    report(output, &answer)
+}
+
+/// How the file is read, as the options say.
+fn reading(options: &Reading) -> Outcome<ImportTableRequest> {
+    fn parsed<T: std::str::FromStr<Err = stationdb::Error>>(
+        text: Option<&String>,
+    ) -> Outcome<Option<T>> {
+        Ok(text.map(|text| text.to_uppercase().replace('-', "_").parse()).transpose()?)
+    }
+    let mut types = BTreeMap::new();
+    for pair in &options.types {
+        let Some((name, data_type)) = pair.rsplit_once('=') else {
+            return Err(Failure::usage(format!(
+                "{pair:?} is not a column and its type; write it as at=TIMESTAMP_US"
+            )));
+        };
+        let data_type: DataType = data_type.to_uppercase().parse()?;
+        types.insert(name.to_owned(), data_type);
+    }
+    let mut request = ImportTableRequest::new();
+    request.column_types = (!types.is_empty()).then_some(types);
+    request.separator.clone_from(&options.separator);
+    request.decimal_separator.clone_from(&options.decimal);
+    request.null_texts = (!options.null.is_empty()).then(|| options.null.clone());
+    request.comment_prefix.clone_from(&options.comment);
+    request.skip_lines = options.skip_lines.map(i64::from);
+    request.date_order = parsed(options.date_order.as_ref())?;
+    request.time_zone.clone_from(&options.time_zone);
+    request.epoch_unit = parsed(options.epoch.as_ref())?;
+    request.cut_times = options.cut_times.then_some(true);
+    request.binary = parsed(options.binary.as_ref())?;
+    request.flatten = options.flatten.then_some(true);
+    Ok(request)
+}
+
+/// Tells the rows, and what became of each column.
+fn report(output: Output, answer: &ImportTableResponse) -> Outcome {
+    let id = answer.id.clone().unwrap_or_default();
+    let rows = answer.row_count;
+    let mut object = json!({"table": id.to_string(), "rows": rows});
+    if let (Value::Object(object), false) = (&mut object, answer.columns.is_empty()) {
+        object.insert("columns".to_owned(), json!(answer.columns));
+        object.insert("separator".to_owned(), json!(answer.separator));
+        object.insert("headerLine".to_owned(), json!(answer.header_line));
+    }
+    output.report(&format!("imported {rows} rows into table {id}"), &object)?;
+    if output.form != Form::Table {
+        return Ok(());
+    }
+    let mut out = io::stdout().lock();
+    for column in &answer.columns {
+        let nulls = match column.null_count {
+            0 => String::new(),
+            count => format!(", {count} null"),
+        };
+        let line = format!("{}: {}{nulls}; {}", column.name, column.data_type, column.why);
+        writeln!(out, "  {}", printable(&line)).map_err(failed)?;
+    }
+    out.flush().map_err(failed)
+}
+
+/// A stream that ends with an error once Ctrl-C was pressed.
+struct Watched<'c, R> {
+    stream: R,
+    control: &'c stationdb::Control,
+}
+
+impl<R: io::Read> io::Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.control.check().map_err(io::Error::other)?;
+        self.stream.read(buffer)
+    }
+}

@@ -1,0 +1,73 @@
+//! The directories that a caller names: which are there, which are made, and what is wrong with the
+//! others.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::disk::{
+    RealDisk, SharedDisk, directories_in, existing_parent, file_in_the_way, is_inside,
+};
+use crate::error::{Error, ErrorKind, Result};
+use crate::value::nearest::did_you_mean;
+
+/// Opens a directory that must exist. `attempt` says what it is for.
+///
+/// # Errors
+/// `NotAStore` if a file stands there; `NotFound`, with the most similar name beside it, if nothing
+/// does; `Io`.
+pub(super) fn existing(path: &Path, attempt: &str) -> Result<Arc<RealDisk>> {
+    check_no_file(path, attempt)?;
+    RealDisk::open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => missing(path).context(attempt),
+        _ => Error::io(attempt, error),
+    })
+}
+
+/// Opens a directory, and makes it and its parents if they are missing.
+///
+/// # Errors
+/// `NotAStore` if a file stands there; `Io`, `NoSpace`.
+pub(super) fn made(path: &Path, attempt: &str) -> Result<Arc<RealDisk>> {
+    check_no_file(path, attempt)?;
+    RealDisk::create(path).map_err(|error| Error::io(attempt, error))
+}
+
+fn check_no_file(path: &Path, attempt: &str) -> Result<()> {
+    let Some(file) = file_in_the_way(path) else { return Ok(()) };
+    let message = format!("{} is a file; name a directory instead", file.display());
+    Err(Error::new(ErrorKind::NotAStore, message).context(attempt))
+}
+
+fn missing(path: &Path) -> Error {
+    let parent = existing_parent(path);
+    let is_beside = parent.as_deref() == path.parent();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let hint = match &parent {
+        Some(parent) if is_beside => {
+            let near = directories_in(parent);
+            did_you_mean(&name, near.iter().map(String::as_str))
+        }
+        Some(parent) => {
+            format!("; the last directory of the path that exists is {}", parent.display())
+        }
+        None => String::new(),
+    };
+    Error::new(
+        ErrorKind::NotFound,
+        format!("there is no directory {}{hint}; check the path", path.display()),
+    )
+}
+
+/// Refuses a directory in which the copy of a store would be part of the store.
+///
+/// # Errors
+/// `InvalidArgument`, `Io`.
+pub(super) fn check_outside(path: &Path, store: &SharedDisk, attempt: &str) -> Result<()> {
+    let Some(directory) = store.directory() else { return Ok(()) };
+    if is_inside(path, &directory).map_err(|error| Error::io(attempt, error))? {
+        let message =
+            "the directory is the store itself, or inside of it; choose another directory";
+        return Err(Error::invalid(message).context(attempt));
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! What a close says about the handles that are alive, and what maintenance says about itself.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::disk::MemoryDisk;
+use crate::prelude::*;
+use crate::{Control, ErrorKind, Identity, Position, Store, StoreOptions};
+
+fn open() -> Store {
+    StoreOptions::default().seed(Some(1)).open_on(Arc::new(MemoryDisk::new())).unwrap()
+}
+
+#[track_caller]
+fn assert_held(store: Store, by: &str) {
+    let error = store.close().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(error.args(), [by]);
+    assert_eq!(error.message(), format!("the store is still held by {by}; drop them first"));
+}
+
+#[test]
+fn a_close_lists_the_handles_that_are_alive() {
+    let ada = Identity::user("ada");
+    let store = open();
+    let (clone, session) = (store.clone(), store.session(ada.clone()));
+    let others = [session.clone(), session.with_control(&Control::default())];
+    assert_held(store, "1 clone of the store and 3 sessions");
+    drop((session, others));
+    let stream = clone.changes(Position::START);
+    let session = clone.session(ada.clone());
+    let writer = session.write_file(&Control::default()).unwrap();
+    drop(session);
+    assert_held(clone, "1 change stream and 1 writer of file or package content");
+    drop((stream, writer));
+
+    // Handles that are gone are not counted, and a session that is busy holds nothing by itself.
+    let store = open();
+    let session = store.session(ada);
+    session.query_products(crate::products::QueryProductsRequest::new()).unwrap();
+    drop(session.changes(Position::START));
+    drop(session);
+    store.close().unwrap();
+}
+
+#[test]
+fn a_compaction_lists_the_handles_that_are_alive() {
+    let mut store = open();
+    let session = store.session(Identity::user("ada"));
+    let error = store.compact().unwrap_err();
+    assert_eq!((error.kind(), error.args()), (ErrorKind::Conflict, &["1 session".to_owned()][..]));
+    drop(session);
+    store.compact().unwrap();
+}
+
+#[test]
+fn the_status_of_maintenance_counts_its_passes() {
+    let store = open();
+    let until = Instant::now() + Duration::from_secs(30);
+    while store.maintenance_status().passes == 0 {
+        assert!(Instant::now() < until, "{:?}", store.maintenance_status());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let status = store.maintenance_status();
+    assert!(status.is_enabled && status.last_pass.is_some(), "{status:?}");
+    assert_eq!((status.failed_passes, status.last_errors.len()), (0, 0));
+    let without = StoreOptions::default().maintenance_thread(false);
+    let store = without.open_on(Arc::new(MemoryDisk::new())).unwrap();
+    assert!(!store.maintenance_status().is_enabled);
+}

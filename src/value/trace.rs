@@ -1,0 +1,44 @@
+//! Spans and events for hosts that collect them; nothing without the feature `tracing`.
+//!
+//! A span covers a call of a service, a commit, a seal, a merge or a checkpoint. Fields have ids,
+//! counts and names of methods, never the contents of records.
+
+/// The span that is entered until it is dropped.
+#[cfg(feature = "tracing")]
+pub(crate) type Entered = tracing::span::EnteredSpan;
+
+/// Stands for the span of a build without the feature.
+#[cfg(not(feature = "tracing"))]
+pub(crate) struct Entered;
+
+/// Enters a span: `span!("merge", table = id)`. The value has to be kept.
+#[cfg(feature = "tracing")]
+macro_rules! span {
+    ($name:literal $(, $key:ident = $value:expr)* $(,)?) => {
+        tracing::debug_span!(target: "stationdb", $name $(, $key = $value)*).entered()
+    };
+}
+
+/// Evaluates to nothing that matters; the values are not evaluated.
+#[cfg(not(feature = "tracing"))]
+macro_rules! span {
+    ($name:literal $(, $key:ident = $value:expr)* $(,)?) => {{
+        let _ = || ($(&$value,)*);
+        $crate::value::trace::Entered
+    }};
+}
+pub(crate) use span;
+
+/// The span of one call of a service.
+#[must_use]
+pub(crate) fn call(service: &'static str, method: &'static str) -> Entered {
+    span!("call", service = service, method = method)
+}
+
+/// Tells an error that no caller gets.
+pub(crate) fn background_error(attempt: &'static str, error: &crate::Error) {
+    #[cfg(feature = "tracing")]
+    tracing::error!(target: "stationdb", attempt, kind = ?error.kind(), "{error}");
+    #[cfg(not(feature = "tracing"))]
+    let _ = (attempt, error);
+}

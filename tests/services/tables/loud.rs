@@ -1,0 +1,226 @@
+//! Files that were changed without a word, or that cannot be read as they are: each is refused with
+//! its place, its value and what to do.
+
+use std::sync::Arc;
+
+use stationdb::faults::MemoryDisk;
+use stationdb::prelude::*;
+use stationdb::tables::{
+    Column, ColumnType, CreateTableRequest, DataType, DateOrder, EpochUnit, ImportTableRequest,
+    ListTablesRequest,
+};
+use stationdb::{Control, Identity, Place, Session, Store};
+
+use super::column;
+
+fn session() -> (Store, Session) {
+    let options = Store::options().maintenance_thread(false);
+    let store = options.open_disk(Arc::new(MemoryDisk::default())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    (store, session)
+}
+
+fn table(columns: Vec<Column>) -> ImportTableRequest {
+    ImportTableRequest::new().table(CreateTableRequest::new(columns))
+}
+
+fn declared(data_type: DataType) -> ImportTableRequest {
+    table(vec![
+        column("i", DataType::Int64, ColumnType::Index),
+        column("v", data_type, ColumnType::Nullable),
+    ])
+}
+
+fn new() -> ImportTableRequest {
+    ImportTableRequest::new()
+}
+
+/// A text whose first rows have one type, and whose last line has a value of another.
+fn late(first: &str, last: &str) -> String {
+    format!("i,v\n{}0,{last}\n", format!("1,{first}\n").repeat(16_384))
+}
+
+struct Case {
+    text: String,
+    request: ImportTableRequest,
+    line: u64,
+    column: Option<&'static str>,
+    /// What the message must have: the value, and what to do.
+    parts: &'static [&'static str],
+}
+
+fn case(
+    text: impl Into<String>,
+    request: ImportTableRequest,
+    (line, column): (u64, Option<&'static str>),
+    parts: &'static [&'static str],
+) -> Case {
+    Case { text: text.into(), request, line, column, parts }
+}
+
+fn late_values() -> Vec<Case> {
+    let at = (16_386, Some("v"));
+    vec![
+        case(late("7", "7.5"), new(), at, &["\"7.5\"", "INT64", "columnTypes", "FLOAT64"]),
+        case(late("7", "n.a."), new(), at, &["\"n.a.\"", "nullTexts"]),
+        case(late("7.5", "x"), new(), at, &["\"x\"", "FLOAT64", "columnTypes", "STRING"]),
+        case(late("true", "yes"), new(), at, &["\"yes\"", "BOOL", "columnTypes"]),
+        case(late("2024-01-31", "31.1.2024x"), new(), at, &["\"31.1.2024x\"", "TIMESTAMP"]),
+        case(
+            late("2024-01-31 00:00:00.001", "2024-01-31 00:00:00.0015"),
+            new(),
+            at,
+            &["00.0015", "finer", "TIMESTAMP_US", "cutTimes"],
+        ),
+        case(late("2024-01-31", "01/02/2024"), new(), at, &["\"01/02/2024\"", "dateOrder"]),
+        // The first rows say that the day comes first; the last date is no such date.
+        case(late("31/01/2024", "01/31/2024"), new(), at, &["\"01/31/2024\""]),
+    ]
+}
+
+fn declared_values() -> Vec<Case> {
+    let at = (2, Some("v"));
+    vec![
+        case(
+            "i,v\n1,2024-01-31T00:00:00.0001Z\n",
+            declared(DataType::Timestamp),
+            at,
+            &["00.0001Z", "finer", "cutTimes"],
+        ),
+        case(
+            "i,v\n1,01/02/2024\n",
+            declared(DataType::Timestamp),
+            at,
+            &["01/02/2024", "dateOrder"],
+        ),
+        case(
+            "i,v\n1,3000-01-01\n",
+            declared(DataType::TimestampNanos),
+            at,
+            &["\"3000-01-01\"", "years"],
+        ),
+        case(
+            "i,v\n1,1706709910\n",
+            declared(DataType::Timestamp),
+            at,
+            &["\"1706709910\"", "epochUnit"],
+        ),
+        case(
+            "i,v\n1,0.0005\n",
+            declared(DataType::Timestamp).epoch_unit(EpochUnit::Seconds),
+            at,
+            &["\"0.0005\"", "finer", "cutTimes"],
+        ),
+        case("i,v\n1,\"1,5\"\n", declared(DataType::Float64), at, &["\"1,5\"", "decimalSeparator"]),
+        case(
+            "i;v\n1;1.5\n",
+            declared(DataType::Float64).decimal_separator(","),
+            at,
+            &["\"1.5\"", "decimalSeparator"],
+        ),
+        case("i,v\n1,1e400\n", declared(DataType::Float64), at, &["\"1e400\"", "FLOAT64"]),
+        case("i,v\n1,2147483648\n", declared(DataType::Int32), at, &["\"2147483648\"", "INT32"]),
+        case("i,v\nNA,1\n", declared(DataType::Int64), (2, Some("i")), &["NULLABLE", "\"NA\""]),
+        case(
+            "i,v\n1,2024-01-31 12:00\n",
+            declared(DataType::Timestamp).time_zone("REFUSE"),
+            at,
+            &["2024-01-31 12:00", "has no zone"],
+        ),
+        case(
+            "i,v\n1,2024-03-31 02:30\n",
+            declared(DataType::Timestamp).time_zone("Europe/Berlin"),
+            at,
+            &["2024-03-31 02:30", "does not occur", "forward"],
+        ),
+        case(
+            "i,v\n1,2024-10-27 02:30\n",
+            declared(DataType::Timestamp).time_zone("Europe/Berlin"),
+            at,
+            &["2024-10-27 02:30", "occurs twice"],
+        ),
+    ]
+}
+
+fn forms() -> Vec<Case> {
+    vec![
+        case("1,2.5\n2,3.5\n", new(), (1, None), &["looks like values", "line of names"]),
+        case("a;a\n1;2\n", new(), (1, Some("a")), &["two columns"]),
+        case("\n\u{b}", new(), (2, None), &["no column has a name"]),
+        case("", new(), (1, None), &["empty"]),
+        case("a,b\n1,2\n1,2,3\n", new(), (3, None), &["more than 2 values", "separator"]),
+        case("Model,TDS\nTIME,CH1,CH2\n1,2,3\n", new(), (2, None), &["line 1", "skipLines"]),
+        case("a,b\n1\n", new(), (2, None), &["1 values for the 2 columns"]),
+        case("a,b\r1,2\n", new(), (2, None), &["carriage return"]),
+        case("a,b\n1,\"x\n", new(), (2, None), &["not closed"]),
+        case("a,b\n1,2\0\n", new(), (1, None), &["save it as UTF-8"]),
+        case("a\n1\n", new().skip_lines(9), (2, None), &["skipLines"]),
+    ]
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_place_value_and_fix() {
+    let (_store, session) = session();
+    for Case { text, request, line, column, parts } in
+        late_values().into_iter().chain(declared_values()).chain(forms())
+    {
+        let start: String = text.chars().take(60).collect();
+        let error = session
+            .import_csv(request, &mut text.as_bytes(), &Control::default())
+            .expect_err(&start);
+        let place = Place::Line { line, column: column.map(str::to_owned) };
+        assert_eq!(error.place(), Some(&place), "{start:?}: {error}");
+        for part in parts {
+            assert!(error.message().contains(part), "{start:?}: {part:?} is not in {error}");
+        }
+    }
+    assert_eq!(session.list_tables(ListTablesRequest::default()).unwrap().tables.len(), 0);
+}
+
+#[test]
+fn a_request_that_cannot_be_is_refused_with_its_member() {
+    let (_store, session) = session();
+    let types = |name: &str| new().column_types([(name, DataType::Float64)]);
+    for (request, member, part) in [
+        (new().separator(";;"), "separator", "one character"),
+        (new().separator("\""), "separator", "comma"),
+        (new().decimal_separator(";"), "decimalSeparator", "point or a comma"),
+        (new().skip_lines(-1), "skipLines", "negative"),
+        (new().time_zone("Mars/Base"), "timeZone", "Europe/Berlin"),
+        (new().time_zone("+99:00"), "timeZone", "+02:00"),
+        (new().index_column("x"), "indexColumn", "\"a\", \"b\""),
+        (types("x"), "columnTypes", "\"a\", \"b\""),
+        (declared(DataType::Bool).column_types([("v", DataType::Bool)]), "columnTypes", "inferred"),
+        (declared(DataType::Bool).index_column("v"), "indexColumn", "inferred"),
+        (new().null_texts(vec!["x"; 10_001]), "nullTexts", "10000"),
+    ] {
+        let error =
+            session.import_csv(request, &mut &b"a,b\n1,x\n"[..], &Control::default()).unwrap_err();
+        assert_eq!(error.place(), Some(&Place::Member(member.to_owned())), "{error}");
+        assert!(error.message().contains(part), "{member}: {error}");
+    }
+}
+
+/// Each fix that a message offers is one.
+#[test]
+fn the_offered_options_read_what_was_refused() {
+    let (_store, session) = session();
+    let float = |request: ImportTableRequest| request.column_types([("v", DataType::Float64)]);
+    let fine = "2024-01-31 00:00:00.0015";
+    for (text, request) in [
+        (late("7", "7.5"), float(new())),
+        (late("7", "n.a."), new().null_texts(["n.a."])),
+        (
+            late("2024-01-31 00:00:00.001", fine),
+            new().column_types([("v", DataType::TimestampMicros)]),
+        ),
+        (late("2024-01-31 00:00:00.001", fine), new().cut_times(true)),
+        ("i,v\n1,\"1,5\"\n".to_owned(), float(new()).decimal_separator(",")),
+        ("i,v\n1,01/02/2024\n".to_owned(), new().date_order(DateOrder::DayFirst)),
+    ] {
+        let start: String = text.chars().take(60).collect();
+        let lines = text.lines().count() as i64 - 1;
+        let answer = session.import_csv(request, &mut text.as_bytes(), &Control::default());
+        assert_eq!(answer.unwrap_or_else(|error| panic!("{start:?}: {error}")).row_count, lines);
+    }
+}

@@ -1,0 +1,256 @@
+//! Times in microseconds and nanoseconds: appended, sealed, merged, filtered, sorted, decimated,
+//! exported and imported with all their digits.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, Float64Array, RecordBatch, TimestampMicrosecondArray,
+    TimestampMillisecondArray, TimestampNanosecondArray,
+};
+use stationdb::faults::{MemoryDisk, SharedDisk};
+use stationdb::prelude::*;
+use stationdb::tables::{
+    Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataType,
+    DecimationDistribution, DecimationMethod, DecimationOptions, ExportFormat,
+    ExportTableDataRequest, FilterOperation, ImportTableRequest, QueryDecimatedDataRequest,
+    QueryTableDataRequest, ScanRequest, TableId,
+};
+use stationdb::{Control, Identity, Place, Session, Store};
+
+use super::column;
+
+/// 2024-01-01 in nanoseconds.
+const START: i64 = 1_704_067_200_000_000_000;
+const ROWS: i64 = 30_000;
+
+fn open(disk: &SharedDisk) -> (Store, Session) {
+    let options = Store::options().maintenance_thread(false).seal_rows(7_000);
+    let store = options.open_disk(disk.clone()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    (store, session)
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        column("t", DataType::TimestampNanos, ColumnType::Index),
+        column("us", DataType::TimestampMicros, ColumnType::Nullable),
+        column("v", DataType::Float64, ColumnType::Normal),
+    ]
+}
+
+/// Instants of a waveform at 1 GHz, backwards, so that only an order by nanoseconds is right.
+fn batch(rows: std::ops::Range<i64>) -> RecordBatch {
+    let t: ArrayRef = Arc::new(TimestampNanosecondArray::from_iter_values(
+        rows.clone().rev().map(|at| START + at),
+    ));
+    let us: ArrayRef = Arc::new(
+        rows.clone()
+            .rev()
+            .map(|at| (at % 5 != 0).then_some(at - 7))
+            .collect::<TimestampMicrosecondArray>(),
+    );
+    let v: ArrayRef =
+        Arc::new(Float64Array::from_iter_values(rows.rev().map(|at| (at % 1000) as f64)));
+    RecordBatch::try_from_iter_with_nullable([("t", t, false), ("us", us, true), ("v", v, false)])
+        .unwrap()
+}
+
+fn filled(session: &Session) -> TableId {
+    let id = session
+        .create_table(CreateTableRequest { columns: columns(), ..Default::default() })
+        .unwrap();
+    for from in (0..ROWS).step_by(1_000) {
+        session
+            .append_batches(&id, &mut std::iter::once(Ok(batch(from..from + 1_000))), None)
+            .unwrap();
+    }
+    id
+}
+
+/// The nanoseconds of the first column after [`START`].
+fn times(batch: &RecordBatch) -> Vec<i64> {
+    let times: &TimestampNanosecondArray = batch.column(0).as_any().downcast_ref().unwrap();
+    times.values().iter().map(|time| time - START).collect()
+}
+
+fn scanned(session: &Session, id: &TableId, request: ScanRequest) -> Vec<i64> {
+    let rows = session.scan(id, request, &Control::default()).unwrap();
+    rows.flat_map(|batch| times(&batch.unwrap())).collect()
+}
+
+fn filter(column: &str, operation: FilterOperation, value: &str) -> ColumnFilter {
+    ColumnFilter::new(column.to_owned(), operation).value(value)
+}
+
+#[test]
+fn nanoseconds_order_filter_sort_and_decimate() {
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    let (store, session) = open(&disk);
+    let id = filled(&session);
+    let check = |session: &Session| {
+        assert_eq!(scanned(session, &id, ScanRequest::new()), (0..ROWS).collect::<Vec<_>>());
+        let at = |nanos: i64| format!("2024-01-01T00:00:00.{nanos:09}Z");
+        let request = ScanRequest::new().filters(vec![
+            filter("t", FilterOperation::GreaterThan, &at(12_344)),
+            filter("t", FilterOperation::LessThanEquals, &at(12_347)),
+        ]);
+        assert_eq!(scanned(session, &id, request), [12_345, 12_346, 12_347]);
+        let request = ScanRequest::new()
+            .filters(vec![filter("us", FilterOperation::LessThan, "1970-01-01T00:00:00Z")])
+            .order_by(vec![ColumnOrderBy::new("us".to_owned()).descending(true)]);
+        assert_eq!(scanned(session, &id, request), [6, 4, 3, 2, 1]);
+        let decimated = QueryDecimatedDataRequest::new().decimation(
+            DecimationOptions::new(DecimationMethod::MaxMin)
+                .y_columns(["v".to_owned()])
+                .intervals(30),
+        );
+        let rows = session.query_decimated_data(&id, decimated).unwrap().frame.to_data_frame().data;
+        let expected: Vec<String> =
+            (0..30).flat_map(|part| [at(part * 1_000), at(part * 1_000 + 999)]).collect();
+        let found: Vec<String> = rows.into_iter().map(|row| row[0].clone().unwrap()).collect();
+        assert_eq!(found, expected);
+    };
+    check(&session);
+    store.maintain(&Control::default()).unwrap();
+    check(&session);
+    drop((session, store));
+    let (_store, session) = open(&disk);
+    check(&session);
+    // A value that the column cannot hold cannot be compared with it.
+    let finer = filter("us", FilterOperation::Equals, "1970-01-01T00:00:00.0000001Z");
+    let error = session
+        .query_table_data(&id, QueryTableDataRequest::new().filters(vec![finer]))
+        .unwrap_err();
+    assert!(error.to_string().contains("TIMESTAMP_US"), "{error}");
+}
+
+/// What MAX_MIN keeps of equal widths: in each interval the first row of the least and of the
+/// greatest value.
+fn extremes_of_widths(count: i64) -> Vec<i64> {
+    let mut kept = Vec::new();
+    let number = |at: i64| (at * count / (ROWS - 1)).min(count - 1);
+    for interval in 0..count {
+        let rows = || (0..ROWS).filter(|at| number(*at) == interval);
+        let least = rows().min_by_key(|at| (at % 1000, *at)).unwrap();
+        let greatest = rows().min_by_key(|at| (-(at % 1000), *at)).unwrap();
+        kept.extend([least.min(greatest), least.max(greatest)]);
+    }
+    kept.dedup();
+    kept
+}
+
+/// All times of the table are within 30 microseconds, and a double has steps of 256 nanoseconds
+/// there: only whole counts of nanoseconds give these rows and skip these pages.
+#[test]
+fn summaries_and_intervals_have_the_resolution_of_the_column() {
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    let (store, session) = open(&disk);
+    let id = filled(&session);
+    let kept = |options: DecimationOptions| -> Vec<i64> {
+        let request = QueryDecimatedDataRequest::new().decimation(options);
+        let rows = session.query_decimated_data(&id, request).unwrap().frame.to_data_frame().data;
+        let nanos = |row: Vec<Option<String>>| -> i64 {
+            row[0].as_ref().unwrap()["2024-01-01T00:00:00.".len()..]
+                .trim_end_matches('Z')
+                .parse()
+                .unwrap()
+        };
+        rows.into_iter().map(nanos).collect()
+    };
+    let options = |method, y: &str| DecimationOptions::new(method).y_columns([y.to_owned()]);
+    let check = || {
+        let width = |method| {
+            options(method, "v").intervals(7).distribution(DecimationDistribution::EqualWidth)
+        };
+        assert_eq!(kept(width(DecimationMethod::MaxMin)), extremes_of_widths(7));
+        let mut ends = extremes_of_widths(7);
+        for interval in 0..7 {
+            let first = (interval * (ROWS - 1) + 6) / 7;
+            let next = ((interval + 1) * (ROWS - 1) + 6) / 7;
+            ends.extend([first, if interval == 6 { ROWS } else { next } - 1]);
+        }
+        ends.sort_unstable();
+        ends.dedup();
+        assert_eq!(kept(width(DecimationMethod::EntryExit)), ends);
+        // Times as values: microseconds that are null in every fifth row.
+        let expected: Vec<i64> =
+            (0..30).flat_map(|part| [part * 1000 + 1, part * 1000 + 999]).collect();
+        assert_eq!(kept(options(DecimationMethod::MaxMin, "us").intervals(30)), expected);
+        for (column, from, to) in [
+            ("t", "2024-01-01T00:00:00.000012344Z", "2024-01-01T00:00:00.000012347Z"),
+            ("us", "1970-01-01T00:00:00.012335Z", "1970-01-01T00:00:00.012340Z"),
+        ] {
+            let request = QueryTableDataRequest::new().filters(vec![
+                filter(column, FilterOperation::GreaterThan, from),
+                filter(column, FilterOperation::LessThan, to),
+            ]);
+            let touched = session.explain_query_table_data(&id, request).unwrap().touched;
+            assert!(touched.pages_pruned > 0, "{column}: {touched:?}");
+            assert!(touched.rows_touched < 12_000, "{column}: {touched:?}");
+            assert!((2..=4).contains(&touched.rows_passed), "{column}: {touched:?}");
+        }
+    };
+    check();
+    store.maintain(&Control::default()).unwrap();
+    check();
+}
+
+#[test]
+fn every_export_is_read_back_with_its_digits() {
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    let (_store, session) = open(&disk);
+    let id = filled(&session);
+    let export = |id: &TableId, format: ExportFormat| {
+        let mut out = Vec::new();
+        let request = ExportTableDataRequest::new(format);
+        session.export_table_data(id, request, &mut out, &Control::default()).unwrap();
+        out
+    };
+    let csv = export(&id, ExportFormat::Csv);
+    assert!(csv.starts_with(b"t,us,v\n2024-01-01T00:00:00.000000000Z,,0\n"));
+    let table = || CreateTableRequest::new(columns());
+    let request = || ImportTableRequest::new().table(table());
+    let control = Control::default();
+    let made = session.import_csv(request(), &mut &csv[..], &control).unwrap().id.unwrap();
+    assert_eq!(export(&made, ExportFormat::Csv), csv);
+    let parquet = Box::new(Cursor::new(export(&id, ExportFormat::Parquet)));
+    let made = session.import_parquet(request(), parquet, &control).unwrap().id.unwrap();
+    assert_eq!(export(&made, ExportFormat::Csv), csv);
+    let made = session.create_table(table()).unwrap();
+    let stream = export(&id, ExportFormat::ArrowStream);
+    session.append_arrow(&made, &mut &stream[..], None).unwrap();
+    assert_eq!(export(&made, ExportFormat::Csv), csv);
+}
+
+/// Digits finer than a column were cut off without a word.
+#[test]
+fn a_column_of_milliseconds_refuses_finer_times_unless_it_says_cut() {
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    let (_store, session) = open(&disk);
+    let made = |properties: &[(&str, &str)]| {
+        let mut index = column("t", DataType::Timestamp, ColumnType::Index);
+        index.properties =
+            properties.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        session.create_table(CreateTableRequest::new(vec![index])).unwrap()
+    };
+    let times: ArrayRef = Arc::new(
+        TimestampMicrosecondArray::from(vec![1_000, 2_500]).with_timezone("Europe/Berlin"),
+    );
+    let batch = RecordBatch::try_from_iter([("t", times)]).unwrap();
+    let id = made(&[]);
+    let append =
+        |id: &TableId| session.append_batches(id, &mut std::iter::once(Ok(batch.clone())), None);
+    let error = append(&id).unwrap_err();
+    assert_eq!(error.place(), Some(&Place::Cell { row: 1, column: "t".to_owned() }));
+    for part in ["1970-01-01T00:00:00.002500Z", "TIMESTAMP_US", "finerTimes", "CUT"] {
+        assert!(error.message().contains(part), "{part}: {error}");
+    }
+    assert_eq!(session.get_table_metadata(&id).unwrap().row_count, Some(0));
+    let id = made(&[("finerTimes", "CUT")]);
+    append(&id).unwrap();
+    let rows = session.scan(&id, ScanRequest::new(), &Control::default()).unwrap();
+    let rows: Vec<RecordBatch> = rows.map(Result::unwrap).collect();
+    let times: &TimestampMillisecondArray = rows[0].column(0).as_any().downcast_ref().unwrap();
+    assert_eq!((times.len(), times.value(0), times.value(1)), (2, 1, 2));
+}
