@@ -219,6 +219,9 @@ pub mod tables {
     pub use crate::columnar::{
         ColumnStatistics, ReadSeek, RecordBatches, RowStream, TableStatistics, Touched, kernels,
     };
+    pub use crate::model::tables::columns::{
+        AddColumnsRequest, ColumnRename, DropColumnsRequest, RenameColumnsRequest,
+    };
     pub use crate::model::tables::data::{
         AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnProjection, ColumnType,
         DataFrame, DataType, DecimationDistribution, DecimationMethod, DecimationOptions,

@@ -1,8 +1,9 @@
 //! Encodes one append for the table buffer: small, cheap to make for a hundred rows, and checked
 //! when it is read back.
 //!
-//! Layout, all little-endian: `SDTB`, version u8, three zero bytes, rows u32, columns u32, CRC-32
-//! u32 of the 16 bytes before it and of everything after it. Then each column: u8 1 if a validity
+//! Layout, all little-endian: `SDTB`, version u8, the revision of the columns in three bytes, rows
+//! u32, columns u32, CRC-32 u32 of the 16 bytes before it and of everything after it. Batches of
+//! revision 0 have version 1, as before revisions existed. Then each column: u8 1 if a validity
 //! bitmap follows, otherwise 0; the bitmap (bit set = value, padded to whole bytes); the values:
 //! bits for BOOL, numbers of 4 or 8 bytes, for STRING rows + 1 offsets of u32 and the bytes. Values
 //! under a null are written as they are.
@@ -23,7 +24,9 @@ use crate::model::tables::data::DataType;
 use crate::value::limits;
 
 const MAGIC: &[u8; 4] = b"SDTB";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// The version of batches of the first revision of the columns.
+const FIRST_VERSION: u8 = 1;
 const HEADER: usize = 20;
 
 /// Bytes in memory of the rows of a batch. A slice shares the buffers of the whole batch, so only
@@ -43,7 +46,11 @@ pub(crate) fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<
         .map_err(|_| Error::limit("an append has too many rows for one batch; split it"))?;
     let mut out = Vec::with_capacity(HEADER + batch_bytes(batch));
     out.extend_from_slice(MAGIC);
-    out.extend_from_slice(&[VERSION, 0, 0, 0]);
+    let [low, middle, high, 0, ..] = schema.revision().to_le_bytes() else {
+        return Err(Error::limit("the columns of the table were changed too often"));
+    };
+    let version = if schema.revision() == 0 { FIRST_VERSION } else { VERSION };
+    out.extend_from_slice(&[version, low, middle, high]);
     out.extend_from_slice(&rows.to_le_bytes());
     out.extend_from_slice(&(batch.num_columns() as u32).to_le_bytes());
     out.extend_from_slice(&[0; 4]);
@@ -181,7 +188,17 @@ pub(crate) fn batch_row_count(bytes: &[u8]) -> u64 {
         .map_or(0, |rows| u64::from(u32::from_le_bytes(rows)))
 }
 
-/// Decodes what [`encode_batch`] wrote for a table with this schema.
+/// The revision of the columns that an encoded batch has, which is not checked here.
+#[must_use]
+pub(crate) fn batch_revision(bytes: &[u8]) -> u64 {
+    match bytes.get(5..8) {
+        Some([low, middle, high]) => u64::from(u32::from_le_bytes([*low, *middle, *high, 0])),
+        _ => 0,
+    }
+}
+
+/// Decodes what [`encode_batch`] wrote for a table with this schema, which is that of the batch's
+/// revision.
 ///
 /// # Errors
 /// `Corrupt` when the bytes are not what was written; `NewerFormat` for another version.
@@ -196,7 +213,7 @@ pub(crate) fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordB
             .ok_or_else(damaged)
     };
     check_batch(bytes)?;
-    if header.get(4) != Some(&VERSION) {
+    if !matches!(header.get(4), Some(&(FIRST_VERSION | VERSION))) {
         return Err(Error::new(
             crate::error::ErrorKind::NewerFormat,
             "a buffered append was written by a newer version of this library; open the store with \

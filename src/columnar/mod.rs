@@ -5,8 +5,9 @@
 //! are immutable, and each has an append ordinal that never changes and is never used again. A run
 //! (a segment, or the buffer) contains the rows of a contiguous range of ordinals that are not
 //! deleted, sorted by the index column; rows with equal index values are in append order. A run may
-//! still contain deleted rows, which no read returns. No byte of a segment reaches the Parquet
-//! parser before its checksum was verified.
+//! still contain deleted rows, which no read returns. Stored rows know the revision of the columns
+//! with which they were written, and no read matches columns by name. No byte of a segment reaches
+//! the Parquet parser before its checksum was verified.
 
 mod after;
 mod append_order;
@@ -27,6 +28,7 @@ mod ipc;
 mod ipc_check;
 pub mod kernels;
 mod keys;
+mod layouts;
 mod matching;
 mod memory_run;
 mod nan_statistics;
@@ -58,7 +60,9 @@ mod tests;
 
 pub(crate) use after::After;
 pub(crate) use append_order::in_append_order;
-pub(crate) use buffer::{batch_bytes, batch_row_count, check_batch, decode_batch, encode_batch};
+pub(crate) use buffer::{
+    batch_bytes, batch_revision, batch_row_count, check_batch, decode_batch, encode_batch,
+};
 pub(crate) use coerce::{CUT, FINER_TIMES, coerce_batch};
 pub(crate) use count::count_rows;
 pub(crate) use decimate::{Decimation, decimate};
@@ -73,6 +77,7 @@ pub use import::ReadSeek;
 pub(crate) use import::{CsvImport, ImportOptions, ParquetImport, Told};
 pub(crate) use ipc::read_stream;
 pub(crate) use keys::index_values;
+pub(crate) use layouts::{ColumnLife, Layouts};
 pub(crate) use matching::matching;
 pub(crate) use memory_run::MemoryRun;
 pub(crate) use order::OrderColumn;

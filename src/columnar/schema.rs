@@ -20,6 +20,11 @@ pub struct TableSchema {
     by_name: HashMap<String, usize>,
     index: usize,
     arrow: SchemaRef,
+    /// The revision of the table's columns; 0 until they change.
+    revision: u64,
+    /// The revision in which each column got its name; nothing where all have had it from the
+    /// first one on.
+    named: Vec<u64>,
 }
 
 impl TableSchema {
@@ -77,7 +82,14 @@ impl TableSchema {
             .at_member("columns")
         })?;
         let fields: Vec<Field> = columns.iter().map(arrow_field).collect();
-        Ok(Self { columns, by_name, index, arrow: Arc::new(Schema::new(fields)) })
+        Ok(Self {
+            columns,
+            by_name,
+            index,
+            arrow: Arc::new(Schema::new(fields)),
+            revision: 0,
+            named: Vec::new(),
+        })
     }
 
     /// Checks the columns of a table with the default bound on their number.
@@ -86,6 +98,22 @@ impl TableSchema {
     /// As [`TableSchema::new`].
     pub fn with_default_limit(columns: Vec<Column>) -> Result<Self> {
         Self::new(columns, limits::TABLE_COLUMNS)
+    }
+
+    /// The same columns, as those of a revision.
+    pub(super) fn at_revision(self, revision: u64, named: Vec<u64>) -> Self {
+        Self { revision, named, ..self }
+    }
+
+    /// The revision of the table's columns; 0 until they change.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The revision in which the column with this name got it; 0 for a column that has had it from
+    /// the first revision on. Name and revision identify the column.
+    pub(crate) fn named(&self, name: &str) -> u64 {
+        self.by_name.get(name).and_then(|at| self.named.get(*at)).copied().unwrap_or_default()
     }
 
     /// The columns in order of creation.

@@ -138,8 +138,12 @@ fn integers(view: &TableView, position: usize, column: &Column) -> Result<Column
         if run.has_dead() {
             return Ok(unknown(column));
         }
+        if run.stored_column(position).is_none() {
+            sums.nulls += run.live_count() as u64;
+            continue;
+        }
         match run.stored() {
-            Stored::Segment(segment) => match segment.summary(position)? {
+            Stored::Segment(_) => match run.summary(position)? {
                 Some(ColumnSummary::Int(levels)) => sums.add_levels(levels),
                 _ => return Ok(unknown(column)),
             },
@@ -165,8 +169,12 @@ fn floats(view: &TableView, position: usize, column: &Column) -> Result<ColumnSt
         if run.has_dead() {
             return Ok(unknown(column));
         }
+        if run.stored_column(position).is_none() {
+            sums.nulls += run.live_count() as u64;
+            continue;
+        }
         match run.stored() {
-            Stored::Segment(segment) => match segment.summary(position)? {
+            Stored::Segment(_) => match run.summary(position)? {
                 Some(ColumnSummary::Float(levels)) => sums.add_levels(levels),
                 _ => return Ok(unknown(column)),
             },

@@ -161,8 +161,9 @@ fn test_column(
     control: &Control,
 ) -> Result<Filtered> {
     if let Stored::Segment(segment) = run.stored()
+        && let Some(stored) = run.stored_column(column)
         && let Some(found) =
-            segment.filter(column, ranges, &|part| passes(tests, &part, control), wanted)?
+            segment.filter(stored, ranges, &|part| passes(tests, &part, control), wanted)?
     {
         control.check()?;
         return Ok(found);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 
 use super::keys::index_values;
+use super::layouts::adapted;
 use super::memory_run::MemoryRun;
 use super::ordinal_set::OrdinalSet;
 use super::schema::TableSchema;
@@ -32,17 +33,25 @@ pub struct Run {
     /// Stored rows that are deleted: ascending, disjoint ranges.
     dead: Arc<[Range<usize>]>,
     dead_count: usize,
+    /// For each column of the table its position in the stored rows, if these have it; none when
+    /// they have the columns of the table.
+    sources: Option<Arc<[Option<usize>]>>,
 }
 
 impl From<Arc<Segment>> for Run {
     fn from(segment: Arc<Segment>) -> Self {
-        Self { stored: Stored::Segment(segment), dead: Arc::default(), dead_count: 0 }
+        Self {
+            stored: Stored::Segment(segment),
+            dead: Arc::default(),
+            dead_count: 0,
+            sources: None,
+        }
     }
 }
 
 impl From<Arc<MemoryRun>> for Run {
     fn from(run: Arc<MemoryRun>) -> Self {
-        Self { stored: Stored::Memory(run), dead: Arc::default(), dead_count: 0 }
+        Self { stored: Stored::Memory(run), dead: Arc::default(), dead_count: 0, sources: None }
     }
 }
 
@@ -51,6 +60,25 @@ impl Run {
     #[must_use]
     pub fn stored(&self) -> &Stored {
         &self.stored
+    }
+
+    /// The run of rows with other columns than the table has, see [`super::layouts::Layout`].
+    pub(crate) fn with_sources(mut self, sources: Option<Arc<[Option<usize>]>>) -> Self {
+        self.sources = sources;
+        self
+    }
+
+    /// Whether the stored rows have the columns of the table.
+    pub(crate) fn has_columns_of_table(&self) -> bool {
+        self.sources.is_none()
+    }
+
+    /// The position of a column in the stored rows; `None` if they do not have it.
+    pub(super) fn stored_column(&self, column: usize) -> Option<usize> {
+        match &self.sources {
+            None => Some(column),
+            Some(sources) => sources.get(column).copied().flatten(),
+        }
     }
 
     /// The run without these rows, see [`Run::rows_with`].
@@ -191,7 +219,10 @@ impl Run {
     /// The summary of a column, if it has one.
     pub(super) fn summary(&self, column: usize) -> Result<Option<&ColumnSummary>> {
         match &self.stored {
-            Stored::Segment(segment) => segment.summary(column),
+            Stored::Segment(segment) => match self.stored_column(column) {
+                Some(stored) => segment.summary(stored),
+                None => Ok(None),
+            },
             Stored::Memory(_) => Ok(None),
         }
     }
@@ -203,9 +234,18 @@ impl Run {
         columns: &[usize],
         ranges: &[Range<usize>],
     ) -> Result<RecordBatch> {
-        match &self.stored {
-            Stored::Segment(segment) => segment.read(columns, ranges),
-            Stored::Memory(run) => run.read(schema, columns, ranges),
+        match (&self.stored, &self.sources) {
+            (Stored::Segment(segment), None) => segment.read(columns, ranges),
+            (Stored::Segment(segment), Some(sources)) => {
+                let stored: Vec<usize> =
+                    columns.iter().filter_map(|column| self.stored_column(*column)).collect();
+                let found = segment.read(&stored, ranges)?;
+                let mut arrays = found.columns().iter();
+                // In the order of `stored`.
+                let next = |_| Ok(arrays.next().cloned());
+                adapted(schema, columns, sources, next, found.num_rows())
+            }
+            (Stored::Memory(run), _) => run.read(schema, columns, ranges),
         }
     }
 
@@ -281,8 +321,8 @@ impl Run {
         let before = |other: i64| other < value || (or_equal && other == value);
         match &self.stored {
             Stored::Memory(run) => Ok(run.index().partition_point(|&other| before(other))),
-            Stored::Segment(segment) => {
-                let Some(ColumnSummary::Int(levels)) = segment.summary(schema.index())? else {
+            Stored::Segment(_) => {
+                let Some(ColumnSummary::Int(levels)) = self.summary(schema.index())? else {
                     return Err(Error::corrupt(
                         "a segment has no summary of its index column; restore the table from a \
                          backup",
@@ -295,7 +335,8 @@ impl Run {
                 if from == to || levels.blocks().get(block).is_none_or(|block| !before(block.min)) {
                     return Ok(from);
                 }
-                let batch = segment.read(&[schema.index()], std::slice::from_ref(&(from..to)))?;
+                let batch =
+                    self.read(schema, &[schema.index()], std::slice::from_ref(&(from..to)))?;
                 let values = index_values(batch.column(0))?;
                 Ok(from + values.partition_point(|&other| before(other)))
             }
@@ -346,6 +387,17 @@ impl TableView {
     #[must_use]
     pub fn has_dead(&self) -> bool {
         self.runs.iter().any(Run::has_dead)
+    }
+
+    /// Whether stored rows have other columns than the table.
+    pub(super) fn has_other_columns(&self) -> bool {
+        !self.runs.iter().all(Run::has_columns_of_table)
+    }
+
+    /// Whether all stored rows have these columns.
+    pub(super) fn stores(&self, columns: &[usize]) -> bool {
+        let has = |run: &Run| columns.iter().all(|column| run.stored_column(*column).is_some());
+        self.runs.iter().all(has)
     }
 
     pub(super) fn run(&self, at: usize) -> Result<&Run> {

@@ -45,11 +45,13 @@ pub(crate) enum Space {
     RecordState,
     /// Append ordinals of deleted rows: table key, number of a part of the ordinals.
     DeletedRows,
+    /// The columns of tables at each of their revisions: table key.
+    ColumnHistory,
 }
 
 impl Space {
     /// Every space.
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Records,
         Self::Index,
         Self::Log,
@@ -66,6 +68,7 @@ impl Space {
         Self::Intents,
         Self::RecordState,
         Self::DeletedRows,
+        Self::ColumnHistory,
     ];
 
     /// The name of the space, for messages.
@@ -76,6 +79,7 @@ impl Space {
             Self::TableState => "table_state",
             Self::RecordState => "record_state",
             Self::DeletedRows => "deleted_rows",
+            Self::ColumnHistory => "column_history",
             space => space.place().table.name(),
         }
     }
@@ -109,6 +113,7 @@ impl Space {
             Self::TableState => (Table::State, Some(3)),
             Self::RecordState => (Table::State, Some(4)),
             Self::DeletedRows => (Table::State, Some(5)),
+            Self::ColumnHistory => (Table::State, Some(6)),
         };
         Place { table, prefix }
     }

@@ -24,6 +24,8 @@ wire_enum! {
         Closed = "CLOSED",
         /// Rows were deleted; the detail tells how many, and their append ordinals.
         RowsDeleted = "ROWS_DELETED" since 6,
+        /// Columns were added, renamed or dropped; the detail names them.
+        ColumnsChanged = "COLUMNS_CHANGED" since 6,
     }
 }
 

@@ -309,10 +309,12 @@ impl Scrub<'_> {
             }
             Space::RecordState => envelope::open(key, kind_of(space, key), value).map(|_| ()),
             Space::UploadChunks => envelope::open(key, 0, value).map(|_| ()),
-            Space::Segments | Space::TableState | Space::Intents | Space::DeletedRows => {
-                envelope::in_row(value)
-                    .map_or(Ok(()), |sealed| envelope::open(key, 0, sealed).map(|_| ()))
-            }
+            Space::Segments
+            | Space::TableState
+            | Space::Intents
+            | Space::DeletedRows
+            | Space::ColumnHistory => envelope::in_row(value)
+                .map_or(Ok(()), |sealed| envelope::open(key, 0, sealed).map(|_| ())),
             Space::TableBuffer => crate::columnar::check_batch(value),
             Space::Log => {
                 self.report.log_entries += 1;

@@ -99,6 +99,10 @@ pub const TABLE_ROWS: u64 = 1_000_000_000;
 pub const ROWS_TAKE: u32 = 10_000;
 /// Ranges of append ordinals of deleted rows that one table may have. Ranges that touch are one.
 pub const DELETED_RANGES: usize = 1_000_000;
+/// Columns that one table may ever have had, and their earlier names.
+pub const COLUMN_HISTORY: usize = 20_000;
+/// Changes of the columns of one table.
+pub const COLUMN_REVISIONS: u64 = 1_000_000;
 /// Ranges that one event of the change log names; an event of more names the first and the last
 /// ordinal.
 pub const EVENT_RANGES: usize = 4_096;

@@ -349,6 +349,20 @@ pub fn probes() -> Vec<Probe> {
         ("TableService::delete_tables", Changes, |s, w| {
             s.delete_tables(ids(&w.secret.table)).map(wire)
         }),
+        ("TableService::add_columns", Changes, |s, w| {
+            let new = json!([{"name": "x", "dataType": "BOOL", "columnType": "NULLABLE"}]);
+            let request = request(json!({ "columns": new }));
+            s.add_columns(&w.secret.table.as_str().into(), request).map(wire)
+        }),
+        ("TableService::rename_columns", Changes, |s, w| {
+            let columns = json!([{"name": "v", "newName": "other"}]);
+            let request = request(json!({ "columns": columns }));
+            s.rename_columns(&w.secret.table.as_str().into(), request).map(wire)
+        }),
+        ("TableService::drop_columns", Changes, |s, w| {
+            let request = request(json!({ "columns": ["v"] }));
+            s.drop_columns(&w.secret.table.as_str().into(), request).map(wire)
+        }),
         ("TableService::delete_rows", Changes, |s, w| {
             let all = json!({"indexFrom": "-9223372036854775808"});
             s.delete_rows(&w.secret.table.as_str().into(), request(all)).map(wire)

@@ -5,6 +5,7 @@
 //! `STATIONDB_CRASH_SEED` the first seed.
 
 mod backup;
+mod columns;
 mod compact;
 mod creation;
 mod deletions;

@@ -47,6 +47,7 @@ const COLUMNS: Class = Class::Steers { member: "columns", kind: LimitExceeded, r
 
 /// Every list of every request.
 pub const LISTS: &[(&str, Class)] = &[
+    ("AddColumnsRequest.columns", Batch(Some(LimitExceeded))),
     ("AssetService::create_assets(assets)", Batch(Some(LimitExceeded))),
     ("AssetService::delete_assets(ids)", Batch(Some(LimitExceeded))),
     ("AssetService::end_utilization(ids)", Batch(None)),
@@ -58,6 +59,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("DataFrame.data", Batch(None)),
     ("DecimationOptions.y_columns", steers("decimation.yColumns")),
     ("DeleteRowsRequest.filters", steers("filters")),
+    ("DropColumnsRequest.columns", Batch(Some(InvalidArgument))),
     ("ExportTableDataRequest.columns", COLUMNS),
     ("ExportTableDataRequest.filters", steers("filters")),
     ("ExportTableDataRequest.order_by", steers("orderBy")),
@@ -102,6 +104,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryWorkItemsRequest.projection", steers("projection")),
     ("QueryWorkItemsRequest.substitutions", SUBSTITUTIONS),
     ("ReadWaveformsRequest.columns", COLUMNS),
+    ("RenameColumnsRequest.columns", Batch(Some(InvalidArgument))),
     ("ScanRecordsRequest.columns", steers("columns")),
     ("ScanRecordsRequest.substitutions", SUBSTITUTIONS),
     ("ScanRequest.columns", COLUMNS),
@@ -361,6 +364,20 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             }),
             ..QueryDecimatedDataRequest::default()
         }),
+        "AddColumnsRequest.columns" => {
+            let new =
+                |name: String| Column::new(name, DataType::Bool).column_type(ColumnType::Nullable);
+            let columns: Vec<Column> = names::<String>(len).into_iter().map(new).collect();
+            session.add_columns(&table.into(), AddColumnsRequest::new(columns))
+        }
+        "DropColumnsRequest.columns" => {
+            session.drop_columns(&table.into(), DropColumnsRequest::new(names::<String>(len)))
+        }
+        "RenameColumnsRequest.columns" => {
+            let change = |name: String| ColumnRename::new(name, "other");
+            let columns: Vec<ColumnRename> = names::<String>(len).into_iter().map(change).collect();
+            session.rename_columns(&table.into(), RenameColumnsRequest::new(columns))
+        }
         "DeleteRowsRequest.filters" => {
             let request = DeleteRowsRequest { filters: filters(), ..DeleteRowsRequest::default() };
             session.delete_rows(&table.into(), request).map(drop)

@@ -99,6 +99,8 @@ pub(super) fn rows(
             row.extreme.filter(|extreme| extreme.column != view.schema.index())
             && let Stored::Segment(segment) = view.run(row.locator.run as usize)?.stored()
             && segment.has_extreme_rows()
+            // Their extreme rows have the columns that the segment was written with.
+            && !view.has_other_columns()
         {
             places.push((
                 (row.locator.run, column, row.locator.row as usize / BLOCK_ROWS, is_max),

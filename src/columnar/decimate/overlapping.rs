@@ -99,7 +99,7 @@ fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
                 starts
                     .extend(run.index().iter().copied().step_by(BLOCK_ROWS).enumerate().map(rank));
             }
-            Stored::Segment(segment) => match segment.summary(view.schema.index())? {
+            Stored::Segment(_) => match run.summary(view.schema.index())? {
                 Some(ColumnSummary::Int(levels)) => {
                     starts.extend(
                         levels.blocks().iter().map(|block| block.min).enumerate().map(rank),
@@ -149,7 +149,7 @@ fn first_block_from(view: &TableView, run_at: usize, bound: Rank) -> Result<usiz
         let middle = usize::midpoint(low, high);
         let key = match run.stored() {
             Stored::Memory(run) => run.index().get(middle * BLOCK_ROWS).copied(),
-            Stored::Segment(segment) => match segment.summary(view.schema.index())? {
+            Stored::Segment(_) => match run.summary(view.schema.index())? {
                 Some(ColumnSummary::Int(levels)) => {
                     levels.blocks().get(middle).map(|block| block.min)
                 }

@@ -295,7 +295,7 @@ fn extremes_of(
                         best.offer_max(found.max, rank_of(from + found.max_at), Source::Rows);
                     }
                 }
-                Stored::Segment(segment) => {
+                Stored::Segment(_) => {
                     let edge = |rows: Range<usize>| Edge {
                         y,
                         interval: number,
@@ -303,7 +303,7 @@ fn extremes_of(
                         first_rank: rank_of(rows.start),
                         rows,
                     };
-                    let summary = segment.summary(column)?.ok_or_else(|| {
+                    let summary = view.run(part.run)?.summary(column)?.ok_or_else(|| {
                         Error::corrupt(
                             "a segment lacks the summary of a numeric column; restore the table \
                              from a backup",

@@ -34,6 +34,8 @@ record! {
         /// more of them than rows when deleted rows were left out. 0 in earlier formats: as many as
         /// rows.
         since(6) pub ordinal_count: u64,
+        /// The revision of the table's columns with which it was written.
+        since(6) pub columns_revision: u64,
     }
 }
 

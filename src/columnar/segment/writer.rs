@@ -233,6 +233,7 @@ impl SegmentWriter {
             summary_crc,
             shows_nan: true,
             ordinal_count: self.row_count,
+            columns_revision: self.schema.revision(),
         })
     }
 }

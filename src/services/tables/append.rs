@@ -197,9 +197,12 @@ pub(in crate::services) fn append<'a, A: Access>(
     end_of_data: bool,
     fill: impl FnOnce(&mut Rest<'a, A>) -> Result<()>,
 ) -> Result<()> {
-    let table = access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
+    let (table, schema) = access.read(|view| {
+        let table = found(id, view.get::<TableMetadata>(id)?)?;
+        let layouts = session_tables::layouts_of(view, &table)?;
+        Ok((table, layouts.table().clone()))
+    })?;
     check_open(&table)?;
-    let schema = session_tables::schema_of(&table)?;
     let mut rest =
         Rest::new(access, table.id(), schema, table.row_count.unwrap_or_default().unsigned_abs());
     fill(&mut rest)?;
@@ -209,7 +212,8 @@ pub(in crate::services) fn append<'a, A: Access>(
     let arrived = rest.finish()?;
     let id = table.id().to_owned();
     // Only the state of the table is read: an append does not change its columns, and there may be
-    // many.
+    // many. If they have changed meanwhile, the rows still have the revision with which they were
+    // encoded.
     commit(access, table.id(), arrived, end_of_data, move |draft| {
         found(&id, draft.get_state::<TableMetadata>(&id)?)
     })

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use serde_json::Value;
+
 use crate::columnar::TableSchema;
 use crate::error::{Error, Result};
 use crate::model::Resource;
@@ -42,7 +44,10 @@ fn filled(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-fn check_keys<'k>(mut keys: impl Iterator<Item = &'k String>, member: &str) -> Result<()> {
+pub(super) fn check_keys<'k>(
+    mut keys: impl Iterator<Item = &'k String>,
+    member: &str,
+) -> Result<()> {
     match keys.any(String::is_empty) {
         true => Err(Error::invalid("a property has an empty key").at_member(member)),
         false => Ok(()),
@@ -198,7 +203,7 @@ fn project(table: TableMetadata, projection: &[TableProjection]) -> TableMetadat
     }
 }
 
-fn check_revision(table: &TableMetadata, wanted: Option<i64>) -> Result<()> {
+pub(super) fn check_revision(table: &TableMetadata, wanted: Option<i64>) -> Result<()> {
     let next = table.metadata_revision.unwrap_or_default() + 1;
     match wanted {
         Some(wanted) if wanted != next => Err(Error::conflict(format!(
@@ -243,10 +248,20 @@ fn merge_columns(table: &mut TableMetadata, patches: Vec<ColumnMetadataPatch>) -
     Ok(())
 }
 
-fn save(draft: &mut Draft<'_>, mut table: TableMetadata) -> Result<()> {
+fn save(draft: &mut Draft<'_>, table: TableMetadata) -> Result<()> {
+    save_with(draft, table, What::Updated, None)
+}
+
+/// Drafts the next revision of the metadata.
+pub(super) fn save_with(
+    draft: &mut Draft<'_>,
+    mut table: TableMetadata,
+    what: What,
+    detail: Option<Value>,
+) -> Result<()> {
     table.metadata_revision = table.metadata_revision.map(|revision| revision + 1);
     table.metadata_modified_at = table.metadata_modified_at.max(Some(draft.now()));
-    draft.put(&table, What::Updated)
+    draft.put_with(&table, what, detail)
 }
 
 pub(in crate::services) fn modify(

@@ -1,6 +1,7 @@
 //! The table service.
 
 mod append;
+mod columns;
 mod deletion;
 mod export;
 mod import;
@@ -28,6 +29,7 @@ use crate::columnar::{
 };
 use crate::error::{Error, Result};
 use crate::model::Operation;
+use crate::model::tables::columns::{AddColumnsRequest, DropColumnsRequest, RenameColumnsRequest};
 use crate::model::tables::data::{
     AppendTableDataRequest, ExportTableDataRequest, GetTableDataRequest, QueryDecimatedDataRequest,
     QueryTableDataRequest, ScanRequest,
@@ -185,6 +187,60 @@ pub trait TableService {
         &self,
         request: ModifyTablesRequest,
     ) -> Result<Option<ModifyTablesPartialSuccess>>;
+
+    /// Adds columns after those that the table has. The rows that it has are null in them.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` when the revision is not the current one plus 1; `InvalidArgument`
+    /// for a column that is not NULLABLE or has an empty or taken name; `LimitExceeded` for too
+    /// many columns.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let amperes =
+    /// Column::new("amperes", DataType::Float64).column_type(ColumnType::Nullable);
+    /// session.add_columns(&id, AddColumnsRequest::new([amperes]))?;
+    /// assert_eq!(session.get_table_metadata(&id)?.columns.map(|all| all.len()), Some(3));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn add_columns(&self, id: &TableId, request: AddColumnsRequest) -> Result<()>;
+
+    /// Renames columns, all at once.
+    ///
+    /// Walks by token that name such a column are refused from then on.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` when the revision is not the current one plus 1; `InvalidArgument`
+    /// for an unknown column, and for a name that is empty or taken; `LimitExceeded` when the table
+    /// had too many columns and names.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = ColumnRename::new("volts", "tension");
+    /// session.rename_columns(&id, RenameColumnsRequest::new([change]))?;
+    /// let page = session.get_table_data(&id, GetTableDataRequest::new().columns(["tension"]))?;
+    /// assert_eq!(page.total_row_count, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn rename_columns(&self, id: &TableId, request: RenameColumnsRequest) -> Result<()>;
+
+    /// Drops columns with their values. A column that is added under the same name later has none
+    /// of them.
+    ///
+    /// The space is given back when segments are merged; maintenance rewrites a segment when a
+    /// quarter of its columns is dropped. Readers that began before keep their columns.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` when the revision is not the current one plus 1; `InvalidArgument`
+    /// for an unknown column and for the index.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.drop_columns(&id, DropColumnsRequest::new(["volts".to_owned()]))?;
+    /// assert_eq!(session.get_table_metadata(&id)?.columns.map(|all| all.len()), Some(1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn drop_columns(&self, id: &TableId, request: DropColumnsRequest) -> Result<()>;
 
     /// Deletes a table with its rows.
     ///
@@ -662,6 +718,21 @@ impl TableService for Handle<'_, '_> {
         request: ModifyTablesRequest,
     ) -> Result<Option<ModifyTablesPartialSuccess>> {
         self.write(move |draft| metadata::modify_many(draft, request))
+    }
+
+    fn add_columns(&self, id: &TableId, request: AddColumnsRequest) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| columns::add(draft, &id, request))
+    }
+
+    fn rename_columns(&self, id: &TableId, request: RenameColumnsRequest) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| columns::rename(draft, &id, request))
+    }
+
+    fn drop_columns(&self, id: &TableId, request: DropColumnsRequest) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| columns::drop_these(draft, &id, request))
     }
 
     fn delete_table(&self, id: &TableId) -> Result<()> {

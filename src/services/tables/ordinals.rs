@@ -94,8 +94,11 @@ pub(in crate::services) fn export<A: Access>(
         if wanted.is_empty() {
             continue;
         }
-        // No row of the run is deleted, neither with nor without its place in the file.
-        let is_whole = wanted == own && own.end - own.start == run.live_count() as u64;
+        // No row of the run is deleted, neither with nor without its place in the file, and the
+        // file has the columns of the table.
+        let is_whole = wanted == own
+            && own.end - own.start == run.live_count() as u64
+            && run.has_columns_of_table();
         match run.stored() {
             // Statistics in segments of earlier formats may hide NaN from other readers.
             Stored::Segment(segment) if is_whole && segment.meta().shows_nan => {

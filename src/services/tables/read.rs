@@ -87,24 +87,32 @@ fn check_query(
     })
 }
 
-fn fingerprint(operation: &str, id: &str, request: &QueryTableDataRequest) -> Fingerprint {
+/// What a token is bound to. A column is known by its name and the revision in which it got it, so
+/// a walk does not go on with another column of that name.
+fn fingerprint(
+    operation: &str,
+    id: &str,
+    schema: &TableSchema,
+    request: &QueryTableDataRequest,
+) -> Fingerprint {
+    let named = |print: Fingerprint, name: &str| match schema.named(name) {
+        0 => print.with(name.as_bytes()),
+        revision => print.with(name.as_bytes()).with(b"named").with(&revision.to_be_bytes()),
+    };
     let mut print = Fingerprint::new(operation).with(id.to_ascii_lowercase().as_bytes());
     for column in request.columns.iter().flatten() {
-        print = print.with(b"column").with(column.as_bytes());
+        print = named(print.with(b"column"), column);
     }
     for filter in request.filters.iter().flatten() {
-        print = print
-            .with(b"filter")
-            .with(filter.column.as_bytes())
-            .with(filter.operation.as_str().as_bytes());
+        print =
+            named(print.with(b"filter"), &filter.column).with(filter.operation.as_str().as_bytes());
         print = match &filter.value {
             Some(value) => print.with(b"value").with(value.as_bytes()),
             None => print.with(b"null"),
         };
     }
     for term in request.order_by.iter().flatten() {
-        print =
-            print.with(b"order").with(term.column.as_bytes()).with(&[u8::from(term.descending)]);
+        print = named(print.with(b"order"), &term.column).with(&[u8::from(term.descending)]);
     }
     print
 }
@@ -130,7 +138,7 @@ pub(in crate::services) fn page<A: Access>(
         request.order_by.as_deref(),
     )?;
     query.take = Some(take);
-    let print = fingerprint(operation, id, request);
+    let print = fingerprint(operation, id, &view.schema, request);
     let key = &access.context().engine.token_key;
     let after = token::open(key, &print, request.continuation_token.as_deref())?
         .map(|position| {

@@ -60,8 +60,9 @@ pub(in crate::services) fn export<A: Access>(
     let mut ready = None;
     for _ in 0..ATTEMPTS {
         guarded("sealing a table", || session_tables::seal(&session, table.id(), control))?;
-        // A caller reads the files by itself, so no deleted row may be left in them.
-        let rewrite = || session_tables::merge(&session, table.id(), Rewrite::Deleted, control);
+        // A caller reads the files by itself, so no deleted row may be left in them, and their
+        // columns must be those of the table.
+        let rewrite = || session_tables::merge(&session, table.id(), Rewrite::ForReaders, control);
         while guarded("rewriting a table", rewrite)? {}
         // The metadata, the ordinals and the files are of one snapshot.
         ready = access.read(|view| {
@@ -76,7 +77,7 @@ pub(in crate::services) fn export<A: Access>(
     }
     let (table, deleted, mut segments) = ready.ok_or_else(|| {
         Error::conflict(
-            "rows of the table were deleted each time its segments were made ready; repeat the \
+            "rows or columns of the table went each time its segments were made ready; repeat the \
              call",
         )
         .with_resource(TableMetadata::KIND.name, table.id())

@@ -1,7 +1,7 @@
 //! The in-memory state of an open store's tables: open segments, sorted buffers, reserved segment
 //! numbers.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
@@ -10,8 +10,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::buffer::{number_of, stretches};
 use crate::columnar::{
-    DATA_SUFFIX, MemoryRun, SUMMARY_SUFFIX, Segment, SegmentMeta, TableSchema, batch_bytes,
-    decode_batch,
+    DATA_SUFFIX, Layouts, MemoryRun, Run, SUMMARY_SUFFIX, Segment, SegmentMeta, batch_bytes,
+    batch_revision, decode_batch,
 };
 use crate::disk::SharedDisk;
 use crate::error::{ErrorKind, Result};
@@ -126,18 +126,23 @@ impl TableCache {
         segment_of(path).is_some_and(|id| lock(&self.held).contains_key(&id))
     }
 
+    /// The rows of a segment.
     pub(super) fn segment(
         &self,
         disk: &SharedDisk,
         dir: &str,
         meta: SegmentMeta,
-        schema: &Arc<TableSchema>,
-    ) -> Result<Arc<Segment>> {
+        layouts: &Layouts,
+    ) -> Result<Run> {
+        let layout = layouts.at(meta.columns_revision)?;
+        // A segment is opened with the columns that it was written with, so one that is kept serves
+        // the table at each revision.
+        let run = |segment: Arc<Segment>| Run::from(segment).with_sources(layout.sources.clone());
         if let Some(segment) = self.segments.get(&meta.id) {
-            return Ok(segment);
+            return Ok(run(segment));
         }
         let id = meta.id;
-        let open = || Segment::open(disk, dir, meta.clone(), schema.clone());
+        let open = || Segment::open(disk, dir, meta.clone(), layout.stored.clone());
         let opened = match open() {
             // The process may have reached its limit of open files: close all cached segments that
             // no read uses, and try again.
@@ -149,7 +154,7 @@ impl TableCache {
         };
         let opened = Arc::new(opened?);
         self.segments.insert(id, opened.clone());
-        Ok(opened)
+        Ok(run(opened))
     }
 
     /// Drops the cached segment whose file at `path` is about to be removed: an open file would
@@ -170,13 +175,24 @@ impl TableCache {
         &self,
         table: &[u8],
         batches: &[(Vec<u8>, Vec<u8>)],
-        schema: &TableSchema,
+        layouts: &Layouts,
     ) -> Result<Vec<Arc<MemoryRun>>> {
+        let schema = layouts.table();
         let mut sums = Vec::with_capacity(batches.len() * 12);
         for column in schema.columns() {
             sums.extend_from_slice(&(column.name.len() as u64).to_be_bytes());
             sums.extend_from_slice(column.name.as_bytes());
             sums.extend_from_slice(&[column.data_type as u8, column.column_type as u8]);
+        }
+        // Where the columns are in the batches, so that two histories that end with the same
+        // columns are different keys.
+        let revisions: BTreeSet<u64> = batches.iter().map(|(_, row)| batch_revision(row)).collect();
+        for revision in revisions.into_iter().filter(|revision| *revision < schema.revision()) {
+            sums.extend_from_slice(&revision.to_be_bytes());
+            for source in layouts.at(revision)?.sources.iter().flat_map(|sources| sources.iter()) {
+                let source = source.map_or(u64::MAX, |at| at as u64);
+                sums.extend_from_slice(&source.to_be_bytes());
+            }
         }
         for (key, bytes) in batches {
             sums.extend_from_slice(&number_of(key).to_be_bytes());
@@ -190,7 +206,10 @@ impl TableCache {
         let run = |stretch: &[(Vec<u8>, Vec<u8>)]| {
             let decoded = stretch
                 .iter()
-                .map(|(_, bytes)| decode_batch(schema, bytes))
+                .map(|(_, bytes)| {
+                    let layout = layouts.at(batch_revision(bytes))?;
+                    layout.adapt(schema, decode_batch(&layout.stored, bytes)?)
+                })
                 .collect::<Result<Vec<_>>>()?;
             let first = stretch.first().map_or(0, |(key, _)| number_of(key));
             MemoryRun::new(schema, &decoded, first).map(Arc::new)
@@ -205,7 +224,7 @@ impl TableCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columnar::encode_batch;
+    use crate::columnar::{TableSchema, encode_batch};
     use crate::model::tables::data::{ColumnType, DataType, column};
     use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
@@ -219,7 +238,8 @@ mod tests {
             column("t", DataType::Int64, ColumnType::Index),
             column("s", DataType::String, ColumnType::Normal),
         ];
-        let schema = TableSchema::with_default_limit(columns).unwrap();
+        let schema = Arc::new(TableSchema::with_default_limit(columns).unwrap());
+        let layouts = Layouts::unchanged(schema.clone());
         let batches = |text_bytes: usize| {
             let index: ArrayRef = Arc::new(Int64Array::from(vec![1]));
             let text: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(text_bytes)]));
@@ -229,7 +249,7 @@ mod tests {
         let cache = TableCache::default();
         let third = batches(KEPT_BYTES / 3);
         for table in 0..7 {
-            cache.buffer(&[table], &third, &schema).unwrap();
+            cache.buffer(&[table], &third, &layouts).unwrap();
             assert!(cache.buffers.contains_key(&[table][..]), "the newest");
             assert!(kept_bytes(&cache) <= KEPT_BYTES, "{} buffers", cache.buffers.len());
         }
@@ -237,18 +257,18 @@ mod tests {
         // The same table again replaces its earlier buffer.
         let small = batches(10);
         for table in [5, 6, 6, 8, 9] {
-            cache.buffer(&[table], &small, &schema).unwrap();
+            cache.buffer(&[table], &small, &layouts).unwrap();
         }
         assert_eq!(cache.buffers.len(), 4);
         assert!(kept_bytes(&cache) < KEPT_BYTES / 3, "the large ones are gone");
         // One that is larger than the bound is kept, alone.
         let part = |number: u64| (number.to_be_bytes().to_vec(), third[0].1.clone());
-        cache.buffer(&[10], &(0..4).map(part).collect::<Vec<_>>(), &schema).unwrap();
+        cache.buffer(&[10], &(0..4).map(part).collect::<Vec<_>>(), &layouts).unwrap();
         assert!(kept_bytes(&cache) > KEPT_BYTES);
         assert_eq!(cache.buffers.iter().map(|(table, _)| table).collect::<Vec<_>>(), [[10]]);
         // Small ones are bounded by their number.
         for table in 11..=11 + 2 * KEPT_BUFFERS as u8 {
-            cache.buffer(&[table], &small, &schema).unwrap();
+            cache.buffer(&[table], &small, &layouts).unwrap();
             assert!(
                 cache.buffers.contains_key(&[table][..]) && cache.buffers.len() <= KEPT_BUFFERS
             );

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::buffer::{entry_key, number_of};
-use super::state::{TableState, directory, forget_segment, key_of, put_state, state};
+use super::state::{directory, forget_segment, key_of, put_state, state, state_in};
 use crate::columnar::{OrdinalSet, Run, SegmentMeta, Stored, batch_row_count};
 use crate::error::{Error, Result};
 use crate::model::Resource;
@@ -126,10 +126,8 @@ pub(super) fn deleted_in_draft(draft: &Draft<'_>, table: &[u8]) -> Result<Ordina
 
 /// The ordinals of deleted rows whose rows are stored, or an empty set.
 pub(super) fn stored_deleted(view: &View<'_>, table: &[u8]) -> Result<OrdinalSet> {
-    let row = view.raw(Space::TableState, table)?;
-    let state: Option<TableState> = row.map(|row| envelope::from_row(table, &row)).transpose()?;
     // The list is read only if reads have rows to leave out.
-    match state.is_some_and(|state| state.deleted_stored > 0) {
+    match state_in(view, table)?.deleted_stored > 0 {
         true => deleted_in(view, table),
         false => Ok(OrdinalSet::default()),
     }

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::cache::HeldSegments;
 use super::deleted::stored_deleted;
 use super::merge::dead_rows;
-use super::state::{directory, key_of, manifest};
+use super::state::{directory, key_of, manifest, state_in};
 use crate::columnar::{SegmentMeta, data_name};
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, Result};
@@ -26,16 +26,19 @@ pub(crate) struct Handout {
 
 impl Handout {
     /// The segments of a table in the snapshot of `view`, by index and then by order of append;
-    /// `None` if one of them still has deleted rows.
+    /// `None` if one of them still has deleted rows, or other columns than the table.
     pub(crate) fn new(view: &View<'_>, id: &str) -> Result<Option<Self>> {
         let handout = Self::of_all(view, id)?;
         let deleted = stored_deleted(view, key_of(id)?.as_bytes())?;
-        let has_dead = handout.metas.as_slice().iter().any(|meta| dead_rows(meta, &deleted) > 0);
-        Ok((!has_dead).then_some(handout))
+        let revision = state_in(view, key_of(id)?.as_bytes())?.columns_revision;
+        let is_old =
+            |meta: &SegmentMeta| meta.columns_revision != revision || dead_rows(meta, &deleted) > 0;
+        let has_old = handout.metas.as_slice().iter().any(is_old);
+        Ok((!has_old).then_some(handout))
     }
 
     /// The segments of a table in the snapshot of `view`, by index and then by order of append,
-    /// also those that still have deleted rows.
+    /// also those that still have deleted rows or other columns.
     pub(crate) fn of_all(view: &View<'_>, id: &str) -> Result<Self> {
         let mut metas = manifest(view, key_of(id)?.as_bytes())?;
         metas.sort_by_key(|meta| (meta.min_index, meta.first_ordinal));

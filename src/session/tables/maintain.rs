@@ -2,13 +2,14 @@
 //! again.
 
 use super::buffer::number_of;
+use super::columns::{draft_layouts, layouts_of};
 use super::deleted::{deleted_in, deleted_in_draft};
-use super::merge::{Rewrite, merge, mergeable, small_count};
+use super::merge::{Rewrite, merge, mergeable, outdated, small_count};
 use super::restate::restate_all;
 use super::seal::seal;
 use super::set_merge_due;
 use super::state::TableState;
-use crate::columnar::{OrdinalSet, SegmentMeta, batch_row_count};
+use crate::columnar::{Layouts, OrdinalSet, SegmentMeta, batch_row_count};
 use crate::error::Result;
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
@@ -67,7 +68,7 @@ fn tidy(session: &Session, key: RecordKey, seal_due: bool, control: &Control) ->
             let segments = view.raw_prefix(Space::Segments, key.as_bytes())?;
             let deleted = deleted_in(view, key.as_bytes())?;
             let buffer = view.raw_prefix(Space::TableBuffer, key.as_bytes())?;
-            is_due(&table, segments, &deleted, &buffer)
+            is_due(&table, &layouts_of(view, &table)?, segments, &deleted, &buffer)
         })?;
         // Segments with buffered rows between them are merged once these rows are sealed.
         if !blocked || seal(session, &id, control)? == 0 {
@@ -82,6 +83,7 @@ fn tidy(session: &Session, key: RecordKey, seal_due: bool, control: &Control) ->
 /// Whether segments would have to be merged if all buffered rows were sealed.
 fn is_due(
     table: &TableMetadata,
+    layouts: &Layouts,
     segments: Vec<(Vec<u8>, Vec<u8>)>,
     deleted: &OrdinalSet,
     buffer: &[(Vec<u8>, Vec<u8>)],
@@ -95,7 +97,8 @@ fn is_due(
     });
     let no_gaps = deleted.union(&OrdinalSet::new(buffered.collect()));
     // Buffered ordinals count as deleted here: no segment has them.
-    Ok(mergeable(&metas, &no_gaps, small_count(table), Rewrite::Due).is_some())
+    let outdated = outdated(layouts, &metas, Rewrite::Due)?;
+    Ok(mergeable(&metas, &no_gaps, small_count(table), Rewrite::Due, &outdated).is_some())
 }
 
 /// Clears the `merge_due` flag of a table if nothing is left to merge. It checks that again inside
@@ -107,7 +110,8 @@ pub(crate) fn settle(session: &Session, key: RecordKey) -> Result<()> {
         let segments = draft.raw_prefix(Space::Segments, key.as_bytes())?;
         let deleted = deleted_in_draft(draft, key.as_bytes())?;
         let buffer = draft.raw_prefix(Space::TableBuffer, key.as_bytes())?;
-        match is_due(&table, segments, &deleted, &buffer)? {
+        let layouts = draft_layouts(draft, &table, key)?;
+        match is_due(&table, &layouts, segments, &deleted, &buffer)? {
             true => Ok(()),
             false => set_merge_due(draft, key, false),
         }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use super::SEGMENT_ROWS;
 use super::buffer::entry_key;
+use super::columns::layouts_of;
 use super::deleted::{deleted_in, live_run};
 use super::sink::new_writer;
-use super::state::{
-    directory, forget_segment, key_of, manifest, put_segment, put_state, schema_of, state,
-};
+use super::state::{directory, forget_segment, key_of, manifest, put_segment, put_state, state};
 use crate::columnar::{
-    MergedScan, OrdinalSet, Predicates, SegmentMeta, TableView, data_name, summary_name,
+    Layouts, MergedScan, OrdinalSet, Predicates, SegmentMeta, TableView, data_name, summary_name,
 };
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
@@ -27,13 +26,17 @@ const SMALL_SEGMENTS: usize = 16;
 /// A segment is rewritten when at least one in so many of its rows is deleted.
 const DELETED_SHARE: u64 = 4;
 
+/// A segment is rewritten when at least one in so many of its columns is dropped.
+const DROPPED_SHARE: usize = 4;
+
 /// What a merge is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rewrite {
-    /// Merges segments, and rewrites those of whose rows enough are deleted.
+    /// Merges segments, and rewrites those of whose rows or columns enough are gone.
     Due,
-    /// Only rewrites segments with deleted rows, by themselves.
-    Deleted,
+    /// Only rewrites segments, by themselves: those with deleted rows, and those that were written
+    /// with other columns than the table has.
+    ForReaders,
 }
 
 /// The ordinals of rows as offsets from the first ordinal of their segment.
@@ -48,8 +51,26 @@ pub(super) fn dead_rows(meta: &SegmentMeta, deleted: &OrdinalSet) -> u64 {
     deleted.count_within(ordinals).saturating_sub(missing)
 }
 
+/// For each segment whether it is rewritten because of the columns that it was written with.
+pub(super) fn outdated(
+    layouts: &Layouts,
+    metas: &[SegmentMeta],
+    rewrite: Rewrite,
+) -> Result<Vec<bool>> {
+    let is_outdated = |meta: &SegmentMeta| {
+        let layout = layouts.at(meta.columns_revision)?;
+        Ok(match rewrite {
+            Rewrite::ForReaders => layout.sources.is_some(),
+            Rewrite::Due => {
+                layout.dropped_count().saturating_mul(DROPPED_SHARE) >= layout.stored.len()
+            }
+        })
+    };
+    metas.iter().map(is_outdated).collect()
+}
+
 /// Finds segments, as a range of `metas` (in order of append), to merge into one: segments that
-/// overlap, many small ones, or one with deleted rows.
+/// overlap, many small ones, or one with deleted rows or `outdated` columns.
 ///
 /// The range must be contiguous in order of append, except for deleted rows: a segment covers the
 /// ordinals from its first one on, so a gap would give it the ordinals of buffered rows.
@@ -58,6 +79,7 @@ pub(super) fn mergeable(
     deleted: &OrdinalSet,
     small_count: usize,
     rewrite: Rewrite,
+    outdated: &[bool],
 ) -> Option<Range<usize>> {
     // `b` was appended after `a`, so equal index values at the border are in order already, and
     // `b.min_index == a.max_index` is no overlap.
@@ -81,9 +103,10 @@ pub(super) fn mergeable(
             let dead = dead_rows(meta, deleted);
             dead > 0 && dead.saturating_mul(least_share) >= meta.row_count
         };
-        metas.iter().position(is_due).map(|at| at..at + 1)
+        let found = metas.iter().zip(outdated).position(|(meta, old)| *old || is_due(meta));
+        found.map(|at| at..at + 1)
     };
-    if rewrite == Rewrite::Deleted {
+    if rewrite == Rewrite::ForReaders {
         return one_with(u64::MAX);
     }
     for at in 0..metas.len() {
@@ -150,20 +173,22 @@ pub(crate) fn merge(
         let mut metas = manifest(view, key.as_bytes())?;
         metas.sort_by_key(|meta| meta.first_ordinal);
         let deleted = deleted_in(view, key.as_bytes())?;
-        let Some(group) = mergeable(&metas, &deleted, small_count(&table), rewrite) else {
+        let layouts = layouts_of(view, &table)?;
+        let outdated = outdated(&layouts, &metas, rewrite)?;
+        let small = small_count(&table);
+        let Some(group) = mergeable(&metas, &deleted, small, rewrite, &outdated) else {
             return Ok(None);
         };
-        let schema = schema_of(&table)?;
         let group: Vec<SegmentMeta> = metas.drain(group).collect();
         let mut runs = Vec::with_capacity(group.len());
         for meta in &group {
-            let segment = engine.tables.segment(&engine.disk, &dir, meta.clone(), &schema)?;
-            runs.push(live_run(&engine, segment.into(), &deleted)?);
+            let run = engine.tables.segment(&engine.disk, &dir, meta.clone(), &layouts)?;
+            runs.push(live_run(&engine, run, &deleted)?);
         }
         // Without the deleted ordinals before the first row, the ordinals of the rows that are
         // left of an old part of a table follow each other, and need not be stored.
         let first = group.first().map_or(0, |meta| meta.first_ordinal);
-        Ok(Some((schema, group, runs, deleted.first_missing(first))))
+        Ok(Some((layouts.table().clone(), group, runs, deleted.first_missing(first))))
     })?;
     let Some((schema, group, runs, first_ordinal)) = found else { return Ok(false) };
     let _span = trace::span!("merge", table = id, segments = group.len());

@@ -15,6 +15,7 @@
 mod buffer;
 mod cache;
 mod check;
+mod columns;
 mod deleted;
 mod handout;
 mod maintain;
@@ -40,6 +41,7 @@ use crate::value::{RecordKey, limits};
 
 pub(crate) use cache::TableCache;
 pub(crate) use check::{named_files, remove_empty, sweep, verify};
+pub(crate) use columns::{ColumnChange, change_columns, is_column_history, layouts_of};
 pub(crate) use deleted::{delete_ordinals, deleted_rows, is_deleted_rows};
 pub(crate) use handout::Handout;
 pub(crate) use maintain::maintain;
@@ -128,6 +130,7 @@ pub(crate) fn forget_rows(draft: &mut Draft<'_>, id: &str) -> Result<()> {
     for (entry, _) in draft.raw_prefix(Space::DeletedRows, key.as_bytes())? {
         draft.delete_raw(Space::DeletedRows, entry);
     }
+    draft.delete_raw(Space::ColumnHistory, key.as_bytes().to_vec());
     draft.delete_raw(Space::TableState, key.as_bytes().to_vec());
     Ok(())
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::columns::layouts_of;
 use super::deleted::{live_run, stored_deleted};
-use super::state::{directory, key_of, manifest, schema_of};
+use super::state::{directory, key_of, manifest};
 use crate::columnar::TableView;
 use crate::error::{Error, Result};
 use crate::model::Resource;
@@ -14,22 +15,22 @@ use crate::session::view::View;
 /// All rows of a table in the snapshot of `view`.
 pub(crate) fn open_table(view: &View<'_>, table: &TableMetadata) -> Result<Arc<TableView>> {
     let engine = &view.context().engine;
-    let schema = schema_of(table)?;
+    let layouts = layouts_of(view, table)?;
     let key = key_of(table.id())?;
     let dir = directory(table.id());
     let deleted = stored_deleted(view, key.as_bytes())?;
     let mut runs = Vec::new();
     for meta in manifest(view, key.as_bytes())? {
-        let segment = engine.tables.segment(&engine.disk, &dir, meta, &schema)?;
-        runs.push(live_run(engine, segment.into(), &deleted)?);
+        let run = engine.tables.segment(&engine.disk, &dir, meta, &layouts)?;
+        runs.push(live_run(engine, run, &deleted)?);
     }
     let batches = view.raw_prefix(Space::TableBuffer, key.as_bytes())?;
     if !batches.is_empty() {
-        for run in engine.tables.buffer(key.as_bytes(), &batches, &schema)? {
+        for run in engine.tables.buffer(key.as_bytes(), &batches, &layouts)? {
             runs.push(live_run(engine, run.into(), &deleted)?);
         }
     }
-    let opened = TableView::new(schema, runs);
+    let opened = TableView::new(layouts.table().clone(), runs);
     let expected = table.row_count.unwrap_or_default().unsigned_abs();
     if opened.row_count() != expected {
         return Err(Error::corrupt(format!(

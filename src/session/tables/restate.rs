@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use super::buffer::entry_key;
+use super::columns::layouts_of;
 use super::sink::{NewSegments, new_segment_id};
-use super::state::manifest;
-use super::{directory, forget_segment, key_of, put_segment, schema_of};
-use crate::columnar::{SegmentMeta, data_name, summary_name};
+use super::state::{directory, forget_segment, key_of, manifest, put_segment};
+use crate::columnar::{SegmentMeta, Stored, data_name, summary_name};
 use crate::error::Result;
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
@@ -70,13 +70,14 @@ pub(crate) fn restate(session: &Session, id: &str, control: &Control) -> Result<
         let Some(table) = view.any_by_key::<TableMetadata>(key)? else { return Ok(None) };
         let mut metas = manifest(view, key.as_bytes())?;
         metas.retain(|meta| !meta.shows_nan);
-        Ok(Some((schema_of(&table)?, metas)))
+        Ok(Some((layouts_of(view, &table)?, metas)))
     })?;
-    let Some((schema, metas)) = found else { return Ok((0, 0)) };
+    let Some((layouts, metas)) = found else { return Ok((0, 0)) };
     let (mut sound, mut count, mut bytes) = (Vec::new(), 0, 0);
     for old in metas {
         control.check()?;
-        let segment = engine.tables.segment(&engine.disk, &dir, old.clone(), &schema)?;
+        let run = engine.tables.segment(&engine.disk, &dir, old.clone(), &layouts)?;
+        let Stored::Segment(segment) = run.stored() else { continue };
         let mut files = NewSegments::of(session, id);
         let number = || {
             // The new files take about as much as those that they replace.

@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 use super::buffer::{entry_key, number_of};
 use super::check::check_file;
-use super::deleted;
-use super::state::{TableState, directory, schema_of};
+use super::state::{TableState, directory};
+use super::{columns, deleted};
 use crate::columnar::{
-    OrdinalSet, Patch, Segment, SegmentMeta, SegmentWriter, TableSchema, batch_row_count,
-    data_name, decode_batch, summary_name, wrong_bits,
+    OrdinalSet, Patch, Segment, SegmentMeta, SegmentWriter, TableSchema, batch_revision,
+    batch_row_count, data_name, decode_batch, summary_name, wrong_bits,
 };
 use crate::disk::{Mode, SharedDisk, copy_file};
 use crate::error::{Error, ErrorKind, Result};
@@ -174,15 +174,21 @@ impl TableSalvage<'_> {
             let part = deleted::from_rows(key.as_bytes(), std::slice::from_ref(row));
             part.map_or(known.clone(), |part| known.union(&part))
         });
+        let history = source.get(Space::ColumnHistory, key.as_bytes())?;
         let counts = source.get(Space::TableState, key.as_bytes())?;
         let counts: Option<TableState> =
             counts.and_then(|row| envelope::from_row(key.as_bytes(), &row).ok());
         drop(snapshot);
         let mut changes: Vec<Change> =
             strays.into_iter().map(|(space, key)| Change::Delete { space, key }).collect();
-        let Some((mut table, schema)) =
-            record.and_then(|table| schema_of(&table).ok().map(|schema| (table, schema)))
-        else {
+        let known = record.and_then(|table| {
+            let revision = counts.as_ref().map(|counts| counts.columns_revision);
+            let stored = pieces.iter().map(Piece::columns_revision).max().unwrap_or_default();
+            let row = history.as_deref();
+            let known = columns::salvaged(&table, key.as_bytes(), revision, stored, row).ok();
+            known.map(|(layouts, row)| (table, layouts, row))
+        });
+        let Some((mut table, layouts, new_history)) = known else {
             for piece in pieces {
                 let reason = "the record of the table with its columns is lost";
                 self.lose(
@@ -195,6 +201,10 @@ impl TableSalvage<'_> {
             }
             changes.push(Change::Delete { space: Space::RecordState, key: full_key });
             changes.extend(deleted::changes_to(&deleted_before, Vec::new()));
+            if history.is_some() {
+                let (space, key) = (Space::ColumnHistory, key.as_bytes().to_vec());
+                changes.push(Change::Delete { space, key });
+            }
             self.records.write(|turn| turn.apply(changes))?;
             return Ok(SalvagedRows::default());
         };
@@ -206,7 +216,14 @@ impl TableSalvage<'_> {
         // A proven entry wins against each unproven one, wherever that one sorts.
         let proven = ordinals_of(pieces.iter().filter(|piece| !self.unproven.contains(&piece.key)));
         let mut done = SalvagedRows::default();
-        let mut buffer = TableState { merge_due: true, ..TableState::default() };
+        let columns_revision = layouts.table().revision();
+        let mut buffer = TableState { merge_due: true, columns_revision, ..TableState::default() };
+        if new_history != history
+            && let Some(value) = new_history
+        {
+            let (space, key) = (Space::ColumnHistory, key.as_bytes().to_vec());
+            changes.push(Change::Put { space, key, value });
+        }
         // The ordinals of the rows that are taken over, and the number of these rows.
         let (mut kept, mut stored) = (Vec::new(), 0);
         // The ordinal up to which rows are taken over or reported as lost, and the one up to which
@@ -237,7 +254,8 @@ impl TableSalvage<'_> {
                 What::Batch(bytes) => {
                     self.lose_unnamed(&id, reached..piece.first);
                     reached = end;
-                    if decode_batch(&schema, &bytes).is_err() {
+                    let layout = layouts.at(batch_revision(&bytes));
+                    if layout.and_then(|layout| decode_batch(&layout.stored, &bytes)).is_err() {
                         let space = Space::TableBuffer;
                         changes.push(Change::Delete { space, key: piece.key });
                         let reason = "the buffered append does not have the columns of its table";
@@ -252,7 +270,14 @@ impl TableSalvage<'_> {
                 What::Segment(meta) => {
                     let file = format!("{}/{}", directory(&id), data_name(meta.id));
                     changes.push(Change::Delete { space: Space::Segments, key: piece.key });
-                    let (taken, lost) = self.segment(&id, &schema, *meta, is_unproven)?;
+                    let Ok(layout) = layouts.at(meta.columns_revision) else {
+                        let reason = "the history of the table's columns is lost";
+                        self.lose_unnamed(&id, reached..piece.first);
+                        reached = end;
+                        self.lose(&id, piece.first..end, "records.redb", reason);
+                        continue;
+                    };
+                    let (taken, lost) = self.segment(&id, &layout.stored, *meta, is_unproven)?;
                     if is_unproven && taken.is_none() {
                         // Only its files could have shown that the entry says the truth, so
                         // another entry may still have the place.
@@ -538,6 +563,14 @@ impl TableSalvage<'_> {
 }
 
 impl Piece {
+    /// The revision of the columns with which its rows were written.
+    fn columns_revision(&self) -> u64 {
+        match &self.what {
+            What::Segment(meta) => meta.columns_revision,
+            What::Batch(bytes) => batch_revision(bytes),
+        }
+    }
+
     fn space(&self) -> Space {
         match self.what {
             What::Segment(_) => Space::Segments,

@@ -1,10 +1,11 @@
 //! Seals the buffer of a table into segments.
 
 use super::buffer::stretches;
+use super::columns::layouts_of;
 use super::deleted::{live_run, stored_deleted};
 use super::merge::offsets;
 use super::sink::new_writer;
-use super::state::{directory, key_of, put_segment, put_state, schema_of, state};
+use super::state::{directory, key_of, put_segment, put_state, state};
 use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
@@ -42,15 +43,15 @@ fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usi
         let batches = view.raw_prefix(Space::TableBuffer, key.as_bytes())?;
         let stretches = stretches(&batches);
         let Some(first) = stretches.first() else { return Ok(None) };
-        let schema = schema_of(&table)?;
-        let Some(run) = engine.tables.buffer(key.as_bytes(), first, &schema)?.into_iter().next()
+        let layouts = layouts_of(view, &table)?;
+        let Some(run) = engine.tables.buffer(key.as_bytes(), first, &layouts)?.into_iter().next()
         else {
             return Ok(None);
         };
         let run = live_run(engine, run.into(), &stored_deleted(view, key.as_bytes())?)?;
         let first: Vec<(Vec<u8>, u64)> =
             first.iter().map(|(key, bytes)| (key.clone(), bytes.len() as u64)).collect();
-        Ok(Some((schema, first, run, stretches.len())))
+        Ok(Some((layouts.table().clone(), first, run, stretches.len())))
     })?
     else {
         return Ok(None);

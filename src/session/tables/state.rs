@@ -27,6 +27,8 @@ record! {
         since(6) pub deleted_rows: u64,
         /// Those of them that are still stored.
         since(6) pub deleted_stored: u64,
+        /// The revision of the table's columns: how often they changed.
+        since(6) pub columns_revision: u64,
     }
 }
 
@@ -57,6 +59,12 @@ pub(super) fn manifest(view: &View<'_>, table: &[u8]) -> Result<Vec<SegmentMeta>
         .iter()
         .map(|(key, row)| envelope::from_row(key, row))
         .collect()
+}
+
+/// The state of a table in the snapshot of `view`.
+pub(super) fn state_in(view: &View<'_>, table: &[u8]) -> Result<TableState> {
+    let row = view.raw(Space::TableState, table)?;
+    row.map_or_else(|| Ok(TableState::default()), |row| envelope::from_row(table, &row))
 }
 
 pub(super) fn state(draft: &Draft<'_>, key: RecordKey) -> Result<TableState> {

@@ -31,11 +31,11 @@ use stationdb::specifications::{
     UpdateSpecificationRequest, UpdateSpecificationsRequest,
 };
 use stationdb::tables::{
-    AppendTableDataRequest, Column, CreateTableRequest, DataFrame, DeleteRowsRequest,
-    ExportTableDataRequest, GetTableDataRequest, ImportTableRequest, ListDeletedRowsRequest,
-    ListTablesRequest, ModifyTableRequest, ModifyTablesRequest, QueryDecimatedDataRequest,
-    QueryTableDataRequest, QueryTablesRequest, ReadWaveformsRequest, ScanRequest,
-    TableMetadataModification,
+    AddColumnsRequest, AppendTableDataRequest, Column, CreateTableRequest, DataFrame,
+    DeleteRowsRequest, DropColumnsRequest, ExportTableDataRequest, GetTableDataRequest,
+    ImportTableRequest, ListDeletedRowsRequest, ListTablesRequest, ModifyTableRequest,
+    ModifyTablesRequest, QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest,
+    ReadWaveformsRequest, RenameColumnsRequest, ScanRequest, TableMetadataModification,
 };
 use stationdb::test_plans::{
     CreateTestPlanRequest, CreateTestPlanTemplateRequest, QueryTestPlanTemplatesRequest,
@@ -126,7 +126,10 @@ fn requests() -> Vec<(&'static str, String, Read, Strict)> {
         DeletePackagesRequest,
         DeleteProductsRequest,
         DeleteSpecificationsRequest,
+        AddColumnsRequest,
         DeleteRowsRequest,
+        DropColumnsRequest,
+        RenameColumnsRequest,
         DeleteTablesRequest,
         ListDeletedRowsRequest,
         FinishUploadSessionRequest,

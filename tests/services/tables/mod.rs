@@ -3,6 +3,7 @@
 mod append;
 mod basics;
 mod clocks;
+mod columns;
 mod deletion;
 mod dialects;
 mod export;

@@ -6,6 +6,7 @@
 //! `STATIONDB_MODEL_SEEDS=1000..2000` runs other seeds, and larger tables.
 
 mod cells;
+mod changes;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -688,6 +689,9 @@ fn run(seed: u64, most_rows: usize) {
         if world.rng.chance(25) {
             world.delete();
         }
+        if world.rng.chance(20) {
+            world.change_columns();
+        }
     }
     if world.rng.chance(20) {
         world
@@ -699,11 +703,12 @@ fn run(seed: u64, most_rows: usize) {
         return world.export();
     }
     for _ in 0..6 {
-        match world.rng.below(9) {
+        match world.rng.below(10) {
             0 | 1 => world.walk(),
             2 => world.export(),
             3 if world.rows.len() < 700 => world.walk_beside_changes(),
             4 | 5 => world.delete(),
+            6 => world.change_columns(),
             _ => world.decimate(),
         }
         world.pause();
