@@ -59,6 +59,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("ExportTableDataRequest.columns", COLUMNS),
     ("ExportTableDataRequest.filters", steers("filters")),
     ("ExportTableDataRequest.order_by", steers("orderBy")),
+    ("ExportTableDataRequest.substitutions", SUBSTITUTIONS),
     ("FeedService::delete_packages(package_ids)", Batch(Some(PartialFailure))),
     ("FileService::delete_files(ids)", Batch(Some(PartialFailure))),
     ("GetFilesRequest.ids", Batch(None)),
@@ -75,6 +76,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryAssetsRequest.projection", steers("projection")),
     ("QueryDecimatedDataRequest.columns", COLUMNS),
     ("QueryDecimatedDataRequest.filters", steers("filters")),
+    ("QueryDecimatedDataRequest.substitutions", SUBSTITUTIONS),
     ("QueryFilesRequest.properties_query", steers("propertiesQuery")),
     ("QueryProductValuesRequest.substitutions", SUBSTITUTIONS),
     ("QueryProductsRequest.projection", steers("projection")),
@@ -85,6 +87,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryTableDataRequest.columns", COLUMNS),
     ("QueryTableDataRequest.filters", steers("filters")),
     ("QueryTableDataRequest.order_by", steers("orderBy")),
+    ("QueryTableDataRequest.substitutions", SUBSTITUTIONS),
     ("QueryTablesRequest.projection", steers("projection")),
     ("QueryTablesRequest.substitutions", SUBSTITUTIONS),
     ("QueryTestPlanTemplatesRequest.projection", steers("projection")),
@@ -98,6 +101,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("ScanRequest.columns", COLUMNS),
     ("ScanRequest.filters", steers("filters")),
     ("ScanRequest.order_by", steers("orderBy")),
+    ("ScanRequest.substitutions", SUBSTITUTIONS),
     ("ScheduleTestPlansRequest.test_plans", Batch(None)),
     ("ScheduleWorkItemsRequest.work_items", Batch(None)),
     ("SearchRequest.fields", steers("fields")),
@@ -389,6 +393,33 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         }
         "ScanRequest.columns" => scan(ScanRequest { columns: columns(), ..ScanRequest::default() }),
         "ScanRequest.filters" => scan(ScanRequest { filters: filters(), ..ScanRequest::default() }),
+        "ScanRequest.substitutions" => scan(ScanRequest {
+            filter: Some("@0 == \"a\"".to_owned()),
+            substitutions: substitutions(len),
+            ..ScanRequest::default()
+        }),
+        "QueryTableDataRequest.substitutions" => rows(QueryTableDataRequest {
+            filter: Some("@0 == \"a\"".to_owned()),
+            substitutions: substitutions(len),
+            ..QueryTableDataRequest::default()
+        }),
+        "QueryDecimatedDataRequest.substitutions" => decimated(QueryDecimatedDataRequest {
+            filter: Some("@0 == \"a\"".to_owned()),
+            substitutions: substitutions(len),
+            ..QueryDecimatedDataRequest::default()
+        }),
+        "ExportTableDataRequest.substitutions" => session
+            .export_table_data(
+                &table.into(),
+                ExportTableDataRequest {
+                    filter: Some("@0 == \"a\"".to_owned()),
+                    substitutions: substitutions(len),
+                    ..ExportTableDataRequest::default()
+                },
+                sink,
+                &control,
+            )
+            .map(drop),
         "ScanRequest.order_by" => {
             scan(ScanRequest { order_by: order_by(), ..ScanRequest::default() })
         }

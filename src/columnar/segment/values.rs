@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
+    Array, ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
     TimestampMillisecondArray,
 };
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
@@ -26,6 +26,19 @@ pub enum Part<'a> {
     F64(&'a [f64]),
     /// Values of any other type, and values with nulls.
     Array(ArrayRef),
+}
+
+impl Part<'_> {
+    /// Rows.
+    pub(in crate::columnar) fn len(&self) -> usize {
+        match self {
+            Self::I32(values) => values.len(),
+            Self::I64(values) => values.len(),
+            Self::F32(values) => values.len(),
+            Self::F64(values) => values.len(),
+            Self::Array(array) => array.len(),
+        }
+    }
 }
 
 /// Decoded values. All positions are checked; the functions return `None` when one is out of range.

@@ -5,6 +5,7 @@ mod export;
 mod import;
 mod metadata;
 mod read;
+mod row_filter;
 mod rows;
 mod segments;
 
@@ -531,6 +532,8 @@ impl TableService for Handle<'_, '_> {
         let request = QueryTableDataRequest {
             columns: request.columns,
             filters: None,
+            filter: None,
+            substitutions: None,
             order_by,
             take: request.take,
             continuation_token: request.continuation_token,

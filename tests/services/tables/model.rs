@@ -5,6 +5,7 @@
 //!
 //! `STATIONDB_MODEL_SEEDS=1000..2000` runs other seeds, and larger tables.
 
+mod ask;
 mod cells;
 
 use std::cmp::Ordering;
@@ -577,7 +578,11 @@ fn run(seed: u64, most_rows: usize) {
             .unwrap();
         world.decimate();
         world.walk();
+        world.ask_for_rows();
         return world.export();
+    }
+    for _ in 0..12 {
+        world.ask_for_rows();
     }
     for _ in 0..4 {
         match world.rng.below(6) {
