@@ -38,6 +38,7 @@ mod segment;
 mod spill;
 mod thrift;
 mod unit;
+mod verdict;
 mod view;
 
 #[cfg(test)]

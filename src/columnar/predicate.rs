@@ -12,6 +12,7 @@ use super::row_leaf::Leaf;
 use super::row_test::RowTest;
 use super::schema::TableSchema;
 use super::segment::{Block, ColumnSummary, Part, bits};
+use super::verdict::Verdict;
 use super::view::Run;
 use crate::error::{Error, Result};
 use crate::filter::{Comparison, Shape};
@@ -38,17 +39,6 @@ enum Test {
     Float(Compare, f64),
     Text { value: String, contains: bool, negate: bool },
     Row(Arc<RowTest>),
-}
-
-/// The result of a test over a block of rows, as far as its summary shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Verdict {
-    /// No row passes.
-    None,
-    /// The rows must be tested.
-    Some,
-    /// Every row passes.
-    All,
 }
 
 /// One validated filter.

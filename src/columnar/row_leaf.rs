@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::predicate::Verdict;
 use super::segment::Block;
+use super::verdict::Verdict;
 use crate::error::{Error, Result};
 use crate::filter::{Comparison, Constant, How, Shape};
 use crate::model::tables::data::DataType;

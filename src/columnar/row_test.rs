@@ -12,10 +12,10 @@ use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
 use memchr::memmem::Finder;
 
-use super::predicate::Verdict;
 use super::row_leaf::{Leaf, leaf};
 use super::schema::TableSchema;
 use super::segment::{ColumnSummary, Part, bits};
+use super::verdict::Verdict;
 use super::view::Run;
 use crate::error::{Error, Result};
 use crate::filter::{Comparison, How, Other, Shape};

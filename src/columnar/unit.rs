@@ -8,10 +8,11 @@ use arrow::array::{ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch, Re
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter;
 
-use super::predicate::{Predicate, Predicates, Verdict};
+use super::predicate::{Predicate, Predicates};
 use super::row_test::RowTest;
 use super::schema::TableSchema;
 use super::segment::{BLOCK_ROWS, Filtered, Part, Wanted};
+use super::verdict::Verdict;
 use super::view::Run;
 use crate::error::{Error, Result};
 use crate::value::Control;

@@ -35,6 +35,8 @@ pub use search::{
     SearchService, SearchSnippet,
 };
 pub use specifications::SpecificationService;
+#[cfg(any(test, fuzzing))]
+pub(crate) use tables::compile_row_filter;
 pub use tables::{PagedTableRows, Rows, SegmentFile, TablePlan, TableRows, TableService};
 pub use test_plans::TestPlanService;
 pub use work_items::WorkItemService;

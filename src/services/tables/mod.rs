@@ -9,6 +9,8 @@ mod row_filter;
 mod rows;
 mod segments;
 
+#[cfg(any(test, fuzzing))]
+pub(crate) use row_filter::compile as compile_row_filter;
 pub use rows::{PagedTableRows, Rows, TablePlan, TableRows};
 pub use segments::SegmentFile;
 

@@ -2,7 +2,7 @@
 
 use crate::columnar::{Predicates, TableSchema};
 use crate::error::Result;
-use crate::filter::{self, Columns, Schema, Times};
+use crate::filter::{self, Columns, Filter, Schema, Times};
 use crate::model::tables::data::{ColumnFilter, DataType};
 use crate::services::lists;
 use crate::session::Access;
@@ -70,6 +70,22 @@ impl Columns for Names<'_> {
     }
 }
 
+/// Compiles a filter of the rows of a table; `None` for an absent or blank text.
+///
+/// # Errors
+/// `InvalidArgument`, with the position.
+pub(crate) fn compile(
+    schema: &TableSchema,
+    text: Option<&str>,
+    substitutions: &[serde_json::Value],
+    times: &Times,
+) -> Result<Option<Filter>> {
+    let names = Names(schema);
+    let language =
+        Schema { columns: Some(&names), accept_substitutions: true, ..Schema::default() };
+    filter::compile(text, substitutions, &language, times)
+}
+
 impl RowFilter<'_> {
     /// Checks the filters against the columns of a table.
     ///
@@ -86,12 +102,8 @@ impl RowFilter<'_> {
         let most = limits::QUERY_LIST.max(schema.len().saturating_mul(4));
         lists::check_within("filters", filters.len(), most)?;
         let predicates = Predicates::new(schema, filters)?;
-        let names = Names(schema);
-        let language =
-            Schema { columns: Some(&names), accept_substitutions: true, ..Schema::default() };
         let times = Times::new(access.context().engine.now(), None);
-        let values = self.substitutions.unwrap_or_default();
-        match filter::compile(self.filter, values, &language, &times)? {
+        match compile(schema, self.filter, self.substitutions.unwrap_or_default(), &times)? {
             Some(filter) => predicates.with_filter(schema, filter.shape()),
             None => Ok(predicates),
         }

@@ -5,6 +5,7 @@ mod basics;
 mod export;
 mod import;
 mod model;
+mod row_filters;
 mod rules;
 mod syncs;
 mod walk;

@@ -140,7 +140,8 @@ impl Written<'_> {
     fn constant(&mut self, at: usize, cell: &Cell) -> String {
         let text = match cell {
             Cell::Bool(value) => return value.to_string(),
-            Cell::Float(value) => format!("{value}"),
+            // Digits alone are an integer, which may not fit.
+            Cell::Float(value) => format!("{value:?}"),
             cell => canonical(self.columns[at].kind, cell).unwrap(),
         };
         if text.len() % 2 == 0 {
