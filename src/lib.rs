@@ -216,6 +216,10 @@ pub mod lab {
 /// Tables of measured rows: metadata, rows, import and export.
 pub mod tables {
     pub use crate::columnar::{ReadSeek, RecordBatches, RowStream, Touched, kernels};
+    pub use crate::model::tables::aggregate::{
+        Aggregate, AggregateFunction, AggregateGroup, AggregateKey, AggregateTableDataRequest,
+        AggregateValue, TableAggregates,
+    };
     pub use crate::model::tables::data::{
         AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnProjection, ColumnType,
         DataFrame, DataType, DecimationDistribution, DecimationMethod, DecimationOptions,

@@ -7,6 +7,7 @@
 //! index values are in append order. No byte of a segment reaches the Parquet parser before its
 //! checksum was verified.
 
+mod aggregate;
 mod buffer;
 mod byte_reader;
 mod cells;
@@ -50,6 +51,7 @@ mod memory_tests;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use aggregate::{Aggregation, Bins, Bounds, Key, Term, Want, Width, aggregate};
 pub(crate) use buffer::{batch_bytes, batch_row_count, check_batch, decode_batch, encode_batch};
 pub(crate) use coerce::coerce_batch;
 pub(crate) use count::count_rows;

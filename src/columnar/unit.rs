@@ -28,6 +28,32 @@ pub(super) fn row_count(ranges: &[Range<usize>]) -> usize {
     ranges.iter().map(ExactSizeIterator::len).sum()
 }
 
+/// What summaries show about each block of `rows`.
+pub(super) fn verdicts(
+    run: &Run,
+    predicates: &Predicates,
+    rows: &Range<usize>,
+) -> Result<Vec<Verdict>> {
+    let first = rows.start / BLOCK_ROWS;
+    let count = rows.end.div_ceil(BLOCK_ROWS) - first;
+    let mut joined = vec![Verdict::All; count];
+    let mut join = |judged: Option<Vec<Verdict>>| match judged {
+        Some(judged) => {
+            joined.iter_mut().zip(judged).for_each(|(joined, verdict)| {
+                *joined = (*joined).min(verdict);
+            });
+        }
+        None => joined.iter_mut().for_each(|joined| *joined = (*joined).min(Verdict::Some)),
+    };
+    for predicate in predicates.iter() {
+        join(predicate.judge(run, first, count)?);
+    }
+    for test in predicates.joint() {
+        join(test.judge(run, first, count)?);
+    }
+    Ok(joined)
+}
+
 /// The ranges of `rows` that summaries do not exclude, and for each test whether it must still be
 /// evaluated: not if every row of every remaining block passes. Tests of one column come first,
 /// then those of several.

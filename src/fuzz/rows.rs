@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::columnar::{
-    MemoryRun, Predicates, Run, Segment, SegmentWriter, TableSchema, TableView, count_rows,
-    frame_to_batch,
+    Aggregation, Bins, Bounds, Key, MemoryRun, Predicates, Run, Segment, SegmentWriter,
+    TableSchema, TableView, Term, Want, aggregate, count_rows, frame_to_batch,
 };
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::error::Result;
@@ -103,7 +103,8 @@ fn table(schema: &Arc<TableSchema>) -> Result<Table> {
 }
 
 /// Any text is a filter of rows or an error. The masks over many rows and the summaries of segments
-/// select the rows that the filter matches one by one.
+/// select the rows that the filter matches one by one, and the aggregates of these rows do not depend
+/// on how they lie.
 pub(super) fn fuzz_row_filter(data: &[u8]) {
     static TABLE: OnceLock<Option<(Arc<TableSchema>, Table)>> = OnceLock::new();
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -126,10 +127,47 @@ pub(super) fn fuzz_row_filter(data: &[u8]) {
         }
         expected += u64::from(holds);
     }
+    let mut answers = Vec::new();
     for view in [&table.buffered, &table.sealed] {
-        let found = Predicates::default()
-            .with_filter(schema, filter.shape())
-            .and_then(|predicates| count_rows(view, &predicates, &Control::default()));
+        let predicates = Predicates::default().with_filter(schema, filter.shape());
+        assert!(predicates.is_ok(), "{text:?} is checked, but has no tests");
+        let Ok(predicates) = predicates else { return };
+        let found = count_rows(view, &predicates, &Control::default());
         assert_eq!(found.ok(), Some(expected), "rows selected by {text:?}");
+        let aggregation = Aggregation {
+            keys: vec![Key { column: text.len() % schema.len(), width: None }],
+            terms: terms(schema),
+            predicates: &predicates,
+            bounds: Bounds { groups: 1_000, bytes: 1 << 28 },
+        };
+        let answer = aggregate(view, &aggregation, &Control::default());
+        answers.push(answer.map_err(|error| error.to_string()));
     }
+    assert!(answers.iter().all(Result::is_ok), "aggregates of {text:?}: {answers:?}");
+    assert_eq!(answers.first(), answers.last(), "aggregates of {text:?}");
+}
+
+fn terms(schema: &TableSchema) -> Vec<Term> {
+    let is_number = |at: &usize| {
+        schema.column(*at).is_ok_and(|column| {
+            column.data_type.is_numeric() && column.data_type != DataType::Timestamp
+        })
+    };
+    let all = [Want::Count, Want::Min, Want::Max, Want::First, Want::Last];
+    let numbers = [
+        Want::Sum,
+        Want::Mean,
+        Want::Deviation { is_sample: true },
+        Want::Percentile { percent: 40.0, is_linear: true },
+        Want::Histogram(Bins { lower: -1.0, upper: 2.0, count: 3 }),
+    ];
+    let each = |wants: Vec<Want>, at: usize| {
+        wants.into_iter().map(move |want| Term { want, column: Some(at) })
+    };
+    let columns = 0..schema.len();
+    let numeric = columns.clone().filter(is_number);
+    columns
+        .flat_map(|at| each(all.to_vec(), at))
+        .chain(numeric.flat_map(|at| each(numbers.to_vec(), at)))
+        .collect()
 }

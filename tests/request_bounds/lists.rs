@@ -46,6 +46,10 @@ const COLUMNS: Class = Class::Steers { member: "columns", kind: LimitExceeded, r
 
 /// Every list of every request.
 pub const LISTS: &[(&str, Class)] = &[
+    ("AggregateTableDataRequest.aggregates", steers("aggregates")),
+    ("AggregateTableDataRequest.filters", steers("filters")),
+    ("AggregateTableDataRequest.group_by", steers("groupBy")),
+    ("AggregateTableDataRequest.substitutions", SUBSTITUTIONS),
     ("AssetService::create_assets(assets)", Batch(Some(LimitExceeded))),
     ("AssetService::delete_assets(ids)", Batch(Some(LimitExceeded))),
     ("AssetService::end_utilization(ids)", Batch(None)),
@@ -295,6 +299,9 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
     };
     let rows =
         |request: QueryTableDataRequest| session.query_table_data(&table.into(), request).map(drop);
+    let aggregated = |request: AggregateTableDataRequest| {
+        session.aggregate_table_data(&table.into(), request).map(drop)
+    };
     let scan = |request: ScanRequest| {
         session.scan(&table.into(), request, &control)?.try_for_each(|batch| batch.map(drop))
     };
@@ -402,6 +409,23 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             filter: Some("@0 == \"a\"".to_owned()),
             substitutions: substitutions(len),
             ..QueryTableDataRequest::default()
+        }),
+        "AggregateTableDataRequest.aggregates" => {
+            let mean = Aggregate::new(AggregateFunction::Mean).column("v");
+            aggregated(AggregateTableDataRequest::new().aggregates(vec![mean; len]))
+        }
+        "AggregateTableDataRequest.filters" => aggregated(AggregateTableDataRequest {
+            filters: filters(),
+            ..AggregateTableDataRequest::default()
+        }),
+        "AggregateTableDataRequest.group_by" => {
+            let key = AggregateKey::new("v");
+            aggregated(AggregateTableDataRequest::new().group_by(vec![key; len]))
+        }
+        "AggregateTableDataRequest.substitutions" => aggregated(AggregateTableDataRequest {
+            filter: Some("@0 == \"a\"".to_owned()),
+            substitutions: substitutions(len),
+            ..AggregateTableDataRequest::default()
         }),
         "QueryDecimatedDataRequest.substitutions" => decimated(QueryDecimatedDataRequest {
             filter: Some("@0 == \"a\"".to_owned()),

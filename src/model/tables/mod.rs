@@ -1,5 +1,6 @@
 //! Measurement tables: their metadata, columns and requests.
 
+pub(crate) mod aggregate;
 pub(crate) mod data;
 pub(crate) mod import;
 pub(crate) mod segments;

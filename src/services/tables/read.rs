@@ -33,7 +33,7 @@ pub(in crate::services) fn same_direction(
     columns.into_iter().map(|column| ColumnOrderBy { column, descending }).collect()
 }
 
-fn open<A: Access>(access: &A, id: &str) -> Result<Arc<TableView>> {
+pub(super) fn open<A: Access>(access: &A, id: &str) -> Result<Arc<TableView>> {
     access.read(|view| open_table(view, &found(id, view.get::<TableMetadata>(id)?)?))
 }
 

@@ -30,10 +30,10 @@ use stationdb::specifications::{
     UpdateSpecificationRequest, UpdateSpecificationsRequest,
 };
 use stationdb::tables::{
-    AppendTableDataRequest, Column, CreateTableRequest, DataFrame, ExportTableDataRequest,
-    GetTableDataRequest, ImportTableRequest, ListTablesRequest, ModifyTableRequest,
-    ModifyTablesRequest, QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest,
-    ScanRequest, TableMetadataModification,
+    Aggregate, AggregateKey, AggregateTableDataRequest, AppendTableDataRequest, Column,
+    CreateTableRequest, DataFrame, ExportTableDataRequest, GetTableDataRequest, ImportTableRequest,
+    ListTablesRequest, ModifyTableRequest, ModifyTablesRequest, QueryDecimatedDataRequest,
+    QueryTableDataRequest, QueryTablesRequest, ScanRequest, TableMetadataModification,
 };
 use stationdb::test_plans::{
     CreateTestPlanRequest, CreateTestPlanTemplateRequest, QueryTestPlanTemplatesRequest,
@@ -92,6 +92,9 @@ macro_rules! requests {
 /// Name, members and reader of every request.
 fn requests() -> Vec<(&'static str, String, Read)> {
     requests![
+        Aggregate,
+        AggregateKey,
+        AggregateTableDataRequest,
         AppendTableDataRequest,
         CreateAssetRequest,
         CreateFeedRequest,

@@ -5,8 +5,10 @@
 //!
 //! `STATIONDB_MODEL_SEEDS=1000..2000` runs other seeds, and larger tables.
 
+mod aggregate;
 mod ask;
 mod cells;
+mod exact;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -579,10 +581,12 @@ fn run(seed: u64, most_rows: usize) {
         world.decimate();
         world.walk();
         world.ask_for_rows();
+        world.ask_for_aggregates();
         return world.export();
     }
     for _ in 0..12 {
         world.ask_for_rows();
+        world.ask_for_aggregates();
     }
     for _ in 0..4 {
         match world.rng.below(6) {
