@@ -1,5 +1,6 @@
 //! Measurement tables: appends, reads, imports, exports.
 
+mod aggregates;
 mod append;
 mod basics;
 mod export;

@@ -584,7 +584,7 @@ fn run(seed: u64, most_rows: usize) {
         world.ask_for_aggregates();
         return world.export();
     }
-    for _ in 0..12 {
+    for _ in 0..5 {
         world.ask_for_rows();
         world.ask_for_aggregates();
     }

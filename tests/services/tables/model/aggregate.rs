@@ -68,6 +68,14 @@ fn float(cell: &Cell) -> f64 {
     }
 }
 
+fn int_sum(cells: &[&Cell]) -> i128 {
+    let int = |cell: &&Cell| match cell {
+        Cell::Int(value) => i128::from(*value),
+        cell => panic!("{cell:?}"),
+    };
+    cells.iter().map(int).sum()
+}
+
 /// A zero has no sign in an answer: of equal values any may be met.
 fn written(kind: Kind, cell: &Cell) -> Option<String> {
     match cell {
@@ -154,15 +162,12 @@ impl Term {
                 let expected = Cell::Float(float_sum(&floats()) + 0.0);
                 value.as_str() == canonical(Kind::Float64, &expected).as_deref()
             }
-            "SUM" => {
-                let int = |cell: &&Cell| match cell {
-                    Cell::Int(value) => i128::from(*value),
-                    cell => panic!("{cell:?}"),
-                };
-                value.as_str() == Some(&used.iter().map(int).sum::<i128>().to_string())
-            }
+            "SUM" => value.as_str() == Some(&int_sum(&used).to_string()),
             "MEAN" => {
-                let mean = float_sum(&floats()) / used.len() as f64;
+                let mean = match kind.is_float() {
+                    true => float_sum(&floats()),
+                    false => int_sum(&used) as f64,
+                } / used.len() as f64;
                 // The sum may overflow where the mean does not.
                 let overflows =
                     mean.is_infinite() && floats().iter().all(|value| value.is_finite());
