@@ -3,6 +3,8 @@
 //! Each takes any bytes and panics when a promise is broken. The binaries in `fuzz/` call them; an
 //! ordinary test replays the corpora in `fuzz/corpus`.
 
+mod rows;
+
 use arrow::datatypes::TimeUnit;
 
 use crate::columnar::{
@@ -35,6 +37,7 @@ pub const TARGETS: &[(&str, fn(&[u8]))] = &[
     ("paging_token", fuzz_paging_token),
     ("parquet_import", fuzz_parquet_import),
     ("record_envelope", fuzz_record_envelope),
+    ("row_filter", rows::fuzz_row_filter),
     ("table_batch", fuzz_table_batch),
     ("text_query", fuzz_text_query),
     ("wire_json", fuzz_wire_json),
@@ -386,9 +389,14 @@ mod tests {
             state ^= state << 17;
             (state >> 11) as usize % below.max(1)
         };
-        for name in
-            ["arrow_ipc_abort", "arrow_ipc_in", "csv_import", "parquet_import", "table_batch"]
-        {
+        for name in [
+            "arrow_ipc_abort",
+            "arrow_ipc_in",
+            "csv_import",
+            "parquet_import",
+            "row_filter",
+            "table_batch",
+        ] {
             let inputs: Vec<Vec<u8>> = std::fs::read_dir(root.join(name))
                 .unwrap()
                 .map(|input| std::fs::read(input.unwrap().path()).unwrap())

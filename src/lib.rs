@@ -219,6 +219,10 @@ pub mod tables {
     pub use crate::columnar::{
         ColumnStatistics, ReadSeek, RecordBatches, RowStream, TableStatistics, Touched, kernels,
     };
+    pub use crate::model::tables::aggregate::{
+        Aggregate, AggregateFunction, AggregateGroup, AggregateKey, AggregateTableDataRequest,
+        AggregateValue, TableAggregates,
+    };
     pub use crate::model::tables::columns::{
         AddColumnsRequest, ColumnRename, DropColumnsRequest, RenameColumnsRequest,
     };

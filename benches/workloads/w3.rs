@@ -116,6 +116,7 @@ pub fn run(scale: &Scale) -> Res<()> {
             filters: Some(filters),
             order_by: is_top.then(|| vec![order("v1", true), order("ts", false)]),
             take: is_top.then_some(500),
+            ..ScanRequest::default()
         };
         emit(metric, &mut || {
             assert_eq!(answer(&scan(&session, &id, &request)?), expected, "{metric}");

@@ -154,6 +154,7 @@ fn request(
             method,
             ..Default::default()
         }),
+        ..Default::default()
     }
 }
 

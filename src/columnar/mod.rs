@@ -10,6 +10,7 @@
 //! the Parquet parser before its checksum was verified.
 
 mod after;
+mod aggregate;
 mod append_order;
 mod buffer;
 mod byte_reader;
@@ -36,7 +37,9 @@ mod order;
 mod ordinal_set;
 mod predicate;
 mod record_batches;
+mod row_leaf;
 mod row_query;
+mod row_test;
 mod rows;
 mod scan;
 mod schema;
@@ -46,6 +49,7 @@ mod statistics;
 mod thrift;
 mod ticks;
 mod unit;
+mod verdict;
 mod view;
 mod waveform;
 
@@ -59,6 +63,7 @@ mod memory_tests;
 mod tests;
 
 pub(crate) use after::After;
+pub(crate) use aggregate::{Aggregation, Bins, Bounds, Key, Term, Want, Width, aggregate};
 pub(crate) use append_order::in_append_order;
 pub(crate) use buffer::{
     batch_bytes, batch_revision, batch_row_count, check_batch, decode_batch, encode_batch,

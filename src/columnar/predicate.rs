@@ -1,17 +1,24 @@
 //! Column filters: validated against the schema once, then evaluated on arrays and on summaries.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 
 use super::cells;
+use super::row_leaf::Leaf;
+use super::row_test::RowTest;
 use super::schema::TableSchema;
-use super::segment::{Block, Part, bits};
+use super::segment::{Block, ColumnSummary, Part, bits};
 use super::ticks;
+use super::verdict::Verdict;
+use super::view::Run;
 use crate::error::{Error, Result};
+use crate::filter::{Comparison, Shape};
 use crate::model::tables::data::{Column, ColumnFilter, DataType, FilterOperation};
+use crate::value::Control;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Compare {
@@ -32,17 +39,7 @@ enum Test {
     Int(Compare, i64),
     Float(Compare, f64),
     Text { value: String, contains: bool, negate: bool },
-}
-
-/// The result of a test over a block of rows, as far as its summary shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Verdict {
-    /// No row passes.
-    None,
-    /// The rows must be tested.
-    Some,
-    /// Every row passes.
-    All,
+    Row(Arc<RowTest>),
 }
 
 /// One validated filter.
@@ -54,7 +51,12 @@ pub(super) struct Predicate {
 
 /// Validated filters; a row must pass all of them.
 #[derive(Clone, Debug, Default)]
-pub struct Predicates(Vec<Predicate>);
+pub struct Predicates {
+    /// Tests of one column each, cheap columns first.
+    single: Vec<Predicate>,
+    /// Tests of several columns, or of none.
+    joint: Vec<Arc<RowTest>>,
+}
 
 impl Predicates {
     /// Validates filters against the columns of a table. A repeated filter is tested once.
@@ -80,30 +82,47 @@ impl Predicates {
                 Ok(Predicate { column, test })
             })
             .collect::<Result<Vec<_>>>()?;
-        let mut predicates = Self(predicates);
-        predicates.sort(schema);
-        Ok(predicates)
+        let mut predicates = predicates;
+        cheap_first(schema, &mut predicates);
+        Ok(Self { single: predicates, joint: Vec::new() })
     }
 
     /// These filters and others.
     pub(crate) fn and(mut self, schema: &TableSchema, others: Self) -> Self {
-        self.0.extend(others.0);
-        self.sort(schema);
+        self.single.extend(others.single);
+        self.joint.extend(others.joint);
+        cheap_first(schema, &mut self.single);
         self
     }
 
-    /// Cheap columns first: rows that they exclude need not be decoded in the other columns.
-    fn sort(&mut self, schema: &TableSchema) {
-        self.0.sort_by_key(|predicate| match predicate.test {
-            _ if predicate.column == schema.index() => 0,
-            Test::Text { .. } => 2,
-            _ => 1,
-        });
+    /// These filters, and a filter of the whole language that was compiled for this table.
+    ///
+    /// # Errors
+    /// `Corrupt` when it was compiled for another table.
+    pub(crate) fn with_filter(mut self, schema: &TableSchema, shape: Shape) -> Result<Self> {
+        let mut open = vec![shape];
+        while let Some(shape) = open.pop() {
+            // Terms that are joined by `and` prune, and read their columns, one after the other.
+            if let Shape::All(terms) = shape {
+                open.extend(terms);
+                continue;
+            }
+            let test = RowTest::new(shape, schema)?;
+            match test.columns().as_slice() {
+                [column] => {
+                    let (column, data_type) = (*column, schema.column(*column)?.data_type);
+                    self.single.push(Predicate { column, test: simple(test, data_type) });
+                }
+                _ => self.joint.push(Arc::new(test)),
+            }
+        }
+        cheap_first(schema, &mut self.single);
+        Ok(self)
     }
 
     /// These filters, and the tests that `column` is neither null nor NaN.
     pub(super) fn with_usable(&self, schema: &TableSchema, column: usize) -> Result<Self> {
-        let mut predicates = self.0.clone();
+        let mut predicates = self.single.clone();
         let declared = schema.column(column)?;
         if declared.column_type == crate::model::tables::data::ColumnType::Nullable {
             predicates.push(Predicate { column, test: Test::IsNotNull });
@@ -111,20 +130,23 @@ impl Predicates {
         if declared.data_type.is_float() {
             predicates.push(Predicate { column, test: Test::IsNotNan });
         }
-        Ok(Self(predicates))
+        Ok(Self { single: predicates, joint: self.joint.clone() })
     }
 
     /// Whether every row passes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.single.is_empty() && self.joint.is_empty()
     }
 
     /// The range of integers in `column` that can pass, if every test is an ordering or equality of
     /// integers in that column; `None` otherwise.
     pub(super) fn int_range(&self, column: usize) -> Option<(i64, i64)> {
+        if !self.joint.is_empty() {
+            return None;
+        }
         let (mut low, mut high) = (i64::MIN, i64::MAX);
-        for predicate in &self.0 {
+        for predicate in &self.single {
             match (&predicate.test, predicate.column == column) {
                 (Test::IsNotNull, true) => {}
                 (Test::Int(compare, value), true) => match compare {
@@ -148,8 +170,56 @@ impl Predicates {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Predicate> {
-        self.0.iter()
+        self.single.iter()
     }
+
+    pub(super) fn joint(&self) -> &[Arc<RowTest>] {
+        &self.joint
+    }
+}
+
+/// Cheap columns first: rows that they exclude need not be decoded in the other columns.
+fn cheap_first(schema: &TableSchema, predicates: &mut [Predicate]) {
+    predicates.sort_by_key(|predicate| match &predicate.test {
+        _ if predicate.column == schema.index() => 0,
+        Test::Text { .. } => 2,
+        Test::Row(_) if schema.column(predicate.column).is_ok_and(is_text) => 2,
+        _ => 1,
+    });
+}
+
+fn is_text(column: &Column) -> bool {
+    column.data_type == DataType::String
+}
+
+/// A test of one column, as one of the tests of the wire where it has the same meaning.
+fn simple(test: RowTest, data_type: DataType) -> Test {
+    let compare = |how: Comparison| match how {
+        Comparison::Eq => Compare::Equal,
+        Comparison::Ne => Compare::NotEqual,
+        Comparison::Lt => Compare::Less,
+        Comparison::Le => Compare::LessEqual,
+        Comparison::Gt => Compare::Greater,
+        Comparison::Ge => Compare::GreaterEqual,
+    };
+    let same = match test.as_leaf() {
+        Some((_, Leaf::IsNull, is_negated)) => {
+            Some(if is_negated { Test::IsNotNull } else { Test::IsNull })
+        }
+        Some((_, Leaf::Int(how, value), false))
+            if data_type != DataType::Int32 || i32::try_from(*value).is_ok() =>
+        {
+            Some(Test::Int(compare(*how), *value))
+        }
+        // On the wire NaN is unequal to every value.
+        Some((_, Leaf::Float(how, value), false))
+            if data_type == DataType::Float64 && *how != Comparison::Ne =>
+        {
+            Some(Test::Float(compare(*how), *value))
+        }
+        _ => None,
+    };
+    same.unwrap_or_else(|| Test::Row(Arc::new(test)))
 }
 
 fn check(column: &Column, filter: &ColumnFilter, member: &dyn Fn(&str) -> String) -> Result<Test> {
@@ -237,14 +307,48 @@ fn compare_all<N: Copy + PartialOrd>(values: &[N], compare: Compare, value: N) -
 
 impl Predicate {
     /// Which values pass, for decoded values that are not an array yet.
-    pub(super) fn evaluate_part(&self, part: &Part<'_>) -> BooleanBuffer {
-        let len = match part {
-            Part::Array(array) => return self.evaluate(array),
-            Part::I32(values) => values.len(),
-            Part::I64(values) => values.len(),
-            Part::F32(values) => values.len(),
-            Part::F64(values) => values.len(),
-        };
+    ///
+    /// # Errors
+    /// `LimitExceeded` beyond the work on one row; the errors of `control`.
+    pub(super) fn evaluate_part(
+        &self,
+        part: &Part<'_>,
+        control: &Control,
+    ) -> Result<BooleanBuffer> {
+        match &self.test {
+            Test::Row(test) => test.evaluate_part(part, control),
+            _ => Ok(self.compare_part(part)),
+        }
+    }
+
+    /// What the summary of a column shows about its blocks, from `first` on.
+    pub(super) fn judge(
+        &self,
+        run: &Run,
+        first: usize,
+        count: usize,
+    ) -> Result<Option<Vec<Verdict>>> {
+        if let Test::Row(test) = &self.test {
+            return test.judge(run, first, count);
+        }
+        Ok(match run.summary(self.column)? {
+            None => None,
+            Some(ColumnSummary::Int(levels)) => levels
+                .blocks()
+                .get(first..first + count)
+                .map(|blocks| blocks.iter().map(|block| self.judge_int(block)).collect()),
+            Some(ColumnSummary::Float(levels)) => levels
+                .blocks()
+                .get(first..first + count)
+                .map(|blocks| blocks.iter().map(|block| self.judge_float(block)).collect()),
+        })
+    }
+
+    fn compare_part(&self, part: &Part<'_>) -> BooleanBuffer {
+        let len = part.len();
+        if let Part::Array(array) = part {
+            return self.evaluate(array);
+        }
         match (&self.test, part) {
             (Test::Int(compare, value), Part::I32(values)) => {
                 compare_all(values, *compare, *value as i32)
@@ -265,7 +369,7 @@ impl Predicate {
     }
 
     /// Which rows of an array of the column pass.
-    pub(super) fn evaluate(&self, array: &ArrayRef) -> BooleanBuffer {
+    fn evaluate(&self, array: &ArrayRef) -> BooleanBuffer {
         let len = array.len();
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
         // Whether a null cell passes: only the negative tests let it pass.
@@ -342,6 +446,8 @@ impl Predicate {
                 };
                 (mask, *compare == Compare::NotEqual)
             }
+            // Evaluated before.
+            Test::Row(_) => return BooleanBuffer::new_unset(len),
             Test::Text { value, contains, negate } => {
                 let strings = array.as_string::<i32>();
                 let mask = if *contains {
@@ -363,7 +469,7 @@ impl Predicate {
     }
 
     /// Tests the summary of a block of integers.
-    pub(super) fn judge_int(&self, block: &Block<i64>) -> Verdict {
+    fn judge_int(&self, block: &Block<i64>) -> Verdict {
         match &self.test {
             Test::Int(compare, value) => judge(*compare, *value, block),
             other => judge_nulls(other, block),
@@ -371,7 +477,7 @@ impl Predicate {
     }
 
     /// Tests the summary of a block of floats.
-    pub(super) fn judge_float(&self, block: &Block<f64>) -> Verdict {
+    fn judge_float(&self, block: &Block<f64>) -> Verdict {
         match &self.test {
             Test::Float(compare, value) => judge(*compare, *value, block),
             other => judge_nulls(other, block),

@@ -1,15 +1,18 @@
 //! One read unit: prune by summaries, filter on the fewest columns, then decode the other columns
 //! for the rows that are left.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use arrow::array::{ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter;
 
-use super::predicate::{Predicate, Predicates, Verdict};
+use super::predicate::{Predicate, Predicates};
+use super::row_test::RowTest;
 use super::schema::TableSchema;
-use super::segment::{BLOCK_ROWS, ColumnSummary, Filtered, Part, Wanted};
+use super::segment::{BLOCK_ROWS, Filtered, Part, Wanted};
+use super::verdict::Verdict;
 use super::view::{Run, Stored};
 use crate::error::{Error, Result};
 use crate::value::Control;
@@ -25,8 +28,35 @@ pub(super) fn row_count(ranges: &[Range<usize>]) -> usize {
     ranges.iter().map(ExactSizeIterator::len).sum()
 }
 
-/// The ranges of `rows` that are not deleted and that summaries do not exclude, and for each
-/// predicate whether it must still be evaluated: not if every row of every remaining block passes.
+/// What summaries show about each block of `rows`.
+pub(super) fn verdicts(
+    run: &Run,
+    predicates: &Predicates,
+    rows: &Range<usize>,
+) -> Result<Vec<Verdict>> {
+    let first = rows.start / BLOCK_ROWS;
+    let count = rows.end.div_ceil(BLOCK_ROWS) - first;
+    let mut joined = vec![Verdict::All; count];
+    let mut join = |judged: Option<Vec<Verdict>>| match judged {
+        Some(judged) => {
+            joined.iter_mut().zip(judged).for_each(|(joined, verdict)| {
+                *joined = (*joined).min(verdict);
+            });
+        }
+        None => joined.iter_mut().for_each(|joined| *joined = (*joined).min(Verdict::Some)),
+    };
+    for predicate in predicates.iter() {
+        join(predicate.judge(run, first, count)?);
+    }
+    for test in predicates.joint() {
+        join(test.judge(run, first, count)?);
+    }
+    Ok(joined)
+}
+
+/// The ranges of `rows` that are not deleted and that summaries do not exclude, and for each test
+/// whether it must still be evaluated: not if every row of every remaining block passes. Tests of one column come first,
+/// then those of several.
 pub(super) fn prune(
     run: &Run,
     predicates: &Predicates,
@@ -37,21 +67,15 @@ pub(super) fn prune(
     let mut open = vec![true; count];
     let mut judged: Vec<Option<Vec<Verdict>>> = Vec::new();
     for predicate in predicates.iter() {
-        let verdicts: Option<Vec<Verdict>> = match run.summary(predicate.column)? {
-            None => None,
-            Some(ColumnSummary::Int(levels)) => levels
-                .blocks()
-                .get(first..first + count)
-                .map(|blocks| blocks.iter().map(|block| predicate.judge_int(block)).collect()),
-            Some(ColumnSummary::Float(levels)) => levels
-                .blocks()
-                .get(first..first + count)
-                .map(|blocks| blocks.iter().map(|block| predicate.judge_float(block)).collect()),
-        };
-        for (open, verdict) in open.iter_mut().zip(verdicts.iter().flatten()) {
+        judged.push(predicate.judge(run, first, count)?);
+    }
+    for test in predicates.joint() {
+        judged.push(test.judge(run, first, count)?);
+    }
+    for verdicts in judged.iter().flatten() {
+        for (open, verdict) in open.iter_mut().zip(verdicts) {
             *open &= *verdict != Verdict::None;
         }
-        judged.push(verdicts);
     }
     let needed = judged
         .iter()
@@ -132,22 +156,46 @@ fn by_column(predicates: &Predicates, needed: Vec<bool>) -> Vec<(usize, Vec<&Pre
     out
 }
 
+/// The tests of several columns that must still be evaluated.
+fn joint<'p>(predicates: &'p Predicates, needed: &[bool]) -> Vec<&'p RowTest> {
+    let skip = predicates.iter().count();
+    let tests = predicates.joint().iter().zip(needed.iter().skip(skip));
+    tests.filter(|(_, needed)| **needed).map(|(test, _)| &**test).collect()
+}
+
 /// Evaluates tests on decoded values. Between two tests it stops if the control says so: there may
-/// be thousands of them, on long texts. The mask is then meaningless, so the caller must check the
-/// control again.
-fn passes(tests: &[&Predicate], part: &Part<'_>, control: &Control) -> BooleanBuffer {
+/// be thousands of them, on long texts.
+fn passes(tests: &[&Predicate], part: &Part<'_>, control: &Control) -> Result<BooleanBuffer> {
     let mut all: Option<BooleanBuffer> = None;
     for test in tests {
-        if all.is_some() && control.check().is_err() {
-            break;
+        if all.is_some() {
+            control.check()?;
         }
-        let mask = test.evaluate_part(part);
+        let mask = test.evaluate_part(part, control)?;
         all = Some(match all {
             Some(known) => &known & &mask,
             None => mask,
         });
     }
-    all.unwrap_or_else(|| BooleanBuffer::new_set(0))
+    Ok(all.unwrap_or_else(|| BooleanBuffer::new_set(0)))
+}
+
+/// The rows of `ranges` that a mask over them selects, and their values if `values` is given.
+fn selected(
+    ranges: &[Range<usize>],
+    mask: BooleanBuffer,
+    wanted: Wanted,
+    values: Option<&ArrayRef>,
+) -> Result<Filtered> {
+    let count = mask.count_set_bits();
+    if wanted == Wanted::Count {
+        return Ok(Filtered { ranges: Vec::new(), count, values: None });
+    }
+    let narrower = if count == mask.len() { ranges.to_vec() } else { narrow(ranges, &mask) };
+    let values = values
+        .map(|array| filter(array, &BooleanArray::new(mask, None)).map_err(misfit))
+        .transpose()?;
+    Ok(Filtered { ranges: narrower, count, values })
 }
 
 /// Evaluates the tests of one column on the rows of `ranges`.
@@ -162,30 +210,63 @@ fn test_column(
 ) -> Result<Filtered> {
     if let Stored::Segment(segment) = run.stored()
         && let Some(stored) = run.stored_column(column)
-        && let Some(found) =
-            segment.filter(stored, ranges, &|part| passes(tests, &part, control), wanted)?
     {
+        // The reader of pages takes a mask; the first error is kept aside.
+        let failed = RefCell::new(None);
+        let test = |part: Part<'_>| {
+            passes(tests, &part, control).unwrap_or_else(|error| {
+                failed.borrow_mut().get_or_insert(error);
+                BooleanBuffer::new_unset(part.len())
+            })
+        };
+        let found = segment.filter(stored, ranges, &test, wanted)?;
+        if let Some(error) = failed.take() {
+            return Err(error);
+        }
         control.check()?;
-        return Ok(found);
+        if let Some(found) = found {
+            return Ok(found);
+        }
     }
     let batch = run.read(schema, &[column], ranges)?;
     let array = batch.column(0);
-    let mask = passes(tests, &Part::Array(array.clone()), control);
+    let mask = passes(tests, &Part::Array(array.clone()), control)?;
     control.check()?;
-    let count = mask.count_set_bits();
-    if wanted == Wanted::Count {
-        return Ok(Filtered { ranges: Vec::new(), count, values: None });
-    }
-    let narrower = if count == mask.len() { ranges.to_vec() } else { narrow(ranges, &mask) };
-    let values = match wanted {
-        Wanted::Values => Some(filter(array, &BooleanArray::new(mask, None)).map_err(misfit)?),
-        _ => None,
-    };
-    Ok(Filtered { ranges: narrower, count, values })
+    selected(ranges, mask, wanted, (wanted == Wanted::Values).then_some(array))
+}
+
+/// Evaluates a test of several columns on the rows of `ranges`.
+fn test_joint(
+    run: &Run,
+    schema: &TableSchema,
+    test: &RowTest,
+    ranges: &[Range<usize>],
+    wanted: Wanted,
+    control: &Control,
+) -> Result<Filtered> {
+    let batch = run.read(schema, &test.columns(), ranges)?;
+    let mask = test.evaluate(batch.columns(), row_count(ranges), control)?;
+    control.check()?;
+    selected(ranges, mask, wanted, None)
 }
 
 fn misfit(error: arrow::error::ArrowError) -> Error {
     Error::corrupt("internal error: a filter does not fit its column; report it").with_source(error)
+}
+
+/// Narrows the columns kept so far to the rows that pass another test, too.
+fn keep_passed(
+    columns: &mut [(usize, ArrayRef)],
+    ranges: &[Range<usize>],
+    found: &Filtered,
+) -> Result<()> {
+    if !columns.is_empty() && found.count < row_count(ranges) {
+        let mask = BooleanArray::new(mask_of(ranges, &found.ranges), None);
+        for (_, array) in columns {
+            *array = filter(array, &mask).map_err(misfit)?;
+        }
+    }
+    Ok(())
 }
 
 /// Finds the rows of `rows` that pass, and keeps the values of the `wanted` columns that the tests
@@ -203,21 +284,24 @@ pub(super) fn pick(
     }
     let (mut ranges, needed) = prune(run, predicates, rows)?;
     let mut columns: Vec<(usize, ArrayRef)> = Vec::new();
+    let joint = joint(predicates, &needed);
     for (column, tests) in by_column(predicates, needed) {
         if ranges.is_empty() {
             break;
         }
         let kept = if wanted.contains(&column) { Wanted::Values } else { Wanted::Rows };
         let found = test_column(run, schema, column, &tests, &ranges, kept, control)?;
-        // The columns kept so far are narrowed to the rows that pass this test, too.
-        if !columns.is_empty() && found.count < row_count(&ranges) {
-            let mask = BooleanArray::new(mask_of(&ranges, &found.ranges), None);
-            for (_, array) in &mut columns {
-                *array = filter(array, &mask).map_err(misfit)?;
-            }
-        }
+        keep_passed(&mut columns, &ranges, &found)?;
         ranges = found.ranges;
         columns.extend(found.values.map(|values| (column, values)));
+    }
+    for test in joint {
+        if ranges.is_empty() {
+            break;
+        }
+        let found = test_joint(run, schema, test, &ranges, Wanted::Rows, control)?;
+        keep_passed(&mut columns, &ranges, &found)?;
+        ranges = found.ranges;
     }
     Ok(Picked { ranges, columns })
 }
@@ -234,12 +318,25 @@ pub(super) fn count(
         return Ok(row_count(&run.live(rows)));
     }
     let (mut ranges, needed) = prune(run, predicates, rows)?;
+    let mut joint = joint(predicates, &needed);
     let mut columns = by_column(predicates, needed);
-    let Some((last, last_tests)) = columns.pop() else { return Ok(row_count(&ranges)) };
+    // The last test only counts.
+    let last_joint = joint.pop();
+    let last = if last_joint.is_none() { columns.pop() } else { None };
     for (column, tests) in columns {
         ranges = test_column(run, schema, column, &tests, &ranges, Wanted::Rows, control)?.ranges;
     }
-    Ok(test_column(run, schema, last, &last_tests, &ranges, Wanted::Count, control)?.count)
+    for test in joint {
+        ranges = test_joint(run, schema, test, &ranges, Wanted::Rows, control)?.ranges;
+    }
+    let found = match (last, last_joint) {
+        (Some((column, tests)), _) => {
+            test_column(run, schema, column, &tests, &ranges, Wanted::Count, control)?
+        }
+        (None, Some(test)) => test_joint(run, schema, test, &ranges, Wanted::Count, control)?,
+        (None, None) => return Ok(row_count(&ranges)),
+    };
+    Ok(found.count)
 }
 
 /// Returns these columns of the picked rows; decodes those that the tests did not decode.

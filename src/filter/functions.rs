@@ -4,14 +4,14 @@ use super::TextSearch;
 use super::check::Checker;
 use super::constant::{Constant, DAY_MS, calendar, parse_span, parse_time};
 use super::fault::{Checked, Fault, FaultKind, did_you_mean};
-use super::simplify::folded;
-use super::syntax::{Arg, Ast};
+use super::simplify::{comparison_test, folded, not};
+use super::syntax::{Arg, Ast, Comparison};
 use super::tree::{Scalar, Test};
 use super::types::{Of, Type, Typed, Value};
 
 const TYPES: &[&str] =
     &["string", "DateTime", "TimeSpan", "RelativeTime", "Convert", "SafeConvert"];
-const FUNCTIONS: &[&str] = &["DateTime", "TimeSpan", "iif", "isnull", "np", "search"];
+const FUNCTIONS: &[&str] = &["DateTime", "TimeSpan", "iif", "isnan", "isnull", "np", "search"];
 
 pub(super) fn is_type_name(name: &str) -> bool {
     TYPES.iter().any(|known| name.eq_ignore_ascii_case(known))
@@ -192,6 +192,19 @@ impl<'c> Checker<'c> {
         if is("iif") {
             let [condition, yes, no] = self.exactly(ast, name, args)?;
             return self.conditional(condition, yes, no, ast.span);
+        }
+        if is("isnan") {
+            let [arg] = self.exactly(ast, name, args)?;
+            let value = self.scalar(arg, ast.span)?;
+            // Only a field can be NaN: a computed NaN is null. The test has its operand twice, so
+            // nested ones would double the tree at each level.
+            if !value.ty.is_number() || !matches!(value.scalar, Scalar::Field(_)) {
+                let message = format!("`isnan` takes a field with numbers, found {}", value.ty);
+                return Err(self.wrong_arguments(ast, message));
+            }
+            // Only NaN differs from itself.
+            let same = comparison_test(value.scalar.clone(), Comparison::Eq, value.scalar);
+            return Ok(Typed::Test(not(same)));
         }
         if is("isnull") || (is("np") && args.len() == 2) {
             let [first, second] = self.exactly(ast, name, args)?;

@@ -28,6 +28,7 @@ mod parse;
 mod print;
 mod scalars;
 mod schema;
+mod shape;
 mod simplify;
 mod syntax;
 #[cfg(test)]
@@ -44,8 +45,10 @@ use crate::value::{Row, Val, Work, limits};
 pub(crate) use clause::{Clause, Subject};
 pub(crate) use condition::{Condition, Fold};
 pub(crate) use constant::{Constant, Times};
-pub(crate) use schema::{Schema, TextSearch};
+pub(crate) use schema::{Columns, Schema, TextSearch};
+pub(crate) use shape::{Other, Shape};
 pub(crate) use syntax::Comparison;
+pub(crate) use tree::How;
 
 use check::Checker;
 use eval::{Element, Scopes};
@@ -177,6 +180,12 @@ impl Filter {
         let work = Work::new(&|| Ok(()));
         let is_match = self.matches_with(row, &|_| false, &work);
         work.finish().is_ok() && is_match
+    }
+
+    /// The filter as tests of columns, for a record whose fields are all scalars.
+    #[must_use]
+    pub(crate) fn shape(&self) -> Shape {
+        shape::shape(&self.test)
     }
 
     /// The conditions that are joined by `and`; every match satisfies all of them.

@@ -78,6 +78,16 @@ impl<'c> Checker<'c> {
     /// Finds the longest path that a scope knows; returns its type and the number of names in it.
     fn lookup(&mut self, scope: usize, segments: &[Segment<'c>]) -> Option<(Typed<'c>, usize)> {
         match self.scopes.get(scope)?.of {
+            None if self.schema.columns.is_some() => {
+                let columns = self.schema.columns?;
+                let (used, (index, ty)) =
+                    (1..=segments.len().min(PARTS)).rev().find_map(|used| {
+                        let names: Vec<&str> =
+                            segments.get(..used)?.iter().map(|(name, _)| *name).collect();
+                        Some((used, columns.find(&names.join("."))?))
+                    })?;
+                Some((self.column(index, ty, segments.first()?.1), used))
+            }
             None => {
                 let (index, decl, used) =
                     find_in(self.schema.fields, self.schema.renames, segments)?;
@@ -109,6 +119,11 @@ impl<'c> Checker<'c> {
             }
             Some(Of::Scalar(_)) => None,
         }
+    }
+
+    fn column(&mut self, index: usize, ty: FieldType, span: Span) -> Typed<'c> {
+        self.fields.entry(index).or_insert(span);
+        self.field(Place { scope: RECORD, index }, &FieldDecl::new("", ty))
     }
 
     fn field(&self, place: Place, decl: &FieldDecl) -> Typed<'c> {
@@ -221,6 +236,9 @@ impl<'c> Checker<'c> {
         let mut known: Vec<&str> = Vec::new();
         for scope in &self.scopes {
             match scope.of {
+                None if self.schema.columns.is_some() => {
+                    known.extend(self.schema.columns.iter().flat_map(|columns| columns.names()));
+                }
                 None => known.extend(usable(self.schema.fields).map(|decl| decl.path)),
                 Some(Of::Rows(fields)) => known.extend(usable(fields).map(|decl| decl.path)),
                 Some(Of::Pair) => known.extend(["key", "value"]),
@@ -241,6 +259,23 @@ impl<'c> Checker<'c> {
     ) -> Checked<Typed<'c>> {
         let base = self.typed(left)?;
         let value = self.scalar(index, ast.span)?;
+        if let (Typed::Scope(scope), Scalar::Const(Constant::Text(name)), Some(columns)) =
+            (&base, &value.scalar, self.schema.columns)
+            && self.scopes.get(*scope).is_some_and(|scope| scope.of.is_none())
+        {
+            // A column whose name is not a name of the language: `it["Voltage (V)"]`.
+            return match columns.find(name) {
+                Some((at, ty)) => Ok(self.column(at, ty, ast.span)),
+                None => {
+                    let message = format!(
+                        "unknown column `{}`{}",
+                        super::lex::clip(name),
+                        did_you_mean(name, columns.names())
+                    );
+                    Err(Fault::new(FaultKind::UnknownProperty, ast.span, message))
+                }
+            };
+        }
         let at = |list: List, index: Scalar| Scalar::At {
             list: Box::new(list),
             index: Box::new(index),

@@ -96,9 +96,12 @@ pub(super) enum Test {
 
 /// Where the part must be in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
+pub(crate) enum How {
+    /// Anywhere.
     Contains,
+    /// At its start.
     Starts,
+    /// At its end.
     Ends,
 }
 

@@ -23,6 +23,7 @@ use crate::model::specifications::{
     CreateSpecificationsPartialSuccess, DeleteSpecificationsPartialSuccess, PagedSpecifications,
     Specification, UpdateSpecificationsPartialSuccess, V1Operations,
 };
+use crate::model::tables::aggregate::TableAggregates;
 use crate::model::tables::deletion::{DeleteRowsResponse, DeletedRows};
 use crate::model::tables::import::ImportTableResponse;
 use crate::model::tables::table::{
@@ -255,7 +256,7 @@ others! {
     QueryAssetsResponse, QueryFeedsResponse, QueryPackagesResponse, Quota,
     ScheduleTestPlansResponse, ScheduleWorkItemsPartialSuccessResponse,
     SetSystemConnectionResponse, Specification,
-    StartUtilizationPartialSuccess, TableApiInfo, TableMetadata, TestPlan,
+    StartUtilizationPartialSuccess, TableAggregates, TableApiInfo, TableMetadata, TestPlan,
     UpdateAssetsPartialSuccess, UpdateProductsPartialSuccess, UpdateSpecificationsPartialSuccess,
     UpdateTestPlansResponse, UpdateUtilizationPartialSuccess,
     UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemsPartialSuccessResponse,

@@ -37,6 +37,8 @@ pub use search::{
     SearchService, SearchSnippet,
 };
 pub use specifications::SpecificationService;
+#[cfg(any(test, fuzzing))]
+pub(crate) use tables::compile_row_filter;
 pub use tables::{
     PagedTableRows, PartRows, Rows, RowsPart, SegmentFile, StoredRows, TablePlan, TableRows,
     TableService,

@@ -91,6 +91,13 @@ pub const IMPORT_OPEN_BYTES: u64 = 1024 * 1024 * 1024;
 /// Columns on import.
 pub const IMPORT_COLUMNS: usize = 10_000;
 
+/// Groups of one aggregate query.
+pub const AGGREGATE_GROUPS: usize = 100_000;
+/// Different keys of the groups of one aggregate query.
+pub const AGGREGATE_KEYS: usize = 32;
+/// Ranges of one histogram.
+pub const AGGREGATE_BINS: usize = 10_000;
+
 /// Columns of one table, unless the options say otherwise.
 pub const TABLE_COLUMNS: usize = 2_500;
 /// Rows of one table, unless the options say otherwise.

@@ -8,6 +8,7 @@ pub(crate) mod access;
 pub(crate) mod cache;
 pub(crate) mod clock;
 pub(crate) mod control;
+pub(crate) mod exact;
 pub(crate) mod field;
 mod guard;
 pub(crate) mod id;

@@ -476,6 +476,10 @@ pub fn probes() -> Vec<Probe> {
             )
             .map(|_| text(&out))
         }),
+        ("TableService::aggregate_table_data", Shows, |s, w| {
+            let by_value = json!({"groupBy": [{"column": "v"}]});
+            s.aggregate_table_data(&w.secret.table.as_str().into(), request(by_value)).map(wire)
+        }),
         ("TableService::query_decimated_data", Shows, |s, w| {
             let decimation = json!({"decimation": {"intervals": 10, "method": "LOSSY"}});
             s.query_decimated_data(&w.secret.table.as_str().into(), request(decimation)).map(wire)

@@ -229,6 +229,15 @@ fn exports(w: &World) -> Vec<Value> {
     rows(w).into_iter().map(format).collect()
 }
 
+fn aggregates(_: &World) -> Vec<Value> {
+    let term = |function: &str| json!({"function": function, "column": "v"});
+    vec![
+        json!({}),
+        json!({"groupBy": [{"column": "v"}]}),
+        json!({"aggregates": [term("MIN"), term("LAST")], "filter": "v.Contains(\"ebra\")"}),
+    ]
+}
+
 fn decimated(_: &World) -> Vec<Value> {
     let decimation = |method: &str| json!({"decimation": {"intervals": 1, "method": method}});
     let mut filtered = decimation("LOSSY");
@@ -365,6 +374,8 @@ pub fn questions() -> Vec<Question> {
             let exported = s.export_table_data(&w.secret.table.as_str().into(), request(r), &mut out, &Control::default());
             exported.map(|rows| json!({"rows": wire(rows), "bytes": out}))
         };
+        "TableService::aggregate_table_data" aggregates, |s, w, r|
+            s.aggregate_table_data(&w.secret.table.as_str().into(), request(r)).map(wire);
         "TableService::query_decimated_data" decimated, |s, w, r|
             s.query_decimated_data(&w.secret.table.as_str().into(), request(r)).map(wire);
         "TableService::list_deleted_rows" deleted_rows, |s, w, r|

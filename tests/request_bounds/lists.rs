@@ -48,6 +48,10 @@ const COLUMNS: Class = Class::Steers { member: "columns", kind: LimitExceeded, r
 /// Every list of every request.
 pub const LISTS: &[(&str, Class)] = &[
     ("AddColumnsRequest.columns", Batch(Some(LimitExceeded))),
+    ("AggregateTableDataRequest.aggregates", steers("aggregates")),
+    ("AggregateTableDataRequest.filters", steers("filters")),
+    ("AggregateTableDataRequest.group_by", steers("groupBy")),
+    ("AggregateTableDataRequest.substitutions", SUBSTITUTIONS),
     ("AssetService::create_assets(assets)", Batch(Some(LimitExceeded))),
     ("AssetService::delete_assets(ids)", Batch(Some(LimitExceeded))),
     ("AssetService::end_utilization(ids)", Batch(None)),
@@ -63,6 +67,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("ExportTableDataRequest.columns", COLUMNS),
     ("ExportTableDataRequest.filters", steers("filters")),
     ("ExportTableDataRequest.order_by", steers("orderBy")),
+    ("ExportTableDataRequest.substitutions", SUBSTITUTIONS),
     ("FeedService::delete_packages(package_ids)", Batch(Some(PartialFailure))),
     ("FileService::delete_files(ids)", Batch(Some(PartialFailure))),
     ("GetFilesRequest.ids", Batch(None)),
@@ -82,6 +87,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryAssetsRequest.substitutions", SUBSTITUTIONS),
     ("QueryDecimatedDataRequest.columns", COLUMNS),
     ("QueryDecimatedDataRequest.filters", steers("filters")),
+    ("QueryDecimatedDataRequest.substitutions", SUBSTITUTIONS),
     ("QueryFilesRequest.properties_query", steers("propertiesQuery")),
     ("QueryProductValuesRequest.substitutions", SUBSTITUTIONS),
     ("QueryProductsRequest.projection", steers("projection")),
@@ -93,6 +99,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryTableDataRequest.columns", COLUMNS),
     ("QueryTableDataRequest.filters", steers("filters")),
     ("QueryTableDataRequest.order_by", steers("orderBy")),
+    ("QueryTableDataRequest.substitutions", SUBSTITUTIONS),
     ("QueryTablesRequest.projection", steers("projection")),
     ("QueryTablesRequest.substitutions", SUBSTITUTIONS),
     ("QueryTestPlanTemplatesRequest.projection", steers("projection")),
@@ -110,6 +117,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("ScanRequest.columns", COLUMNS),
     ("ScanRequest.filters", steers("filters")),
     ("ScanRequest.order_by", steers("orderBy")),
+    ("ScanRequest.substitutions", SUBSTITUTIONS),
     ("ScheduleTestPlansRequest.test_plans", Batch(None)),
     ("ScheduleWorkItemsRequest.work_items", Batch(None)),
     ("SearchRequest.fields", steers("fields")),
@@ -304,6 +312,9 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
     };
     let rows =
         |request: QueryTableDataRequest| session.query_table_data(&table.into(), request).map(drop);
+    let aggregated = |request: AggregateTableDataRequest| {
+        session.aggregate_table_data(&table.into(), request).map(drop)
+    };
     let scan = |request: ScanRequest| {
         session.scan(&table.into(), request, &control)?.try_for_each(|batch| batch.map(drop))
     };
@@ -447,6 +458,50 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         ),
         "ScanRequest.columns" => scan(ScanRequest { columns: columns(), ..ScanRequest::default() }),
         "ScanRequest.filters" => scan(ScanRequest { filters: filters(), ..ScanRequest::default() }),
+        "ScanRequest.substitutions" => scan(ScanRequest {
+            filter: Some("@0 == \"a\"".to_owned()),
+            substitutions: substitutions(len),
+            ..ScanRequest::default()
+        }),
+        "QueryTableDataRequest.substitutions" => rows(QueryTableDataRequest {
+            filter: Some("@0 == \"a\"".to_owned()),
+            substitutions: substitutions(len),
+            ..QueryTableDataRequest::default()
+        }),
+        "AggregateTableDataRequest.aggregates" => {
+            let mean = Aggregate::new(AggregateFunction::Mean).column("v");
+            aggregated(AggregateTableDataRequest::new().aggregates(vec![mean; len]))
+        }
+        "AggregateTableDataRequest.filters" => aggregated(AggregateTableDataRequest {
+            filters: filters(),
+            ..AggregateTableDataRequest::default()
+        }),
+        "AggregateTableDataRequest.group_by" => {
+            let key = AggregateKey::new("v");
+            aggregated(AggregateTableDataRequest::new().group_by(vec![key; len]))
+        }
+        "AggregateTableDataRequest.substitutions" => aggregated(AggregateTableDataRequest {
+            filter: Some("@0 == \"a\"".to_owned()),
+            substitutions: substitutions(len),
+            ..AggregateTableDataRequest::default()
+        }),
+        "QueryDecimatedDataRequest.substitutions" => decimated(QueryDecimatedDataRequest {
+            filter: Some("@0 == \"a\"".to_owned()),
+            substitutions: substitutions(len),
+            ..QueryDecimatedDataRequest::default()
+        }),
+        "ExportTableDataRequest.substitutions" => session
+            .export_table_data(
+                &table.into(),
+                ExportTableDataRequest {
+                    filter: Some("@0 == \"a\"".to_owned()),
+                    substitutions: substitutions(len),
+                    ..ExportTableDataRequest::default()
+                },
+                sink,
+                &control,
+            )
+            .map(drop),
         "ScanRequest.order_by" => {
             scan(ScanRequest { order_by: order_by(), ..ScanRequest::default() })
         }

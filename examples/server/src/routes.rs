@@ -226,6 +226,7 @@ routes! {
     stream POST "/import-csv" import_csv => |s, c, body| s.import_csv(c.query()?, body, &c.control);
     stream POST "/import-parquet" import_parquet =>
         |s, c, body| s.import_parquet(c.query()?, Box::new(Cursor::new(c.held(body)?)), &c.control);
+    json POST "/tables/{id}/aggregate" aggregate_table_data(id, body);
     json POST "/explain/query-tables" explain_query_tables;
     json POST "/explain/tables/{id}/query-data" explain_query_table_data(id, body);
     json POST "/explain/query-files" explain_query_files(query_and_body);

@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, StringArray};
+use arrow::array::{
+    Array, ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
+};
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use super::decode::deltas;
@@ -23,6 +25,19 @@ pub enum Part<'a> {
     F64(&'a [f64]),
     /// Values of any other type, and values with nulls.
     Array(ArrayRef),
+}
+
+impl Part<'_> {
+    /// Rows.
+    pub(in crate::columnar) fn len(&self) -> usize {
+        match self {
+            Self::I32(values) => values.len(),
+            Self::I64(values) => values.len(),
+            Self::F32(values) => values.len(),
+            Self::F64(values) => values.len(),
+            Self::Array(array) => array.len(),
+        }
+    }
 }
 
 /// Decoded values. All positions are checked; the functions return `None` when one is out of range.

@@ -416,6 +416,7 @@ pub(crate) fn sources(kind: &str) -> Vec<&'static str> {
 pub(crate) fn schema<'s>(kind: &str, fields: &'s [FieldDecl]) -> Schema<'s> {
     Schema {
         fields,
+        columns: None,
         renames: &[],
         requires: if kind == "table" { &[("columns", "testResultId")] } else { &[] },
         accept_substitutions: !matches!(kind, "utilization" | "file"),

@@ -183,6 +183,11 @@ record! {
         pub columns: Option<Vec<String>>,
         /// Filters that a row must all match; at most 10,000.
         pub filters: Option<Vec<ColumnFilter>>,
+        /// Filter in the filter language, whose names are columns; a row must match it as well.
+        /// Everything when absent or empty.
+        pub filter: Option<String>,
+        /// Values of `@0`, `@1`, … in `filter`.
+        pub substitutions: Option<Vec<serde_json::Value>>,
         /// Columns to sort by; later ones break ties, repeated ones have no effect. The order of
         /// the index when absent or empty. At most 10,000 entries.
         pub order_by: Option<Vec<ColumnOrderBy>>,
@@ -224,6 +229,11 @@ record! {
         pub columns: Option<Vec<String>>,
         /// Filters that a row must all match; at most 10,000.
         pub filters: Option<Vec<ColumnFilter>>,
+        /// Filter in the filter language, whose names are columns; a row must match it as well.
+        /// Everything when absent or empty.
+        pub filter: Option<String>,
+        /// Values of `@0`, `@1`, … in `filter`.
+        pub substitutions: Option<Vec<serde_json::Value>>,
         /// Columns to sort by; later ones break ties, repeated ones have no effect. The order of
         /// the index when absent or empty. At most 10,000 entries.
         pub order_by: Option<Vec<ColumnOrderBy>>,
@@ -246,6 +256,11 @@ record! {
         pub columns: Option<Vec<String>>,
         /// Filters that a row must all match; at most 10,000.
         pub filters: Option<Vec<ColumnFilter>>,
+        /// Filter in the filter language, whose names are columns; a row must match it as well.
+        /// Everything when absent or empty.
+        pub filter: Option<String>,
+        /// Values of `@0`, `@1`, … in `filter`.
+        pub substitutions: Option<Vec<serde_json::Value>>,
         /// Columns to sort by; later ones break ties, repeated ones have no effect. The order of
         /// the index when absent or empty. At most 10,000 entries.
         pub order_by: Option<Vec<ColumnOrderBy>>,
@@ -299,6 +314,11 @@ record! {
         pub columns: Option<Vec<String>>,
         /// Filters that a row must all match to take part; at most 10,000.
         pub filters: Option<Vec<ColumnFilter>>,
+        /// Filter in the filter language, whose names are columns; a row must match it as well.
+        /// Everything when absent or empty.
+        pub filter: Option<String>,
+        /// Values of `@0`, `@1`, … in `filter`.
+        pub substitutions: Option<Vec<serde_json::Value>>,
         /// The decimation; when absent, LOSSY with 1000 intervals over the index.
         pub decimation: Option<DecimationOptions>,
     }

@@ -1,5 +1,6 @@
 //! Measurement tables: their metadata, columns and requests.
 
+pub(crate) mod aggregate;
 pub(crate) mod columns;
 pub(crate) mod data;
 pub(crate) mod deletion;

@@ -21,6 +21,8 @@ pub(in crate::services) fn export<A: Access>(
     let scan = ScanRequest {
         columns: request.columns,
         filters: request.filters,
+        filter: request.filter,
+        substitutions: request.substitutions,
         order_by: request.order_by,
         take: request.take,
     };

@@ -1,5 +1,6 @@
 //! The table service.
 
+mod aggregate;
 mod append;
 mod columns;
 mod deletion;
@@ -8,11 +9,14 @@ mod import;
 mod metadata;
 mod ordinals;
 mod read;
+mod row_filter;
 mod rows;
 mod segments;
 mod waveform;
 
 pub use ordinals::{PartRows, RowsPart, StoredRows};
+#[cfg(any(test, fuzzing))]
+pub(crate) use row_filter::compile as compile_row_filter;
 pub use rows::{PagedTableRows, Rows, TablePlan, TableRows};
 pub use segments::SegmentFile;
 
@@ -29,6 +33,7 @@ use crate::columnar::{
 };
 use crate::error::{Error, Result};
 use crate::model::Operation;
+use crate::model::tables::aggregate::{AggregateTableDataRequest, TableAggregates};
 use crate::model::tables::columns::{AddColumnsRequest, DropColumnsRequest, RenameColumnsRequest};
 use crate::model::tables::data::{
     AppendTableDataRequest, ExportTableDataRequest, GetTableDataRequest, QueryDecimatedDataRequest,
@@ -504,6 +509,33 @@ pub trait TableService {
         request: QueryTableDataRequest,
     ) -> Result<PagedTableRows>;
 
+    /// Computes aggregates of rows, by groups of the values of columns or of buckets of them.
+    ///
+    /// Counts and extremes come from the summaries of segments where whole blocks of rows take
+    /// part and have one key. The answer does not depend on how the rows lie in segments: sums of
+    /// integers are exact, sums of floats are the correctly rounded sums.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` for an unknown column, a function that its type does not have,
+    /// and an invalid filter; `LimitExceeded` for more than 100,000 groups or 32 keys, and when the
+    /// groups or the values for percentiles need more memory than a query may use.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// use stationdb::tables::{Aggregate, AggregateFunction, AggregateTableDataRequest};
+    /// let mean = Aggregate::new(AggregateFunction::Mean).column("volts");
+    /// let request = AggregateTableDataRequest::new().aggregates([mean]);
+    /// let answer = session.aggregate_table_data(&id, request)?;
+    /// assert_eq!(answer.groups[0].rows, 1);
+    /// assert_eq!(answer.groups[0].values[0].value.as_deref(), Some("0.5"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn aggregate_table_data(
+        &self,
+        id: &TableId,
+        request: AggregateTableDataRequest,
+    ) -> Result<TableAggregates>;
+
     /// Explains how [`TableService::query_table_data`] executes this request, and what it reads.
     ///
     /// # Errors
@@ -750,6 +782,8 @@ impl TableService for Handle<'_, '_> {
         let request = QueryTableDataRequest {
             columns: request.columns,
             filters: None,
+            filter: None,
+            substitutions: None,
             order_by,
             take: request.take,
             continuation_token: request.continuation_token,
@@ -860,6 +894,14 @@ impl TableService for Handle<'_, '_> {
         request: QueryTableDataRequest,
     ) -> Result<PagedTableRows> {
         guarded("reading rows", || read::page(self, id, "query_table_data", &request))
+    }
+
+    fn aggregate_table_data(
+        &self,
+        id: &TableId,
+        request: AggregateTableDataRequest,
+    ) -> Result<TableAggregates> {
+        guarded("aggregating rows", || aggregate::run(self, id, &request))
     }
 
     fn export_table_data(

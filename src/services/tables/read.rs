@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use crate::columnar::{
-    After, Decimation, OrderColumn, Predicates, RowQuery, RowStream, TableSchema, TableView,
-    count_rows, decimate, read_page, touched,
+    After, Decimation, OrderColumn, RowQuery, RowStream, TableSchema, TableView, count_rows,
+    decimate, read_page, touched,
 };
 use crate::error::{Error, Result};
 use crate::model::tables::data::{
-    ColumnFilter, ColumnOrderBy, DecimationMethod, QueryDecimatedDataRequest,
-    QueryTableDataRequest, ScanRequest,
+    ColumnOrderBy, DecimationMethod, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest,
 };
 use crate::model::tables::table::TableMetadata;
 use crate::services::lists;
 use crate::services::tables::metadata::found;
+use crate::services::tables::row_filter::{RowFilter, row_filter};
 use crate::services::tables::rows::{PagedTableRows, Rows, TablePlan, TableRows};
 use crate::session::Access;
 use crate::session::tables::{open_table, spill_place};
@@ -55,14 +55,13 @@ fn check_query(
     access: &impl Access,
     schema: &TableSchema,
     columns: Option<&[String]>,
-    filters: Option<&[ColumnFilter]>,
+    filter: RowFilter<'_>,
     order_by: Option<&[ColumnOrderBy]>,
 ) -> Result<RowQuery> {
     // Clients put two tests on each column and also bound a range. A wide table may have more
     // columns than [`QUERY_LIST`](limits::QUERY_LIST) allows entries.
     let most = limits::QUERY_LIST.max(schema.len().saturating_mul(4));
     lists::check_within("columns", columns.map_or(0, <[String]>::len), most)?;
-    lists::check_within("filters", filters.map_or(0, <[ColumnFilter]>::len), most)?;
     lists::check_within("orderBy", order_by.map_or(0, <[ColumnOrderBy]>::len), most)?;
     let mut order: Vec<OrderColumn> = Vec::new();
     let mut is_ordered = vec![false; schema.len()];
@@ -79,7 +78,7 @@ fn check_query(
     }
     Ok(RowQuery {
         columns: schema.projection(columns, "columns")?,
-        predicates: Arc::new(Predicates::new(schema, filters.unwrap_or_default())?),
+        predicates: Arc::new(filter.check(access, schema)?),
         order,
         take: None,
         memory_bytes: access.context().settings().query_memory_bytes,
@@ -111,6 +110,12 @@ fn fingerprint(
             None => print.with(b"null"),
         };
     }
+    if let Some(filter) = &request.filter {
+        print = print.with(b"text").with(filter.as_bytes());
+    }
+    for value in request.substitutions.iter().flatten() {
+        print = print.with(b"substitution").with(value.to_string().as_bytes());
+    }
     for term in request.order_by.iter().flatten() {
         print = named(print.with(b"order"), &term.column).with(&[u8::from(term.descending)]);
     }
@@ -134,7 +139,7 @@ pub(in crate::services) fn page<A: Access>(
         access,
         &view.schema,
         request.columns.as_deref(),
-        request.filters.as_deref(),
+        row_filter!(request),
         request.order_by.as_deref(),
     )?;
     query.take = Some(take);
@@ -168,7 +173,7 @@ pub(in crate::services) fn explain<A: Access>(
         access,
         &view.schema,
         request.columns.as_deref(),
-        request.filters.as_deref(),
+        row_filter!(request),
         request.order_by.as_deref(),
     )?;
     let order = match view.overlapping_runs() {
@@ -201,7 +206,7 @@ pub(in crate::services) fn scan<A: Access>(
         access,
         &view.schema,
         request.columns.as_deref(),
-        request.filters.as_deref(),
+        row_filter!(request),
         request.order_by.as_deref(),
     )?;
     query.take = take;
@@ -230,7 +235,7 @@ pub(in crate::services) fn decimated<A: Access>(
     let view = open(access, id)?;
     let schema = &view.schema;
     let query =
-        check_query(access, schema, request.columns.as_deref(), request.filters.as_deref(), None)?;
+        check_query(access, schema, request.columns.as_deref(), row_filter!(request), None)?;
     let options = request.decimation.clone().unwrap_or_default();
     let x = match &options.x_column {
         Some(name) => axis(schema, name, "decimation.xColumn")?,

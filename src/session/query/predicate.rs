@@ -68,6 +68,7 @@ impl Predicate {
         let fields: Vec<FieldDecl> = R::fields().iter().map(|field| field.decl).collect();
         let schema = Schema {
             fields: &fields,
+            columns: None,
             renames: &query.renames,
             requires: query.requires,
             accept_substitutions: !query.no_substitutions,

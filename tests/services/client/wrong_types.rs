@@ -31,11 +31,12 @@ use stationdb::specifications::{
     UpdateSpecificationRequest, UpdateSpecificationsRequest,
 };
 use stationdb::tables::{
-    AddColumnsRequest, AppendTableDataRequest, Column, CreateTableRequest, DataFrame,
-    DeleteRowsRequest, DropColumnsRequest, ExportTableDataRequest, GetTableDataRequest,
-    ImportTableRequest, ListDeletedRowsRequest, ListTablesRequest, ModifyTableRequest,
-    ModifyTablesRequest, QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest,
-    ReadWaveformsRequest, RenameColumnsRequest, ScanRequest, TableMetadataModification,
+    AddColumnsRequest, Aggregate, AggregateKey, AggregateTableDataRequest, AppendTableDataRequest,
+    Column, CreateTableRequest, DataFrame, DeleteRowsRequest, DropColumnsRequest,
+    ExportTableDataRequest, GetTableDataRequest, ImportTableRequest, ListDeletedRowsRequest,
+    ListTablesRequest, ModifyTableRequest, ModifyTablesRequest, QueryDecimatedDataRequest,
+    QueryTableDataRequest, QueryTablesRequest, ReadWaveformsRequest, RenameColumnsRequest,
+    ScanRequest, TableMetadataModification,
 };
 use stationdb::test_plans::{
     CreateTestPlanRequest, CreateTestPlanTemplateRequest, QueryTestPlanTemplatesRequest,
@@ -103,6 +104,9 @@ macro_rules! requests {
 /// Name, members and readers of every request.
 fn requests() -> Vec<(&'static str, String, Read, Strict)> {
     requests![
+        Aggregate,
+        AggregateKey,
+        AggregateTableDataRequest,
         AppendTableDataRequest,
         CreateAssetRequest,
         CreateFeedRequest,

@@ -65,6 +65,7 @@ fn walk(session: &Session, id: &str, rows: &Range<i64>, descending: bool) -> Vec
         order_by: descending.then(|| vec![by]),
         take: Some(4),
         continuation_token: None,
+        ..Default::default()
     };
     let mut seen = Vec::new();
     loop {

@@ -1,5 +1,6 @@
 //! Measurement tables: appends, reads, imports, exports.
 
+mod aggregates;
 mod append;
 mod basics;
 mod clocks;
@@ -13,6 +14,7 @@ mod model;
 mod ordinals;
 mod parquet_files;
 mod program_files;
+mod row_filters;
 mod rules;
 mod syncs;
 mod times;

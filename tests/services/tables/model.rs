@@ -5,8 +5,11 @@
 //!
 //! `STATIONDB_MODEL_SEEDS=1000..2000` runs other seeds, and larger tables.
 
+mod aggregate;
+mod ask;
 mod cells;
 mod changes;
+mod exact;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -700,7 +703,13 @@ fn run(seed: u64, most_rows: usize) {
             .unwrap();
         world.decimate();
         world.walk();
+        world.ask_for_rows();
+        world.ask_for_aggregates();
         return world.export();
+    }
+    for _ in 0..5 {
+        world.ask_for_rows();
+        world.ask_for_aggregates();
     }
     for _ in 0..6 {
         match world.rng.below(10) {

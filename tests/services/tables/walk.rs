@@ -245,6 +245,7 @@ proptest! {
                 order_by: order_by.clone(),
                 take: Some(take),
                 continuation_token: token.clone(),
+                ..Default::default()
             }).unwrap();
             seen.extend(page.frame.to_data_frame().data.iter().map(|row| number(&row[0])));
             prop_assert!(page.continuation_token.is_none() || page.continuation_token != token);

@@ -9,6 +9,7 @@ use crate::reference::{Pages, members};
 
 /// What an operation answers, where the page says it in words of its own.
 const ANSWERS: &[(&str, &str)] = &[
+    ("aggregate_table_data", "TableAggregates"),
     ("create_table", "CreatedTable"),
     ("create_workspace", "Workspace"),
     ("execute_work_item", "ExecuteWorkItemResponse"),
@@ -37,6 +38,8 @@ const RECORDS: &[(&str, &str)] = &[
     ("UploadedFile", "uri"),
     ("Operations", "operations"),
     ("Operation", "available, version"),
+    // tables.md: aggregates
+    ("TableAggregates", "groups"),
     // products.md: product_api_info answers
     (
         "ProductOperations",
@@ -132,6 +135,8 @@ const INSIDE: &[(&str, &str)] = &[
     ("availableFiles of FileLinqQueryResponse", "FileLinqMetadata"),
     ("totalCount of FileLinqQueryResponse", "FileTotalCount"),
     ("chunks", "UploadedChunk"),
+    ("groups of TableAggregates", "AggregateGroup"),
+    ("values of AggregateGroup", "AggregateValue"),
     ("feeds", "Feed"),
     ("workspaces", "Workspace"),
     ("quotas", "Quota"),

@@ -20,6 +20,7 @@ fn again<T: DeserializeOwned + Serialize>(body: &Value) -> Value {
 
 /// The type of the body of each operation that has one.
 const BODIES: &[(&str, Again)] = &[
+    ("aggregate_table_data", again::<tables::AggregateTableDataRequest>),
     ("append_table_data", again::<tables::AppendTableDataRequest>),
     ("create_assets", again::<CreateAssetsRequest>),
     ("create_feed", again::<feeds::CreateFeedRequest>),

@@ -1,0 +1,243 @@
+//! What the values of one column say about the groups of their rows.
+
+use std::borrow::Cow;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+
+use super::groups::KeyCell;
+use super::needs::Need;
+use super::state::{Cell, Ends, Known, Number, Numbers, Rank, State};
+use crate::model::tables::data::DataType;
+use crate::value::exact::Sums;
+
+/// The states of a column for each group; `counts` are the rows of the groups.
+pub(super) fn add_column(
+    array: &ArrayRef,
+    codes: Option<&[u32]>,
+    counts: &[u64],
+    need: &Need,
+    rank: &dyn Fn(usize) -> Rank,
+) -> Vec<State> {
+    let cells = cells(array, codes, counts);
+    let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+    let groups = counts.len();
+    let ints = |values: &[i64]| numbers(values, nulls, codes, groups, need, Known::Ints);
+    let floats = |values: &[f64]| numbers(values, nulls, codes, groups, need, Known::Floats);
+    let known = match need.data_type {
+        DataType::Int32 => {
+            let values = array.as_primitive::<Int32Type>().values();
+            ints(&values.iter().map(|value| i64::from(*value)).collect::<Vec<_>>())
+        }
+        DataType::Int64 => ints(array.as_primitive::<Int64Type>().values()),
+        DataType::Timestamp => ints(array.as_primitive::<TimestampMillisecondType>().values()),
+        DataType::Float32 => {
+            let values = array.as_primitive::<Float32Type>().values();
+            floats(&values.iter().map(|value| f64::from(*value)).collect::<Vec<_>>())
+        }
+        DataType::Float64 => floats(array.as_primitive::<Float64Type>().values()),
+        DataType::Bool | DataType::String => others(array, codes, groups, need),
+    };
+    let ends = if need.ends { ends(array, codes, groups, need, rank) } else { Vec::new() };
+    let mut ends = ends.into_iter();
+    cells
+        .into_iter()
+        .zip(known)
+        .map(|(cells, known)| State { cells, known, ends: ends.next().flatten().map(Box::new) })
+        .collect()
+}
+
+/// The cells of each group that are not null.
+fn cells(array: &ArrayRef, codes: Option<&[u32]>, counts: &[u64]) -> Vec<u64> {
+    match (array.nulls().filter(|nulls| nulls.null_count() > 0), codes) {
+        (None, _) => counts.to_vec(),
+        (Some(nulls), None) => vec![(nulls.len() - nulls.null_count()) as u64; counts.len()],
+        (Some(nulls), Some(codes)) => {
+            let mut cells = vec![0; counts.len()];
+            for at in nulls.valid_indices() {
+                let count = codes.get(at).and_then(|code| cells.get_mut(*code as usize));
+                if let Some(count) = count {
+                    *count += 1;
+                }
+            }
+            cells
+        }
+    }
+}
+
+/// The values that are neither null nor NaN, and the codes of their rows.
+fn usable<'a, T: Number>(
+    values: &'a [T],
+    nulls: Option<&NullBuffer>,
+    codes: Option<&'a [u32]>,
+) -> (Cow<'a, [T]>, Option<Cow<'a, [u32]>>) {
+    if nulls.is_none() && !values.iter().any(|value| value.is_nan()) {
+        return (Cow::Borrowed(values), codes.map(Cow::Borrowed));
+    }
+    let is_used =
+        |at: usize, value: &T| nulls.is_none_or(|all| all.is_valid(at)) && !value.is_nan();
+    let used = |(at, value): (usize, &T)| is_used(at, value).then_some(*value);
+    let kept = codes.map(|codes| {
+        let rows = values.iter().zip(codes).enumerate();
+        rows.filter_map(|(at, (value, code))| is_used(at, value).then_some(*code)).collect()
+    });
+    (values.iter().enumerate().filter_map(used).collect(), kept.map(Cow::Owned))
+}
+
+fn numbers<T: Number>(
+    values: &[T],
+    nulls: Option<&NullBuffer>,
+    codes: Option<&[u32]>,
+    groups: usize,
+    need: &Need,
+    known: fn(Numbers<T>) -> Known,
+) -> Vec<Known> {
+    let (values, codes) = usable(values, nulls, codes);
+    let mut groups: Vec<Numbers<T>> =
+        std::iter::repeat_with(Numbers::default).take(groups).collect();
+    match (&codes, groups.as_mut_slice()) {
+        (None, [group]) => one_group(&values, need, group),
+        (Some(codes), groups) => many_groups(&values, codes, need, groups),
+        _ => {}
+    }
+    groups.into_iter().map(known).collect()
+}
+
+fn one_group<T: Number>(values: &[T], need: &Need, group: &mut Numbers<T>) {
+    group.used = values.len() as u64;
+    if need.extremes
+        && let Some(&first) = values.first()
+    {
+        let (mut low, mut high) = (first, first);
+        for &value in values {
+            low = if value < low { value } else { low };
+            high = if value > high { value } else { high };
+        }
+        group.offer(low, high);
+    }
+    if need.squares {
+        values.iter().for_each(|value| group.sums.add::<true>(*value));
+    } else if need.sums {
+        values.iter().for_each(|value| group.sums.add::<false>(*value));
+    }
+    if !need.bins.is_empty() {
+        values.iter().for_each(|value| group.put(*value, &need.bins));
+    }
+    if need.values {
+        group.values = values.to_vec();
+    }
+}
+
+fn many_groups<T: Number>(values: &[T], codes: &[u32], need: &Need, groups: &mut [Numbers<T>]) {
+    let mut each = |put: &dyn Fn(&mut Numbers<T>, T)| {
+        for (value, code) in values.iter().zip(codes) {
+            if let Some(group) = groups.get_mut(*code as usize) {
+                put(group, *value);
+            }
+        }
+    };
+    if need.extremes {
+        each(&|group, value| group.offer(value, value));
+    }
+    if !need.bins.is_empty() {
+        each(&|group, value| group.put(value, &need.bins));
+    }
+    if need.values {
+        each(&|group, value| group.values.push(value));
+    }
+    // Each of these is one loop over small states, since sums are asked for most.
+    let mut used = vec![0u64; groups.len()];
+    let mut sums = vec![T::Sums::default(); groups.len()];
+    for code in codes {
+        if let Some(count) = used.get_mut(*code as usize) {
+            *count += 1;
+        }
+    }
+    let rows = values.iter().zip(codes);
+    if need.squares {
+        for (value, code) in rows {
+            if let Some(sums) = sums.get_mut(*code as usize) {
+                sums.add::<true>(*value);
+            }
+        }
+    } else if need.sums {
+        for (value, code) in rows {
+            if let Some(sums) = sums.get_mut(*code as usize) {
+                sums.add::<false>(*value);
+            }
+        }
+    }
+    for ((group, used), sums) in groups.iter_mut().zip(used).zip(sums) {
+        (group.used, group.sums) = (used, sums);
+    }
+}
+
+/// Extremes of BOOL and STRING. Cells are compared where they are, and copied at the end.
+fn others(array: &ArrayRef, codes: Option<&[u32]>, groups: usize, need: &Need) -> Vec<Known> {
+    if !need.extremes {
+        return vec![Known::Others(None); groups];
+    }
+    let is_less = |left: usize, right: usize| match need.data_type {
+        DataType::Bool => !array.as_boolean().value(left) & array.as_boolean().value(right),
+        _ => array.as_string::<i32>().value(left) < array.as_string::<i32>().value(right),
+    };
+    let mut found: Vec<Option<(usize, usize)>> = vec![None; groups];
+    for at in (0..array.len()).filter(|at| array.is_valid(*at)) {
+        let code = codes.map_or(0, |codes| codes.get(at).copied().unwrap_or_default());
+        let Some(slot) = found.get_mut(code as usize) else { continue };
+        *slot = Some(match *slot {
+            None => (at, at),
+            Some((low, high)) if is_less(at, low) => (at, high),
+            Some((low, high)) if is_less(high, at) => (low, at),
+            Some(known) => known,
+        });
+    }
+    let cell = |at: usize| match need.data_type {
+        DataType::Bool => KeyCell::Bool(array.as_boolean().value(at)),
+        _ => KeyCell::Text(array.as_string::<i32>().value(at).to_owned()),
+    };
+    let known = |(low, high)| (cell(low), cell(high));
+    found.into_iter().map(|slot| Known::Others(slot.map(known))).collect()
+}
+
+fn ends(
+    array: &ArrayRef,
+    codes: Option<&[u32]>,
+    groups: usize,
+    need: &Need,
+    rank: &dyn Fn(usize) -> Rank,
+) -> Vec<Option<Ends>> {
+    let mut ends: Vec<Option<(usize, usize)>> = vec![None; groups];
+    for at in 0..array.len() {
+        let code = codes.map_or(0, |codes| codes.get(at).copied().unwrap_or_default());
+        if let Some(slot) = ends.get_mut(code as usize) {
+            *slot = Some(slot.map_or((at, at), |(first, _)| (first, at)));
+        }
+    }
+    let cell = |at| cell_of(array, need.data_type, at);
+    let made = |(first, last)| Ends {
+        first_at: rank(first),
+        first: cell(first),
+        last_at: rank(last),
+        last: cell(last),
+    };
+    ends.into_iter().map(|slot| slot.map(made)).collect()
+}
+
+fn cell_of(array: &ArrayRef, data_type: DataType, at: usize) -> Cell {
+    if array.is_null(at) {
+        return Cell::Null;
+    }
+    match data_type {
+        DataType::Bool => Cell::Bool(array.as_boolean().value(at)),
+        DataType::Int32 => Cell::Int(i64::from(array.as_primitive::<Int32Type>().value(at))),
+        DataType::Int64 => Cell::Int(array.as_primitive::<Int64Type>().value(at)),
+        DataType::Timestamp => {
+            Cell::Int(array.as_primitive::<TimestampMillisecondType>().value(at))
+        }
+        DataType::Float32 => Cell::Float(f64::from(array.as_primitive::<Float32Type>().value(at))),
+        DataType::Float64 => Cell::Float(array.as_primitive::<Float64Type>().value(at)),
+        DataType::String => Cell::Text(array.as_string::<i32>().value(at).to_owned()),
+    }
+}

@@ -1,0 +1,202 @@
+//! The cells of an answer from what is known about its groups.
+
+use super::grouped::Grouped;
+use super::groups::{KeyCell, key_float};
+use super::needs::Needs;
+use super::request::{Aggregation, Term, Want};
+use super::state::{Cell, Group, Known, Number, Numbers, State};
+use crate::columnar::cells;
+use crate::columnar::schema::TableSchema;
+use crate::error::Result;
+use crate::model::tables::aggregate::{AggregateGroup, AggregateValue};
+use crate::model::tables::data::DataType;
+use crate::value::exact::Sums;
+
+fn write(cell: &Cell, data_type: DataType) -> Option<String> {
+    let mut out = String::new();
+    match cell {
+        Cell::Null => return None,
+        Cell::Bool(value) => cells::write_bool(*value, &mut out),
+        Cell::Int(value) if data_type == DataType::Timestamp => {
+            cells::write_timestamp(*value, &mut out);
+        }
+        Cell::Int(value) => cells::write_int(*value, &mut out),
+        Cell::Float(value) if data_type == DataType::Float32 => {
+            cells::write_f32(*value as f32, &mut out);
+        }
+        Cell::Float(value) => cells::write_f64(*value, &mut out),
+        Cell::Text(text) => out.push_str(text),
+    }
+    Some(out)
+}
+
+fn double(value: f64) -> String {
+    let mut out = String::new();
+    cells::write_f64(value, &mut out);
+    out
+}
+
+fn key_text(key: &KeyCell, data_type: DataType, has_width: bool) -> Option<String> {
+    let cell = match key {
+        KeyCell::Bool(value) => Cell::Bool(*value),
+        KeyCell::Int(value) => Cell::Int(*value),
+        // The start of a bucket of FLOAT32 values is a double.
+        KeyCell::Float(key) if has_width => return Some(double(key_float(*key))),
+        KeyCell::Float(key) => Cell::Float(key_float(*key)),
+        KeyCell::Text(text) => Cell::Text(text.clone()),
+        KeyCell::Null => Cell::Null,
+    };
+    write(&cell, data_type)
+}
+
+/// The groups in order of their keys; without keys one group, also of no rows.
+pub(super) fn groups(
+    grouped: Grouped,
+    schema: &TableSchema,
+    aggregation: &Aggregation<'_>,
+    needs: &Needs,
+) -> Result<Vec<AggregateGroup>> {
+    let mut groups: Vec<(Vec<KeyCell>, Group)> = grouped.groups.into_iter().collect();
+    if groups.is_empty() && aggregation.keys.is_empty() {
+        groups.push((Vec::new(), Group::new(needs)));
+    }
+    groups.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+    groups
+        .into_iter()
+        .map(|(keys, mut group)| {
+            let texts = keys
+                .iter()
+                .zip(&aggregation.keys)
+                .map(|(cell, key)| {
+                    let data_type = schema.column(key.column)?.data_type;
+                    Ok(key_text(cell, data_type, key.width.is_some()))
+                })
+                .collect::<Result<Vec<_>>>()?;
+            let rows = group.rows;
+            let values = aggregation
+                .terms
+                .iter()
+                .map(|term| value(term, rows, &mut group, schema, needs))
+                .collect::<Result<Vec<_>>>()?;
+            Ok(AggregateGroup { keys: texts, rows: rows.cast_signed(), values })
+        })
+        .collect()
+}
+
+fn value(
+    term: &Term,
+    rows: u64,
+    group: &mut Group,
+    schema: &TableSchema,
+    needs: &Needs,
+) -> Result<AggregateValue> {
+    let text = |value: Option<String>| AggregateValue { value, counts: None };
+    let Some(column) = term.column else { return Ok(text(Some(rows.to_string()))) };
+    let data_type = schema.column(column)?.data_type;
+    let Some((place, need)) = needs.place(column) else { return Ok(text(None)) };
+    let Some(state) = group.states.get_mut(place) else { return Ok(text(None)) };
+    Ok(match term.want {
+        Want::Count => text(Some(state.cells.to_string())),
+        Want::Min | Want::Max => {
+            text(extreme(state, term.want == Want::Max).and_then(|cell| write(&cell, data_type)))
+        }
+        Want::First => text(state.ends.as_ref().and_then(|ends| write(&ends.first, data_type))),
+        Want::Last => text(state.ends.as_ref().and_then(|ends| write(&ends.last, data_type))),
+        Want::Histogram(bins) => {
+            let at = need.bins.iter().position(|known| *known == bins);
+            let counts = match &state.known {
+                Known::Ints(numbers) => counts(numbers, at),
+                Known::Floats(numbers) => counts(numbers, at),
+                Known::Others(_) => None,
+            };
+            let counts = counts.unwrap_or_else(|| vec![0; bins.count + 2]);
+            AggregateValue { value: None, counts: Some(counts) }
+        }
+        want => text(match &mut state.known {
+            Known::Ints(numbers) => number(numbers, want, data_type, Cell::Int),
+            Known::Floats(numbers) => number(numbers, want, data_type, Cell::Float),
+            Known::Others(_) => None,
+        }),
+    })
+}
+
+fn counts<T: Number>(numbers: &Numbers<T>, at: Option<usize>) -> Option<Vec<i64>> {
+    let counts = numbers.bins.get(at?)?;
+    Some(counts.iter().map(|count| count.cast_signed()).collect())
+}
+
+fn extreme(state: &State, is_max: bool) -> Option<Cell> {
+    match &state.known {
+        Known::Ints(numbers) => {
+            numbers.extremes.map(|(min, max)| Cell::Int(if is_max { max } else { min }))
+        }
+        Known::Floats(numbers) => {
+            numbers.extremes.map(|(min, max)| plain(Cell::Float(if is_max { max } else { min })))
+        }
+        Known::Others(known) => {
+            known.as_ref().map(|(min, max)| match if is_max { max } else { min } {
+                KeyCell::Bool(value) => Cell::Bool(*value),
+                KeyCell::Text(text) => Cell::Text(text.clone()),
+                _ => Cell::Null,
+            })
+        }
+    }
+}
+
+fn number<T: Number>(
+    numbers: &mut Numbers<T>,
+    want: Want,
+    data_type: DataType,
+    make: fn(T) -> Cell,
+) -> Option<String> {
+    let count = numbers.used;
+    match want {
+        // The sum of no values is null, as in SQL.
+        Want::Sum if count == 0 => None,
+        Want::Sum => Some(match numbers.sums.integer() {
+            Some(sum) => sum.to_string(),
+            None => double(numbers.sums.clone().exact(count).sum()),
+        }),
+        Want::Mean => numbers.sums.clone().exact(count).mean().map(double),
+        Want::Deviation { is_sample } => {
+            numbers.sums.clone().exact(count).deviation(is_sample).map(double)
+        }
+        Want::Percentile { percent, is_linear } => {
+            percentile(&mut numbers.values, percent, is_linear, data_type, make)
+        }
+        _ => None,
+    }
+}
+
+fn percentile<T: Number>(
+    values: &mut [T],
+    percent: f64,
+    is_linear: bool,
+    data_type: DataType,
+    make: fn(T) -> Cell,
+) -> Option<String> {
+    let last = values.len().checked_sub(1)?;
+    let order = |left: &T, right: &T| left.partial_cmp(right).unwrap_or(std::cmp::Ordering::Equal);
+    if !is_linear {
+        let rank = (percent * values.len() as f64 / 100.0).ceil() as usize;
+        let (_, value, _) = values.select_nth_unstable_by(rank.saturating_sub(1).min(last), order);
+        return write(&plain(make(*value)), data_type);
+    }
+    let place = percent * last as f64 / 100.0;
+    let at = (place.floor() as usize).min(last);
+    let (_, low, above) = values.select_nth_unstable_by(at, order);
+    let low = low.float();
+    let high = above.iter().copied().min_by(order).map_or(low, Number::float);
+    let part = place - at as f64;
+    // Without a part the neighbour must not count: it may be infinite.
+    let value = if part == 0.0 || low == high { low } else { low + (high - low) * part };
+    Some(double(value + 0.0))
+}
+
+/// A zero without its sign: of equal zeros any may be met.
+fn plain(cell: Cell) -> Cell {
+    match cell {
+        Cell::Float(value) => Cell::Float(value + 0.0),
+        cell => cell,
+    }
+}

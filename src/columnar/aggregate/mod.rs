@@ -1,0 +1,199 @@
+//! Aggregates of rows, by group: from the summaries of blocks where they suffice, else from the
+//! values.
+//!
+//! What must hold: the answer does not depend on how the rows lie in runs. Sums are exact until
+//! the end, of first and last rows the one with the lesser or greater position in index order
+//! counts, and groups are in order of their keys.
+
+mod column;
+mod finish;
+mod grouped;
+mod groups;
+mod ints;
+mod needs;
+mod request;
+mod state;
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use super::count::{all_units, in_parallel};
+use super::predicate::Predicates;
+use super::segment::{BLOCK_ROWS, ColumnSummary};
+use super::unit;
+use super::verdict::Verdict;
+use super::view::{Run, TableView};
+use crate::error::Result;
+use crate::model::tables::aggregate::AggregateGroup;
+use crate::value::Control;
+
+use grouped::Grouped;
+pub(crate) use groups::{Key, Width};
+use groups::{KeyCell, bucket};
+use needs::Needs;
+pub(crate) use request::{Aggregation, Bins, Bounds, Term, Want};
+
+/// Computes aggregates. Returns the groups in order of their keys; without keys there is one group,
+/// also of no rows.
+///
+/// # Errors
+/// `LimitExceeded` for too many groups, and for groups and values of percentiles that need more
+/// memory than a query may use; `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the
+/// control.
+pub(crate) fn aggregate(
+    view: &TableView,
+    aggregation: &Aggregation<'_>,
+    control: &Control,
+) -> Result<Vec<AggregateGroup>> {
+    let needs = Needs::of(&view.schema, aggregation)?;
+    let whole = Mutex::new(Grouped::default());
+    let units = all_units(view);
+    in_parallel(&units, view.row_count() as usize, control, |(run, rows)| {
+        let part = of_unit(view, *run, rows.clone(), aggregation, &needs, control)?;
+        whole.lock().unwrap_or_else(PoisonError::into_inner).merge(part, aggregation.bounds)
+    })?;
+    let whole = whole.into_inner().unwrap_or_else(PoisonError::into_inner);
+    finish::groups(whole, &view.schema, aggregation, &needs)
+}
+
+/// Whether the summaries of a run describe exactly the rows that it has. The only place that
+/// decides it: a run with deleted rows must answer no.
+fn has_exact_summaries(run: &Run) -> bool {
+    matches!(run, Run::Segment(_))
+}
+
+/// Splits rows into ranges of which every row passes, as summaries show, and ranges that must be
+/// tested.
+fn split(
+    run: &Run,
+    predicates: &Predicates,
+    rows: &Range<usize>,
+) -> Result<(Vec<Range<usize>>, Vec<Range<usize>>)> {
+    if predicates.is_empty() {
+        return Ok((vec![rows.clone()], Vec::new()));
+    }
+    let (mut whole, mut open) = (Vec::new(), Vec::new());
+    for (at, verdict) in unit::verdicts(run, predicates, rows)?.into_iter().enumerate() {
+        let block = rows.start / BLOCK_ROWS + at;
+        let range = (block * BLOCK_ROWS).max(rows.start)..((block + 1) * BLOCK_ROWS).min(rows.end);
+        match verdict {
+            Verdict::None => {}
+            Verdict::Some => join(&mut open, range),
+            Verdict::All => join(&mut whole, range),
+        }
+    }
+    Ok((whole, open))
+}
+
+/// Appends a range, joined with the last one if it continues it.
+fn join(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => ranges.push(range),
+    }
+}
+
+fn of_unit(
+    view: &TableView,
+    at: usize,
+    rows: Range<usize>,
+    aggregation: &Aggregation<'_>,
+    needs: &Needs,
+    control: &Control,
+) -> Result<Grouped> {
+    let (run, schema) = (view.run(at)?, &view.schema);
+    let mut part = Grouped::default();
+    let (whole, mut open) = split(run, aggregation.predicates, &rows)?;
+    match Served::of(run, aggregation, needs)? {
+        Some(served) => {
+            for range in whole {
+                served.fold(range, &mut part, &mut open, aggregation.bounds)?;
+            }
+        }
+        None => open.extend(whole),
+    }
+    open.sort_unstable_by_key(|range: &Range<usize>| range.start);
+    let mut read: Vec<Range<usize>> = Vec::new();
+    for range in joined(open) {
+        // The one way to the rows that count, so that every mask over them is respected.
+        let picked = unit::pick(run, schema, aggregation.predicates, range, &[], control)?;
+        read.extend(picked.ranges);
+    }
+    if unit::row_count(&read) > 0 {
+        part.take((run, at), schema, &read, (aggregation, needs), control)?;
+    }
+    Ok(part)
+}
+
+/// Ascending ranges, of which those that continue each other are joined.
+fn joined(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut out = Vec::with_capacity(ranges.len());
+    ranges.into_iter().for_each(|range| join(&mut out, range));
+    out
+}
+
+/// The summaries of a run that serve an aggregation.
+struct Served<'a> {
+    keys: Vec<(&'a ColumnSummary, Option<Width>)>,
+    columns: Vec<&'a ColumnSummary>,
+}
+
+impl<'a> Served<'a> {
+    fn of(run: &'a Run, aggregation: &Aggregation<'_>, needs: &Needs) -> Result<Option<Self>> {
+        if !has_exact_summaries(run) || !needs.are_in_summaries() {
+            return Ok(None);
+        }
+        let (mut keys, mut columns) = (Vec::new(), Vec::new());
+        for key in &aggregation.keys {
+            let Some(summary) = run.summary(key.column)? else { return Ok(None) };
+            keys.push((summary, key.width));
+        }
+        for need in &needs.0 {
+            let Some(summary) = run.summary(need.column)? else { return Ok(None) };
+            columns.push(summary);
+        }
+        Ok(Some(Self { keys, columns }))
+    }
+
+    /// The keys of a block, if all of its rows have the same.
+    fn keys_of(&self, block: usize) -> Option<Vec<KeyCell>> {
+        self.keys
+            .iter()
+            .map(|(summary, width)| {
+                let ColumnSummary::Int(levels) = summary else { return None };
+                let block = levels.blocks().get(block)?;
+                let (low, high) = match width {
+                    None => (block.min, block.max),
+                    Some(Width::Int(width)) => {
+                        (bucket(block.min, *width), bucket(block.max, *width))
+                    }
+                    Some(Width::Float(_)) => return None,
+                };
+                let is_full = block.nulls == 0 && block.rows > 0;
+                (is_full && low == high).then_some(KeyCell::Int(low))
+            })
+            .collect()
+    }
+
+    /// Folds the blocks of rows that all count into their groups; the others are to be read.
+    fn fold(
+        &self,
+        rows: Range<usize>,
+        part: &mut Grouped,
+        open: &mut Vec<Range<usize>>,
+        bounds: Bounds,
+    ) -> Result<()> {
+        for block in rows.start / BLOCK_ROWS..rows.end.div_ceil(BLOCK_ROWS) {
+            let range =
+                (block * BLOCK_ROWS).max(rows.start)..((block + 1) * BLOCK_ROWS).min(rows.end);
+            let is_known = match self.keys_of(block) {
+                Some(keys) => part.fold(keys, range.len(), block, &self.columns, bounds)?,
+                None => false,
+            };
+            if !is_known {
+                open.push(range);
+            }
+        }
+        Ok(())
+    }
+}

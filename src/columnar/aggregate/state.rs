@@ -1,0 +1,265 @@
+//! What is known about one group, and how the knowledge of two sets of rows is joined.
+
+use super::groups::KeyCell;
+use super::needs::{Need, Needs};
+use super::request::Bins;
+use crate::columnar::segment::Block;
+use crate::model::tables::data::DataType;
+use crate::value::exact::{Summed, Sums};
+
+/// Where a row is in the order of the index: its value, its run, its row.
+pub(super) type Rank = (i64, usize, usize);
+
+/// The value of a cell.
+#[derive(Clone, Debug)]
+pub(super) enum Cell {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(String),
+}
+
+/// A number of a column.
+pub(super) trait Number: Summed + PartialOrd + Send + Sync + std::fmt::Debug {
+    fn is_nan(self) -> bool;
+    fn float(self) -> f64;
+}
+
+impl Number for i64 {
+    fn is_nan(self) -> bool {
+        false
+    }
+
+    fn float(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Number for f64 {
+    fn is_nan(self) -> bool {
+        f64::is_nan(self)
+    }
+
+    fn float(self) -> f64 {
+        self
+    }
+}
+
+/// What is known about the numbers of a group.
+#[derive(Clone, Debug)]
+pub(super) struct Numbers<T: Number> {
+    /// Values that are neither null nor NaN.
+    pub used: u64,
+    pub extremes: Option<(T, T)>,
+    pub sums: T::Sums,
+    pub values: Vec<T>,
+    /// For each histogram the values below, in and above its ranges; none before the first value.
+    pub bins: Vec<Vec<u64>>,
+}
+
+impl<T: Number> Default for Numbers<T> {
+    fn default() -> Self {
+        Self {
+            used: 0,
+            extremes: None,
+            sums: T::Sums::default(),
+            values: Vec::new(),
+            bins: Vec::new(),
+        }
+    }
+}
+
+impl<T: Number> Numbers<T> {
+    /// What the summary of a block of `rows` rows says, and its cells that are not null.
+    pub(super) fn of_block(block: &Block<T>, rows: usize) -> Option<(u64, Self)> {
+        if usize::from(block.rows) != rows {
+            return None;
+        }
+        let cells = u64::from(block.rows - block.nulls);
+        let used = cells - u64::from(block.nans);
+        let extremes = block.is_usable().then_some((block.min, block.max));
+        Some((cells, Self { used, extremes, ..Self::default() }))
+    }
+
+    pub(super) fn offer(&mut self, low: T, high: T) {
+        self.extremes = Some(match self.extremes {
+            None => (low, high),
+            Some((min, max)) => {
+                (if low < min { low } else { min }, if high > max { high } else { max })
+            }
+        });
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.used += other.used;
+        if let Some((low, high)) = other.extremes {
+            self.offer(low, high);
+        }
+        self.sums.merge(other.sums);
+        self.values.extend(other.values);
+        if self.bins.is_empty() {
+            self.bins = other.bins;
+        } else {
+            for (mine, other) in self.bins.iter_mut().zip(other.bins) {
+                mine.iter_mut().zip(other).for_each(|(mine, other)| *mine += other);
+            }
+        }
+    }
+
+    /// Counts a value in the ranges of the histograms.
+    pub(super) fn put(&mut self, value: T, wanted: &[Bins]) {
+        if self.bins.is_empty() {
+            self.bins = wanted.iter().map(|bins| vec![0; bins.count + 2]).collect();
+        }
+        for (counts, bins) in self.bins.iter_mut().zip(wanted) {
+            if let Some(count) = counts.get_mut(bins.place(value.float())) {
+                *count += 1;
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let bins: usize = self.bins.iter().map(Vec::len).sum();
+        8 * (self.values.len() + bins) + self.sums.bytes()
+    }
+}
+
+impl Bins {
+    /// The place of a value among the counts: 0 below, then the ranges, then above. A range has its
+    /// start, and the last one its end, too.
+    fn place(&self, value: f64) -> usize {
+        if value < self.lower {
+            return 0;
+        }
+        if value > self.upper {
+            return self.count + 1;
+        }
+        let width = self.upper - self.lower;
+        let edge = |at: usize| self.lower + width * (at as f64 / self.count as f64);
+        let last = self.count.saturating_sub(1);
+        let mut at = ((value - self.lower) / width * self.count as f64) as usize;
+        at = at.min(last);
+        // The quotient may be rounded over an edge.
+        while at > 0 && value < edge(at) {
+            at -= 1;
+        }
+        while at < last && value >= edge(at + 1) {
+            at += 1;
+        }
+        at + 1
+    }
+}
+
+/// What is known about one column of a group.
+#[derive(Clone, Debug)]
+pub(super) enum Known {
+    Ints(Numbers<i64>),
+    Floats(Numbers<f64>),
+    /// Least and greatest value of BOOL and STRING.
+    Others(Option<(KeyCell, KeyCell)>),
+}
+
+/// The first and the last cell of a group.
+#[derive(Clone, Debug)]
+pub(super) struct Ends {
+    pub first_at: Rank,
+    pub first: Cell,
+    pub last_at: Rank,
+    pub last: Cell,
+}
+
+/// One column of a group.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    /// Cells that are not null.
+    pub cells: u64,
+    pub known: Known,
+    pub ends: Option<Box<Ends>>,
+}
+
+impl State {
+    pub(super) fn new(need: &Need) -> Self {
+        let known = match need.data_type {
+            DataType::Bool | DataType::String => Known::Others(None),
+            DataType::Float32 | DataType::Float64 => Known::Floats(Numbers::default()),
+            DataType::Int32 | DataType::Int64 | DataType::Timestamp => {
+                Known::Ints(Numbers::default())
+            }
+        };
+        Self { cells: 0, known, ends: None }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.cells += other.cells;
+        match (&mut self.known, other.known) {
+            (Known::Ints(mine), Known::Ints(other)) => mine.merge(other),
+            (Known::Floats(mine), Known::Floats(other)) => mine.merge(other),
+            (Known::Others(mine), Known::Others(Some((low, high)))) => match mine {
+                None => *mine = Some((low, high)),
+                Some((min, max)) => {
+                    if low < *min {
+                        *min = low;
+                    }
+                    if high > *max {
+                        *max = high;
+                    }
+                }
+            },
+            // Both are of one column, so they have one type.
+            _ => {}
+        }
+        match (&mut self.ends, other.ends) {
+            (Some(mine), Some(other)) => {
+                if other.first_at < mine.first_at {
+                    (mine.first_at, mine.first) = (other.first_at, other.first);
+                }
+                if other.last_at > mine.last_at {
+                    (mine.last_at, mine.last) = (other.last_at, other.last);
+                }
+            }
+            (mine @ None, other) => *mine = other,
+            _ => {}
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let known = match &self.known {
+            Known::Ints(numbers) => numbers.bytes(),
+            Known::Floats(numbers) => numbers.bytes(),
+            Known::Others(extremes) => {
+                extremes.as_ref().map_or(0, |(min, max)| min.bytes() + max.bytes())
+            }
+        };
+        let cell = |cell: &Cell| if let Cell::Text(text) = cell { text.len() } else { 0 };
+        let ends = self
+            .ends
+            .as_ref()
+            .map_or(0, |ends| size_of::<Ends>() + cell(&ends.first) + cell(&ends.last));
+        size_of::<Self>() + known + ends
+    }
+}
+
+/// One group.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub rows: u64,
+    /// By column of the needs.
+    pub states: Vec<State>,
+}
+
+impl Group {
+    pub(super) fn new(needs: &Needs) -> Self {
+        Self { rows: 0, states: needs.0.iter().map(State::new).collect() }
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.states.iter_mut().zip(other.states).for_each(|(mine, other)| mine.merge(other));
+    }
+
+    /// Memory that the group needs.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.states.iter().map(State::bytes).sum::<usize>()
+    }
+}

@@ -1,0 +1,86 @@
+//! What exact sums say: the sum, the mean, the deviation.
+
+use super::big::{Big, scaled};
+
+/// What exact sums say about values.
+#[derive(Clone, Debug)]
+pub(crate) struct Exact {
+    /// Number of values.
+    pub(super) count: u64,
+    pub(super) sum: Big,
+    pub(super) squares: Big,
+    /// Infinities of each sign.
+    pub(super) infinities: (u64, u64),
+}
+
+impl Exact {
+    /// The correctly rounded sum.
+    pub(crate) fn sum(&self) -> f64 {
+        self.special().unwrap_or_else(|| self.sum.nearest())
+    }
+
+    fn special(&self) -> Option<f64> {
+        match self.infinities {
+            (0, 0) => None,
+            (_, 0) => Some(f64::INFINITY),
+            (0, _) => Some(f64::NEG_INFINITY),
+            _ => Some(f64::NAN),
+        }
+    }
+
+    /// The mean, within two roundings; `None` of no values.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let (value, exponent) = self.sum.parts();
+        Some(self.special().unwrap_or_else(|| scaled(value / self.count as f64, exponent)))
+    }
+
+    /// The standard deviation of a sample, or of the whole population. `None` of less than two
+    /// values, or of none.
+    pub(crate) fn deviation(&self, is_sample: bool) -> Option<f64> {
+        let divisor = if is_sample { self.count.checked_sub(1)? } else { self.count };
+        if divisor == 0 || self.count == 0 {
+            return None;
+        }
+        if self.special().is_some() {
+            return Some(f64::NAN);
+        }
+        // n times the sum of the squares minus the square of the sum, without a rounding before
+        // the subtraction, which may cancel nearly all digits.
+        let all = self.squares.times(&Big::of_int(i128::from(self.count)));
+        let spread = all.plus(&self.sum.times(&self.sum).negated());
+        let (mut value, mut exponent) = spread.parts();
+        value = value.max(0.0) / (self.count as f64 * divisor as f64);
+        if exponent.rem_euclid(2) == 1 {
+            (value, exponent) = (value * 2.0, exponent - 1);
+        }
+        Some(scaled(value.sqrt(), exponent / 2))
+    }
+}
+
+/// A type of numbers that can be summed exactly.
+pub(crate) trait Summed: Copy {
+    /// Their sums.
+    type Sums: Sums<Self>;
+}
+
+/// Sums of numbers.
+pub(crate) trait Sums<T>: Default + Clone + Send + Sync + std::fmt::Debug {
+    /// Adds a value, and its square if `SQUARES`. A NaN must not be added, nor more than 2^31
+    /// values before the sums are merged.
+    fn add<const SQUARES: bool>(&mut self, value: T);
+
+    /// Adds the sums of other values.
+    fn merge(&mut self, other: Self);
+
+    /// The integer sum, if the values are integers.
+    fn integer(&self) -> Option<i128>;
+
+    /// What is known about `count` values.
+    fn exact(self, count: u64) -> Exact;
+
+    /// Bytes beside the value itself.
+    fn bytes(&self) -> usize;
+}

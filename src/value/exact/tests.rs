@@ -1,0 +1,125 @@
+//! Exact sums beside integers, and beside each other in another order.
+
+use super::big::Big;
+use super::floats::FloatSums;
+use super::ints::IntSums;
+use super::sums::Sums;
+use proptest::prelude::*;
+
+fn floats(values: &[f64]) -> FloatSums {
+    let mut sums = FloatSums::default();
+    values.iter().for_each(|value| sums.add::<true>(*value));
+    sums
+}
+
+fn double() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        4 => any::<f64>().prop_filter("finite", |value| value.is_finite()),
+        4 => -3.0..3.0f64,
+        1 => Just(f64::MIN_POSITIVE),
+        1 => Just(f64::from_bits(1)),
+        1 => Just(f64::MAX),
+        1 => Just(-f64::MAX),
+        1 => Just(-0.0),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_sum_does_not_depend_on_order_or_parts(
+        values in proptest::collection::vec(double(), 0..40), cut in 0usize..40, swap in any::<bool>()) {
+        let cut = cut.min(values.len());
+        let (left, right) = values.split_at(cut);
+        let (mut one, other) = if swap {
+            (floats(right), floats(left))
+        } else {
+            (floats(left), floats(right))
+        };
+        one.merge(other);
+        let count = values.len() as u64;
+        let (whole, parts) = (floats(&values).exact(count), one.exact(count));
+        prop_assert_eq!(whole.sum().to_bits(), parts.sum().to_bits());
+        prop_assert_eq!(whole.deviation(true).map(f64::to_bits), parts.deviation(true).map(f64::to_bits));
+        let mut reversed = values.clone();
+        reversed.reverse();
+        prop_assert_eq!(floats(&reversed).exact(count).sum().to_bits(), whole.sum().to_bits());
+    }
+
+    #[test]
+    fn integers_as_doubles_have_the_same_sums(values in proptest::collection::vec(-(1i64 << 53)..(1 << 53), 1..50)) {
+        let count = values.len() as u64;
+        let mut ints = IntSums::default();
+        values.iter().for_each(|value| ints.add::<true>(*value));
+        let as_doubles: Vec<f64> = values.iter().map(|value| *value as f64).collect();
+        let total: i128 = values.iter().map(|value| i128::from(*value)).sum();
+        let (ints, floats) = (ints.exact(count), floats(&as_doubles).exact(count));
+        prop_assert_eq!(floats.sum(), total as f64);
+        prop_assert_eq!(ints.sum(), floats.sum());
+        prop_assert_eq!(ints.mean(), floats.mean());
+        prop_assert_eq!(ints.deviation(true), floats.deviation(true));
+        prop_assert_eq!(ints.deviation(false), floats.deviation(false));
+    }
+}
+
+#[test]
+fn sums_that_rounding_would_lose() {
+    let sum = |values: &[f64]| floats(values).exact(values.len() as u64).sum();
+    assert_eq!(sum(&[1e300, 1.0, -1e300]), 1.0);
+    assert_eq!(sum(&[0.1; 10]), 1.0);
+    assert_eq!(sum(&[f64::MAX, f64::MAX, -f64::MAX]), f64::MAX);
+    assert_eq!(sum(&[f64::MAX, f64::MAX]), f64::INFINITY);
+    assert_eq!(sum(&[f64::from_bits(1); 3]), f64::from_bits(3));
+    assert_eq!(sum(&[1.0, f64::EPSILON / 2.0]), 1.0);
+    assert_eq!(sum(&[1.0, f64::EPSILON / 2.0, f64::from_bits(1)]), 1.0 + f64::EPSILON);
+    assert_eq!(sum(&[f64::INFINITY, 1.0]), f64::INFINITY);
+    assert!(sum(&[f64::INFINITY, f64::NEG_INFINITY]).is_nan());
+    assert_eq!(sum(&[]), 0.0);
+}
+
+#[test]
+fn a_deviation_is_exact_where_the_mean_is_large() {
+    let values: Vec<f64> = (0..1000).map(|at| 1e9 + f64::from(at % 2)).collect();
+    let exact = floats(&values).exact(1000);
+    assert_eq!(exact.mean(), Some(1e9 + 0.5));
+    let expected = (0.25f64 * 1000.0 / 999.0).sqrt();
+    assert!((exact.deviation(true).unwrap() / expected - 1.0).abs() < 1e-15);
+    assert_eq!(exact.deviation(false), Some(0.5));
+    let huge = floats(&[1e300, 3e300]).exact(2);
+    assert!((huge.deviation(false).unwrap() / 1e300 - 1.0).abs() < 1e-15);
+    assert_eq!(floats(&[2.0]).exact(1).deviation(true), None);
+    assert_eq!(floats(&[2.0]).exact(1).deviation(false), Some(0.0));
+}
+
+#[test]
+fn the_window_moves() {
+    let values: Vec<f64> = (0..2000).map(|at| if at < 700 { 1e-9 } else { 1e9 }).collect();
+    let small = Big::of_int(700).nearest() * 1e-9;
+    let sum = floats(&values).exact(2000).sum();
+    assert_eq!(sum, 1300.0 * 1e9 + small);
+}
+
+/// The exact sum of doubles that are multiples of 2^-40 below 2^60, in units of 2^-40.
+fn scaled_sum(values: &[f64]) -> i128 {
+    values.iter().map(|value| (value * 2f64.powi(40)) as i128).sum()
+}
+
+#[test]
+fn windows_join_in_either_order_and_where_they_do_not_fit() {
+    // Parts with windows that are near, farther apart, and too far apart.
+    let parts: Vec<Vec<f64>> = [0.75, 3.0, 4096.0, 2f64.powi(38), 2f64.powi(-39)]
+        .iter()
+        .map(|scale| (1..200).map(|at| scale * f64::from(at) - scale * 99.0).collect())
+        .collect();
+    let all: Vec<f64> = parts.concat();
+    let expected = scaled_sum(&all) as f64 / 2f64.powi(40);
+    for turn in 0..parts.len() {
+        let mut sums = FloatSums::default();
+        for at in 0..parts.len() {
+            sums.merge(floats(&parts[(turn + at) % parts.len()]));
+        }
+        let exact = sums.exact(all.len() as u64);
+        assert_eq!(exact.sum(), expected, "from part {turn} on");
+        let whole = floats(&all).exact(all.len() as u64);
+        assert_eq!(exact.deviation(false), whole.deviation(false), "from part {turn} on");
+    }
+}
