@@ -145,8 +145,20 @@ fn compare(how: Comparison, value: &Constant, data_type: DataType) -> Option<Lea
         },
         (DataType::String, Constant::Text(text)) => Leaf::Order(how, text.clone()),
         (DataType::Timestamp, Constant::Time(value))
-        | (DataType::Int32 | DataType::Int64, Constant::Int(value)) => Leaf::Int(how, *value),
-        (DataType::Int32 | DataType::Int64, Constant::Double(value)) => {
+        | (
+            DataType::Int32
+            | DataType::Int64
+            | DataType::TimestampMicros
+            | DataType::TimestampNanos,
+            Constant::Int(value),
+        ) => Leaf::Int(how, *value),
+        (
+            DataType::Int32
+            | DataType::Int64
+            | DataType::TimestampMicros
+            | DataType::TimestampNanos,
+            Constant::Double(value),
+        ) => {
             const BEYOND: f64 = 9_223_372_036_854_775_808.0;
             let whole = value.floor();
             match (whole, how) {
@@ -219,7 +231,11 @@ fn member(values: &[Constant], null: bool, data_type: DataType) -> Option<Leaf> 
             set.sort_unstable_by(f64::total_cmp);
             Leaf::Floats(set, null)
         }
-        DataType::Int32 | DataType::Int64 | DataType::Timestamp => {
+        DataType::Int32
+        | DataType::Int64
+        | DataType::TimestampMicros
+        | DataType::TimestampNanos
+        | DataType::Timestamp => {
             let mut set: Vec<i64> = leaves
                 .into_iter()
                 .filter_map(|leaf| if let Leaf::Int(_, value) = leaf { Some(value) } else { None })

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use memchr::memmem::Finder;
 
 use super::row_leaf::{Leaf, leaf};
 use super::schema::TableSchema;
 use super::segment::{ColumnSummary, Part, bits};
+use super::ticks::ticks;
 use super::verdict::Verdict;
 use super::view::Run;
 use crate::error::{Error, Result};
@@ -59,9 +60,8 @@ impl<'a> Cells<'a> {
             DataType::Bool => Slice::Bool(array.as_boolean()),
             DataType::Int32 => Slice::I32(array.as_primitive::<Int32Type>().values()),
             DataType::Int64 => Slice::I64(array.as_primitive::<Int64Type>().values()),
-            DataType::Timestamp => {
-                Slice::Time(array.as_primitive::<TimestampMillisecondType>().values())
-            }
+            DataType::Timestamp => Slice::Time(ticks(array)),
+            DataType::TimestampMicros | DataType::TimestampNanos => Slice::I64(ticks(array)),
             DataType::Float32 => Slice::F32(array.as_primitive::<Float32Type>().values()),
             DataType::Float64 => Slice::F64(array.as_primitive::<Float64Type>().values()),
             DataType::String => Slice::Text(array.as_string::<i32>()),

@@ -127,7 +127,7 @@ fn walk(
 fn every_operation_that_reads_by_a_request_is_asked() {
     let asked: BTreeSet<String> =
         questions().iter().map(|question| question.operation.to_owned()).collect();
-    let reads = ["Query", "List", "Get", "Search", "Scan", "Export", "Read"];
+    let reads = ["Query", "List", "Get", "Search", "Scan", "Export", "Read", "Aggregate"];
     let declared = crate::declared();
     let is_asked_for = |signature: &str| {
         let mut types =

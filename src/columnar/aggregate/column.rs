@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 
 use super::groups::KeyCell;
 use super::needs::Need;
 use super::state::{Cell, Ends, Known, Number, Numbers, Rank, State};
+use crate::columnar::ticks::ticks;
 use crate::model::tables::data::DataType;
 use crate::value::exact::Sums;
 
@@ -31,7 +32,9 @@ pub(super) fn add_column(
             ints(&values.iter().map(|value| i64::from(*value)).collect::<Vec<_>>())
         }
         DataType::Int64 => ints(array.as_primitive::<Int64Type>().values()),
-        DataType::Timestamp => ints(array.as_primitive::<TimestampMillisecondType>().values()),
+        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+            ints(ticks(array))
+        }
         DataType::Float32 => {
             let values = array.as_primitive::<Float32Type>().values();
             floats(&values.iter().map(|value| f64::from(*value)).collect::<Vec<_>>())
@@ -233,8 +236,8 @@ fn cell_of(array: &ArrayRef, data_type: DataType, at: usize) -> Cell {
         DataType::Bool => Cell::Bool(array.as_boolean().value(at)),
         DataType::Int32 => Cell::Int(i64::from(array.as_primitive::<Int32Type>().value(at))),
         DataType::Int64 => Cell::Int(array.as_primitive::<Int64Type>().value(at)),
-        DataType::Timestamp => {
-            Cell::Int(array.as_primitive::<TimestampMillisecondType>().value(at))
+        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+            Cell::Int(ticks(array).get(at).copied().unwrap_or_default())
         }
         DataType::Float32 => Cell::Float(f64::from(array.as_primitive::<Float32Type>().value(at))),
         DataType::Float64 => Cell::Float(array.as_primitive::<Float64Type>().value(at)),

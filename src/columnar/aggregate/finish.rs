@@ -7,6 +7,7 @@ use super::request::{Aggregation, Term, Want};
 use super::state::{Cell, Group, Known, Number, Numbers, State};
 use crate::columnar::cells;
 use crate::columnar::schema::TableSchema;
+use crate::columnar::ticks;
 use crate::error::Result;
 use crate::model::tables::aggregate::{AggregateGroup, AggregateValue};
 use crate::model::tables::data::DataType;
@@ -17,10 +18,10 @@ fn write(cell: &Cell, data_type: DataType) -> Option<String> {
     match cell {
         Cell::Null => return None,
         Cell::Bool(value) => cells::write_bool(*value, &mut out),
-        Cell::Int(value) if data_type == DataType::Timestamp => {
-            cells::write_timestamp(*value, &mut out);
-        }
-        Cell::Int(value) => cells::write_int(*value, &mut out),
+        Cell::Int(value) => match ticks::unit_of(data_type) {
+            Some(unit) => ticks::write(*value, unit, &mut out),
+            None => cells::write_int(*value, &mut out),
+        },
         Cell::Float(value) if data_type == DataType::Float32 => {
             cells::write_f32(*value as f32, &mut out);
         }

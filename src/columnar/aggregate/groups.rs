@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 
 use super::ints::{numbered, paired};
+use crate::columnar::ticks::ticks;
 use crate::model::tables::data::DataType;
 
 /// A column by whose values rows are grouped.
@@ -117,9 +118,8 @@ fn column_codes(
             let values = array.as_primitive::<Int64Type>().values();
             of_ints(array, &buckets(values, width), KeyCell::Int)
         }
-        DataType::Timestamp => {
-            let values = array.as_primitive::<TimestampMillisecondType>().values();
-            of_ints(array, &buckets(values, width), KeyCell::Int)
+        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+            of_ints(array, &buckets(ticks(array), width), KeyCell::Int)
         }
         DataType::Float32 => {
             let values = array.as_primitive::<Float32Type>().values();

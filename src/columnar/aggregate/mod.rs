@@ -22,7 +22,7 @@ use super::predicate::Predicates;
 use super::segment::{BLOCK_ROWS, ColumnSummary};
 use super::unit;
 use super::verdict::Verdict;
-use super::view::{Run, TableView};
+use super::view::{Run, Stored, TableView};
 use crate::error::Result;
 use crate::model::tables::aggregate::AggregateGroup;
 use crate::value::Control;
@@ -59,7 +59,7 @@ pub(crate) fn aggregate(
 /// Whether the summaries of a run describe exactly the rows that it has. The only place that
 /// decides it: a run with deleted rows must answer no.
 fn has_exact_summaries(run: &Run) -> bool {
-    matches!(run, Run::Segment(_))
+    matches!(run.stored(), Stored::Segment(_)) && !run.has_dead()
 }
 
 /// Splits rows into ranges of which every row passes, as summaries show, and ranges that must be

@@ -183,9 +183,11 @@ impl State {
         let known = match need.data_type {
             DataType::Bool | DataType::String => Known::Others(None),
             DataType::Float32 | DataType::Float64 => Known::Floats(Numbers::default()),
-            DataType::Int32 | DataType::Int64 | DataType::Timestamp => {
-                Known::Ints(Numbers::default())
-            }
+            DataType::Int32
+            | DataType::Int64
+            | DataType::Timestamp
+            | DataType::TimestampMicros
+            | DataType::TimestampNanos => Known::Ints(Numbers::default()),
         };
         Self { cells: 0, known, ends: None }
     }

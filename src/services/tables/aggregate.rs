@@ -108,7 +108,7 @@ fn term(schema: &TableSchema, at: usize, wanted: &Aggregate) -> Result<Term> {
         Of::Sum | Of::Mean | Of::Deviation | Of::PopulationDeviation | Of::PercentileLinear
     ) || function == Of::Histogram;
     let needs_numbers = is_sum || function == Of::PercentileNearest;
-    if (needs_numbers && !data_type.is_numeric()) || (is_sum && data_type == DataType::Timestamp) {
+    if (needs_numbers && !data_type.is_numeric()) || (is_sum && data_type.is_time()) {
         let text = format!("{function} cannot be computed of column {name:?} of type {data_type}");
         return refused("function", text);
     }

@@ -38,7 +38,11 @@ fn field_type(data_type: DataType) -> FieldType {
     match data_type {
         DataType::Bool => FieldType::Bool,
         DataType::Float32 | DataType::Float64 => FieldType::Double,
-        DataType::Int32 | DataType::Int64 => FieldType::Int,
+        // The constants of the language are milliseconds, which would lose digits.
+        DataType::Int32
+        | DataType::Int64
+        | DataType::TimestampMicros
+        | DataType::TimestampNanos => FieldType::Int,
         DataType::String => FieldType::String,
         DataType::Timestamp => FieldType::Time,
     }

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stationdb::faults::MemoryDisk;
+use stationdb::faults::{MemoryDisk, limits};
 use stationdb::prelude::*;
 use stationdb::{Control, Error, ErrorKind, Identity, Session, Store, from_json};
+
+use crate::holds_at::holds_at;
 
 /// A table with an index `t`, a key `k` and a column `v` of a type. Each append is a segment of its
 /// own if rows are sealed at once.
@@ -243,4 +245,32 @@ fn memory_and_time_are_bounded() {
     let request = from_json(json!({"aggregates": [of("SUM")]}).to_string().as_bytes()).unwrap();
     let error = cancelled.aggregate_table_data(&table.id.as_str().into(), request).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
+}
+
+#[test]
+fn groups_keys_and_ranges_hold_at_the_limit_and_not_above() {
+    let table = Table::new("FLOAT64", 100_000, 1 << 26);
+    let rows: Vec<Value> =
+        (0..=limits::AGGREGATE_GROUPS).map(|at| json!([at.to_string()])).collect();
+    let request = json!({"frame": {"columns": ["t"], "data": rows}}).to_string();
+    let request = from_json(request.as_bytes()).unwrap();
+    table.session.append_table_data(&table.id.as_str().into(), request).unwrap();
+    holds_at(limits::AGGREGATE_GROUPS, ErrorKind::LimitExceeded, |count| {
+        let filter = format!("t < {count}");
+        let groups = table.ask(&json!({"groupBy": [{"column": "t"}], "filter": filter}))?;
+        assert_eq!(groups.as_array().map(Vec::len), Some(count));
+        Ok(())
+    });
+    holds_at(limits::AGGREGATE_KEYS, ErrorKind::LimitExceeded, |count| {
+        let key = |width: usize| json!({"column": "t", "width": width});
+        let keys: Vec<Value> = (1..=count).map(key).collect();
+        table.ask(&json!({"groupBy": keys, "filter": "t == 7"}))
+    });
+    holds_at(limits::AGGREGATE_BINS, ErrorKind::InvalidArgument, |bins| {
+        let mut histogram = of("HISTOGRAM");
+        histogram["lower"] = 0.into();
+        histogram["upper"] = 1.into();
+        histogram["bins"] = bins.into();
+        table.ask(&json!({"aggregates": [histogram]}))
+    });
 }
