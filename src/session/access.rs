@@ -147,7 +147,7 @@ impl Session {
     /// let session = store.session(Identity::user("ada")).all_or_nothing();
     /// let products = vec![CreateProductRequest::new("A"), CreateProductRequest::new("")];
     /// let error = session.create_products(products).unwrap_err();
-    /// assert!(error.message().starts_with("item 1 of 2 "), "{error}");
+    /// assert!(error.message().starts_with("item 2 of 2 "), "{error}");
     /// let products = session.query_products(QueryProductsRequest::new())?.products;
     /// assert_eq!(products, []);
     /// # Ok::<(), stationdb::Error>(())

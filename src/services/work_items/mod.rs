@@ -74,9 +74,8 @@ pub trait WorkItemService {
     ///
     /// ```
     #[doc = include_str!("example.txt")]
-    /// let made =
     /// let items = vec![CreateWorkItemRequest::new().name("Calibration")];
-    /// session.create_work_items(items)?.require_all()?;
+    /// let made = session.create_work_items(items)?;
     /// assert_eq!(made.failed_work_items, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
