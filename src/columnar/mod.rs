@@ -47,7 +47,7 @@ mod segment;
 mod spill;
 mod statistics;
 mod thrift;
-mod ticks;
+pub(crate) mod ticks;
 mod unit;
 mod verdict;
 mod view;

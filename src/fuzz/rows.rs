@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::columnar::{
     Aggregation, Bins, Bounds, Key, MemoryRun, Predicates, Run, Segment, SegmentWriter,
-    TableSchema, TableView, Term, Want, aggregate, count_rows, frame_to_batch,
+    TableSchema, TableView, Term, Want, aggregate, count_rows, frame_to_batch, ticks,
 };
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::error::Result;
@@ -38,6 +38,18 @@ fn values(data_type: DataType) -> [&'static str; 4] {
             "1969-12-31T23:59:59.999Z",
             "2026-01-01T00:00:00.000Z",
         ],
+        DataType::TimestampMicros => [
+            "1970-01-01T00:00:00.000001Z",
+            "2023-11-14T22:13:20.000000Z",
+            "1969-12-31T23:59:59.999999Z",
+            "2026-01-01T00:00:00.000000Z",
+        ],
+        DataType::TimestampNanos => [
+            "1970-01-01T00:00:00.000000001Z",
+            "2023-11-14T22:13:20.000000000Z",
+            "1969-12-31T23:59:59.999999999Z",
+            "2026-01-01T00:00:00.000000000Z",
+        ],
     }
 }
 
@@ -61,6 +73,9 @@ impl Row for TextRow<'_> {
             DataType::String => Val::from(text.as_str()),
             DataType::Timestamp => {
                 time::parse(text).map_or(Val::Null, |at| Val::Time(at.timestamp_millis()))
+            }
+            DataType::TimestampMicros | DataType::TimestampNanos => {
+                ticks::parse(column.data_type, text).map_or(Val::Null, Val::Int)
             }
         }
     }
@@ -94,8 +109,8 @@ fn table(schema: &Arc<TableSchema>) -> Result<Table> {
         let mut writer = SegmentWriter::new(disk.clone(), "t", first + 1, schema.clone(), first)?;
         writer.write(&batch, None)?;
         let segment = Segment::open(&disk, "t", writer.finish()?, schema.clone())?;
-        sealed.push(Run::Segment(Arc::new(segment)));
-        buffered.push(Run::Memory(Arc::new(MemoryRun::new(schema, &[batch], first)?)));
+        sealed.push(Run::from(Arc::new(segment)));
+        buffered.push(Run::from(Arc::new(MemoryRun::new(schema, &[batch], first)?)));
         rows.extend(cells);
     }
     let view = |runs| TableView::new(schema.clone(), runs);
