@@ -277,7 +277,11 @@ impl ParquetImport {
                     column.column_type = ColumnType::Index;
                 }
             }
-            None => columns.insert(0, numbered::column(&names)),
+            None => {
+                let column = numbered::column(&names);
+                self.told.insert(column.name.clone(), numbered::told());
+                columns.insert(0, column);
+            }
         }
         Ok(columns)
     }

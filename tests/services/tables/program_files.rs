@@ -374,6 +374,8 @@ fn files_that_programs_wrote_become_their_tables() {
         let columns: Vec<(String, DataType)> =
             columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect();
         assert_eq!(found, columns, "{name}: {:#?}", answer.columns);
+        let index = &answer.columns[0];
+        assert!(index.why.contains("no index is declared"), "{name}: {}", index.why);
         let table: Vec<Vec<String>> = rows(&session, &answer)
             .into_iter()
             .map(|row| row[1..].iter().map(|cell| cell.clone().unwrap_or("~".into())).collect())
