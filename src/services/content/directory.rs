@@ -1,8 +1,8 @@
 //! A directory that an export writes.
 //!
-//! What must hold: an export that fails leaves none of its files, so that a part of one is not taken
-//! for all of it and does not block the next attempt. The file that says that an export is complete
-//! is written last, after the others and their names are durable.
+//! What must hold: an export that fails leaves none of its files, so that a part of one is not
+//! taken for all of it and does not block the next attempt. The file that says that an export is
+//! complete is written last, after the others and their names are durable.
 
 use std::io::{self, Write};
 use std::path::Path;
