@@ -2,6 +2,7 @@
 
 mod client;
 mod members;
+#[path = "../../../../tests/common/package.rs"]
 mod package;
 mod reference;
 mod requests;
