@@ -6,5 +6,6 @@ mod members;
 mod package;
 mod reference;
 mod requests;
+mod sent;
 mod streams;
 mod wire;
