@@ -43,8 +43,9 @@ fn dependencies_keep_the_rules() {
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }
 
-/// The salvage reads redb's pages itself, and its tests hold it to the pages that the locked version writes. A minor version
-/// may write others, so the requirement allows no other than the locked one.
+/// The salvage reads redb's pages itself, and its tests hold it to the pages that the locked version
+/// writes. Another version may write others, so the requirement allows the locked one alone, and
+/// every lock file of the repository has it.
 #[test]
 fn the_requirement_of_redb_allows_only_what_the_reader_of_its_pages_is_tested_with() {
     let metadata = metadata();
@@ -53,19 +54,47 @@ fn the_requirement_of_redb_allows_only_what_the_reader_of_its_pages_is_tested_wi
     let is_engine =
         |dependency: &&Value| dependency["name"] == "redb" && dependency["rename"].is_null();
     let required = own["dependencies"].as_array().unwrap().iter().find(is_engine).unwrap();
-    let versions = packages
-        .iter()
-        .filter(|package| package["name"] == "redb")
-        .filter_map(|package| text(&package["version"]));
-    let locked: Vec<&str> = versions.filter(|version| !version.starts_with("3.")).collect();
-    let [locked] = locked.as_slice() else { panic!("several engines: {locked:?}") };
-    let (minor, _) = locked.rsplit_once('.').unwrap();
-    let expected = format!("~{minor}");
-    assert_eq!(
-        text(&required["req"]),
-        Some(expected.as_str()),
-        "Cargo.toml has to require redb so that no other minor is taken"
-    );
+    let locks = lock_files(&root());
+    assert!(locks.len() >= 2, "{locks:?}");
+    for lock in locks {
+        let text_of = std::fs::read_to_string(&lock).unwrap();
+        let locked = engines(&text_of);
+        let [locked] = locked.as_slice() else {
+            panic!("{}: not one engine: {locked:?}", lock.display())
+        };
+        assert_eq!(
+            text(&required["req"]),
+            Some(format!("={locked}").as_str()),
+            "Cargo.toml has to require the redb of {}, and no other",
+            lock.display()
+        );
+    }
+}
+
+/// The versions of redb in the text of a lock file, without the old one that loses data.
+fn engines(lock: &str) -> Vec<String> {
+    let lock: toml::Value = toml::from_str(lock).unwrap();
+    let version = |package: &toml::Value| {
+        let version =
+            package["version"].as_str().filter(|_| package["name"].as_str() == Some("redb"));
+        version.filter(|version| !version.starts_with("3.")).map(str::to_owned)
+    };
+    list(&lock["package"]).iter().filter_map(version).collect()
+}
+
+/// The lock files of the repository; what a build wrote is not part of it.
+fn lock_files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            found.extend(lock_files(&path));
+        } else if name == "Cargo.lock" {
+            found.push(path);
+        }
+    }
+    found
 }
 
 /// Declared dependencies that no code names.

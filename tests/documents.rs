@@ -116,3 +116,20 @@ fn the_example_and_its_picture_are_where_the_readme_says() {
     }
     assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/station_day/main.rs").exists());
 }
+
+/// Each correction names the test that fails without it: a file, and a function in it.
+#[test]
+fn every_test_of_the_corrections_is_there() {
+    let page = read("docs/reference/corrections.md");
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert_eq!(rows.len(), 21, "corrections");
+    for row in rows {
+        let tests: Vec<(&str, &str)> =
+            row.split('`').skip(1).step_by(2).filter_map(|span| span.split_once("::")).collect();
+        assert!(!tests.is_empty(), "no test: {row}");
+        for (file, name) in tests {
+            let test = format!("#[test]\nfn {name}() {{");
+            assert!(read(file).contains(&test), "{file} has no test {name}");
+        }
+    }
+}

@@ -55,8 +55,8 @@ pub(super) fn verdicts(
 }
 
 /// The ranges of `rows` that are not deleted and that summaries do not exclude, and for each test
-/// whether it must still be evaluated: not if every row of every remaining block passes. Tests of one column come first,
-/// then those of several.
+/// whether it must still be evaluated: not if every row of every remaining block passes. Tests of
+/// one column come first, then those of several.
 pub(super) fn prune(
     run: &Run,
     predicates: &Predicates,

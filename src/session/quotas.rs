@@ -52,6 +52,25 @@ impl View<'_> {
         }
     }
 
+    /// Refuses what would take a workspace above its quota, for content whose bytes are still to
+    /// come. Returns how many bytes of content have room besides; `None` without a bound.
+    ///
+    /// # Errors
+    /// `LimitExceeded` for `more` that there is no room for; `Corrupt` for a damaged row or record.
+    pub(crate) fn room(&self, workspace: &str, more: &Usage) -> Result<Option<u64>> {
+        let entry = quota_entry(workspace);
+        for key in self.index_keys::<QuotaRecord>(QuotaRecord::BY_WORKSPACE, &entry)? {
+            let Some(quota) = self.any_by_key::<QuotaRecord>(key)? else { continue };
+            let used = self.usage(workspace)?;
+            let after = used.plus(more);
+            quota.check(&used, &after)?;
+            return Ok(quota
+                .content_bytes_max
+                .map(|most| most.saturating_sub(after.content_bytes)));
+        }
+        Ok(None)
+    }
+
     /// Sums what the records of a workspace count.
     fn count_usage(&self, workspace: &str) -> Result<Usage> {
         let mut usage = Usage::default();

@@ -1,6 +1,8 @@
 //! One store with the same records in two workspaces, and identities that may see one of them, only
 //! read, or do nothing.
 
+mod package;
+
 use std::io::Read;
 use std::sync::Arc;
 
@@ -12,6 +14,8 @@ use stationdb::{
     AccessPolicy, Action, Control, Error, Identity, ManualClock, Result, Service, Session, Store,
     StoreOptions, Visibility,
 };
+
+pub use package::package;
 
 /// Occurs in every text of the hidden workspace, and nowhere else.
 pub const MARK: &str = "Zebra";
@@ -418,45 +422,4 @@ fn crowd(ada: &Session, ids: &Ids, open: &Ids, mark: &str, count: usize) {
         Ok(())
     });
     made.unwrap();
-}
-
-/// A Debian package without files, with uncompressed archives.
-pub fn package(name: &str) -> Vec<u8> {
-    let control = format!(
-        "Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: {name} <a@b.c>\nDescription: {name}\n"
-    );
-    let mut out = b"!<arch>\n".to_vec();
-    for (member, content) in [
-        ("debian-binary", b"2.0\n".to_vec()),
-        ("control.tar", tar("./control", control.as_bytes())),
-        ("data.tar", vec![0; 1024]),
-    ] {
-        out.extend(
-            format!("{member:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, content.len())
-                .into_bytes(),
-        );
-        out.extend(&content);
-        out.resize(out.len().next_multiple_of(2), b'\n');
-    }
-    out
-}
-
-fn tar(name: &str, content: &[u8]) -> Vec<u8> {
-    let mut header = vec![0u8; 512];
-    let mut put =
-        |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
-    put(0, name);
-    put(100, "0000644\0");
-    put(108, "0000000\0");
-    put(116, "0000000\0");
-    put(124, &format!("{:011o}\0", content.len()));
-    put(136, "00000000000\0");
-    put(148, "        ");
-    put(156, "0");
-    put(257, "ustar\x0000");
-    let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
-    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
-    header.extend(content);
-    header.resize(header.len().next_multiple_of(512) + 1024, 0);
-    header
 }

@@ -1,5 +1,6 @@
 //! Quotas of workspaces: what counts, what is refused, and that the count stays exact.
 
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -182,6 +183,102 @@ fn quotas_are_listed_by_workspace() {
         request = request.continuation_token(token);
     }
     assert_eq!(seen, ["a", "b", "c"]);
+}
+
+/// Bytes that are counted as they are taken; `at_half` is called once half of them are.
+struct Counted<'s> {
+    len: usize,
+    taken: usize,
+    at_half: Option<Box<dyn FnOnce() + 's>>,
+}
+
+fn counted(len: usize) -> Counted<'static> {
+    Counted { len, taken: 0, at_half: None }
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = buffer.len().min(self.len - self.taken).min(64 * 1024);
+        buffer[..count].fill(7);
+        self.taken += count;
+        if self.taken > self.len / 2 {
+            self.at_half.take().into_iter().for_each(|call| call());
+        }
+        Ok(count)
+    }
+}
+
+#[test]
+fn an_upload_without_room_is_refused_before_all_of_it_has_come() {
+    const ROOM: usize = 1_000_000;
+    const LONG: usize = 20_000_000;
+    let (_store, session) = open(&disk());
+    let control = Control::default();
+    let file = || read(&json!({ "name": "f", "workspace": "lab" }));
+    session.set_quota(SetQuotaRequest::new("lab").content_bytes_max(ROOM as u64)).unwrap();
+    let early = |source: &Counted<'_>| assert!(source.taken < ROOM + 200_000, "{}", source.taken);
+
+    let mut source = counted(LONG);
+    exceeded(session.upload_file(&mut source, file(), &control).map(drop));
+    early(&source);
+    let mut source = counted(LONG);
+    let refused = session.transaction(|tx| tx.upload_file(&mut source, file(), &control));
+    exceeded(refused.map(drop));
+    early(&source);
+
+    // A chunk counts with the chunks before it, and not with the one that it replaces.
+    let chunk = stationdb::faults::limits::UPLOAD_CHUNK_BYTES as usize;
+    session.set_quota(SetQuotaRequest::new("lab").content_bytes_max(chunk as u64 + 10)).unwrap();
+    let upload = session.start_upload_session(Some("lab".to_owned())).unwrap().id.into();
+    let send = |index, source: &mut Counted<'_>| {
+        session.append_to_upload_session(&upload, index, source, index > 1, &control)
+    };
+    send(1, &mut counted(chunk)).unwrap();
+    send(1, &mut counted(chunk)).unwrap();
+    let mut source = counted(chunk);
+    exceeded(send(2, &mut source));
+    early(&source);
+    send(2, &mut counted(10)).unwrap();
+    session.cancel_upload_session(&upload).unwrap();
+    session.set_quota(SetQuotaRequest::new("lab").content_bytes_max(ROOM as u64)).unwrap();
+
+    // Packages; what is no package is not looked at. One that replaces another is judged by its
+    // commit, which knows how much the other one leaves.
+    let feed = json!({ "name": "f", "platform": "NI_LINUX_RT", "workspace": "lab" });
+    let feed = session.create_feed(read(&feed)).unwrap().id;
+    let mut source = counted(LONG);
+    let name = Some("a.deb");
+    exceeded(session.upload_package_content(&feed, &mut source, name, false, &control).map(drop));
+    early(&source);
+    let replaced = session.upload_package_content(&feed, &mut counted(LONG), name, true, &control);
+    assert_eq!(replaced.unwrap_err().api_error().name.as_deref(), Some("Feeds.InvalidPackage"));
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("b.deb");
+    std::fs::write(&path, vec![7; ROOM + 1]).unwrap();
+    exceeded(session.upload_package(&feed, &path, false, &control).map(drop));
+
+    // Content that was written before its workspace is known.
+    let mut content = session.write_file(&control).unwrap();
+    io::copy(&mut counted(ROOM + 1), &mut content).unwrap();
+    exceeded(session.commit_file(content, file()).map(drop));
+
+    // Others make room meanwhile.
+    let mut held = counted(ROOM - 8_000);
+    let held = session.upload_file(&mut held, file(), &control).unwrap();
+    let mut source = counted(10_000);
+    source.at_half = Some(Box::new(|| session.delete_file(&held).unwrap()));
+    session.upload_file(&mut source, file(), &control).unwrap();
+    assert_eq!(session.get_quota("lab").unwrap().content_bytes, 10_000);
+
+    // Without room for one more record nothing is read.
+    session.set_quota(SetQuotaRequest::new("lab").records_max(1)).unwrap();
+    let mut source = counted(LONG);
+    exceeded(session.upload_file(&mut source, file(), &control).map(drop));
+    assert_eq!(source.taken, 0);
+    // Another workspace has room.
+    session
+        .upload_file(&mut source, read(&json!({ "name": "f", "workspace": "other" })), &control)
+        .unwrap();
 }
 
 /// Random writes of several kinds: after each, the row that the writes keep equals a count of all

@@ -10,6 +10,8 @@ use stationdb::prelude::*;
 use stationdb::serde_json::{self, Value, json};
 use stationdb::{Control, Identity, Session, Store};
 
+use crate::package::package;
+
 /// Rows of the table `Loop`; volts has one spike, in this row.
 pub const ROWS: i32 = 5000;
 pub const SPIKE: i32 = 777;
@@ -180,7 +182,7 @@ fn fill(session: &Session) {
     let feed = request!({"name": "tools", "platform": "NI_LINUX_RT"});
     let feed = session.create_feed(feed).unwrap();
     session
-        .upload_package_content(&feed.id, &mut package().as_slice(), None, false, &control)
+        .upload_package_content(&feed.id, &mut package("probe").as_slice(), None, false, &control)
         .unwrap();
 }
 
@@ -211,42 +213,4 @@ pub fn rows(session: &Session, name: &str, count: i32) {
         )
     });
     session.append_batches(&table, &mut batches.into_iter(), None).unwrap();
-}
-
-/// A Debian package without files, with uncompressed archives.
-fn package() -> Vec<u8> {
-    let control = "Package: probe\nVersion: 1.0\nArchitecture: all\nMaintainer: a <a@b.c>\nDescription: probe\n";
-    let mut out = b"!<arch>\n".to_vec();
-    for (member, content) in [
-        ("debian-binary", b"2.0\n".to_vec()),
-        ("control.tar", tar("./control", control.as_bytes())),
-        ("data.tar", vec![0; 1024]),
-    ] {
-        let header =
-            format!("{member:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, content.len());
-        out.extend(header.into_bytes());
-        out.extend(&content);
-        out.resize(out.len().next_multiple_of(2), b'\n');
-    }
-    out
-}
-
-fn tar(name: &str, content: &[u8]) -> Vec<u8> {
-    let mut header = vec![0u8; 512];
-    let mut put =
-        |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
-    put(0, name);
-    put(100, "0000644\0");
-    put(108, "0000000\0");
-    put(116, "0000000\0");
-    put(124, &format!("{:011o}\0", content.len()));
-    put(136, "00000000000\0");
-    put(148, "        ");
-    put(156, "0");
-    put(257, "ustar\x0000");
-    let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
-    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
-    header.extend(content);
-    header.resize(header.len().next_multiple_of(512) + 1024, 0);
-    header
 }

@@ -2,6 +2,8 @@
 
 mod bench;
 mod other_ways;
+#[path = "../../../tests/common/package.rs"]
+mod package;
 mod records;
 mod rows;
 mod scripts;

@@ -22,6 +22,12 @@ record! {
 }
 
 impl Usage {
+    /// What a record counts whose content is still to come.
+    #[must_use]
+    pub(crate) fn of_new_record() -> Self {
+        Self { records: 1, ..Self::default() }
+    }
+
     /// What one record counts. It depends on the stored record alone, so that the usage of a
     /// workspace is the sum over its records.
     pub(crate) fn of<R: Resource>(record: &R) -> Self {

@@ -8,6 +8,9 @@
 //!   unreferenced blobs are found by their numbers alone: by [`sweep`] at open, by
 //!   [`remove_abandoned`] in between.
 
+mod directory;
+mod guarded;
+mod room;
 mod writer;
 
 use std::collections::HashSet;
@@ -23,6 +26,9 @@ use crate::model::{ContentPart, FileRecord, PackageRecord, StoredContent, Upload
 use crate::records::{Cursor, Snapshot, Source, Space, envelope};
 use crate::session::{Access, Draft, Engine, Identity, Session, View};
 use crate::value::{Control, limits, stored};
+pub(in crate::services) use directory::ExportDirectory;
+use guarded::Guarded;
+pub(in crate::services) use room::Room;
 pub use writer::ContentWriter;
 
 /// Name of the durable counter of blob numbers.
@@ -100,17 +106,18 @@ impl Drop for NewContent {
 }
 
 /// Writes content from `source`, small or as a blob. The content is durable when this returns, and
-/// no record names it yet.
+/// no record names it yet. `room` is what the quota of its workspace leaves.
 pub(in crate::services) fn store<A: Access>(
     access: &A,
     source: &mut dyn Read,
+    room: Room<'_>,
     control: &Control,
 ) -> Result<NewContent> {
     let engine = access.context().engine.clone();
     engine.check_place()?;
     let limit = engine.settings.file_bytes_max;
     let threshold = engine.settings.small_blob_bytes.min(limits::SMALL_BLOB_BYTES_MAX);
-    let mut source = Guarded::new(source, access, Some(threshold as u64));
+    let mut source = Guarded::new(source, access, Some(threshold as u64), room);
     let mut head = Vec::new();
     control.check()?;
     let read = (&mut source).take(threshold as u64 + 1).read_to_end(&mut head);
@@ -133,10 +140,11 @@ pub(in crate::services) fn store<A: Access>(
 pub(in crate::services) fn store_chunk<A: Access>(
     access: &A,
     source: &mut dyn Read,
+    room: Room<'_>,
     control: &Control,
 ) -> Result<NewContent> {
     access.context().engine.check_place()?;
-    let mut source = Guarded::new(source, access, None).take(limits::UPLOAD_CHUNK_BYTES + 1);
+    let mut source = Guarded::new(source, access, None, room).take(limits::UPLOAD_CHUNK_BYTES + 1);
     Ok(new_content(access, one_blob(put_blob(access, &mut source, control)?), None))
 }
 
@@ -434,69 +442,6 @@ pub(crate) fn verify(
     Ok((files, bytes))
 }
 
-/// Content bytes after which an upload checks the free disk space again.
-const SPACE_CHECK_BYTES: u64 = 4 * 1024 * 1024;
-
-/// A source that fails where reading on would do harm: for long content inside a transaction, which
-/// keeps the write turn, and for content that would use up the space that the store reserves for
-/// its commits.
-struct Guarded<'s> {
-    inner: &'s mut dyn Read,
-    /// Bytes that may still follow inside a transaction.
-    left: Option<u64>,
-    engine: &'s Engine,
-    /// Bytes since the last check of the disk space.
-    unchecked: u64,
-    /// Bytes that may still follow until the content is too long for the record file; `None` if it
-    /// does not go there.
-    small_left: Option<u64>,
-}
-
-impl<'s> Guarded<'s> {
-    /// Content of at most `small_bytes` goes to the record file.
-    fn new<A: Access>(inner: &'s mut dyn Read, access: &'s A, small_bytes: Option<u64>) -> Self {
-        let left = access.is_transaction().then_some(limits::TRANSACTION_CONTENT_BYTES);
-        let engine = &access.context().engine;
-        Self { inner, left, engine, unchecked: SPACE_CHECK_BYTES, small_left: small_bytes }
-    }
-}
-
-impl Read for Guarded<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // The space for content in the record file is checked by its commit.
-        if self.small_left.is_none() && self.unchecked >= SPACE_CHECK_BYTES {
-            self.engine.check_space(buffer.len() as u64).map_err(io::Error::other)?;
-            self.unchecked = 0;
-        }
-        let count = self.inner.read(buffer)?;
-        // The readers that wrap this one panic if it reports more bytes than it was asked for.
-        if count > buffer.len() {
-            return Err(io::Error::other(Error::invalid(
-                "the reader of the content reports more bytes than it was asked for",
-            )));
-        }
-        self.unchecked += count as u64;
-        if let Some(small_left) = self.small_left {
-            self.small_left = small_left.checked_sub(count as u64);
-            if self.small_left.is_none() {
-                // The content is too long for the record file and goes to a blob, so check the
-                // space at the next read.
-                self.unchecked = SPACE_CHECK_BYTES;
-            }
-        }
-        if let Some(left) = &mut self.left {
-            *left = left.checked_sub(count as u64).ok_or_else(|| {
-                io::Error::other(Error::unsupported(format!(
-                    "content of more than {} bytes cannot be uploaded inside a transaction, which \
-                     keeps the write turn meanwhile; upload it on the session",
-                    limits::TRANSACTION_CONTENT_BYTES
-                )))
-            })?;
-        }
-        Ok(count)
-    }
-}
-
 /// Reads a file of a disk.
 pub(in crate::services) struct DiskReader {
     file: Box<dyn DiskFile>,
@@ -507,6 +452,11 @@ pub(in crate::services) struct DiskReader {
 impl DiskReader {
     pub(in crate::services) fn new(file: Box<dyn DiskFile>) -> io::Result<Self> {
         Ok(Self { len: file.len()?, file, at: 0 })
+    }
+
+    /// Number of bytes of the file.
+    pub(in crate::services) fn len(&self) -> u64 {
+        self.len
     }
 }
 

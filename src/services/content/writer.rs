@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{NewContent, SPACE_CHECK_BYTES, blob_writer, new_content, new_id, one_blob};
+use super::guarded::SPACE_CHECK_BYTES;
+use super::{NewContent, blob_writer, new_content, new_id, one_blob};
 use crate::blobs::{BlobWriter, check_limit};
 use crate::error::{Error, Result};
 use crate::model::{ContentPart, StoredContent};

@@ -1,17 +1,15 @@
 //! The index files of a feed, and the export of a feed as a directory that package managers accept.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::path::Path;
 
 use md5::{Digest, Md5};
 use sha2::Sha256;
 
-use crate::disk::{Disk, RealDisk};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{Feed, PackageRecord};
 use crate::packages::{RELATION_FIELDS, index_relations, is_relation_field};
-use crate::services::content::{self, DiskWriter};
+use crate::services::content::{self, ExportDirectory};
 use crate::services::feeds::lookup::{feed, packages};
 use crate::session::{Access, View};
 use crate::value::Control;
@@ -140,75 +138,39 @@ pub(in crate::services) fn export<A: Access>(
     access.read(|view| {
         let feed = feed(view, feed_id)?;
         let records = packages(view, &feed)?;
-        let attempt = |error| {
-            Error::io(format_args!("exporting the feed into {}", directory.display()), error)
-        };
-        let disk = RealDisk::create(directory).map_err(attempt)?;
-        if !disk.list("").map_err(attempt)?.is_empty() {
-            return Err(Error::conflict(format!(
-                "{} is not empty; export the feed into a directory that is missing or empty",
-                directory.display()
-            )));
-        }
-        let mut target = Target { disk: &disk, written: Vec::new() };
-        let result = target.write(view, &feed, &records, control, &attempt);
-        if result.is_err() {
-            // A partial export is not a feed, and would block the next attempt.
-            target.written.iter().for_each(|name| drop(disk.remove_local(name)));
-        }
-        result.map(|()| records.len() as u64)
+        let mut target = ExportDirectory::create(directory, "the feed")?;
+        write(&mut target, view, &feed, &records, control)?;
+        target.finish();
+        Ok(records.len() as u64)
     })
 }
 
-/// The directory of an export, and the files written to it.
-struct Target<'d> {
-    disk: &'d RealDisk,
-    written: Vec<String>,
-}
-
-impl Target<'_> {
-    fn write(
-        &mut self,
-        view: &View<'_>,
-        feed: &Feed,
-        records: &[PackageRecord],
-        control: &Control,
-        attempt: &dyn Fn(io::Error) -> Error,
-    ) -> Result<()> {
-        let total = records.iter().map(|record| record.content.size()).fold(0, u64::saturating_add);
-        let mut done = 0;
-        for record in records {
-            let mut target = self.file(&record.package.file_name).map_err(attempt)?;
-            // Progress of the whole export is reported here. The single copy only checks for
-            // cancellation and the deadline.
-            done += content::open(view, &record.content)?
-                .copy_to(&mut target, &control.without_progress())?;
-            target.file.sync_all().map_err(attempt)?;
-            control.report(done, Some(total), "bytes");
-        }
-        let text = packages_text(records);
-        let compressed = crate::packages::gzip(text.as_bytes())?;
-        let files = [("Packages", text.as_bytes()), ("Packages.gz", compressed.as_slice())];
-        for (name, bytes) in files {
-            self.index(name, bytes).map_err(attempt)?;
-        }
-        // `Release` is written last, so that an interrupted export has none. Its date is that of
-        // the clock and not of the store: the store's time never runs backwards, so after a clock
-        // that was once ahead it may lie in the future, and package managers reject such a date.
-        let release = release_text(feed, records, view.context().settings().clock.now(), &files);
-        self.index("Release", release.as_bytes()).map_err(attempt)
+fn write(
+    target: &mut ExportDirectory,
+    view: &View<'_>,
+    feed: &Feed,
+    records: &[PackageRecord],
+    control: &Control,
+) -> Result<()> {
+    let total = records.iter().map(|record| record.content.size()).fold(0, u64::saturating_add);
+    let mut done = 0;
+    for record in records {
+        // Progress of the whole export is reported here. The single copy only checks for
+        // cancellation and the deadline.
+        done += target.write(&record.package.file_name, |file| {
+            content::open(view, &record.content)?.copy_to(file, &control.without_progress())
+        })?;
+        control.report(done, Some(total), "bytes");
     }
-
-    fn file(&mut self, name: &str) -> io::Result<DiskWriter> {
-        let file = self.disk.create_local(name)?;
-        self.written.push(name.to_owned());
-        Ok(DiskWriter { file, at: 0 })
+    let text = packages_text(records);
+    let compressed = crate::packages::gzip(text.as_bytes())?;
+    let files = [("Packages", text.as_bytes()), ("Packages.gz", compressed.as_slice())];
+    for (name, bytes) in files {
+        target.write_all(name, bytes)?;
     }
-
-    fn index(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut target = self.file(name)?;
-        target.write_all(bytes)?;
-        target.file.sync_all()?;
-        self.disk.sync_dir("")
-    }
+    // `Release` is written last, so that an interrupted export has none. Its date is that of the
+    // clock and not of the store: the store's time never runs backwards, so after a clock that was
+    // once ahead it may lie in the future, and package managers reject such a date.
+    let release = release_text(feed, records, view.context().settings().clock.now(), &files);
+    target.write_all("Release", release.as_bytes())
 }

@@ -530,7 +530,7 @@ impl FeedService for Handle<'_, '_> {
         overwrite: bool,
         control: &Control,
     ) -> Result<Package> {
-        upload::from_reader(self, feed_id, content, name, overwrite, control)
+        upload::from_reader(self, feed_id, (content, None), name, overwrite, control)
     }
 
     fn write_package(&self, control: &Control) -> Result<ContentWriter> {

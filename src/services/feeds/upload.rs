@@ -8,14 +8,15 @@ use crate::blobs::ContentReader;
 use crate::disk::RealDisk;
 use crate::error::{Error, Result};
 use crate::model::files::file::extension;
+use crate::model::quotas::charge::Usage;
 use crate::model::{
     Feed, Package, PackageId, PackageMetadata, PackageRecord, Platform, Resource, StoredContent,
 };
 use crate::packages::{Container, Inspected, inspect};
-use crate::services::content::{self, ContentWriter, DiskReader, NewContent};
+use crate::services::content::{self, ContentWriter, DiskReader, NewContent, Room};
 use crate::services::feeds::lookup::{feed, feed_not_found, touch};
 use crate::session::{Access, Draft, What};
-use crate::value::{Control, RecordKey, limits};
+use crate::value::{Action, Control, RecordKey, limits};
 
 pub(in crate::services) fn from_path<A: Access>(
     access: &A,
@@ -34,7 +35,8 @@ pub(in crate::services) fn from_path<A: Access>(
     check(access, feed_id, Some(name))?;
     let file = RealDisk::open_file(path).map_err(attempt)?;
     let mut reader = DiskReader::new(file).map_err(attempt)?;
-    from_reader(access, feed_id, &mut reader, Some(name), overwrite, control)
+    let len = reader.len();
+    from_reader(access, feed_id, (&mut reader, Some(len)), Some(name), overwrite, control)
 }
 
 /// The feed, and the checked file name; `None` for a name without an extension.
@@ -105,17 +107,30 @@ impl Read for Controlled<'_> {
     }
 }
 
+/// The room for a package of at least `len` bytes. One that may replace another has no bound here:
+/// its commit knows how much the other one leaves.
+fn room<'a, A: Access>(access: &'a A, feed: &Feed, overwrite: bool, len: u64) -> Result<Room<'a>> {
+    if overwrite {
+        return Ok(Room::unbounded());
+    }
+    // Who may not create packages there does not learn how full it is.
+    access.context().require(PackageRecord::KIND.service, Action::Create, &feed.workspace)?;
+    Room::new(access, &feed.workspace, Usage::of_new_record())?.declared(len)
+}
+
+/// Makes a package of the bytes of a source, whose length may be known.
 pub(in crate::services) fn from_reader<A: Access>(
     access: &A,
     feed_id: &str,
-    source: &mut dyn Read,
+    (source, len): (&mut dyn Read, Option<u64>),
     name: Option<&str>,
     overwrite: bool,
     control: &Control,
 ) -> Result<Package> {
     let control = &access.context().control(control);
     let target = check(access, feed_id, name)?;
-    let new = content::store(access, source, control)?;
+    let room = room(access, &target.0, overwrite, len.unwrap_or(0))?;
+    let new = content::store(access, source, room, control)?;
     write(access, target, new, overwrite, control)
 }
 
@@ -129,6 +144,7 @@ pub(in crate::services) fn from_writer<A: Access>(
 ) -> Result<Package> {
     let control = &access.context().control(control);
     let target = check(access, feed_id, name)?;
+    room(access, &target.0, overwrite, source.len())?;
     let new = source.finish(access)?;
     write(access, target, new, overwrite, control)
 }

@@ -8,12 +8,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::error::{Error, Result};
 use crate::model::files::file::NAME;
+use crate::model::quotas::charge::Usage;
 use crate::model::{
     FileId, Resource, StoredContent, UploadChunk, UploadSession, UploadSessionId,
     UploadSessionRecord, UploadSessionState, UploadedChunk,
 };
 use crate::records::Space;
-use crate::services::content;
+use crate::services::content::{self, Room};
 use crate::services::files::create::{NewFile, create};
 use crate::session::{Access, Draft, Session, What};
 use crate::value::{Action, Control, limits};
@@ -63,11 +64,17 @@ pub(in crate::services) fn append<A: Access>(
         &session.workspace,
     )?;
     // Checked before the bytes are written, and again in the transaction below.
-    access.read(|view| {
-        let prefix = session_prefix(&session);
-        refuse_after_last(&prefix, view.raw_prefix(Space::UploadChunks, &prefix)?, chunk_index)
+    let prefix = session_prefix(&session);
+    let others = access.read(|view| {
+        let chunks = view.raw_prefix(Space::UploadChunks, &prefix)?;
+        let others = bytes_of_others(&prefix, &chunks, chunk_index)?;
+        refuse_after_last(&prefix, chunks, chunk_index)?;
+        Ok(others)
     })?;
-    let new = content::store_chunk(access, source, &access.context().control(control))?;
+    // The session has counted as a record since it began; its file counts with all chunks.
+    let more = Usage { content_bytes: others, ..Usage::default() };
+    let room = Room::new(access, &session.workspace, more)?;
+    let new = content::store_chunk(access, source, room, &access.context().control(control))?;
     let size = new.content.size();
     if size > limits::UPLOAD_CHUNK_BYTES || (!close && size != limits::UPLOAD_CHUNK_BYTES) {
         return Err(Error::invalid(format!(
@@ -102,6 +109,17 @@ pub(in crate::services) fn append<A: Access>(
         Ok(())
     });
     new.settle(written)
+}
+
+/// The bytes of the chunks of a session, without those of one chunk, which may replace others.
+fn bytes_of_others(prefix: &[u8], chunks: &[(Vec<u8>, Vec<u8>)], index: u32) -> Result<u64> {
+    let mut bytes = 0_u64;
+    for (key, value) in chunks {
+        if chunk_index(prefix, key)? != index {
+            bytes = bytes.saturating_add(content::open_chunk(key, value)?.content.size());
+        }
+    }
+    Ok(bytes)
 }
 
 /// Rejects a chunk after the one that was sent with close; `chunks` are the chunks of the session

@@ -603,8 +603,8 @@ pub trait TableService {
     /// the table once, for readers as DuckDB, Polars and pyarrow (`read_parquet('DIR/*.parquet')`).
     ///
     /// # Errors
-    /// As [`TableService::export_segments`]; `InvalidArgument` for a directory that is not empty;
-    /// `Io` and `NoSpace` of the directory. After an error the directory has no manifest.
+    /// As [`TableService::export_segments`]; `Conflict` for a directory that is not empty; `Io` and
+    /// `NoSpace` of the directory. After an error the directory has none of the files.
     ///
     /// ```
     #[doc = include_str!("example.txt")]

@@ -1,14 +1,14 @@
 //! Passes the stored files of a table to a caller.
 
-use std::io::{self, Read};
+use std::io::{Read, Write};
 use std::path::Path;
 
-use crate::disk::{Disk, Mode, RealDisk, write_new_file};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::deletion::OrdinalRange;
 use crate::model::tables::segments::{SegmentFileInfo, SegmentManifest};
 use crate::model::tables::table::TableMetadata;
+use crate::services::content::ExportDirectory;
 use crate::services::tables::metadata::found;
 use crate::session::tables::{self as session_tables, Handout, Rewrite, deleted_rows};
 use crate::session::{Access, Identity, Session};
@@ -52,6 +52,7 @@ pub(in crate::services) fn export<A: Access>(
     control: &Control,
 ) -> Result<SegmentManifest> {
     access.refuse_in_transaction("handing out segments")?;
+    let control = &access.context().control(control);
     let table = access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
     // Sealing moves rows and does not change which rows exist, so it is a write of the store and
     // not of the caller.
@@ -125,39 +126,43 @@ pub(in crate::services) fn export_to<A: Access>(
     directory: &Path,
     control: &Control,
 ) -> Result<SegmentManifest> {
-    let attempt = format!("exporting segments to {}", directory.display());
-    let failed = |error: io::Error| Error::io(&attempt, error);
+    let control = &access.context().control(control);
     // The table is looked up first, so that a wrong id leaves no directory.
     access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
-    let target = RealDisk::create(directory).map_err(failed)?;
-    if !target.list("").map_err(failed)?.is_empty() {
-        return Err(Error::invalid(format!(
-            "{attempt}: the directory is not empty; name a new or an empty one"
-        )));
-    }
+    let mut target = ExportDirectory::create(directory, "segments")?;
     let manifest = export(
         access,
         id,
         &mut |file| {
-            let out = target.open(file.name, Mode::CreateNew).map_err(failed)?;
-            let mut piece = vec![0; PIECE_BYTES];
-            let mut at = 0;
-            loop {
-                control.check()?;
-                let len = file.data.read(&mut piece).map_err(failed)?;
-                let Some(bytes) = piece.get(..len).filter(|bytes| !bytes.is_empty()) else { break };
-                out.write_all_at(bytes, at).map_err(failed)?;
-                at += len as u64;
-            }
-            out.sync_all().map_err(failed)
+            target.write(file.name, |out| copy(file.data, out, directory, control)).map(drop)
         },
         control,
     )?;
-    target.sync_dir("").map_err(failed)?;
+    target.sync()?;
     let text = serde_json::to_vec_pretty(&manifest).map_err(|error| {
         Error::corrupt("the metadata of a table cannot be written as JSON").with_source(error)
     })?;
-    write_new_file(&*target, MANIFEST, &text).map_err(failed)?;
-    target.sync_dir("").map_err(failed)?;
+    target.write_all(MANIFEST, &text)?;
+    target.finish();
     Ok(manifest)
+}
+
+/// Copies the bytes of a file, piece by piece.
+fn copy(
+    data: &mut dyn Read,
+    out: &mut dyn Write,
+    directory: &Path,
+    control: &Control,
+) -> Result<()> {
+    let failed =
+        |error| Error::io(format_args!("exporting segments into {}", directory.display()), error);
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        control.check()?;
+        let len = data.read(&mut piece).map_err(failed)?;
+        match piece.get(..len).filter(|bytes| !bytes.is_empty()) {
+            Some(bytes) => out.write_all(bytes).map_err(failed)?,
+            None => return Ok(()),
+        }
+    }
 }

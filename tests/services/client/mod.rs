@@ -10,6 +10,7 @@ mod files;
 mod ids;
 mod lab;
 mod products;
+mod resource_types;
 mod wrong_types;
 
 use serde::Serialize;

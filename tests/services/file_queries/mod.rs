@@ -62,7 +62,8 @@ const FILES: [(&str, usize, &str, &[(&str, &str)]); 40] = [
 ];
 
 fn filled() -> (TestStore, Session) {
-    let test = TestStore::new();
+    // No thread fills the text index meanwhile: plans say when it is used.
+    let test = TestStore::with(|options| options.maintenance_thread(false));
     let session = test.session();
     for (at, (name, size, workspace, properties)) in FILES.into_iter().enumerate() {
         // Some files have the same time.
@@ -103,6 +104,10 @@ fn failed(error: &Error) -> String {
 
 fn answers() -> String {
     let (_test, session) = filled();
+    answers_of(&session)
+}
+
+fn answers_of(session: &Session) -> String {
     let mut text = String::new();
     for request in queries::searches() {
         let parsed = serde_json::from_value::<SearchFilesRequest>(request.clone()).unwrap();
@@ -138,6 +143,28 @@ fn files_are_found_as_they_always_were() {
         .collect();
     assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n"));
     assert_eq!(found.len(), known.len());
+}
+
+/// The words of the text index name candidates for what begins with a star. Letters that fold to
+/// others (`İ`, the Kelvin sign) or that the index splits at lose no file.
+#[test]
+fn files_are_found_alike_with_and_without_the_words_of_the_text_index() {
+    let (test, session) = filled();
+    let plan = |filter: &str| {
+        session.explain_search_files(SearchFilesRequest::new().filter(filter)).unwrap().access
+    };
+    let stars = [r#"name:("*kelv*")"#, r#"name:("*stan*")"#, r#"name:("*eedl*")"#];
+    assert_eq!(stars.map(plan), ["index updated in order"; 3]);
+    let without = answers_of(&session);
+    test.store.maintain(&Control::default()).unwrap();
+    for filter in stars {
+        let access = plan(filter);
+        assert!(access.ends_with(" ids"), "{filter} does not use the words: {access}");
+    }
+    let with = answers_of(&session);
+    let differ: Vec<_> = with.lines().zip(without.lines()).filter(|(a, b)| a != b).collect();
+    assert!(differ.is_empty(), "{} differ: {differ:#?}", differ.len());
+    assert_eq!(with.len(), without.len());
 }
 
 /// A long list of values, and deep nesting, are answered or refused as before.

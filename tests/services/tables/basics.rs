@@ -478,6 +478,8 @@ fn the_plan_says_which_orders_of_tables_read_all_tables() {
             "{order}: {plan}"
         );
     }
-    let plan = plan(serde_json::json!({ "filter": "workspace == \"lab\"" }));
-    assert!(plan.starts_with("all records"), "{plan}");
+    for filter in ["workspace == \"lab\"", "rowCount > 5", "rowsModifiedAt > \"2024-01-01\""] {
+        let plan = plan(serde_json::json!({ "filter": filter }));
+        assert!(plan.starts_with("all records"), "{filter}: {plan}");
+    }
 }

@@ -181,7 +181,7 @@ fn a_directory_of_segments_has_a_manifest() {
     assert_eq!(rows_of(&target, &manifest), (0..250).collect::<Vec<i64>>());
 
     let again = session.export_segments_to(&id, &target, &control).unwrap_err();
-    assert_eq!(again.kind(), ErrorKind::InvalidArgument, "{again}");
+    assert_eq!(again.kind(), ErrorKind::Conflict, "as for a feed: {again}");
     assert!(again.message().contains("not empty"), "{again}");
     let missing = directory.path().join("missing");
     let unknown = TableId::from("0".repeat(24));
@@ -196,4 +196,11 @@ fn a_directory_of_segments_has_a_manifest() {
     let cut = session.export_segments_to(&id, &target, &cancelled).unwrap_err();
     assert_eq!(cut.kind(), ErrorKind::Cancelled);
     assert!(!target.join("manifest.json").exists());
+
+    // The deadline of the session counts, and what is left can be exported into again.
+    let target = directory.path().join("late");
+    let late = session.with_deadline(std::time::Instant::now());
+    let late = late.export_segments_to(&id, &target, &control).unwrap_err();
+    assert_eq!(late.kind(), ErrorKind::DeadlineExceeded);
+    session.export_segments_to(&id, &target, &control).unwrap();
 }

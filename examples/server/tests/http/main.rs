@@ -2,8 +2,10 @@
 
 mod client;
 mod members;
+#[path = "../../../../tests/common/package.rs"]
 mod package;
 mod reference;
 mod requests;
+mod sent;
 mod streams;
 mod wire;

@@ -5,7 +5,7 @@
 //! "PagedTables has tables (list of TableMetadata, always) and …". What an operation answers stands
 //! in the tables of operations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Member to what the page says of its type.
@@ -17,6 +17,12 @@ pub struct Pages {
     pub records: BTreeMap<String, Members>,
     /// Operation to its output.
     pub operations: BTreeMap<String, String>,
+    /// Operation to what the page says of its input.
+    pub inputs: BTreeMap<String, String>,
+    /// Operation to the members of its query string.
+    pub queries: BTreeMap<String, Members>,
+    /// Operations of which a page names the body.
+    pub bodies: BTreeSet<String>,
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -25,7 +31,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// A name such as `PagedTables`.
 fn is_record(word: &str) -> bool {
-    word.len() > 3 && word.starts_with(char::is_uppercase) && word.contains(char::is_lowercase)
+    word.len() > 2 && word.starts_with(char::is_uppercase) && word.contains(char::is_lowercase)
 }
 
 fn is_member(word: &str) -> bool {
@@ -99,7 +105,8 @@ impl Pages {
         let mut pages = Self::default();
         let mut paths: Vec<_> =
             std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        paths.sort();
+        // The page of the bodies is the last: what it says of an operation stands.
+        paths.sort_by_key(|path| (path.ends_with("bodies.md"), path.clone()));
         for path in
             paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md"))
         {
@@ -129,6 +136,13 @@ impl Pages {
                 head.clear();
             }
             let Some(row) = cells(line) else {
+                // "PagedTables:" stands over the table of its members.
+                if let Some(named) = line.strip_suffix(':').filter(|named| !named.contains(',')) {
+                    let named: Vec<&str> = words(named).filter(|word| is_record(word)).collect();
+                    if !named.is_empty() {
+                        heading = named.join(" ");
+                    }
+                }
                 head.clear();
                 continue;
             };
@@ -142,12 +156,25 @@ impl Pages {
             let second = row.get(1).map_or("", String::as_str);
             match head[0].as_str() {
                 "Operation" => {
-                    let output =
-                        row.get(head.iter().position(|cell| cell == "Output").unwrap_or(1));
-                    self.operations.insert(
-                        row[0].split(' ').next().unwrap_or_default().to_owned(),
-                        output.cloned().unwrap_or_default(),
-                    );
+                    let cell = |name: &str| {
+                        let at = head.iter().position(|cell| cell == name)?;
+                        row.get(at).filter(|cell| !cell.is_empty())
+                    };
+                    for operation in row[0].split(',').filter_map(|name| words(name).next()) {
+                        let operation = operation.to_owned();
+                        if let Some(output) = cell("Output") {
+                            self.operations.insert(operation.clone(), output.clone());
+                        }
+                        if let Some(input) = cell("Body").or_else(|| cell("Input")) {
+                            self.inputs.insert(operation.clone(), input.clone());
+                        }
+                        if cell("Body").is_some() {
+                            self.bodies.insert(operation.clone());
+                        }
+                        if let Some(query) = cell("Query string") {
+                            self.queries.insert(operation, members(query, ""));
+                        }
+                    }
                 }
                 "Record" => {
                     for record in row[0].split(',').map(str::trim) {
@@ -155,17 +182,36 @@ impl Pages {
                     }
                 }
                 "Member" | "Type" => {
-                    let record = if heading.starts_with("Error record") || heading == "Errors" {
-                        "ApiError"
-                    } else {
-                        &heading
+                    let records: Vec<String> = match heading.as_str() {
+                        heading if heading.starts_with("Error record") || heading == "Errors" => {
+                            vec!["ApiError".to_owned()]
+                        }
+                        heading => heading.split(' ').map(str::to_owned).collect(),
                     };
                     let named = if head[0] == "Type" {
                         members(second, &row[0])
                     } else {
                         members(&row[0], second)
                     };
-                    self.add(record, named);
+                    for (column, cell) in
+                        head.iter().zip(&row).skip(1).filter(|(_, cell)| !cell.is_empty())
+                    {
+                        let verb = match column.as_str() {
+                            "C" | "Create" => "Create",
+                            "U" | "Update" => "Update",
+                            "S" => "Schedule",
+                            // A column for an operation has the types of its members.
+                            _ if column.contains('_') => {
+                                self.add(column, members(&row[0], cell));
+                                continue;
+                            }
+                            _ => continue,
+                        };
+                        self.add(&format!("{verb}{}Request", records[0]), named.clone());
+                    }
+                    for record in records {
+                        self.add(&record, named.clone());
+                    }
                 }
                 record if is_record(record) => {
                     let record = record.to_owned();
@@ -192,5 +238,13 @@ impl Pages {
         let records = words(text).filter(|word| is_record(word));
         let singular = |word: &str| known(word).or_else(|| known(word.strip_suffix('s')?));
         records.filter_map(singular).next()
+    }
+
+    /// The record that a member holds, by what its page says of its type.
+    pub fn held(&self, name: &str, kind: &str) -> Option<&str> {
+        match name {
+            "error" | "innerErrors" => Some("ApiError"),
+            _ => self.record_in(kind),
+        }
     }
 }

@@ -12,7 +12,8 @@
 //! `<value>`.
 //!
 //! The requests are written by hand, from `docs/reference`. The answers were written with
-//! `STATIONDB_WRITE_WIRE=1` and read over; `reference.rs` holds their members against the pages.
+//! `STATIONDB_WRITE_WIRE=1` and read over. `members.rs` holds their members against the pages, and
+//! `sent.rs` the members of the requests.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ use crate::members::Checker;
 use crate::package::package;
 use crate::reference::Pages;
 use crate::requests;
+use crate::sent::Sent;
 
 const NOON: &str = "2024-05-01T12:00:00.000Z";
 
@@ -174,9 +176,9 @@ fn operation(verb: &str, path: &str) -> &'static str {
 #[test]
 fn every_request_and_answer_has_its_wire_form() {
     let write = std::env::var_os("STATIONDB_WRITE_WIRE").is_some();
-    let pages = Checker::new(Pages::read(
-        &PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference"),
-    ));
+    let read =
+        || Pages::read(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference"));
+    let (pages, mut sent) = (Checker::new(read()), Sent::new(read()));
     let mut used = BTreeSet::new();
     let mut problems = Vec::new();
     let mut files: Vec<PathBuf> =
@@ -215,6 +217,7 @@ fn every_request_and_answer_has_its_wire_form() {
             {
                 problems.extend(requests::problems(operation, body));
             }
+            sent.note(operation, step, reply.status);
             let unknown = pages.problems(operation, reply.status, &answer);
             problems
                 .extend(unknown.into_iter().map(|problem| format!("{name}: {call}: {problem}")));
@@ -249,8 +252,9 @@ fn every_request_and_answer_has_its_wire_form() {
             std::fs::write(&file, format!("[\n{}\n]\n", text.join(",\n"))).unwrap();
         }
     }
+    problems.extend(sent.problems());
     assert!(
-        pages.objects.get() > 150,
+        pages.objects.get() > 600,
         "only {} objects were held against the pages",
         pages.objects.get()
     );

@@ -1,4 +1,4 @@
-//! Packages for uploads.
+//! Packages for uploads, for the suites and for the tests of the server and of the shell.
 
 /// A Debian package of nothing, with archives that are not compressed.
 pub fn package(name: &str) -> Vec<u8> {
