@@ -1,0 +1,151 @@
+//! The rows of a measurement table as a table.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
+use datafusion::catalog::{Session as Planner, TableProvider};
+use datafusion::common::stats::Precision;
+use datafusion::common::{ColumnStatistics, Statistics};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::scalar::ScalarValue;
+use stationdb::specifications::Number;
+use stationdb::tables::{ColumnFilter, ScanRequest, TableId, TableService, TableStatistics};
+use stationdb::{Control, Session};
+
+use crate::filters::{of_rows, tests};
+use crate::scan::{Batches, StoreScan};
+
+/// The rows of a table in the snapshot of the session.
+#[derive(Debug)]
+pub(crate) struct RowTable {
+    pub session: Session,
+    pub id: TableId,
+    schema: SchemaRef,
+    known: TableStatistics,
+}
+
+impl RowTable {
+    /// Reads the columns and what is known of them.
+    pub(crate) fn open(session: &Session, id: &TableId) -> stationdb::Result<Self> {
+        let nothing = ScanRequest::new().take(0);
+        let schema = session.scan(id, nothing, &Control::default())?.schema();
+        let known = session.table_statistics(id)?;
+        Ok(Self { session: session.clone(), id: id.clone(), schema, known })
+    }
+
+    /// The tests of these conditions that the store takes over.
+    fn pushed(&self, filter: &Expr) -> Option<Vec<ColumnFilter>> {
+        tests(filter)?.iter().map(|test| of_rows(test, &self.schema)).collect()
+    }
+
+    fn statistics_of(&self, field: &Field) -> ColumnStatistics {
+        let mut out = ColumnStatistics::new_unknown();
+        let known = self.known.columns.iter().find(|column| column.name == *field.name());
+        let Some(known) = known else { return out };
+        let exact = |count: Option<u64>| match count.and_then(|count| usize::try_from(count).ok()) {
+            Some(count) => Precision::Exact(count),
+            None => Precision::Absent,
+        };
+        out.null_count = exact(known.null_count);
+        let bound = |value: Option<Number>| {
+            let value = value.and_then(|value| scalar(value, field.data_type()));
+            value.map_or(Precision::Absent, Precision::Exact)
+        };
+        out.min_value = bound(known.min);
+        // NaN is the greatest value in SQL.
+        if known.nan_count == Some(0) {
+            out.max_value = bound(known.max);
+        }
+        out
+    }
+}
+
+fn scalar(value: Number, data_type: &DataType) -> Option<ScalarValue> {
+    let integer = value.as_integer();
+    match data_type {
+        DataType::Int32 => {
+            i32::try_from(integer?).ok().map(|value| ScalarValue::Int32(Some(value)))
+        }
+        DataType::Int64 => Some(ScalarValue::Int64(Some(integer?))),
+        DataType::Timestamp(_, zone) => {
+            Some(ScalarValue::TimestampMillisecond(Some(integer?), zone.clone()))
+        }
+        // Zero has two signs in SQL, and the summaries keep one of them.
+        DataType::Float32 | DataType::Float64 if value.as_f64() == 0.0 => None,
+        DataType::Float32 => Some(ScalarValue::Float32(Some(value.as_f64() as f32))),
+        DataType::Float64 => Some(ScalarValue::Float64(Some(value.as_f64()))),
+        _ => None,
+    }
+}
+
+#[async_trait]
+impl TableProvider for RowTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        let support = |filter: &&Expr| match self.pushed(filter) {
+            Some(_) => TableProviderFilterPushDown::Inexact,
+            None => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(support).collect())
+    }
+
+    async fn scan(
+        &self,
+        _state: &dyn Planner,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = match projection {
+            Some(columns) => Arc::new(self.schema.project(columns)?),
+            None => self.schema.clone(),
+        };
+        let pushed: Vec<ColumnFilter> =
+            filters.iter().filter_map(|filter| self.pushed(filter)).flatten().collect();
+        let mut request = ScanRequest::new();
+        request.columns = Some(match schema.fields().len() {
+            // Only the number of rows is wanted.
+            0 => vec![self.known.index.clone()],
+            _ => schema.fields().iter().map(|field| field.name().clone()).collect(),
+        });
+        request.take = limit.and_then(|limit| i64::try_from(limit).ok());
+        let shown = |filter: &ColumnFilter| {
+            let value = filter.value.as_deref().unwrap_or("null");
+            format!("{} {} {value}", filter.column, filter.operation)
+        };
+        let conditions: Vec<String> = pushed.iter().map(shown).collect();
+        let label = format!("rows of {} where {}", self.id, conditions.join(" and "));
+        let is_whole = pushed.is_empty() && limit.is_none();
+        request.filters = (!pushed.is_empty()).then_some(pushed);
+        let (session, id) = (self.session.clone(), self.id.clone());
+        let open = move |control: &Control| {
+            Ok(Box::new(session.scan(&id, request.clone(), control)?) as Batches)
+        };
+        let mut plan = StoreScan::new(label, schema.clone(), Arc::new(open));
+        if let Some((position, field)) = schema.column_with_name(&self.known.index) {
+            plan = plan.ordered_by(field.name(), position);
+        }
+        if is_whole {
+            let mut statistics = Statistics::new_unknown(&schema);
+            statistics.num_rows =
+                usize::try_from(self.known.row_count).map_or(Precision::Absent, Precision::Exact);
+            statistics.column_statistics =
+                schema.fields().iter().map(|field| self.statistics_of(field)).collect();
+            plan = plan.with_statistics(statistics);
+        }
+        Ok(Arc::new(plan))
+    }
+}

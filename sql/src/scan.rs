@@ -1,0 +1,182 @@
+//! Reads of the store as plans of DataFusion.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Statistics, internal_err};
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{
+    EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
+};
+use futures::StreamExt;
+use stationdb::Control;
+
+use crate::external;
+
+/// Batches that wait for the query at most.
+const WAITING: usize = 2;
+
+pub(crate) type Batches = Box<dyn Iterator<Item = stationdb::Result<RecordBatch>>>;
+/// Begins a read; it is called and its batches are read on a thread for blocking work.
+pub(crate) type Open = Arc<dyn Fn(&Control) -> stationdb::Result<Batches> + Send + Sync>;
+
+/// One read of the store.
+pub(crate) struct StoreScan {
+    /// What is read, for `explain`.
+    label: String,
+    open: Open,
+    statistics: Statistics,
+    properties: Arc<PlanProperties>,
+}
+
+impl StoreScan {
+    /// A read that returns batches of this schema, or with more columns if it has none.
+    pub(crate) fn new(label: String, schema: SchemaRef, open: Open) -> Self {
+        let statistics = Statistics::new_unknown(&schema);
+        let properties = properties(EquivalenceProperties::new(schema));
+        Self { label, open, statistics, properties }
+    }
+
+    /// With statistics of its columns.
+    pub(crate) fn with_statistics(mut self, statistics: Statistics) -> Self {
+        self.statistics = statistics;
+        self
+    }
+
+    /// The rows are in ascending order of the column at this position, which has no nulls.
+    pub(crate) fn ordered_by(mut self, name: &str, position: usize) -> Self {
+        let column = Arc::new(Column::new(name, position)) as Arc<dyn PhysicalExpr>;
+        let options = SortOptions { descending: false, nulls_first: false };
+        let order = [PhysicalSortExpr::new(column, options)];
+        let known = EquivalenceProperties::new_with_orderings(self.schema(), [order]);
+        self.properties = properties(known);
+        self
+    }
+}
+
+fn properties(known: EquivalenceProperties) -> Arc<PlanProperties> {
+    Arc::new(PlanProperties::new(
+        known,
+        Partitioning::UnknownPartitioning(1),
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    ))
+}
+
+impl fmt::Debug for StoreScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreScan").field("label", &self.label).finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for StoreScan {
+    fn fmt_as(&self, _form: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreScan: {}", self.label)
+    }
+}
+
+/// Cancels a read when the stream of its batches is dropped.
+struct Stop(Control);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// The batch under the schema of the plan, which has metadata that batches lack, or no columns.
+fn fitted(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let columns = match schema.fields().len() {
+        0 => Vec::new(),
+        _ => batch.columns().to_vec(),
+    };
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+}
+
+impl ExecutionPlan for StoreScan {
+    fn name(&self) -> &str {
+        "StoreScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn ExecutionPlan>>,
+        _options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _inputs: &[Arc<Statistics>],
+        _args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        Ok(Arc::new(self.statistics.clone()))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        _context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        if partition != 0 {
+            return internal_err!("a read of the store has one partition, not {partition}");
+        }
+        let schema = self.schema();
+        let control = Control::default();
+        let stop = Stop(control.clone());
+        let mut builder = RecordBatchReceiverStream::builder(schema.clone(), WAITING);
+        let (sender, open, form) = (builder.tx(), self.open.clone(), schema.clone());
+        builder.spawn_blocking(move || {
+            for batch in open(&control).map_err(external)? {
+                let batch = fitted(batch.map_err(external)?, &form)?;
+                // The query has ended.
+                if sender.blocking_send(Ok(batch)).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        let batches = builder.build().inspect(move |_| {
+            let _until_the_end = &stop;
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}
