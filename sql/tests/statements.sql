@@ -18,7 +18,7 @@ select count(*) from rows."Loop 1" where note like 'w%'
 select count(*) from rows."Loop 1" where not good
 select t, volts from rows."Loop 1" where t >= timestamp '2024-03-01 00:10:00' and t < timestamp '2024-03-01 00:10:03' order by t
 select count(*) from rows."Loop 1" where t > timestamp '2024-03-01 01:23:00'
-select channel, count(*), avg(amps) from rows."Loop 1" group by channel order by channel
+select channel, count(*), avg(cast(amps as double)) from rows."Loop 1" group by channel order by channel
 select channel, max(volts) from rows."Loop 1" group by channel order by channel
 select note, count(*) from rows."Loop 1" group by note order by note nulls last
 select count(distinct note), count(distinct volts), count(distinct channel) from rows."Loop 1"
