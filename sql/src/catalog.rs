@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use datafusion::arrow::array::AsArray;
 use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::TableType;
 use stationdb::scans::{RecordKind, RecordService, ScanRecordsRequest};
 use stationdb::tables::TableId;
 use stationdb::{Control, Session};
@@ -133,6 +134,11 @@ impl SchemaProvider for Tables {
             .map_err(|error| DataFusionError::External(Box::new(error)))?
             .map_err(crate::external)?;
         Ok(Some(Arc::new(table)))
+    }
+
+    // Without opening the rows, which a list of many tables would do for each.
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        Ok(self.table_exist(name).then_some(TableType::Base))
     }
 
     fn table_exist(&self, name: &str) -> bool {

@@ -180,3 +180,45 @@ impl ExecutionPlan for StoreScan {
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use datafusion::arrow::datatypes::Schema;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_read_is_cancelled_when_its_stream_is_dropped() {
+        let ended = Arc::new(AtomicBool::new(false));
+        let seen = ended.clone();
+        let open: Open = Arc::new(move |control| {
+            let (control, seen) = (control.clone(), seen.clone());
+            // A read that finds nothing for long.
+            let batches = std::iter::from_fn(move || {
+                loop {
+                    if let Err(error) = control.check() {
+                        seen.store(true, Ordering::SeqCst);
+                        return Some(Err(error));
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+            Ok(Box::new(batches) as Batches)
+        });
+        let scan = StoreScan::new("test".to_owned(), Arc::new(Schema::empty()), open);
+        let mut stream = scan.execute(0, Arc::new(TaskContext::default())).unwrap();
+        let waited = tokio::time::timeout(Duration::from_millis(50), stream.next()).await;
+        assert!(waited.is_err() && !ended.load(Ordering::SeqCst));
+        drop(stream);
+        for _ in 0..1000 {
+            if ended.load(Ordering::SeqCst) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("the read goes on");
+    }
+}

@@ -75,6 +75,7 @@ async fn what_a_policy_hides_is_hidden_everywhere() {
     let closed = session.list_tables(Default::default()).unwrap().tables;
     let closed = closed.into_iter().find(|table| table.name.as_deref() == Some("Loop 2")).unwrap();
     let id = closed.id.unwrap();
+    let owner = context(&session).unwrap();
     for (who, products, items) in [("guest", "6", "20"), ("stranger", "0", "0")] {
         let sql = context(&store.session(Identity::user(who))).unwrap();
         let one = |statement: &str| {
@@ -87,6 +88,23 @@ async fn what_a_policy_hides_is_hidden_everywhere() {
         let elsewhere = "select count(*) from products where workspace = 'closed'";
         assert_eq!(one(elsewhere).await.unwrap(), ["0"], "{who}");
         assert_eq!(one("select count(*) from tables where name = 'Loop 2'").await.unwrap(), ["0"]);
+        for kind in
+            one("select table_name from information_schema.tables where table_schema = 'public'")
+                .await
+                .unwrap()
+        {
+            let hidden =
+                format!("select count(*) from {kind} where workspace is distinct from 'open'");
+            assert_eq!(one(&hidden).await.unwrap(), ["0"], "{who} {kind}");
+            let owned = ask(&owner, &hidden).await.unwrap();
+            assert!(
+                owned != ["0"] || ["packages", "workspaces"].contains(&kind.as_str()),
+                "{kind}"
+            );
+            let limit = format!("select count(*) from (select * from {kind} limit 1)");
+            let seen = one(&limit).await.unwrap();
+            assert!(who == "guest" || seen == ["0"], "{kind}: {seen:?}");
+        }
         let hits = one("select count(*) from search('Amplifier') where workspace <> 'open'").await;
         assert_eq!(hits.unwrap(), ["0"], "{who}");
         let listed = one("select table_name from information_schema.tables").await.unwrap();
@@ -110,7 +128,6 @@ async fn what_a_policy_hides_is_hidden_everywhere() {
     // A name is unique among the tables that the caller sees.
     let guest = context(&store.session(Identity::user("guest"))).unwrap();
     assert_eq!(ask(&guest, "select count(*) from rows.twice").await.unwrap(), ["0"]);
-    let owner = context(&session).unwrap();
     assert!(ask(&owner, "select count(*) from rows.twice").await.is_err());
 }
 
