@@ -45,11 +45,8 @@ impl RowTable {
         let mut out = ColumnStatistics::new_unknown();
         let known = self.known.columns.iter().find(|column| column.name == *field.name());
         let Some(known) = known else { return out };
-        let exact = |count: Option<u64>| match count.and_then(|count| usize::try_from(count).ok()) {
-            Some(count) => Precision::Exact(count),
-            None => Precision::Absent,
-        };
-        out.null_count = exact(known.null_count);
+        let nulls = known.null_count.and_then(|count| usize::try_from(count).ok());
+        out.null_count = nulls.map_or(Precision::Absent, Precision::Exact);
         let bound = |value: Option<Number>| {
             let value = value.and_then(|value| scalar(value, field.data_type()));
             value.map_or(Precision::Absent, Precision::Exact)
