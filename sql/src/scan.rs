@@ -196,15 +196,17 @@ mod tests {
         let seen = ended.clone();
         let open: Open = Arc::new(move |control| {
             let (control, seen) = (control.clone(), seen.clone());
-            // A read that finds nothing for long.
+            // A read that finds nothing for long; it ends, so that a failure does not hang.
+            let begun = std::time::Instant::now();
             let batches = std::iter::from_fn(move || {
-                loop {
+                while begun.elapsed() < Duration::from_secs(20) {
                     if let Err(error) = control.check() {
                         seen.store(true, Ordering::SeqCst);
                         return Some(Err(error));
                     }
                     std::thread::sleep(Duration::from_millis(1));
                 }
+                None
             });
             Ok(Box::new(batches) as Batches)
         });
