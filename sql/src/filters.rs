@@ -2,8 +2,8 @@
 //!
 //! What must hold: the store keeps every row that the condition keeps; DataFusion tests it again.
 //! NaN is greater than every number in SQL and matches nothing in the store, so `>`, `>=` and `!=`
-//! on floats stay with DataFusion. It tells -0 from 0, and the store does not, so `<` is passed on
-//! as `<=`.
+//! on floats stay with DataFusion. Whatever sign the zero of a statement has, `<` keeps the rows with
+//! the other one, so it is passed on as `<=`.
 
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};

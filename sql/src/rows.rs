@@ -70,10 +70,9 @@ fn scalar(value: Number, data_type: &DataType) -> Option<ScalarValue> {
         DataType::Timestamp(_, zone) => {
             Some(ScalarValue::TimestampMillisecond(Some(integer?), zone.clone()))
         }
-        // Zero has two signs in SQL, and the summaries keep one of them.
-        DataType::Float32 | DataType::Float64 if value.as_f64() == 0.0 => None,
-        DataType::Float32 => Some(ScalarValue::Float32(Some(value.as_f64() as f32))),
-        DataType::Float64 => Some(ScalarValue::Float64(Some(value.as_f64()))),
+        // A scan returns no negative zero.
+        DataType::Float32 => Some(ScalarValue::Float32(Some(value.as_f64() as f32 + 0.0))),
+        DataType::Float64 => Some(ScalarValue::Float64(Some(value.as_f64() + 0.0))),
         _ => None,
     }
 }

@@ -2,12 +2,15 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{ROWS, ada, ask, fill, open, plan, request, settle};
+use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use futures::StreamExt;
 use serde_json::json;
 use stationdb::prelude::*;
 use stationdb::{Control, ErrorKind, Identity, Session, Store};
-use stationdb_sql::{Options, context, context_with};
+use stationdb_sql::{Options, context, context_with, datafusion};
 
 fn filled() -> (tempfile::TempDir, Store, Session) {
     let directory = tempfile::tempdir().unwrap();
@@ -56,6 +59,40 @@ async fn columns_filters_limits_and_order_go_down() {
     )
     .await;
     assert!(time.contains("t GREATER_THAN_EQUALS 2024-03-01T00:10:00.000Z"), "{time}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn zero_and_nan_have_no_sign() {
+    let (_directory, store, session) = filled();
+    let columns = json!([
+        { "name": "n", "dataType": "INT64", "columnType": "INDEX" },
+        { "name": "v", "dataType": "FLOAT64", "columnType": "NULLABLE" },
+    ]);
+    let id = session.create_table(request(json!({ "name": "signs", "columns": columns }))).unwrap();
+    let index: ArrayRef = Arc::new(Int64Array::from(vec![0, 1, 2, 3, 4, 5]));
+    let values = [Some(-0.0), Some(0.0), Some(-f64::NAN), Some(f64::NAN), Some(-1.5), None];
+    let values: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
+    let batch = RecordBatch::try_from_iter([("n", index), ("v", values)]).unwrap();
+    session.append_batches(&id, &mut std::iter::once(Ok(batch)), Some(true)).unwrap();
+    for _ in 0..2 {
+        let sql = context(&session).unwrap();
+        for (condition, count) in [
+            ("v > 100", 2),
+            ("v = 0", 2),
+            ("v = -0.0", 2),
+            ("v < 0", 1),
+            ("v <= 0", 3),
+            ("v < -0.0", 1),
+            ("v >= 0", 4),
+            ("v <> 0", 3),
+        ] {
+            let statement = format!("select count(*) from rows.signs where {condition}");
+            assert_eq!(ask(&sql, &statement).await.unwrap(), [count.to_string()], "{condition}");
+        }
+        let distinct = "select count(distinct v), min(v), max(v) from rows.signs";
+        assert_eq!(ask(&sql, distinct).await.unwrap(), ["3 | -1.50000000e0 | nan"]);
+        settle(&store);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
