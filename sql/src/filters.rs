@@ -1,9 +1,10 @@
 //! Which conditions of a statement the store tests.
 //!
 //! What must hold: the store keeps every row that the condition keeps; DataFusion tests it again.
-//! NaN is greater than every number in SQL and matches nothing in the store, so `>`, `>=` and `!=`
-//! on floats stay with DataFusion. Whatever sign the zero of a statement has, `<` keeps the rows with
-//! the other one, so it is passed on as `<=`.
+//! NaN is greater than every number in SQL and matches nothing in the store, so `>` and `>=` stay
+//! with DataFusion on float columns that have NaN. Whatever sign the zero of a statement has, `<`
+//! keeps the rows with the other one, so it is passed on as `<=`. Where the store keeps exactly the
+//! rows of the condition, DataFusion does not test it again.
 
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
@@ -89,8 +90,17 @@ fn integer_of(value: &ScalarValue) -> Option<i64> {
     }
 }
 
-/// The filter of a column of measured rows for this test, if the store can test it.
-pub(crate) fn of_rows(test: &Test, schema: &Schema) -> Option<ColumnFilter> {
+/// A condition on measured rows as the store tests it.
+#[derive(Clone, Debug)]
+pub(crate) struct RowFilter {
+    pub filter: ColumnFilter,
+    /// Whether the store keeps exactly the rows that SQL keeps.
+    pub is_exact: bool,
+}
+
+/// The filter of a column of measured rows for this test, if the store can test it. `has_nan` says
+/// whether the column may have NaN.
+pub(crate) fn of_rows(test: &Test, schema: &Schema, has_nan: bool) -> Option<RowFilter> {
     let (_, field) = schema.column_with_name(&test.column)?;
     let operation = match test.operator {
         Operator::Eq => FilterOperation::Equals,
@@ -100,6 +110,7 @@ pub(crate) fn of_rows(test: &Test, schema: &Schema) -> Option<ColumnFilter> {
         Operator::GtEq => FilterOperation::GreaterThanEquals,
         _ => return None,
     };
+    let mut is_exact = true;
     let (operation, value) = match field.data_type() {
         DataType::Float32 | DataType::Float64 => {
             let value = match test.value {
@@ -107,12 +118,15 @@ pub(crate) fn of_rows(test: &Test, schema: &Schema) -> Option<ColumnFilter> {
                 ScalarValue::Float64(Some(value)) => value,
                 _ => return None,
             };
+            // The zeros differ by their sign.
+            is_exact = value != 0.0;
             let operation = match operation {
-                FilterOperation::Equals => operation,
-                FilterOperation::LessThan | FilterOperation::LessThanEquals => {
-                    FilterOperation::LessThanEquals
+                FilterOperation::GreaterThan | FilterOperation::GreaterThanEquals if has_nan => {
+                    return None;
                 }
-                _ => return None,
+                FilterOperation::LessThan if !is_exact => FilterOperation::LessThanEquals,
+                FilterOperation::GreaterThan if !is_exact => FilterOperation::GreaterThanEquals,
+                operation => operation,
             };
             (operation, value.is_finite().then(|| value.to_string())?)
         }
@@ -123,7 +137,8 @@ pub(crate) fn of_rows(test: &Test, schema: &Schema) -> Option<ColumnFilter> {
         }
         _ => return None,
     };
-    Some(ColumnFilter::new(test.column.clone(), operation).value(value))
+    let filter = ColumnFilter::new(test.column.clone(), operation).value(value);
+    Some(RowFilter { filter, is_exact })
 }
 
 /// A filter over records, in the language of the store.

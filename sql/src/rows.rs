@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{Session as Planner, TableProvider};
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, Statistics};
@@ -12,11 +13,16 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::scalar::ScalarValue;
 use stationdb::specifications::Number;
-use stationdb::tables::{ColumnFilter, ScanRequest, TableId, TableService, TableStatistics};
+use stationdb::tables::{
+    ColumnFilter, QueryTableDataRequest, ScanRequest, TableId, TableService, TableStatistics,
+};
 use stationdb::{Control, Session};
 
-use crate::filters::{of_rows, tests};
+use crate::filters::{RowFilter, Test, of_rows, tests};
 use crate::scan::{Batches, StoreScan};
+
+/// Rows of a batch without columns.
+const BATCH_ROWS: u64 = 64 * 1024;
 
 /// The rows of a table in the snapshot of the session.
 #[derive(Debug)]
@@ -37,8 +43,20 @@ impl RowTable {
     }
 
     /// The tests of these conditions that the store takes over.
-    fn pushed(&self, filter: &Expr) -> Option<Vec<ColumnFilter>> {
-        tests(filter)?.iter().map(|test| of_rows(test, &self.schema)).collect()
+    fn pushed(&self, filter: &Expr) -> Option<Vec<RowFilter>> {
+        let of = |test: &Test| of_rows(test, &self.schema, self.has_nan(&test.column));
+        tests(filter)?.iter().map(of).collect()
+    }
+
+    /// Whether the store keeps exactly the rows of this condition.
+    fn is_exact(&self, filter: &Expr) -> bool {
+        self.pushed(filter).is_some_and(|tests| tests.iter().all(|test| test.is_exact))
+    }
+
+    /// Whether the column may have NaN.
+    fn has_nan(&self, column: &str) -> bool {
+        let known = self.known.columns.iter().find(|known| known.name == column);
+        known.is_none_or(|known| known.nan_count != Some(0))
     }
 
     fn statistics_of(&self, field: &Field) -> ColumnStatistics {
@@ -77,6 +95,21 @@ fn scalar(value: Number, data_type: &DataType) -> Option<ScalarValue> {
     }
 }
 
+/// As many rows, without columns.
+fn without_columns(rows: u64) -> impl Iterator<Item = stationdb::Result<RecordBatch>> {
+    let mut left = rows;
+    std::iter::from_fn(move || {
+        let count = left.min(BATCH_ROWS);
+        left -= count;
+        let options = RecordBatchOptions::new().with_row_count(usize::try_from(count).ok());
+        let batch = || {
+            RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)
+                .map_err(|error| stationdb::Error::io("counting", std::io::Error::other(error)))
+        };
+        (count > 0).then(batch)
+    })
+}
+
 #[async_trait]
 impl TableProvider for RowTable {
     fn schema(&self) -> SchemaRef {
@@ -92,6 +125,7 @@ impl TableProvider for RowTable {
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
         let support = |filter: &&Expr| match self.pushed(filter) {
+            Some(_) if self.is_exact(filter) => TableProviderFilterPushDown::Exact,
             Some(_) => TableProviderFilterPushDown::Inexact,
             None => TableProviderFilterPushDown::Unsupported,
         };
@@ -109,8 +143,9 @@ impl TableProvider for RowTable {
             Some(columns) => Arc::new(self.schema.project(columns)?),
             None => self.schema.clone(),
         };
-        let pushed: Vec<ColumnFilter> =
-            filters.iter().filter_map(|filter| self.pushed(filter)).flatten().collect();
+        let is_exact = filters.iter().all(|filter| self.is_exact(filter));
+        let pushed = filters.iter().filter_map(|filter| self.pushed(filter)).flatten();
+        let pushed: Vec<ColumnFilter> = pushed.map(|filter| filter.filter).collect();
         let mut request = ScanRequest::new();
         request.columns = Some(match schema.fields().len() {
             // Only the number of rows is wanted.
@@ -127,7 +162,15 @@ impl TableProvider for RowTable {
         let is_whole = pushed.is_empty() && limit.is_none();
         request.filters = (!pushed.is_empty()).then_some(pushed);
         let (session, id) = (self.session.clone(), self.id.clone());
+        let is_count = schema.fields().is_empty() && is_exact && limit.is_none();
+        let label = if is_count { format!("number of {label}") } else { label };
         let open = move |control: &Control| {
+            if is_count {
+                let mut count = QueryTableDataRequest::new().take(0);
+                count.filters.clone_from(&request.filters);
+                let answer = session.with_control(control).query_table_data(&id, count)?;
+                return Ok(Box::new(without_columns(answer.total_row_count)) as Batches);
+            }
             Ok(Box::new(session.scan(&id, request.clone(), control)?) as Batches)
         };
         let mut plan = StoreScan::new(label, schema.clone(), Arc::new(open));

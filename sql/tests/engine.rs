@@ -48,7 +48,17 @@ async fn columns_filters_limits_and_order_go_down() {
     let filtered =
         plan(&sql, r#"select volts from rows."Loop 1" where channel = 3 and volts < 2"#).await;
     assert!(filtered.contains("channel EQUALS 3"), "{filtered}");
-    assert!(filtered.contains("volts LESS_THAN_EQUALS 2"), "{filtered}");
+    assert!(filtered.contains("volts LESS_THAN 2"), "{filtered}");
+    assert!(!filtered.contains("FilterExec"), "the store tests both: {filtered}");
+    let zero = plan(&sql, r#"select volts from rows."Loop 1" where volts < 0"#).await;
+    assert!(zero.contains("volts LESS_THAN_EQUALS 0") && zero.contains("FilterExec"), "{zero}");
+    // A column without NaN.
+    let statement = r#"select count(*) from rows."Loop 2" where value >= 3 and value < 9"#;
+    let counted = plan(&sql, statement).await;
+    assert!(counted.contains("number of rows of"), "{counted}");
+    assert!(counted.contains("value GREATER_THAN_EQUALS 3 and value LESS_THAN 9"), "{counted}");
+    let count = (0..300).filter(|at| (3..9).contains(&(at % 17))).count();
+    assert_eq!(ask(&sql, statement).await.unwrap(), [count.to_string()]);
     let kept = plan(&sql, r#"select t from rows."Loop 1" where volts > 2"#).await;
     assert!(!kept.contains("volts GREATER"), "NaN is greater in SQL alone: {kept}");
     let records = plan(&sql, "select name from products where family = 'F1'").await;
