@@ -4,21 +4,13 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{ROWS, ada, ask, fill, open, plan, request, settle};
+use common::{ROWS, ask, filled, plan, request, settle};
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use futures::StreamExt;
 use serde_json::json;
 use stationdb::prelude::*;
 use stationdb::{Control, ErrorKind, Identity, Session, Store};
 use stationdb_sql::{Options, context, context_with, datafusion};
-
-fn filled() -> (tempfile::TempDir, Store, Session) {
-    let directory = tempfile::tempdir().unwrap();
-    let store = open(&directory.path().join("store"));
-    let session = ada(&store);
-    fill(&session);
-    (directory, store, session)
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_and_extremes_read_no_rows() {
@@ -114,68 +106,6 @@ async fn a_context_sees_one_state() {
     let count = "select count(*) from products";
     assert_eq!(ask(&before, count).await.unwrap(), ["12"]);
     assert_eq!(ask(&context(&session).unwrap(), count).await.unwrap(), ["13"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_policy_hides_is_hidden_everywhere() {
-    let (_directory, store, session) = filled();
-    let closed = session.list_tables(Default::default()).unwrap().tables;
-    let closed = closed.into_iter().find(|table| table.name.as_deref() == Some("Loop 2")).unwrap();
-    let id = closed.id.unwrap();
-    let owner = context(&session).unwrap();
-    for (who, products, items) in [("guest", "6", "20"), ("stranger", "0", "0")] {
-        let sql = context(&store.session(Identity::user(who))).unwrap();
-        let one = |statement: &str| {
-            let statement = statement.to_owned();
-            let sql = sql.clone();
-            async move { ask(&sql, &statement).await }
-        };
-        assert_eq!(one("select count(*) from products").await.unwrap(), [products], "{who}");
-        assert_eq!(one("select count(*) from work_items").await.unwrap(), [items], "{who}");
-        let elsewhere = "select count(*) from products where workspace = 'closed'";
-        assert_eq!(one(elsewhere).await.unwrap(), ["0"], "{who}");
-        assert_eq!(one("select count(*) from tables where name = 'Loop 2'").await.unwrap(), ["0"]);
-        for kind in
-            one("select table_name from information_schema.tables where table_schema = 'public'")
-                .await
-                .unwrap()
-        {
-            let hidden =
-                format!("select count(*) from {kind} where workspace is distinct from 'open'");
-            assert_eq!(one(&hidden).await.unwrap(), ["0"], "{who} {kind}");
-            let owned = ask(&owner, &hidden).await.unwrap();
-            assert!(
-                owned != ["0"] || ["packages", "workspaces"].contains(&kind.as_str()),
-                "{kind}"
-            );
-            let limit = format!("select count(*) from (select * from {kind} limit 1)");
-            let seen = one(&limit).await.unwrap();
-            assert!(who == "guest" || seen == ["0"], "{kind}: {seen:?}");
-        }
-        let hits = one("select count(*) from search('Amplifier') where workspace <> 'open'").await;
-        assert_eq!(hits.unwrap(), ["0"], "{who}");
-        let listed = one("select table_name from information_schema.tables").await.unwrap();
-        assert!(
-            !listed.iter().any(|name| name == "Loop 2" || *name == id.to_string()),
-            "{listed:?}"
-        );
-        let columns =
-            one("select distinct table_name from information_schema.columns").await.unwrap();
-        assert!(!columns.iter().any(|name| name == "Loop 2" || *name == id.to_string()));
-        for table in ["Loop 2", id.as_str()] {
-            let missing = one(r#"select * from rows."no such table""#).await.unwrap_err();
-            let hidden = one(&format!(r#"select * from rows."{table}""#)).await.unwrap_err();
-            assert_eq!(hidden.replace(table, "x"), missing.replace("no such table", "x"), "{who}");
-            let call = |name: &str| format!("select * from decimate('{name}', 'value', 10)");
-            let missing = one(&call("no such table")).await.unwrap_err();
-            let hidden = one(&call(table)).await.unwrap_err();
-            assert_eq!(hidden.replace(table, "x"), missing.replace("no such table", "x"), "{who}");
-        }
-    }
-    // A name is unique among the tables that the caller sees.
-    let guest = context(&store.session(Identity::user("guest"))).unwrap();
-    assert_eq!(ask(&guest, "select count(*) from rows.twice").await.unwrap(), ["0"]);
-    assert!(ask(&owner, "select count(*) from rows.twice").await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -158,6 +158,15 @@ pub fn fill(session: &Session) {
     create("twice", "closed", &columns);
 }
 
+/// A filled store, and ada's session.
+pub fn filled() -> (tempfile::TempDir, Store, Session) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory.path().join("store"));
+    let session = ada(&store);
+    fill(&session);
+    (directory, store, session)
+}
+
 /// A cell in the form that the script of the comparison prints, too.
 pub fn cell(array: &dyn Array, row: usize) -> String {
     if array.is_null(row) {
