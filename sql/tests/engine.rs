@@ -4,12 +4,12 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{ROWS, ask, filled, plan, request, settle};
+use common::{ROWS, ada, ask, filled, open, plan, request, settle};
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use futures::StreamExt;
 use serde_json::json;
 use stationdb::prelude::*;
-use stationdb::{Control, ErrorKind, Identity, Session, Store};
+use stationdb::{Control, ErrorKind};
 use stationdb_sql::{Options, context, context_with, datafusion};
 
 #[tokio::test(flavor = "multi_thread")]
