@@ -75,11 +75,19 @@ fn text_of(value: &ScalarValue) -> Option<&str> {
 }
 
 fn time_of(value: &ScalarValue) -> Option<String> {
-    match value {
-        ScalarValue::TimestampMillisecond(Some(ms), _) => DateTime::from_timestamp_millis(*ms)
-            .map(|time| time.to_rfc3339_opts(SecondsFormat::Millis, true)),
-        _ => None,
-    }
+    let (time, digits) = match value {
+        ScalarValue::TimestampMillisecond(Some(count), _) => {
+            (DateTime::from_timestamp_millis(*count)?, SecondsFormat::Millis)
+        }
+        ScalarValue::TimestampMicrosecond(Some(count), _) => {
+            (DateTime::from_timestamp_micros(*count)?, SecondsFormat::Micros)
+        }
+        ScalarValue::TimestampNanosecond(Some(count), _) => {
+            (DateTime::from_timestamp_nanos(*count), SecondsFormat::Nanos)
+        }
+        _ => return None,
+    };
+    Some(time.to_rfc3339_opts(digits, true))
 }
 
 fn integer_of(value: &ScalarValue) -> Option<i64> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::catalog::{Session as Planner, TableProvider};
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, Statistics};
@@ -85,8 +85,14 @@ fn scalar(value: Number, data_type: &DataType) -> Option<ScalarValue> {
             i32::try_from(integer?).ok().map(|value| ScalarValue::Int32(Some(value)))
         }
         DataType::Int64 => Some(ScalarValue::Int64(Some(integer?))),
-        DataType::Timestamp(_, zone) => {
-            Some(ScalarValue::TimestampMillisecond(Some(integer?), zone.clone()))
+        DataType::Timestamp(unit, zone) => {
+            let (count, zone) = (Some(integer?), zone.clone());
+            Some(match unit {
+                TimeUnit::Second => ScalarValue::TimestampSecond(count, zone),
+                TimeUnit::Millisecond => ScalarValue::TimestampMillisecond(count, zone),
+                TimeUnit::Microsecond => ScalarValue::TimestampMicrosecond(count, zone),
+                TimeUnit::Nanosecond => ScalarValue::TimestampNanosecond(count, zone),
+            })
         }
         // A scan returns no negative zero.
         DataType::Float32 => Some(ScalarValue::Float32(Some(value.as_f64() as f32 + 0.0))),
