@@ -11,6 +11,7 @@ Examples:
   stationdb station/ info                                sizes, counts and health
   stationdb station/ ls work-items --filter 'state == \"NEW\"' --order updatedAt --desc
   stationdb station/ search 'amplifier OR pxi*' --json
+  stationdb station/ sql 'select family, count(*) from products group by family' --json
   stationdb station/ plot Loop --y volts -o loop.png
   stationdb station/ export Loop -o loop.parquet --from 1000 --to 2000
   stationdb new/ --create import loop.csv --name Loop
@@ -165,6 +166,21 @@ Examples:
         /// Number of hits.
         #[arg(long, value_name = "N", default_value_t = 25)]
         take: usize,
+    },
+    /// Answers a statement of SQL over records and rows.
+    ///
+    /// `products`, `work_items` and so on are the records of a kind, and rows."Loop" has the rows
+    /// of a table. In the shell, a line that begins with `select`, `with`, `explain` or `describe`
+    /// is a statement too.
+    #[command(after_help = "\
+Examples:
+  sql 'select table_name from information_schema.tables'
+  sql 'select max(volts), max(amps) from rows.\"Loop\"' --json
+  sql \"select name, timeline['due_date_time'] from work_items where state = 'NEW'\" --csv")]
+    Sql {
+        /// The statement.
+        #[arg(required = true)]
+        statement: Vec<String>,
     },
     /// Writes the rows of a table to a file.
     #[command(after_help = "\

@@ -14,6 +14,7 @@ use crate::args::Line;
 use crate::fields;
 use crate::kinds::{KINDS, kind};
 use crate::output::printable;
+use crate::statement;
 use crate::words::{Words, partial, quoted};
 
 /// A table as completion needs it.
@@ -41,6 +42,8 @@ enum Wanted {
     /// A name inside of the word: an element of a list, a field in a filter.
     Part(Vec<String>),
     File,
+    /// A name in a statement of SQL.
+    Sql,
     Nothing,
 }
 
@@ -60,6 +63,9 @@ impl Completion {
         };
         if command == "help" {
             return Wanted::Word(self.commands());
+        }
+        if statement::is_one(command) && !current.starts_with('-') {
+            return Wanted::Sql;
         }
         let Some(command) = self.shell.find_subcommand(command) else { return Wanted::Nothing };
         if current.starts_with('-') {
@@ -133,6 +139,14 @@ impl Completion {
         found.map(|table| table.columns.clone()).unwrap_or_default()
     }
 
+    /// Tables of records, tables of rows, and their columns.
+    fn sql_names(&self) -> Vec<String> {
+        let records = statement::RECORDS.iter().map(|&name| name.to_owned());
+        let tables = self.tables.borrow();
+        let columns = tables.iter().flat_map(|table| table.columns.iter().cloned());
+        records.chain(self.tables()).chain(columns).collect()
+    }
+
     /// Where the completed part begins, and what may stand there.
     fn candidates(&self, line: &str) -> (usize, Vec<String>) {
         let Words { words, last_start, .. } = partial(line);
@@ -155,6 +169,15 @@ impl Completion {
                 let part = line.trim_end_matches(is_name).len();
                 let start = part.max(last_start);
                 (start, fitting(names, line.get(start..).unwrap_or_default()))
+            }
+            Wanted::Sql => {
+                let start = line.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_').len();
+                let (before, part) = line.split_at(start);
+                let names = fitting(self.sql_names(), part);
+                let has_quote = before.ends_with('"');
+                let written =
+                    |name: String| if has_quote { name } else { statement::quoted(&name) };
+                (start, names.into_iter().map(written).collect())
             }
             Wanted::File | Wanted::Nothing => (line.len(), Vec::new()),
         }
@@ -262,6 +285,11 @@ mod tests {
             expect("wor", "work-item-templates work-items workspaces")
         );
         assert_eq!(complete("import f --into Lo"), expect("Lo", "'Long run' Loop"));
+        assert_eq!(complete("select vo"), expect("vo", "volts"));
+        assert_eq!(complete("sql select a from prod"), expect("prod", "products"));
+        assert_eq!(complete("select t from Lo"), expect("Lo", "\"Long run\" \"Loop\""));
+        assert_eq!(complete("select t from rows.\"Loo"), expect("Loo", "Loop"));
+        assert_eq!(complete("sql --js"), expect("--js", "--json --jsonl"));
         assert_eq!(complete("nothing "), expect("", ""));
         assert_eq!(completion.wanted(&partial("import lo").words), Wanted::File);
         assert_eq!(completion.wanted(&partial("export Loop -o lo").words), Wanted::File);

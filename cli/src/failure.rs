@@ -57,8 +57,15 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        Self::of(&error)
+    }
+}
+
+impl Failure {
+    /// An error of the store.
+    pub fn of(error: &Error) -> Self {
         // The writers of the formats wrap the error of the output.
-        let first = std::error::Error::source(&error);
+        let first = std::error::Error::source(error);
         let mut chain = std::iter::successors(first, |error| error.source());
         let is_pipe = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         if let Some(pipe) = chain.find_map(|error| error.downcast_ref().filter(|e| is_pipe(e))) {

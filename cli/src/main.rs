@@ -12,6 +12,7 @@ mod output;
 mod pager;
 mod progress;
 mod shell;
+mod statement;
 mod words;
 
 use std::io::{self, Write as _};

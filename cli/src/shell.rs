@@ -19,7 +19,7 @@ use crate::commands::{self, Desk};
 use crate::complete::{Completion, TableNames, Tables};
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::failed;
-use crate::words;
+use crate::{statement, words};
 
 const PROMPT: &str = "stationdb> ";
 /// Lines of the history.
@@ -124,7 +124,11 @@ fn execute(desk: &mut Desk, look: &Look, line: &str) -> Outcome<Next> {
     if line.is_empty() || line.starts_with('#') {
         return Ok(Next::Line);
     }
-    match Line::try_parse_from(words::split(line)?) {
+    let words = match statement::words(line) {
+        Some(words) => words,
+        None => words::split(line)?,
+    };
+    match Line::try_parse_from(words) {
         Ok(Line { command: InShell::Quit, .. }) => Ok(Next::End),
         Ok(Line { command: InShell::Command(command), look: own }) => {
             commands::run(desk, &merged(look, own), &command).map(|()| Next::Line)

@@ -8,6 +8,8 @@ mod list;
 mod picture;
 mod plot;
 mod rows;
+#[cfg(feature = "sql")]
+mod sql;
 mod terminal;
 mod upkeep;
 
@@ -20,6 +22,8 @@ use crate::failure::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 
+#[cfg(feature = "sql")]
+use sql::sql;
 pub use upkeep::restore;
 
 /// The open store, and for whom commands work on it.
@@ -87,6 +91,7 @@ pub fn run(desk: &mut Desk, look: &Look, command: &Command) -> Outcome {
         Command::Ls(ls) => list::ls(desk, output, ls),
         Command::Show { id, kind } => list::show(desk, output, id, kind.as_deref()),
         Command::Search { words, kind, take } => list::search(desk, output, words, kind, *take),
+        Command::Sql { statement } => sql(desk, output, &statement.join(" ")),
         Command::Export(export) => rows::export(desk, output, export),
         Command::Import(import) => import::import(desk, output, import),
         Command::Plot(plot) => plot::plot(desk, output, plot),
@@ -97,4 +102,10 @@ pub fn run(desk: &mut Desk, look: &Look, command: &Command) -> Outcome {
         Command::Verify { quick, pages } => upkeep::verify(desk, output, *quick, *pages),
         Command::Compact => upkeep::compact(desk, output),
     }
+}
+
+/// What a build without the feature says.
+#[cfg(not(feature = "sql"))]
+fn sql(_desk: &Desk, _output: Output, _statement: &str) -> Outcome {
+    Err(Failure::usage("this build has no SQL; build it with the feature `sql`"))
 }

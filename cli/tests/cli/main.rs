@@ -9,6 +9,8 @@ mod rows;
 mod scripts;
 #[cfg(unix)]
 mod signals;
+#[cfg(feature = "sql")]
+mod sql;
 #[cfg(unix)]
 mod terminal;
 mod upkeep;

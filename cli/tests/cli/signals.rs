@@ -84,3 +84,21 @@ fn following_ends_with_an_interrupt() {
     interrupt(&child);
     assert_eq!(ended(child).bad(130), "interrupted");
 }
+
+/// A statement that computes, long after its rows were read.
+#[cfg(feature = "sql")]
+#[test]
+fn an_interrupted_statement_stops() {
+    let bench = Bench::empty();
+    bench.fill(|session| rows(session, "Long", 60_000));
+    let statement = "select sum(a.volts * b.amps) from \"Long\" a, \"Long\" b";
+    let mut child = start(&bench, &["sql", statement]);
+    sleep(Duration::from_secs(2));
+    assert!(child.try_wait().unwrap().is_none(), "the statement has ended");
+    let pressed = Instant::now();
+    interrupt(&child);
+    let run = ended(child);
+    assert!(pressed.elapsed() < Duration::from_secs(20), "{:?}", pressed.elapsed());
+    assert_eq!(run.bad(130), "interrupted");
+    bench.good(&["verify"]);
+}

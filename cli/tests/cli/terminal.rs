@@ -116,6 +116,12 @@ fn a_session_of_the_shell() {
     terminal.send("show nothing\r");
     terminal.expect("stationdb: there is no record with the id \"nothing\"\r\n");
     terminal.expect("stationdb> ");
+    if cfg!(feature = "sql") {
+        // A statement, and the completion of a column in it.
+        terminal.send("select max(vol\t) as most from \"Loop\" --csv\r");
+        terminal.expect("most\r\n9.5\r\n");
+        terminal.expect("stationdb> ");
+    }
     // Ctrl-C drops a line.
     terminal.send("export Loop");
     terminal.expect("export Loop");
@@ -158,6 +164,30 @@ fn an_interrupt_stops_the_command_alone() {
         assert!(rows.lines().count() < 500_000, "{} rows", rows.lines().count());
         terminal.expect("stationdb> ");
     }
+    terminal.send("quit\r");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn an_interrupt_stops_the_statement_alone() {
+    let bench = Bench::empty();
+    bench.fill(|session| rows(session, "Long", 60_000));
+    let mut terminal = Terminal::start(&bench, &[], "");
+    terminal.expect("stationdb> ");
+    for _ in 0..2 {
+        terminal.send("select sum(a.volts * b.amps) from \"Long\" a, \"Long\" b\r");
+        sleep(Duration::from_secs(2));
+        kill(Pid::from_raw(i32::try_from(terminal.child.id()).unwrap()), Signal::SIGINT).unwrap();
+        terminal.expect("stationdb: interrupted\r\n");
+        terminal.expect("stationdb> ");
+    }
+    terminal.send("select count(*) as n from \"Long\" --csv\r");
+    terminal.expect("n\r\n60000\r\n");
+    // The statement holds the store no longer.
+    terminal.send("compact\r");
+    terminal.expect("records.redb: ");
+    terminal.expect("stationdb> ");
     terminal.send("quit\r");
     assert_eq!(terminal.end(), Some(0));
 }

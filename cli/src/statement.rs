@@ -1,0 +1,115 @@
+//! Lines of the shell that are statements of SQL.
+//!
+//! Quotes and `--` mean something else in SQL, so a statement is not split into words.
+
+/// What a statement may begin with.
+const STARTS: [&str; 4] = ["select", "with", "explain", "describe"];
+/// Options that may stand before or after a statement.
+const OPTIONS: [&str; 4] = ["--json", "--jsonl", "--csv", "--no-pager"];
+/// The tables of records.
+pub const RECORDS: [&str; 13] = [
+    "products",
+    "specifications",
+    "assets",
+    "asset_utilizations",
+    "work_items",
+    "work_item_templates",
+    "test_plans",
+    "test_plan_templates",
+    "tables",
+    "files",
+    "feeds",
+    "packages",
+    "workspaces",
+];
+
+/// The first word of a text, and the rest.
+fn first(text: &str) -> (&str, &str) {
+    let text = text.trim_start();
+    text.split_once(char::is_whitespace).unwrap_or((text, ""))
+}
+
+/// Whether the line is a statement, or asks for one.
+pub fn is_one(line: &str) -> bool {
+    let (word, _) = first(line);
+    word == "sql" || STARTS.iter().any(|start| word.eq_ignore_ascii_case(start))
+}
+
+/// The words of the command that the line means, if it is a statement as it stands. A statement in
+/// quotes is a word, as in every other command.
+pub fn words(line: &str) -> Option<Vec<String>> {
+    if !is_one(line) {
+        return None;
+    }
+    let mut words = vec!["sql".to_owned()];
+    let mut rest = match first(line) {
+        ("sql", rest) => rest.trim(),
+        _ => line.trim(),
+    };
+    while let (option, after) = first(rest)
+        && OPTIONS.contains(&option)
+    {
+        words.push(option.to_owned());
+        rest = after.trim_start();
+    }
+    // At the end of a line nothing else begins so: it would be a comment.
+    while let Some((before, option)) = rest.rsplit_once(char::is_whitespace)
+        && OPTIONS.contains(&option)
+    {
+        words.push(option.to_owned());
+        rest = before.trim_end();
+    }
+    if rest.is_empty() || rest.starts_with(['"', '\'', '-']) {
+        return None;
+    }
+    words.extend(["--".to_owned(), rest.to_owned()]);
+    Some(words)
+}
+
+/// The name as a statement has to write it.
+pub fn quoted(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    match name.chars().all(is_plain) && !name.starts_with(|c: char| c.is_ascii_digit()) {
+        true => name.to_owned(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_stays_as_it_is() {
+        let cases: [(&str, &[&str]); 5] = [
+            (
+                r#"sql select "it's", 'a "b"' from rows."Loop 1""#,
+                &["sql", "--", r#"select "it's", 'a "b"' from rows."Loop 1""#],
+            ),
+            ("SELECT 1 -- one", &["sql", "--", "SELECT 1 -- one"]),
+            ("select 1 --json", &["sql", "--json", "--", "select 1"]),
+            (
+                "sql --csv --no-pager select  1;",
+                &["sql", "--csv", "--no-pager", "--", "select  1;"],
+            ),
+            (
+                "with a as (select 1) select * from a",
+                &["sql", "--", "with a as (select 1) select * from a"],
+            ),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(words(line).unwrap(), expected, "{line}");
+        }
+        for line in ["sql", "sql --help", "sql 'select 1' --json", "ls select", "selected", ""] {
+            assert_eq!(words(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn names_are_quoted_where_they_must_be() {
+        assert_eq!(quoted("loop_1"), "loop_1");
+        assert_eq!(quoted("Loop 1"), "\"Loop 1\"");
+        assert_eq!(quoted("1a"), "\"1a\"");
+        assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
+    }
+}

@@ -1,0 +1,147 @@
+//! The tables of a context, by name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::AsArray;
+use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::TableType;
+use stationdb::scans::{RecordKind, RecordService, ScanRecordsRequest};
+use stationdb::tables::TableId;
+use stationdb::{Control, Session};
+
+use crate::PUBLIC;
+use crate::records::RecordTable;
+use crate::rows::RowTable;
+
+/// Name of the schema of measured rows.
+const ROWS: &str = "rows";
+
+/// The name of the table of a kind.
+fn name_of(kind: RecordKind) -> &'static str {
+    match kind {
+        RecordKind::Product => "products",
+        RecordKind::Specification => "specifications",
+        RecordKind::Asset => "assets",
+        RecordKind::AssetUtilization => "asset_utilizations",
+        RecordKind::WorkItem => "work_items",
+        RecordKind::WorkItemTemplate => "work_item_templates",
+        RecordKind::TestPlan => "test_plans",
+        RecordKind::TestPlanTemplate => "test_plan_templates",
+        RecordKind::Table => "tables",
+        RecordKind::File => "files",
+        RecordKind::Feed => "feeds",
+        RecordKind::Package => "packages",
+        RecordKind::Workspace => "workspaces",
+    }
+}
+
+/// The schemas of a context.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    session: Session,
+    /// The id of each measurement table that the caller may see, by id and by unique name.
+    tables: Arc<BTreeMap<String, TableId>>,
+}
+
+impl Catalog {
+    pub(crate) fn new(session: &Session) -> stationdb::Result<Self> {
+        let request = ScanRecordsRequest::new(RecordKind::Table).columns(["id", "name"]);
+        let mut by_name: BTreeMap<String, Option<TableId>> = BTreeMap::new();
+        let mut tables = BTreeMap::new();
+        for batch in session.scan_records(request, &Control::default())? {
+            let batch = batch?;
+            let (ids, names) = (batch.column(0), batch.column(1));
+            for (id, name) in ids.as_string::<i32>().iter().zip(names.as_string::<i32>()) {
+                let Some(id) = id.map(TableId::from) else { continue };
+                tables.insert(id.to_string(), id.clone());
+                if let Some(name) = name {
+                    by_name
+                        .entry(name.to_owned())
+                        .and_modify(|known| *known = None)
+                        .or_insert(Some(id));
+                }
+            }
+        }
+        for (name, id) in by_name {
+            if let Some(id) = id {
+                // An id that another table has as its name stays the id.
+                tables.entry(name).or_insert(id);
+            }
+        }
+        Ok(Self { session: session.clone(), tables: Arc::new(tables) })
+    }
+
+    fn schema_of(&self, with_records: bool) -> Tables {
+        Tables { session: self.session.clone(), tables: self.tables.clone(), with_records }
+    }
+
+    /// Opens the rows of a table by id or name. It blocks.
+    pub(crate) fn rows(&self, name: &str) -> Option<stationdb::Result<RowTable>> {
+        self.tables.get(name).map(|id| RowTable::open(&self.session, id))
+    }
+}
+
+impl CatalogProvider for Catalog {
+    fn schema_names(&self) -> Vec<String> {
+        vec![PUBLIC.to_owned(), ROWS.to_owned()]
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        match name {
+            PUBLIC => Some(Arc::new(self.schema_of(true))),
+            ROWS => Some(Arc::new(self.schema_of(false))),
+            _ => None,
+        }
+    }
+}
+
+/// One schema.
+#[derive(Debug)]
+struct Tables {
+    session: Session,
+    tables: Arc<BTreeMap<String, TableId>>,
+    /// Whether it lists the kinds of records; if so it lists no rows, but finds them.
+    with_records: bool,
+}
+
+impl Tables {
+    fn kind(&self, name: &str) -> Option<RecordKind> {
+        let mut kinds = RecordKind::ALL.iter().copied().filter(|_| self.with_records);
+        kinds.find(|kind| name_of(*kind) == name)
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for Tables {
+    fn table_names(&self) -> Vec<String> {
+        match self.with_records {
+            true => RecordKind::ALL.iter().map(|kind| name_of(*kind).to_owned()).collect(),
+            false => self.tables.keys().cloned().collect(),
+        }
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(kind) = self.kind(name) {
+            return Ok(Some(Arc::new(RecordTable::new(&self.session, kind)?)));
+        }
+        let Some(id) = self.tables.get(name).cloned() else { return Ok(None) };
+        let session = self.session.clone();
+        let opened = tokio::task::spawn_blocking(move || RowTable::open(&session, &id)).await;
+        let table = opened
+            .map_err(|error| DataFusionError::External(Box::new(error)))?
+            .map_err(crate::external)?;
+        Ok(Some(Arc::new(table)))
+    }
+
+    // Without opening the rows, which a list of many tables would do for each.
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        Ok(self.table_exist(name).then_some(TableType::Base))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.kind(name).is_some() || self.tables.contains_key(name)
+    }
+}

@@ -1,0 +1,107 @@
+//! `decimate('table', 'y1, y2', intervals)`: the rows with the extremes of columns in intervals of
+//! the index.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session as Planner, TableFunctionImpl, TableProvider};
+use datafusion::common::plan_err;
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use stationdb::tables::{
+    DecimationMethod, DecimationOptions, QueryDecimatedDataRequest, TableService,
+};
+
+use crate::catalog::Catalog;
+use crate::external;
+use crate::rows::RowTable;
+use crate::scan::{Batches, StoreScan};
+use crate::search::{number, text};
+
+/// The function.
+#[derive(Debug)]
+pub(crate) struct Decimate {
+    catalog: Arc<Catalog>,
+}
+
+impl Decimate {
+    pub(crate) fn new(catalog: Arc<Catalog>) -> Self {
+        Self { catalog }
+    }
+
+    /// The table, read on a thread of its own: the planner calls a function on an async thread.
+    fn rows(&self, name: &str) -> Result<RowTable> {
+        let read = || self.catalog.rows(name);
+        let found = std::thread::scope(|scope| scope.spawn(read).join());
+        match found {
+            Ok(Some(table)) => table.map_err(external),
+            Ok(None) => plan_err!("decimate: there is no table {name:?}"),
+            Err(_) => plan_err!("decimate: reading the table {name:?} failed"),
+        }
+    }
+}
+
+impl TableFunctionImpl for Decimate {
+    fn call(&self, exprs: &[Expr]) -> Result<Arc<dyn TableProvider>> {
+        let form = "decimate takes a table, columns and a number of intervals, as \
+                    decimate('Loop 1', 'volts, amps', 1000)";
+        let [table, columns, intervals] = exprs else { return plan_err!("{form}") };
+        let (Some(table), Some(columns), Some(intervals)) =
+            (text(table), text(columns), number(intervals))
+        else {
+            return plan_err!("{form}");
+        };
+        let columns: Vec<String> = columns.split(',').map(|name| name.trim().to_owned()).collect();
+        let rows = self.rows(&table)?;
+        let options = DecimationOptions::new(DecimationMethod::MaxMin)
+            .y_columns(columns)
+            .intervals(intervals);
+        Ok(Arc::new(Decimated { rows, options }))
+    }
+}
+
+/// A decimated table.
+#[derive(Debug)]
+struct Decimated {
+    rows: RowTable,
+    options: DecimationOptions,
+}
+
+#[async_trait]
+impl TableProvider for Decimated {
+    fn schema(&self) -> SchemaRef {
+        self.rows.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    async fn scan(
+        &self,
+        _state: &dyn Planner,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let all = self.schema();
+        let columns: Vec<usize> =
+            projection.cloned().unwrap_or_else(|| (0..all.fields().len()).collect());
+        let schema = Arc::new(all.project(&columns)?);
+        let mut request = QueryDecimatedDataRequest::new().decimation(self.options.clone());
+        if !columns.is_empty() {
+            request.columns =
+                Some(schema.fields().iter().map(|field| field.name().clone()).collect());
+        }
+        let (session, id) = (self.rows.session.clone(), self.rows.id.clone());
+        let open = move |control: &stationdb::Control| {
+            let session = session.with_control(control);
+            let answer = session.query_decimated_data(&id, request.clone())?;
+            Ok(Box::new(answer.frame.batches.into_iter().map(Ok)) as Batches)
+        };
+        let label = format!("decimated rows of {}", self.rows.id);
+        Ok(Arc::new(StoreScan::new(label, schema, Arc::new(open))))
+    }
+}

@@ -1,0 +1,258 @@
+//! Reads of the store as plans of DataFusion.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, RecordBatch, RecordBatchOptions,
+};
+use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Statistics, internal_err};
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{
+    EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
+};
+use futures::StreamExt;
+use stationdb::Control;
+
+use crate::external;
+
+/// Batches that wait for the query at most.
+const WAITING: usize = 2;
+
+pub(crate) type Batches = Box<dyn Iterator<Item = stationdb::Result<RecordBatch>>>;
+/// Begins a read; it is called and its batches are read on a thread for blocking work.
+pub(crate) type Open = Arc<dyn Fn(&Control) -> stationdb::Result<Batches> + Send + Sync>;
+
+/// One read of the store.
+pub(crate) struct StoreScan {
+    /// What is read, for `explain`.
+    label: String,
+    open: Open,
+    statistics: Statistics,
+    properties: Arc<PlanProperties>,
+}
+
+impl StoreScan {
+    /// A read that returns batches of this schema, or with more columns if it has none.
+    pub(crate) fn new(label: String, schema: SchemaRef, open: Open) -> Self {
+        let statistics = Statistics::new_unknown(&schema);
+        let properties = properties(EquivalenceProperties::new(schema));
+        Self { label, open, statistics, properties }
+    }
+
+    /// With statistics of its columns.
+    pub(crate) fn with_statistics(mut self, statistics: Statistics) -> Self {
+        self.statistics = statistics;
+        self
+    }
+
+    /// The rows are in ascending order of the column at this position, which has no nulls.
+    pub(crate) fn ordered_by(mut self, name: &str, position: usize) -> Self {
+        let column = Arc::new(Column::new(name, position)) as Arc<dyn PhysicalExpr>;
+        let options = SortOptions { descending: false, nulls_first: false };
+        let order = [PhysicalSortExpr::new(column, options)];
+        let known = EquivalenceProperties::new_with_orderings(self.schema(), [order]);
+        self.properties = properties(known);
+        self
+    }
+}
+
+fn properties(known: EquivalenceProperties) -> Arc<PlanProperties> {
+    Arc::new(PlanProperties::new(
+        known,
+        Partitioning::UnknownPartitioning(1),
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    ))
+}
+
+impl fmt::Debug for StoreScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreScan").field("label", &self.label).finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for StoreScan {
+    fn fmt_as(&self, _form: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreScan: {}", self.label)
+    }
+}
+
+/// Cancels a read when the stream of its batches is dropped.
+struct Stop(Control);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Floats with one zero and one NaN, the positive ones. DataFusion orders them by their bits: it
+/// would take a negative NaN, which division makes on most processors, for the least value, and
+/// two zeros for different ones.
+fn unsigned(array: &ArrayRef) -> ArrayRef {
+    fn settled<T: ArrowPrimitiveType>(
+        array: &ArrayRef,
+        is_odd: impl Fn(T::Native) -> bool,
+        settle: impl Fn(T::Native) -> T::Native,
+    ) -> ArrayRef {
+        let values = array.as_primitive::<T>();
+        match values.values().iter().any(|value| is_odd(*value)) {
+            true => Arc::new(values.unary::<_, T>(settle)),
+            false => array.clone(),
+        }
+    }
+    match array.data_type() {
+        DataType::Float32 => settled::<Float32Type>(
+            array,
+            |value| value.is_sign_negative() && (value.is_nan() || value == 0.0),
+            |value| if value.is_nan() { f32::NAN } else { value + 0.0 },
+        ),
+        DataType::Float64 => settled::<Float64Type>(
+            array,
+            |value| value.is_sign_negative() && (value.is_nan() || value == 0.0),
+            |value| if value.is_nan() { f64::NAN } else { value + 0.0 },
+        ),
+        _ => array.clone(),
+    }
+}
+
+/// The batch under the schema of the plan, which has metadata that batches lack, or no columns.
+fn fitted(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let columns = match schema.fields().len() {
+        0 => Vec::new(),
+        _ => batch.columns().iter().map(unsigned).collect(),
+    };
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+}
+
+impl ExecutionPlan for StoreScan {
+    fn name(&self) -> &str {
+        "StoreScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn ExecutionPlan>>,
+        _options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _inputs: &[Arc<Statistics>],
+        _args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        Ok(Arc::new(self.statistics.clone()))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        _context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        if partition != 0 {
+            return internal_err!("a read of the store has one partition, not {partition}");
+        }
+        let schema = self.schema();
+        let control = Control::default();
+        let stop = Stop(control.clone());
+        let mut builder = RecordBatchReceiverStream::builder(schema.clone(), WAITING);
+        let (sender, open, form) = (builder.tx(), self.open.clone(), schema.clone());
+        builder.spawn_blocking(move || {
+            for batch in open(&control).map_err(external)? {
+                let batch = fitted(batch.map_err(external)?, &form)?;
+                // The query has ended.
+                if sender.blocking_send(Ok(batch)).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        let batches = builder.build().inspect(move |_| {
+            let _until_the_end = &stop;
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use datafusion::arrow::datatypes::Schema;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_read_is_cancelled_when_its_stream_is_dropped() {
+        let ended = Arc::new(AtomicBool::new(false));
+        let seen = ended.clone();
+        let open: Open = Arc::new(move |control| {
+            let (control, seen) = (control.clone(), seen.clone());
+            // A read that finds nothing for long; it ends, so that a failure does not hang.
+            let begun = std::time::Instant::now();
+            let batches = std::iter::from_fn(move || {
+                while begun.elapsed() < Duration::from_secs(20) {
+                    if let Err(error) = control.check() {
+                        seen.store(true, Ordering::SeqCst);
+                        return Some(Err(error));
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                None
+            });
+            Ok(Box::new(batches) as Batches)
+        });
+        let scan = StoreScan::new("test".to_owned(), Arc::new(Schema::empty()), open);
+        let mut stream = scan.execute(0, Arc::new(TaskContext::default())).unwrap();
+        let waited = tokio::time::timeout(Duration::from_millis(50), stream.next()).await;
+        assert!(waited.is_err() && !ended.load(Ordering::SeqCst));
+        drop(stream);
+        for _ in 0..1000 {
+            if ended.load(Ordering::SeqCst) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("the read goes on");
+    }
+}
