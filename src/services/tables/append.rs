@@ -32,7 +32,7 @@ pub(in crate::services) struct Rest<'a, A> {
     access: &'a A,
     id: String,
     schema: Arc<TableSchema>,
-    rows_before: u64,
+    first_ordinal: u64,
     rows_max: u64,
     rows: u64,
     bytes: usize,
@@ -62,7 +62,7 @@ impl<'a, A: Access> Rest<'a, A> {
             access,
             id,
             schema,
-            rows_before: row_count,
+            first_ordinal: 0,
             rows_max,
             rows: 0,
             bytes: 0,
@@ -75,9 +75,9 @@ impl<'a, A: Access> Rest<'a, A> {
         &self.schema
     }
 
-    /// Rows of the table when the append began.
-    pub(in crate::services) fn rows_before(&self) -> u64 {
-        self.rows_before
+    /// The append ordinal of the next row when the append began.
+    pub(in crate::services) fn first_ordinal(&self) -> u64 {
+        self.first_ordinal
     }
 
     pub(in crate::services) fn rows(&self) -> u64 {
@@ -197,14 +197,16 @@ pub(in crate::services) fn append<'a, A: Access>(
     end_of_data: bool,
     fill: impl FnOnce(&mut Rest<'a, A>) -> Result<()>,
 ) -> Result<()> {
-    let (table, schema) = access.read(|view| {
+    let (table, schema, first_ordinal) = access.read(|view| {
         let table = found(id, view.get::<TableMetadata>(id)?)?;
         let layouts = session_tables::layouts_of(view, &table)?;
-        Ok((table, layouts.table().clone()))
+        let first_ordinal = session_tables::next_ordinal_in(view, &table)?;
+        Ok((table, layouts.table().clone(), first_ordinal))
     })?;
     check_open(&table)?;
     let mut rest =
         Rest::new(access, table.id(), schema, table.row_count.unwrap_or_default().unsigned_abs());
+    rest.first_ordinal = first_ordinal;
     fill(&mut rest)?;
     if rest.rows == 0 && !end_of_data {
         return Ok(());

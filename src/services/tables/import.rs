@@ -216,7 +216,7 @@ fn import<A: Access>(
     if let Some(id) = &request.id {
         let mut imported = (None, Filled::default());
         append::append(access, id, end_of_data, |rest| {
-            source.set_first_row(rest.rows_before());
+            source.set_first_row(rest.first_ordinal());
             let filled = fill(rest, source, cut_times, &control)?;
             imported = (Some(rest.schema().clone()), filled);
             Ok(())

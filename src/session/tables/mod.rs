@@ -28,10 +28,11 @@ mod sink;
 mod state;
 
 use buffer::{entry_key, number_of};
-use state::{forget_segment, key_of, put_segment, put_state, state};
+use state::{forget_segment, key_of, put_segment, put_state, state, state_in};
 
 use super::draft::Draft;
 use super::engine::Engine;
+use super::view::View;
 use crate::columnar::{SegmentMeta, SpillPlace};
 use crate::error::Result;
 use crate::model::Resource;
@@ -75,6 +76,11 @@ pub(crate) fn spill_place(engine: &Engine) -> SpillPlace {
 /// The append ordinal of the next row.
 fn next_ordinal(table: &TableMetadata, state: &TableState) -> u64 {
     table.row_count.unwrap_or_default().unsigned_abs().saturating_add(state.deleted_rows)
+}
+
+/// The append ordinal of the next row, in the snapshot of `view`.
+pub(crate) fn next_ordinal_in(view: &View<'_>, table: &TableMetadata) -> Result<u64> {
+    Ok(next_ordinal(table, &state_in(view, key_of(table.id())?.as_bytes())?))
 }
 
 /// Appends encoded batches to the rows of the table. Returns the state of the buffer afterwards.

@@ -387,4 +387,10 @@ fn a_second_file_is_numbered_on() {
     assert_eq!((again.row_count, again.columns.len()), (1, 2));
     let cells = |row: &str, v: &str| vec![cell(row), cell(v)];
     assert_eq!(rows(&session, &made), [cells("0", "2"), cells("1", "1"), cells("2", "0")]);
+    // A number is not given again after its row was deleted.
+    let first = stationdb::tables::DeleteRowsRequest::new().index_before("1");
+    assert_eq!(session.delete_rows(&id, first).unwrap().row_count, 1);
+    let more = ImportTableRequest::new().id(id.to_string());
+    session.import_csv(more, &mut &b"v\n7\n"[..], &control).unwrap();
+    assert_eq!(rows(&session, &made), [cells("1", "1"), cells("2", "0"), cells("3", "7")]);
 }
