@@ -23,7 +23,7 @@ macro_rules! span {
 #[cfg(not(feature = "tracing"))]
 macro_rules! span {
     ($name:literal $(, $key:ident = $value:expr)* $(,)?) => {{
-        let _ = || ($(&$value,)*);
+        let _ = || { $(let _ = &$value;)* };
         $crate::value::trace::Entered
     }};
 }
