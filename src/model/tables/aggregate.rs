@@ -8,31 +8,31 @@ wire_enum! {
     /// nothing else but `FIRST` and `LAST`.
     pub enum AggregateFunction {
         /// Cells that are not null; rows without a column.
-        Count = "COUNT",
+        Count = "COUNT" since 6,
         /// Least value.
-        Min = "MIN",
+        Min = "MIN" since 6,
         /// Greatest value.
-        Max = "MAX",
+        Max = "MAX" since 6,
         /// Sum: exact of integers, correctly rounded of floats.
-        Sum = "SUM",
+        Sum = "SUM" since 6,
         /// Mean, a double.
-        Mean = "MEAN",
+        Mean = "MEAN" since 6,
         /// Standard deviation of the rows as a sample, a double.
-        Deviation = "DEVIATION",
+        Deviation = "DEVIATION" since 6,
         /// Standard deviation of the rows as the whole population, a double.
-        PopulationDeviation = "POPULATION_DEVIATION",
+        PopulationDeviation = "POPULATION_DEVIATION" since 6,
         /// Percentile by nearest rank: the least value that `percentile` percent of the values do
         /// not exceed.
-        PercentileNearest = "PERCENTILE_NEAREST",
+        PercentileNearest = "PERCENTILE_NEAREST" since 6,
         /// Percentile between the two values beside rank `percentile / 100 * (n - 1)`, a double.
-        PercentileLinear = "PERCENTILE_LINEAR",
+        PercentileLinear = "PERCENTILE_LINEAR" since 6,
         /// Numbers of values in `bins` ranges of equal width from `lower` to `upper`. A range
         /// contains its start, the last one its end, too.
-        Histogram = "HISTOGRAM",
+        Histogram = "HISTOGRAM" since 6,
         /// Cell of the first row in the order of the index, also if it is null.
-        First = "FIRST",
+        First = "FIRST" since 6,
         /// Cell of the last row in the order of the index, also if it is null.
-        Last = "LAST",
+        Last = "LAST" since 6,
     }
 }
 
