@@ -24,6 +24,11 @@ impl OrdinalSet {
         Self(joined)
     }
 
+    /// One range.
+    pub(crate) fn of_range(range: Range<u64>) -> Self {
+        Self::new(std::iter::once(range).collect())
+    }
+
     /// The ranges, in order.
     pub(crate) fn ranges(&self) -> &[Range<u64>] {
         &self.0

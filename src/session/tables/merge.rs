@@ -225,7 +225,7 @@ pub(crate) fn merge(
     let merged = session.write(move |draft| {
         for old in &group {
             if draft.raw(Space::Segments, &entry_key(key.as_bytes(), old.id))?.is_none() {
-                for meta in meta.iter() {
+                if let Some(meta) = &meta {
                     draft.forget_file(&format!("{dir}/{}", data_name(meta.id)));
                     draft.forget_file(&format!("{dir}/{}", summary_name(meta.id)));
                 }

@@ -304,7 +304,7 @@ impl TableSalvage<'_> {
         let counted = if is_state_known { counted.saturating_add(gone) } else { named };
         self.lose_unnamed(&id, reached..counted);
         let next = reached.max(counted);
-        let whole = OrdinalSet::new(vec![0..next]);
+        let whole = OrdinalSet::of_range(0..next);
         let live = OrdinalSet::new(kept).minus(&self.deleted);
         let deleted = whole.minus(&live);
         done.rows = live.count();
@@ -515,7 +515,7 @@ impl TableSalvage<'_> {
         let written = SegmentMeta { ordinal_count, ..writer.finish()? };
         let taken = match &ordinals {
             Some(ordinals) => OrdinalSet::new(ordinals.kept(first)),
-            None => OrdinalSet::new(vec![first..first.saturating_add(written.row_count)]),
+            None => OrdinalSet::of_range(first..first.saturating_add(written.row_count)),
         };
         let lost = match &ordinals {
             Some(_) => OrdinalSet::new(vec![meta.ordinals()]).minus(&taken).ranges().to_vec(),

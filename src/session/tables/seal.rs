@@ -82,7 +82,7 @@ fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usi
             if draft.raw(Space::TableBuffer, key)?.is_none() {
                 // The table or the rows were deleted meanwhile: the new files are scheduled for
                 // removal.
-                for meta in meta.iter() {
+                if let Some(meta) = &meta {
                     draft.forget_file(&format!("{dir}/{}", data_name(meta.id)));
                     draft.forget_file(&format!("{dir}/{}", summary_name(meta.id)));
                 }
