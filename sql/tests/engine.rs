@@ -101,7 +101,7 @@ async fn zero_and_nan_have_no_sign() {
 async fn a_context_sees_one_state() {
     let (_directory, store, session) = filled();
     let before = context(&session).unwrap();
-    session.create_products(vec![request(json!({ "partNumber": "late" }))]).unwrap();
+    let _ = session.create_products(vec![request(json!({ "partNumber": "late" }))]).unwrap();
     settle(&store);
     let count = "select count(*) from products";
     assert_eq!(ask(&before, count).await.unwrap(), ["12"]);

@@ -94,7 +94,7 @@ pub fn fill(session: &Session) {
         }
         item
     };
-    session.create_work_items((0..40).map(item).map(request).collect()).unwrap();
+    let _ = session.create_work_items((0..40).map(item).map(request).collect()).unwrap();
     let places = |at: i64| if at % 2 == 0 { "open" } else { "closed" };
     for at in 0..4 {
         let asset = json!({ "modelName": "M", "vendorName": "V", "serialNumber": at.to_string(),
@@ -104,7 +104,7 @@ pub fn fill(session: &Session) {
         let used = json!({ "utilizationIdentifier": format!("00000000-0000-4000-8000-00000000000{at}"),
             "minionId": "m", "assetIdentifications": [asset], "utilizationCategory": "c",
             "taskName": "t", "userName": "u", "utilizationTimestamp": "2024-03-01T00:00:00Z" });
-        session.start_utilization(request(used)).unwrap();
+        let _ = session.start_utilization(request(used)).unwrap();
         let file = json!({ "name": format!("{at}.txt"), "workspace": places(at) });
         session.upload_file(&mut &b"x"[..], request(file), &Control::default()).unwrap();
         let feed =
@@ -112,11 +112,11 @@ pub fn fill(session: &Session) {
         session.create_feed(request(feed)).unwrap();
         let template =
             json!({ "name": "t", "templateGroup": "g", "type": "test", "workspace": places(at) });
-        session.create_work_item_templates(vec![request(template.clone())]).unwrap();
-        session.create_test_plan_templates(vec![request(template)]).unwrap();
+        let _ = session.create_work_item_templates(vec![request(template.clone())]).unwrap();
+        let _ = session.create_test_plan_templates(vec![request(template)]).unwrap();
         let plan =
             json!({ "name": "p", "state": "NEW", "partNumber": "P", "workspace": places(at) });
-        session.create_test_plans(vec![request(plan)]).unwrap();
+        let _ = session.create_test_plans(vec![request(plan)]).unwrap();
     }
     let specs: Vec<Value> = (0..6)
         .map(|at: usize| {

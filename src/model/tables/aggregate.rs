@@ -57,7 +57,7 @@ record! {
     wire pub struct AggregateKey new(column: String) requires(column) {
         /// The column.
         pub column: String,
-        /// Width of the buckets, whose boundaries are its multiples: milliseconds for TIMESTAMP, a
+        /// Width of the buckets, whose boundaries are its multiples, in the unit of the column; a
         /// whole number for integers. Each value is a group of its own when absent.
         pub width: Option<f64>,
     }

@@ -11,12 +11,12 @@ use arrow::array::{
 use stationdb::faults::{MemoryDisk, SharedDisk};
 use stationdb::prelude::*;
 use stationdb::tables::{
-    Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataType,
-    DecimationDistribution, DecimationMethod, DecimationOptions, ExportFormat,
-    ExportTableDataRequest, FilterOperation, ImportTableRequest, QueryDecimatedDataRequest,
-    QueryTableDataRequest, ScanRequest, TableId,
+    Aggregate, AggregateFunction, AggregateKey, AggregateTableDataRequest, Column, ColumnFilter,
+    ColumnOrderBy, ColumnType, CreateTableRequest, DataType, DecimationDistribution,
+    DecimationMethod, DecimationOptions, ExportFormat, ExportTableDataRequest, FilterOperation,
+    ImportTableRequest, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest, TableId,
 };
-use stationdb::{Control, Identity, Place, Session, Store};
+use stationdb::{Control, ErrorKind, Identity, Place, Session, Store};
 
 use super::column;
 
@@ -135,6 +135,32 @@ fn nanoseconds_order_filter_sort_and_decimate() {
 
 /// What MAX_MIN keeps of equal widths: in each interval the first row of the least and of the
 /// greatest value.
+#[test]
+fn filters_of_the_language_and_aggregates_have_the_unit_of_the_column() {
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    let (store, session) = open(&disk);
+    let id = filled(&session);
+    for _ in 0..2 {
+        let filter = format!("t >= {} and t < {}", START + 17, START + 20);
+        let found = scanned(&session, &id, ScanRequest::new().filter(filter));
+        assert_eq!(found, [17, 18, 19]);
+        let found = scanned(&session, &id, ScanRequest::new().filter("us == 4"));
+        assert_eq!(found, [11]);
+        let text = ScanRequest::new().filter("t > \"2024-01-01T00:00:00.000000017Z\"");
+        let refused = session.scan(&id, text, &Control::default()).map(drop).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{refused}");
+        let request = AggregateTableDataRequest::new()
+            .group_by([AggregateKey::new("t").width(10_000.0)])
+            .aggregates([Aggregate::new(AggregateFunction::Max).column("t")]);
+        let groups = session.aggregate_table_data(&id, request).unwrap().groups;
+        assert_eq!(groups.len(), 3);
+        assert_eq!(groups[1].keys[0].as_deref(), Some("2024-01-01T00:00:00.000010000Z"));
+        let max = groups[1].values[0].value.as_deref();
+        assert_eq!(max, Some("2024-01-01T00:00:00.000019999Z"));
+        store.maintain(&Control::default()).unwrap();
+    }
+}
+
 fn extremes_of_widths(count: i64) -> Vec<i64> {
     let mut kept = Vec::new();
     let number = |at: i64| (at * count / (ROWS - 1)).min(count - 1);
