@@ -3,7 +3,7 @@
 use stationdb::prelude::*;
 use stationdb::serde_json::{self, Value, json};
 use stationdb::tables::{QueryTablesRequest, TableId, TableMetadata};
-use stationdb::{Error, ErrorKind, Result, Session, from_json_strict};
+use stationdb::{Error, ErrorKind, Result, Session, from_json, from_json_strict};
 
 use crate::failure::{Code, Failure, Outcome};
 
@@ -54,7 +54,7 @@ fn value(converted: serde_json::Result<Value>) -> Result<Value> {
 macro_rules! query {
     ($method:ident) => {
         |session, ask| {
-            let request = from_json_strict(&ask.request())?;
+            let request = from_json(&ask.request())?;
             let items = session.$method(request);
             Ok(Box::new(items.map(|item| item.and_then(|item| value(serde_json::to_value(item))))))
         }
@@ -234,7 +234,7 @@ fn specifications<'s>(session: &'s Session, ask: &Ask) -> Result<Records<'s>> {
     }
     let mut body: Value = value(serde_json::from_slice(&ask.request()))?;
     body["productIds"] = json!(products);
-    let request = from_json_strict(body.to_string().as_bytes())?;
+    let request = from_json(body.to_string().as_bytes())?;
     let specs = session.specifications(request);
     Ok(Box::new(specs.map(|spec| spec.and_then(|spec| value(serde_json::to_value(spec))))))
 }

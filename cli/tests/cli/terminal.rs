@@ -176,7 +176,8 @@ fn an_interrupt_stops_the_statement_alone() {
     let mut terminal = Terminal::start(&bench, &[], "");
     terminal.expect("stationdb> ");
     for _ in 0..2 {
-        terminal.send("select sum(a.volts * b.amps) from \"Long\" a, \"Long\" b\r");
+        terminal
+            .send("select sum(a.volts * b.amps + c.t) from \"Long\" a, \"Long\" b, \"Long\" c\r");
         sleep(Duration::from_secs(2));
         kill(Pid::from_raw(i32::try_from(terminal.child.id()).unwrap()), Signal::SIGINT).unwrap();
         terminal.expect("stationdb: interrupted\r\n");

@@ -21,7 +21,7 @@ fn what_is_no_store_is_refused() {
     let text = run(program(directory).args(["docs", "--create", "info"])).bad(3);
     assert!(text.contains("the directory is not empty and contains no store"), "{text}");
     run(program(directory).args(["docs/a.txt", "info"])).bad(3);
-    run(program(directory).args(["docs", "restore", "missing"])).bad(1);
+    run(program(directory).args(["docs", "restore", "missing"])).bad(5);
 }
 
 #[test]

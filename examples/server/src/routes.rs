@@ -63,8 +63,7 @@ macro_rules! routes {
 }
 
 routes! {
-    "/nitestmonitor/v2":
-    json GET "" product_api_info();
+    "/nitestmonitor/v2": json GET "" product_api_info();
     json POST "/products" create_products(body CreateProductsRequest { products });
     json GET "/products" get_products(
         query GetProductsRequest { continuation_token, take, return_count });
@@ -74,15 +73,13 @@ routes! {
     json POST "/query-product-values" query_product_values;
     json POST "/update-products" update_products(body UpdateProductsRequest { products, replace });
     json POST "/delete-products" delete_products(body DeleteProductsRequest { ids });
-    "/nispec/v1":
-    json GET "" specification_api_info();
+    "/nispec/v1": json GET "" specification_api_info();
     json POST "/specs" create_specs;
     json GET "/specs/{id}" get_spec(id);
     json POST "/query-specs" query_specs;
     json POST "/update-specs" update_specs;
     json POST "/delete-specs" delete_specs(body DeleteSpecificationsRequest { ids });
-    "/niapm/v1":
-    json POST "/assets" create_assets(body CreateAssetsRequest { assets });
+    "/niapm/v1": json POST "/assets" create_assets(body CreateAssetsRequest { assets });
     json GET "/assets/{id}" get_asset(id);
     json POST "/query-assets" query_assets;
     json POST "/update-assets" update_assets(body UpdateAssetsRequest { assets });
@@ -128,8 +125,7 @@ routes! {
     json POST "/query-testplan-templates" query_test_plan_templates;
     json POST "/delete-testplan-templates" delete_test_plan_templates(
         body DeleteTestPlanTemplatesRequest { ids });
-    "/nidataframe/v1":
-    json GET "" table_api_info();
+    "/nidataframe/v1": json GET "" table_api_info();
     json GET "/tables" list_tables(query);
     json POST "/tables" create_table(body).map(CreateTableResponse::from);
     json POST "/query-tables" query_tables;
@@ -152,8 +148,7 @@ routes! {
     }, |s, c, target| s.export_table_data(&c.id(), c.body()?, target, &c.control);
     json POST "/tables/{id}/query-decimated-data" query_decimated_data(id, body);
     "/nifile/v1": json GET "" file_api_info();
-    "/nifile/v1/service-groups/Default":
-    json GET "/files" get_files(query);
+    "/nifile/v1/service-groups/Default": json GET "/files" get_files(query);
     json POST "/query-files" query_files(query_and_body);
     bare POST "/query-files-linq" query_files_linq;
     json POST "/search-files" search_files;
@@ -185,8 +180,7 @@ routes! {
     };
     json GET "/upload-sessions" query_upload_sessions();
     json DELETE "/upload-sessions/{id}" cancel_upload_session(id);
-    "/nifeed/v1":
-    json POST "/feeds" create_feed(body).map(Created);
+    "/nifeed/v1": json POST "/feeds" create_feed(body).map(Created);
     json GET "/feeds" query_feeds(query);
     json GET "/feeds/{id}" get_feed(id);
     json PATCH "/feeds/{id}" update_feed(id, body);
@@ -210,8 +204,7 @@ routes! {
     bytes GET "/feeds/{id}/files/Packages.gz" packages_index_gz =>
         |_, _| Ok(Download::of_index(true)),
         |s, c, target| Ok(io::copy(&mut s.packages_index_gz(&c.id())?.as_slice(), target)?);
-    "/stationdb/v1":
-    json POST "/explain/query-products" explain_query_products;
+    "/stationdb/v1": json POST "/explain/query-products" explain_query_products;
     json POST "/explain/query-specs" explain_query_specs;
     json POST "/system-connections" set_system_connection => |s, c| {
         let SetSystemConnectionRequest { minion_id: id, connection, .. } = c.body()?;
@@ -227,6 +220,11 @@ routes! {
     stream POST "/import-parquet" import_parquet =>
         |s, c, body| s.import_parquet(c.query()?, Box::new(Cursor::new(c.held(body)?)), &c.control);
     json POST "/tables/{id}/aggregate" aggregate_table_data(id, body);
+    json POST "/tables/{id}/add-columns" add_columns(id, body);
+    json POST "/tables/{id}/rename-columns" rename_columns(id, body);
+    json POST "/tables/{id}/drop-columns" drop_columns(id, body);
+    json POST "/tables/{id}/delete-rows" delete_rows(id, body);
+    json POST "/tables/{id}/list-deleted-rows" list_deleted_rows(id, body);
     json POST "/explain/query-tables" explain_query_tables;
     json POST "/explain/tables/{id}/query-data" explain_query_table_data(id, body);
     json POST "/explain/query-files" explain_query_files(query_and_body);

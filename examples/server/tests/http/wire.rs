@@ -267,12 +267,7 @@ fn every_request_and_answer_has_its_wire_form() {
 #[test]
 fn every_operation_has_a_route() {
     /// Operations that only Rust can call, and what the wire has instead.
-    const OTHERS: [(&str, &str); 19] = [
-        ("add_columns", "nothing: the wire cannot change columns"),
-        ("rename_columns", "nothing, as columns cannot be changed there"),
-        ("drop_columns", "nothing, as columns cannot be changed there"),
-        ("delete_rows", "nothing: the wire cannot delete rows"),
-        ("list_deleted_rows", "nothing, as rows cannot be deleted there"),
+    const OTHERS: [(&str, &str); 14] = [
         ("append_batches", "append_arrow"),
         ("append_waveform", "append_arrow: the axis and the samples are columns"),
         ("read_waveforms", "export_table_data"),
