@@ -90,10 +90,10 @@ fn following_ends_with_an_interrupt() {
 #[test]
 fn an_interrupted_statement_stops() {
     let bench = Bench::empty();
-    bench.fill(|session| rows(session, "Long", 60_000));
+    bench.fill(|session| rows(session, "Long", 400_000));
     let statement = "select sum(a.volts * b.amps) from \"Long\" a, \"Long\" b";
     let mut child = start(&bench, &["sql", statement]);
-    sleep(Duration::from_secs(2));
+    sleep(Duration::from_secs(1));
     assert!(child.try_wait().unwrap().is_none(), "the statement has ended");
     let pressed = Instant::now();
     interrupt(&child);

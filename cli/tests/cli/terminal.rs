@@ -172,19 +172,18 @@ fn an_interrupt_stops_the_command_alone() {
 #[test]
 fn an_interrupt_stops_the_statement_alone() {
     let bench = Bench::empty();
-    bench.fill(|session| rows(session, "Long", 60_000));
+    bench.fill(|session| rows(session, "Long", 400_000));
     let mut terminal = Terminal::start(&bench, &[], "");
     terminal.expect("stationdb> ");
     for _ in 0..2 {
-        terminal
-            .send("select sum(a.volts * b.amps + c.t) from \"Long\" a, \"Long\" b, \"Long\" c\r");
-        sleep(Duration::from_secs(2));
+        terminal.send("select sum(a.volts * b.amps) from \"Long\" a, \"Long\" b\r");
+        sleep(Duration::from_secs(1));
         kill(Pid::from_raw(i32::try_from(terminal.child.id()).unwrap()), Signal::SIGINT).unwrap();
         terminal.expect("stationdb: interrupted\r\n");
         terminal.expect("stationdb> ");
     }
     terminal.send("select count(*) as n from \"Long\" --csv\r");
-    terminal.expect("n\r\n60000\r\n");
+    terminal.expect("n\r\n400000\r\n");
     // The statement holds the store no longer.
     terminal.send("compact\r");
     terminal.expect("records.redb: ");
