@@ -188,6 +188,7 @@ pub fn read_file(disk: &dyn Disk, path: &str, max_len: u64) -> io::Result<Vec<u8
 }
 
 /// Creates a file with this content, and makes first the file and then its name durable.
+#[cfg(any(test, feature = "faults"))]
 pub fn write_new_file(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<()> {
     let file = disk.open(path, Mode::CreateNew)?;
     file.write_all_at(bytes, 0)?;
