@@ -16,6 +16,9 @@ fn answers_have_four_forms() {
         ask(&[]),
         "part_number  name\nP-1          Low-noise amplifier\nP-2          Relay, \"small\"\n"
     );
+    // Numbers are aligned by their last digits.
+    let numbers = "select * from (values (5, 'a'), (1000, 'b')) t(number, text)";
+    assert_eq!(bench.good(&["sql", numbers]), "number  text\n     5  a\n  1000  b\n");
     assert_eq!(
         ask(&["--csv"]),
         "part_number,name\nP-1,Low-noise amplifier\nP-2,\"Relay, \"\"small\"\"\"\n"
