@@ -10,7 +10,7 @@
 pub mod contract;
 #[cfg(test)]
 mod counting;
-#[cfg(any(test, feature = "faults"))]
+#[cfg(any(test, fuzzing, feature = "faults"))]
 mod memory;
 mod owner;
 mod path;
@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 
 #[cfg(test)]
 pub(crate) use counting::CountingDisk;
-#[cfg(any(test, feature = "faults"))]
+#[cfg(any(test, fuzzing, feature = "faults"))]
 pub use memory::MemoryDisk;
 pub(crate) use owner::Owner;
 pub(crate) use place::{directories_in, existing_parent, file_in_the_way, is_inside};

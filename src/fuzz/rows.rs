@@ -88,7 +88,7 @@ struct Table {
 }
 
 fn table(schema: &Arc<TableSchema>) -> Result<Table> {
-    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    let disk: SharedDisk = Arc::new(MemoryDisk::new());
     disk.create_dir_all("t")?;
     let (mut rows, mut buffered, mut sealed) = (Vec::new(), Vec::new(), Vec::new());
     for part in PARTS {
