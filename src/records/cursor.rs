@@ -1,18 +1,19 @@
 //! A cursor over a key range, from either end.
 
 use super::error::from_redb;
+use super::layered::Layered;
 use super::runs::Merged;
 use crate::error::Result;
 
-/// A cursor over a key range; `next` reads from the front. A cursor over the index space keeps the
-/// direction of its first read.
+/// A cursor over a key range; `next` reads from the front. It keeps the direction of its first
+/// read.
 pub(crate) struct Cursor<'a>(pub(super) Inner<'a>);
 
 pub(super) enum Inner<'a> {
-    /// A range of a tree.
-    Tree(Part<'a>),
-    /// Two ranges, one after the other.
-    Trees(Box<[Part<'a>; 2]>),
+    /// Rows of the record file.
+    Parts(Parts<'a>),
+    /// Rows of the record file and of the layers over it.
+    Layered(Box<Layered<'a>>),
     /// A range of the sorted runs.
     Runs(Merged<'a>),
 }
@@ -24,30 +25,67 @@ pub(super) struct Part<'a> {
     pub(super) prefix_len: usize,
 }
 
-impl Part<'_> {
+/// The ranges of a space.
+pub(super) enum Parts<'a> {
+    One(Part<'a>),
+    /// Two ranges, one after the other.
+    Two(Box<[Part<'a>; 2]>),
+}
+
+type Guard<'a> = redb::AccessGuard<'a, &'static [u8]>;
+
+/// A row of a table.
+pub(super) struct Entry<'a> {
+    key: Guard<'a>,
+    value: Guard<'a>,
+    prefix_len: usize,
+}
+
+impl Entry<'_> {
+    /// The key in its space.
+    pub(super) fn key(&self) -> &[u8] {
+        self.key.value().get(self.prefix_len..).unwrap_or_default()
+    }
+
+    pub(super) fn value(&self) -> &[u8] {
+        self.value.value()
+    }
+}
+
+impl<'a> Part<'a> {
     /// The number of entries.
     pub(super) fn count(mut self) -> Result<u64> {
         let mut count = 0;
-        while self.visit(false, |_, _| ())?.is_ok() {
+        while self.next(false)?.is_some() {
             count += 1;
         }
         Ok(count)
     }
 
-    /// Calls `f` with the next entry and returns its result; returns `f` back at the end of the
-    /// range.
-    pub(super) fn visit<T, F: FnOnce(&[u8], &[u8]) -> T>(
-        &mut self,
-        back: bool,
-        f: F,
-    ) -> Result<std::result::Result<T, F>> {
+    /// The next entry.
+    pub(super) fn next(&mut self, back: bool) -> Result<Option<Entry<'a>>> {
         let entry = if back { self.range.next_back() } else { self.range.next() };
         match entry {
-            None => Ok(Err(f)),
-            Some(Ok((key, value))) => {
-                Ok(Ok(f(key.value().get(self.prefix_len..).unwrap_or_default(), value.value())))
-            }
+            None => Ok(None),
+            Some(Ok((key, value))) => Ok(Some(Entry { key, value, prefix_len: self.prefix_len })),
             Some(Err(error)) => Err(from_redb("read a key range", error)),
+        }
+    }
+}
+
+impl<'a> Parts<'a> {
+    /// The next entry.
+    pub(super) fn next(&mut self, back: bool) -> Result<Option<Entry<'a>>> {
+        match self {
+            Self::One(part) => part.next(back),
+            Self::Two(parts) => {
+                let [one, other] = parts.as_mut();
+                let (first, second) = if back { (other, one) } else { (one, other) };
+                match first.next(back)? {
+                    Some(found) => Ok(Some(found)),
+                    None => second.next(back),
+                }
+            }
         }
     }
 }
@@ -65,15 +103,8 @@ impl Cursor<'_> {
         f: impl FnOnce(&[u8], &[u8]) -> T,
     ) -> Result<Option<T>> {
         match &mut self.0 {
-            Inner::Tree(part) => Ok(part.visit(back, f)?.ok()),
-            Inner::Trees(parts) => {
-                let [one, other] = parts.as_mut();
-                let (first, second) = if back { (other, one) } else { (one, other) };
-                match first.visit(back, f)? {
-                    Ok(found) => Ok(Some(found)),
-                    Err(f) => Ok(second.visit(back, f)?.ok()),
-                }
-            }
+            Inner::Parts(parts) => Ok(parts.next(back)?.map(|entry| f(entry.key(), entry.value()))),
+            Inner::Layered(layered) => layered.visit(back, f),
             Inner::Runs(merged) => merged.visit(back, f),
         }
     }

@@ -10,8 +10,8 @@ use crate::disk::{Owner, parent};
 use crate::error::{Error, Result};
 use crate::records::{Source, Space};
 use crate::session::{
-    Access, Engine, Identity, Session, changes, growth, guarded, lock, rewrite_record_file,
-    settle_indexes,
+    Access, Engine, Identity, Session, changes, checkpoint, growth, guarded, lock,
+    rewrite_record_file, settle_indexes,
 };
 use crate::value::Control;
 
@@ -74,6 +74,7 @@ pub(super) fn run(
     }) as u64;
     report.index_entries_added = steps.run(|| growth::fill(&session, control));
     if is_idle {
+        steps.run(|| checkpoint(&session));
         // Last, so that the space freed by the earlier steps counts.
         report.record_file_bytes_returned = steps.run(|| rewrite_record_file(&session, control));
     }
