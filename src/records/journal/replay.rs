@@ -176,6 +176,9 @@ impl<'f> Window<'f> {
     fn bytes(&mut self, at: u64, len: usize) -> Result<&[u8]> {
         let left = usize::try_from(self.file.len().saturating_sub(at)).unwrap_or(usize::MAX);
         let len = len.min(left);
+        if len == 0 {
+            return Ok(&[]);
+        }
         let held = at.checked_sub(self.start).and_then(|skip| usize::try_from(skip).ok());
         let is_held = held.is_some_and(|skip| self.bytes.len() >= skip.saturating_add(len));
         if !is_held {
