@@ -143,7 +143,8 @@ impl Engine {
         self.move_frozen()?;
         let pass = lock(&self.journal).begin_pass(sequence)?;
         let whole = self.snapshot().committed(active, sequence).freeze(pass);
-        self.move_layer(&whole, Some(sequence))
+        let _moving = lock(&self.checkpoints.moving);
+        self.move_layer(Arc::new(whole), Some(sequence))
     }
 
     /// Begins a checkpoint when the active layer has reached its bound, and makes the writer wait
@@ -202,25 +203,21 @@ impl Engine {
             }
             self.write_queue.turns.latch.check()?;
             self.check_place()?;
-            self.move_layer_alone(&whole, None)
+            self.move_layer(whole, None)
         });
         moved.inspect_err(|error| self.set_latch(error))
     }
 
-    /// Moves the frozen layer of `whole` into the record file and publishes that. Waits for a
-    /// checkpoint that is under way.
-    fn move_layer(&self, whole: &Snapshot, sequence: Option<u64>) -> Result<()> {
-        let _moving = lock(&self.checkpoints.moving);
-        self.move_layer_alone(whole, sequence)
-    }
-
-    /// As [`Self::move_layer`], by the holder of the lock `moving`.
-    fn move_layer_alone(&self, whole: &Snapshot, sequence: Option<u64>) -> Result<()> {
+    /// Moves the frozen layer of `whole` into the record file and publishes that. Only the holder of
+    /// the lock `moving` may call it.
+    fn move_layer(&self, whole: Arc<Snapshot>, sequence: Option<u64>) -> Result<()> {
         let Some(frozen) = whole.frozen() else { return Ok(()) };
         let records = self.records();
         records.move_layer(whole.base(), frozen)?;
         let base = records.base(whole.sequence)?;
         drop(records);
+        // The count below must not find this reader.
+        drop(whole);
         self.publish_as(
             |held| match sequence {
                 Some(sequence) => Snapshot::over(base, sequence),
