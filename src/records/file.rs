@@ -289,7 +289,7 @@ impl RecordFile {
     /// # Errors
     /// As [`Self::begin`] and [`WriteTransaction::commit`].
     pub(crate) fn move_layer(&self, base: &Arc<Base>, frozen: &Frozen) -> Result<()> {
-        let transaction = self.begin_with(true)?;
+        let transaction = self.begin()?;
         let finished = {
             let link = base.link()?.ok_or_else(|| {
                 Error::corrupt("records.redb has lost the row of its journal; close the store")

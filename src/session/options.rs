@@ -53,9 +53,11 @@ pub struct Settings {
     pub reserve_bytes: u64,
     /// Bytes of commits that are kept in memory and in the journal until a checkpoint moves them
     /// into the record file; while a checkpoint is under way, up to four times as many. They bound
-    /// the time to open the store after a power cut. Default 32 MiB.
+    /// the time to open the store after a power cut. Default 32 MiB; with 0 each commit goes into
+    /// the record file at once.
     pub memory_table_bytes: usize,
-    /// Has no effect: the journal makes every open after a power cut take bounded time.
+    /// Without a memory table, uses two syncs for each commit of the record file, so that the store
+    /// opens in constant time after a power cut; default off. With one, checkpoints always do.
     pub quick_repair: bool,
     /// Maintenance rewrites a record file that is more than half free if at most this many bytes of
     /// it are in use. Writers wait meanwhile. Default 64 MiB; 0 turns rewriting off.

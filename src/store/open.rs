@@ -213,7 +213,7 @@ impl StoreOptions {
         require_registered_workspaces: bool;
         /// Bytes of commits that wait in memory and in the journal for a checkpoint.
         memory_table_bytes: usize;
-        /// Has no effect.
+        /// Two syncs for each commit of a store without a memory table.
         quick_repair: bool;
         /// Bytes in use up to which maintenance rewrites the record file if more than nine
         /// sixteenths of it are free; 0 for never.
@@ -318,8 +318,11 @@ impl StoreOptions {
         // Before anything is created, so that a directory that is not a store stays unchanged.
         let is_new = format::probe(&disk)? == Found::Empty;
         let lock = lock::acquire(&disk, is_new)?;
-        let options =
-            RecordFileOptions { cache_bytes: self.settings.record_cache_bytes, quick_repair: true };
+        let options = RecordFileOptions {
+            cache_bytes: self.settings.record_cache_bytes,
+            // Without a memory table each commit is one of the record file.
+            quick_repair: self.settings.quick_repair || self.settings.memory_table_bytes > 0,
+        };
         if format::probe(&disk)? == Found::Empty {
             create(&disk, options, self.settings.seed)?;
         }
