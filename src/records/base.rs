@@ -4,9 +4,10 @@ use std::sync::OnceLock;
 
 use redb::{ReadTransaction, ReadableTableMetadata};
 
-use super::cursor::{Inner, Part, Parts};
+use super::cursor::Inner;
 use super::error::from_redb;
 use super::journal::Link;
+use super::parts::{Part, Parts};
 use super::runs::{self, Manifest, Memory, Merged, Rows};
 use super::space::{JOURNAL_LINK, Place, RECENT_LOG, Table};
 use super::{Cursor, SUMS_KEY, Space, Sums, envelope};
@@ -171,8 +172,8 @@ impl Base {
         range!(self.table(place.table)?, place, from, to)
     }
 
-    /// The number of keys of the index space from `from` (included) to `to` (excluded), with entries
-    /// in memory that are newer.
+    /// The number of keys of the index space from `from` (included) to `to` (excluded), with
+    /// entries in memory that are newer.
     pub(super) fn count_entries(
         &self,
         memory: Memory<'_>,

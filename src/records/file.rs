@@ -374,7 +374,8 @@ impl RecordFile {
         Ok(value)
     }
 
-    /// Continues the merging of index runs by a bounded amount; returns whether anything was merged.
+    /// Continues the merging of index runs by a bounded amount; returns whether anything was
+    /// merged.
     pub(crate) fn settle_indexes(&self, entries: u64) -> Result<bool> {
         let transaction = self.begin()?;
         let mut turn = FileTurn::open(&transaction, self.base(0)?);

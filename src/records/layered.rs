@@ -1,14 +1,14 @@
 //! The rows of the record file and of the layers over it, as one sequence.
 
 use super::Space;
-use super::cursor::{Entry, Parts};
 use super::layer::{Layer, Walk};
+use super::parts::{Entry, Parts};
 use crate::error::Result;
 
 /// A range of a space other than the index.
 ///
-/// What must hold: for equal keys the newest layer counts, and the record file last. A row without a
-/// value hides the older ones.
+/// What must hold: for equal keys the newest layer counts, and the record file last. A row without
+/// a value hides the older ones.
 pub(super) struct Layered<'a> {
     base: Parts<'a>,
     /// The next row of the record file; `None` at its end, and before it was read.

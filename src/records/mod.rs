@@ -23,6 +23,7 @@ mod layer;
 mod layered;
 mod medium;
 mod pages;
+mod parts;
 mod read_ahead;
 mod recent_log;
 mod rewrite;

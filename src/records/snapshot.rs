@@ -123,7 +123,8 @@ impl Snapshot {
 
 impl Replayed {
     /// The state of the record file `held` with the commits of the journal. If a checkpoint was
-    /// under way, it still is: the older of two passes is a frozen layer. `pass` is the newest pass.
+    /// under way, it still is: the older of two passes is a frozen layer. `pass` is the newest
+    /// pass.
     pub(crate) fn over(self, held: &Snapshot, pass: u64) -> Snapshot {
         let mut passes = self.passes.into_iter().map(|changes| {
             let mut layer = Layer::default();

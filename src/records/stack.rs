@@ -102,8 +102,8 @@ impl<'a> Stack<'a> {
         changed
     }
 
-    /// The sums of all collections with the changes of the layers; `None` if their row is missing or
-    /// damaged.
+    /// The sums of all collections with the changes of the layers; `None` if their row is missing
+    /// or damaged.
     pub(super) fn sums(self) -> Result<Option<Sums>> {
         let Some(mut sums) = self.base.sums()? else { return Ok(None) };
         for space in Space::ALL.into_iter().filter(|space| *space != Space::Index) {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use redb::ReadableTable;
 
 use super::base::range;
-use super::cursor::Part;
 use super::error::from_redb;
+use super::parts::Part;
 use super::space::{Place, Table};
 use super::transaction::{WriteTable, WriteTransaction};
 use super::{Base, SUMS_KEY, Space, Sums};

@@ -1,8 +1,9 @@
 //! The only path of a change into the store: the plans of a group run one after another, and one
 //! commit makes them durable.
 //!
-//! A group (see `turns`) is one record of the journal. Each plan sees the last commit and the changes
-//! of the plans before it. One sync makes the commit durable; then its snapshot is published.
+//! A group (see `turns`) is one record of the journal. Each plan sees the last commit and the
+//! changes of the plans before it. One sync makes the commit durable; then its snapshot is
+//! published.
 //!
 //! What must hold:
 //! - A commit goes to the files that the store's names lead to (`check_place`).

@@ -413,7 +413,8 @@ fn maintenance_inside_a_transaction_of_its_thread_is_refused() {
     }
     let refused = std::thread::scope(|scope| {
         session.transaction(|_| {
-            // Another thread merges, and waits for the transaction with the lock that a merge holds.
+            // Another thread merges, and waits for the transaction with the lock that a merge
+            // holds.
             scope.spawn(|| store.maintain(&Control::default()));
             std::thread::sleep(std::time::Duration::from_millis(200));
             Ok(store.maintain(&Control::default()).unwrap_err())

@@ -26,7 +26,7 @@ mod upgrade;
 mod written;
 
 use harness::{Extent, History, Scenario, explore, must_hold};
-use scenarios::{Grouped, Records};
+use scenarios::{Checkpoints, Grouped, Records};
 use stationdb::faults::{OpKind, Pick, SimDisk};
 
 #[test]
@@ -37,6 +37,25 @@ fn every_change_of_creating_and_writing_can_be_the_last() {
 #[test]
 fn every_change_of_grouped_commits_can_be_the_last() {
     must_hold("grouped commits", &Grouped);
+}
+
+#[test]
+fn every_change_of_checkpoints_can_be_the_last() {
+    must_hold("checkpoints", &Checkpoints);
+}
+
+/// Each barrier of commits and checkpoints is needed: of a record, of the header of a pass, and of
+/// the record file.
+#[test]
+fn each_removed_barrier_of_the_journal_is_found() {
+    let removed = [
+        ("every sync of the journal", Pick::kind(OpKind::Sync).on_path("journal")),
+        ("every sync of one file of the journal", Pick::kind(OpKind::Sync).on_path("journal.0")),
+        ("every sync of the record file", Pick::kind(OpKind::Sync).on_path("records.redb")),
+    ];
+    for (name, pick) in removed {
+        must_fail(name, &Checkpoints, pick);
+    }
 }
 
 /// Tests the suite: it must fail when a sync is removed.

@@ -94,6 +94,41 @@ impl Scenario for Grouped {
     }
 }
 
+/// Small commits with a memory table that is full after a few of them: checkpoints, both files of the
+/// journal in turn, and some commits that go into the record file directly.
+pub struct Checkpoints;
+
+const COMMITS: u32 = 30;
+
+impl Scenario for Checkpoints {
+    fn open(&self, disk: SimDisk) -> Result<Store, Error> {
+        options().memory_table_bytes(3_000).open_disk(Arc::new(disk))
+    }
+
+    fn run(&self, history: &History) -> Result<(), Error> {
+        let store = self.open(history.disk.clone())?;
+        for number in 0..COMMITS {
+            let name = checkpoint_name(number);
+            history.step(name.clone(), || ada(&store).register_subscriber(&name))?;
+        }
+        Ok(())
+    }
+
+    fn found(&self, store: &Store, _: &SimDisk) -> Result<BTreeSet<String>, Problem> {
+        those_there(store, (0..COMMITS).map(checkpoint_name))
+    }
+
+    fn go_on(&self, store: &Store) -> Result<(), Error> {
+        ada(store).register_subscriber("later").map(|_| ())
+    }
+}
+
+/// The name of a subscriber; each seventh is too long for the journal.
+fn checkpoint_name(number: u32) -> String {
+    let fill = if number % 7 == 6 { 240 } else { 0 };
+    format!("{number}-{}", "x".repeat(fill))
+}
+
 impl Scenario for Records {
     fn open(&self, disk: SimDisk) -> Result<Store, Error> {
         options().open_disk(Arc::new(disk))

@@ -2,9 +2,13 @@
 //! extent that was never written changes metadata, and its sync costs more.
 
 use super::header::{COPY, Header};
-use super::{NAMES, RECORDS};
 use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
+
+/// The names of the two files; pass `p` is in the file `p % 2`.
+pub(crate) const NAMES: [&str; 2] = ["journal.0", "journal.1"];
+/// Where the records of a pass begin.
+pub(super) const RECORDS: u64 = 8_192;
 
 /// The file grows at least by this.
 const GROWTH_MIN: u64 = 64 * 1024;

@@ -19,18 +19,14 @@ mod replay;
 mod tests;
 
 pub(super) use body::encode;
+pub(crate) use file::NAMES;
 pub(crate) use replay::Replayed;
 
-use file::PassFile;
+use file::{PassFile, RECORDS};
 use header::Header;
 
 use crate::disk::SharedDisk;
 use crate::error::{Error, Result};
-
-/// The names of the two files; pass `p` is in the file `p % 2`.
-pub(crate) const NAMES: [&str; 2] = ["journal.0", "journal.1"];
-/// Where the records of a pass begin.
-const RECORDS: u64 = 8_192;
 
 /// What the record file says about its journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,10 @@
 //! because a record is written only after the sync of the one before.
 
 use super::body;
-use super::file::{PassFile, open_both};
+use super::file::{NAMES, PassFile, RECORDS, open_both};
 use super::header::Header;
 use super::record::{self, HEAD};
-use super::{Journal, Link, RECORDS, damaged, file_of};
+use super::{Journal, Link, damaged, file_of};
 use crate::disk::SharedDisk;
 use crate::error::{Error, Result};
 use crate::records::Change;
@@ -69,7 +69,7 @@ impl Journal {
     /// Whether the files on this disk have any commit, whatever the record file says. A file that
     /// is missing or has no header has none.
     pub(in crate::records) fn is_used(disk: &SharedDisk) -> Result<bool> {
-        for name in super::NAMES {
+        for name in NAMES {
             let exists = disk.exists(name).map_err(|error| Error::io("looking for it", error))?;
             if !exists {
                 continue;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::file::RECORDS;
 use super::record::HEAD;
 use super::*;
 use crate::disk::{Disk, MemoryDisk, Mode, read_file};

@@ -1,8 +1,8 @@
 //! Commits through the journal, and checkpoints, which move them into the record file.
 //!
 //! What must hold:
-//! - Only the holder of the write turn commits and freezes. A layer is frozen only while there is no
-//!   frozen one, so that the journal's other file is free.
+//! - Only the holder of the write turn commits and freezes. A layer is frozen only while there is
+//!   no frozen one, so that the journal's other file is free.
 //! - The record file is written only under the lock `moving`: by a checkpoint, or by the holder of
 //!   the turn when nothing is frozen and the active layer is empty.
 //! - A snapshot shows a commit only after the sync of its record, and lacks a frozen layer only
@@ -141,7 +141,9 @@ impl Engine {
     /// file.
     fn commit_directly(&self, active: crate::records::Layer, sequence: u64) -> Result<()> {
         self.move_frozen()?;
-        let pass = lock(&self.journal).begin_pass(sequence)?;
+        // The pass begins after the last commit, not after this one: if this one fails, the pass
+        // continues the commit before it.
+        let pass = lock(&self.journal).begin_pass(self.sequence())?;
         let whole = self.snapshot().committed(active, sequence).freeze(pass);
         let _moving = lock(&self.checkpoints.moving);
         self.move_layer(Arc::new(whole), Some(sequence))
@@ -208,8 +210,8 @@ impl Engine {
         moved.inspect_err(|error| self.set_latch(error))
     }
 
-    /// Moves the frozen layer of `whole` into the record file and publishes that. Only the holder of
-    /// the lock `moving` may call it.
+    /// Moves the frozen layer of `whole` into the record file and publishes that. Only the holder
+    /// of the lock `moving` may call it.
     fn move_layer(&self, whole: Arc<Snapshot>, sequence: Option<u64>) -> Result<()> {
         let Some(frozen) = whole.frozen() else { return Ok(()) };
         let records = self.records();

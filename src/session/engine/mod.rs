@@ -94,6 +94,8 @@ impl Engine {
                     None => Ok((0, time::MIN_MS)),
                 };
                 let (journal, replayed) = records.open_journal(state(&held)?.0)?;
+                // A record file without a journal got one meanwhile.
+                let held = Snapshot::over(records.base(state(&held)?.0)?, 0);
                 let snapshot = replayed.over(&held, journal.pass());
                 let (sequence, time_ms) = state(&snapshot)?;
                 if sequence != snapshot.sequence {
