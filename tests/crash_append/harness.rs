@@ -46,6 +46,10 @@ pub fn env(name: &str, default: u64) -> u64 {
 
 /// The kind of file at a path: its directory and its extension.
 pub fn file_kind(path: &str) -> String {
+    // The two files of the journal take turns.
+    if path.starts_with("journal.") {
+        return "journal".to_owned();
+    }
     let directory = path.split_once('/').map_or(path, |(directory, _)| directory);
     format!("{directory}.{}", path.rsplit_once('.').map_or("", |(_, extension)| extension))
 }

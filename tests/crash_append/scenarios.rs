@@ -98,11 +98,11 @@ impl Scenario for Grouped {
 /// journal in turn, and some commits that go into the record file directly.
 pub struct Checkpoints;
 
-const COMMITS: u32 = 30;
+const COMMITS: u32 = 21;
 
 impl Scenario for Checkpoints {
     fn open(&self, disk: SimDisk) -> Result<Store, Error> {
-        options().memory_table_bytes(3_000).open_disk(Arc::new(disk))
+        options().memory_table_bytes(800).open_disk(Arc::new(disk))
     }
 
     fn run(&self, history: &History) -> Result<(), Error> {

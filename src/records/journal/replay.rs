@@ -85,6 +85,27 @@ impl Journal {
     }
 }
 
+impl Journal {
+    /// Whether the newest pass on this disk has a commit, so that the record file may lack some. A
+    /// store that was closed has an empty pass.
+    pub(crate) fn has_commits(disk: &SharedDisk) -> Result<bool> {
+        let mut newest: Option<(Header, bool)> = None;
+        for name in NAMES {
+            let exists = disk.exists(name).map_err(|error| Error::io("looking for it", error))?;
+            if !exists {
+                continue;
+            }
+            let file = PassFile::open(disk, name)?;
+            let Some((header, _)) = file.header()? else { continue };
+            let has_record = Window::over(&file).record(header.salt, RECORDS)?.is_some();
+            if newest.is_none_or(|(held, _)| held.pass < header.pass) {
+                newest = Some((header, has_record));
+            }
+        }
+        Ok(newest.is_some_and(|(_, has_record)| has_record))
+    }
+}
+
 fn behind(sequence: u64, first: u64) -> Error {
     Error::corrupt(format!(
         "records.redb is at the commit {sequence}, and the journal begins with the commit {first}: \

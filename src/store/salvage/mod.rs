@@ -35,7 +35,9 @@ use crate::disk::{DiskFile, Mode, RealDisk, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::by_code;
 use crate::records::salvage::{LostEntries, Proof, Salvaged};
-use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
+use crate::records::{
+    Change, JOURNAL_NAMES, Journal, RecordFile, RecordFileOptions, Source, Space,
+};
 use crate::session::guarded;
 use crate::session::tables::{LostRows, TableSalvage};
 use crate::value::{Control, ManualClock, limits, time};
@@ -285,6 +287,17 @@ fn read_records(
             "those after the sequence of this report, if there were any",
             RECORD_FILE,
             doubt,
+        );
+    }
+    // The journal of a damaged store is not read; what it has is told as lost. An unreadable file
+    // counts as one that may have commits.
+    if Journal::has_commits(source).unwrap_or(true) {
+        report.lose(
+            "commits",
+            "those after the sequence of this report, if there were any",
+            JOURNAL_NAMES.first().copied().unwrap_or_default(),
+            "the store was not closed, and a salvage does not read its journal; open a copy of the \
+             store if that is possible",
         );
     }
     for key in undecoded {
