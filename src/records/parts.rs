@@ -11,6 +11,7 @@ pub(super) struct Part<'a> {
 }
 
 /// The ranges of a space.
+#[expect(clippy::large_enum_variant, reason = "almost all spaces have one range")]
 pub(super) enum Parts<'a> {
     One(Part<'a>),
     /// Two ranges, one after the other.

@@ -162,7 +162,7 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
     );
 }
 
-/// Makes changes of the record file fail, one in `one_in` by day and all at night. What was
+/// Makes changes of the record file and of the journal fail, one in `one_in` by day and all at night. What was
 /// committed before has to stay readable.
 pub fn reads_go_on(name: &str, scenario: &dyn Scenario, one_in: usize) {
     let begun = Instant::now();
@@ -170,8 +170,9 @@ pub fn reads_go_on(name: &str, scenario: &dyn Scenario, one_in: usize) {
     scenario.run(&whole).unwrap();
     let is_change = |kind| matches!(kind, OpKind::Write | OpKind::SetLen | OpKind::Sync);
     let changes = whole.disk.trace().into_iter();
+    let is_ours = |path: &str| is_record_file(path) || file_kind(path) == "journal";
     let changes: Vec<_> =
-        changes.filter(|entry| is_record_file(&entry.path) && is_change(entry.kind)).collect();
+        changes.filter(|entry| is_ours(&entry.path) && is_change(entry.kind)).collect();
     let one_in = if is_night() { 1 } else { one_in };
     let mut looked = 0;
     for (turn, entry) in

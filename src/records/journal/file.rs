@@ -15,7 +15,7 @@ const GROWTH_MIN: u64 = 64 * 1024;
 /// The file grows at most by this, apart from a record that is larger.
 const GROWTH_MAX: u64 = 4 * 1024 * 1024;
 /// Zeros that are written at a time.
-const ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// An open file of the journal.
 #[derive(Debug)]
