@@ -1,8 +1,9 @@
 //! The crash suites: the power is cut after every change of every scenario, and nothing
 //! acknowledged may be lost.
 //!
-//! `STATIONDB_CRASH_DRAWS` sets the number of images for each change (6 here, more at night), and
-//! `STATIONDB_CRASH_SEED` the first seed.
+//! `STATIONDB_CRASH_MEMORY` sets the bytes of the memory table: with a few thousand every scenario
+//! has checkpoints. `STATIONDB_CRASH_DRAWS` sets the number of images for each change (6 here, more
+//! at night), and `STATIONDB_CRASH_SEED` the first seed.
 
 mod backup;
 mod compact;

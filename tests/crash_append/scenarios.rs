@@ -7,12 +7,14 @@ use std::time::Duration;
 use stationdb::faults::{OpKind, SimDisk};
 use stationdb::{Error, ErrorKind, Identity, Position, Session, Store, StoreOptions};
 
-use crate::harness::{History, Problem, Scenario, first_seed, is_night};
+use crate::harness::{History, Problem, Scenario, env, first_seed, is_night};
 
 pub fn options() -> StoreOptions {
     // Without a reserve, so that a full disk is met in the middle of an operation and not refused
     // before it.
     let options = Store::options().seed(Some(7)).maintenance_thread(false).reserve_bytes(0);
+    let memory = env("STATIONDB_CRASH_MEMORY", 32 << 20);
+    let options = options.memory_table_bytes(usize::try_from(memory).unwrap());
     // With every second seed at night the record file has no cache, so that each read of a page can
     // fail.
     if is_night() && !first_seed().is_multiple_of(2) {
@@ -94,8 +96,8 @@ impl Scenario for Grouped {
     }
 }
 
-/// Small commits with a memory table that is full after a few of them: checkpoints, both files of the
-/// journal in turn, and some commits that go into the record file directly.
+/// Small commits with a memory table that is full after a few of them: checkpoints, both files of
+/// the journal in turn, and some commits that go into the record file directly.
 pub struct Checkpoints;
 
 const COMMITS: u32 = 21;
