@@ -323,7 +323,7 @@ fn a_system_call_that_fails_loses_nothing() {
 fn a_full_file_system_loses_nothing() {
     let (mut random, mut tally, begun) = (Random::new(), Tally::default(), Begun::new());
     let needed = machine::bytes_below(&begun.0.path().join("store")) / 1024;
-    for (at, kib) in random.some(needed / 3..=needed * 3, 4, 64).into_iter().enumerate() {
+    for (at, kib) in random.some(needed / 16..=needed / 2, 4, 64).into_iter().enumerate() {
         let Some(mounted) = Mounted::new(kib) else { return };
         let path = mounted.path().join("store");
         // The copy has to fit on the disk.
