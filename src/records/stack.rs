@@ -1,5 +1,8 @@
 //! What a snapshot and a turn read: the record file, and the layers over it.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use super::base::Base;
