@@ -10,7 +10,7 @@ use super::journal::Link;
 use super::parts::{Part, Parts};
 use super::runs::{self, Manifest, Memory, Merged, Rows};
 use super::space::{JOURNAL_LINK, Place, RECENT_LOG, Table};
-use super::{Cursor, SUMS_KEY, Space, Sums, envelope};
+use super::{Cursor, SUMS_KEY, Space, Sums};
 use crate::error::{Error, Result};
 
 pub(super) type ReadTable = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
@@ -210,16 +210,12 @@ impl Base {
     /// `Corrupt` if the row is damaged.
     pub(super) fn link(&self) -> Result<Option<Link>> {
         let Some(row) = self.value_at(JOURNAL_LINK, &[])? else { return Ok(None) };
-        let payload = envelope::open(&[], 0, row.value())?.bytes;
-        let (numbers, _) = payload.as_chunks::<8>();
-        match numbers {
-            &[id, pass] => {
-                Ok(Some(Link { id: u64::from_be_bytes(id), pass: u64::from_be_bytes(pass) }))
-            }
-            _ => Err(Error::corrupt(
+        let damaged = || {
+            Error::corrupt(
                 "records.redb: the row of its journal is damaged; restore it from a backup",
-            )),
-        }
+            )
+        };
+        Link::from_row(row.value()).map(Some).ok_or_else(damaged)
     }
 
     /// The number of sorted runs.

@@ -17,7 +17,7 @@ use super::recent_log::RecentLog;
 use super::runs::{self, Ahead, Manifest, Memory, Work};
 use super::space::{JOURNAL_LINK, Table};
 use super::write_tables::WriteTables;
-use super::{Base, Change, Entries, Finished, Space, WriteTransaction, envelope};
+use super::{Base, Change, Entries, Finished, Space, WriteTransaction};
 use crate::error::Result;
 
 /// The tables of one open write transaction: reads see what the turn wrote.
@@ -97,8 +97,7 @@ impl<'t> FileTurn<'t> {
 
     /// Writes which journal continues the file, and from which pass on.
     pub(super) fn set_link(&mut self, link: Link) -> Result<()> {
-        let payload = [link.id.to_be_bytes(), link.pass.to_be_bytes()].concat();
-        let (key, row) = (JOURNAL_LINK.key(&[]), envelope::seal(&[], 0, &payload));
+        let (key, row) = (JOURNAL_LINK.key(&[]), link.to_row());
         let table = self.tables.table_mut(JOURNAL_LINK.table)?;
         let set = table.insert(key.as_ref(), row.as_slice());
         set.map(|_| ()).map_err(|error| from_redb("write the row of the journal", error))

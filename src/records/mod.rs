@@ -43,7 +43,7 @@ pub(crate) use cursor::Cursor;
 pub(crate) use entries::Entries;
 pub(crate) use file::{RecordFile, RecordFileOptions};
 pub(crate) use file_turn::FileTurn;
-pub(crate) use journal::{Journal, NAMES as JOURNAL_NAMES};
+pub(crate) use journal::{Journal, LostCommits, NAMES as JOURNAL_NAMES, rescue};
 pub(crate) use layer::Layer;
 pub(crate) use rewrite::Replaced;
 pub(crate) use snapshot::{Frozen, Snapshot};

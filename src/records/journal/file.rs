@@ -45,8 +45,8 @@ impl PassFile {
     ///
     /// # Errors
     /// `Corrupt` if there is none; `Io`.
-    pub(super) fn open(disk: &SharedDisk, name: &'static str) -> Result<Self> {
-        let file = disk.open(name, Mode::ReadWrite).map_err(|error| match error.kind() {
+    pub(super) fn open(disk: &SharedDisk, name: &'static str, mode: Mode) -> Result<Self> {
+        let file = disk.open(name, mode).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 Error::corrupt(format!("the store has no {name}; restore it from a backup"))
             }
@@ -154,5 +154,6 @@ impl PassFile {
 /// Opens both files.
 pub(super) fn open_both(disk: &SharedDisk) -> Result<[PassFile; 2]> {
     let [one, other] = NAMES;
-    Ok([PassFile::open(disk, one)?, PassFile::open(disk, other)?])
+    let open = |name| PassFile::open(disk, name, Mode::ReadWrite);
+    Ok([open(one)?, open(other)?])
 }

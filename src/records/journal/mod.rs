@@ -11,20 +11,24 @@
 //! - After a failed write or sync nothing more is written: [`Journal::append`] is not called again.
 
 mod body;
+mod check;
 mod file;
 mod header;
 mod record;
 mod replay;
+mod rescue;
 #[cfg(test)]
 mod tests;
 
 pub(super) use body::encode;
 pub(crate) use file::NAMES;
 pub(crate) use replay::Replayed;
+pub(crate) use rescue::{LostCommits, rescue};
 
 use file::{PassFile, RECORDS};
 use header::Header;
 
+use super::envelope;
 use crate::disk::SharedDisk;
 use crate::error::{Error, Result};
 
@@ -37,6 +41,21 @@ pub(crate) struct Link {
     pub(crate) pass: u64,
 }
 
+impl Link {
+    /// The row of the record file.
+    pub(super) fn to_row(self) -> Vec<u8> {
+        envelope::seal(&[], 0, &[self.id.to_be_bytes(), self.pass.to_be_bytes()].concat())
+    }
+
+    /// Reads the row of the record file; `None` if it is damaged.
+    pub(super) fn from_row(row: &[u8]) -> Option<Self> {
+        let payload = envelope::open(&[], 0, row).ok()?.bytes;
+        let (numbers, _) = payload.as_chunks::<8>();
+        let &[id, pass] = numbers else { return None };
+        Some(Self { id: u64::from_be_bytes(id), pass: u64::from_be_bytes(pass) })
+    }
+}
+
 /// The open journal. Only the holder of the write turn uses it.
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -45,6 +64,8 @@ pub(crate) struct Journal {
     newest: Header,
     /// Where the next record goes.
     at: u64,
+    /// The pass before the newest one, and where its records end. Its file may be overwritten.
+    older: Option<(Header, u64)>,
     /// The record that is being written; kept for its capacity.
     buffer: Vec<u8>,
 }
@@ -89,6 +110,7 @@ impl Journal {
         let first = sequence.saturating_add(1);
         let header = Header { id: self.newest.id, pass, first, salt: draw()? };
         self.file(pass)?.write_header(header)?;
+        self.older = Some((self.newest, self.at));
         self.newest = header;
         self.at = RECORDS;
         Ok(pass)
@@ -108,7 +130,9 @@ impl Journal {
         let mut buffer = std::mem::take(&mut self.buffer);
         record::write(&mut buffer, salt, at, record::Sequences { before, after }, body);
         let written = self.file(pass)?.append(at, &buffer);
-        self.at = at.saturating_add(buffer.len() as u64);
+        if written.is_ok() {
+            self.at = at.saturating_add(buffer.len() as u64);
+        }
         // A large record does not keep its memory for the small ones after it.
         buffer.clear();
         buffer.shrink_to(1 << 20);

@@ -9,7 +9,7 @@ use super::file::{NAMES, PassFile, RECORDS, open_both};
 use super::header::Header;
 use super::record::{self, HEAD};
 use super::{Journal, Link, damaged, file_of};
-use crate::disk::SharedDisk;
+use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, Result};
 use crate::records::Change;
 
@@ -38,13 +38,14 @@ impl Journal {
     pub(crate) fn open(disk: &SharedDisk, link: Link, sequence: u64) -> Result<(Self, Replayed)> {
         let mut files = open_both(disk)?;
         let (live, next) = passes(&files, link)?;
-        if sequence.saturating_add(1) < live.first {
-            return Err(behind(sequence, live.first));
-        }
         let mut replayed = Replayed { passes: Vec::new(), sequence };
         let mut end = End::default();
-        let mut newest = live;
+        let (mut newest, mut older) = (live, None);
         for header in [Some(live), next].into_iter().flatten() {
+            if replayed.sequence.saturating_add(1) < header.first {
+                return Err(behind(&files, header, replayed.sequence));
+            }
+            older = (header != live).then_some((newest, end.at));
             let file = files
                 .get(file_of(header.pass))
                 .ok_or_else(|| Error::conflict("internal error: the journal has two files"))?;
@@ -62,7 +63,7 @@ impl Journal {
             file.write(record, *at)?;
             file.sync()?;
         }
-        let journal = Self { files, newest, at: end.at, buffer: Vec::new() };
+        let journal = Self { files, newest, at: end.at, older, buffer: Vec::new() };
         Ok((journal, replayed))
     }
 
@@ -74,7 +75,7 @@ impl Journal {
             if !exists {
                 continue;
             }
-            let file = PassFile::open(disk, name)?;
+            let file = PassFile::open(disk, name, Mode::Read)?;
             let Some((header, _)) = file.header()? else { continue };
             let mut window = Window::over(&file);
             if header.pass > 1 || window.record(header.salt, RECORDS)?.is_some() {
@@ -85,31 +86,14 @@ impl Journal {
     }
 }
 
-impl Journal {
-    /// Whether the newest pass on this disk has a commit, so that the record file may lack some. A
-    /// store that was closed has an empty pass.
-    pub(crate) fn has_commits(disk: &SharedDisk) -> Result<bool> {
-        let mut newest: Option<(Header, bool)> = None;
-        for name in NAMES {
-            let exists = disk.exists(name).map_err(|error| Error::io("looking for it", error))?;
-            if !exists {
-                continue;
-            }
-            let file = PassFile::open(disk, name)?;
-            let Some((header, _)) = file.header()? else { continue };
-            let has_record = Window::over(&file).record(header.salt, RECORDS)?.is_some();
-            if newest.is_none_or(|(held, _)| held.pass < header.pass) {
-                newest = Some((header, has_record));
-            }
-        }
-        Ok(newest.is_some_and(|(_, has_record)| has_record))
-    }
-}
-
-fn behind(sequence: u64, first: u64) -> Error {
+/// The error of a pass that begins after the commit that follows `sequence`.
+fn behind(files: &[PassFile; 2], header: Header, sequence: u64) -> Error {
+    let name = files.get(file_of(header.pass)).map_or("journal", PassFile::name);
     Error::corrupt(format!(
-        "records.redb is at the commit {sequence}, and the journal begins with the commit {first}: \
-         records.redb is an earlier state of itself; restore the store from a backup"
+        "{name} begins with the commit {}, and the commits before it end with {sequence}: \
+         records.redb is an earlier state of itself, or the end of the other file of the journal \
+         is damaged; restore the store from a backup",
+        header.first
     ))
 }
 
@@ -182,14 +166,14 @@ fn read_pass(
 }
 
 /// A part of the file in memory.
-struct Window<'f> {
+pub(super) struct Window<'f> {
     file: &'f PassFile,
     start: u64,
     bytes: Vec<u8>,
 }
 
 impl<'f> Window<'f> {
-    fn over(file: &'f PassFile) -> Self {
+    pub(super) fn over(file: &'f PassFile) -> Self {
         Self { file, start: 0, bytes: Vec::new() }
     }
 
@@ -213,20 +197,20 @@ impl<'f> Window<'f> {
     }
 
     /// The head of the intact record at `at`; `None` if there is none.
-    fn record(&mut self, salt: u64, at: u64) -> Result<Option<record::Head>> {
+    pub(super) fn record(&mut self, salt: u64, at: u64) -> Result<Option<record::Head>> {
         let Some(head) = record::head(self.bytes(at, HEAD)?, salt, at) else { return Ok(None) };
         // A forged length allocates no more than the file has.
         let is_intact = head.has(self.body(at, head.len)?, salt, at);
         Ok(is_intact.then_some(head))
     }
 
-    fn body(&mut self, at: u64, len: u64) -> Result<&[u8]> {
+    pub(super) fn body(&mut self, at: u64, len: u64) -> Result<&[u8]> {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         self.bytes(at.saturating_add(HEAD as u64), len)
     }
 
     /// The position of the first intact record after `at`.
-    fn find_record(&mut self, salt: u64, at: u64) -> Result<Option<u64>> {
+    pub(super) fn find_record(&mut self, salt: u64, at: u64) -> Result<Option<u64>> {
         let mut at = at.saturating_add(record::ALIGN);
         while at < self.file.len() {
             let bytes = self.bytes(at, HEAD)?;

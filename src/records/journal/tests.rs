@@ -254,6 +254,103 @@ fn files_that_do_not_belong_together_are_refused() {
     refused(&disk, Link { pass: 4, ..link }, 5);
 }
 
+/// A later pass begins only after the sync of the last record, so that record is not torn.
+#[test]
+fn a_flip_in_the_last_record_of_a_pass_is_found_if_another_pass_follows() {
+    let (disk, link, mut journal) = written(4);
+    let held = bytes(&disk, "journal.1");
+    let places = places(4);
+    journal.begin_pass(4).unwrap();
+    for at in places[3]..places[4] - 8 {
+        let mut flipped = held.clone();
+        flipped[at] ^= 1;
+        let image = with(&disk, "journal.1", &flipped);
+        let error = open(&image, link, 0).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "byte {at}: {error}");
+    }
+    assert_eq!(open(&disk, link, 0).unwrap().1, [until(4), vec![]]);
+}
+
+/// Damage in records that only the memory has otherwise is found while the store is open.
+#[test]
+fn a_flip_under_an_open_journal_is_found() {
+    let (disk, link, mut journal) = written(3);
+    journal.begin_pass(3).unwrap();
+    append(&mut journal, 4..=6);
+    let (reopened, ..) = open(&disk, link, 0).unwrap();
+    for journal in [&journal, &reopened] {
+        assert_eq!(journal.check(true), []);
+        for (name, at) in [
+            ("journal.0", RECORDS as usize + 60),
+            ("journal.1", RECORDS as usize + 60),
+            ("journal.0", 3),
+        ] {
+            let held = bytes(&disk, name);
+            let flip = |bytes: &[u8]| {
+                let file = disk.open(name, Mode::ReadWrite).unwrap();
+                file.write_all_at(bytes, 0).unwrap();
+            };
+            let mut flipped = held.clone();
+            flipped[at] ^= 4;
+            // One copy of a header is enough.
+            let is_header = at < RECORDS as usize;
+            if is_header {
+                flip(&flipped);
+                assert_eq!(journal.check(true), []);
+                flipped[4_096 + at] ^= 4;
+            }
+            flip(&flipped);
+            let found = journal.check(true);
+            assert!(matches!(found.as_slice(), [(file, _)] if *file == name), "{found:?}");
+            // The pass before the newest one counts only until it is moved.
+            assert_eq!(journal.check(false).is_empty(), name == "journal.1");
+            flip(&held);
+        }
+    }
+}
+
+/// What a salvage takes: all intact records of the passes that the record file lacks.
+#[test]
+fn a_salvage_takes_every_intact_record() {
+    let rescued = |disk: &MemoryDisk, link, sequence| {
+        let rescued = rescue(&shared(disk), link, sequence);
+        let lost: Vec<_> = rescued.lost.iter().map(|lost| (lost.file, lost.commits)).collect();
+        (numbers(&rescued.changes), lost)
+    };
+    let (disk, link, mut journal) = written(6);
+    journal.begin_pass(6).unwrap();
+    append(&mut journal, 7..=9);
+    let next = Link { pass: 2, ..link };
+    assert_eq!(rescued(&disk, Some(link), Some(2)), ((3..=9).collect(), vec![]));
+    assert_eq!(rescued(&disk, Some(link), None), (until(9), vec![]));
+    assert_eq!(rescued(&disk, None, Some(2)), ((3..=9).collect(), vec![]));
+    assert_eq!(rescued(&disk, Some(next), Some(6)), (vec![7, 8, 9], vec![]));
+    // The record file may have the commits of the first pass, and later ones over them.
+    assert_eq!(rescued(&disk, None, None), (vec![7, 8, 9], vec![("journal.1", None)]));
+    // The record file has fallen back.
+    assert_eq!(
+        rescued(&disk, Some(next), Some(4)),
+        (vec![7, 8, 9], vec![("journal.0", Some((5, 6)))])
+    );
+    let places = places(6);
+    for lost in 1..=6 {
+        let mut flipped = bytes(&disk, "journal.1");
+        flipped[places[lost as usize - 1] + 3] ^= 1;
+        let image = with(&disk, "journal.1", &flipped);
+        let expected = (1..=9).filter(|number| *number != lost).collect();
+        let (found, told) = rescued(&image, Some(link), Some(0));
+        assert_eq!(found, Vec::from_iter::<Vec<u64>>(expected), "{lost}");
+        let file = if lost == 6 { "journal.0" } else { "journal.1" };
+        assert_eq!(told, [(file, Some((lost, lost)))], "{lost}");
+    }
+    // Another journal, and a lost header.
+    let foreign = Link { id: link.id ^ 1, ..link };
+    let (found, told) = rescued(&disk, Some(foreign), Some(0));
+    assert_eq!((found, told.len()), (vec![], 2));
+    let image = with(&disk, "journal.0", &vec![0; 8_192]);
+    assert_eq!(rescued(&image, Some(link), Some(0)), (until(6), vec![("journal.0", None)]));
+}
+
 #[test]
 fn a_record_that_skips_commits_is_refused() {
     let (disk, link, mut journal) = written(3);

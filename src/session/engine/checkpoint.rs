@@ -87,7 +87,7 @@ impl Checkpoints {
     }
 
     /// Takes the lock `moving`.
-    pub(in crate::session) fn hold(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
         lock(&self.moving)
     }
 
@@ -242,9 +242,18 @@ impl Engine {
     /// As [`Self::move_frozen`].
     pub(crate) fn checkpoint(&self) -> Result<()> {
         self.move_frozen()?;
-        guarded("beginning a checkpoint", || self.freeze())
-            .inspect_err(|error| self.set_latch(error))?;
+        self.begin_checkpoint()?;
         self.move_frozen()
+    }
+
+    /// Freezes the active layer if no layer is frozen. [`Self::move_frozen`] then moves it, for
+    /// which nobody needs the write turn. Only the holder of the turn may call this.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`; the latch is then set.
+    pub(in crate::session) fn begin_checkpoint(&self) -> Result<()> {
+        guarded("beginning a checkpoint", || self.freeze())
+            .inspect_err(|error| self.set_latch(error))
     }
 
     /// Goes on with the checkpoint that was under way when the store was last open.
@@ -270,6 +279,13 @@ impl Engine {
         self.write_queue.turns.latch.check()?;
         self.check_place()?;
         self.checkpoint()
+    }
+
+    /// The damage of those records of the journal that the record file lacks: the file, and what is
+    /// wrong. Writers wait meanwhile.
+    pub(crate) fn check_journal(&self) -> Vec<(&'static str, String)> {
+        let journal = lock(&self.journal);
+        journal.check(self.snapshot().frozen().is_some())
     }
 
     /// Runs `f` on the record file while nothing else writes it, and publishes its new state. Only

@@ -2,7 +2,7 @@
 //!
 //! The damaged store is only read, and not by redb, which stops at damage and repairs in place.
 //! First the entries of its record file are written into a new one (`records::salvage` describes
-//! which entries count). Then contents and tables are copied, each verified by the checksums in its
+//! which entries count), and then the commits of its journal. Then contents and tables are copied, each verified by the checksums in its
 //! record. A damaged one is left out together with its record, and reported. Derived data is
 //! rebuilt: indexes, text, lost counters.
 //!
@@ -13,6 +13,7 @@
 //! - The new store contains nothing that the last commit did not contain, except entries that are
 //!   reported as unproven.
 
+mod commits;
 mod contents;
 mod facts;
 mod judge;
@@ -35,9 +36,7 @@ use crate::disk::{DiskFile, Mode, RealDisk, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::by_code;
 use crate::records::salvage::{LostEntries, Proof, Salvaged};
-use crate::records::{
-    Change, JOURNAL_NAMES, Journal, RecordFile, RecordFileOptions, Source, Space,
-};
+use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
 use crate::session::guarded;
 use crate::session::tables::{LostRows, TableSalvage};
 use crate::value::{Control, ManualClock, limits, time};
@@ -162,7 +161,8 @@ fn prepare(target: &SharedDisk) -> Result<()> {
 
 /// Salvages `source` to `target`. What must hold, in this order:
 ///
-/// - Records come first: they name the contents and the tables.
+/// - Records come first: they name the contents and the tables. Those of the journal follow those
+///   of the record file, which they replace.
 /// - Lost counters are replaced before contents and tables are copied, because new segments need
 ///   numbers that were never assigned.
 /// - The facts are written last, when the number of the next segment is known.
@@ -181,8 +181,9 @@ pub(super) fn salvage_to(
     RecordFile::create(target, options, &[])?;
     let seed = {
         let mut records = RecordFile::open(target, options)?;
-        let (salvaged, mut facts) =
+        let (mut salvaged, mut facts) =
             read_records(source, &held.records, &records, control, &mut report)?;
+        commits::replay(source, &records, &mut salvaged, &mut facts, control, &mut report)?;
         facts.complete(source, &records, &salvaged, &mut report)?;
         contents::salvage(source, target, &records, control, &mut report)?;
         tables(source, target, &records, &mut facts, control, &mut report)?;
@@ -287,17 +288,6 @@ fn read_records(
             "those after the sequence of this report, if there were any",
             RECORD_FILE,
             doubt,
-        );
-    }
-    // The journal of a damaged store is not read; what it has is told as lost. An unreadable file
-    // counts as one that may have commits.
-    if Journal::has_commits(source).unwrap_or(true) {
-        report.lose(
-            "commits",
-            "those after the sequence of this report, if there were any",
-            JOURNAL_NAMES.first().copied().unwrap_or_default(),
-            "the store was not closed, and a salvage does not read its journal; open a copy of the \
-             store if that is possible",
         );
     }
     for key in undecoded {

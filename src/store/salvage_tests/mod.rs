@@ -3,6 +3,7 @@
 
 mod damage;
 mod earlier;
+mod journal;
 mod segments;
 mod truth;
 
