@@ -4,13 +4,14 @@ use super::access::{Access, Session};
 use super::write_path::exclusive;
 use crate::error::Result;
 
-/// Moves all commits from the journal into the record file, in a turn of its own.
+/// Moves all commits from the journal into the record file. Writers do not wait for the move.
 pub(crate) fn checkpoint(session: &Session) -> Result<()> {
     let context = session.context();
     if context.engine.snapshot().pending_bytes() == 0 {
         return Ok(());
     }
-    exclusive(context, || context.engine.checkpoint())
+    exclusive(context, || context.engine.begin_checkpoint())?;
+    context.engine.move_frozen()
 }
 
 /// Continues the merges of the index runs in a turn of its own, with `entries` entries at each

@@ -61,6 +61,8 @@ pub(super) fn run(
     report.files_removed += steps.run(|| remove_forgotten(engine, &session, control));
     control.check()?;
     if is_idle {
+        // First, because a merge of runs has to move what is left while writers wait.
+        steps.run(|| checkpoint(&session));
         steps.run(|| settle(&session, control));
     }
     steps.run(|| engine.search.maintain(&session));
