@@ -11,7 +11,7 @@ use stationdb::{Error, ErrorKind};
 use crate::harness::{
     History, Scenario, check, counted, file_kind, first_seed, is_night, is_record_file,
 };
-use crate::scenarios::{Grouped, Records};
+use crate::scenarios::{Checkpoints, Grouped, Records, with_memory};
 
 #[test]
 fn the_nth_operation_of_creating_and_writing_fails() {
@@ -25,9 +25,16 @@ fn the_nth_operation_of_grouped_commits_fails() {
 
 #[test]
 fn a_disk_that_fills_up_anywhere_loses_nothing() {
-    // The files of an empty store have room for these small commits on a disk of any size.
-    let refused = fills_up("records", &Records);
-    println!("{refused} were refused");
+    // The journal of an empty store has room for these small commits on a disk of any size.
+    fills_up("records", &Records);
+    let refused = with_memory(0, || fills_up("records without a memory table", &Records));
+    assert!(refused > 0);
+    assert!(fills_up("checkpoints", &Checkpoints) > 0);
+}
+
+#[test]
+fn the_nth_operation_of_checkpoints_fails() {
+    operations_fail("checkpoints", &Checkpoints, 3);
 }
 
 /// The bytes that the largest scenario adds to an empty store.
@@ -162,8 +169,8 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
     );
 }
 
-/// Makes changes of the record file and of the journal fail, one in `one_in` by day and all at night. What was
-/// committed before has to stay readable.
+/// Makes changes of the record file and of the journal fail, one in `one_in` by day and all at
+/// night. What was committed before has to stay readable.
 pub fn reads_go_on(name: &str, scenario: &dyn Scenario, one_in: usize) {
     let begun = Instant::now();
     let whole = History::new(scenario.disk());

@@ -98,8 +98,11 @@ fn must_fail(name: &str, scenario: &dyn Scenario, removed: Pick) {
     disk.ignore_sync(removed);
     let history = History::new(disk);
     scenario.run(&history).unwrap();
-    let explored =
-        explore(scenario, &history, Extent { draws: 4, recovery_one_in: 0, images_max: 5000 });
+    let explored = explore(
+        scenario,
+        &history,
+        Extent { draws: 4, recovery_one_in: 0, images_max: 5000, takes_turns: false },
+    );
     let failure = explored
         .failure
         .unwrap_or_else(|| panic!("without {name} all {} images were good", explored.images));

@@ -1,5 +1,6 @@
 //! The scenarios that are run on the simulated disk.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +10,28 @@ use stationdb::{Error, ErrorKind, Identity, Position, Session, Store, StoreOptio
 
 use crate::harness::{History, Problem, Scenario, env, first_seed, is_night};
 
+thread_local! {
+    /// Bytes of the memory table of the stores that this thread opens.
+    static MEMORY: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// With this memory table a scenario has checkpoints between its steps.
+pub const SMALL_MEMORY: usize = 6_000;
+
+/// Runs `f`, and gives each store that it opens a memory table of this many bytes.
+pub fn with_memory<T>(bytes: usize, f: impl FnOnce() -> T) -> T {
+    let before = MEMORY.replace(Some(bytes));
+    let value = f();
+    MEMORY.set(before);
+    value
+}
+
 pub fn options() -> StoreOptions {
     // Without a reserve, so that a full disk is met in the middle of an operation and not refused
     // before it.
     let options = Store::options().seed(Some(7)).maintenance_thread(false).reserve_bytes(0);
-    let memory = env("STATIONDB_CRASH_MEMORY", 32 << 20);
-    let options = options.memory_table_bytes(usize::try_from(memory).unwrap());
+    let memory = || usize::try_from(env("STATIONDB_CRASH_MEMORY", 32 << 20)).unwrap();
+    let options = options.memory_table_bytes(MEMORY.get().unwrap_or_else(memory));
     // With every second seed at night the record file has no cache, so that each read of a page can
     // fail.
     if is_night() && !first_seed().is_multiple_of(2) {
