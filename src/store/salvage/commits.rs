@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::facts::Facts;
-use super::is_decoded;
+use super::judge::is_decoded;
 use super::names::{key_text, kind_of};
 use super::report::SalvageReport;
 use crate::disk::SharedDisk;

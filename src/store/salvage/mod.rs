@@ -2,9 +2,9 @@
 //!
 //! The damaged store is only read, and not by redb, which stops at damage and repairs in place.
 //! First the entries of its record file are written into a new one (`records::salvage` describes
-//! which entries count), and then the commits of its journal. Then contents and tables are copied, each verified by the checksums in its
-//! record. A damaged one is left out together with its record, and reported. Derived data is
-//! rebuilt: indexes, text, lost counters.
+//! which entries count), and then the commits of its journal. Then contents and tables are copied,
+//! each verified by the checksums in its record. A damaged one is left out together with its
+//! record, and reported. Derived data is rebuilt: indexes, text, lost counters.
 //!
 //! What must hold:
 //! - Nothing is written in `from`: a later attempt, or another tool, needs the damaged store as it
@@ -34,7 +34,6 @@ use super::scrub_indexes::index_entries;
 use super::{format, lock};
 use crate::disk::{DiskFile, Mode, RealDisk, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::by_code;
 use crate::records::salvage::{LostEntries, Proof, Salvaged};
 use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
 use crate::session::guarded;
@@ -257,7 +256,7 @@ fn read_records(
                 if facts.take(space, key, value, proof) {
                     return Ok(());
                 }
-                if space == Space::Records && !is_decoded(key, value) {
+                if space == Space::Records && !judge::is_decoded(key, value) {
                     undecoded.push(key.to_vec());
                     return Ok(());
                 }
@@ -313,13 +312,6 @@ fn is_told(lost: &LostEntries) -> bool {
         lost.collection.space,
         Space::Blobs | Space::PendingDelete | Space::TableState | Space::Index
     )
-}
-
-/// Whether the payload of a record's envelope can be decoded.
-fn is_decoded(key: &[u8], value: &[u8]) -> bool {
-    let code = key.first().copied().unwrap_or_default();
-    let payload = crate::records::envelope::open(key, code, value);
-    payload.is_ok_and(|payload| by_code(code).is_some_and(|known| (known.entries)(payload).is_ok()))
 }
 
 /// Writes entries into a record file, many in one commit.
