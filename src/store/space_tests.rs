@@ -252,7 +252,9 @@ fn fills_again(quick_repair: bool, is_reopened: bool) {
             store = open_small(&disk, quick_repair);
         }
     }
-    assert!(first > 100, "{first}");
+    // The file doubles when it is full. The disk is full at the first length of more than 3 MiB, so
+    // between 1.5 and 3 MiB were used, at 18 KiB a file.
+    assert!(first > 80, "{first}");
     assert!(store.verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
 }
 

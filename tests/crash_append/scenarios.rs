@@ -16,7 +16,7 @@ thread_local! {
 }
 
 /// With this memory table a scenario has checkpoints between its steps.
-pub const SMALL_MEMORY: usize = 6_000;
+pub const SMALL_MEMORY: usize = 1_500;
 
 /// Runs `f`, and gives each store that it opens a memory table of this many bytes.
 pub fn with_memory<T>(bytes: usize, f: impl FnOnce() -> T) -> T {
