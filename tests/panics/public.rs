@@ -5,15 +5,12 @@ use std::path::Path;
 
 use crate::sources::rust_files;
 
-/// Operations that return without a read of the record file. All others have to meet the panic. The
-/// last two write contents, and find all rows that they need in memory.
-pub const OPERATIONS_THAT_READ_NOTHING: [&str; 6] = [
+/// Operations that return without a read. All others have to meet the panic.
+pub const OPERATIONS_THAT_READ_NOTHING: [&str; 4] = [
     "ProductService::product_api_info",
     "SpecificationService::specification_api_info",
     "TableService::table_api_info",
     "FileService::file_api_info",
-    "FileService::write_file",
-    "FeedService::write_package",
 ];
 
 /// Exported types without a part of a store: requests and answers.
