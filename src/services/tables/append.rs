@@ -32,7 +32,6 @@ pub(in crate::services) struct Rest<'a, A> {
     access: &'a A,
     id: String,
     schema: Arc<TableSchema>,
-    first_ordinal: u64,
     rows_max: u64,
     rows: u64,
     bytes: usize,
@@ -58,26 +57,11 @@ impl<'a, A: Access> Rest<'a, A> {
         let rows_max = access.context().settings().table_rows_max.saturating_sub(row_count);
         // The directory of the segments is named by the id as the store writes it: in lower case.
         let id = id.to_ascii_lowercase();
-        Self {
-            access,
-            id,
-            schema,
-            first_ordinal: 0,
-            rows_max,
-            rows: 0,
-            bytes: 0,
-            batches: Vec::new(),
-            sink: None,
-        }
+        Self { access, id, schema, rows_max, rows: 0, bytes: 0, batches: Vec::new(), sink: None }
     }
 
     pub(in crate::services) fn schema(&self) -> &Arc<TableSchema> {
         &self.schema
-    }
-
-    /// The append ordinal of the next row when the append began.
-    pub(in crate::services) fn first_ordinal(&self) -> u64 {
-        self.first_ordinal
     }
 
     pub(in crate::services) fn rows(&self) -> u64 {
@@ -197,16 +181,14 @@ pub(in crate::services) fn append<'a, A: Access>(
     end_of_data: bool,
     fill: impl FnOnce(&mut Rest<'a, A>) -> Result<()>,
 ) -> Result<()> {
-    let (table, schema, first_ordinal) = access.read(|view| {
+    let (table, schema) = access.read(|view| {
         let table = found(id, view.get::<TableMetadata>(id)?)?;
         let layouts = session_tables::layouts_of(view, &table)?;
-        let first_ordinal = session_tables::next_ordinal_in(view, &table)?;
-        Ok((table, layouts.table().clone(), first_ordinal))
+        Ok((table, layouts.table().clone()))
     })?;
     check_open(&table)?;
     let mut rest =
         Rest::new(access, table.id(), schema, table.row_count.unwrap_or_default().unsigned_abs());
-    rest.first_ordinal = first_ordinal;
     fill(&mut rest)?;
     if rest.rows == 0 && !end_of_data {
         return Ok(());

@@ -15,8 +15,9 @@ use crate::model::tables::import::{ImportTableRequest, ImportTableResponse, Impo
 use crate::model::tables::table::{TableId, TableMetadata};
 use crate::services::lists;
 use crate::services::tables::append::{self, Rest, commit};
-use crate::services::tables::metadata;
+use crate::services::tables::metadata::{self, found};
 use crate::session::Access;
+use crate::session::tables as session_tables;
 use crate::value::{Action, Control, RecordKey};
 
 /// A source of rows of an import.
@@ -204,6 +205,14 @@ fn fill<A: Access>(
     }
 }
 
+/// The append ordinal of the table's next row.
+fn next_ordinal<A: Access>(access: &A, id: &str) -> Result<u64> {
+    access.read(|view| {
+        let table = found(id, view.get::<TableMetadata>(id)?)?;
+        session_tables::next_ordinal_in(view, &table)
+    })
+}
+
 fn import<A: Access>(
     access: &A,
     request: ImportTableRequest,
@@ -216,7 +225,7 @@ fn import<A: Access>(
     if let Some(id) = &request.id {
         let mut imported = (None, Filled::default());
         append::append(access, id, end_of_data, |rest| {
-            source.set_first_row(rest.first_ordinal());
+            source.set_first_row(next_ordinal(access, id)?);
             let filled = fill(rest, source, cut_times, &control)?;
             imported = (Some(rest.schema().clone()), filled);
             Ok(())
