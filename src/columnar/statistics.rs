@@ -131,8 +131,19 @@ fn unknown(column: &Column) -> ColumnStatistics {
     }
 }
 
-fn integers(view: &TableView, position: usize, column: &Column) -> Result<ColumnStatistics> {
-    let mut sums = Sums::<i64>::new();
+/// The statistics of a column of numbers. `levels` takes the summary of a segment, `add` the values
+/// of buffered rows.
+fn numbers<T: Scale>(
+    view: &TableView,
+    position: usize,
+    column: &Column,
+    levels: fn(&ColumnSummary) -> Option<&Levels<T>>,
+    add: impl Fn(&mut Sums<T>, &ArrayRef),
+) -> Result<ColumnStatistics>
+where
+    Number: From<T>,
+{
+    let mut sums = Sums::new();
     for run in view.runs() {
         // Summaries count the rows that are deleted, too.
         if run.has_dead() {
@@ -143,53 +154,46 @@ fn integers(view: &TableView, position: usize, column: &Column) -> Result<Column
             continue;
         }
         match run.stored() {
-            Stored::Segment(_) => match run.summary(position)? {
-                Some(ColumnSummary::Int(levels)) => sums.add_levels(levels),
-                _ => return Ok(unknown(column)),
+            Stored::Segment(_) => match run.summary(position)?.and_then(levels) {
+                Some(levels) => sums.add_levels(levels),
+                None => return Ok(unknown(column)),
             },
-            Stored::Memory(run) => {
-                let Some(array) = run.batch().columns().get(position) else {
-                    return Ok(unknown(column));
-                };
-                match column.data_type {
-                    DataType::Int32 => sums.add_array::<Int32Type>(array, i64::from),
-                    DataType::Int64 => sums.add_array::<Int64Type>(array, |value| value),
-                    _ => sums.add_ticks(array),
-                }
-            }
+            Stored::Memory(run) => match run.batch().columns().get(position) {
+                Some(array) => add(&mut sums, array),
+                None => return Ok(unknown(column)),
+            },
         }
     }
     Ok(sums.finish(column))
 }
 
-fn floats(view: &TableView, position: usize, column: &Column) -> Result<ColumnStatistics> {
-    let mut sums = Sums::<f64>::new();
-    for run in view.runs() {
-        // Summaries count the rows that are deleted, too.
-        if run.has_dead() {
-            return Ok(unknown(column));
-        }
-        if run.stored_column(position).is_none() {
-            sums.nulls += run.live_count() as u64;
-            continue;
-        }
-        match run.stored() {
-            Stored::Segment(_) => match run.summary(position)? {
-                Some(ColumnSummary::Float(levels)) => sums.add_levels(levels),
-                _ => return Ok(unknown(column)),
-            },
-            Stored::Memory(run) => {
-                let Some(array) = run.batch().columns().get(position) else {
-                    return Ok(unknown(column));
-                };
-                match column.data_type {
-                    DataType::Float32 => sums.add_array::<Float32Type>(array, f64::from),
-                    _ => sums.add_array::<Float64Type>(array, |value| value),
-                }
-            }
-        }
+fn ints(summary: &ColumnSummary) -> Option<&Levels<i64>> {
+    match summary {
+        ColumnSummary::Int(levels) => Some(levels),
+        ColumnSummary::Float(_) => None,
     }
-    Ok(sums.finish(column))
+}
+
+fn doubles(summary: &ColumnSummary) -> Option<&Levels<f64>> {
+    match summary {
+        ColumnSummary::Float(levels) => Some(levels),
+        ColumnSummary::Int(_) => None,
+    }
+}
+
+fn integers(view: &TableView, position: usize, column: &Column) -> Result<ColumnStatistics> {
+    numbers(view, position, column, ints, |sums, array| match column.data_type {
+        DataType::Int32 => sums.add_array::<Int32Type>(array, i64::from),
+        DataType::Int64 => sums.add_array::<Int64Type>(array, |value| value),
+        _ => sums.add_ticks(array),
+    })
+}
+
+fn floats(view: &TableView, position: usize, column: &Column) -> Result<ColumnStatistics> {
+    numbers(view, position, column, doubles, |sums, array| match column.data_type {
+        DataType::Float32 => sums.add_array::<Float32Type>(array, f64::from),
+        _ => sums.add_array::<Float64Type>(array, |value| value),
+    })
 }
 
 /// The statistics of a view.
