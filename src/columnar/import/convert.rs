@@ -9,10 +9,7 @@ use arrow::array::{
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
-use arrow::datatypes::{
-    DataType as Arrow, Field, Schema, Time32MillisecondType, Time32SecondType,
-    Time64MicrosecondType, Time64NanosecondType, TimeUnit,
-};
+use arrow::datatypes::{DataType as Arrow, Field, Schema, TimeUnit};
 use arrow::util::display::array_value_to_string;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -146,30 +143,10 @@ fn convert_array(
             | Arrow::UInt64,
             target,
         ) if target.is_time() => counted(array, options, place)?,
-        (Arrow::Time32(TimeUnit::Second), _) => cast(
-            &array
-                .as_primitive::<Time32SecondType>()
-                .reinterpret_cast::<arrow::datatypes::Int32Type>(),
-            &Arrow::Int64,
-        )
-        .map_err(failed)?,
-        (Arrow::Time32(_), _) => cast(
-            &array
-                .as_primitive::<Time32MillisecondType>()
-                .reinterpret_cast::<arrow::datatypes::Int32Type>(),
-            &Arrow::Int64,
-        )
-        .map_err(failed)?,
-        (Arrow::Time64(TimeUnit::Microsecond), _) => Arc::new(
-            array
-                .as_primitive::<Time64MicrosecondType>()
-                .reinterpret_cast::<arrow::datatypes::Int64Type>(),
-        ),
-        (Arrow::Time64(_), _) => Arc::new(
-            array
-                .as_primitive::<Time64NanosecondType>()
-                .reinterpret_cast::<arrow::datatypes::Int64Type>(),
-        ),
+        (Arrow::Time32(_), _) => {
+            cast(&cast(array, &Arrow::Int32).map_err(failed)?, &Arrow::Int64).map_err(failed)?
+        }
+        (Arrow::Time64(_), _) => cast(array, &Arrow::Int64).map_err(failed)?,
         (
             Arrow::Binary | Arrow::LargeBinary | Arrow::BinaryView | Arrow::FixedSizeBinary(_),
             DataType::String,
@@ -291,15 +268,14 @@ fn localised(
         let moved = (utc - seconds).checked_mul(per).and_then(|shift| value.checked_add(shift));
         out.push(moved.ok_or_else(far)?);
     }
-    let counts = ticks::array_of(ticks::type_of(unit), out.into(), array.nulls().cloned());
+    let nulls = array.nulls().cloned();
     // Whole seconds have no column type of their own.
     match unit {
         TimeUnit::Second => {
-            let seconds =
-                Int64Array::new(ticks::ticks(&counts).to_vec().into(), array.nulls().cloned());
+            let seconds = Int64Array::new(out.into(), nulls);
             cast(&seconds, &Arrow::Timestamp(unit, None))
                 .map_err(|error| Error::invalid(error.to_string()).at(place(0)))
         }
-        _ => Ok(counts),
+        _ => Ok(ticks::array_of(ticks::type_of(unit), out.into(), nulls)),
     }
 }
