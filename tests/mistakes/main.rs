@@ -45,9 +45,8 @@ use mistake;
 /// Least number of mistakes in the lists.
 const LEAST: usize = 80;
 
-#[test]
-fn each_mistake_is_answered_with_its_place_and_its_fix() {
-    let world = World::new();
+/// All lists.
+fn mistakes() -> Vec<Mistake> {
     let lists = [
         stores::mistakes(),
         requests::mistakes(),
@@ -56,7 +55,13 @@ fn each_mistake_is_answered_with_its_place_and_its_fix() {
         rows::mistakes(),
         imports::mistakes(),
     ];
-    let all: Vec<Mistake> = lists.into_iter().flatten().collect();
+    lists.into_iter().flatten().collect()
+}
+
+#[test]
+fn each_mistake_is_answered_with_its_place_and_its_fix() {
+    let world = World::new();
+    let all = mistakes();
     assert!(all.len() >= LEAST, "{} mistakes are listed", all.len());
     let mut wrong = Vec::new();
     for mistake in &all {
@@ -84,15 +89,7 @@ fn each_mistake_is_answered_with_its_place_and_its_fix() {
 #[test]
 fn no_mistake_is_listed_twice() {
     let mut seen = std::collections::BTreeSet::new();
-    let lists = [
-        stores::mistakes(),
-        requests::mistakes(),
-        filters::mistakes(),
-        items::mistakes(),
-        rows::mistakes(),
-        imports::mistakes(),
-    ];
-    for mistake in lists.into_iter().flatten() {
+    for mistake in mistakes() {
         assert!(seen.insert(mistake.what), "{} is listed twice", mistake.what);
     }
 }
