@@ -212,6 +212,14 @@ pub(super) struct Place {
 /// Place of the newest rows of the change log; see `recent_log`.
 pub(super) const RECENT_LOG: Place = Place { table: Table::State, prefix: Some(1) };
 
+/// Whether a row of a table is the one that names the journal.
+pub(super) fn is_journal_link(table: Table, key: &[u8]) -> bool {
+    table == JOURNAL_LINK.table && key == JOURNAL_LINK.key(&[]).as_ref()
+}
+
+/// Place of the row that names the journal; it is in no space, so that no copy of the rows has it.
+pub(super) const JOURNAL_LINK: Place = Place { table: Table::State, prefix: Some(5) };
+
 impl Place {
     /// A key as it is stored in the table.
     pub(super) fn key(self, key: &[u8]) -> Cow<'_, [u8]> {

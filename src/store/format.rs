@@ -60,6 +60,8 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
         NEW_NAME,
         "records.redb",
         "records.redb.new",
+        "journal.0",
+        "journal.1",
         "tables",
         "files",
         "search",

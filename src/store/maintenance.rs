@@ -11,8 +11,8 @@ use crate::disk::{Owner, parent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Source, Space};
 use crate::session::{
-    Access, Engine, Identity, Session, changes, growth, guarded, lock, rewrite_record_file,
-    settle_indexes,
+    Access, Engine, Identity, Session, changes, checkpoint, growth, guarded, lock,
+    rewrite_record_file, settle_indexes,
 };
 use crate::value::{Control, trace};
 
@@ -118,6 +118,8 @@ fn run_steps(
     report.files_removed += steps.run(|| remove_forgotten(engine, &session, control));
     control.check()?;
     if is_idle {
+        // First, because a merge of runs has to move what is left while writers wait.
+        steps.run(|| checkpoint(&session));
         steps.run(|| settle(&session, control));
     }
     steps.run(|| engine.search.maintain(&session));
@@ -132,6 +134,7 @@ fn run_steps(
     }) as u64;
     report.index_entries_added = steps.run(|| growth::fill(&session, control));
     if is_idle {
+        steps.run(|| checkpoint(&session));
         // Last, so that the space freed by the earlier steps counts.
         report.record_file_bytes_returned = steps.run(|| rewrite_record_file(&session, control));
     }

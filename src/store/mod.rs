@@ -1,6 +1,7 @@
 //! Opening and closing a store, and all operations on a store as a whole.
 
 mod backup;
+mod checkpoint_thread;
 mod directory;
 mod feed;
 mod findings;

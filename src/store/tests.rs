@@ -272,7 +272,7 @@ fn nothing_works_on_the_whole_record_file_after_a_failed_write() {
     let options = StoreOptions::default().maintenance_thread(false).record_cache_bytes(0);
     let mut store = options.open_on(Arc::new(disk.clone())).unwrap();
     create_product(&store.session(Identity::user("ada")), "before").unwrap();
-    disk.inject(Pick::kind(OpKind::Sync).on_path("records.redb").once(), Fault::Io);
+    disk.inject(Pick::kind(OpKind::Sync).on_path("journal").once(), Fault::Io);
     let error = create_product(&store.session(Identity::user("ada")), "unknown").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
     for _ in 0..2 {
@@ -418,7 +418,8 @@ fn maintenance_inside_a_transaction_of_its_thread_is_refused() {
     }
     let refused = std::thread::scope(|scope| {
         session.transaction(|_| {
-            // Another thread merges, and waits for the transaction with the lock that a merge holds.
+            // Another thread merges, and waits for the transaction with the lock that a merge
+            // holds.
             scope.spawn(|| store.maintain(&Control::default()));
             std::thread::sleep(std::time::Duration::from_millis(200));
             Ok(store.maintain(&Control::default()).unwrap_err())

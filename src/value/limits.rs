@@ -177,6 +177,8 @@ pub const SUBSCRIBER_OWNER_BYTES: usize = 1_024;
 pub const SUBSCRIBER_NAME_BYTES: usize = 256;
 /// Operations that share one commit.
 pub const GROUP_OPERATIONS: usize = 1_024;
+/// Commits in memory that the record file does not have yet.
+pub const MEMORY_TABLE_BYTES: usize = 32 * 1024 * 1024;
 /// Cache of the record file.
 pub const RECORD_CACHE_BYTES: usize = 64 * 1024 * 1024;
 /// Memory of the text index's writer.

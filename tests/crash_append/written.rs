@@ -92,5 +92,5 @@ fn the_nth_operation_of_written_contents_fails() {
 
 #[test]
 fn a_disk_that_fills_up_under_written_contents_loses_nothing() {
-    errors::fills_up("written", &Sequence::new(Written));
+    assert!(errors::fills_up("written", &Sequence::new(Written)) > 0);
 }
