@@ -4,6 +4,7 @@
 mod checkpoint;
 mod growing;
 mod latch;
+mod moving;
 mod sync;
 pub(in crate::session) mod turns;
 #[cfg(test)]
@@ -28,8 +29,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Change, Journal, RecordFile, Snapshot, Source, Space};
 use crate::value::{guarded, limits, time, trace};
 
-pub(crate) use checkpoint::Checkpoints;
 use growing::Growing;
+pub(crate) use moving::Checkpoints;
 use write_queue::WriteQueue;
 pub(in crate::session) use write_queue::{Answer, Planned};
 
