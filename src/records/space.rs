@@ -218,7 +218,7 @@ pub(super) fn is_journal_link(table: Table, key: &[u8]) -> bool {
 }
 
 /// Place of the row that names the journal; it is in no space, so that no copy of the rows has it.
-pub(super) const JOURNAL_LINK: Place = Place { table: Table::State, prefix: Some(5) };
+pub(super) const JOURNAL_LINK: Place = Place { table: Table::State, prefix: Some(7) };
 
 impl Place {
     /// A key as it is stored in the table.

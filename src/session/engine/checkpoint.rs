@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use super::Engine;
 use crate::error::Result;
+use crate::records::gate::Shut;
 use crate::records::{Made, RecordFile, Snapshot, Turn};
 use crate::session::lock::lock;
 use crate::value::{guarded, limits};
@@ -78,7 +79,7 @@ impl Checkpoints {
     }
 
     /// Takes the lock `moving`, if nobody writes the record file.
-    pub(super) fn try_hold(&self) -> Option<MutexGuard<'_, ()>> {
+    fn try_hold(&self) -> Option<MutexGuard<'_, ()>> {
         match self.moving.try_lock() {
             Ok(held) => Some(held),
             Err(TryLockError::Poisoned(held)) => Some(held.into_inner()),
@@ -87,6 +88,7 @@ impl Checkpoints {
     }
 
     /// Takes the lock `moving`.
+    #[cfg(test)]
     pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
         lock(&self.moving)
     }
@@ -105,7 +107,32 @@ impl Checkpoints {
     }
 }
 
+/// The right to write the record file: nothing else of this process writes it, and nobody looks.
+#[derive(Debug)]
+pub(in crate::session) struct Moving<'e> {
+    _shut: Shut<'e>,
+    _moving: MutexGuard<'e, ()>,
+}
+
 impl Engine {
+    /// Waits until nothing else writes the record file and nobody looks.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(in crate::session) fn hold_record_file(&self) -> Result<Moving<'_>> {
+        let moving = lock(&self.checkpoints.moving);
+        Ok(Moving { _shut: self.gate.shut()?, _moving: moving })
+    }
+
+    /// As [`Self::hold_record_file`], without waiting.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn try_hold_record_file(&self) -> Result<Option<Moving<'_>>> {
+        let Some(moving) = self.checkpoints.try_hold() else { return Ok(None) };
+        Ok(self.gate.try_shut()?.map(|shut| Moving { _shut: shut, _moving: moving }))
+    }
+
     /// Opens a turn over the last commit. Only the holder of the write turn may call it.
     pub(in crate::session) fn open_turn(&self) -> Turn {
         Turn::open(self.snapshot(), self.settings.memory_table_bytes / DIRECT_PART)
@@ -145,7 +172,7 @@ impl Engine {
         // continues the commit before it.
         let pass = lock(&self.journal).begin_pass(self.sequence())?;
         let whole = self.snapshot().committed(active, sequence).freeze(pass);
-        let _moving = lock(&self.checkpoints.moving);
+        let _moving = self.hold_record_file()?;
         self.move_layer(Arc::new(whole), Some(sequence))
     }
 
@@ -198,7 +225,7 @@ impl Engine {
     /// As [`RecordFile::move_layer`]; the latch is then set.
     pub(crate) fn move_frozen(&self) -> Result<()> {
         let moved = guarded("moving commits into records.redb", || {
-            let _moving = lock(&self.checkpoints.moving);
+            let _moving = self.hold_record_file()?;
             let whole = self.snapshot();
             if whole.frozen().is_none() {
                 return Ok(());
@@ -298,7 +325,7 @@ impl Engine {
         f: impl FnOnce(&RecordFile) -> Result<bool>,
     ) -> Result<bool> {
         self.checkpoint()?;
-        let _moving = lock(&self.checkpoints.moving);
+        let _moving = self.hold_record_file()?;
         let written = guarded("writing records.redb", || {
             let records = self.records();
             let is_written = f(&records)?;
