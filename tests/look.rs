@@ -169,7 +169,7 @@ fn check(view: &Store, least: i64) -> i64 {
     assert!(steps >= least, "{steps} steps are there, and {least} were acknowledged");
     assert_eq!(table(&session).unwrap().1, steps * ROWS, "rows and records of different commits");
     let files = session.get_files(GetFilesRequest::default()).unwrap().available_files;
-    assert!((1..=2).contains(&files.len()), "{} files", files.len());
+    assert!(!files.is_empty(), "each file is there until the next one is");
     for file in files {
         let mut bytes = Vec::new();
         session.download_file(&file.id, &mut bytes, &Control::default()).unwrap();
