@@ -23,7 +23,8 @@ fn killed_with_journal(commits: usize) -> (Arc<MemoryDisk>, &'static str, Vec<us
             3 => {
                 let update = serde_json::json!({ "id": ids[number / 2], "name": format!("n{number}"),
                     "partNumber": format!("U-{number}") });
-                session.update_products(vec![request(update)], false).unwrap();
+                let updated = session.update_products(vec![request(update)], false).unwrap();
+                assert!(updated.error.is_none());
             }
             4 => session.delete_product(&ids[number / 5]).unwrap(),
             _ => {
