@@ -158,3 +158,75 @@ pub(super) fn sweep(disk: &SharedDisk) {
         let _ = RealDisk::remove_abandoned(&root.join(DIRECTORY));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::files::{FileService as _, UploadFileRequest};
+    use crate::{Identity, Session};
+
+    fn upload(session: &Session, bytes: &[u8]) -> crate::files::FileId {
+        let request = UploadFileRequest::default();
+        session.upload_file(&mut &*bytes, request, &Control::default()).unwrap()
+    }
+
+    fn contents(path: &Path) -> usize {
+        walk(&*RealDisk::open(path).unwrap(), "files").unwrap().len()
+    }
+
+    /// While somebody looks, commits go on, and neither a checkpoint nor a removal happens.
+    #[test]
+    fn the_owner_waits_for_a_looker_with_what_is_not_a_commit() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let options = Store::options().maintenance_thread(false).small_blob_bytes(10);
+        let owner = options.open(path).unwrap();
+        let session = owner.session(Identity::user("ada"));
+        let file = upload(&session, &[7; 100]);
+        owner.maintain(&Control::default()).unwrap();
+        let disk: SharedDisk = RealDisk::open(path).unwrap();
+        let passage = Passage::enter(&disk, &Control::default()).unwrap().unwrap();
+        let records = || std::fs::read(path.join("records.redb")).unwrap();
+        let before = records();
+        session.delete_file(&file).unwrap();
+        upload(&session, &[8; 100]);
+        assert_eq!(contents(path), 2);
+        std::thread::scope(|scope| {
+            let begun = Instant::now();
+            let worker = scope.spawn(|| owner.maintain(&Control::default()));
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(passage.is_current().unwrap());
+            assert_eq!(contents(path), 2, "a file was removed beside a looker");
+            assert!(records() == before, "the record file was written beside a looker");
+            drop(passage);
+            worker.join().unwrap().unwrap();
+            assert!(begun.elapsed() >= Duration::from_millis(100));
+        });
+        owner.maintain(&Control::default()).unwrap();
+        assert_eq!(contents(path), 1);
+        assert!(records() != before);
+    }
+
+    /// A directory that cannot be written is looked into all the same.
+    #[cfg(unix)]
+    #[test]
+    fn a_view_may_lie_outside_of_the_store() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let owner = Store::options().small_blob_bytes(10).open(path).unwrap();
+        let file = upload(&owner.session(Identity::user("ada")), &[7; 100]);
+        // A file where the directory of the copies should be.
+        std::fs::write(path.join(DIRECTORY), "").unwrap();
+        let view = Store::look(path).unwrap();
+        let outside = view.engine().disk.directory().unwrap();
+        assert!(!outside.starts_with(path), "{}", outside.display());
+        let mut bytes = Vec::new();
+        let session = view.session(Identity::user("ada"));
+        session.download_file(&file, &mut bytes, &Control::default()).unwrap();
+        assert_eq!(bytes, [7; 100]);
+        drop((session, view));
+        assert!(!outside.exists());
+    }
+}
