@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::records::gate::Shut;
 use crate::records::{Made, RecordFile, Snapshot, Turn};
 use crate::session::lock::lock;
-use crate::value::{guarded, limits};
+use crate::value::{guarded, limits, trace};
 
 /// The most that a group waits for a checkpoint that is behind.
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
@@ -144,6 +144,7 @@ impl Engine {
     /// # Errors
     /// Any failure sets the latch: the commit may be on the disk although it was not published.
     pub(in crate::session) fn commit(&self, made: Made, sequence: u64) -> Result<()> {
+        let _span = trace::span!("commit", sequence = sequence);
         let committed = guarded("committing", || {
             let body = made.body.filter(|_| !self.is_space_short(made.active.bytes()));
             let Some(body) = body else { return self.commit_directly(made.active, sequence) };
@@ -241,6 +242,7 @@ impl Engine {
     /// of the lock `moving` may call it.
     fn move_layer(&self, whole: Arc<Snapshot>, sequence: Option<u64>) -> Result<()> {
         let Some(frozen) = whole.frozen() else { return Ok(()) };
+        let _span = trace::span!("move", bytes = frozen.layer.bytes());
         let records = self.records();
         records.move_layer(whole.base(), frozen)?;
         let base = records.base(whole.sequence)?;
