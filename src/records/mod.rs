@@ -17,6 +17,7 @@ mod error;
 mod file;
 mod file_turn;
 mod free_space;
+pub(crate) mod gate;
 mod journal;
 pub(crate) mod keys;
 mod layer;
@@ -43,7 +44,9 @@ pub(crate) use cursor::Cursor;
 pub(crate) use entries::Entries;
 pub(crate) use file::{RecordFile, RecordFileOptions};
 pub(crate) use file_turn::FileTurn;
-pub(crate) use journal::{Journal, LostCommits, NAMES as JOURNAL_NAMES, rescue};
+pub(crate) use journal::{
+    Journal, LostCommits, NAMES as JOURNAL_NAMES, copy as copy_journal, rescue,
+};
 pub(crate) use layer::Layer;
 pub(crate) use rewrite::Replaced;
 pub(crate) use snapshot::{Frozen, Snapshot};

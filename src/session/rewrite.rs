@@ -80,7 +80,7 @@ impl Engine {
     fn rewrite(&self, control: &Control) -> Result<u64> {
         self.check_place()?;
         self.checkpoint()?;
-        let _moving = self.checkpoints.hold();
+        let _moving = self.hold_record_file()?;
         let disk_free_bytes = self.disk_free_bytes()?.unwrap_or(u64::MAX);
         if self.is_free_space_stale() {
             self.count_free_pages_now(disk_free_bytes)

@@ -99,6 +99,8 @@ pub(super) fn plan_over<T>(
     let view = View::new(source, context, &[]);
     let mut draft = Draft::new(view);
     let value = plan(&mut draft)?;
+    // The caller may have gone while the plan ran; nothing of it is applied yet.
+    context.check_deadline()?;
     let needs_space = draft.needs_space();
     let (changes, events) = draft.finish()?;
     if needs_space {

@@ -193,6 +193,8 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
     // After a replacement of the directory, these names could lead to files of another store, or of
     // an older state of this one.
     engine.check_place()?;
+    // A process that looks may be about to take the names of these files.
+    let Some(shut) = engine.gate.try_shut()? else { return Ok(0) };
     let mut removed = Vec::new();
     let mut directories = std::collections::BTreeSet::new();
     for key in paths {
@@ -216,6 +218,7 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
         }
         removed.push(key);
     }
+    drop(shut);
     for directory in directories {
         engine
             .disk

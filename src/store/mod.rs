@@ -7,6 +7,7 @@ mod feed;
 mod findings;
 mod format;
 mod lock;
+mod look;
 mod maintain;
 mod maintenance;
 mod named;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::checkpoint_thread::CheckpointThread;
 use super::format::{self, Found};
 use super::maintenance::{MAINTENANCE_USER, MaintenanceStatus, MaintenanceThread};
-use super::{directory, lock};
+use super::{directory, lock, look};
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::VendorPrefix;
+use crate::records::gate::Gate;
 use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 use crate::services::recover_intents;
 use crate::session::{
@@ -43,7 +44,7 @@ struct Inner {
     maintenance: Option<MaintenanceThread>,
     checkpoints: Option<CheckpointThread>,
     engine: Arc<Engine>,
-    /// Whether the text index was saved, so that nothing is left to do.
+    /// Whether nothing is left to do: the text index was saved, or this is a view.
     is_saved: bool,
 }
 
@@ -60,6 +61,9 @@ impl Inner {
         self.stop_threads();
         if Arc::strong_count(&self.engine) > 1 {
             return Err(in_use(&self.engine, 0));
+        }
+        if self.is_saved {
+            return Ok(());
         }
         let session = Session::new(self.engine.clone(), Identity::user(MAINTENANCE_USER));
         self.is_saved = true;
@@ -196,6 +200,8 @@ pub struct StoreOptions {
     settings: Settings,
     /// Whether a store that is not there is refused instead of created.
     must_exist: bool,
+    /// Whether the store is a private copy that takes no writes.
+    is_view: bool,
 }
 
 macro_rules! option {
@@ -337,6 +343,14 @@ impl StoreOptions {
         self.open_on(disk).map_err(|error| error.context(attempt))
     }
 
+    /// Options for opening a private copy of a store, see [`Store::look`].
+    pub(super) fn for_view(mut self) -> Self {
+        self.settings.maintenance_thread = false;
+        self.must_exist = true;
+        self.is_view = true;
+        self
+    }
+
     /// Opens the store on a disk: for tests on the simulated disk.
     ///
     /// # Errors
@@ -381,12 +395,21 @@ impl StoreOptions {
         if format::probe(&disk)? == Found::Empty {
             create(&disk, options, self.settings.seed)?;
         }
+        // Nobody copies what is repaired and removed here.
+        let gate = Gate::open(&disk)?;
+        let shut = gate.shut()?;
         format::raise(&disk)?;
+        look::sweep(&disk);
         RecordFile::sweep(&disk)?;
         let records = RecordFile::open(&disk, options)?;
+        let is_view = self.is_view;
         let engine = Arc::new(Engine::start(self.settings, disk, records, lock)?);
         crate::services::sweep_contents(&engine)?;
         crate::session::tables::sweep(&engine)?;
+        drop(shut);
+        if is_view {
+            return Self::view(engine);
+        }
         let has_threads = engine.settings.maintenance_thread;
         let checkpoints = has_threads.then(|| CheckpointThread::start(&engine)).transpose()?;
         engine.resume_checkpoint()?;
@@ -400,6 +423,15 @@ impl StoreOptions {
             false => None,
         };
         let inner = Inner { maintenance, checkpoints, engine, is_saved: false };
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// The store of a private copy. Its records stay as they are: what the owner is about to do is
+    /// not an interrupted work here.
+    fn view(engine: Arc<Engine>) -> Result<Store> {
+        growth::begin(&Session::new(engine.clone(), Identity::user(MAINTENANCE_USER)))?;
+        engine.refuse_writes();
+        let inner = Inner { maintenance: None, checkpoints: None, engine, is_saved: true };
         Ok(Store { inner: Arc::new(inner) })
     }
 }

@@ -416,14 +416,19 @@ fn maintenance_inside_a_transaction_of_its_thread_is_refused() {
         let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]);
         session.append_batches(&id, &mut std::iter::once(Ok(batch.unwrap())), None).unwrap();
     }
-    let refused = std::thread::scope(|scope| {
-        session.transaction(|_| {
-            // Another thread merges, and waits for the transaction with the lock that a merge
-            // holds.
-            scope.spawn(|| store.maintain(&Control::default()));
+    // On a thread of its own: one that waits for itself would never come back.
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let refused = session.transaction(|_| {
+            // Another thread merges, and waits for the transaction with the lock that a merge holds.
+            let other = store.clone();
+            std::thread::spawn(move || other.maintain(&Control::default()));
             std::thread::sleep(std::time::Duration::from_millis(200));
-            Ok(store.maintain(&Control::default()).unwrap_err())
-        })
+            Ok(store.maintain(&Control::default()).map_err(|error| error.kind()))
+        });
+        tell.send(refused).unwrap();
     });
-    assert_eq!(refused.unwrap().kind(), ErrorKind::Conflict);
+    let refused = told.recv_timeout(std::time::Duration::from_secs(20));
+    let refused = refused.expect("maintenance waits for the transaction that it is called in");
+    assert_eq!(refused.unwrap().unwrap_err(), ErrorKind::Conflict);
 }

@@ -50,6 +50,8 @@ pub const TOKEN_POSITION_BYTES: usize = 2048;
 pub const JSON_DEPTH: usize = 116;
 /// Bytes of one stored record.
 pub const RECORD_BYTES: usize = 4 * 1024 * 1024;
+/// How long the owner of a store waits for a process that looks into it.
+pub(crate) const LOOKER_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 /// Bytes of the record file from which on maintenance rewrites it, if more than nine sixteenths of
 /// them are free. The free space of a smaller file is soon used again.
 pub const RECORD_REWRITE_BYTES_MIN: u64 = 4 * 1024 * 1024;

@@ -23,7 +23,7 @@ fn write(store: &Store, len: usize) -> Result<ContentWriter, Error> {
     Ok(writer)
 }
 
-fn own_error(error: std::io::Error) -> Error {
+pub fn own_error(error: std::io::Error) -> Error {
     let own = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()).cloned();
     own.unwrap_or_else(|| Error::io("writing content", error))
 }

@@ -12,6 +12,7 @@
 
 mod body;
 mod check;
+mod copy;
 mod file;
 mod header;
 mod record;
@@ -21,6 +22,7 @@ mod rescue;
 mod tests;
 
 pub(super) use body::encode;
+pub(crate) use copy::copy;
 pub(crate) use file::NAMES;
 pub(crate) use replay::Replayed;
 pub(crate) use rescue::{LostCommits, rescue};

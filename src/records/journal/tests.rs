@@ -405,3 +405,35 @@ fn every_change_is_read_as_it_was_written() {
     let ends = (0..body.len()).filter(|len| body::decode(&body[..*len], "journal.0").is_ok());
     assert_eq!(ends.count(), changes.len());
 }
+
+/// A copy ends at the last record before a gap: a later record may be there when an earlier part of
+/// the file was read before its record was written.
+#[test]
+fn a_copy_beside_appends_ends_at_a_whole_record() {
+    let (disk, link, _) = written(9);
+    let places = places(9);
+    let name = NAMES[1];
+    let held = bytes(&disk, name);
+    for (count, place) in places.windows(2).enumerate() {
+        for cut in [place[0], place[0] + 3, place[1] - 1] {
+            let mut torn = held.clone();
+            torn[cut..place[1]].fill(0);
+            let count = if torn == held { 9 } else { count as u64 };
+            let copied = MemoryDisk::new();
+            super::copy(&shared(&with(&disk, name, &torn)), &shared(&copied)).unwrap();
+            let (mut journal, passes, sequence) = open(&copied, link, 0).unwrap();
+            assert_eq!((passes, sequence), (vec![until(count)], count), "cut at {cut}");
+            append(&mut journal, count + 1..=count + 1);
+        }
+    }
+}
+
+#[test]
+fn a_copy_has_both_passes() {
+    let (disk, link, mut journal) = written(4);
+    journal.begin_pass(4).unwrap();
+    append(&mut journal, 5..=7);
+    let copied = MemoryDisk::new();
+    super::copy(&shared(&disk), &shared(&copied)).unwrap();
+    assert_eq!(open(&copied, link, 0).unwrap().1, [until(4), vec![5, 6, 7]]);
+}

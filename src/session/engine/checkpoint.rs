@@ -12,7 +12,9 @@ use std::sync::{Arc, PoisonError};
 
 use super::Engine;
 use super::moving::Layers;
+use super::sync::MutexGuard;
 use crate::error::Result;
+use crate::records::gate::Shut;
 use crate::records::{Finished, Made, RecordFile, Snapshot, Turn, WriteTransaction};
 use crate::session::lock::lock;
 use crate::value::{guarded, limits, trace};
@@ -51,7 +53,32 @@ impl Layers for Engine {
     }
 }
 
+/// The right to write the record file: nothing else of this process writes it, and nobody looks.
+#[derive(Debug)]
+pub(in crate::session) struct Moving<'e> {
+    _shut: Shut<'e>,
+    _moving: MutexGuard<'e, ()>,
+}
+
 impl Engine {
+    /// Waits until nothing else writes the record file and nobody looks.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(in crate::session) fn hold_record_file(&self) -> Result<Moving<'_>> {
+        let moving = self.checkpoints.hold();
+        Ok(Moving { _shut: self.gate.shut()?, _moving: moving })
+    }
+
+    /// As [`Self::hold_record_file`], without waiting.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn try_hold_record_file(&self) -> Result<Option<Moving<'_>>> {
+        let Some(moving) = self.checkpoints.try_hold() else { return Ok(None) };
+        Ok(self.gate.try_shut()?.map(|shut| Moving { _shut: shut, _moving: moving }))
+    }
+
     /// Opens a turn over the last commit. Only the holder of the write turn may call it.
     pub(in crate::session) fn open_turn(&self) -> Turn {
         Turn::open(self.snapshot(), self.settings.memory_table_bytes / DIRECT_PART)
@@ -110,6 +137,7 @@ impl Engine {
     /// of the lock `moving` may call it.
     fn move_layer(&self, whole: Arc<Snapshot>, sequence: Option<u64>) -> Result<()> {
         let Some(frozen) = whole.frozen() else { return Ok(()) };
+        let _shut = self.gate.shut()?;
         let _span = trace::span!("move", bytes = frozen.layer.bytes());
         // Under the lock, so that nobody moves the layer once more.
         let moved = self.records().move_layer(whole.base(), frozen);
@@ -172,7 +200,7 @@ impl Engine {
     ) -> Result<()> {
         let _span = trace::span!("commit", sequence = sequence);
         let committed = guarded("committing", || {
-            let _moving = self.checkpoints.hold();
+            let _moving = self.hold_record_file()?;
             written.commit(finished).inspect_err(|error| self.set_latch(error))?;
             self.publish_moved(sequence, Some(sequence))
         });
@@ -241,7 +269,7 @@ impl Engine {
         f: impl FnOnce(&RecordFile) -> Result<bool>,
     ) -> Result<bool> {
         self.checkpoint()?;
-        let _moving = self.checkpoints.hold();
+        let _moving = self.hold_record_file()?;
         let written = guarded("writing records.redb", || {
             let records = self.records();
             let is_written = f(&records)?;

@@ -26,6 +26,7 @@ use super::tables::TableCache;
 use crate::blobs::BlobStore;
 use crate::disk::{DiskFile, Owner, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
+use crate::records::gate::Gate;
 use crate::records::{Change, Journal, RecordFile, Snapshot, Source, Space};
 use crate::value::{guarded, limits, time, trace};
 
@@ -72,6 +73,8 @@ pub(crate) struct Engine {
     pub(super) has_rewrite_failed: AtomicBool,
     /// The process that opened the store.
     owner: Owner,
+    /// Shut while the record file is written and while files are removed.
+    pub(crate) gate: Gate,
     // Declared last, so that it is dropped last: the lock must not be released before the record
     // file is closed.
     _lock: Box<dyn DiskFile>,
@@ -129,6 +132,7 @@ impl Engine {
         Ok(Self {
             settings,
             blobs: BlobStore::open(disk.clone())?,
+            gate: Gate::open(&disk)?,
             disk,
             records: RwLock::new(records),
             journal: Mutex::new(journal),
@@ -237,6 +241,9 @@ impl Engine {
     fn without_readers<T>(&mut self, f: impl FnOnce(&mut RecordFile) -> Result<T>) -> Result<T> {
         self.write_queue.turns.latch.check()?;
         self.checkpoint()?;
+        // Nobody else has the engine, so this gate and the engine's own do not meet.
+        let gate = Gate::open(&self.disk)?;
+        let _shut = gate.shut()?;
         let records = self.records.get_mut().unwrap_or_else(PoisonError::into_inner);
         // After a failed write, only the published snapshot can still be read: keep it.
         records.check_writable()?;
@@ -250,7 +257,7 @@ impl Engine {
         let published = guarded("publishing after work on the whole record file", || {
             let base = self.records().base(sequence)?;
             self.publish_as(|_| Snapshot::over(base, sequence), None);
-            self.count_free_pages()
+            self.count_free_pages_alone()
         });
         let published = published.inspect_err(|error| self.set_latch(error));
         // The error of `f` comes first: it names the cause.
@@ -339,7 +346,7 @@ impl Engine {
     /// # Errors
     /// Those of a commit; the store then accepts no further writes.
     pub(in crate::session) fn count_free_pages(&self) -> Result<()> {
-        let counted = match self.checkpoints.try_hold() {
+        let counted = match self.try_hold_record_file()? {
             Some(_moving) => self.count_free_pages_alone(),
             None => Ok(()),
         };
@@ -383,6 +390,15 @@ impl Engine {
         guarded("counting free pages", || self.records().count_free_bytes(disk_free_bytes))
     }
 
+    /// Refuses every write from now on: the store is a view of one that another process may have.
+    pub(crate) fn refuse_writes(&self) {
+        self.write_queue.turns.latch.set(&Error::new(
+            ErrorKind::Unsupported,
+            "the store was opened to look into it, so that nothing can be written; close it, and \
+             open the store with Store::open",
+        ));
+    }
+
     /// Refuses every write from now on, until the store is reopened. The first cause is kept.
     pub(crate) fn set_latch(&self, cause: &Error) {
         if self.write_queue.turns.latch.set(cause) {
@@ -397,6 +413,10 @@ impl Drop for Engine {
     /// process opened, moves nothing.
     fn drop(&mut self) {
         let _ = guarded("closing the journal", || self.close_journal());
+        // redb writes the record file when it is closed, right after this.
+        if self.check_process().is_ok() {
+            let _ = self.gate.shut_for_good();
+        }
     }
 }
 
