@@ -6,7 +6,7 @@
 //! - A writer waits for a checkpoint at most [`LONGEST_WAIT`], unless memory would grow beyond its
 //!   bound several times.
 //!
-//! `checkpoint_schedules` explores interleavings of this file with commits and readers.
+//! `turns_tests` explores interleavings of this file with commits and readers.
 
 use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;

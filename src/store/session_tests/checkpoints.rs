@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::disk::sim::{Fault, OpKind, Pick, SimDisk, Survival};
 use crate::products::{CreateProductRequest, ProductId, ProductService};
 use crate::records::{Source, Space};
+use crate::session::Engine;
 use crate::store::{Store, StoreOptions, VerifyLevel};
 use crate::value::Control;
 use crate::{ErrorKind, Identity, Result, Session};
@@ -162,10 +163,12 @@ fn every_snapshot_beside_checkpoints_is_one_state() {
     let syncs = disk.trace().into_iter().filter(|entry| &*entry.path == "records.redb");
     let syncs = syncs.filter(|entry| entry.kind == OpKind::Sync).count();
     assert!(syncs > 20, "{syncs} syncs of the record file");
+    let records = |engine: &Engine| Source::Snapshot(&engine.snapshot()).len(Space::Records);
+    let held = records(&engine).unwrap();
     drop(engine);
+    // The close may commit the position of the text index, which is no record.
     store.close().unwrap();
-    let engine = open(&disk, BOUND).engine().clone();
-    assert_eq!(count(&engine.snapshot()), difference);
+    assert_eq!(records(open(&disk, BOUND).engine()).unwrap(), held);
 }
 
 /// A checkpoint that fails refuses further writes. What was acknowledged is read on, and found by
