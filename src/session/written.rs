@@ -17,7 +17,7 @@ pub(super) type FileSlot = OnceCell<WriteTransaction>;
 /// What a transaction has changed.
 pub(super) enum Written<'t> {
     /// Few changes, which become a record of the journal.
-    Memory(Turn),
+    Memory(Box<Turn>),
     /// Many changes, in the record file. Others see them when they are committed.
     File(Box<FileTurn<'t>>),
 }
@@ -33,7 +33,7 @@ pub(super) enum Ready {
 impl<'t> Written<'t> {
     /// Begins a transaction over the last commit. Only the holder of the write turn may call it.
     pub(super) fn open(engine: &Engine) -> Self {
-        Self::Memory(engine.open_turn())
+        Self::Memory(Box::new(engine.open_turn()))
     }
 
     /// The last commit with the changes.

@@ -99,13 +99,10 @@ fn read_pass(
     let mut window = Window::over(file);
     let mut at = RECORDS;
     loop {
-        let found = match window.record(header.salt, at)? {
-            Some(found) => found,
-            None => {
-                let Some(next) = window.find_record(header.salt, at)? else { return Ok(()) };
-                at = next;
-                continue;
-            }
+        let Some(found) = window.record(header.salt, at)? else {
+            let Some(next) = window.find_record(header.salt, at)? else { return Ok(()) };
+            at = next;
+            continue;
         };
         let (before, after) = (found.sequences.before, found.sequences.after);
         if sequence.is_none_or(|held| after > held) {
