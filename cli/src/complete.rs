@@ -288,7 +288,10 @@ mod tests {
         );
         assert_eq!(complete("import f --into Lo"), expect("Lo", "'Long run' Loop"));
         assert_eq!(complete("select vo"), expect("vo", "volts"));
-        assert_eq!(complete("sql select a from prod"), expect("prod", "products"));
+        assert_eq!(
+            complete("sql select a from prod"),
+            expect("prod", "product_families product_id products")
+        );
         assert_eq!(complete("select part_n"), expect("part_n", "part_number"));
         assert_eq!(complete("select timel"), expect("timel", "timeline"));
         assert_eq!(complete("select * from quo"), expect("quo", "quotas"));

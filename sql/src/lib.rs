@@ -43,9 +43,9 @@ mod pages;
 mod quotas;
 mod records;
 mod rows;
+mod rules;
 mod scan;
 mod search;
-mod top;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ pub fn context_with(session: &Session, options: &Options) -> Result<SessionConte
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
-        .with_physical_optimizer_rules(top::rules())
+        .with_physical_optimizer_rules(rules::all())
         .build();
     let context = SessionContext::new_with_state(state);
     context.register_catalog(CATALOG, catalog.clone());

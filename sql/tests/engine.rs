@@ -3,6 +3,7 @@
 mod common;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use common::{ROWS, ada, ask, filled, open, plan, request, settle};
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
@@ -279,6 +280,25 @@ async fn a_query_that_is_dropped_or_cancelled_stops() {
     let error = frame.collect().await.unwrap_err();
     let own = error.find_root().to_string();
     assert!(own.contains("cancel"), "{own}");
+}
+
+/// A join that makes a thousand million rows of few batches.
+#[test]
+fn a_query_that_computes_yields() {
+    let (_directory, _store, session) = filled();
+    let sql = context(&session).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let begun = Instant::now();
+    let statement = "select sum(a.channel * b.channel + c.channel) from rows.\"Loop 1\" a, \
+                     rows.\"Loop 1\" b, rows.\"Loop 1\" c";
+    let told = runtime.block_on(plan(&sql, statement));
+    assert_eq!(told.matches("CrossJoinExec").count(), 2, "{told}");
+    let ended = runtime.block_on(async {
+        let frame = sql.sql(statement).await.unwrap();
+        tokio::time::timeout(Duration::from_millis(300), frame.collect()).await
+    });
+    assert!(ended.is_err(), "the query has ended");
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,6 +19,10 @@ use std::path::Path;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Int64Type, TimestampMillisecondType};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+// The files of the other workloads print with these.
+use serde_json as _;
+use stats_alloc as _;
+
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
