@@ -238,6 +238,7 @@ pub mod tables {
     pub use crate::model::tables::import::{
         BinaryForm, DateOrder, EpochUnit, ImportTableRequest, ImportTableResponse, ImportedColumn,
     };
+    pub use crate::model::tables::retention::{Retention, SetRetentionRequest};
     pub use crate::model::tables::segments::{SegmentFileInfo, SegmentManifest};
     pub use crate::model::tables::table::{
         ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest,

@@ -26,6 +26,7 @@ use crate::model::specifications::{
 use crate::model::tables::aggregate::TableAggregates;
 use crate::model::tables::deletion::{DeleteRowsResponse, DeletedRows};
 use crate::model::tables::import::ImportTableResponse;
+use crate::model::tables::retention::Retention;
 use crate::model::tables::table::{
     DeleteTablesPartialSuccess, ModifyTablesPartialSuccess, PagedTables, TableApiInfo,
     TableMetadata,
@@ -253,7 +254,7 @@ others! {
     LinkFilesPartialSuccessResponse, ModifyTablesPartialSuccess, Package, PagedProducts,
     PagedQuotas, PagedSpecifications, PagedTables, PagedTestPlanTemplates, PagedTestPlans,
     PagedWorkItemTemplates, PagedWorkItems, PagedWorkspaces, Product, ProductOperations,
-    QueryAssetsResponse, QueryFeedsResponse, QueryPackagesResponse, Quota,
+    QueryAssetsResponse, QueryFeedsResponse, QueryPackagesResponse, Quota, Retention,
     ScheduleTestPlansResponse, ScheduleWorkItemsPartialSuccessResponse,
     SetSystemConnectionResponse, Specification,
     StartUtilizationPartialSuccess, TableAggregates, TableApiInfo, TableMetadata, TestPlan,

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Source, Space};
 use crate::session::{
     Access, Engine, Identity, Session, changes, growth, guarded, lock, rewrite_record_file,
-    settle_indexes,
+    settle_indexes, tables,
 };
 use crate::value::{Control, trace};
 
@@ -34,6 +34,8 @@ pub struct MaintenanceReport {
     pub upload_sessions_expired: u64,
     /// Segments of tables written: sealed buffers, and merges of overlapping segments.
     pub segments_written: u64,
+    /// Rows of tables deleted because their retention does not keep them.
+    pub rows_deleted: u64,
     /// Entries dropped from the change log.
     pub log_entries_dropped: u64,
     /// Entries added to indexes that a later format than the store's added.
@@ -111,7 +113,10 @@ fn run_steps(
     // Also if there is nothing to do, so that a store that lost its files reports it soon.
     engine.check_place()?;
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
-    report.segments_written = steps.run(|| crate::session::tables::maintain(&session, control));
+    let mut due = steps.run(|| tables::due(&session));
+    let retained = std::mem::take(&mut due.retained);
+    report.rows_deleted = steps.run(|| crate::services::retain_rows(&session, retained, control));
+    report.segments_written = steps.run(|| tables::maintain(&session, due, control));
     report.upload_sessions_expired =
         steps.run(|| crate::services::expire_upload_sessions(&session));
     report.files_removed = steps.run(|| crate::services::remove_abandoned_contents(&session));
@@ -218,7 +223,7 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
             .disk
             .sync_dir(&directory)
             .map_err(|error| Error::io(format!("syncing {directory}"), error))?;
-        crate::session::tables::remove_empty(session, &directory)?;
+        tables::remove_empty(session, &directory)?;
     }
     let count = removed.len() as u64;
     if count > 0 {

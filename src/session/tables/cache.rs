@@ -16,6 +16,7 @@ use crate::columnar::{
 use crate::disk::SharedDisk;
 use crate::error::{ErrorKind, Result};
 use crate::session::lock::lock;
+use crate::value::RecordKey;
 use crate::value::cache::{Cache, bounded};
 
 /// Number of open segments that are kept.
@@ -36,6 +37,14 @@ struct KeptBuffer {
     runs: Vec<Arc<MemoryRun>>,
 }
 
+/// Up to which time of the index, in milliseconds since 1970 UTC, and which append ordinal the old
+/// rows of a table were looked for and deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IndexLook {
+    pub(super) limit_ms: i64,
+    pub(super) end: u64,
+}
+
 /// The in-memory state of an open store's tables.
 #[derive(Debug)]
 pub(crate) struct TableCache {
@@ -50,6 +59,8 @@ pub(crate) struct TableCache {
     pub(super) unsynced: Mutex<HashSet<String>>,
     /// Number of holders of each held segment.
     held: Arc<Mutex<HashMap<u64, usize>>>,
+    /// Up to where the old rows of tables with a retention were looked for.
+    pub(super) looked: Mutex<HashMap<RecordKey, IndexLook>>,
     /// Whether no segment of the store is left to be looked at by `restate`.
     pub(super) shows_nan: AtomicBool,
     /// Locked while segments are sealed or merged: one at a time.
@@ -74,6 +85,7 @@ impl Default for TableCache {
             temporary: Arc::default(),
             unsynced: Mutex::default(),
             held: Arc::default(),
+            looked: Mutex::default(),
             shows_nan: AtomicBool::default(),
             turn: Mutex::default(),
         }
@@ -110,6 +122,11 @@ fn segment_of(path: &str) -> Option<u64> {
 }
 
 impl TableCache {
+    /// Remembers that the old rows of a table are gone, until the store is closed.
+    pub(crate) fn looked(&self, table: RecordKey, look: IndexLook) {
+        lock(&self.looked).insert(table, look);
+    }
+
     /// Protects the files of these segments from removal. Must be called while a snapshot that
     /// names them is alive: until then the snapshot protects them.
     pub(super) fn hold(&self, ids: Vec<u64>) -> HeldSegments {

@@ -300,7 +300,8 @@ impl TableSalvage<'_> {
             }
         }
         let counted = table.row_count.unwrap_or_default().unsigned_abs();
-        let gone = counts.map_or_else(|| self.deleted.count(), |counts| counts.deleted_rows);
+        let gone =
+            counts.as_ref().map_or_else(|| self.deleted.count(), |counts| counts.deleted_rows);
         let counted = if is_state_known { counted.saturating_add(gone) } else { named };
         self.lose_unnamed(&id, reached..counted);
         let next = reached.max(counted);
@@ -309,6 +310,8 @@ impl TableSalvage<'_> {
         let deleted = whole.minus(&live);
         done.rows = live.count();
         buffer.deleted_rows = deleted.count();
+        // A policy that is lost keeps rows: that of another table must never be guessed.
+        buffer.retention = counts.and_then(|counts| counts.retention);
         buffer.deleted_stored = stored - done.rows;
         let rows = deleted::to_rows(key.as_bytes(), &deleted)?;
         changes.extend(deleted::changes_to(&deleted_before, rows));
