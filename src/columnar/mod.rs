@@ -63,7 +63,9 @@ mod memory_tests;
 mod tests;
 
 pub(crate) use after::After;
-pub(crate) use aggregate::{Aggregation, Bins, Bounds, Key, Term, Want, Width, aggregate};
+pub(crate) use aggregate::{
+    AggregatedParts, Aggregation, Bins, Bounds, Key, Term, Want, Width, aggregate,
+};
 pub(crate) use append_order::in_append_order;
 pub(crate) use buffer::{
     batch_bytes, batch_revision, batch_row_count, check_batch, decode_batch, encode_batch,

@@ -19,6 +19,7 @@ use crate::model::products::{
     ProductOperations, UpdateProductsPartialSuccess,
 };
 use crate::model::quotas::{PagedQuotas, Quota};
+use crate::model::records::DeleteRecordsResponse;
 use crate::model::specifications::{
     CreateSpecificationsPartialSuccess, DeleteSpecificationsPartialSuccess, PagedSpecifications,
     Specification, UpdateSpecificationsPartialSuccess, V1Operations,
@@ -246,7 +247,7 @@ creations! { CreateTableResponse, UploadFileResponse, UploadSession }
 
 others! {
     Asset, AssetSummary, AssetUtilizationHistoryResponse, DeleteAssetsResponse,
-    DeleteProductsPartialSuccess, DeleteRowsResponse, DeleteSpecificationsPartialSuccess,
+    DeleteProductsPartialSuccess, DeleteRecordsResponse, DeleteRowsResponse, DeleteSpecificationsPartialSuccess,
     DeleteTablesPartialSuccess, DeletedRows,
     DeleteTestPlanTemplatesPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
     DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse, Feed,

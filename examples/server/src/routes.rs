@@ -225,6 +225,9 @@ routes! {
     json POST "/tables/{id}/drop-columns" drop_columns(id, body);
     json POST "/tables/{id}/delete-rows" delete_rows(id, body);
     json POST "/tables/{id}/list-deleted-rows" list_deleted_rows(id, body);
+    json POST "/tables/{id}/retention" set_retention(id, body);
+    json GET "/tables/{id}/retention" get_retention(id);
+    json DELETE "/tables/{id}/retention" delete_retention(id);
     json POST "/explain/query-tables" explain_query_tables;
     json POST "/explain/tables/{id}/query-data" explain_query_table_data(id, body);
     json POST "/explain/query-files" explain_query_files(query_and_body);
@@ -235,8 +238,6 @@ routes! {
     json POST "/query-workspaces" query_workspaces;
     json POST "/explain/query-workspaces" explain_query_workspaces;
     json DELETE "/workspaces/{id}" delete_workspace(name);
-    json POST "/quotas" set_quota(body);
-    json GET "/quotas/{id}" get_quota(name);
-    json POST "/list-quotas" list_quotas;
-    json DELETE "/quotas/{id}" delete_quota(name);
+    json POST "/quotas" set_quota(body); json GET "/quotas/{id}" get_quota(name);
+    json POST "/list-quotas" list_quotas; json DELETE "/quotas/{id}" delete_quota(name);
 }

@@ -15,6 +15,8 @@ mod rows;
 mod segments;
 mod waveform;
 
+pub(in crate::services) use aggregate::{key as aggregate_key, term as aggregate_term};
+pub(in crate::services) use metadata::delete as delete_table;
 pub use ordinals::{PartRows, RowsPart, StoredRows};
 pub(crate) use retention::retain_rows;
 #[cfg(any(test, fuzzing))]
@@ -518,7 +520,7 @@ pub trait TableService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// let error = session.get_retention(&id).unwrap_err();
-    /// assert_eq!(error.name(), Some("DataFrame.RetentionNotFound"));
+    /// assert_eq!(error.api_error().name.as_deref(), Some("DataFrame.RetentionNotFound"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn get_retention(&self, id: &TableId) -> Result<Retention>;

@@ -75,6 +75,7 @@ const BODIES: &[(&str, Again)] = &[
     ("search", again::<search::SearchRequest>),
     ("search_files", again::<files::SearchFilesRequest>),
     ("set_quota", again::<workspaces::SetQuotaRequest>),
+    ("set_retention", again::<tables::SetRetentionRequest>),
     ("set_system_connection", again::<SetSystemConnectionRequest>),
     ("start_upload_session", again::<StartUploadSessionRequest>),
     ("start_utilization", again::<assets::StartUtilizationRequest>),
