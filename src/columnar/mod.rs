@@ -81,7 +81,7 @@ pub(crate) use frame::{batch_rows, frame_to_batch};
 #[cfg(any(test, fuzzing))]
 pub(crate) use guard::{is_guarded, unguarded};
 pub use import::ReadSeek;
-pub(crate) use import::{CsvImport, ImportOptions, ParquetImport, Told};
+pub(crate) use import::{CsvImport, ImportOptions, ParquetImport, Told, is_numbered};
 pub(crate) use ipc::read_stream;
 pub(crate) use keys::index_values;
 pub(crate) use layouts::{ColumnLife, Layouts};

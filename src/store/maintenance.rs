@@ -21,7 +21,7 @@ pub(super) const MAINTENANCE_USER: &str = "stationdb";
 /// The period of the maintenance thread.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Limit of the log entries that one pass drops.
-const TRIM_BATCH: usize = 10_000;
+pub(super) const TRIM_BATCH: usize = 10_000;
 
 /// The result of one pass of maintenance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -131,8 +131,7 @@ fn run_steps(
         let _ = guarded("merging the text index", || engine.search.settle());
     }
     report.log_entries_dropped = steps.run(|| {
-        // A session over an older snapshot searches with the help of the log.
-        let position = engine.search.position(&session)?.min(engine.oldest_live_sequence());
+        let position = log_position(engine, &session)?;
         session.write(move |draft| changes::trim(draft, position, TRIM_BATCH))
     }) as u64;
     report.index_entries_added = steps.run(|| growth::fill(&session, control));
@@ -141,6 +140,12 @@ fn run_steps(
         report.record_file_bytes_returned = steps.run(|| rewrite_record_file(&session, control));
     }
     Ok(())
+}
+
+/// The sequence up to which nothing of the store needs the log any more.
+pub(super) fn log_position(engine: &Engine, session: &Session) -> Result<u64> {
+    // A session over an older snapshot searches with the help of the log.
+    Ok(engine.search.position(session)?.min(engine.oldest_live_sequence()))
 }
 
 /// Independent steps: a table that is damaged for good must not keep the log from being trimmed.

@@ -93,7 +93,7 @@ fn all(session: &Session) -> Vec<Value> {
             break;
         }
     }
-    specs.sort_by_key(|spec| spec["id"].as_str().unwrap().parse::<u64>().unwrap());
+    specs.sort_by_key(|spec| spec["id"].as_str().unwrap().to_owned());
     specs
 }
 
@@ -191,13 +191,16 @@ fn groups_of_fields_and_weeks_agree_with_the_records() {
         asked(session, json!({ "kind": "SPECIFICATION" })).unwrap().groups[0].rows
     };
     let open = all(&bench.ada).iter().filter(|spec| spec["workspace"] == "open").count();
-    assert_eq!((count(&bench.ada), count(&guest)), (5_000, open as i64));
+    let whole = all(&bench.ada).len() as i64;
+    assert!(whole >= 5_000 && (1..whole).contains(&(open as i64)));
+    assert_eq!((count(&bench.ada), count(&guest)), (whole, open as i64));
 }
 
 #[test]
 fn a_transaction_counts_its_own_records_and_any_kind_has_groups() {
     let bench = bench();
     fill(&bench, 10);
+    let count = all(&bench.ada).len() as i64;
     bench
         .ada
         .transaction(|tx| {
@@ -205,7 +208,7 @@ fn a_transaction_counts_its_own_records_and_any_kind_has_groups() {
             let made = tx.create_specs(request(json!({ "specs": [one] })))?;
             assert!(made.error.is_none());
             let request: AggregateRecordsRequest = request(json!({ "kind": "SPECIFICATION" }));
-            assert_eq!(tx.aggregate_records(request)?.groups[0].rows, 11);
+            assert_eq!(tx.aggregate_records(request)?.groups[0].rows, count + 1);
             Ok(())
         })
         .unwrap();
@@ -214,8 +217,17 @@ fn a_transaction_counts_its_own_records_and_any_kind_has_groups() {
         let found = asked(&bench.ada, by);
         let is_spec = *kind == RecordKind::Specification;
         match found {
-            Ok(found) => assert_eq!(found.groups.len(), if is_spec { 11 } else { 0 }, "{kind}"),
-            Err(error) => panic!("{kind}: {error}"),
+            Ok(found) => assert_eq!(
+                found.groups.len(),
+                if is_spec { count as usize + 1 } else { 0 },
+                "{kind}"
+            ),
+            // Not every kind has the field.
+            Err(error) => {
+                assert!(!is_spec && error.kind() == ErrorKind::InvalidArgument, "{kind}: {error}");
+                let all = asked(&bench.ada, json!({ "kind": kind.as_str() })).unwrap();
+                assert_eq!(all.groups[0].rows, 0, "{kind}");
+            }
         }
     }
     // Without keys there is one group, also of nothing.
@@ -307,16 +319,17 @@ fn records_that_match_are_deleted_in_steps_with_their_events() {
 fn a_deletion_asks_the_policy_and_needs_a_filter() {
     let bench = bench();
     fill(&bench, 300);
+    let whole = all(&bench.ada).len();
     let guest = bench.store.session(Identity::user("guest"));
     let bob = bench.store.session(Identity::user("bob"));
     let any = json!({ "kind": "SPECIFICATION", "filter": "id != \"\"" });
     let error = delete(&bob, any.clone()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
-    assert_eq!(all(&bench.ada).len(), 300);
+    assert_eq!(all(&bench.ada).len(), whole);
     // Only what the caller sees.
     let open = all(&guest).len() as i64;
     assert_eq!(delete(&guest, any.clone()).unwrap(), open);
-    assert_eq!(all(&bench.ada).len() as i64, 300 - open);
+    assert_eq!(all(&bench.ada).len() as i64, whole as i64 - open);
     for filter in [Value::Null, json!(""), json!("  ")] {
         let error = delete(&bench.ada, json!({ "kind": "SPECIFICATION", "filter": filter }));
         assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidArgument);
@@ -333,16 +346,16 @@ fn a_deletion_asks_the_policy_and_needs_a_filter() {
     control.cancel();
     let error = bench.ada.delete_records(request(any.clone()), &control).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
-    assert_eq!(all(&bench.ada).len() as i64, 300 - open);
+    assert_eq!(all(&bench.ada).len() as i64, whole as i64 - open);
     // In a transaction nothing is deleted if it fails.
     let failed: Result<(), Error> = bench.ada.transaction(|tx| {
         let request = request(any.clone());
         let deleted = tx.delete_records(request, &Control::default())?.deleted_count;
-        assert_eq!(deleted, 300 - open);
+        assert_eq!(deleted, whole as i64 - open);
         Err(Error::invalid("no"))
     });
     assert!(failed.is_err());
-    assert_eq!(all(&bench.ada).len() as i64, 300 - open);
+    assert_eq!(all(&bench.ada).len() as i64, whole as i64 - open);
 }
 
 /// What belongs to a record goes with it, as when it is deleted by its id.
@@ -357,7 +370,7 @@ fn files_tables_and_assets_go_with_what_belongs_to_them() {
     let rows = json!({ "frame": { "data": [["1"], ["2"]] } });
     ada.append_table_data(&table, request(rows)).unwrap();
     let asset = json!({ "modelName": "M", "vendorName": "V", "serialNumber": "1",
-        "location": { "minionId": "bench" } });
+        "location": { "minionId": "bench", "state": { "assetPresence": "PRESENT" } } });
     let made = ada.create_assets(vec![request(asset)]).unwrap();
     assert!(made.error.is_none(), "{made:?}");
     for (kind, filter) in

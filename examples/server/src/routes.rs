@@ -233,9 +233,9 @@ routes! {
     json POST "/explain/query-files" explain_query_files(query_and_body);
     json POST "/explain/query-files-linq" explain_query_files_linq;
     json POST "/explain/search-files" explain_search_files;
-    json POST "/search" search;
+    json POST "/search" search; json POST "/query-workspaces" query_workspaces;
+    json POST "/aggregate-records" aggregate_records;
     json POST "/workspaces" create_workspace(body).map(Created);
-    json POST "/query-workspaces" query_workspaces;
     json POST "/explain/query-workspaces" explain_query_workspaces;
     json DELETE "/workspaces/{id}" delete_workspace(name);
     json POST "/quotas" set_quota(body); json GET "/quotas/{id}" get_quota(name);

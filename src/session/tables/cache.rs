@@ -61,6 +61,8 @@ pub(crate) struct TableCache {
     held: Arc<Mutex<HashMap<u64, usize>>>,
     /// Up to where the old rows of tables with a retention were looked for.
     pub(super) looked: Mutex<HashMap<RecordKey, IndexLook>>,
+    /// Tables whose rows an import numbers.
+    numbered: Arc<Mutex<HashSet<RecordKey>>>,
     /// Whether no segment of the store is left to be looked at by `restate`.
     pub(super) shows_nan: AtomicBool,
     /// Locked while segments are sealed or merged: one at a time.
@@ -86,6 +88,7 @@ impl Default for TableCache {
             unsynced: Mutex::default(),
             held: Arc::default(),
             looked: Mutex::default(),
+            numbered: Arc::default(),
             shows_nan: AtomicBool::default(),
             turn: Mutex::default(),
         }
@@ -114,6 +117,20 @@ impl Drop for HeldSegments {
     }
 }
 
+/// An import that numbers the rows of a table. No other one begins while this value lives: both
+/// would begin with the same number.
+#[derive(Debug)]
+pub(crate) struct Numbering {
+    numbered: Arc<Mutex<HashSet<RecordKey>>>,
+    table: RecordKey,
+}
+
+impl Drop for Numbering {
+    fn drop(&mut self) {
+        lock(&self.numbered).remove(&self.table);
+    }
+}
+
 /// The number of the segment that a data or summary file belongs to; `None` for any other file.
 fn segment_of(path: &str) -> Option<u64> {
     let name = path.strip_prefix("tables/")?.rsplit('/').next()?;
@@ -122,6 +139,12 @@ fn segment_of(path: &str) -> Option<u64> {
 }
 
 impl TableCache {
+    /// Begins to number the rows of a table; `None` while another import does.
+    pub(crate) fn number(&self, table: RecordKey) -> Option<Numbering> {
+        let is_first = lock(&self.numbered).insert(table);
+        is_first.then(|| Numbering { numbered: self.numbered.clone(), table })
+    }
+
     /// Remembers that the old rows of a table are gone, until the store is closed.
     pub(crate) fn looked(&self, table: RecordKey, look: IndexLook) {
         lock(&self.looked).insert(table, look);

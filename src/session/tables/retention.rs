@@ -7,13 +7,14 @@
 
 use super::cache::IndexLook;
 use super::deleted::deleted_in_draft;
-use super::state::{key_of, put_state, state, state_in};
+use super::state::{TableState, key_of, put_state, state, state_in};
 use super::{next_ordinal, next_ordinal_in};
 use crate::columnar::OrdinalSet;
 use crate::error::Result;
 use crate::model::Resource;
 use crate::model::tables::retention::{AppendMark, RetentionPolicy};
 use crate::model::tables::table::TableMetadata;
+use crate::records::envelope;
 use crate::session::draft::Draft;
 use crate::session::lock::lock;
 use crate::session::view::View;
@@ -25,6 +26,11 @@ const PARTS: u64 = 16;
 /// The policy of a table.
 pub(crate) fn retention_of(view: &View<'_>, id: &str) -> Result<Option<RetentionPolicy>> {
     Ok(state_in(view, key_of(id)?.as_bytes())?.retention)
+}
+
+/// The policy in a row of the states of tables, for a salvage; `None` if it cannot be read.
+pub(crate) fn retention_in_row(key: &[u8], row: &[u8]) -> Option<RetentionPolicy> {
+    envelope::from_row::<TableState>(key, row).ok()?.retention
 }
 
 /// Drafts the policy of a table; none to keep all rows. Returns the one that it had.
@@ -80,7 +86,7 @@ pub(crate) fn is_index_due(
 }
 
 /// Notes a mark and drops those that have served. Returns the marks, and the end of the rows that
-/// are older than the age.
+/// are older than the age. `end` is the ordinal after the rows that the table has, 0 without rows.
 fn aged(mut marks: Vec<AppendMark>, age: u64, now_ms: i64, end: u64) -> (Vec<AppendMark>, u64) {
     let last = marks.last();
     let has_new = end > last.map_or(0, |last| last.end);
@@ -90,9 +96,7 @@ fn aged(mut marks: Vec<AppendMark>, age: u64, now_ms: i64, end: u64) -> (Vec<App
     let age_ms = age.saturating_mul(1000).cast_signed();
     let is_over = |mark: &AppendMark| now_ms.saturating_sub(mark.time_ms) >= age_ms;
     let over = marks.iter().filter(|mark| is_over(mark)).map(|mark| mark.end).max().unwrap_or(0);
-    // The newest mark stays, so that the next one is a part of the age later.
-    let newest = marks.last().map_or(0, |mark| mark.end);
-    marks.retain(|mark| mark.end > over || mark.end == newest);
+    marks.retain(|mark| mark.end > over);
     (marks, over)
 }
 
@@ -120,7 +124,7 @@ pub(crate) fn is_retention_due(view: &View<'_>, table: &TableMetadata) -> Result
         return Ok(true);
     }
     let Some(age) = policy.append_age_seconds else { return Ok(false) };
-    let end = next_ordinal(table, &state);
+    let end = if rows > 0 { next_ordinal(table, &state) } else { 0 };
     let (marks, _) = aged(policy.marks.clone(), age, view.now().timestamp_millis(), end);
     Ok(marks != policy.marks)
 }
@@ -143,7 +147,8 @@ pub(crate) fn take_retention(
     }
     if let Some(age) = policy.append_age_seconds {
         let now_ms = draft.now().timestamp_millis();
-        let (marks, over) = aged(std::mem::take(&mut policy.marks), age, now_ms, end);
+        let noted = if table.row_count.unwrap_or_default() > 0 { end } else { 0 };
+        let (marks, over) = aged(std::mem::take(&mut policy.marks), age, now_ms, noted);
         policy.marks = marks;
         gone = gone.union(&OrdinalSet::of_range(0..over));
     }

@@ -21,6 +21,7 @@ fn again<T: DeserializeOwned + Serialize>(body: &Value) -> Value {
 /// The type of the body of each operation that has one.
 const BODIES: &[(&str, Again)] = &[
     ("add_columns", again::<tables::AddColumnsRequest>),
+    ("aggregate_records", again::<stationdb::scans::AggregateRecordsRequest>),
     ("aggregate_table_data", again::<tables::AggregateTableDataRequest>),
     ("append_table_data", again::<tables::AppendTableDataRequest>),
     ("create_assets", again::<CreateAssetsRequest>),
