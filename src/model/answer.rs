@@ -247,8 +247,8 @@ creations! { CreateTableResponse, UploadFileResponse, UploadSession }
 
 others! {
     Asset, AssetSummary, AssetUtilizationHistoryResponse, DeleteAssetsResponse,
-    DeleteProductsPartialSuccess, DeleteRecordsResponse, DeleteRowsResponse, DeleteSpecificationsPartialSuccess,
-    DeleteTablesPartialSuccess, DeletedRows,
+    DeleteProductsPartialSuccess, DeleteRecordsResponse, DeleteRowsResponse,
+    DeleteSpecificationsPartialSuccess, DeleteTablesPartialSuccess, DeletedRows,
     DeleteTestPlanTemplatesPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
     DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse, Feed,
     FileLinqQueryResponse, FileOperations, FileQueryResponse, ImportTableResponse,

@@ -102,9 +102,9 @@ pub trait RecordService {
     /// records of earlier steps are deleted, and the same call goes on.
     ///
     /// # Errors
-    /// `InvalidArgument` without a filter, for a negative `take` and for an invalid filter, with its
-    /// position; `Unsupported` for feeds and utilizations; `PermissionDenied` for a record that the
-    /// caller may see but not delete; `DeadlineExceeded` and `Cancelled` from the control.
+    /// `InvalidArgument` without a filter, for a negative `take` and for an invalid filter, with
+    /// its position; `Unsupported` for feeds and utilizations; `PermissionDenied` for a record that
+    /// the caller may see but not delete; `DeadlineExceeded` and `Cancelled` from the control.
     ///
     /// ```
     #[doc = include_str!("../products/example.txt")]
