@@ -87,6 +87,8 @@ pub(crate) use keys::index_values;
 pub(crate) use layouts::{ColumnLife, Layouts};
 pub(crate) use matching::matching;
 pub(crate) use memory_run::MemoryRun;
+#[cfg(test)]
+pub(crate) use nan_statistics::as_before_format_6;
 pub(crate) use order::OrderColumn;
 pub(crate) use ordinal_set::OrdinalSet;
 pub(crate) use predicate::Predicates;

@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use redb::{ReadableTable, ReadableTableMetadata};
+use redb::ReadableTable;
 
-use super::cursor::Part;
+use super::base::range;
 use super::error::from_redb;
-use super::snapshot::range;
+use super::parts::Part;
 use super::space::{Place, Table};
 use super::transaction::{WriteTable, WriteTransaction};
-use super::{SUMS_KEY, Snapshot, Space, Sums};
+use super::{Base, SUMS_KEY, Space, Sums};
 use crate::error::{Error, Result};
 use crate::value::drop_guarded;
 
@@ -22,7 +22,7 @@ pub(super) struct WriteTables<'t> {
     pub(super) transaction: &'t WriteTransaction,
     tables: [Option<WriteTable<'t>>; Table::COUNT],
     /// The state that the transaction began from.
-    pub(super) base: Arc<Snapshot>,
+    pub(super) base: Arc<Base>,
     /// The changes of the sums; [`Self::finish`] writes them.
     sums: Sums,
     /// Bytes of values that were removed or replaced.
@@ -49,7 +49,7 @@ fn to_write<'s, 't>(
 }
 
 impl<'t> WriteTables<'t> {
-    pub(super) fn new(transaction: &'t WriteTransaction, base: Arc<Snapshot>) -> Self {
+    pub(super) fn new(transaction: &'t WriteTransaction, base: Arc<Base>) -> Self {
         Self {
             transaction,
             tables: Default::default(),
@@ -71,6 +71,7 @@ impl<'t> WriteTables<'t> {
 
     /// Calls `f` with the value of a key, without copying the value, and returns its result. Not
     /// for the index and the log, whose entries are in several places.
+    #[cfg(test)]
     pub(super) fn read<T>(
         &self,
         space: Space,
@@ -93,7 +94,9 @@ impl<'t> WriteTables<'t> {
     }
 
     /// The number of rows of a table.
+    #[cfg(test)]
     pub(super) fn len(&self, table: Table) -> Result<u64> {
+        use redb::ReadableTableMetadata;
         match self.written(table) {
             Some(table) => table.len().map_err(|error| from_redb("count a space", error)),
             None => self.base.table_len(table),

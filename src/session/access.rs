@@ -1,8 +1,7 @@
 //! The handles through which services reach the store: a session, in which each call is its own
 //! transaction, or one open transaction.
 
-use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,7 +14,7 @@ use super::identity::Identity;
 use super::view::View;
 use super::write_path;
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{Finished, Source, Turn, WriteTransaction};
+use crate::records::{Made, Source, Turn};
 use crate::value::{Control, guarded};
 
 /// What a service needs from its caller's handle.
@@ -295,14 +294,13 @@ impl Access for Session {
 /// writes.
 pub struct Transaction<'t> {
     context: &'t Arc<Context>,
-    state: RefCell<TransactionState<'t>>,
-    failed: Cell<bool>,
+    state: RefCell<TransactionState>,
     /// The first refused write of a transaction that fails as a whole.
     refused: RefCell<Option<Error>>,
 }
 
-struct TransactionState<'t> {
-    turn: Turn<'t>,
+struct TransactionState {
+    turn: Turn,
     events: Vec<Event>,
     /// Bytes that its writes add.
     brought: u64,
@@ -319,23 +317,14 @@ fn run_transaction<T>(
     context: &Arc<Context>,
     f: impl FnOnce(&Transaction<'_>) -> Result<T>,
 ) -> Result<T> {
-    let written = context.engine.begin()?;
-    let transaction = Transaction::open(context, &written);
+    context.engine.count_free_pages()?;
+    let transaction = Transaction::open(context);
     // The closure is the host's code and runs in no guard, so its panic reaches the host unchanged.
-    // The transaction is aborted before the panic goes on: redb, dropped during unwinding, would
-    // leak pages of the record file until the next opening finds them.
-    let value = match catch_unwind(AssertUnwindSafe(|| f(&transaction))) {
-        Ok(outcome) => outcome?,
-        Err(panic) => {
-            drop(transaction);
-            drop(written);
-            resume_unwind(panic)
-        }
-    };
+    let value = f(&transaction)?;
     let sequence = context.engine.sequence() + 1;
-    let Some(finished) = transaction.finish(sequence)? else { return Ok(value) };
+    let Some(made) = transaction.finish(sequence)? else { return Ok(value) };
     context.engine.check_place()?;
-    context.engine.commit(written, finished, sequence).map(|()| value).map_err(|error| {
+    context.engine.commit(made, sequence).map(|()| value).map_err(|error| {
         Error::new(
             ErrorKind::OutcomeUnknown,
             format!(
@@ -349,26 +338,14 @@ fn run_transaction<T>(
 }
 
 impl<'t> Transaction<'t> {
-    fn open(context: &'t Arc<Context>, written: &'t WriteTransaction) -> Self {
-        let turn = Turn::open(written, context.engine.snapshot());
+    fn open(context: &'t Arc<Context>) -> Self {
+        let turn = context.engine.open_turn();
         let state = TransactionState { turn, events: Vec::new(), brought: 0, changed: false };
-        Self {
-            context,
-            state: RefCell::new(state),
-            failed: Cell::new(false),
-            refused: RefCell::new(None),
-        }
+        Self { context, state: RefCell::new(state), refused: RefCell::new(None) }
     }
 
     /// Prepares the commit `sequence`; `None` if nothing was changed.
-    fn finish(self, sequence: u64) -> Result<Option<Finished>> {
-        if self.failed.get() {
-            return Err(Error::new(
-                ErrorKind::Io,
-                "a write of this transaction failed while it was applied, so the transaction was \
-                 rolled back; reopen the store and try again",
-            ));
-        }
+    fn finish(self, sequence: u64) -> Result<Option<Made>> {
         if let Some(refusal) = self.refused.into_inner() {
             return Err(refusal);
         }
@@ -383,11 +360,8 @@ impl<'t> Transaction<'t> {
         if !events.is_empty() {
             rows.push(write_path::log_row(engine, self.context, sequence, events)?);
         }
-        let finished = guarded("finishing a transaction", || {
-            turn.apply(rows)?;
-            turn.finish()
-        });
-        finished.map(Some).inspect_err(|error| engine.set_latch(error))
+        turn.apply(rows);
+        Ok(Some(turn.finish()))
     }
 }
 
@@ -422,12 +396,7 @@ impl Access for Transaction<'_> {
             }
         })?;
         if !changes.is_empty() {
-            let applied = guarded("writing", || state.turn.apply(changes));
-            if let Err(error) = applied {
-                self.failed.set(true);
-                self.context.engine.set_latch(&error);
-                return Err(error);
-            }
+            state.turn.apply(changes);
             state.events.extend(events);
             state.changed = true;
         }

@@ -616,9 +616,6 @@ impl<'v> Draft<'v> {
                 }
             }
         }
-        if let Source::Turn(turn) = self.view.source() {
-            turn.expect_entries(self.entries.changes());
-        }
         Ok(())
     }
 

@@ -11,8 +11,8 @@ use crate::disk::{Owner, parent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Source, Space};
 use crate::session::{
-    Access, Engine, Identity, Session, changes, growth, guarded, lock, rewrite_record_file,
-    settle_indexes, tables,
+    Access, Engine, Identity, Session, changes, checkpoint, growth, guarded, lock,
+    rewrite_record_file, settle_indexes, tables,
 };
 use crate::value::{Control, trace};
 
@@ -123,6 +123,8 @@ fn run_steps(
     report.files_removed += steps.run(|| remove_forgotten(engine, &session, control));
     control.check()?;
     if is_idle {
+        // First, because a merge of runs has to move what is left while writers wait.
+        steps.run(|| checkpoint(&session));
         steps.run(|| settle(&session, control));
     }
     steps.run(|| engine.search.maintain(&session));
@@ -136,6 +138,7 @@ fn run_steps(
     }) as u64;
     report.index_entries_added = steps.run(|| growth::fill(&session, control));
     if is_idle {
+        steps.run(|| checkpoint(&session));
         // Last, so that the space freed by the earlier steps counts.
         report.record_file_bytes_returned = steps.run(|| rewrite_record_file(&session, control));
     }
@@ -200,6 +203,8 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
     // After a replacement of the directory, these names could lead to files of another store, or of
     // an older state of this one.
     engine.check_place()?;
+    // A process that looks may be about to take the names of these files.
+    let Some(shut) = engine.gate.try_shut()? else { return Ok(0) };
     let mut removed = Vec::new();
     let mut directories = std::collections::BTreeSet::new();
     for key in paths {
@@ -223,6 +228,7 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
         }
         removed.push(key);
     }
+    drop(shut);
     for directory in directories {
         engine
             .disk

@@ -1,11 +1,13 @@
 //! Opening and closing a store, and all operations on a store as a whole.
 
 mod backup;
+mod checkpoint_thread;
 mod directory;
 mod feed;
 mod findings;
 mod format;
 mod lock;
+mod look;
 mod maintain;
 mod maintenance;
 mod named;

@@ -15,7 +15,7 @@ use stationdb::{
     StoreOptions, Visibility,
 };
 
-pub use package::package;
+pub(crate) use package::package;
 
 /// Occurs in every text of the hidden workspace, and nowhere else.
 pub const MARK: &str = "Zebra";

@@ -1,5 +1,6 @@
 //! The scenarios that are run on the simulated disk.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,12 +8,30 @@ use std::time::Duration;
 use stationdb::faults::{OpKind, SimDisk};
 use stationdb::{Error, ErrorKind, Identity, Position, Session, Store, StoreOptions};
 
-use crate::harness::{History, Problem, Scenario, first_seed, is_night};
+use crate::harness::{History, Problem, Scenario, env, first_seed, is_night};
+
+thread_local! {
+    /// Bytes of the memory table of the stores that this thread opens.
+    static MEMORY: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// With this memory table a scenario has checkpoints between its steps.
+pub const SMALL_MEMORY: usize = 1_500;
+
+/// Runs `f`, and gives each store that it opens a memory table of this many bytes.
+pub fn with_memory<T>(bytes: usize, f: impl FnOnce() -> T) -> T {
+    let before = MEMORY.replace(Some(bytes));
+    let value = f();
+    MEMORY.set(before);
+    value
+}
 
 pub fn options() -> StoreOptions {
     // Without a reserve, so that a full disk is met in the middle of an operation and not refused
     // before it.
     let options = Store::options().seed(Some(7)).maintenance_thread(false).reserve_bytes(0);
+    let memory = || usize::try_from(env("STATIONDB_CRASH_MEMORY", 32 << 20)).unwrap();
+    let options = options.memory_table_bytes(MEMORY.get().unwrap_or_else(memory));
     // With every second seed at night the record file has no cache, so that each read of a page can
     // fail.
     if is_night() && !first_seed().is_multiple_of(2) {
@@ -92,6 +111,41 @@ impl Scenario for Grouped {
     fn go_on(&self, store: &Store) -> Result<(), Error> {
         ada(store).register_subscriber("later").map(|_| ())
     }
+}
+
+/// Small commits with a memory table that is full after a few of them: checkpoints, both files of
+/// the journal in turn, and some commits that go into the record file directly.
+pub struct Checkpoints;
+
+const COMMITS: u32 = 21;
+
+impl Scenario for Checkpoints {
+    fn open(&self, disk: SimDisk) -> Result<Store, Error> {
+        options().memory_table_bytes(800).open_disk(Arc::new(disk))
+    }
+
+    fn run(&self, history: &History) -> Result<(), Error> {
+        let store = self.open(history.disk.clone())?;
+        for number in 0..COMMITS {
+            let name = checkpoint_name(number);
+            history.step(name.clone(), || ada(&store).register_subscriber(&name))?;
+        }
+        Ok(())
+    }
+
+    fn found(&self, store: &Store, _: &SimDisk) -> Result<BTreeSet<String>, Problem> {
+        those_there(store, (0..COMMITS).map(checkpoint_name))
+    }
+
+    fn go_on(&self, store: &Store) -> Result<(), Error> {
+        ada(store).register_subscriber("later").map(|_| ())
+    }
+}
+
+/// The name of a subscriber; each seventh is too long for the journal.
+fn checkpoint_name(number: u32) -> String {
+    let fill = if number % 7 == 6 { 240 } else { 0 };
+    format!("{number}-{}", "x".repeat(fill))
 }
 
 impl Scenario for Records {

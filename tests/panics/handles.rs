@@ -62,6 +62,8 @@ pub const OTHERS: &[(&str, &str)] = &[
     ),
     ("Store::open", "`StoreOptions::open_disk` on a disk of its own"),
     ("Store::options", "makes options"),
+    ("Store::look", "directories of the system only; tests/look.rs"),
+    ("StoreOptions::look", "directories of the system only; tests/look.rs"),
     ("Store::restore", "`Store::restore_disk` on disks of its own"),
     ("Store::salvage", "`Store::salvage_disk` on disks of its own"),
     ("StoreOptions::access_policy", "sets an option"),

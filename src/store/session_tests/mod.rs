@@ -2,6 +2,7 @@
 //! opens a store.
 
 mod access;
+mod checkpoints;
 mod growth;
 #[cfg(feature = "packages")]
 mod growth_upgrade;
