@@ -1,0 +1,56 @@
+//! The first rows of an order are selected by the store, whose summaries exclude most rows.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::sorts::sort::SortExec;
+
+use crate::scan::StoreScan;
+
+/// The rule whose place this one takes; after it, scans are wrapped.
+const LATER: &str = "EnsureCooperative";
+
+/// The rules of DataFusion, and this one.
+pub(crate) fn rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    let place = rules.iter().position(|rule| rule.name() == LATER).unwrap_or(rules.len());
+    rules.insert(place, Arc::new(TopRows));
+    rules
+}
+
+/// Replaces a sort with a limit over a scan by a scan in that order.
+#[derive(Debug)]
+struct TopRows;
+
+impl PhysicalOptimizerRule for TopRows {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let first = |plan: Arc<dyn ExecutionPlan>| {
+            let scan = plan.downcast_ref::<SortExec>().and_then(|sort| {
+                let scan = sort.input().downcast_ref::<StoreScan>()?;
+                scan.first(sort.expr(), sort.fetch()?)
+            });
+            Ok(match scan {
+                Some(scan) => Transformed::yes(Arc::new(scan) as Arc<dyn ExecutionPlan>),
+                None => Transformed::no(plan),
+            })
+        };
+        plan.transform_down(first).data()
+    }
+
+    fn name(&self) -> &str {
+        "TopRows"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
