@@ -43,6 +43,60 @@ fn dependencies_keep_the_rules() {
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }
 
+/// Commands without `-p` compile no server, and the library has no network: neither by a dependency
+/// nor by the standard library.
+#[test]
+fn the_library_has_no_network_and_the_default_commands_no_server() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap();
+    let by_id = |id: &Value| packages.iter().find(|package| package["id"] == *id).unwrap();
+    let defaults: BTreeSet<&str> = metadata["workspace_default_members"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|id| text(&by_id(id)["name"]))
+        .collect();
+    assert_eq!(
+        defaults,
+        BTreeSet::from(["stationdb", "stationdb-derive", "stationdb-examples"]),
+        "default members"
+    );
+    // What is built into the library, with everything that it needs.
+    let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
+    let is_normal = |dependency: &&Value| {
+        dependency["dep_kinds"].as_array().unwrap().iter().any(|kind| kind["kind"].is_null())
+    };
+    let own = packages.iter().find(|package| package["name"] == "stationdb").unwrap();
+    let (mut waiting, mut built) = (vec![&own["id"]], BTreeSet::new());
+    while let Some(id) = waiting.pop() {
+        if built.insert(text(&by_id(id)["name"]).unwrap()) {
+            let node = nodes.iter().find(|node| node["id"] == *id).unwrap();
+            let needs = node["deps"].as_array().unwrap().iter().filter(is_normal);
+            waiting.extend(needs.map(|dependency| &dependency["pkg"]));
+        }
+    }
+    assert!(built.len() > 60, "{} packages", built.len());
+    for network in ["axum", "hyper", "tokio", "mio", "socket2", "reqwest", "rustls"] {
+        assert!(!built.contains(network), "the library is built with {network}");
+    }
+    let sources = sources(&root().join("src"));
+    for path in ["std::net", "TcpStream", "TcpListener", "UdpSocket", "UnixStream"] {
+        assert!(!sources.contains(path), "the library names {path}");
+    }
+    let server = sources_of_the_server();
+    assert!(
+        server.contains("Ipv4Addr::LOCALHOST"),
+        "the server does not bind the loopback address"
+    );
+    for wide in ["UNSPECIFIED", "0.0.0.0", "[::]"] {
+        assert!(!server.contains(wide), "the server binds {wide}");
+    }
+}
+
+fn sources_of_the_server() -> String {
+    sources(&root().join("examples/server/src"))
+}
+
 /// The salvage reads redb's pages itself, and its tests hold it to the pages that the locked version
 /// writes. Another version may write others, so the requirement allows the locked one alone, and
 /// every lock file of the repository has it.

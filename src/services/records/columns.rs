@@ -167,7 +167,8 @@ fn text_of(value: Val<'_>) -> Option<String> {
     }
 }
 
-fn leaf(at: usize, ty: FieldType, rows: &[&dyn Row]) -> Result<ArrayRef> {
+/// The values of the field at a position.
+pub(super) fn leaf(at: usize, ty: FieldType, rows: &[&dyn Row]) -> Result<ArrayRef> {
     let values = rows.iter().map(|row| row.val(at));
     Ok(match ty {
         FieldType::Bool => Arc::new(BooleanArray::from_iter(values.map(|value| match value {
