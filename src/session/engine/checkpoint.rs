@@ -187,8 +187,8 @@ impl Engine {
     }
 
     /// Makes a write of the record file durable, which has all commits and a new one, then
-    /// publishes it as the commit `sequence`. Only the holder of the write turn may call it, while no
-    /// layer is frozen.
+    /// publishes it as the commit `sequence`. Only the holder of the write turn may call it, while
+    /// no layer is frozen.
     ///
     /// # Errors
     /// As [`Self::commit`].
