@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Source, Space};
 use crate::session::{
     Access, Engine, Identity, Session, changes, checkpoint, growth, guarded, lock,
-    rewrite_record_file, settle_indexes,
+    rewrite_record_file, settle_indexes, tables,
 };
 use crate::value::{Control, trace};
 
@@ -21,7 +21,7 @@ pub(super) const MAINTENANCE_USER: &str = "stationdb";
 /// The period of the maintenance thread.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Limit of the log entries that one pass drops.
-const TRIM_BATCH: usize = 10_000;
+pub(super) const TRIM_BATCH: usize = 10_000;
 
 /// The result of one pass of maintenance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -34,6 +34,8 @@ pub struct MaintenanceReport {
     pub upload_sessions_expired: u64,
     /// Segments of tables written: sealed buffers, and merges of overlapping segments.
     pub segments_written: u64,
+    /// Rows of tables deleted because their retention does not keep them.
+    pub rows_deleted: u64,
     /// Entries dropped from the change log.
     pub log_entries_dropped: u64,
     /// Entries added to indexes that a later format than the store's added.
@@ -111,7 +113,10 @@ fn run_steps(
     // Also if there is nothing to do, so that a store that lost its files reports it soon.
     engine.check_place()?;
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
-    report.segments_written = steps.run(|| crate::session::tables::maintain(&session, control));
+    let mut due = steps.run(|| tables::due(&session));
+    let retained = std::mem::take(&mut due.retained);
+    report.rows_deleted = steps.run(|| crate::services::retain_rows(&session, retained, control));
+    report.segments_written = steps.run(|| tables::maintain(&session, due, control));
     report.upload_sessions_expired =
         steps.run(|| crate::services::expire_upload_sessions(&session));
     report.files_removed = steps.run(|| crate::services::remove_abandoned_contents(&session));
@@ -128,8 +133,7 @@ fn run_steps(
         let _ = guarded("merging the text index", || engine.search.settle());
     }
     report.log_entries_dropped = steps.run(|| {
-        // A session over an older snapshot searches with the help of the log.
-        let position = engine.search.position(&session)?.min(engine.oldest_live_sequence());
+        let position = log_position(engine, &session)?;
         session.write(move |draft| changes::trim(draft, position, TRIM_BATCH))
     }) as u64;
     report.index_entries_added = steps.run(|| growth::fill(&session, control));
@@ -139,6 +143,12 @@ fn run_steps(
         report.record_file_bytes_returned = steps.run(|| rewrite_record_file(&session, control));
     }
     Ok(())
+}
+
+/// The sequence up to which nothing of the store needs the log any more.
+pub(super) fn log_position(engine: &Engine, session: &Session) -> Result<u64> {
+    // A session over an older snapshot searches with the help of the log.
+    Ok(engine.search.position(session)?.min(engine.oldest_live_sequence()))
 }
 
 /// Independent steps: a table that is damaged for good must not keep the log from being trimmed.
@@ -224,7 +234,7 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
             .disk
             .sync_dir(&directory)
             .map_err(|error| Error::io(format!("syncing {directory}"), error))?;
-        crate::session::tables::remove_empty(session, &directory)?;
+        tables::remove_empty(session, &directory)?;
     }
     let count = removed.len() as u64;
     if count > 0 {

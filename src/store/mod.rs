@@ -16,6 +16,7 @@ mod restore;
 mod salvage;
 mod scrub;
 mod scrub_indexes;
+mod trim;
 mod verify;
 
 pub use backup::{BackupReport, CompactReport};

@@ -108,6 +108,8 @@ pub const TABLE_ROWS: u64 = 1_000_000_000;
 pub const ROWS_TAKE: u32 = 10_000;
 /// Ranges of append ordinals of deleted rows that one table may have. Ranges that touch are one.
 pub const DELETED_RANGES: usize = 1_000_000;
+/// Seconds for which a policy may keep the rows of a table by their age: a thousand years.
+pub const RETENTION_SECONDS: u64 = 31_622_400_000;
 /// Columns that one table may ever have had, and their earlier names.
 pub const COLUMN_HISTORY: usize = 20_000;
 /// Changes of the columns of one table.

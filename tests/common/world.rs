@@ -293,6 +293,8 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
         request(json!({"frame": {"columns": ["t", "v"], "data": [["1", mark], ["2", mark]]}})),
     )
     .unwrap();
+    let week = request(json!({"appendAgeSeconds": 604_800}));
+    ada.set_retention(&table.as_str().into(), week).unwrap();
 
     let file: String = ada
         .upload_file(

@@ -1,5 +1,5 @@
 //! Rows that are deleted: from the buffer, from segments, whole segments, beside appends in one
-//! transaction, and the rewriting of what is left.
+//! transaction, by a retention, and the rewriting of what is left.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use stationdb::faults::{Pick, SimDisk};
 use stationdb::tables::{
     ColumnFilter, DeleteRowsRequest, FilterOperation, ListDeletedRowsRequest, ListTablesRequest,
-    TableService,
+    SetRetentionRequest, TableService,
 };
 use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
@@ -65,6 +65,12 @@ impl Steps for Deletions {
                 ada(store).delete_rows(&id_of(store, "a")?.as_str().into(), request).map(drop)
             }),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
+            ("a bound of the rows", |store| {
+                let id = id_of(store, "a")?;
+                let twenty = SetRetentionRequest::new().rows_max(20).append_age_seconds(1_000);
+                ada(store).set_retention(&id.as_str().into(), twenty).map(drop)
+            }),
+            (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
             ("the end of data", |store| append_to(store, 70..75, true)),
             ("all rows go", |store| delete(store, -100..1000)),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
@@ -77,6 +83,8 @@ impl Steps for Deletions {
             let Some(id) = table.id else { continue };
             let deleted = ada(store).list_deleted_rows(&id, ListDeletedRowsRequest::new())?;
             seen.insert("deleted".to_owned(), format!("{deleted:?}"));
+            let retention = ada(store).get_retention(&id).map_err(|error| error.kind());
+            seen.insert("retention".to_owned(), format!("{retention:?}"));
         }
         Ok(seen)
     }

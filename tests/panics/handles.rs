@@ -202,6 +202,11 @@ pub fn probes() -> Vec<(&'static str, Run)> {
             d.begin();
             w.store.maintain(&Control::default()).map(drop)
         }),
+        ("Store::trim_changes", |w, d| {
+            let late = stationdb::chrono::DateTime::<stationdb::chrono::Utc>::MAX_UTC;
+            d.begin();
+            w.store.trim_changes(late, &Control::default()).map(drop)
+        }),
         ("Store::verify", |w, d| {
             d.begin();
             // A panic becomes a finding.

@@ -12,10 +12,11 @@ use super::report::SalvageReport;
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::by_code;
+use crate::model::tables::retention::RetentionPolicy;
 use crate::records::salvage::{Proof, Salvaged};
 use crate::records::{Change, RecordFile, Source, Space};
 use crate::session::growth::format_row;
-use crate::session::tables::largest_segment;
+use crate::session::tables::{largest_segment, retention_in_row};
 use crate::session::{Engine, Position, SUBSCRIBER, position_in, row_of};
 use crate::store::findings::RECORD_FILE;
 use crate::store::format;
@@ -39,6 +40,8 @@ pub(super) struct Facts {
     trimmed: Option<u64>,
     /// Keys of segments whose manifest entries are unproven.
     pub(super) unproven_segments: BTreeSet<Vec<u8>>,
+    /// The retentions of tables, by the keys of the tables. The rest of their states is made anew.
+    pub(super) retentions: BTreeMap<Vec<u8>, RetentionPolicy>,
     /// The number of the next new segment.
     pub(super) next_segment: u64,
     /// Whether commits are lost that may have assigned numbers.
@@ -88,6 +91,10 @@ impl Facts {
                     self.unproven_segments.insert(key.to_vec());
                 }
                 return false;
+            }
+            (Space::TableState, _) if is_proven => {
+                self.retentions
+                    .extend(retention_in_row(key, value).map(|policy| (key.to_vec(), policy)));
             }
             (
                 Space::Counters

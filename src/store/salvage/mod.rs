@@ -360,11 +360,13 @@ fn tables(
         report.lose("rows", place, &lost.file, lost.reason);
     };
     let unproven: BTreeSet<Vec<u8>> = std::mem::take(&mut facts.unproven_segments);
+    let retentions = std::mem::take(&mut facts.retentions);
     let mut salvage = TableSalvage {
         from: source,
         into: target,
         records,
         unproven: &unproven,
+        retentions: &retentions,
         next_segment: facts.next_segment,
         control,
         lost: &mut lost,
