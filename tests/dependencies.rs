@@ -61,20 +61,7 @@ fn the_library_has_no_network_and_the_default_commands_no_server() {
         BTreeSet::from(["stationdb", "stationdb-derive", "stationdb-examples"]),
         "default members"
     );
-    // What is built into the library, with everything that it needs.
-    let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
-    let is_normal = |dependency: &&Value| {
-        dependency["dep_kinds"].as_array().unwrap().iter().any(|kind| kind["kind"].is_null())
-    };
-    let own = packages.iter().find(|package| package["name"] == "stationdb").unwrap();
-    let (mut waiting, mut built) = (vec![&own["id"]], BTreeSet::new());
-    while let Some(id) = waiting.pop() {
-        if built.insert(text(&by_id(id)["name"]).unwrap()) {
-            let node = nodes.iter().find(|node| node["id"] == *id).unwrap();
-            let needs = node["deps"].as_array().unwrap().iter().filter(is_normal);
-            waiting.extend(needs.map(|dependency| &dependency["pkg"]));
-        }
-    }
+    let built = built_into_the_library();
     assert!(built.len() > 60, "{} packages", built.len());
     for network in ["axum", "hyper", "tokio", "mio", "socket2", "reqwest", "rustls"] {
         assert!(!built.contains(network), "the library is built with {network}");
@@ -91,6 +78,33 @@ fn the_library_has_no_network_and_the_default_commands_no_server() {
     for wide in ["UNSPECIFIED", "0.0.0.0", "[::]"] {
         assert!(!server.contains(wide), "the server binds {wide}");
     }
+}
+
+/// The packages that are built into the library. Not those of [`metadata`]: there, features that
+/// other members turn on count for the library as well.
+fn built_into_the_library() -> BTreeSet<String> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let arguments = [
+        "tree",
+        "-p",
+        "stationdb",
+        "-e",
+        "normal",
+        "--all-features",
+        "--prefix",
+        "none",
+        "--locked",
+    ];
+    let run = |more: &[&str]| {
+        let mut command = Command::new(&cargo);
+        let output = command.current_dir(root()).args(arguments).args(more).output().unwrap();
+        output.status.success().then_some(output.stdout).ok_or(output.stderr)
+    };
+    let output = run(&["--offline"]).or_else(|_| run(&[])).unwrap_or_else(|error| {
+        panic!("cargo tree failed: {}", String::from_utf8_lossy(&error));
+    });
+    let names = String::from_utf8(output).unwrap();
+    names.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
 }
 
 fn sources_of_the_server() -> String {

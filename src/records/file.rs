@@ -7,7 +7,7 @@ use redb::{Database, ReadableDatabase};
 use super::backend::DiskBackend;
 use super::error::from_redb;
 use super::free_space::FreeSpace;
-use super::journal::{Journal, Link, Replayed};
+use super::journal::{Journal, Replayed};
 use super::medium::Medium;
 use super::space::Table;
 use super::{
@@ -291,12 +291,9 @@ impl RecordFile {
     pub(crate) fn move_layer(&self, base: &Arc<Base>, frozen: &Frozen) -> Result<()> {
         let transaction = self.begin()?;
         let finished = {
-            let link = base.link()?.ok_or_else(|| {
-                Error::corrupt("records.redb has lost the row of its journal; close the store")
-            })?;
             let mut turn = FileTurn::open(&transaction, base.clone());
             turn.apply_layer(&frozen.layer)?;
-            turn.set_link(Link { pass: frozen.pass, ..link })?;
+            turn.set_pass(frozen.pass)?;
             turn.finish()?
         };
         transaction.commit(finished)

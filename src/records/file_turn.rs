@@ -3,7 +3,6 @@
 //! Rows are read and written through [`WriteTables`]. Changes of the index space stay in memory and
 //! become a run when the turn is finished.
 
-#[cfg(test)]
 mod reads;
 
 use std::cell::RefCell;
@@ -18,7 +17,7 @@ use super::runs::{self, Ahead, Manifest, Memory, Work};
 use super::space::{JOURNAL_LINK, Table};
 use super::write_tables::WriteTables;
 use super::{Base, Change, Entries, Finished, Space, WriteTransaction};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The tables of one open write transaction: reads see what the turn wrote.
 pub(crate) struct FileTurn<'t> {
@@ -80,7 +79,7 @@ impl<'t> FileTurn<'t> {
     }
 
     /// Applies all changes of a layer, in the order of their keys.
-    pub(super) fn apply_layer(&mut self, layer: &Layer) -> Result<()> {
+    pub(crate) fn apply_layer(&mut self, layer: &Layer) -> Result<()> {
         for space in Space::ALL.into_iter().filter(|space| *space != Space::Index) {
             let Some(mut walk) = layer.walk(space, &[], None, false) else { continue };
             while let Some(Row { key, value }) = walk.row() {
@@ -93,6 +92,14 @@ impl<'t> FileTurn<'t> {
         }
         self.add_entries(Arc::new(SortedEntries::merge(layer.sets().iter().map(|set| &**set))));
         Ok(())
+    }
+
+    /// Makes `pass` of the journal the live one.
+    pub(crate) fn set_pass(&mut self, pass: u64) -> Result<()> {
+        let link = self.tables.base.link()?.ok_or_else(|| {
+            Error::corrupt("records.redb has lost the row of its journal; close the store")
+        })?;
+        self.set_link(Link { pass, ..link })
     }
 
     /// Writes which journal continues the file, and from which pass on.

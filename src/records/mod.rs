@@ -64,8 +64,7 @@ pub(crate) enum Source<'a> {
     Snapshot(&'a Snapshot),
     /// The state of the last commit plus what the turn applied.
     Turn(&'a Turn),
-    /// The state of the record file plus what an open transaction wrote.
-    #[cfg(test)]
+    /// The state of the record file plus what an open write of it has.
     File(&'a FileTurn<'a>),
 }
 
@@ -85,7 +84,6 @@ impl<'a> Source<'a> {
         match self {
             Self::Snapshot(snapshot) => snapshot.stack().read(space, key, f),
             Self::Turn(turn) => turn.stack().read(space, key, f),
-            #[cfg(test)]
             Self::File(turn) => turn.read(space, key, f),
         }
     }
@@ -96,7 +94,6 @@ impl<'a> Source<'a> {
         match self {
             Self::Snapshot(snapshot) => snapshot.stack().cursor(space, from, to),
             Self::Turn(turn) => turn.stack().cursor(space, from, to),
-            #[cfg(test)]
             Self::File(turn) => turn.cursor(space, from, to),
         }
     }
@@ -107,7 +104,6 @@ impl<'a> Source<'a> {
         match self {
             Self::Snapshot(snapshot) => snapshot.stack().count_entries(from, to, most),
             Self::Turn(turn) => turn.stack().count_entries(from, to, most),
-            #[cfg(test)]
             Self::File(turn) => turn.count_entries(from, to, most),
         }
     }
@@ -117,7 +113,6 @@ impl<'a> Source<'a> {
         match self {
             Self::Snapshot(snapshot) => snapshot.stack().len(space),
             Self::Turn(turn) => turn.stack().len(space),
-            #[cfg(test)]
             Self::File(turn) => turn.len(space),
         }
     }

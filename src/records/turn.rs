@@ -64,6 +64,16 @@ impl Turn {
         }
     }
 
+    /// Whether its changes are too many for the journal.
+    pub(crate) fn is_large(&self) -> bool {
+        self.body.is_none()
+    }
+
+    /// The changes, and those of the commits that the record file lacks.
+    pub(crate) fn active(&self) -> &Layer {
+        &self.active
+    }
+
     /// Ends the turn.
     pub(crate) fn finish(self) -> Made {
         Made { active: self.active, body: self.body }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use redb::ReadableTable;
+use redb::{ReadableTable, ReadableTableMetadata};
 
 use super::base::range;
 use super::error::from_redb;
@@ -71,7 +71,6 @@ impl<'t> WriteTables<'t> {
 
     /// Calls `f` with the value of a key, without copying the value, and returns its result. Not
     /// for the index and the log, whose entries are in several places.
-    #[cfg(test)]
     pub(super) fn read<T>(
         &self,
         space: Space,
@@ -94,9 +93,7 @@ impl<'t> WriteTables<'t> {
     }
 
     /// The number of rows of a table.
-    #[cfg(test)]
     pub(super) fn len(&self, table: Table) -> Result<u64> {
-        use redb::ReadableTableMetadata;
         match self.written(table) {
             Some(table) => table.len().map_err(|error| from_redb("count a space", error)),
             None => self.base.table_len(table),

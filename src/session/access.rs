@@ -1,7 +1,8 @@
 //! The handles through which services reach the store: a session, in which each call is its own
 //! transaction, or one open transaction.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,8 +14,9 @@ use super::holders::{Hold, Holder};
 use super::identity::Identity;
 use super::view::View;
 use super::write_path;
+use super::written::{FileSlot, Ready, Written};
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{Made, Source, Turn};
+use crate::records::Source;
 use crate::value::{Control, guarded};
 
 /// What a service needs from its caller's handle.
@@ -294,13 +296,16 @@ impl Access for Session {
 /// writes.
 pub struct Transaction<'t> {
     context: &'t Arc<Context>,
-    state: RefCell<TransactionState>,
+    slot: &'t FileSlot,
+    state: RefCell<TransactionState<'t>>,
+    /// Whether a write failed while it was applied.
+    failed: Cell<bool>,
     /// The first refused write of a transaction that fails as a whole.
     refused: RefCell<Option<Error>>,
 }
 
-struct TransactionState {
-    turn: Turn,
+struct TransactionState<'t> {
+    written: Written<'t>,
     events: Vec<Event>,
     /// Bytes that its writes add.
     brought: u64,
@@ -318,13 +323,22 @@ fn run_transaction<T>(
     f: impl FnOnce(&Transaction<'_>) -> Result<T>,
 ) -> Result<T> {
     context.engine.count_free_pages()?;
-    let transaction = Transaction::open(context);
+    let slot = FileSlot::new();
+    let transaction = Transaction::open(context, &slot);
     // The closure is the host's code and runs in no guard, so its panic reaches the host unchanged.
-    let value = f(&transaction)?;
+    // The transaction is ended before the panic goes on: redb, dropped during unwinding, would leak
+    // pages of the record file until the next opening finds them.
+    let value = match catch_unwind(AssertUnwindSafe(|| f(&transaction))) {
+        Ok(outcome) => outcome?,
+        Err(panic) => {
+            drop(transaction);
+            drop(slot);
+            resume_unwind(panic)
+        }
+    };
     let sequence = context.engine.sequence() + 1;
-    let Some(made) = transaction.finish(sequence)? else { return Ok(value) };
-    context.engine.check_place()?;
-    context.engine.commit(made, sequence).map(|()| value).map_err(|error| {
+    let Some(ready) = transaction.finish(sequence)? else { return Ok(value) };
+    ready.commit(&context.engine, slot, sequence).map(|()| value).map_err(|error| {
         Error::new(
             ErrorKind::OutcomeUnknown,
             format!(
@@ -338,19 +352,38 @@ fn run_transaction<T>(
 }
 
 impl<'t> Transaction<'t> {
-    fn open(context: &'t Arc<Context>) -> Self {
-        let turn = context.engine.open_turn();
-        let state = TransactionState { turn, events: Vec::new(), brought: 0, changed: false };
-        Self { context, state: RefCell::new(state), refused: RefCell::new(None) }
+    /// Whether its changes are in the record file already.
+    #[cfg(test)]
+    pub(crate) fn is_in_file(&self) -> bool {
+        matches!(self.state.borrow().written, Written::File(_))
+    }
+
+    fn open(context: &'t Arc<Context>, slot: &'t FileSlot) -> Self {
+        let written = Written::open(&context.engine);
+        let state = TransactionState { written, events: Vec::new(), brought: 0, changed: false };
+        Self {
+            context,
+            slot,
+            state: RefCell::new(state),
+            failed: Cell::new(false),
+            refused: RefCell::new(None),
+        }
     }
 
     /// Prepares the commit `sequence`; `None` if nothing was changed.
-    fn finish(self, sequence: u64) -> Result<Option<Made>> {
+    fn finish(self, sequence: u64) -> Result<Option<Ready>> {
+        if self.failed.get() {
+            return Err(Error::new(
+                ErrorKind::Io,
+                "a write of this transaction failed while it was applied, so the transaction was \
+                 rolled back; reopen the store and try again",
+            ));
+        }
         if let Some(refusal) = self.refused.into_inner() {
             return Err(refusal);
         }
         let engine = &self.context.engine;
-        let TransactionState { mut turn, events, changed, .. } = self.state.into_inner();
+        let TransactionState { written, events, changed, .. } = self.state.into_inner();
         if !changed {
             return Ok(None);
         }
@@ -360,8 +393,8 @@ impl<'t> Transaction<'t> {
         if !events.is_empty() {
             rows.push(write_path::log_row(engine, self.context, sequence, events)?);
         }
-        turn.apply(rows);
-        Ok(Some(turn.finish()))
+        engine.check_place()?;
+        written.finish(engine, rows).map(Some).inspect_err(|error| engine.set_latch(error))
     }
 }
 
@@ -376,7 +409,7 @@ impl Access for Transaction<'_> {
     fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
         self.context.check_deadline()?;
         let state = self.state.try_borrow().map_err(|_| nested())?;
-        guarded("reading", || f(&View::new(Source::Turn(&state.turn), self.context, &state.events)))
+        guarded("reading", || f(&View::new(state.written.source(), self.context, &state.events)))
     }
 
     fn write<T: Send + 'static>(
@@ -386,9 +419,9 @@ impl Access for Transaction<'_> {
         self.context.engine.check_process()?;
         self.context.check_deadline()?;
         let mut state = self.state.try_borrow_mut().map_err(|_| nested())?;
-        let TransactionState { turn, brought, .. } = &mut *state;
+        let TransactionState { written, brought, .. } = &mut *state;
         let planned = guarded("planning a write", || {
-            write_path::plan_over(turn, self.context, brought, plan)
+            write_path::plan_over(written.source(), self.context, brought, plan)
         });
         let (value, changes, events) = planned.inspect_err(|error| {
             if self.context.fails_whole {
@@ -396,7 +429,12 @@ impl Access for Transaction<'_> {
             }
         })?;
         if !changes.is_empty() {
-            state.turn.apply(changes);
+            let applied = state.written.apply(&self.context.engine, self.slot, changes);
+            if let Err(error) = applied {
+                self.failed.set(true);
+                self.context.engine.set_latch(&error);
+                return Err(error);
+            }
             state.events.extend(events);
             state.changed = true;
         }

@@ -28,6 +28,7 @@ pub(crate) mod token;
 mod view;
 mod workspaces;
 mod write_path;
+mod written;
 
 pub(crate) use crate::text::Snippet;
 pub(crate) use crate::value::guarded;

@@ -11,7 +11,7 @@ pub(crate) fn checkpoint(session: &Session) -> Result<()> {
         return Ok(());
     }
     exclusive(context, || context.engine.begin_checkpoint())?;
-    context.engine.move_frozen()
+    context.engine.move_layers()
 }
 
 /// Continues the merges of the index runs in a turn of its own, with `entries` entries at each

@@ -20,7 +20,7 @@ use super::engine::{Answer, Engine, Planned};
 use super::event::{Event, LogEntry};
 use super::view::View;
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{Change, Source, Space, Turn, envelope};
+use crate::records::{Change, Source, Space, envelope};
 use crate::value::{guarded, limits, stored};
 
 /// Runs `plan` in the next group and returns its answer after the sync.
@@ -34,7 +34,7 @@ pub(super) fn submit<T: Send + 'static>(
     let engine = &context.engine;
     let planning = context.clone();
     let planned: Planned = Box::new(move |turn, brought, sequence| {
-        let (value, mut changes, events) = plan_over(turn, &planning, brought, plan)?;
+        let (value, mut changes, events) = plan_over(Source::Turn(turn), &planning, brought, plan)?;
         // A change of no resource (positions, checkpoints, swept files) makes a commit without an
         // event. The log row is built before anything is applied: an entry beyond the limit then
         // refuses its own plan, not the group.
@@ -86,17 +86,17 @@ fn run_group(
     engine.commit(turn.finish(), sequence)
 }
 
-/// Runs one plan over the state of the turn; writes nothing. `brought` are the bytes that accepted
+/// Runs one plan over `source`; writes nothing. `brought` are the bytes that accepted
 /// plans of the same commit add; the free space of the disk does not reflect them yet.
 pub(super) fn plan_over<T>(
-    turn: &Turn,
+    source: Source<'_>,
     context: &Arc<Context>,
     brought: &mut u64,
     plan: impl FnOnce(&mut Draft<'_>) -> Result<T>,
 ) -> Result<(T, Vec<Change>, Vec<Event>)> {
     // The plans before this one may have taken long.
     context.check_deadline()?;
-    let view = View::new(Source::Turn(turn), context, &[]);
+    let view = View::new(source, context, &[]);
     let mut draft = Draft::new(view);
     let value = plan(&mut draft)?;
     // The caller may have gone while the plan ran; nothing of it is applied yet.

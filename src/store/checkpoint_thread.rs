@@ -34,7 +34,7 @@ impl CheckpointThread {
 /// One checkpoint; returns whether the store is still open. A failure has set the latch.
 fn checkpoint(engine: &Weak<Engine>) -> bool {
     let Some(engine) = engine.upgrade() else { return false };
-    let _ = engine.move_frozen();
+    let _ = engine.move_layers();
     true
 }
 

@@ -22,8 +22,6 @@ use crate::records::gate::Passage;
 use crate::session::guarded;
 use crate::value::Control;
 
-/// The directory of the private copies in a store.
-pub(super) const DIRECTORY: &str = "look";
 /// How often a copy is begun before the store counts as too busy.
 const TRIES: u32 = 5;
 
@@ -112,8 +110,8 @@ fn take(source: &Arc<RealDisk>, control: &Control) -> Result<SharedDisk> {
 /// directory of the system, if the store's directory cannot be written.
 fn private(source: &RealDisk) -> Result<Arc<RealDisk>> {
     let failed = |error| Error::io("creating a directory for the copy", error);
-    let inside = source.directory().map(|root| root.join(DIRECTORY));
-    let inside = inside.filter(|_| source.create_dir_all(DIRECTORY).is_ok());
+    let inside = source.directory().map(|root| root.join(directory::VIEWS));
+    let inside = inside.filter(|_| source.create_dir_all(directory::VIEWS).is_ok());
     let parent = inside.clone().unwrap_or_else(std::env::temp_dir);
     if inside.is_some() {
         // What cannot be removed now is removed by a later call.
@@ -150,13 +148,6 @@ fn copy(source: &Arc<RealDisk>, view: &Arc<RealDisk>) -> Result<()> {
         }
     }
     format::copy(&from, &to)
-}
-
-/// Removes the private copies that killed processes have left. What cannot be removed stays.
-pub(super) fn sweep(disk: &SharedDisk) {
-    if let Some(root) = disk.directory() {
-        let _ = RealDisk::remove_abandoned(&root.join(DIRECTORY));
-    }
 }
 
 #[cfg(test)]
@@ -218,7 +209,7 @@ mod tests {
         let owner = Store::options().small_blob_bytes(10).open(path).unwrap();
         let file = upload(&owner.session(Identity::user("ada")), &[7; 100]);
         // A file where the directory of the copies should be.
-        std::fs::write(path.join(DIRECTORY), "").unwrap();
+        std::fs::write(path.join(directory::VIEWS), "").unwrap();
         let view = Store::look(path).unwrap();
         let outside = view.engine().disk.directory().unwrap();
         assert!(!outside.starts_with(path), "{}", outside.display());

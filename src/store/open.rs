@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::checkpoint_thread::CheckpointThread;
 use super::format::{self, Found};
 use super::maintenance::{MAINTENANCE_USER, MaintenanceStatus, MaintenanceThread};
-use super::{directory, lock, look};
+use super::{directory, lock};
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::VendorPrefix;
@@ -399,7 +399,7 @@ impl StoreOptions {
         let gate = Gate::open(&disk)?;
         let shut = gate.shut()?;
         format::raise(&disk)?;
-        look::sweep(&disk);
+        directory::remove_abandoned_views(&disk);
         RecordFile::sweep(&disk)?;
         let records = RecordFile::open(&disk, options)?;
         let is_view = self.is_view;

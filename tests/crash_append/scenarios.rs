@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stationdb::faults::{OpKind, SimDisk};
+use stationdb::products::{CreateProductRequest, Product, ProductService};
 use stationdb::{Error, ErrorKind, Identity, Position, Session, Store, StoreOptions};
 
 use crate::harness::{History, Problem, Scenario, env, first_seed, is_night};
@@ -114,7 +115,7 @@ impl Scenario for Grouped {
 }
 
 /// Small commits with a memory table that is full after a few of them: checkpoints, both files of
-/// the journal in turn, and some commits that go into the record file directly.
+/// the journal in turn, and some commits and transactions that go into the record file directly.
 pub struct Checkpoints;
 
 const COMMITS: u32 = 21;
@@ -128,18 +129,53 @@ impl Scenario for Checkpoints {
         let store = self.open(history.disk.clone())?;
         for number in 0..COMMITS {
             let name = checkpoint_name(number);
-            history.step(name.clone(), || ada(&store).register_subscriber(&name))?;
+            match is_transaction(number) {
+                true => history.step(name.clone(), || write_together(&store, &name))?,
+                false => history
+                    .step(name.clone(), || ada(&store).register_subscriber(&name).map(drop))?,
+            }
         }
         Ok(())
     }
 
     fn found(&self, store: &Store, _: &SimDisk) -> Result<BTreeSet<String>, Problem> {
-        those_there(store, (0..COMMITS).map(checkpoint_name))
+        let subscribers = (0..COMMITS).filter(|number| !is_transaction(*number));
+        let mut found = those_there(store, subscribers.map(checkpoint_name))?;
+        let all = ada(store).query_products(Default::default()).map_err(Problem::Refused)?;
+        for name in (0..COMMITS).filter(|number| is_transaction(*number)).map(checkpoint_name) {
+            let of_it = |product: &&Product| product.name.as_ref() == Some(&name);
+            match all.products.iter().filter(of_it).count() {
+                0 => false,
+                TOGETHER => found.insert(name),
+                part => return Err(Problem::Wrong(format!("{part} products of {name}"))),
+            };
+        }
+        Ok(found)
     }
 
     fn go_on(&self, store: &Store) -> Result<(), Error> {
         ada(store).register_subscriber("later").map(|_| ())
     }
+}
+
+/// Writes of a transaction. They are too many for the journal before the last one.
+const TOGETHER: usize = 3;
+
+fn is_transaction(number: u32) -> bool {
+    number % 7 == 3
+}
+
+fn write_together(store: &Store, name: &str) -> Result<(), Error> {
+    ada(store).transaction(|transaction| {
+        (0..TOGETHER).try_for_each(|part| {
+            let request = CreateProductRequest {
+                part_number: format!("{name}-{part}"),
+                name: Some(name.to_owned()),
+                ..CreateProductRequest::default()
+            };
+            transaction.create_products(vec![request]).map(drop)
+        })
+    })
 }
 
 /// The name of a subscriber; each seventh is too long for the journal.

@@ -8,6 +8,7 @@ mod list;
 mod picture;
 mod plot;
 mod rows;
+mod scale;
 #[cfg(feature = "sql")]
 mod sql;
 mod terminal;

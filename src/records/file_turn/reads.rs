@@ -1,4 +1,4 @@
-//! Reading what an open transaction wrote, for tests.
+//! Reading what an open write of the record file has.
 
 use super::FileTurn;
 use crate::error::Result;

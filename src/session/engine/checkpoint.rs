@@ -1,109 +1,55 @@
 //! Commits through the journal, and checkpoints, which move them into the record file.
 //!
 //! What must hold:
-//! - Only the holder of the write turn commits and freezes. A layer is frozen only while there is
-//!   no frozen one, so that the journal's other file is free.
+//! - Only the holder of the write turn commits and freezes.
 //! - The record file is written only under the lock `moving`: by a checkpoint, or by the holder of
 //!   the turn when nothing is frozen and the active layer is empty.
 //! - A snapshot shows a commit only after the sync of its record, and lacks a frozen layer only
 //!   after the transaction that moved it.
 //! - Each failure sets the latch. The layers stay in memory and in the journal.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::Duration;
+use std::sync::{Arc, PoisonError};
 
 use super::Engine;
+use super::moving::Layers;
+use super::sync::MutexGuard;
 use crate::error::Result;
 use crate::records::gate::Shut;
-use crate::records::{Made, RecordFile, Snapshot, Turn};
+use crate::records::{Finished, Made, RecordFile, Snapshot, Turn, WriteTransaction};
 use crate::session::lock::lock;
 use crate::value::{guarded, limits, trace};
 
-/// The most that a group waits for a checkpoint that is behind.
-const LONGEST_WAIT: Duration = Duration::from_millis(50);
 /// Part of the bound from which on a group goes into the record file directly.
 const DIRECT_PART: usize = 4;
-/// The active layer may grow to this many times the bound while a checkpoint is under way.
-const OVERFLOW: usize = 4;
 /// A checkpoint may write this many times the bytes that it moves: each change of a few bytes
 /// writes a page.
 const PAGES_PART: u64 = 16;
 
-/// What writers and the checkpoint thread tell each other.
-#[derive(Debug, Default)]
-pub(crate) struct Checkpoints {
-    state: Mutex<State>,
-    changed: Condvar,
-    /// Held while the record file is written.
-    moving: Mutex<()>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    has_thread: bool,
-    is_stopped: bool,
-    is_wanted: bool,
-}
-
-impl Checkpoints {
-    /// Waits until a checkpoint is wanted. Returns false when the thread has to end.
-    fn wait(&self) -> bool {
-        let state = lock(&self.state);
-        let mut state = self
-            .changed
-            .wait_while(state, |state| !state.is_wanted && !state.is_stopped)
-            .unwrap_or_else(PoisonError::into_inner);
-        state.is_wanted = false;
-        !state.is_stopped
+impl Layers for Engine {
+    fn sizes(&self) -> (usize, bool) {
+        let snapshot = self.snapshot();
+        (snapshot.active().bytes(), snapshot.frozen().is_some())
     }
 
-    /// Asks the thread for a checkpoint; returns false if there is no thread.
-    fn ask(&self) -> bool {
-        let mut state = lock(&self.state);
-        state.is_wanted |= state.has_thread;
-        self.changed.notify_all();
-        state.has_thread
-    }
-
-    /// Wakes the writers that wait for a checkpoint.
-    fn moved(&self) {
-        // Under the lock, so that no writer misses it between its look and its wait.
-        let _state = lock(&self.state);
-        self.changed.notify_all();
-    }
-
-    /// Runs the work of the thread until [`Self::stop`]. `work` returns whether to go on.
-    pub(crate) fn run(&self, mut work: impl FnMut() -> bool) {
-        while self.wait() && work() {}
-        lock(&self.state).has_thread = false;
-    }
-
-    /// Takes the lock `moving`, if nobody writes the record file.
-    fn try_hold(&self) -> Option<MutexGuard<'_, ()>> {
-        match self.moving.try_lock() {
-            Ok(held) => Some(held),
-            Err(TryLockError::Poisoned(held)) => Some(held.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
+    fn freeze(&self) -> Result<()> {
+        let snapshot = self.snapshot();
+        if snapshot.frozen().is_some() || snapshot.active().is_empty() {
+            return Ok(());
         }
+        drop(snapshot);
+        let pass = self.begin_pass()?;
+        self.publish_as(|held| held.freeze(pass), None);
+        Ok(())
     }
 
-    /// Takes the lock `moving`.
-    #[cfg(test)]
-    pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
-        lock(&self.moving)
-    }
-
-    /// Announces the thread, before it starts.
-    pub(crate) fn begin(&self) {
-        *lock(&self.state) = State { has_thread: true, ..State::default() };
-    }
-
-    /// Ends the thread. The caller joins it.
-    pub(crate) fn stop(&self) {
-        let mut state = lock(&self.state);
-        state.is_stopped = true;
-        state.has_thread = false;
-        self.changed.notify_all();
+    fn move_frozen(&self) -> Result<()> {
+        let whole = self.snapshot();
+        if whole.frozen().is_none() {
+            return Ok(());
+        }
+        self.write_queue.turns.latch.check()?;
+        self.check_place()?;
+        self.move_layer(whole, None)
     }
 }
 
@@ -120,7 +66,7 @@ impl Engine {
     /// # Errors
     /// `Io`.
     pub(in crate::session) fn hold_record_file(&self) -> Result<Moving<'_>> {
-        let moving = lock(&self.checkpoints.moving);
+        let moving = self.checkpoints.hold();
         Ok(Moving { _shut: self.gate.shut()?, _moving: moving })
     }
 
@@ -150,7 +96,7 @@ impl Engine {
             let Some(body) = body else { return self.commit_directly(made.active, sequence) };
             lock(&self.journal).append(self.sequence(), sequence, &body)?;
             self.publish_as(|held| held.committed(made.active, sequence), Some(sequence));
-            self.checkpoint_when_due()
+            self.checkpoints.after_commit(self.settings.memory_table_bytes, self)
         });
         committed.inspect_err(|error| self.set_latch(error))
     }
@@ -168,73 +114,22 @@ impl Engine {
     /// Moves the whole active layer, with the changes of the commit `sequence`, into the record
     /// file.
     fn commit_directly(&self, active: crate::records::Layer, sequence: u64) -> Result<()> {
-        self.move_frozen()?;
+        self.move_layers()?;
         // The pass begins after the last commit, not after this one: if this one fails, the pass
         // continues the commit before it.
-        let pass = lock(&self.journal).begin_pass(self.sequence())?;
+        let pass = self.begin_pass()?;
         let whole = self.snapshot().committed(active, sequence).freeze(pass);
-        let _moving = self.hold_record_file()?;
+        let _moving = self.checkpoints.hold();
         self.move_layer(Arc::new(whole), Some(sequence))
-    }
-
-    /// Begins a checkpoint when the active layer has reached its bound, and makes the writer wait
-    /// when checkpoints are behind.
-    fn checkpoint_when_due(&self) -> Result<()> {
-        let bound = self.settings.memory_table_bytes;
-        let snapshot = self.snapshot();
-        let (active, is_moving) = (snapshot.active().bytes(), snapshot.frozen().is_some());
-        drop(snapshot);
-        if !is_moving && active >= bound {
-            self.freeze()?;
-            if !self.checkpoints.ask() {
-                return self.move_frozen();
-            }
-        } else if is_moving && active >= bound.saturating_mul(OVERFLOW) {
-            return self.move_frozen();
-        } else if is_moving && active > bound / 2 {
-            let behind = (active - bound / 2).min(bound.max(1));
-            let part = behind as f64 / bound.max(1) as f64;
-            self.wait_for_checkpoint(LONGEST_WAIT.mul_f64(part));
-        }
-        Ok(())
-    }
-
-    /// Waits until no layer is frozen, or for `most`.
-    fn wait_for_checkpoint(&self, most: Duration) {
-        let state = lock(&self.checkpoints.state);
-        let _ = self
-            .checkpoints
-            .changed
-            .wait_timeout_while(state, most, |_| self.snapshot().frozen().is_some());
-    }
-
-    /// Freezes the active layer. Only the holder of the write turn may call it.
-    fn freeze(&self) -> Result<()> {
-        let snapshot = self.snapshot();
-        if snapshot.frozen().is_some() || snapshot.active().is_empty() {
-            return Ok(());
-        }
-        drop(snapshot);
-        let pass = lock(&self.journal).begin_pass(self.sequence())?;
-        self.publish_as(|held| held.freeze(pass), None);
-        Ok(())
     }
 
     /// Moves the frozen layer into the record file. Waits for a checkpoint that is under way.
     ///
     /// # Errors
     /// As [`RecordFile::move_layer`]; the latch is then set.
-    pub(crate) fn move_frozen(&self) -> Result<()> {
-        let moved = guarded("moving commits into records.redb", || {
-            let _moving = self.hold_record_file()?;
-            let whole = self.snapshot();
-            if whole.frozen().is_none() {
-                return Ok(());
-            }
-            self.write_queue.turns.latch.check()?;
-            self.check_place()?;
-            self.move_layer(whole, None)
-        });
+    pub(crate) fn move_layers(&self) -> Result<()> {
+        let moved =
+            guarded("moving commits into records.redb", || self.checkpoints.move_frozen(self));
         moved.inspect_err(|error| self.set_latch(error))
     }
 
@@ -242,13 +137,21 @@ impl Engine {
     /// of the lock `moving` may call it.
     fn move_layer(&self, whole: Arc<Snapshot>, sequence: Option<u64>) -> Result<()> {
         let Some(frozen) = whole.frozen() else { return Ok(()) };
+        let _shut = self.gate.shut()?;
         let _span = trace::span!("move", bytes = frozen.layer.bytes());
-        let records = self.records();
-        records.move_layer(whole.base(), frozen)?;
-        let base = records.base(whole.sequence)?;
-        drop(records);
+        // Under the lock, so that nobody moves the layer once more.
+        let moved = self.records().move_layer(whole.base(), frozen);
+        moved.inspect_err(|error| self.set_latch(error))?;
+        let at = whole.sequence;
         // The count below must not find this reader.
         drop(whole);
+        self.publish_moved(at, sequence)
+    }
+
+    /// Publishes the record file, whose last commit is now `at`; `sequence` is that of a commit
+    /// that went into it directly. Only the holder of the lock `moving` may call it.
+    fn publish_moved(&self, at: u64, sequence: Option<u64>) -> Result<()> {
+        let base = self.records().base(at)?;
         self.publish_as(
             |held| match sequence {
                 Some(sequence) => Snapshot::over(base, sequence),
@@ -265,17 +168,56 @@ impl Engine {
         Ok(())
     }
 
+    /// Begins a write of the record file. Only the holder of the write turn may call it, while no
+    /// layer is frozen.
+    ///
+    /// # Errors
+    /// As [`RecordFile::begin`].
+    pub(in crate::session) fn begin(&self) -> Result<WriteTransaction> {
+        self.records().begin()
+    }
+
+    /// Begins a pass of the journal, whose first commit is after the last one, and returns its
+    /// number. Only the holder of the write turn may call it, while no layer is frozen.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`; the store must then latch.
+    pub(in crate::session) fn begin_pass(&self) -> Result<u64> {
+        lock(&self.journal).begin_pass(self.sequence())
+    }
+
+    /// Makes a write of the record file durable, which has all commits and a new one, then
+    /// publishes it as the commit `sequence`. Only the holder of the write turn may call it, while
+    /// no layer is frozen.
+    ///
+    /// # Errors
+    /// As [`Self::commit`].
+    pub(in crate::session) fn commit_file(
+        &self,
+        written: WriteTransaction,
+        finished: Finished,
+        sequence: u64,
+    ) -> Result<()> {
+        let _span = trace::span!("commit", sequence = sequence);
+        let committed = guarded("committing", || {
+            let _moving = self.hold_record_file()?;
+            written.commit(finished).inspect_err(|error| self.set_latch(error))?;
+            self.publish_moved(sequence, Some(sequence))
+        });
+        committed.inspect_err(|error| self.set_latch(error))
+    }
+
     /// Moves every commit into the record file. Only the holder of the write turn may call it.
     ///
     /// # Errors
-    /// As [`Self::move_frozen`].
+    /// As [`Self::move_layers`].
     pub(crate) fn checkpoint(&self) -> Result<()> {
-        self.move_frozen()?;
+        self.move_layers()?;
         self.begin_checkpoint()?;
-        self.move_frozen()
+        self.move_layers()
     }
 
-    /// Freezes the active layer if no layer is frozen. [`Self::move_frozen`] then moves it, for
+    /// Freezes the active layer if no layer is frozen. [`Self::move_layers`] then moves it, for
     /// which nobody needs the write turn. Only the holder of the turn may call this.
     ///
     /// # Errors
@@ -288,17 +230,17 @@ impl Engine {
     /// Goes on with the checkpoint that was under way when the store was last open.
     ///
     /// # Errors
-    /// As [`Self::move_frozen`].
+    /// As [`Self::move_layers`].
     pub(crate) fn resume_checkpoint(&self) -> Result<()> {
         let is_moving = self.snapshot().frozen().is_some();
-        if is_moving && !self.checkpoints.ask() { self.move_frozen() } else { Ok(()) }
+        if is_moving && !self.checkpoints.ask() { self.move_layers() } else { Ok(()) }
     }
 
     /// Moves every commit into the record file, when nobody else uses the store. After a failed
     /// write nothing is moved: the next open replays the journal.
     ///
     /// # Errors
-    /// As [`Self::move_frozen`]; `Latched` after a failed write.
+    /// As [`Self::move_layers`]; `Latched` after a failed write.
     pub(crate) fn close_journal(&self) -> Result<()> {
         // First, because it takes no lock.
         self.check_process()?;

@@ -4,6 +4,7 @@
 mod checkpoint;
 mod growing;
 mod latch;
+mod moving;
 mod sync;
 pub(in crate::session) mod turns;
 #[cfg(test)]
@@ -29,8 +30,8 @@ use crate::records::gate::Gate;
 use crate::records::{Change, Journal, RecordFile, Snapshot, Source, Space};
 use crate::value::{guarded, limits, time, trace};
 
-pub(crate) use checkpoint::Checkpoints;
 use growing::Growing;
+pub(crate) use moving::Checkpoints;
 use write_queue::WriteQueue;
 pub(in crate::session) use write_queue::{Answer, Planned};
 
@@ -256,7 +257,7 @@ impl Engine {
         let published = guarded("publishing after work on the whole record file", || {
             let base = self.records().base(sequence)?;
             self.publish_as(|_| Snapshot::over(base, sequence), None);
-            self.count_free_pages()
+            self.count_free_pages_alone()
         });
         let published = published.inspect_err(|error| self.set_latch(error));
         // The error of `f` comes first: it names the cause.

@@ -1,4 +1,4 @@
-//! Interleavings of `turns` and `latch`. Both files are compiled a second time here, over a
+//! Interleavings of `turns`, `latch` and `moving`. These files are compiled a second time here, over a
 //! scheduler that chooses the next thread at every lock, flag and wait.
 //!
 //! A failing run prints its schedule; `STATIONDB_SCHEDULE=…` replays that schedule alone.
@@ -10,6 +10,14 @@
     reason = "the same lines over another `sync` are what is tested here"
 )]
 mod latch;
+#[path = "moving.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "the same lines over another `sync` are what is tested here"
+)]
+mod moving;
+#[path = "moving_tests.rs"]
+mod moving_tests;
 #[path = "turns.rs"]
 #[expect(
     clippy::duplicate_mod,

@@ -215,7 +215,7 @@ impl SearchOutbox {
         committed: u64,
         touched: &mut HashSet<DocKey>,
     ) -> Result<()> {
-        if let Source::Turn(_) = view.source() {
+        if !matches!(view.source(), Source::Snapshot(_)) {
             touched.extend(self.touched(view.pending()).map(|(key, _)| key));
             view.log_after(committed, |_, entry| {
                 touched.extend(self.touched(&entry.events).map(|(key, _)| key));

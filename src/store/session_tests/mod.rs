@@ -6,6 +6,7 @@ mod checkpoints;
 mod growth;
 #[cfg(feature = "packages")]
 mod growth_upgrade;
+mod large_transactions;
 mod query;
 #[cfg(feature = "search")]
 mod search;
