@@ -28,7 +28,7 @@ use crate::session::{Access, Query, View};
 use crate::value::{Control, FieldType, Row, Val, limits};
 
 /// Records that are read, and aggregated, together.
-const PART_RECORDS: usize = 4096;
+const PART_RECORDS: usize = 1024;
 /// The column with the number of the record. No field has this name.
 const NUMBER: &str = "#";
 
