@@ -203,7 +203,7 @@ fn every_request_and_answer_has_its_wire_form() {
         let clock = ManualClock::new(
             stationdb::chrono::DateTime::parse_from_rfc3339(NOON).unwrap().to_utc(),
         );
-        let server = Server::start(Store::options().clock(clock), Duration::from_secs(60));
+        let server = Server::start(Store::options().clock(clock), Duration::from_secs(600));
         let mut steps: Vec<Map<String, Value>> =
             serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         let (mut ids, mut last) = (Ids::default(), Vec::new());
