@@ -145,6 +145,18 @@ fn a_body_that_is_cut_leaves_nothing() {
     );
 }
 
+/// The body follows the head in a packet of its own, and may arrive at any moment of its reading.
+#[test]
+fn a_form_is_taken_whenever_its_body_arrives() {
+    let server = Server::new();
+    let path = format!("{FILES}/upload-files");
+    let (kind, body) = form(&[("file", Some("a"), b"short")]);
+    for upload in 0..1_000 {
+        let reply = server.send("POST", &path, &[("content-type", &kind)], &body);
+        assert_eq!(reply.status, 201, "upload {upload}: {:?}", reply.json());
+    }
+}
+
 #[test]
 fn a_file_whose_metadata_is_refused_leaves_nothing() {
     let server = Server::new();
