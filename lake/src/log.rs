@@ -18,6 +18,8 @@ use crate::remote::{Note, Put, Remote, failed};
 
 /// Member of `commitInfo` by which a writer finds its own commit.
 const COMMIT: &str = "stationdb.commit";
+/// Who wrote a commit.
+const ENGINE: &str = concat!("stationdb-lake/", env!("CARGO_PKG_VERSION"));
 /// Versions that are read at a time.
 const READ_AHEAD: u64 = 64;
 /// Commits of others that a commit passes by before it gives up.
@@ -299,7 +301,7 @@ impl LakeLog {
         let mine = nonce();
         let info = json!({ "commitInfo": {
             "timestamp": now_ms(), "operation": operation, "operationParameters": {},
-            "isBlindAppend": true, "engineInfo": concat!("stationdb-lake/", env!("CARGO_PKG_VERSION")),
+            "isBlindAppend": true, "engineInfo": ENGINE,
             COMMIT: mine,
         }});
         actions.insert(0, info);

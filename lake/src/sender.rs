@@ -42,7 +42,7 @@ impl Batch<'_> {
     }
 
     fn txn(&self) -> Value {
-        json!({ "txn": { "appId": self.epoch_app(), "version": self.sequence, "lastUpdated": now_ms() } })
+        crate::position::txn(self.app, self.epoch, "", self.sequence)
     }
 }
 

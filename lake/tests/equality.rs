@@ -109,10 +109,10 @@ fn goes_through_every_change(objects: &Objects) {
     products(&session, 0..5, "");
     check("buffered rows");
     // The first segment has rows that were sent, and the second has none.
-    append_every_type(&session, &typed, 300, 1_000);
-    append_every_type(&session, &typed, 1_000, 2_000);
+    append_every_type(&session, &typed, 300, 600);
+    append_every_type(&session, &typed, 600, 1_200);
     let published = check("segments");
-    assert_eq!(published.rows, 1_700);
+    assert_eq!(published.rows, 900);
     assert!(published.taken_bytes > 0, "no chunk was taken over");
     let again = check("nothing");
     assert_eq!((again.rows, again.commits), (0, 0));
@@ -122,7 +122,7 @@ fn goes_through_every_change(objects: &Objects) {
         .delete_rows(&typed, DeleteRowsRequest::new().index_before("2024-01-01T00:10:00Z"))
         .unwrap();
     check("deleted rows");
-    append_every_type(&session, &typed, 2_000, 2_100);
+    append_every_type(&session, &typed, 1_200, 1_300);
     session
         .delete_rows(&typed, DeleteRowsRequest::new().index_from("2024-01-01T02:40:00Z"))
         .unwrap();
@@ -141,7 +141,10 @@ fn goes_through_every_change(objects: &Objects) {
     products(&session, 8..10, "secret");
     check("three workspaces");
     session
-        .rename_columns(&small, from(json!({ "columns": [{ "from": "value", "to": "volts" }] })))
+        .rename_columns(
+            &small,
+            from(json!({ "columns": [{ "name": "value", "newName": "volts" }] })),
+        )
         .unwrap();
     append(&session, &small, 50..60);
     check("renamed column");

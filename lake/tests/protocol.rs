@@ -32,10 +32,7 @@ fn faulty(inner: &Objects, seed: u64) -> (Arc<FaultyStore>, Objects) {
 /// Asserts that a scenario holds, and that it does not when the check is off.
 fn needs(check: Check, scenario: impl Fn()) {
     scenario();
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
     let broken = catch_unwind(AssertUnwindSafe(|| without(check, &scenario)));
-    std::panic::set_hook(hook);
     let panic = broken.expect_err("nothing is noticed without the check");
     let text = panic.downcast_ref::<String>().cloned();
     let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));

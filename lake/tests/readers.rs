@@ -39,7 +39,8 @@ try:
     # By the files that the log names, as DuckDB reads Parquet.
     con = duckdb.connect()
     for n, t in tables.items():
-        con.execute('create view "%s" as select * from read_parquet(%r, union_by_name=true)' % (n, uris(t)))
+        files = "read_parquet(%r, union_by_name=true)" % uris(t)
+        con.execute('create view "%s" as select * from %s' % (n, files))
     def ask(con, reader):
         con.execute("create view live as " + rows_sql)
         live = con.execute("select _table, _row, n, value, note from live").fetchall()

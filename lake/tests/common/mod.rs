@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use stationdb::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use stationdb::arrow::compute::cast;
 use stationdb::arrow::datatypes::{DataType, TimeUnit};
-use stationdb::arrow::util::display::array_value_to_string;
+use stationdb::arrow::util::display::{ArrayFormatter, FormatOptions};
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::scans::{RecordKind, ScanRecordsRequest};
@@ -146,10 +146,12 @@ fn texts(values: &ArrayRef) -> Vec<String> {
         DataType::Timestamp(..) => cast(values, &micros).unwrap(),
         _ => values.clone(),
     };
+    let options = FormatOptions::default();
+    let shown = ArrayFormatter::try_new(values.as_ref(), &options).unwrap();
     let text = |row: usize| match values.data_type() {
         _ if values.is_null(row) => NULL.to_owned(),
         DataType::Utf8 => values.as_string::<i32>().value(row).to_owned(),
-        _ => array_value_to_string(&values, row).unwrap(),
+        _ => shown.value(row).to_string(),
     };
     (0..values.len()).map(text).collect()
 }
