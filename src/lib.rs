@@ -238,6 +238,7 @@ pub mod tables {
     pub use crate::model::tables::import::{
         BinaryForm, DateOrder, EpochUnit, ImportTableRequest, ImportTableResponse, ImportedColumn,
     };
+    pub use crate::model::tables::retention::{Retention, SetRetentionRequest};
     pub use crate::model::tables::segments::{SegmentFileInfo, SegmentManifest};
     pub use crate::model::tables::table::{
         ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest,
@@ -289,7 +290,10 @@ pub mod workspaces {
 
 /// Records of any kind as Arrow batches, for engines that read columns.
 pub mod scans {
-    pub use crate::model::records::{RecordKind, ScanRecordsRequest};
+    pub use crate::model::records::{
+        AggregateRecordsKey, AggregateRecordsRequest, DeleteRecordsRequest, DeleteRecordsResponse,
+        RecordKind, ScanRecordsRequest, TimeBucket,
+    };
     pub use crate::services::{RecordService, RecordStream};
 }
 

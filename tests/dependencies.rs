@@ -43,6 +43,74 @@ fn dependencies_keep_the_rules() {
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }
 
+/// Commands without `-p` compile no server, and the library has no network: neither by a dependency
+/// nor by the standard library.
+#[test]
+fn the_library_has_no_network_and_the_default_commands_no_server() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap();
+    let by_id = |id: &Value| packages.iter().find(|package| package["id"] == *id).unwrap();
+    let defaults: BTreeSet<&str> = metadata["workspace_default_members"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|id| text(&by_id(id)["name"]))
+        .collect();
+    assert_eq!(
+        defaults,
+        BTreeSet::from(["stationdb", "stationdb-derive", "stationdb-examples"]),
+        "default members"
+    );
+    let built = built_into_the_library();
+    assert!(built.len() > 60, "{} packages", built.len());
+    for network in ["axum", "hyper", "tokio", "mio", "socket2", "reqwest", "rustls"] {
+        assert!(!built.contains(network), "the library is built with {network}");
+    }
+    let sources = sources(&root().join("src"));
+    for path in ["std::net", "TcpStream", "TcpListener", "UdpSocket", "UnixStream"] {
+        assert!(!sources.contains(path), "the library names {path}");
+    }
+    let server = sources_of_the_server();
+    assert!(
+        server.contains("Ipv4Addr::LOCALHOST"),
+        "the server does not bind the loopback address"
+    );
+    for wide in ["UNSPECIFIED", "0.0.0.0", "[::]"] {
+        assert!(!server.contains(wide), "the server binds {wide}");
+    }
+}
+
+/// The packages that are built into the library. Not those of [`metadata`]: there, features that
+/// other members turn on count for the library as well.
+fn built_into_the_library() -> BTreeSet<String> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let arguments = [
+        "tree",
+        "-p",
+        "stationdb",
+        "-e",
+        "normal",
+        "--all-features",
+        "--prefix",
+        "none",
+        "--locked",
+    ];
+    let run = |more: &[&str]| {
+        let mut command = Command::new(&cargo);
+        let output = command.current_dir(root()).args(arguments).args(more).output().unwrap();
+        output.status.success().then_some(output.stdout).ok_or(output.stderr)
+    };
+    let output = run(&["--offline"]).or_else(|_| run(&[])).unwrap_or_else(|error| {
+        panic!("cargo tree failed: {}", String::from_utf8_lossy(&error));
+    });
+    let names = String::from_utf8(output).unwrap();
+    names.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+fn sources_of_the_server() -> String {
+    sources(&root().join("examples/server/src"))
+}
+
 /// The salvage reads redb's pages itself, and its tests hold it to the pages that the locked version
 /// writes. Another version may write others, so the requirement allows the locked one alone, and
 /// every lock file of the repository has it.

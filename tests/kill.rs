@@ -14,6 +14,11 @@ use stationdb::{Control, ErrorKind, Identity, Store, VerifyLevel};
 
 /// Set for the child: the directory of the store.
 const DIRECTORY: &str = "STATIONDB_KILL_DIRECTORY";
+/// Set for the child: the bytes of its memory table.
+const MEMORY: &str = "STATIONDB_KILL_MEMORY";
+/// Memory tables of one kill after the other. The small one is full after a few writes, so that
+/// checkpoints are under way all the time; without one each commit is one of the record file.
+const MEMORIES: [usize; 4] = [32 << 20, 8_000, 100_000, 0];
 const KILLS: u64 = 10;
 const ACKED: &str = "acknowledged ";
 
@@ -25,7 +30,9 @@ fn kills() -> u64 {
 #[test]
 fn child_that_is_killed() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
-    let store = Store::options().seal_rows(200).open(directory).unwrap();
+    let memory = std::env::var(MEMORY).unwrap().parse().unwrap();
+    let options = Store::options().seal_rows(200).memory_table_bytes(memory);
+    let store = options.open(directory).unwrap();
     let mut next = newest(&store).map_or(0, |newest| newest + 1);
     loop {
         write(&store, next);
@@ -48,7 +55,8 @@ fn a_killed_process_loses_nothing_that_was_acknowledged() {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        let newest_acked = run_and_kill(&path, Duration::from_micros(random % 150_000));
+        let memory = MEMORIES[kill as usize % MEMORIES.len()];
+        let newest_acked = run_and_kill(&path, memory, Duration::from_micros(random % 150_000));
         acked = acked.max(newest_acked);
         let store = Store::options().seal_rows(200).open(&path).unwrap();
         let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
@@ -72,10 +80,11 @@ fn a_killed_process_loses_nothing_that_was_acknowledged() {
 
 /// Starts the child, kills it `delay` after its first acknowledgement, and returns its last
 /// acknowledged number.
-fn run_and_kill(path: &Path, delay: Duration) -> Option<u64> {
+fn run_and_kill(path: &Path, memory: usize, delay: Duration) -> Option<u64> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_that_is_killed", "--nocapture", "--test-threads=1"])
         .env(DIRECTORY, path)
+        .env(MEMORY, memory.to_string())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()

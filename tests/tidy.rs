@@ -88,6 +88,7 @@ const NOT_TRIED: &[(&str, &str)] = &[
     ("FINDINGS", "further findings are counted; none is refused"),
     ("FILTER_TEXT_BYTES", "a longer text counts as null; none is refused"),
     ("QUERY_MEMORY_BYTES", "the default of an option"),
+    ("MEMORY_TABLE_BYTES", "the default of an option"),
     ("RECORD_CACHE_BYTES", "the default of an option, applied by redb"),
     (
         "RECORD_REWRITE_BYTES_MIN",

@@ -111,6 +111,8 @@ fn calls_commits_seals_merges_and_checkpoints_are_spans_and_background_errors_ar
     drop(session);
     store.close().unwrap();
     lines.assert_has("span checkpoint ");
+    // The close moves what the journal has.
+    lines.assert_has("span move bytes=");
     assert!(!lines.has("event"), "{:?}", lines.0.lock().unwrap());
 
     // The directory goes away below the open store: nobody but the thread notices.

@@ -139,9 +139,11 @@ impl Completion {
         found.map(|table| table.columns.clone()).unwrap_or_default()
     }
 
-    /// Tables of records, tables of rows, and their columns.
+    /// Tables of records, tables of rows, and the columns of both.
     fn sql_names(&self) -> Vec<String> {
-        let records = statement::RECORDS.iter().map(|&name| name.to_owned());
+        let fields = KINDS.iter().flat_map(|kind| fields::paths(kind.fields));
+        let fields = fields.map(statement::column_of).chain(["record".to_owned()]);
+        let records = statement::RECORDS.iter().map(|&name| name.to_owned()).chain(fields);
         let tables = self.tables.borrow();
         let columns = tables.iter().flat_map(|table| table.columns.iter().cloned());
         records.chain(self.tables()).chain(columns).collect()
@@ -286,7 +288,13 @@ mod tests {
         );
         assert_eq!(complete("import f --into Lo"), expect("Lo", "'Long run' Loop"));
         assert_eq!(complete("select vo"), expect("vo", "volts"));
-        assert_eq!(complete("sql select a from prod"), expect("prod", "products"));
+        assert_eq!(
+            complete("sql select a from prod"),
+            expect("prod", "product_families product_id products")
+        );
+        assert_eq!(complete("select part_n"), expect("part_n", "part_number"));
+        assert_eq!(complete("select timel"), expect("timel", "timeline"));
+        assert_eq!(complete("select * from quo"), expect("quo", "quotas"));
         assert_eq!(complete("select t from Lo"), expect("Lo", "\"Long run\" \"Loop\""));
         assert_eq!(complete("select t from rows.\"Loo"), expect("Loo", "Loop"));
         assert_eq!(complete("sql --js"), expect("--js", "--json --jsonl"));

@@ -22,6 +22,12 @@ pub fn filter_fields(kind: &str) -> Vec<&'static str> {
     rows.flat_map(|row| row.split('|').skip(1).take(2)).flat_map(names).collect()
 }
 
+/// The fields themselves, without other names.
+pub fn paths(kind: &str) -> Vec<&'static str> {
+    let rows = section(kind).filter(|line| line.starts_with("| `"));
+    rows.filter_map(|row| row.split('|').nth(1)).flat_map(names).collect()
+}
+
 /// The fields of an order.
 pub fn orders(kind: &str) -> Vec<&'static str> {
     // The first request of a kind lists all records; files have another one for filters.

@@ -46,16 +46,16 @@ fn run(args: &Args) -> Outcome {
     let dir: &Path = args.dir.as_deref().ok_or_else(|| Failure::usage("name a directory"))?;
     let interrupt = Interrupt::install()?;
     let open =
-        |is_shell| Desk::open(dir, args.create, args.user.as_deref(), is_shell, interrupt.clone());
+        |command| Desk::open(dir, args.create, args.user.as_deref(), command, interrupt.clone());
     match &args.command {
         Some(Once::Restore { backup }) => commands::restore(&args.look, backup, dir, &interrupt),
         Some(Once::Command(command)) => {
-            let mut desk = open(false)?;
+            let mut desk = open(Some(command))?;
             commands::run(&mut desk, &args.look, command)?;
             Ok(desk.store.close()?)
         }
         None => {
-            let mut desk = open(true)?;
+            let mut desk = open(None)?;
             shell::run(&mut desk, &args.look)?;
             Ok(desk.store.close()?)
         }

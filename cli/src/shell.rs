@@ -76,6 +76,10 @@ fn talk(desk: &mut Desk, look: &Look) -> Outcome {
         desk.dir.display()
     );
     writeln!(io::stdout(), "{greeting}").map_err(failed)?;
+    if desk.is_view {
+        let note = "Another process has the store open: each command looks at its newest commit.";
+        writeln!(io::stdout(), "{note}").map_err(failed)?;
+    }
     let mut seen = None;
     loop {
         desk.interrupt.begin();
@@ -131,6 +135,7 @@ fn execute(desk: &mut Desk, look: &Look, line: &str) -> Outcome<Next> {
     match Line::try_parse_from(words) {
         Ok(Line { command: InShell::Quit, .. }) => Ok(Next::End),
         Ok(Line { command: InShell::Command(command), look: own }) => {
+            desk.refresh()?;
             commands::run(desk, &merged(look, own), &command).map(|()| Next::Line)
         }
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {

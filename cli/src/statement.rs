@@ -6,8 +6,8 @@
 const STARTS: [&str; 4] = ["select", "with", "explain", "describe"];
 /// Options that may stand before or after a statement.
 const OPTIONS: [&str; 4] = ["--json", "--jsonl", "--csv", "--no-pager"];
-/// The tables of records.
-pub const RECORDS: [&str; 13] = [
+/// The tables of records, and that of quotas.
+pub const RECORDS: [&str; 14] = [
     "products",
     "specifications",
     "assets",
@@ -21,6 +21,7 @@ pub const RECORDS: [&str; 13] = [
     "feeds",
     "packages",
     "workspaces",
+    "quotas",
 ];
 
 /// The first word of a text, and the rest.
@@ -66,6 +67,19 @@ pub fn words(line: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
+/// The column of a field: the first name of its path in snake case.
+pub fn column_of(field: &str) -> String {
+    let first = field.split('.').next().unwrap_or_default();
+    let mut column = String::with_capacity(first.len() + 4);
+    for letter in first.chars() {
+        if letter.is_uppercase() {
+            column.push('_');
+        }
+        column.extend(letter.to_lowercase());
+    }
+    column
+}
+
 /// The name as a statement has to write it.
 pub fn quoted(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -102,6 +116,15 @@ mod tests {
         }
         for line in ["sql", "sql --help", "sql 'select 1' --json", "ls select", "selected", ""] {
             assert_eq!(words(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn columns_have_the_names_of_fields() {
+        for (field, column) in
+            [("partNumber", "part_number"), ("timeline.dueDateTime", "timeline"), ("id", "id")]
+        {
+            assert_eq!(column_of(field), column);
         }
     }
 

@@ -9,6 +9,8 @@ mod measure;
 mod package;
 mod paperwork;
 mod plot;
+#[path = "../../cli/src/commands/scale.rs"]
+mod scale;
 mod steps;
 mod table;
 

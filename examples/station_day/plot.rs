@@ -6,6 +6,8 @@ use std::path::Path;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 
+use crate::scale::{number, range};
+
 /// The content of the plot.
 pub struct Plot<'a> {
     /// Title line.
@@ -34,7 +36,7 @@ pub fn draw(path: &Path, plot: &Plot<'_>) -> Result<(), Box<dyn Error>> {
     register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF)
         .map_err(|_| "the font cannot be read")?;
     let x = range(plot.all.iter().map(|point| point.0));
-    let (low, high) = range(plot.all.iter().map(|point| point.1).filter(|y| y.is_finite()));
+    let (low, high) = range(plot.all.iter().map(|point| point.1));
     let high = plot.limit.map_or(high, |limit| high.max(limit));
     if plot.log_scale {
         let low = low.max(1e-9);
@@ -44,12 +46,6 @@ pub fn draw(path: &Path, plot: &Plot<'_>) -> Result<(), Box<dyn Error>> {
         let margin = (high - low).max(1e-9) * 0.05;
         draw_on(path, plot, x.0..x.1, low - margin..high + margin)
     }
-}
-
-fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let (low, high) =
-        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-    if low < high { (low, high) } else { (0.0, 1.0) }
 }
 
 fn draw_on<Y>(
@@ -107,17 +103,6 @@ where
         .draw()?;
     root.present()?;
     Ok(())
-}
-
-fn number(value: f64) -> String {
-    let magnitude = value.abs();
-    if magnitude >= 10_000.0 {
-        grouped(value.round() as usize)
-    } else if magnitude >= 10.0 || value.fract() == 0.0 {
-        format!("{value:.0}")
-    } else {
-        format!("{value:.3}")
-    }
 }
 
 /// Formats a number with commas between groups of three digits.

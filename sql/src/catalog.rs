@@ -13,6 +13,7 @@ use stationdb::tables::TableId;
 use stationdb::{Control, Session};
 
 use crate::PUBLIC;
+use crate::quotas;
 use crate::records::RecordTable;
 use crate::rows::RowTable;
 
@@ -112,13 +113,20 @@ impl Tables {
         let mut kinds = RecordKind::ALL.iter().copied().filter(|_| self.with_records);
         kinds.find(|kind| name_of(*kind) == name)
     }
+
+    fn is_quotas(&self, name: &str) -> bool {
+        self.with_records && name == quotas::NAME
+    }
 }
 
 #[async_trait]
 impl SchemaProvider for Tables {
     fn table_names(&self) -> Vec<String> {
         match self.with_records {
-            true => RecordKind::ALL.iter().map(|kind| name_of(*kind).to_owned()).collect(),
+            true => {
+                let kinds = RecordKind::ALL.iter().map(|kind| name_of(*kind));
+                kinds.chain([quotas::NAME]).map(str::to_owned).collect()
+            }
             false => self.tables.keys().cloned().collect(),
         }
     }
@@ -126,6 +134,9 @@ impl SchemaProvider for Tables {
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         if let Some(kind) = self.kind(name) {
             return Ok(Some(Arc::new(RecordTable::new(&self.session, kind)?)));
+        }
+        if self.is_quotas(name) {
+            return Ok(Some(Arc::new(quotas::table(&self.session))));
         }
         let Some(id) = self.tables.get(name).cloned() else { return Ok(None) };
         let session = self.session.clone();
@@ -142,6 +153,6 @@ impl SchemaProvider for Tables {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.kind(name).is_some() || self.tables.contains_key(name)
+        self.kind(name).is_some() || self.is_quotas(name) || self.tables.contains_key(name)
     }
 }

@@ -17,7 +17,7 @@ use stationdb::tables::{
 use crate::catalog::Catalog;
 use crate::external;
 use crate::rows::RowTable;
-use crate::scan::{Batches, StoreScan};
+use crate::scan::{Batches, StoreScan, names, project};
 use crate::search::{number, text};
 
 /// The function.
@@ -86,15 +86,9 @@ impl TableProvider for Decimated {
         _filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let all = self.schema();
-        let columns: Vec<usize> =
-            projection.cloned().unwrap_or_else(|| (0..all.fields().len()).collect());
-        let schema = Arc::new(all.project(&columns)?);
+        let (schema, _) = project(&self.schema(), projection)?;
         let mut request = QueryDecimatedDataRequest::new().decimation(self.options.clone());
-        if !columns.is_empty() {
-            request.columns =
-                Some(schema.fields().iter().map(|field| field.name().clone()).collect());
-        }
+        request.columns = Some(names(&schema, self.rows.index()));
         let (session, id) = (self.rows.session.clone(), self.rows.id.clone());
         let open = move |control: &stationdb::Control| {
             let session = session.with_control(control);

@@ -1,34 +1,35 @@
 //! Which conditions of a statement the store tests.
 //!
 //! What must hold: the store keeps every row that the condition keeps; DataFusion tests it again.
+//! So one side of `and` may be left out, and none of `or`.
 //! NaN is greater than every number in SQL and matches nothing in the store, so `>` and `>=` stay
 //! with DataFusion on float columns that have NaN. Whatever sign the zero of a statement has, `<`
 //! keeps the rows with the other one, so it is passed on as `<=`. Where the store keeps exactly the
 //! rows of the condition, DataFusion does not test it again.
 
-use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use serde_json::{Value, json};
 use stationdb::chrono::{DateTime, SecondsFormat};
 use stationdb::tables::{ColumnFilter, FilterOperation};
 
-/// A comparison of a column with a value.
+/// A comparison of something with a value.
 #[derive(Debug)]
-pub(crate) struct Test {
-    pub column: String,
-    pub operator: Operator,
-    pub value: ScalarValue,
+pub(crate) struct Test<'e> {
+    operand: &'e Expr,
+    operator: Operator,
+    value: &'e ScalarValue,
 }
 
-fn swapped(operator: Operator) -> Option<Operator> {
-    operator.swap()
-}
-
-fn column_of(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Column(column) => Some(&column.name),
-        _ => None,
+impl<'e> Test<'e> {
+    /// The column that is compared, if it is one.
+    pub(crate) fn column(&self) -> Option<&'e str> {
+        match self.operand {
+            Expr::Column(column) => Some(&column.name),
+            _ => None,
+        }
     }
 }
 
@@ -40,12 +41,7 @@ fn value_of(expr: &Expr) -> Option<&ScalarValue> {
 }
 
 /// The comparisons that must all hold for this condition; `None` if it is anything else.
-pub(crate) fn tests(expr: &Expr) -> Option<Vec<Test>> {
-    let test = |column: &str, operator, value: &ScalarValue| Test {
-        column: column.to_owned(),
-        operator,
-        value: value.clone(),
-    };
+pub(crate) fn tests(expr: &Expr) -> Option<Vec<Test<'_>>> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
             let mut both = tests(left)?;
@@ -53,17 +49,17 @@ pub(crate) fn tests(expr: &Expr) -> Option<Vec<Test>> {
             Some(both)
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-            let found = match (column_of(left), value_of(right)) {
-                (Some(column), Some(value)) => test(column, *op, value),
-                _ => test(column_of(right)?, swapped(*op)?, value_of(left)?),
+            let found = match value_of(right) {
+                Some(value) => Test { operand: left, operator: *op, value },
+                None => Test { operand: right, operator: op.swap()?, value: value_of(left)? },
             };
             Some(vec![found])
         }
-        Expr::Between(Between { expr, negated: false, low, high }) => {
-            let column = column_of(expr)?;
+        Expr::Between(Between { expr: operand, negated: false, low, high }) => {
+            let (low, high) = (value_of(low)?, value_of(high)?);
             Some(vec![
-                test(column, Operator::GtEq, value_of(low)?),
-                test(column, Operator::LtEq, value_of(high)?),
+                Test { operand, operator: Operator::GtEq, value: low },
+                Test { operand, operator: Operator::LtEq, value: high },
             ])
         }
         _ => None,
@@ -108,8 +104,8 @@ pub(crate) struct RowFilter {
 
 /// The filter of a column of measured rows for this test, if the store can test it. `has_nan` says
 /// whether the column may have NaN.
-pub(crate) fn of_rows(test: &Test, schema: &Schema, has_nan: bool) -> Option<RowFilter> {
-    let (_, field) = schema.column_with_name(&test.column)?;
+pub(crate) fn of_rows(test: &Test<'_>, schema: &Schema, has_nan: bool) -> Option<RowFilter> {
+    let (_, field) = schema.column_with_name(test.column()?)?;
     let operation = match test.operator {
         Operator::Eq => FilterOperation::Equals,
         Operator::Lt => FilterOperation::LessThan,
@@ -122,8 +118,8 @@ pub(crate) fn of_rows(test: &Test, schema: &Schema, has_nan: bool) -> Option<Row
     let (operation, value) = match field.data_type() {
         DataType::Float32 | DataType::Float64 => {
             let value = match test.value {
-                ScalarValue::Float32(Some(value)) => f64::from(value),
-                ScalarValue::Float64(Some(value)) => value,
+                ScalarValue::Float32(Some(value)) => f64::from(*value),
+                ScalarValue::Float64(Some(value)) => *value,
                 _ => return None,
             };
             // The zeros differ by their sign.
@@ -138,16 +134,19 @@ pub(crate) fn of_rows(test: &Test, schema: &Schema, has_nan: bool) -> Option<Row
             };
             (operation, value.is_finite().then(|| value.to_string())?)
         }
-        DataType::Int32 | DataType::Int64 => (operation, integer_of(&test.value)?.to_string()),
-        DataType::Timestamp(..) => (operation, time_of(&test.value)?),
+        DataType::Int32 | DataType::Int64 => (operation, integer_of(test.value)?.to_string()),
+        DataType::Timestamp(..) => (operation, time_of(test.value)?),
         DataType::Utf8 if operation == FilterOperation::Equals => {
-            (operation, text_of(&test.value)?.to_owned())
+            (operation, text_of(test.value)?.to_owned())
         }
         _ => return None,
     };
-    let filter = ColumnFilter::new(test.column.clone(), operation).value(value);
+    let filter = ColumnFilter::new(field.name().clone(), operation).value(value);
     Some(RowFilter { filter, is_exact })
 }
+
+/// Comparisons in one filter over records at most; a longer list is tested by DataFusion alone.
+const TERMS_MAX: usize = 100;
 
 /// A filter over records, in the language of the store.
 #[derive(Clone, Debug, Default)]
@@ -157,29 +156,59 @@ pub(crate) struct RecordFilter {
 }
 
 impl RecordFilter {
-    /// Adds a condition if the store can test it; returns whether it can.
+    /// Adds what the store can test of a condition; returns whether that is anything. What is added
+    /// keeps every record that the condition keeps.
     pub(crate) fn add(&mut self, expr: &Expr, schema: &Schema) -> bool {
-        match condition(expr, schema) {
-            Some(conditions) => {
-                for (path, operator, value) in conditions {
-                    if !self.text.is_empty() {
-                        self.text.push_str(" and ");
-                    }
-                    let number = self.substitutions.len();
-                    self.text.push_str(&format!("{path} {operator} @{number}"));
-                    self.substitutions.push(value);
-                }
-                true
-            }
-            None => false,
+        let Some(text) = self.term(expr, schema, Operator::And) else { return false };
+        if !self.text.is_empty() {
+            self.text.push_str(" and ");
         }
+        self.text.push_str(&text);
+        true
     }
-}
 
-fn condition(expr: &Expr, schema: &Schema) -> Option<Vec<(String, &'static str, Value)>> {
-    let one = |test: Test| {
-        let (_, field) = schema.column_with_name(&test.column)?;
-        let path = field.metadata().get("stationdb.field")?.clone();
+    /// The condition as a term of a chain of `and` or of `or`. Without effect where there is none.
+    fn term(&mut self, expr: &Expr, schema: &Schema, chain: Operator) -> Option<String> {
+        let known = self.substitutions.len();
+        let text = match expr {
+            // One of both is less strict than both.
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
+                let sides = [left, right];
+                let terms =
+                    sides.into_iter().filter_map(|side| self.term(side, schema, Operator::And));
+                joined(terms.collect(), Operator::And, chain)
+            }
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+                let sides = [left, right];
+                let terms = sides.into_iter().map(|side| self.term(side, schema, Operator::Or));
+                terms
+                    .collect::<Option<Vec<_>>>()
+                    .and_then(|terms| joined(terms, Operator::Or, chain))
+            }
+            Expr::InList(InList { expr: operand, list, negated: false }) => {
+                let equal = |value| {
+                    let test = Test { operand, operator: Operator::Eq, value: value_of(value)? };
+                    self.comparison(&test, schema)
+                };
+                let terms = list.iter().map(equal).collect::<Option<Vec<_>>>();
+                terms.and_then(|terms| joined(terms, Operator::Or, chain))
+            }
+            _ => {
+                let tests = tests(expr).unwrap_or_default();
+                let terms = tests.iter().filter_map(|test| self.comparison(test, schema));
+                joined(terms.collect(), Operator::And, chain)
+            }
+        };
+        let text = text.filter(|_| self.substitutions.len() <= TERMS_MAX);
+        if text.is_none() {
+            self.substitutions.truncate(known);
+        }
+        text
+    }
+
+    fn comparison(&mut self, test: &Test<'_>, schema: &Schema) -> Option<String> {
+        let field = member(test.operand, schema)?;
+        let path = field.metadata().get("stationdb.field")?;
         let operator = match test.operator {
             Operator::Eq => "==",
             Operator::Lt => "<",
@@ -189,12 +218,40 @@ fn condition(expr: &Expr, schema: &Schema) -> Option<Vec<(String, &'static str, 
             _ => return None,
         };
         let value = match field.data_type() {
-            DataType::Utf8 if operator == "==" => json!(text_of(&test.value)?),
-            DataType::Int64 => json!(integer_of(&test.value)?),
-            DataType::Timestamp(..) => json!(time_of(&test.value)?),
+            DataType::Utf8 if operator == "==" => json!(text_of(test.value)?),
+            DataType::Int64 => json!(integer_of(test.value)?),
+            DataType::Timestamp(..) => json!(time_of(test.value)?),
             _ => return None,
         };
-        Some((path, operator, value))
-    };
-    tests(expr)?.into_iter().map(one).collect()
+        let number = self.substitutions.len();
+        self.substitutions.push(value);
+        Some(format!("{path} {operator} @{number}"))
+    }
+}
+
+/// The column, or the member of objects that `timeline['due_date_time']` names.
+fn member<'s>(expr: &Expr, schema: &'s Schema) -> Option<&'s Field> {
+    match expr {
+        Expr::Column(column) => schema.column_with_name(&column.name).map(|(_, field)| field),
+        Expr::ScalarFunction(call) if call.name() == "get_field" => {
+            let (object, names) = call.args.split_first()?;
+            names.iter().try_fold(member(object, schema)?, |field, name| {
+                let DataType::Struct(members) = field.data_type() else { return None };
+                let (_, found) = members.find(text_of(value_of(name)?)?)?;
+                Some(found.as_ref())
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The terms of one chain, as a term of another: flat chains do not nest.
+fn joined(terms: Vec<String>, own: Operator, outer: Operator) -> Option<String> {
+    let word = if own == Operator::And { " and " } else { " or " };
+    match terms.len() {
+        0 => None,
+        1 => terms.into_iter().next(),
+        _ if own == outer => Some(terms.join(word)),
+        _ => Some(format!("({})", terms.join(word))),
+    }
 }

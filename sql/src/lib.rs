@@ -19,10 +19,10 @@
 //! # }
 //! ```
 //!
-//! The schema `public` has a table for each kind of record: `products`, `work_items`, …. The schema
-//! `rows` has the measured rows of each table, under its id and, where no other table has the same
-//! name, under its name; `public` finds them too. Names with capitals need quotes, as in
-//! `rows."Loop 1"`. `information_schema` lists what the caller may see.
+//! The schema `public` has a table for each kind of record: `products`, `work_items`, …, and the
+//! table `quotas`. The schema `rows` has the measured rows of each table, under its id and, where no
+//! other table has the same name, under its name; `public` finds them too. Names with capitals need
+//! quotes, as in `rows."Loop 1"`. `information_schema` lists what the caller may see.
 //!
 //! A context reads one snapshot, which it takes when it is made, and the access policy is asked as
 //! it is in every other read. Nothing can be written, and no other files can be read.
@@ -39,8 +39,11 @@ mod decimate;
 mod extremes;
 mod filters;
 mod nowhere;
+mod pages;
+mod quotas;
 mod records;
 mod rows;
+mod rules;
 mod scan;
 mod search;
 
@@ -52,6 +55,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use stationdb::{Result, Session};
 
@@ -100,6 +104,8 @@ pub fn context_with(session: &Session, options: &Options) -> Result<SessionConte
         .with_information_schema(true)
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(CATALOG, PUBLIC);
+    // A member of an object that is read below its condition hides the condition from the scan.
+    config.options_mut().optimizer.enable_leaf_expression_pushdown = false;
     if let Some(partitions) = options.partitions {
         config = config.with_target_partitions(partitions.max(1));
     }
@@ -120,7 +126,13 @@ pub fn context_with(session: &Session, options: &Options) -> Result<SessionConte
         .map_err(|error| {
             stationdb::Error::io("preparing SQL", std::io::Error::other(error.to_string()))
         })?;
-    let context = SessionContext::new_with_config_rt(config, runtime);
+    let state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_default_features()
+        .with_physical_optimizer_rules(rules::all())
+        .build();
+    let context = SessionContext::new_with_state(state);
     context.register_catalog(CATALOG, catalog.clone());
     context.register_udtf("search", Arc::new(search::Search::new(session)));
     context.register_udtf("decimate", Arc::new(decimate::Decimate::new(catalog)));

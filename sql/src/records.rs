@@ -13,7 +13,7 @@ use stationdb::{ErrorKind, Session};
 
 use crate::external;
 use crate::filters::RecordFilter;
-use crate::scan::{Batches, StoreScan};
+use crate::scan::{Batches, StoreScan, names, project};
 
 /// The records of a kind that the session sees.
 #[derive(Debug)]
@@ -58,24 +58,20 @@ impl TableProvider for RecordTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let schema = match projection {
-            Some(columns) => Arc::new(self.schema.project(columns)?),
-            None => self.schema.clone(),
-        };
+        let (schema, _) = project(&self.schema, projection)?;
         let mut request = ScanRecordsRequest::new(self.kind);
-        let names = schema.fields().iter().map(|field| field.name().clone());
-        request.columns = match schema.fields().len() {
-            // Only the number of records is wanted.
-            0 => self.schema.fields().first().map(|field| vec![field.name().clone()]),
-            _ => Some(names.collect()),
-        };
+        let least = self.schema.fields().first().map_or("record", |field| field.name());
+        request.columns = Some(names(&schema, least));
         request.take = limit.and_then(|limit| i64::try_from(limit).ok());
         let unfiltered = request.clone();
         let mut filter = RecordFilter::default();
         for condition in filters {
             filter.add(condition, &self.schema);
         }
-        let label = format!("{} where {} {:?}", self.kind, filter.text, filter.substitutions);
+        let label = match filter.text.is_empty() {
+            true => self.kind.to_string(),
+            false => format!("{} where {} {:?}", self.kind, filter.text, filter.substitutions),
+        };
         if !filter.text.is_empty() {
             request.filter = Some(filter.text);
             request.substitutions = Some(filter.substitutions);

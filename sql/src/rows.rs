@@ -14,12 +14,14 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::scalar::ScalarValue;
 use stationdb::specifications::Number;
 use stationdb::tables::{
-    ColumnFilter, QueryTableDataRequest, ScanRequest, TableId, TableService, TableStatistics,
+    ColumnFilter, ColumnOrderBy, QueryTableDataRequest, ScanRequest, TableId, TableService,
+    TableStatistics,
 };
 use stationdb::{Control, Session};
 
 use crate::filters::{RowFilter, Test, of_rows, tests};
-use crate::scan::{Batches, StoreScan};
+use crate::pages::misfit;
+use crate::scan::{Batches, First, Open, StoreScan, names, project};
 
 /// Rows of a batch without columns.
 const BATCH_ROWS: u64 = 64 * 1024;
@@ -42,9 +44,17 @@ impl RowTable {
         Ok(Self { session: session.clone(), id: id.clone(), schema, known })
     }
 
+    /// The name of the index.
+    pub(crate) fn index(&self) -> &str {
+        &self.known.index
+    }
+
     /// The tests of these conditions that the store takes over.
     fn pushed(&self, filter: &Expr) -> Option<Vec<RowFilter>> {
-        let of = |test: &Test| of_rows(test, &self.schema, self.has_nan(&test.column));
+        let of = |test: &Test<'_>| {
+            let has_nan = test.column().is_none_or(|column| self.has_nan(column));
+            of_rows(test, &self.schema, has_nan)
+        };
         tests(filter)?.iter().map(of).collect()
     }
 
@@ -57,6 +67,23 @@ impl RowTable {
     fn has_nan(&self, column: &str) -> bool {
         let known = self.known.columns.iter().find(|known| known.name == column);
         known.is_none_or(|known| known.nan_count != Some(0))
+    }
+
+    /// Reads the first of these rows in an order of the statement.
+    fn first(&self, label: String, rows: ScanRequest) -> First {
+        let (session, id) = (self.session.clone(), self.id.clone());
+        Arc::new(move |order, take| {
+            let (session, id) = (session.clone(), id.clone());
+            let names: Vec<String> = order.iter().map(shown).collect();
+            let mut rows = rows.clone();
+            rows.order_by = Some(order.to_vec());
+            rows.take = i64::try_from(take).ok();
+            let label = format!("first {take} by {} of {label}", names.join(", "));
+            let open = move |control: &Control| {
+                Ok(Box::new(session.scan(&id, rows.clone(), control)?) as Batches)
+            };
+            (label, Arc::new(open) as Open)
+        })
     }
 
     fn statistics_of(&self, field: &Field) -> ColumnStatistics {
@@ -101,6 +128,13 @@ fn scalar(value: Number, data_type: &DataType) -> Option<ScalarValue> {
     }
 }
 
+fn shown(term: &ColumnOrderBy) -> String {
+    match term.descending {
+        true => format!("{} desc", term.column),
+        false => term.column.clone(),
+    }
+}
+
 /// As many rows, without columns.
 fn without_columns(rows: u64) -> impl Iterator<Item = stationdb::Result<RecordBatch>> {
     let mut left = rows;
@@ -110,7 +144,7 @@ fn without_columns(rows: u64) -> impl Iterator<Item = stationdb::Result<RecordBa
         let options = RecordBatchOptions::new().with_row_count(usize::try_from(count).ok());
         let batch = || {
             RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)
-                .map_err(|error| stationdb::Error::io("counting", std::io::Error::other(error)))
+                .map_err(misfit)
         };
         (count > 0).then(batch)
     })
@@ -145,31 +179,28 @@ impl TableProvider for RowTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let schema = match projection {
-            Some(columns) => Arc::new(self.schema.project(columns)?),
-            None => self.schema.clone(),
-        };
+        let (schema, _) = project(&self.schema, projection)?;
         let is_exact = filters.iter().all(|filter| self.is_exact(filter));
         let pushed = filters.iter().filter_map(|filter| self.pushed(filter)).flatten();
         let pushed: Vec<ColumnFilter> = pushed.map(|filter| filter.filter).collect();
         let mut request = ScanRequest::new();
-        request.columns = Some(match schema.fields().len() {
-            // Only the number of rows is wanted.
-            0 => vec![self.known.index.clone()],
-            _ => schema.fields().iter().map(|field| field.name().clone()).collect(),
-        });
+        request.columns = Some(names(&schema, &self.known.index));
         request.take = limit.and_then(|limit| i64::try_from(limit).ok());
-        let shown = |filter: &ColumnFilter| {
+        let condition = |filter: &ColumnFilter| {
             let value = filter.value.as_deref().unwrap_or("null");
             format!("{} {} {value}", filter.column, filter.operation)
         };
-        let conditions: Vec<String> = pushed.iter().map(shown).collect();
-        let label = format!("rows of {} where {}", self.id, conditions.join(" and "));
+        let conditions: Vec<String> = pushed.iter().map(condition).collect();
+        let label = match conditions.is_empty() {
+            true => format!("rows of {}", self.id),
+            false => format!("rows of {} where {}", self.id, conditions.join(" and ")),
+        };
         let is_whole = pushed.is_empty() && limit.is_none();
         request.filters = (!pushed.is_empty()).then_some(pushed);
         let (session, id) = (self.session.clone(), self.id.clone());
         let is_count = schema.fields().is_empty() && is_exact && limit.is_none();
-        let label = if is_count { format!("number of {label}") } else { label };
+        let shown = if is_count { format!("number of {label}") } else { label.clone() };
+        let rows = request.clone();
         let open = move |control: &Control| {
             if is_count {
                 let mut count = QueryTableDataRequest::new().take(0);
@@ -179,7 +210,7 @@ impl TableProvider for RowTable {
             }
             Ok(Box::new(session.scan(&id, request.clone(), control)?) as Batches)
         };
-        let mut plan = StoreScan::new(label, schema.clone(), Arc::new(open));
+        let mut plan = StoreScan::new(shown, schema.clone(), Arc::new(open));
         if let Some((position, field)) = schema.column_with_name(&self.known.index) {
             plan = plan.ordered_by(field.name(), position);
         }
@@ -190,6 +221,10 @@ impl TableProvider for RowTable {
             statistics.column_statistics =
                 schema.fields().iter().map(|field| self.statistics_of(field)).collect();
             plan = plan.with_statistics(statistics);
+        }
+        // A limit of the plan is one on rows in the order of the index.
+        if limit.is_none() {
+            plan = plan.with_first(self.first(label, rows));
         }
         Ok(Arc::new(plan))
     }

@@ -8,13 +8,14 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
+use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
-    EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr,
+    EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
 };
 use datafusion::physical_plan::execution_plan::{
     Boundedness, EmissionType, ReplaceChildrenOptions,
@@ -26,6 +27,7 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 use stationdb::Control;
+use stationdb::tables::ColumnOrderBy;
 
 use crate::external;
 
@@ -36,11 +38,37 @@ pub(crate) type Batches = Box<dyn Iterator<Item = stationdb::Result<RecordBatch>
 /// Begins a read; it is called and its batches are read on a thread for blocking work.
 pub(crate) type Open = Arc<dyn Fn(&Control) -> stationdb::Result<Batches> + Send + Sync>;
 
+/// The schema of the columns that a plan wants, and their positions. All if it names none.
+pub(crate) fn project(
+    all: &SchemaRef,
+    wanted: Option<&Vec<usize>>,
+) -> Result<(SchemaRef, Vec<usize>)> {
+    let columns = wanted.cloned().unwrap_or_else(|| (0..all.fields().len()).collect());
+    Ok((Arc::new(all.project(&columns)?), columns))
+}
+
+/// The columns that a read of the store has to name. A plan without columns wants the number of
+/// rows alone, which the column `least` is read for.
+pub(crate) fn names(schema: &SchemaRef, least: &str) -> Vec<String> {
+    match schema.fields().len() {
+        0 => vec![least.to_owned()],
+        _ => schema.fields().iter().map(|field| field.name().clone()).collect(),
+    }
+}
+
+/// The label and the read of the first rows of an order.
+pub(crate) type First = Arc<dyn Fn(&[ColumnOrderBy], usize) -> (String, Open) + Send + Sync>;
+
+/// Rows at most that the store selects by an order of the statement. It keeps them in memory, and
+/// DataFusion can spill.
+const FIRST_MAX: usize = 10_000;
+
 /// One read of the store.
 pub(crate) struct StoreScan {
     /// What is read, for `explain`.
     label: String,
     open: Open,
+    first: Option<First>,
     statistics: Statistics,
     properties: Arc<PlanProperties>,
 }
@@ -50,7 +78,37 @@ impl StoreScan {
     pub(crate) fn new(label: String, schema: SchemaRef, open: Open) -> Self {
         let statistics = Statistics::new_unknown(&schema);
         let properties = properties(EquivalenceProperties::new(schema));
-        Self { label, open, statistics, properties }
+        Self { label, open, first: None, statistics, properties }
+    }
+
+    /// With a read of the first rows of any order of its columns, in which nulls come last.
+    pub(crate) fn with_first(mut self, first: First) -> Self {
+        self.first = Some(first);
+        self
+    }
+
+    /// The read of the first rows of this order, if the store can select them.
+    pub(crate) fn first(&self, order: &LexOrdering, take: usize) -> Option<Self> {
+        let first = self.first.as_ref().filter(|_| take <= FIRST_MAX)?;
+        let schema = self.schema();
+        let column = |sort: &PhysicalSortExpr| {
+            let column = sort.expr.downcast_ref::<Column>()?;
+            let known = self.statistics.column_statistics.get(column.index())?;
+            let field = schema.fields().get(column.index())?;
+            let has_nulls = field.is_nullable() && known.null_count != Precision::Exact(0);
+            if sort.options.nulls_first && has_nulls {
+                return None;
+            }
+            Some(ColumnOrderBy {
+                column: field.name().clone(),
+                descending: sort.options.descending,
+            })
+        };
+        let columns = order.iter().map(column).collect::<Option<Vec<_>>>()?;
+        let (label, open) = first(&columns, take);
+        let known = EquivalenceProperties::new_with_orderings(schema.clone(), [order.clone()]);
+        let statistics = Statistics::new_unknown(&schema);
+        Some(Self { label, open, first: None, statistics, properties: properties(known) })
     }
 
     /// With statistics of its columns.

@@ -2,22 +2,17 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::{Session as Planner, TableFunctionImpl, TableProvider};
+use datafusion::catalog::{TableFunctionImpl, TableProvider};
 use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableType};
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::scalar::ScalarValue;
 use stationdb::Session;
 use stationdb::search::{SearchHit, SearchRequest, SearchService};
 
-use crate::scan::{Batches, StoreScan};
-
-/// Hits of one page.
-const PAGE: i64 = 1000;
+use crate::pages::{Page, Pages, misfit};
 
 /// The function.
 #[derive(Debug)]
@@ -37,6 +32,19 @@ impl Search {
             Field::new("score", DataType::Float64, false),
         ];
         Self { session, schema: Arc::new(Schema::new(fields.to_vec())) }
+    }
+
+    /// What is found for these words.
+    fn hits(&self, words: String) -> Pages {
+        let (label, schema) = (format!("search {words:?}"), self.schema.clone());
+        let read = move |session: &Session, token, take: i64| -> stationdb::Result<Page> {
+            let mut request = SearchRequest::new().text(words.clone()).return_count(false);
+            request.take = Some(take);
+            request.continuation_token = token;
+            let answer = session.search(request)?;
+            Ok((batch(&schema, &answer.hits)?, answer.continuation_token))
+        };
+        Pages::new(label, &self.session, self.schema.clone(), TableType::Temporary, Arc::new(read))
     }
 }
 
@@ -60,24 +68,12 @@ impl TableFunctionImpl for Search {
     fn call(&self, exprs: &[Expr]) -> Result<Arc<dyn TableProvider>> {
         match exprs {
             [words] => match text(words) {
-                Some(words) => Ok(Arc::new(Hits {
-                    session: self.session.clone(),
-                    schema: self.schema.clone(),
-                    words,
-                })),
+                Some(words) => Ok(Arc::new(self.hits(words))),
                 None => plan_err!("search takes a text, as search('amplifier')"),
             },
             _ => plan_err!("search takes one argument, as search('amplifier')"),
         }
     }
-}
-
-/// The hits of one search.
-#[derive(Debug)]
-struct Hits {
-    session: Session,
-    schema: SchemaRef,
-    words: String,
 }
 
 fn batch(schema: &SchemaRef, hits: &[SearchHit]) -> stationdb::Result<RecordBatch> {
@@ -91,62 +87,5 @@ fn batch(schema: &SchemaRef, hits: &[SearchHit]) -> stationdb::Result<RecordBatc
         texts(|hit| &hit.workspace),
         Arc::new(Float64Array::from_iter_values(hits.iter().map(|hit| hit.score))),
     ];
-    RecordBatch::try_new(schema.clone(), columns)
-        .map_err(|error| stationdb::Error::io("searching", std::io::Error::other(error)))
-}
-
-#[async_trait]
-impl TableProvider for Hits {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
-        &self,
-        _state: &dyn Planner,
-        projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let all = self.schema.clone();
-        let columns: Vec<usize> =
-            projection.cloned().unwrap_or_else(|| (0..all.fields().len()).collect());
-        let schema = Arc::new(all.project(&columns)?);
-        let (session, words) = (self.session.clone(), self.words.clone());
-        let open = move |control: &stationdb::Control| {
-            let session = session.with_control(control);
-            let (words, all, columns) = (words.clone(), all.clone(), columns.clone());
-            let mut left = limit.unwrap_or(usize::MAX);
-            let mut token = None;
-            let mut is_done = false;
-            let pages = std::iter::from_fn(move || {
-                if is_done || left == 0 {
-                    return None;
-                }
-                let mut page = || {
-                    let mut request = SearchRequest::new().text(words.clone()).return_count(false);
-                    request.take = Some(PAGE.min(i64::try_from(left).unwrap_or(PAGE)));
-                    request.continuation_token = token.take();
-                    let answer = session.search(request)?;
-                    left -= left.min(answer.hits.len());
-                    token = answer.continuation_token;
-                    is_done = token.is_none();
-                    let batch = batch(&all, &answer.hits)?;
-                    batch.project(&columns).map_err(|error| {
-                        stationdb::Error::io("searching", std::io::Error::other(error))
-                    })
-                };
-                let page = page();
-                is_done |= page.is_err();
-                Some(page)
-            });
-            Ok(Box::new(pages) as Batches)
-        };
-        let label = format!("search {:?}", self.words);
-        Ok(Arc::new(StoreScan::new(label, schema, Arc::new(open))))
-    }
+    RecordBatch::try_new(schema.clone(), columns).map_err(misfit)
 }

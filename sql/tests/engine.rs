@@ -3,6 +3,7 @@
 mod common;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use common::{ROWS, ada, ask, filled, open, plan, request, settle};
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
@@ -64,6 +65,116 @@ async fn columns_filters_limits_and_order_go_down() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn conditions_on_records_go_down() {
+    let (_directory, _store, session) = filled();
+    let sql = context(&session).unwrap();
+    for (condition, filter, count) in [
+        ("family in ('F1', 'F2')", "(family == @0 or family == @1)", 8),
+        (
+            "family in ('F0', 'F1', 'F2', 'F3', 'F4')",
+            "(family == @0 or family == @1 or family == @2 or family == @3 or family == @4)",
+            12,
+        ),
+        (
+            "workspace = 'open' and (family = 'F1' or part_number = 'P-00')",
+            "workspace == @0 and (family == @1 or partNumber == @2)",
+            3,
+        ),
+        // One side of `and` may be left out, and none of `or`.
+        ("(family = 'F1' and name is null) or family = 'F2'", "(family == @0 or family == @1)", 5),
+        ("family = 'F1' or name is null", "", 6),
+        ("not family = 'F1'", "", 8),
+        ("updated_at > timestamp '2024-03-01 12:00:00'", "updatedAt > @0", 12),
+        ("properties['line'] = '1'", "", 3),
+    ] {
+        let statement = format!("select count(*) from products where {condition}");
+        let plan = plan(&sql, &statement).await;
+        let told = plan.split("StoreScan: PRODUCT").nth(1).and_then(|told| told.lines().next());
+        let told =
+            told.and_then(|told| told.split(" [").next()).unwrap_or_else(|| panic!("{plan}"));
+        let told = told.trim_start_matches(" where ");
+        assert_eq!(told, filter, "{condition}");
+        assert_eq!(ask(&sql, &statement).await.unwrap(), [count.to_string()], "{condition}");
+    }
+    // A member of an object.
+    let due = "timeline['due_date_time'] < timestamp '2024-05-03 00:00:00'";
+    let statement = format!("select count(*) from work_items where {due}");
+    let plan = plan(&sql, &statement).await;
+    assert!(plan.contains("timeline.dueDateTime < @0"), "{plan}");
+    let early = (0..40).filter(|at| at % 4 != 0 && at % 28 < 2).count();
+    assert_eq!(ask(&sql, &statement).await.unwrap(), [early.to_string()]);
+    // A limit is one on records, unless a condition is left.
+    let limited = self::plan(&sql, "select name from products limit 3").await;
+    assert!(!limited.contains("LimitExec"), "{limited}");
+    assert_eq!(ask(&sql, "select name from products limit 3").await.unwrap().len(), 3);
+    let odd = "select name from products where part_number like '%1' limit 1";
+    assert_eq!(ask(&sql, odd).await.unwrap(), ["null"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_rows_of_an_order_are_selected_by_the_store() {
+    let (_directory, store, session) = filled();
+    for _ in 0..2 {
+        let sql = context(&session).unwrap();
+        for (rest, is_selected) in [
+            ("order by amps desc, t limit 7", true),
+            ("where channel = 3 order by amps, t desc limit 7", true),
+            ("order by volts desc nulls last, t limit 7", true),
+            ("order by t desc limit 7", true),
+            ("order by amps desc, t limit 7 offset 3", true),
+            // The store has nulls last.
+            ("order by volts desc, t limit 7", false),
+            ("order by amps + channel, t limit 7", false),
+            ("where note like 'w%' order by amps, t limit 7", false),
+            ("order by amps, t limit 20000", false),
+            ("order by amps, t", false),
+        ] {
+            let statement = format!(r#"select t, volts, amps from rows."Loop 1" {rest}"#);
+            let plan = plan(&sql, &statement).await;
+            assert_eq!(plan.contains("StoreScan: first "), is_selected, "{rest}: {plan}");
+            assert_eq!(plan.contains("SortExec"), !is_selected, "{rest}: {plan}");
+            // Nothing that the store sorts by.
+            let sorted = rest.replace("amps", "amps + 0").replace("volts", "volts + 0");
+            let sorted = sorted.replace("t desc", "t + interval '0 ms' desc");
+            let other = format!(r#"select t, volts, amps from rows."Loop 1" {sorted}"#);
+            let expected = ask(&sql, &other).await.unwrap();
+            assert_eq!(ask(&sql, &statement).await.unwrap(), expected, "{rest}");
+        }
+        settle(&store);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn quotas_say_what_is_used() {
+    let (_directory, _store, session) = filled();
+    let sql = context(&session).unwrap();
+    let used = "select q.workspace, q.records_max, q.rows_max, q.content_bytes_max, q.row_count, \
+                q.content_bytes, q.updated_by from quotas q order by 1";
+    let rows = |table: &'static str| {
+        let sql = sql.clone();
+        async move {
+            let counted = ask(&sql, &format!("select count(*) from rows.\"{table}\"")).await;
+            counted.unwrap()[0].parse::<i64>().unwrap()
+        }
+    };
+    let open = rows("Loop 1").await + rows("Loop 3").await;
+    let closed = rows("Loop 2").await;
+    let expected = [("closed", closed), ("open", open)]
+        .map(|(place, rows)| format!("{place} | 1000 | 100000 | null | {rows} | 2 | ada"));
+    assert_eq!(ask(&sql, used).await.unwrap(), expected);
+    let listed = session.get_quota("open").unwrap();
+    let counted = "select record_count from quotas where workspace = 'open'";
+    assert_eq!(ask(&sql, counted).await.unwrap(), [listed.record_count.to_string()]);
+    let text = ask(&sql, "select record from quotas where workspace = 'open'").await.unwrap();
+    let text: serde_json::Value = serde_json::from_str(&text[0]).unwrap();
+    assert_eq!(text, serde_json::to_value(&listed).unwrap());
+    assert_eq!(
+        ask(&sql, "select count(*) from (select * from quotas limit 1)").await.unwrap(),
+        ["1"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn zero_and_nan_have_no_sign() {
     let (_directory, store, session) = filled();
     let columns = json!([
@@ -93,6 +204,10 @@ async fn zero_and_nan_have_no_sign() {
         }
         let distinct = "select count(distinct v), min(v), max(v) from rows.signs";
         assert_eq!(ask(&sql, distinct).await.unwrap(), ["3 | -1.50000000e0 | nan"]);
+        // Neither has a sign in an order: the second column decides.
+        let first = "select n from rows.signs order by v desc nulls last, n desc limit 4";
+        assert!(plan(&sql, first).await.contains("StoreScan: first 4 by v desc, n desc"));
+        assert_eq!(ask(&sql, first).await.unwrap(), ["3", "2", "1", "0"]);
         settle(&store);
     }
 }
@@ -165,6 +280,25 @@ async fn a_query_that_is_dropped_or_cancelled_stops() {
     let error = frame.collect().await.unwrap_err();
     let own = error.find_root().to_string();
     assert!(own.contains("cancel"), "{own}");
+}
+
+/// A join that makes a thousand million rows of few batches.
+#[test]
+fn a_query_that_computes_yields() {
+    let (_directory, _store, session) = filled();
+    let sql = context(&session).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let begun = Instant::now();
+    let statement = "select sum(a.channel * b.channel + c.channel) from rows.\"Loop 1\" a, \
+                     rows.\"Loop 1\" b, rows.\"Loop 1\" c";
+    let told = runtime.block_on(plan(&sql, statement));
+    assert_eq!(told.matches("CrossJoinExec").count(), 2, "{told}");
+    let ended = runtime.block_on(async {
+        let frame = sql.sql(statement).await.unwrap();
+        tokio::time::timeout(Duration::from_millis(300), frame.collect()).await
+    });
+    assert!(ended.is_err(), "the query has ended");
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]

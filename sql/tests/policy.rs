@@ -11,15 +11,16 @@ use serde_json::Value;
 use stationdb::Identity;
 use stationdb_sql::{context, datafusion};
 
-/// The tables of records, and how many of their records a guest does not see. The store of these
-/// tests has no packages and no registered workspaces.
-const KINDS: [(&str, usize); 13] = [
+/// The tables of records and that of quotas, and how many of their records a guest does not see.
+/// The store of these tests has no packages and no registered workspaces.
+const KINDS: [(&str, usize); 14] = [
     ("asset_utilizations", 2),
     ("assets", 2),
     ("feeds", 2),
     ("files", 2),
     ("packages", 0),
     ("products", 6),
+    ("quotas", 1),
     ("specifications", 3),
     ("tables", 2),
     ("test_plan_templates", 2),

@@ -30,7 +30,8 @@ def cell(v):
         mantissa, exponent = ("%.8e" % (v + 0.0)).split("e")
         return "%se%d" % (mantissa, int(exponent))
     if isinstance(v, datetime.datetime):
-        return str(round((v - datetime.datetime(1970, 1, 1)).total_seconds() * 1000))
+        us = (v - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
+        return "%d us" % us if us % 1000 else str(us // 1000)
     return str(v)
 directory, statements = sys.argv[1:]
 files = [(name[:-len(".parquet")], os.path.join(directory, name)) for name in sorted(os.listdir(directory))]
@@ -43,12 +44,13 @@ db.execute("create schema rows")
 for stem, path in files:
     schema, table = stem.split("__")
     times = [c[0] for c in db.execute("describe select * from read_parquet(?)", [path]).fetchall() if c[1].startswith("TIMESTAMP")]
-    replace = ", ".join('make_timestamp(epoch_ms("%s") * 1000) as "%s"' % (c, c) for c in times)
+    replace = ", ".join('make_timestamp(epoch_us("%s")) as "%s"' % (c, c) for c in times if c != "fine")
     replace = " replace (%s)" % replace if replace else ""
     db.execute("""create view %s."%s" as select *%s from read_parquet('%s')""" % (schema, table, replace, path))
 for line in open(statements, encoding="utf-8"):
     print("> " + line.strip())
-    for row in db.execute(line).fetchall():
+    query = re.sub(r"cast\((\w+) as bigint\)", r"epoch_ns(\1)", line)
+    for row in db.execute(query).fetchall():
         print(" | ".join(cell(v) for v in row))
 "#;
 
@@ -63,7 +65,7 @@ for stem, path in files:
 for line in open(statements, encoding="utf-8"):
     print("> " + line.strip())
     query = re.sub(r'rows\."([^"]*)"', r'"rows__\1"', line.strip()).replace("rows.empty", "rows__empty")
-    if "isnan" in query or "channel, max(volts)" in query:
+    if "isnan" in query or "channel, max(volts)" in query or "order by v desc" in query:
         print("other")
         continue
     for row in context.execute(query, eager=True).rows():

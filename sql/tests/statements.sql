@@ -43,3 +43,26 @@ select count(*) from work_items w where w.part_number in (select part_number fro
 select channel, min(volts), max(volts) from rows."Loop 1" where isnan(volts) or channel = 6 group by channel order by channel
 select channel, max(volts) as m from rows."Loop 1" group by channel order by m desc nulls last, channel limit 5
 select t, max(volts) over (order by t rows between 1 preceding and current row) as m from rows."Loop 1" order by t limit 4
+select count(*) from rows."Loop 3"
+select count(v), count(fine), count(rate), count(extra), min(extra), max(extra) from rows."Loop 3"
+select min(moment), max(moment), min(rate), max(rate) from rows."Loop 3"
+select moment, v, rate, extra from rows."Loop 3" order by moment limit 5
+select count(*) from rows."Loop 3" where moment >= timestamp '2024-03-01 00:00:00.001500' and moment < timestamp '2024-03-01 00:00:00.003250'
+select cast(fine as bigint) from rows."Loop 3" where fine is not null order by moment limit 4
+select sum(cast(fine as bigint) % 1000) from rows."Loop 3"
+select count(*) from rows."Loop 3" where moment between timestamp '2024-03-01 00:00:00.090000' and timestamp '2024-03-01 00:00:00.110000'
+select date_trunc('second', moment) as s, count(*), sum(rate), max(extra) from rows."Loop 3" group by s order by s
+select count(*) from rows."Loop 3" where v = 3
+select count(*) from rows."Loop 3" where rate = 2.5 and extra = 6
+select count(*), sum(v) from rows."Loop 3" where v < 12 and rate > 1
+select extra, count(*), avg(cast(rate as double)) from rows."Loop 3" group by extra order by extra nulls last
+select count(*) from rows."Loop 3" where extra is null
+select count(*) from rows."Loop 3" where isnan(v)
+select moment, rate from rows."Loop 3" order by rate desc, moment limit 6
+select moment, v from rows."Loop 3" order by v desc nulls last, moment limit 4
+select moment, extra from rows."Loop 3" where rate < 2 order by extra desc nulls last, moment desc limit 5
+select a.extra, count(*) from rows."Loop 3" a join rows."Loop 2" b on a.extra = b.channel group by a.extra order by a.extra
+select part_number from products where family in ('F0', 'F2') and (workspace = 'open' or name is null) order by part_number
+select name from work_items where state = 'NEW' or part_number = 'P-03' or part_number = 'P-04' order by name
+select name from work_items where state = 'NO_SUCH_STATE' or part_number = 'P-03' order by name
+select count(*) from rows."Loop 1" where channel = 3 or channel = 5 or note = 'warm'

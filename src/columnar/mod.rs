@@ -63,7 +63,9 @@ mod memory_tests;
 mod tests;
 
 pub(crate) use after::After;
-pub(crate) use aggregate::{Aggregation, Bins, Bounds, Key, Term, Want, Width, aggregate};
+pub(crate) use aggregate::{
+    AggregatedParts, Aggregation, Bins, Bounds, Key, Term, Want, Width, aggregate,
+};
 pub(crate) use append_order::in_append_order;
 pub(crate) use buffer::{
     batch_bytes, batch_revision, batch_row_count, check_batch, decode_batch, encode_batch,
@@ -79,12 +81,14 @@ pub(crate) use frame::{batch_rows, frame_to_batch};
 #[cfg(any(test, fuzzing))]
 pub(crate) use guard::{is_guarded, unguarded};
 pub use import::ReadSeek;
-pub(crate) use import::{CsvImport, ImportOptions, ParquetImport, Told};
+pub(crate) use import::{CsvImport, ImportOptions, ParquetImport, Told, is_numbered};
 pub(crate) use ipc::read_stream;
 pub(crate) use keys::index_values;
 pub(crate) use layouts::{ColumnLife, Layouts};
 pub(crate) use matching::matching;
 pub(crate) use memory_run::MemoryRun;
+#[cfg(test)]
+pub(crate) use nan_statistics::as_before_format_6;
 pub(crate) use order::OrderColumn;
 pub(crate) use ordinal_set::OrdinalSet;
 pub(crate) use predicate::Predicates;

@@ -157,6 +157,13 @@ pub trait DiskFile: Send + Sync + Debug {
     /// The platforms do not define what happens if this handle already has the lock; do not take it
     /// twice.
     fn try_lock(&self) -> io::Result<bool>;
+    /// Takes the lock of the file without waiting, together with other handles that share it.
+    /// Returns false if a handle or process has it exclusively. The file may be opened for reading.
+    ///
+    /// On a disk without shared locks, this is the exclusive one.
+    fn try_lock_shared(&self) -> io::Result<bool> {
+        self.try_lock()
+    }
     /// Releases the lock; succeeds if this handle does not have it.
     fn unlock(&self) -> io::Result<()>;
 }

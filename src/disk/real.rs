@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{DirEntry, Disk, DiskFile, FileId, Mode, Owner, path};
 
+/// The locked file of a temporary directory.
+const HOLD: &str = "HOLD";
+
 /// A directory of the operating system.
 ///
 /// Every operation on a name first compares the directory at the path with the one that was opened:
@@ -22,6 +25,8 @@ pub struct RealDisk {
     root: PathBuf,
     opened: OpenedRoot,
     owner: Owner,
+    /// In a temporary directory: the locked file that keeps others from removing it.
+    hold: Option<RealFile>,
 }
 
 /// The identity of the opened directory.
@@ -99,7 +104,54 @@ impl RealDisk {
         }
         // An absolute root survives a change of the process's working directory.
         let root = std::path::absolute(root)?;
-        Ok(Arc::new(Self { opened: OpenedRoot::of(&root)?, owner: Owner::current(), root }))
+        Ok(Arc::new(Self::over(root, None)?))
+    }
+
+    fn over(root: PathBuf, hold: Option<RealFile>) -> io::Result<Self> {
+        Ok(Self { opened: OpenedRoot::of(&root)?, owner: Owner::current(), root, hold })
+    }
+
+    /// Makes the directory `root`, which is removed when the disk is dropped; `AlreadyExists` if it
+    /// is there. What is written in it is not synced.
+    pub(crate) fn temporary(root: &Path) -> io::Result<Arc<Self>> {
+        let root = std::path::absolute(root)?;
+        fs::create_dir(&root)?;
+        let hold = OpenOptions::new().write(true).create_new(true).open(root.join(HOLD));
+        let hold = RealFile::new(hold?);
+        if !hold.try_lock()? {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        Ok(Arc::new(Self::over(root, Some(hold))?))
+    }
+
+    /// Removes the temporary directories in the directory `parent` whose processes have ended.
+    pub(crate) fn remove_abandoned(parent: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(parent)? {
+            let path = entry?.path();
+            // Without the locked file, the directory is empty, or somebody removes it.
+            let Ok(hold) = OpenOptions::new().write(true).open(path.join(HOLD)) else {
+                let _ = fs::remove_dir(&path);
+                continue;
+            };
+            let hold = RealFile::new(hold);
+            if hold.try_lock()? {
+                let _ = fs::remove_dir_all(&path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the file `path` of `source` a second name in this directory. Copies it where that is
+    /// not possible. Returns false if there is no such file.
+    pub(crate) fn share(&self, source: &Self, path: &str) -> io::Result<bool> {
+        let (from, to) = (source.named(path)?, self.named(path)?);
+        found(fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop)))
+    }
+
+    /// Copies the file `path` of `source`. Where the file system can, both have the same blocks
+    /// until one of them is written.
+    pub(crate) fn copy(&self, source: &Self, path: &str) -> io::Result<u64> {
+        fs::copy(source.named(path)?, self.named(path)?)
     }
 
     /// Opens a directory, and creates it and its missing parents. The names of all created
@@ -208,7 +260,9 @@ impl Disk for RealDisk {
                 options.write(true).create(true).truncate(false);
             }
         }
-        Ok(Box::new(RealFile::new(options.open(&path)?)))
+        let mut file = RealFile::new(options.open(&path)?);
+        file.is_temporary = self.hold.is_some();
+        Ok(Box::new(file))
     }
 
     fn create_dir_all(&self, path: &str) -> io::Result<()> {
@@ -264,7 +318,8 @@ impl Disk for RealDisk {
     }
 
     fn sync_dir(&self, path: &str) -> io::Result<()> {
-        sync_directory(&self.full(path)?)
+        let path = self.full(path)?;
+        if self.hold.is_some() { Ok(()) } else { sync_directory(&path) }
     }
 
     fn file_id(&self, path: &str) -> io::Result<FileId> {
@@ -273,6 +328,23 @@ impl Disk for RealDisk {
 
     fn free_bytes(&self) -> io::Result<Option<u64>> {
         fs4::available_space(self.root()?).map(Some)
+    }
+}
+
+impl Drop for RealDisk {
+    fn drop(&mut self) {
+        if self.hold.is_some() && self.owner.is_current() {
+            // What cannot be removed now is removed with the abandoned directories.
+            let _ = fs::remove_dir_all(&self.root);
+        }
+    }
+}
+
+fn found(outcome: io::Result<()>) -> io::Result<bool> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -330,11 +402,25 @@ struct RealFile {
     file: File,
     owner: Owner,
     is_locked: AtomicBool,
+    /// Whether the file ends with its directory, so that a sync would be wasted.
+    is_temporary: bool,
 }
 
 impl RealFile {
     fn new(file: File) -> Self {
-        Self { file, owner: Owner::current(), is_locked: AtomicBool::new(false) }
+        let is_locked = AtomicBool::new(false);
+        Self { file, owner: Owner::current(), is_locked, is_temporary: false }
+    }
+
+    fn locked(&self, outcome: Result<(), TryLockError>) -> io::Result<bool> {
+        match outcome {
+            Ok(()) => {
+                self.is_locked.store(true, Ordering::Release);
+                Ok(true)
+            }
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
     }
 }
 
@@ -420,24 +506,22 @@ impl DiskFile for RealFile {
 
     fn sync_data(&self) -> io::Result<()> {
         self.owner.check()?;
-        self.file.sync_data()
+        if self.is_temporary { Ok(()) } else { self.file.sync_data() }
     }
 
     fn sync_all(&self) -> io::Result<()> {
         self.owner.check()?;
-        self.file.sync_all()
+        if self.is_temporary { Ok(()) } else { self.file.sync_all() }
     }
 
     fn try_lock(&self) -> io::Result<bool> {
         self.owner.check()?;
-        match self.file.try_lock() {
-            Ok(()) => {
-                self.is_locked.store(true, Ordering::Release);
-                Ok(true)
-            }
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+        self.locked(self.file.try_lock())
+    }
+
+    fn try_lock_shared(&self) -> io::Result<bool> {
+        self.owner.check()?;
+        self.locked(self.file.try_lock_shared())
     }
 
     fn unlock(&self) -> io::Result<()> {

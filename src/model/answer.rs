@@ -19,6 +19,7 @@ use crate::model::products::{
     ProductOperations, UpdateProductsPartialSuccess,
 };
 use crate::model::quotas::{PagedQuotas, Quota};
+use crate::model::records::DeleteRecordsResponse;
 use crate::model::specifications::{
     CreateSpecificationsPartialSuccess, DeleteSpecificationsPartialSuccess, PagedSpecifications,
     Specification, UpdateSpecificationsPartialSuccess, V1Operations,
@@ -26,6 +27,7 @@ use crate::model::specifications::{
 use crate::model::tables::aggregate::TableAggregates;
 use crate::model::tables::deletion::{DeleteRowsResponse, DeletedRows};
 use crate::model::tables::import::ImportTableResponse;
+use crate::model::tables::retention::Retention;
 use crate::model::tables::table::{
     DeleteTablesPartialSuccess, ModifyTablesPartialSuccess, PagedTables, TableApiInfo,
     TableMetadata,
@@ -245,15 +247,15 @@ creations! { CreateTableResponse, UploadFileResponse, UploadSession }
 
 others! {
     Asset, AssetSummary, AssetUtilizationHistoryResponse, DeleteAssetsResponse,
-    DeleteProductsPartialSuccess, DeleteRowsResponse, DeleteSpecificationsPartialSuccess,
-    DeleteTablesPartialSuccess, DeletedRows,
+    DeleteProductsPartialSuccess, DeleteRecordsResponse, DeleteRowsResponse,
+    DeleteSpecificationsPartialSuccess, DeleteTablesPartialSuccess, DeletedRows,
     DeleteTestPlanTemplatesPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
     DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse, Feed,
     FileLinqQueryResponse, FileOperations, FileQueryResponse, ImportTableResponse,
     LinkFilesPartialSuccessResponse, ModifyTablesPartialSuccess, Package, PagedProducts,
     PagedQuotas, PagedSpecifications, PagedTables, PagedTestPlanTemplates, PagedTestPlans,
     PagedWorkItemTemplates, PagedWorkItems, PagedWorkspaces, Product, ProductOperations,
-    QueryAssetsResponse, QueryFeedsResponse, QueryPackagesResponse, Quota,
+    QueryAssetsResponse, QueryFeedsResponse, QueryPackagesResponse, Quota, Retention,
     ScheduleTestPlansResponse, ScheduleWorkItemsPartialSuccessResponse,
     SetSystemConnectionResponse, Specification,
     StartUtilizationPartialSuccess, TableAggregates, TableApiInfo, TableMetadata, TestPlan,

@@ -121,20 +121,13 @@ impl Bucket {
 pub(crate) struct Entries {
     /// Keyed by the first two bytes of the keys: kind and index.
     buckets: RefCell<BTreeMap<[u8; 2], Bucket>>,
-    changes: usize,
 }
 
 impl Entries {
     /// Records a change of a key; `before` says whether the key exists now.
     pub(crate) fn change_key(&mut self, key: &[u8], before: bool, after: Option<&[u8]>) {
         let head = key.first_chunk::<2>().copied().unwrap_or_default();
-        self.changes += 1;
         self.buckets.get_mut().entry(head).or_default().push(key, before, after);
-    }
-
-    /// Number of recorded changes; several changes of one key count each.
-    pub(crate) fn changes(&self) -> usize {
-        self.changes
     }
 
     /// The changed keys that start with `prefix`, and whether each exists now.
@@ -202,12 +195,17 @@ impl SortedEntries {
             .flat_map(|bucket| bucket.items.iter().map(|item| item.change(&bucket.bytes)))
     }
 
-    /// Merges these changes with the `later` ones.
-    pub(super) fn then(&self, later: &Self) -> Self {
-        let mut both = Entries::default();
-        for change in self.iter().chain(later.iter()) {
-            both.change_key(change.key, change.before, change.after);
+    /// Bytes of all keys and values.
+    pub(super) fn bytes(&self) -> usize {
+        self.buckets.iter().map(|bucket| bucket.bytes.len()).sum()
+    }
+
+    /// Merges sets of changes, oldest first.
+    pub(super) fn merge<'s>(sets: impl IntoIterator<Item = &'s Self>) -> Self {
+        let mut all = Entries::default();
+        for change in sets.into_iter().flat_map(Self::iter) {
+            all.change_key(change.key, change.before, change.after);
         }
-        both.into_sorted()
+        all.into_sorted()
     }
 }

@@ -7,9 +7,12 @@ use redb::{Database, ReadableDatabase};
 use super::backend::DiskBackend;
 use super::error::from_redb;
 use super::free_space::FreeSpace;
+use super::journal::{Journal, Replayed};
 use super::medium::Medium;
 use super::space::Table;
-use super::{Change, Finished, Snapshot, Space, Turn, WriteTransaction, bookkeeping};
+use super::{
+    Base, Change, FileTurn, Finished, Frozen, Snapshot, Space, WriteTransaction, bookkeeping,
+};
 use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{drop_guarded, guarded};
@@ -47,7 +50,7 @@ pub(crate) struct RecordFile {
 }
 
 impl RecordFile {
-    /// Creates a record file with the rows `first`.
+    /// Creates a record file with the rows `first`, and its journal.
     ///
     /// The order is: the file is complete and durable under the temporary name, then it is renamed,
     /// then the directory is synced. So the final name never leads to an incomplete file.
@@ -59,9 +62,11 @@ impl RecordFile {
         let failed = |attempt: &str, error| {
             Error::io(format!("creating the record file: cannot {attempt}"), error)
         };
+        let link = Journal::create(disk)?;
         Self::write_new(disk, options, |record_file, transaction| {
-            let mut turn = Turn::open(transaction, Arc::new(record_file.snapshot(0)?));
+            let mut turn = FileTurn::open(transaction, record_file.base(0)?);
             turn.apply(first.iter().cloned())?;
+            turn.set_link(link)?;
             turn.finish()
         })?;
         disk.rename(NEW_NAME, NAME).map_err(|error| failed("rename records.redb.new", error))?;
@@ -113,7 +118,7 @@ impl RecordFile {
     }
 
     /// Whether a record file exists with more rows than [`Self::create`] writes for `first`
-    /// changes.
+    /// changes, or a journal with a commit.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -122,6 +127,9 @@ impl RecordFile {
         options: RecordFileOptions,
         first: usize,
     ) -> Result<bool> {
+        if Journal::is_used(disk)? {
+            return Ok(true);
+        }
         if !disk.exists(NAME).map_err(|error| Error::io("looking for records.redb", error))? {
             return Ok(false);
         }
@@ -229,18 +237,66 @@ impl RecordFile {
         self.database.as_ref().ok_or_else(|| self.closed())
     }
 
-    /// A snapshot of the last commit.
+    /// A view of the last transaction; `sequence` is that of its last commit.
     ///
     /// # Errors
     /// The failure of the medium after a failed write. redb believes that the failed commit
     /// succeeded, so its newest state may never have reached the disk.
-    pub(crate) fn snapshot(&self, sequence: u64) -> Result<Snapshot> {
+    pub(crate) fn base(&self, sequence: u64) -> Result<Arc<Base>> {
         if !self.is_read_only {
             self.medium.check()?;
         }
         let transaction =
             self.database()?.begin_read().map_err(|error| from_redb("begin a read", error))?;
-        Ok(Snapshot::new(transaction, sequence))
+        Ok(Arc::new(Base::new(transaction, sequence)))
+    }
+
+    /// A snapshot of the last transaction.
+    ///
+    /// # Errors
+    /// As [`Self::base`].
+    pub(crate) fn snapshot(&self, sequence: u64) -> Result<Snapshot> {
+        Ok(Snapshot::over(self.base(sequence)?, sequence))
+    }
+
+    /// Opens the journal, and reads the commits after `sequence`, that of the record file. A record
+    /// file without a journal gets one.
+    ///
+    /// What must hold: the files of the journal are durable with their names before the record file
+    /// names them. Otherwise a power cut could leave a record file that names a journal that is not
+    /// there. A record file that names none needs none, so files of a journal without it have no
+    /// commit and are replaced.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub(crate) fn open_journal(&self, sequence: u64) -> Result<(Journal, Replayed)> {
+        let link = match self.base(sequence)?.link()? {
+            Some(link) => link,
+            None => {
+                let link = Journal::create(&self.disk)?;
+                let synced = self.disk.sync_dir("");
+                synced.map_err(|error| Error::io("creating the journal", error))?;
+                self.write(|turn| turn.set_link(link))?;
+                link
+            }
+        };
+        Journal::open(&self.disk, link, sequence)
+    }
+
+    /// Moves a frozen layer into the file, in one transaction that also makes its pass live. `base`
+    /// is the state of the last transaction.
+    ///
+    /// # Errors
+    /// As [`Self::begin`] and [`WriteTransaction::commit`].
+    pub(crate) fn move_layer(&self, base: &Arc<Base>, frozen: &Frozen) -> Result<()> {
+        let transaction = self.begin()?;
+        let finished = {
+            let mut turn = FileTurn::open(&transaction, base.clone());
+            turn.apply_layer(&frozen.layer)?;
+            turn.set_pass(frozen.pass)?;
+            turn.finish()?
+        };
+        transaction.commit(finished)
     }
 
     /// Begins a write transaction; waits while another one is open.
@@ -305,14 +361,26 @@ impl RecordFile {
     }
 
     /// Runs `f` in a write transaction and commits it.
-    pub(crate) fn write<T>(&self, f: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Result<T> {
+    pub(crate) fn write<T>(&self, f: impl FnOnce(&mut FileTurn<'_>) -> Result<T>) -> Result<T> {
         let transaction = self.begin()?;
         let (value, finished) = {
-            let mut turn = Turn::open(&transaction, Arc::new(self.snapshot(0)?));
+            let mut turn = FileTurn::open(&transaction, self.base(0)?);
             (f(&mut turn)?, turn.finish()?)
         };
         transaction.commit(finished)?;
         Ok(value)
+    }
+
+    /// Continues the merging of index runs by a bounded amount; returns whether anything was
+    /// merged.
+    pub(crate) fn settle_indexes(&self, entries: u64) -> Result<bool> {
+        let transaction = self.begin()?;
+        let mut turn = FileTurn::open(&transaction, self.base(0)?);
+        if !turn.settle_indexes(entries)? {
+            return Ok(false);
+        }
+        let finished = turn.finish()?;
+        transaction.commit(finished).map(|()| true)
     }
 
     /// Returns unused pages to the file system; requires that no snapshot is open.

@@ -141,7 +141,7 @@ mod tests {
         file.write(|turn| turn.apply((0..60).map(delete))).unwrap();
         file.count_free_bytes(u64::MAX).unwrap();
         let (first, len) = (file.free_bytes(), file.known_len());
-        for number in 100..104 {
+        for number in 100..112 {
             file.write(|turn| turn.apply([put(number, 1)])).unwrap();
         }
         let (told, cut) = (file.free_bytes(), len - file.known_len());

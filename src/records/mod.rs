@@ -7,6 +7,7 @@
 //! and what they mean is defined by the modules above. `docs/format.md` describes the bytes.
 
 pub(crate) mod backend;
+mod base;
 mod bookkeeping;
 mod change;
 mod cursor;
@@ -14,10 +15,16 @@ mod entries;
 pub(crate) mod envelope;
 mod error;
 mod file;
+mod file_turn;
 mod free_space;
+pub(crate) mod gate;
+mod journal;
 pub(crate) mod keys;
+mod layer;
+mod layered;
 mod medium;
 mod pages;
+mod parts;
 mod read_ahead;
 mod recent_log;
 mod rewrite;
@@ -25,21 +32,28 @@ mod runs;
 pub(crate) mod salvage;
 mod snapshot;
 mod space;
+mod stack;
 mod sums;
 mod transaction;
 mod turn;
 mod write_tables;
 
+pub(crate) use base::Base;
 pub(crate) use change::Change;
 pub(crate) use cursor::Cursor;
 pub(crate) use entries::Entries;
 pub(crate) use file::{RecordFile, RecordFileOptions};
+pub(crate) use file_turn::FileTurn;
+pub(crate) use journal::{
+    Journal, LostCommits, NAMES as JOURNAL_NAMES, copy as copy_journal, rescue,
+};
+pub(crate) use layer::Layer;
 pub(crate) use rewrite::Replaced;
-pub(crate) use snapshot::Snapshot;
+pub(crate) use snapshot::{Frozen, Snapshot};
 pub(crate) use space::Space;
 pub(crate) use sums::{Collection, KEY as SUMS_KEY, Sum, Sums};
 pub(crate) use transaction::{Finished, WriteTransaction};
-pub(crate) use turn::Turn;
+pub(crate) use turn::{Made, Turn};
 
 use crate::error::Result;
 
@@ -48,17 +62,16 @@ use crate::error::Result;
 pub(crate) enum Source<'a> {
     /// The state of one commit.
     Snapshot(&'a Snapshot),
-    /// The state of the last commit plus what the turn wrote.
-    Turn(&'a Turn<'a>),
+    /// The state of the last commit plus what the turn applied.
+    Turn(&'a Turn),
+    /// The state of the record file plus what an open write of it has.
+    File(&'a FileTurn<'a>),
 }
 
 impl<'a> Source<'a> {
     /// The value of a key.
     pub(crate) fn get(self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        match self {
-            Self::Snapshot(snapshot) => snapshot.get(space, key),
-            Self::Turn(turn) => turn.get(space, key),
-        }
+        self.read(space, key, <[u8]>::to_vec)
     }
 
     /// Calls `f` with the value of a key, without copying the value, and returns its result.
@@ -69,8 +82,9 @@ impl<'a> Source<'a> {
         f: impl FnOnce(&[u8]) -> T,
     ) -> Result<Option<T>> {
         match self {
-            Self::Snapshot(snapshot) => snapshot.read(space, key, f),
-            Self::Turn(turn) => turn.read(space, key, f),
+            Self::Snapshot(snapshot) => snapshot.stack().read(space, key, f),
+            Self::Turn(turn) => turn.stack().read(space, key, f),
+            Self::File(turn) => turn.read(space, key, f),
         }
     }
 
@@ -78,8 +92,9 @@ impl<'a> Source<'a> {
     /// space).
     pub(crate) fn cursor(self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'a>> {
         match self {
-            Self::Snapshot(snapshot) => snapshot.cursor(space, from, to),
-            Self::Turn(turn) => turn.cursor(space, from, to),
+            Self::Snapshot(snapshot) => snapshot.stack().cursor(space, from, to),
+            Self::Turn(turn) => turn.stack().cursor(space, from, to),
+            Self::File(turn) => turn.cursor(space, from, to),
         }
     }
 
@@ -87,16 +102,18 @@ impl<'a> Source<'a> {
     /// without reading them. A result of at most `most` is exact; a larger one may be too large.
     pub(crate) fn count_entries(self, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
         match self {
-            Self::Snapshot(snapshot) => snapshot.count_entries(from, to, most),
-            Self::Turn(turn) => turn.count_entries(from, to, most),
+            Self::Snapshot(snapshot) => snapshot.stack().count_entries(from, to, most),
+            Self::Turn(turn) => turn.stack().count_entries(from, to, most),
+            Self::File(turn) => turn.count_entries(from, to, most),
         }
     }
 
     /// The number of entries of a space.
     pub(crate) fn len(self, space: Space) -> Result<u64> {
         match self {
-            Self::Snapshot(snapshot) => snapshot.len(space),
-            Self::Turn(turn) => turn.len(space),
+            Self::Snapshot(snapshot) => snapshot.stack().len(space),
+            Self::Turn(turn) => turn.stack().len(space),
+            Self::File(turn) => turn.len(space),
         }
     }
 }

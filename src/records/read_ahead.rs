@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use super::{Snapshot, Space};
+use super::{Base, Space};
 
 /// A read-ahead in progress; dropping it ends it.
 pub(super) struct ReadAhead {
@@ -19,7 +19,7 @@ pub(super) struct ReadAhead {
 impl ReadAhead {
     /// Starts to read these keys of a space. Errors are ignored: the plan meets the same error when
     /// it reads the key.
-    pub(super) fn begin(base: &Arc<Snapshot>, space: Space, keys: Vec<Vec<u8>>) -> Self {
+    pub(super) fn begin(base: &Arc<Base>, space: Space, keys: Vec<Vec<u8>>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (base, is_over) = (Arc::clone(base), Arc::clone(&stop));
         let read = move || {

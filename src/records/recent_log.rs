@@ -70,8 +70,8 @@ impl RecentLog {
 fn rows(tables: &WriteTables<'_>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut part = tables.part(RECENT_LOG, &[], None)?;
     let mut rows = Vec::new();
-    while let Ok(row) = part.visit(false, |key, value| (key.to_vec(), value.to_vec()))? {
-        rows.push(row);
+    while let Some(row) = part.next(false)? {
+        rows.push((row.key().to_vec(), row.value().to_vec()));
     }
     Ok(rows)
 }
@@ -120,7 +120,7 @@ mod tests {
                     turn.apply([Change::Delete { space: Space::Log, key }])?;
                 }
                 let expected: Vec<_> = model.clone().into_iter().collect();
-                assert_eq!(rows(Source::Turn(turn), &[], false), expected);
+                assert_eq!(rows(Source::File(turn), &[], false), expected);
                 Ok(())
             })
             .unwrap();
@@ -134,7 +134,9 @@ mod tests {
             assert_eq!(rows(source, &key, false), expected[expected.len() / 2..]);
             expected.reverse();
             assert_eq!(rows(source, &[], true), expected);
-            moved += u64::from(snapshot.table_len(crate::records::space::Table::Log).unwrap() > 0);
+            moved += u64::from(
+                snapshot.base().table_len(crate::records::space::Table::Log).unwrap() > 0,
+            );
         }
         assert!(moved > 100, "{moved}");
     }

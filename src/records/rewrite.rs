@@ -53,7 +53,7 @@ impl RecordFile {
         self.medium.known_len()
     }
 
-    /// Writes the rows of `snapshot`, which is the state of the last commit, into a new file under
+    /// Writes the rows of `snapshot`, which is the state of the record file, into a new file under
     /// the temporary name, and opens that file. The open file is only read.
     ///
     /// # Errors
@@ -179,7 +179,7 @@ fn copy(
     let mut sums = Sums::default();
     let mut rows = 0;
     for table in Table::ALL {
-        let source = snapshot.table(table)?;
+        let source = snapshot.base().table(table)?;
         let mut target = transaction.open_table(table)?;
         let failed = |error: redb::StorageError| from_redb("copy its rows", error);
         for row in source.range::<&[u8]>(..).map_err(failed)? {
@@ -194,7 +194,7 @@ fn copy(
             target.insert(key.value(), value.value()).map_err(failed)?;
         }
         // The index space has no sum; its table is checked by the number of rows.
-        if target.len().map_err(failed)? != snapshot.table_len(table)? {
+        if target.len().map_err(failed)? != snapshot.base().table_len(table)? {
             return Err(differs(table.name()));
         }
     }

@@ -1,80 +1,94 @@
 //! A read-only view of one commit.
 
-use std::sync::OnceLock;
+use std::sync::Arc;
 
-use redb::{ReadTransaction, ReadableTableMetadata};
+use super::base::Base;
+use super::journal::Replayed;
+use super::layer::Layer;
+use super::stack::Stack;
+use super::{Space, Sums};
+use crate::error::Result;
 
-use super::cursor::{Inner, Part};
-use super::error::from_redb;
-use super::runs::{self, Manifest, Merged, Rows};
-use super::space::{Place, RECENT_LOG, Table};
-use super::{Cursor, SUMS_KEY, Space, Sums};
-use crate::error::{Error, Result};
-
-pub(super) type ReadTable = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
+/// A layer that a checkpoint moves into the record file.
+#[derive(Clone, Debug)]
+pub(crate) struct Frozen {
+    /// The changes.
+    pub(crate) layer: Arc<Layer>,
+    /// The pass that is live when they are moved.
+    pub(crate) pass: u64,
+}
 
 /// A read-only view of one commit. It is cheap to create and to share, and stays readable during
-/// later commits.
-///
-/// A table is opened when it is first read: most snapshots of a busy store are replaced before they
-/// are read.
+/// later commits and checkpoints.
 pub(crate) struct Snapshot {
-    /// `None` in the empty snapshot.
-    transaction: Option<ReadTransaction>,
-    tables: [OnceLock<ReadTable>; Table::COUNT],
-    runs: OnceLock<Manifest>,
+    base: Arc<Base>,
+    frozen: Option<Frozen>,
+    active: Layer,
     /// Sequence number of the commit.
     pub(crate) sequence: u64,
 }
 
-/// Opens a range of keys of a place.
-macro_rules! range {
-    ($table:expr, $place:expr, $from:expr, $to:expr) => {{
-        let place: Place = $place;
-        let from = place.key($from);
-        let range = match place.end($to) {
-            Some(to) => $table.range::<&[u8]>(from.as_ref()..to.as_ref().max(from.as_ref())),
-            None => $table.range::<&[u8]>(from.as_ref()..),
-        };
-        range
-            .map(|range| Part { range, prefix_len: place.prefix_len() })
-            .map_err(|error| from_redb("open a key range", error))
-    }};
-}
-pub(super) use range;
-
 impl Snapshot {
-    pub(super) fn new(transaction: ReadTransaction, sequence: u64) -> Self {
-        Self {
-            transaction: Some(transaction),
-            tables: Default::default(),
-            runs: OnceLock::new(),
-            sequence,
-        }
+    /// The state of the record file alone.
+    pub(crate) fn over(base: Arc<Base>, sequence: u64) -> Self {
+        Self { base, frozen: None, active: Layer::default(), sequence }
     }
 
     /// A snapshot without rows, which keeps no page of the file in use. It is published while the
     /// file is compacted.
     pub(crate) fn empty(sequence: u64) -> Self {
-        Self { transaction: None, tables: Default::default(), runs: OnceLock::new(), sequence }
+        Self::over(Arc::new(Base::empty(sequence)), sequence)
     }
 
-    pub(super) fn table(&self, table: Table) -> Result<&ReadTable> {
-        let missing = || {
-            Error::corrupt(format!(
-                "records.redb has no table {}; restore the store from a backup",
-                table.name()
-            ))
-        };
-        let place = self.tables.get(table.position()).ok_or_else(missing)?;
-        if let Some(open) = place.get() {
-            return Ok(open);
+    /// This state with another active layer: that of the commit `sequence`.
+    pub(crate) fn committed(&self, active: Layer, sequence: u64) -> Self {
+        Self { base: self.base.clone(), frozen: self.frozen.clone(), active, sequence }
+    }
+
+    /// The same state with a frozen layer that is the active one, and an empty active layer. `pass`
+    /// is the pass of the commits from now on. Only without a frozen layer.
+    pub(crate) fn freeze(&self, pass: u64) -> Self {
+        let layer = Arc::new(self.active.clone());
+        let frozen = Some(Frozen { layer, pass });
+        Self { frozen, ..Self::over(self.base.clone(), self.sequence) }
+    }
+
+    /// The same state after the frozen layer was moved into the record file.
+    pub(crate) fn moved(&self, base: Arc<Base>) -> Self {
+        Self { base, frozen: None, active: self.active.clone(), sequence: self.sequence }
+    }
+
+    /// The state of the record file.
+    pub(crate) fn base(&self) -> &Arc<Base> {
+        &self.base
+    }
+
+    /// The layer that is being moved.
+    pub(crate) fn frozen(&self) -> Option<&Frozen> {
+        self.frozen.as_ref()
+    }
+
+    /// The changes since the last checkpoint began.
+    pub(crate) fn active(&self) -> &Layer {
+        &self.active
+    }
+
+    /// Bytes of the changes that the record file lacks.
+    pub(crate) fn pending_bytes(&self) -> usize {
+        self.active.bytes() + self.frozen.as_ref().map_or(0, |frozen| frozen.layer.bytes())
+    }
+
+    pub(super) fn stack(&self) -> Stack<'_> {
+        self.stack_with(&self.active)
+    }
+
+    /// The same with another active layer.
+    pub(super) fn stack_with<'a>(&'a self, active: &'a Layer) -> Stack<'a> {
+        Stack {
+            base: &self.base,
+            frozen: self.frozen.as_ref().map(|frozen| &*frozen.layer),
+            active,
         }
-        let transaction = self.transaction.as_ref().ok_or_else(missing)?;
-        let open = transaction.open_table(table.definition()).map_err(|error| {
-            from_redb(&format!("open its table {} for reading", table.name()), error)
-        })?;
-        Ok(place.get_or_init(|| open))
     }
 
     /// Opens every table and reads the list of runs.
@@ -82,130 +96,46 @@ impl Snapshot {
     /// # Errors
     /// `Corrupt` if a table or the list is missing or damaged.
     pub(crate) fn open_all(&self) -> Result<()> {
-        Table::ALL.into_iter().try_for_each(|table| self.table(table).map(|_| ()))?;
-        self.runs().map(|_| ())
-    }
-
-    /// The list of runs.
-    pub(super) fn runs(&self) -> Result<&Manifest> {
-        if let Some(runs) = self.runs.get() {
-            return Ok(runs);
-        }
-        let runs = runs::read_manifest(self.table(Table::Index)?)?;
-        Ok(self.runs.get_or_init(|| runs))
-    }
-
-    pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.read(space, key, <[u8]>::to_vec)
-    }
-
-    /// Calls `f` with the value of a key, without copying the value, and returns its result.
-    pub(super) fn read<T>(
-        &self,
-        space: Space,
-        key: &[u8],
-        f: impl FnOnce(&[u8]) -> T,
-    ) -> Result<Option<T>> {
-        if space == Space::Index {
-            return self
-                .cursor(space, key, Some(&[key, &[0]].concat()))?
-                .visit(false, |_, value| f(value));
-        }
-        let mut found = self.value_at(space.place(), key)?;
-        if found.is_none() && space == Space::Log {
-            found = self.value_at(RECENT_LOG, key)?;
-        }
-        Ok(found.map(|value| f(value.value())))
-    }
-
-    fn value_at(
-        &self,
-        place: Place,
-        key: &[u8],
-    ) -> Result<Option<redb::AccessGuard<'static, &'static [u8]>>> {
-        let value = self.table(place.table)?.get(place.key(key).as_ref());
-        value.map_err(|error| from_redb("read a value", error))
-    }
-
-    /// Reads the pages on the path to a key into the cache.
-    pub(super) fn touch(&self, space: Space, key: &[u8]) -> Result<()> {
-        let place = space.place();
-        let found = self.table(place.table)?.get(place.key(key).as_ref());
-        found.map(|_| ()).map_err(|error| from_redb("read a value", error))
-    }
-
-    pub(super) fn cursor(
-        &self,
-        space: Space,
-        from: &[u8],
-        to: Option<&[u8]>,
-    ) -> Result<Cursor<'_>> {
-        if space == Space::Index {
-            let rows = Rows::Snapshot(self.table(Table::Index)?);
-            return Ok(Cursor(Inner::Runs(Merged::new(rows, None, self.runs()?.ids(), from, to))));
-        }
-        let first = self.part(space.place(), from, to)?;
-        if space == Space::Log {
-            return Ok(Cursor(Inner::Trees(Box::new([first, self.part(RECENT_LOG, from, to)?]))));
-        }
-        Ok(Cursor(Inner::Tree(first)))
-    }
-
-    /// A range of keys of a place.
-    pub(super) fn part(&self, place: Place, from: &[u8], to: Option<&[u8]>) -> Result<Part<'_>> {
-        range!(self.table(place.table)?, place, from, to)
-    }
-
-    /// The number of keys of the index space from `from` (included) to `to` (excluded).
-    pub(super) fn count_entries(&self, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
-        runs::count(
-            Rows::Snapshot(self.table(Table::Index)?),
-            None,
-            &self.runs()?.ids(),
-            from..to,
-            most,
-        )
+        self.base.open_all()
     }
 
     /// Finds the first row of the index space that a scan returns and a lookup of its key does not
     /// find. Such a row means a damaged branch page.
     pub(crate) fn lost_index_row(&self) -> Result<Option<Vec<u8>>> {
-        let failed = |error: redb::StorageError| from_redb("read the indexes", error);
-        let table = self.table(Table::Index)?;
-        for row in table.range::<&[u8]>(..).map_err(failed)? {
-            let (key, _) = row.map_err(failed)?;
-            if table.get(key.value()).map_err(failed)?.is_none() {
-                return Ok(Some(key.value().to_vec()));
-            }
-        }
-        Ok(None)
+        self.base.lost_index_row()
     }
 
     /// The sums of all collections; `None` if their row is missing or damaged.
     pub(crate) fn sums(&self) -> Result<Option<Sums>> {
-        Ok(self.get(Space::Meta, SUMS_KEY)?.and_then(|row| Sums::read(&row)))
+        self.stack().sums()
     }
 
     /// The number of sorted runs.
     #[cfg(test)]
     pub(super) fn run_count(&self) -> usize {
-        self.runs().unwrap().ids().len()
+        self.base.run_count()
     }
 
     pub(super) fn len(&self, space: Space) -> Result<u64> {
-        match space {
-            Space::Index => Ok(self.runs()?.len()),
-            Space::Log => {
-                Ok(self.table_len(Table::Log)? + self.part(RECENT_LOG, &[], None)?.count()?)
-            }
-            space if space.place().prefix_len() > 0 => self.part(space.place(), &[], None)?.count(),
-            space => self.table_len(space.place().table),
-        }
+        self.stack().len(space)
     }
+}
 
-    /// The number of rows of a table.
-    pub(super) fn table_len(&self, table: Table) -> Result<u64> {
-        self.table(table)?.len().map_err(|error| from_redb("count a space", error))
+impl Replayed {
+    /// The state of the record file `held` with the commits of the journal. If a checkpoint was
+    /// under way, it still is: the older of two passes is a frozen layer. `pass` is the newest
+    /// pass.
+    pub(crate) fn over(self, held: &Snapshot, pass: u64) -> Snapshot {
+        let mut passes = self.passes.into_iter().map(|changes| {
+            let mut layer = Layer::default();
+            changes.into_iter().for_each(|change| layer.apply(change));
+            layer
+        });
+        let first = held.committed(passes.next().unwrap_or_default(), self.sequence);
+        match passes.next() {
+            Some(second) => first.freeze(pass).committed(second, self.sequence),
+            None => first,
+        }
     }
 }
 

@@ -212,6 +212,15 @@ pub(super) struct Place {
 /// Place of the newest rows of the change log; see `recent_log`.
 pub(super) const RECENT_LOG: Place = Place { table: Table::State, prefix: Some(1) };
 
+/// Whether a row of a table is the one that names the journal.
+pub(super) fn is_journal_link(table: Table, key: &[u8]) -> bool {
+    table == JOURNAL_LINK.table && key == JOURNAL_LINK.key(&[]).as_ref()
+}
+
+/// Place of the row that names the journal; it is in no space, so that no copy of the rows has it.
+/// Its prefix is far from those of the spaces, which are numbered upwards.
+pub(super) const JOURNAL_LINK: Place = Place { table: Table::State, prefix: Some(0xfe) };
+
 impl Place {
     /// A key as it is stored in the table.
     pub(super) fn key(self, key: &[u8]) -> Cow<'_, [u8]> {
@@ -232,5 +241,25 @@ impl Place {
     /// Number of bytes that precede each key in the table.
     pub(super) fn prefix_len(self) -> usize {
         usize::from(self.prefix.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of one place never look like rows of another.
+    #[test]
+    fn every_place_has_its_own_keys() {
+        let mut places: Vec<Place> = Space::ALL.into_iter().map(Space::place).collect();
+        places.extend([RECENT_LOG, JOURNAL_LINK]);
+        for (number, place) in places.iter().enumerate() {
+            let clash = places.iter().skip(number + 1).find(|other| {
+                place.table == other.table
+                    && (place.prefix.is_none() || other.prefix.is_none() || place == *other)
+            });
+            assert_eq!(clash, None, "beside {place:?}");
+        }
+        assert_eq!(space_of(JOURNAL_LINK.table, &JOURNAL_LINK.key(&[])), None);
     }
 }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use redb::{ReadableTable, ReadableTableMetadata};
 
-use super::cursor::Part;
+use super::base::range;
 use super::error::from_redb;
-use super::snapshot::range;
+use super::parts::Part;
 use super::space::{Place, Table};
 use super::transaction::{WriteTable, WriteTransaction};
-use super::{SUMS_KEY, Snapshot, Space, Sums};
+use super::{Base, SUMS_KEY, Space, Sums};
 use crate::error::{Error, Result};
 use crate::value::drop_guarded;
 
@@ -22,7 +22,7 @@ pub(super) struct WriteTables<'t> {
     pub(super) transaction: &'t WriteTransaction,
     tables: [Option<WriteTable<'t>>; Table::COUNT],
     /// The state that the transaction began from.
-    pub(super) base: Arc<Snapshot>,
+    pub(super) base: Arc<Base>,
     /// The changes of the sums; [`Self::finish`] writes them.
     sums: Sums,
     /// Bytes of values that were removed or replaced.
@@ -49,7 +49,7 @@ fn to_write<'s, 't>(
 }
 
 impl<'t> WriteTables<'t> {
-    pub(super) fn new(transaction: &'t WriteTransaction, base: Arc<Snapshot>) -> Self {
+    pub(super) fn new(transaction: &'t WriteTransaction, base: Arc<Base>) -> Self {
         Self {
             transaction,
             tables: Default::default(),

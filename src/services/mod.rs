@@ -39,6 +39,7 @@ pub use search::{
 pub use specifications::SpecificationService;
 #[cfg(any(test, fuzzing))]
 pub(crate) use tables::compile_row_filter;
+pub(crate) use tables::retain_rows;
 pub use tables::{
     PagedTableRows, PartRows, Rows, RowsPart, SegmentFile, StoredRows, TablePlan, TableRows,
     TableService,

@@ -14,8 +14,9 @@ use super::holders::{Hold, Holder};
 use super::identity::Identity;
 use super::view::View;
 use super::write_path;
+use super::written::{FileSlot, Ready, Written};
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{Finished, Source, Turn, WriteTransaction};
+use crate::records::Source;
 use crate::value::{Control, guarded};
 
 /// What a service needs from its caller's handle.
@@ -295,14 +296,16 @@ impl Access for Session {
 /// writes.
 pub struct Transaction<'t> {
     context: &'t Arc<Context>,
+    slot: &'t FileSlot,
     state: RefCell<TransactionState<'t>>,
+    /// Whether a write failed while it was applied.
     failed: Cell<bool>,
     /// The first refused write of a transaction that fails as a whole.
     refused: RefCell<Option<Error>>,
 }
 
 struct TransactionState<'t> {
-    turn: Turn<'t>,
+    written: Written<'t>,
     events: Vec<Event>,
     /// Bytes that its writes add.
     brought: u64,
@@ -319,23 +322,23 @@ fn run_transaction<T>(
     context: &Arc<Context>,
     f: impl FnOnce(&Transaction<'_>) -> Result<T>,
 ) -> Result<T> {
-    let written = context.engine.begin()?;
-    let transaction = Transaction::open(context, &written);
+    context.engine.count_free_pages()?;
+    let slot = FileSlot::new();
+    let transaction = Transaction::open(context, &slot);
     // The closure is the host's code and runs in no guard, so its panic reaches the host unchanged.
-    // The transaction is aborted before the panic goes on: redb, dropped during unwinding, would
-    // leak pages of the record file until the next opening finds them.
+    // The transaction is ended before the panic goes on: redb, dropped during unwinding, would leak
+    // pages of the record file until the next opening finds them.
     let value = match catch_unwind(AssertUnwindSafe(|| f(&transaction))) {
         Ok(outcome) => outcome?,
         Err(panic) => {
             drop(transaction);
-            drop(written);
+            drop(slot);
             resume_unwind(panic)
         }
     };
     let sequence = context.engine.sequence() + 1;
-    let Some(finished) = transaction.finish(sequence)? else { return Ok(value) };
-    context.engine.check_place()?;
-    context.engine.commit(written, finished, sequence).map(|()| value).map_err(|error| {
+    let Some(ready) = transaction.finish(sequence)? else { return Ok(value) };
+    ready.commit(&context.engine, slot, sequence).map(|()| value).map_err(|error| {
         Error::new(
             ErrorKind::OutcomeUnknown,
             format!(
@@ -349,11 +352,18 @@ fn run_transaction<T>(
 }
 
 impl<'t> Transaction<'t> {
-    fn open(context: &'t Arc<Context>, written: &'t WriteTransaction) -> Self {
-        let turn = Turn::open(written, context.engine.snapshot());
-        let state = TransactionState { turn, events: Vec::new(), brought: 0, changed: false };
+    /// Whether its changes are in the record file already.
+    #[cfg(test)]
+    pub(crate) fn is_in_file(&self) -> bool {
+        matches!(self.state.borrow().written, Written::File(_))
+    }
+
+    fn open(context: &'t Arc<Context>, slot: &'t FileSlot) -> Self {
+        let written = Written::open(&context.engine);
+        let state = TransactionState { written, events: Vec::new(), brought: 0, changed: false };
         Self {
             context,
+            slot,
             state: RefCell::new(state),
             failed: Cell::new(false),
             refused: RefCell::new(None),
@@ -361,7 +371,7 @@ impl<'t> Transaction<'t> {
     }
 
     /// Prepares the commit `sequence`; `None` if nothing was changed.
-    fn finish(self, sequence: u64) -> Result<Option<Finished>> {
+    fn finish(self, sequence: u64) -> Result<Option<Ready>> {
         if self.failed.get() {
             return Err(Error::new(
                 ErrorKind::Io,
@@ -373,7 +383,7 @@ impl<'t> Transaction<'t> {
             return Err(refusal);
         }
         let engine = &self.context.engine;
-        let TransactionState { mut turn, events, changed, .. } = self.state.into_inner();
+        let TransactionState { written, events, changed, .. } = self.state.into_inner();
         if !changed {
             return Ok(None);
         }
@@ -383,11 +393,8 @@ impl<'t> Transaction<'t> {
         if !events.is_empty() {
             rows.push(write_path::log_row(engine, self.context, sequence, events)?);
         }
-        let finished = guarded("finishing a transaction", || {
-            turn.apply(rows)?;
-            turn.finish()
-        });
-        finished.map(Some).inspect_err(|error| engine.set_latch(error))
+        engine.check_place()?;
+        written.finish(engine, rows).map(Some).inspect_err(|error| engine.set_latch(error))
     }
 }
 
@@ -402,7 +409,7 @@ impl Access for Transaction<'_> {
     fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
         self.context.check_deadline()?;
         let state = self.state.try_borrow().map_err(|_| nested())?;
-        guarded("reading", || f(&View::new(Source::Turn(&state.turn), self.context, &state.events)))
+        guarded("reading", || f(&View::new(state.written.source(), self.context, &state.events)))
     }
 
     fn write<T: Send + 'static>(
@@ -412,9 +419,9 @@ impl Access for Transaction<'_> {
         self.context.engine.check_process()?;
         self.context.check_deadline()?;
         let mut state = self.state.try_borrow_mut().map_err(|_| nested())?;
-        let TransactionState { turn, brought, .. } = &mut *state;
+        let TransactionState { written, brought, .. } = &mut *state;
         let planned = guarded("planning a write", || {
-            write_path::plan_over(turn, self.context, brought, plan)
+            write_path::plan_over(written.source(), self.context, brought, plan)
         });
         let (value, changes, events) = planned.inspect_err(|error| {
             if self.context.fails_whole {
@@ -422,7 +429,7 @@ impl Access for Transaction<'_> {
             }
         })?;
         if !changes.is_empty() {
-            let applied = guarded("writing", || state.turn.apply(changes));
+            let applied = state.written.apply(&self.context.engine, self.slot, changes);
             if let Err(error) = applied {
                 self.failed.set(true);
                 self.context.engine.set_latch(&error);

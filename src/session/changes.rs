@@ -126,11 +126,7 @@ const TRIMMED: &[u8] = b"trimmed";
 /// `batch` of them. `derived_position` is the sequence up to which derived state is complete.
 /// Returns the number of entries dropped.
 pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -> Result<usize> {
-    let positions = draft.raw_prefix(Space::Positions, SUBSCRIBER)?;
-    let slowest = positions
-        .iter()
-        .filter_map(|(key, row)| position_in(key, row).ok())
-        .fold(derived_position, |slowest, position| slowest.min(position.0));
+    let (slowest, has_subscribers) = slowest(draft, derived_position)?;
     let max = draft.context().settings().log_entries_max;
     let held = draft.view().source().len(Space::Log)?;
     let mut dropped = Vec::new();
@@ -144,7 +140,7 @@ pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -
             // Without a subscriber, the log is kept up to its bound, so that a subscriber may still
             // register for the past.
             let beyond = held.saturating_sub(dropped.len() as u64) > max;
-            let passed = !positions.is_empty()
+            let passed = has_subscribers
                 && sequence <= slowest
                 && held.saturating_sub(dropped.len() as u64) > max / 2;
             if !(beyond || passed) {
@@ -153,6 +149,21 @@ pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -
             dropped.push((sequence, key));
         }
     }
+    Ok(drop_entries(draft, dropped))
+}
+
+/// The least position of `derived_position` and of all subscribers, and whether there are any.
+fn slowest(draft: &Draft<'_>, derived_position: u64) -> Result<(u64, bool)> {
+    let positions = draft.raw_prefix(Space::Positions, SUBSCRIBER)?;
+    let slowest = positions
+        .iter()
+        .filter_map(|(key, row)| position_in(key, row).ok())
+        .fold(derived_position, |slowest, position| slowest.min(position.0));
+    Ok((slowest, !positions.is_empty()))
+}
+
+/// Drops the oldest entries of the log, which `dropped` lists in order with their sequences.
+fn drop_entries(draft: &mut Draft<'_>, dropped: Vec<(u64, Vec<u8>)>) -> usize {
     let count = dropped.len();
     if let Some((last, _)) = dropped.last() {
         draft.put_raw(Space::Positions, TRIMMED.to_vec(), last.to_be_bytes().to_vec());
@@ -160,7 +171,31 @@ pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -
     for (_, key) in dropped {
         draft.delete_raw(Space::Log, key);
     }
-    Ok(count)
+    count
+}
+
+/// Drops the entries of commits before a time, as far as every registered position has passed them,
+/// at most `batch` of them. Returns the number of entries dropped.
+pub(crate) fn trim_before(
+    draft: &mut Draft<'_>,
+    derived_position: u64,
+    before: DateTime<Utc>,
+    batch: usize,
+) -> Result<usize> {
+    let (slowest, _) = slowest(draft, derived_position)?;
+    let mut dropped = Vec::new();
+    {
+        let mut cursor = draft.view().source().cursor(Space::Log, &[], None)?;
+        while dropped.len() < batch {
+            let Some((key, value)) = cursor.next()? else { break };
+            let (sequence, entry) = read_log_row(&key, &value)?;
+            if sequence > slowest || entry.time_ms >= before.timestamp_millis() {
+                break;
+            }
+            dropped.push((sequence, key));
+        }
+    }
+    Ok(drop_entries(draft, dropped))
 }
 
 /// The change feed after a position. The stream of a session has the events that its identity may

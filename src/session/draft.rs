@@ -473,10 +473,20 @@ impl<'v> Draft<'v> {
         what: What,
         detail: Option<Value>,
     ) -> Result<()> {
+        self.view.context().require(R::KIND.service, Action::Update, record.workspace())?;
+        self.put_state_by_store(record, what, detail)
+    }
+
+    /// [`Draft::put_state`] on behalf of the store itself, without asking the policy.
+    pub(crate) fn put_state_by_store<R: Resource>(
+        &mut self,
+        record: &R,
+        what: What,
+        detail: Option<Value>,
+    ) -> Result<()> {
         let key = record.key().ok_or_else(|| {
             Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name))
         })?;
-        self.view.context().require(R::KIND.service, Action::Update, record.workspace())?;
         if self.has_quotas()? {
             let old = self.part_by_key::<R>(key, members_beside_state::<R>())?;
             self.count(old.as_ref(), Some(record), true)?;
@@ -605,9 +615,6 @@ impl<'v> Draft<'v> {
                     self.entries.change_key(entry, is_there, Some(value));
                 }
             }
-        }
-        if let Source::Turn(turn) = self.view.source() {
-            turn.expect_entries(self.entries.changes());
         }
         Ok(())
     }

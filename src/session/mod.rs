@@ -28,6 +28,7 @@ pub(crate) mod token;
 mod view;
 mod workspaces;
 mod write_path;
+mod written;
 
 pub(crate) use crate::text::Snippet;
 pub(crate) use crate::value::guarded;
@@ -36,7 +37,7 @@ pub use access::{Session, Transaction};
 pub use changes::{ChangeEvent, ChangeStream};
 pub(crate) use context::Context;
 pub(crate) use draft::Draft;
-pub(crate) use engine::Engine;
+pub(crate) use engine::{Checkpoints, Engine};
 #[cfg(any(test, fuzzing))]
 pub(crate) use event::LogEntry;
 pub use event::What;
@@ -52,7 +53,7 @@ pub(crate) use query::{OrderTerm, Page, Query};
 pub(crate) use quotas::quota_entry;
 pub(crate) use rewrite::rewrite_record_file;
 pub use runner::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
-pub(crate) use settle::settle_indexes;
+pub(crate) use settle::{checkpoint, settle_indexes};
 pub(crate) use subscribers::{Caller, SUBSCRIBER, parts_of, position_in, row_of};
 pub use subscribers::{Subscriber, SubscriberRef};
 pub(crate) use view::IndexEntries;

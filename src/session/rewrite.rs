@@ -79,6 +79,8 @@ impl Engine {
     /// Only the holder of the write turn may call it.
     fn rewrite(&self, control: &Control) -> Result<u64> {
         self.check_place()?;
+        self.checkpoint()?;
+        let _moving = self.hold_record_file()?;
         let disk_free_bytes = self.disk_free_bytes()?.unwrap_or(u64::MAX);
         if self.is_free_space_stale() {
             self.count_free_pages_now(disk_free_bytes)

@@ -1,10 +1,18 @@
-//! Background merging of index runs.
+//! Work of maintenance on the record file: checkpoints at rest, and the merging of index runs.
 
 use super::access::{Access, Session};
 use super::write_path::exclusive;
 use crate::error::Result;
-use crate::records::Turn;
-use crate::value::guarded;
+
+/// Moves all commits from the journal into the record file. Writers do not wait for the move.
+pub(crate) fn checkpoint(session: &Session) -> Result<()> {
+    let context = session.context();
+    if context.engine.snapshot().pending_bytes() == 0 {
+        return Ok(());
+    }
+    exclusive(context, || context.engine.begin_checkpoint())?;
+    context.engine.move_layers()
+}
 
 /// Continues the merges of the index runs in a turn of its own, with `entries` entries at each
 /// level. Returns whether there is more to merge.
@@ -18,15 +26,8 @@ pub(crate) fn settle_indexes(session: &Session, entries: u64) -> Result<bool> {
         return Ok(false);
     }
     exclusive(context, || {
-        let transaction = engine.begin()?;
-        let finished = guarded("merging index entries", || {
-            let mut turn = Turn::open(&transaction, engine.snapshot());
-            if turn.settle_indexes(entries)? { turn.finish().map(Some) } else { Ok(None) }
-        })?;
-        let Some(finished) = finished else { return Ok(false) };
         engine.check_place()?;
         // The contents of the store do not change, so the sequence number stays.
-        engine.commit(transaction, finished, engine.sequence())?;
-        Ok(true)
+        engine.write_file(|records| records.settle_indexes(entries))
     })
 }

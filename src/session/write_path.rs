@@ -1,8 +1,9 @@
 //! The only path of a change into the store: the plans of a group run one after another, and one
 //! commit makes them durable.
 //!
-//! A group (see `turns`) is one redb transaction. Each plan sees the last commit and the changes of
-//! the plans before it. One sync makes the commit durable; then its snapshot is published.
+//! A group (see `turns`) is one record of the journal. Each plan sees the last commit and the
+//! changes of the plans before it. One sync makes the commit durable; then its snapshot is
+//! published.
 //!
 //! What must hold:
 //! - A commit goes to the files that the store's names lead to (`check_place`).
@@ -19,7 +20,7 @@ use super::engine::{Answer, Engine, Planned};
 use super::event::{Event, LogEntry};
 use super::view::View;
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{Change, Source, Space, Turn, envelope};
+use crate::records::{Change, Source, Space, envelope};
 use crate::value::{guarded, limits, stored};
 
 /// Runs `plan` in the next group and returns its answer after the sync.
@@ -33,7 +34,7 @@ pub(super) fn submit<T: Send + 'static>(
     let engine = &context.engine;
     let planning = context.clone();
     let planned: Planned = Box::new(move |turn, brought, sequence| {
-        let (value, mut changes, events) = plan_over(turn, &planning, brought, plan)?;
+        let (value, mut changes, events) = plan_over(Source::Turn(turn), &planning, brought, plan)?;
         // A change of no resource (positions, checkpoints, swept files) makes a commit without an
         // event. The log row is built before anything is applied: an entry beyond the limit then
         // refuses its own plan, not the group.
@@ -57,52 +58,49 @@ fn run_group(
     group: &mut [Member<Planned, Answer>],
     committing: &mut bool,
 ) -> Result<()> {
-    let transaction = engine.begin()?;
+    engine.count_free_pages()?;
     let mut sequence = engine.sequence();
     let mut brought = 0;
-    let finished = {
-        let mut turn = Turn::open(&transaction, engine.snapshot());
-        for member in group {
-            let Some(plan) = member.plan.take() else { continue };
-            let planned = guarded("planning a write", || plan(&turn, &mut brought, sequence + 1));
-            member.answer = Some(match planned {
-                Ok((value, changes)) => {
-                    if !changes.is_empty() {
-                        turn.apply(changes)?;
-                        sequence += 1;
-                    }
-                    Ok(value)
+    let mut turn = engine.open_turn();
+    for member in group {
+        let Some(plan) = member.plan.take() else { continue };
+        let planned = guarded("planning a write", || plan(&turn, &mut brought, sequence + 1));
+        member.answer = Some(match planned {
+            Ok((value, changes)) => {
+                if !changes.is_empty() {
+                    turn.apply(changes);
+                    sequence += 1;
                 }
-                Err(refusal) => Err(refusal),
-            });
-        }
-        if sequence != engine.sequence() {
-            turn.apply([engine.state_row(sequence)])?;
-        }
-        if sequence == engine.sequence() {
-            // No plan changed anything, so there is nothing to sync.
-            return Ok(());
-        }
-        turn.finish()?
-    };
+                Ok(value)
+            }
+            Err(refusal) => Err(refusal),
+        });
+    }
+    if sequence == engine.sequence() {
+        // No plan changed anything, so there is nothing to sync.
+        return Ok(());
+    }
+    turn.apply([engine.state_row(sequence)]);
     engine.check_place()?;
     *committing = true;
-    engine.commit(transaction, finished, sequence)
+    engine.commit(turn.finish(), sequence)
 }
 
-/// Runs one plan over the state of the turn; writes nothing. `brought` are the bytes that accepted
+/// Runs one plan over `source`; writes nothing. `brought` are the bytes that accepted
 /// plans of the same commit add; the free space of the disk does not reflect them yet.
 pub(super) fn plan_over<T>(
-    turn: &Turn<'_>,
+    source: Source<'_>,
     context: &Arc<Context>,
     brought: &mut u64,
     plan: impl FnOnce(&mut Draft<'_>) -> Result<T>,
 ) -> Result<(T, Vec<Change>, Vec<Event>)> {
     // The plans before this one may have taken long.
     context.check_deadline()?;
-    let view = View::new(Source::Turn(turn), context, &[]);
+    let view = View::new(source, context, &[]);
     let mut draft = Draft::new(view);
     let value = plan(&mut draft)?;
+    // The caller may have gone while the plan ran; nothing of it is applied yet.
+    context.check_deadline()?;
     let needs_space = draft.needs_space();
     let (changes, events) = draft.finish()?;
     if needs_space {

@@ -26,7 +26,9 @@ use crate::blobs;
 use crate::columnar::{DATA_SUFFIX, SUMMARY_SUFFIX};
 use crate::disk::{Disk, DiskFile, Mode, SharedDisk, copy_file, parent, walk};
 use crate::error::{ApiError, Error, ErrorKind, Result};
-use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Snapshot, Source, Space};
+use crate::records::{
+    Change, Collection, JOURNAL_NAMES, RecordFile, RecordFileOptions, Snapshot, Source, Space,
+};
 use crate::session::FILLING_KEY;
 use crate::session::{Engine, Fillings, guarded};
 use crate::value::{Control, limits};
@@ -269,7 +271,7 @@ pub(super) fn prepare_target(target: &SharedDisk) -> Result<bool> {
         marker.sync_all().map_err(&attempt)?;
         target.sync_dir("").map_err(&attempt)?;
     }
-    for name in [format::NAME, RECORD_FILE] {
+    for name in [format::NAME, RECORD_FILE].into_iter().chain(JOURNAL_NAMES) {
         if target.exists(name).map_err(&attempt)? {
             target.remove_file(name).map_err(&attempt)?;
         }

@@ -1,5 +1,5 @@
 //! The directories that a caller names: which are there, which are made, and what is wrong with the
-//! others.
+//! others; and the one for views inside of a store.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +9,16 @@ use crate::disk::{
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::nearest::did_you_mean;
+
+/// The directory in a store for the private copies of processes that look into it.
+pub(super) const VIEWS: &str = "look";
+
+/// Removes the private copies that killed processes have left. What cannot be removed stays.
+pub(super) fn remove_abandoned_views(disk: &SharedDisk) {
+    if let Some(root) = disk.directory() {
+        let _ = RealDisk::remove_abandoned(&root.join(VIEWS));
+    }
+}
 
 /// Opens a directory that must exist. `attempt` says what it is for.
 ///

@@ -5,6 +5,7 @@
 
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
+use crate::records::gate;
 use crate::value::stored::Format;
 
 pub(super) const NAME: &str = "FORMAT";
@@ -57,9 +58,12 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
     let ours = [
         "LOCK",
         "LOCK.owner",
+        gate::NAME,
         NEW_NAME,
         "records.redb",
         "records.redb.new",
+        "journal.0",
+        "journal.1",
         "tables",
         "files",
         "search",

@@ -43,6 +43,22 @@ fn a_close_lists_the_handles_that_are_alive() {
     store.close().unwrap();
 }
 
+/// On a real directory, with its lock: what a refused close left open is closed with the last
+/// handle, and the next open is not locked by oneself.
+#[test]
+fn a_store_whose_close_was_refused_opens_again_when_its_last_handle_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || Store::open(directory.path()).map_err(|error| error.kind());
+    let store = open().unwrap();
+    let (session, stream) = (store.session(Identity::user("ada")), store.changes(Position::START));
+    assert_held(store, "1 session and 1 change stream");
+    assert_eq!(open().map(drop), Err(ErrorKind::Locked));
+    drop(session);
+    assert_eq!(open().map(drop), Err(ErrorKind::Locked), "the stream holds it");
+    drop(stream);
+    open().unwrap().close().unwrap();
+}
+
 #[test]
 fn a_compaction_lists_the_handles_that_are_alive() {
     let mut store = open();

@@ -11,8 +11,8 @@ use crate::disk::{Owner, parent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Source, Space};
 use crate::session::{
-    Access, Engine, Identity, Session, changes, growth, guarded, lock, rewrite_record_file,
-    settle_indexes,
+    Access, Engine, Identity, Session, changes, checkpoint, growth, guarded, lock,
+    rewrite_record_file, settle_indexes, tables,
 };
 use crate::value::{Control, trace};
 
@@ -21,7 +21,7 @@ pub(super) const MAINTENANCE_USER: &str = "stationdb";
 /// The period of the maintenance thread.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Limit of the log entries that one pass drops.
-const TRIM_BATCH: usize = 10_000;
+pub(super) const TRIM_BATCH: usize = 10_000;
 
 /// The result of one pass of maintenance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -34,6 +34,8 @@ pub struct MaintenanceReport {
     pub upload_sessions_expired: u64,
     /// Segments of tables written: sealed buffers, and merges of overlapping segments.
     pub segments_written: u64,
+    /// Rows of tables deleted because their retention does not keep them.
+    pub rows_deleted: u64,
     /// Entries dropped from the change log.
     pub log_entries_dropped: u64,
     /// Entries added to indexes that a later format than the store's added.
@@ -111,13 +113,18 @@ fn run_steps(
     // Also if there is nothing to do, so that a store that lost its files reports it soon.
     engine.check_place()?;
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
-    report.segments_written = steps.run(|| crate::session::tables::maintain(&session, control));
+    let mut due = steps.run(|| tables::due(&session));
+    let retained = std::mem::take(&mut due.retained);
+    report.rows_deleted = steps.run(|| crate::services::retain_rows(&session, retained, control));
+    report.segments_written = steps.run(|| tables::maintain(&session, due, control));
     report.upload_sessions_expired =
         steps.run(|| crate::services::expire_upload_sessions(&session));
     report.files_removed = steps.run(|| crate::services::remove_abandoned_contents(&session));
     report.files_removed += steps.run(|| remove_forgotten(engine, &session, control));
     control.check()?;
     if is_idle {
+        // First, because a merge of runs has to move what is left while writers wait.
+        steps.run(|| checkpoint(&session));
         steps.run(|| settle(&session, control));
     }
     steps.run(|| engine.search.maintain(&session));
@@ -126,16 +133,22 @@ fn run_steps(
         let _ = guarded("merging the text index", || engine.search.settle());
     }
     report.log_entries_dropped = steps.run(|| {
-        // A session over an older snapshot searches with the help of the log.
-        let position = engine.search.position(&session)?.min(engine.oldest_live_sequence());
+        let position = log_position(engine, &session)?;
         session.write(move |draft| changes::trim(draft, position, TRIM_BATCH))
     }) as u64;
     report.index_entries_added = steps.run(|| growth::fill(&session, control));
     if is_idle {
+        steps.run(|| checkpoint(&session));
         // Last, so that the space freed by the earlier steps counts.
         report.record_file_bytes_returned = steps.run(|| rewrite_record_file(&session, control));
     }
     Ok(())
+}
+
+/// The sequence up to which nothing of the store needs the log any more.
+pub(super) fn log_position(engine: &Engine, session: &Session) -> Result<u64> {
+    // A session over an older snapshot searches with the help of the log.
+    Ok(engine.search.position(session)?.min(engine.oldest_live_sequence()))
 }
 
 /// Independent steps: a table that is damaged for good must not keep the log from being trimmed.
@@ -190,6 +203,8 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
     // After a replacement of the directory, these names could lead to files of another store, or of
     // an older state of this one.
     engine.check_place()?;
+    // A process that looks may be about to take the names of these files.
+    let Some(shut) = engine.gate.try_shut()? else { return Ok(0) };
     let mut removed = Vec::new();
     let mut directories = std::collections::BTreeSet::new();
     for key in paths {
@@ -213,12 +228,13 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
         }
         removed.push(key);
     }
+    drop(shut);
     for directory in directories {
         engine
             .disk
             .sync_dir(&directory)
             .map_err(|error| Error::io(format!("syncing {directory}"), error))?;
-        crate::session::tables::remove_empty(session, &directory)?;
+        tables::remove_empty(session, &directory)?;
     }
     let count = removed.len() as u64;
     if count > 0 {

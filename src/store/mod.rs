@@ -1,11 +1,13 @@
 //! Opening and closing a store, and all operations on a store as a whole.
 
 mod backup;
+mod checkpoint_thread;
 mod directory;
 mod feed;
 mod findings;
 mod format;
 mod lock;
+mod look;
 mod maintain;
 mod maintenance;
 mod named;
@@ -14,6 +16,7 @@ mod restore;
 mod salvage;
 mod scrub;
 mod scrub_indexes;
+mod trim;
 mod verify;
 
 pub use backup::{BackupReport, CompactReport};

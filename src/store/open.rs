@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::checkpoint_thread::CheckpointThread;
 use super::format::{self, Found};
 use super::maintenance::{MAINTENANCE_USER, MaintenanceStatus, MaintenanceThread};
 use super::{directory, lock};
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::VendorPrefix;
+use crate::records::gate::Gate;
 use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 use crate::services::recover_intents;
 use crate::session::{
@@ -40,26 +42,39 @@ pub struct Store {
 struct Inner {
     // First, so that the thread has stopped before the engine is dropped.
     maintenance: Option<MaintenanceThread>,
+    checkpoints: Option<CheckpointThread>,
     engine: Arc<Engine>,
-    /// Whether the text index was saved, so that nothing is left to do.
+    /// Whether nothing is left to do: the text index was saved, or this is a view.
     is_saved: bool,
 }
 
 impl Inner {
-    /// Saves the text index when nobody else has the engine.
-    fn close(&mut self) -> Result<()> {
-        // Waits for a pass that is under way, which has the engine as well.
+    /// Waits for the work of the threads, which have the engine as well, and ends them.
+    fn stop_threads(&mut self) {
         self.maintenance = None;
+        self.checkpoints = None;
+    }
+
+    /// Saves the text index and moves all commits into the record file, when nobody else has the
+    /// engine.
+    fn close(&mut self) -> Result<()> {
+        self.stop_threads();
         if Arc::strong_count(&self.engine) > 1 {
             return Err(in_use(&self.engine, 0));
         }
+        if self.is_saved {
+            return Ok(());
+        }
         let session = Session::new(self.engine.clone(), Identity::user(MAINTENANCE_USER));
         self.is_saved = true;
-        match guarded("closing", || self.engine.search.save(&session)) {
-            // The write that latched the store has told it.
-            Err(error) if error.kind() == ErrorKind::Latched => Ok(()),
-            saved => saved.map(drop),
-        }
+        let saved = guarded("closing", || self.engine.search.save(&session));
+        // The write that latched the store has told it.
+        let told = |error: Error| match error.kind() {
+            ErrorKind::Latched => Ok(()),
+            _ => Err(error),
+        };
+        let moved = self.engine.close_journal().or_else(told);
+        saved.map(drop).or_else(told).and(moved)
     }
 }
 
@@ -74,9 +89,9 @@ fn in_use(engine: &Engine, store_clones: usize) -> Error {
 impl Drop for Inner {
     /// Saves the text index, so that the next open has less to catch up. A failure here is
     /// harmless: the next open catches up. A store that lost its files, or that another process
-    /// opened, saves nothing.
+    /// opened, saves nothing. The engine moves all commits into the record file when it is dropped.
     fn drop(&mut self) {
-        self.maintenance = None;
+        self.stop_threads();
         if self.is_saved || self.engine.check_place().is_err() {
             return;
         }
@@ -139,7 +154,7 @@ impl Store {
         let engine = self.inner.engine.clone();
         let in_use = move || in_use(&engine, clones);
         let Some(inner) = Arc::get_mut(&mut self.inner) else { return Err(in_use()) };
-        inner.maintenance = None;
+        inner.stop_threads();
         if Arc::strong_count(&inner.engine) > 2 {
             return Err(in_use());
         }
@@ -203,6 +218,8 @@ pub struct StoreOptions {
     settings: Settings,
     /// Whether a store that is not there is refused instead of created.
     must_exist: bool,
+    /// Whether the store is a private copy that takes no writes.
+    is_view: bool,
 }
 
 macro_rules! option {
@@ -244,7 +261,9 @@ impl StoreOptions {
         /// Whether records may be put into registered workspaces only, also while none is
         /// registered.
         require_registered_workspaces: bool;
-        /// Two syncs for each commit, so that the store opens in constant time after a power cut.
+        /// Bytes of commits that wait in memory and in the journal for a checkpoint.
+        memory_table_bytes: usize;
+        /// Two syncs for each commit of a store without a memory table.
         quick_repair: bool;
         /// Bytes in use up to which maintenance rewrites the record file if more than nine
         /// sixteenths of it are free; 0 for never.
@@ -342,6 +361,14 @@ impl StoreOptions {
         self.open_on(disk).map_err(|error| error.context(attempt))
     }
 
+    /// Options for opening a private copy of a store, see [`Store::look`].
+    pub(super) fn for_view(mut self) -> Self {
+        self.settings.maintenance_thread = false;
+        self.must_exist = true;
+        self.is_view = true;
+        self
+    }
+
     /// Opens the store on a disk: for tests on the simulated disk.
     ///
     /// # Errors
@@ -380,27 +407,50 @@ impl StoreOptions {
         let lock = lock::acquire(&disk, is_new)?;
         let options = RecordFileOptions {
             cache_bytes: self.settings.record_cache_bytes,
-            quick_repair: self.settings.quick_repair,
+            // Without a memory table each commit is one of the record file.
+            quick_repair: self.settings.quick_repair || self.settings.memory_table_bytes > 0,
         };
         if format::probe(&disk)? == Found::Empty {
             create(&disk, options, self.settings.seed)?;
         }
+        // Nobody copies what is repaired and removed here.
+        let gate = Gate::open(&disk)?;
+        let shut = gate.shut()?;
         format::raise(&disk)?;
+        directory::remove_abandoned_views(&disk);
         RecordFile::sweep(&disk)?;
         let records = RecordFile::open(&disk, options)?;
+        let is_view = self.is_view;
         let engine = Arc::new(Engine::start(self.settings, disk, records, lock)?);
         crate::services::sweep_contents(&engine)?;
         crate::session::tables::sweep(&engine)?;
+        drop(shut);
+        if is_view {
+            return Self::view(engine);
+        }
+        let has_threads = engine.settings.maintenance_thread;
+        let checkpoints = has_threads.then(|| CheckpointThread::start(&engine)).transpose()?;
+        engine.resume_checkpoint()?;
         let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
         growth::begin(&session)?;
         session.write(recover_intents)?;
         crate::services::expire_upload_sessions(&session)?;
         drop(session);
-        let maintenance = match engine.settings.maintenance_thread {
+        let maintenance = match has_threads {
             true => Some(MaintenanceThread::start(Arc::downgrade(&engine))?),
             false => None,
         };
-        Ok(Store { inner: Arc::new(Inner { maintenance, engine, is_saved: false }) })
+        let inner = Inner { maintenance, checkpoints, engine, is_saved: false };
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// The store of a private copy. Its records stay as they are: what the owner is about to do is
+    /// not an interrupted work here.
+    fn view(engine: Arc<Engine>) -> Result<Store> {
+        growth::begin(&Session::new(engine.clone(), Identity::user(MAINTENANCE_USER)))?;
+        engine.refuse_writes();
+        let inner = Inner { maintenance: None, checkpoints: None, engine, is_saved: true };
+        Ok(Store { inner: Arc::new(inner) })
     }
 }
 

@@ -10,7 +10,7 @@ use super::open::{Store, StoreOptions};
 use super::{directory, format, lock};
 use crate::disk::{SharedDisk, walk};
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{Source, Space};
+use crate::records::{JOURNAL_NAMES, Source, Space};
 use crate::session::guarded;
 use crate::value::{Control, ManualClock, time};
 
@@ -92,6 +92,13 @@ pub(super) fn restore_to(
     prepare_target(target)?;
     let mut report = BackupReport::default();
     copy_one(&**source, &**target, "records.redb", 0, None, control)?;
+    // A store that was killed has commits in its journal. The open below replays the copy, and the
+    // close moves them into the record file. A store of an earlier format has no journal.
+    for name in JOURNAL_NAMES {
+        if source.exists(name).map_err(&attempt)? {
+            copy_one(&**source, &**target, name, 0, None, control)?;
+        }
+    }
     let mut files = Vec::new();
     for directory in DIRECTORIES {
         files.extend(walk(&**source, directory).map_err(&attempt)?);

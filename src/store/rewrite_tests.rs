@@ -25,6 +25,8 @@ const FILES: usize = 12;
 fn options() -> StoreOptions {
     let options =
         StoreOptions::default().maintenance_thread(false).seed(Some(1)).small_blob_bytes(LARGE);
+    // Without a memory table, so that all content goes through the record file.
+    let options = options.memory_table_bytes(0);
     options.reserve_bytes(MIB).clock(ManualClock::new(Default::default()))
 }
 

@@ -31,10 +31,10 @@ fn another_format_is_refused_by_kind() {
     let disk = Arc::new(MemoryDisk::new());
     drop(open(&disk));
     disk.remove_file("FORMAT").unwrap();
-    write_file(&disk, "FORMAT", b"stationdb\nformat 7\nrevision 0\nstore 0\n");
+    write_file(&disk, "FORMAT", b"stationdb\nformat 8\nrevision 0\nstore 0\n");
     let error = StoreOptions::default().open_on(disk.clone()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NewerFormat, "{error}");
-    assert!(error.message().contains("format 7"), "{error}");
+    assert!(error.message().contains("format 8"), "{error}");
     disk.remove_file("FORMAT").unwrap();
     write_file(&disk, "FORMAT", b"stationdb\nformat 0\nrevision 4\nstore 0\n");
     let error = StoreOptions::default().open_on(disk.clone()).unwrap_err();
@@ -272,7 +272,7 @@ fn nothing_works_on_the_whole_record_file_after_a_failed_write() {
     let options = StoreOptions::default().maintenance_thread(false).record_cache_bytes(0);
     let mut store = options.open_on(Arc::new(disk.clone())).unwrap();
     create_product(&store.session(Identity::user("ada")), "before").unwrap();
-    disk.inject(Pick::kind(OpKind::Sync).on_path("records.redb").once(), Fault::Io);
+    disk.inject(Pick::kind(OpKind::Sync).on_path("journal").once(), Fault::Io);
     let error = create_product(&store.session(Identity::user("ada")), "unknown").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
     for _ in 0..2 {
@@ -416,13 +416,19 @@ fn maintenance_inside_a_transaction_of_its_thread_is_refused() {
         let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]);
         session.append_batches(&id, &mut std::iter::once(Ok(batch.unwrap())), None).unwrap();
     }
-    let refused = std::thread::scope(|scope| {
-        session.transaction(|_| {
+    // On a thread of its own: one that waits for itself would never come back.
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let refused = session.transaction(|_| {
             // Another thread merges, and waits for the transaction with the lock that a merge holds.
-            scope.spawn(|| store.maintain(&Control::default()));
+            let other = store.clone();
+            std::thread::spawn(move || other.maintain(&Control::default()));
             std::thread::sleep(std::time::Duration::from_millis(200));
-            Ok(store.maintain(&Control::default()).unwrap_err())
-        })
+            Ok(store.maintain(&Control::default()).map_err(|error| error.kind()))
+        });
+        tell.send(refused).unwrap();
     });
-    assert_eq!(refused.unwrap().kind(), ErrorKind::Conflict);
+    let refused = told.recv_timeout(std::time::Duration::from_secs(20));
+    let refused = refused.expect("maintenance waits for the transaction that it is called in");
+    assert_eq!(refused.unwrap().unwrap_err(), ErrorKind::Conflict);
 }

@@ -22,6 +22,8 @@ const MENDED: &str =
     "nothing, if there are no other findings; otherwise restore the store from a backup";
 const REOPEN: &str =
     "close and reopen the store: nothing is lost, the text index is rebuilt from the records";
+const MOVE: &str = "nothing is lost while the store is open: close it without a power cut or a \
+                    kill, which moves the commits into records.redb";
 const LOST: &str = "close the store, then open it in the directory that has its files now, or \
                     restore it from a backup";
 const GIVEN_UP: &str = "nothing is lost: the text index was discarded; the next search, `maintain` \
@@ -79,6 +81,9 @@ impl Store {
                     report.find(RECORD_FILE, "the pages of the records", error.message(), RESTORE);
                 }
                 scrubbed => scrubbed?,
+            }
+            for (file, problem) in self.engine().check_journal() {
+                report.find(file, "the commits that records.redb lacks", problem, MOVE);
             }
         }
         let deep = level >= VerifyLevel::Checksums;

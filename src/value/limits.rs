@@ -50,6 +50,8 @@ pub const TOKEN_POSITION_BYTES: usize = 2048;
 pub const JSON_DEPTH: usize = 116;
 /// Bytes of one stored record.
 pub const RECORD_BYTES: usize = 4 * 1024 * 1024;
+/// How long the owner of a store waits for a process that looks into it.
+pub(crate) const LOOKER_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 /// Bytes of the record file from which on maintenance rewrites it, if more than nine sixteenths of
 /// them are free. The free space of a smaller file is soon used again.
 pub const RECORD_REWRITE_BYTES_MIN: u64 = 4 * 1024 * 1024;
@@ -106,6 +108,8 @@ pub const TABLE_ROWS: u64 = 1_000_000_000;
 pub const ROWS_TAKE: u32 = 10_000;
 /// Ranges of append ordinals of deleted rows that one table may have. Ranges that touch are one.
 pub const DELETED_RANGES: usize = 1_000_000;
+/// Seconds for which a policy may keep the rows of a table by their age: a thousand years.
+pub const RETENTION_SECONDS: u64 = 31_622_400_000;
 /// Columns that one table may ever have had, and their earlier names.
 pub const COLUMN_HISTORY: usize = 20_000;
 /// Changes of the columns of one table.
@@ -177,6 +181,8 @@ pub const SUBSCRIBER_OWNER_BYTES: usize = 1_024;
 pub const SUBSCRIBER_NAME_BYTES: usize = 256;
 /// Operations that share one commit.
 pub const GROUP_OPERATIONS: usize = 1_024;
+/// Commits in memory that the record file does not have yet.
+pub const MEMORY_TABLE_BYTES: usize = 32 * 1024 * 1024;
 /// Cache of the record file.
 pub const RECORD_CACHE_BYTES: usize = 64 * 1024 * 1024;
 /// Memory of the text index's writer.

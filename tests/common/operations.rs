@@ -370,6 +370,16 @@ pub fn probes() -> Vec<Probe> {
         ("TableService::list_deleted_rows", Describes, |s, w| {
             s.list_deleted_rows(&w.secret.table.as_str().into(), request(json!({}))).map(wire)
         }),
+        ("TableService::set_retention", Changes, |s, w| {
+            let one = json!({"rowsMax": 1_000_000});
+            s.set_retention(&w.secret.table.as_str().into(), request(one)).map(wire)
+        }),
+        ("TableService::get_retention", Describes, |s, w| {
+            s.get_retention(&w.secret.table.as_str().into()).map(wire)
+        }),
+        ("TableService::delete_retention", Changes, |s, w| {
+            s.delete_retention(&w.secret.table.as_str().into()).map(wire)
+        }),
         ("TableService::get_table_data", Shows, |s, w| {
             s.get_table_data(&w.secret.table.as_str().into(), request(json!({}))).map(wire)
         }),
@@ -703,6 +713,21 @@ pub fn probes() -> Vec<Probe> {
         ("RecordService::record_schema", Describes, |s, _| {
             s.record_schema(stationdb::scans::RecordKind::Product)
                 .map(|schema| text(format!("{schema:?}").as_bytes()))
+        }),
+        ("RecordService::aggregate_records", Shows, |s, _| {
+            let by = json!({"kind": "PRODUCT", "groupBy": [{"field": "partNumber"}]});
+            s.aggregate_records(request(by)).map(wire)
+        }),
+        ("RecordService::delete_records", Changes, |s, w| {
+            let filter = format!("workspace = \"{}\"", w.secret.workspace);
+            let asked = json!({"kind": "WORK_ITEM", "filter": filter});
+            s.delete_records(request(asked), &Control::default()).and_then(|deleted| {
+                // Who sees none of them deletes none, and that is no error.
+                match deleted.deleted_count {
+                    0 => Err(stationdb::Error::not_found("work item", "of the workspace")),
+                    _ => Ok(wire(deleted)),
+                }
+            })
         }),
         ("RecordService::scan_records", Shows, |s, _| {
             let mut seen = Vec::new();

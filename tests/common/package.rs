@@ -1,7 +1,7 @@
 //! Packages for uploads, for the suites and for the tests of the server and of the shell.
 
 /// A Debian package of nothing, with archives that are not compressed.
-pub fn package(name: &str) -> Vec<u8> {
+pub(crate) fn package(name: &str) -> Vec<u8> {
     let control = format!(
         "Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: {name} <a@b.c>\nDescription: {name}\n"
     );

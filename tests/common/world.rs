@@ -15,7 +15,7 @@ use stationdb::{
     StoreOptions, Visibility,
 };
 
-pub use package::package;
+pub(crate) use package::package;
 
 /// Occurs in every text of the hidden workspace, and nowhere else.
 pub const MARK: &str = "Zebra";
@@ -293,6 +293,8 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
         request(json!({"frame": {"columns": ["t", "v"], "data": [["1", mark], ["2", mark]]}})),
     )
     .unwrap();
+    let week = request(json!({"appendAgeSeconds": 604_800}));
+    ada.set_retention(&table.as_str().into(), week).unwrap();
 
     let file: String = ada
         .upload_file(

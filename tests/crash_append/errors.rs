@@ -11,7 +11,7 @@ use stationdb::{Error, ErrorKind};
 use crate::harness::{
     History, Scenario, check, counted, file_kind, first_seed, is_night, is_record_file,
 };
-use crate::scenarios::{Grouped, Records};
+use crate::scenarios::{Checkpoints, Grouped, Records, with_memory};
 
 #[test]
 fn the_nth_operation_of_creating_and_writing_fails() {
@@ -25,14 +25,25 @@ fn the_nth_operation_of_grouped_commits_fails() {
 
 #[test]
 fn a_disk_that_fills_up_anywhere_loses_nothing() {
+    // The journal of an empty store has room for these small commits on a disk of any size.
     fills_up("records", &Records);
+    let refused = with_memory(0, || fills_up("records without a memory table", &Records));
+    assert!(refused > 0);
+    // Its rows fit into the free pages of an empty store.
+    fills_up("checkpoints", &Checkpoints);
+}
+
+#[test]
+fn the_nth_operation_of_checkpoints_fails() {
+    operations_fail("checkpoints", &Checkpoints, 3);
 }
 
 /// The bytes that the largest scenario adds to an empty store.
 const ROOM_BYTES: u64 = 256 * 1024;
 
 /// Runs the scenario on new stores, on disks of every size up to a sufficient one, then makes room.
-pub fn fills_up(name: &str, scenario: &dyn Scenario) {
+/// Returns how many were too small.
+pub fn fills_up(name: &str, scenario: &dyn Scenario) -> u64 {
     let empty = SimDisk::new(first_seed());
     drop(scenario.open(empty.clone()).unwrap());
     let empty = || empty.survivors(0, Survival::All);
@@ -65,7 +76,7 @@ pub fn fills_up(name: &str, scenario: &dyn Scenario) {
     }
     counted(sizes, "full disks");
     println!("{name}: {sizes} sizes of disk up to {needed} bytes, {refused} too small");
-    assert!(refused > 0);
+    refused
 }
 
 /// Returns the bytes of all files below a directory.
@@ -159,16 +170,17 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
     );
 }
 
-/// Makes changes of the record file fail, one in `one_in` by day and all at night. What was
-/// committed before has to stay readable.
+/// Makes changes of the record file and of the journal fail, one in `one_in` by day and all at
+/// night. What was committed before has to stay readable.
 pub fn reads_go_on(name: &str, scenario: &dyn Scenario, one_in: usize) {
     let begun = Instant::now();
     let whole = History::new(scenario.disk());
     scenario.run(&whole).unwrap();
     let is_change = |kind| matches!(kind, OpKind::Write | OpKind::SetLen | OpKind::Sync);
     let changes = whole.disk.trace().into_iter();
+    let is_ours = |path: &str| is_record_file(path) || file_kind(path) == "journal";
     let changes: Vec<_> =
-        changes.filter(|entry| is_record_file(&entry.path) && is_change(entry.kind)).collect();
+        changes.filter(|entry| is_ours(&entry.path) && is_change(entry.kind)).collect();
     let one_in = if is_night() { 1 } else { one_in };
     let mut looked = 0;
     for (turn, entry) in

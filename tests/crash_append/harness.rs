@@ -14,6 +14,8 @@ use std::time::Instant;
 use stationdb::faults::{OpKind, Random, Replay, SimDisk, Survival, TraceEntry};
 use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
 
+use crate::scenarios::{SMALL_MEMORY, with_memory};
+
 /// Images for each change: nothing survives, everything survives, and random draws in both modes.
 pub fn draws() -> u64 {
     env("STATIONDB_CRASH_DRAWS", 6)
@@ -46,6 +48,10 @@ pub fn env(name: &str, default: u64) -> u64 {
 
 /// The kind of file at a path: its directory and its extension.
 pub fn file_kind(path: &str) -> String {
+    // The two files of the journal take turns.
+    if path.starts_with("journal.") {
+        return "journal".to_owned();
+    }
     let directory = path.split_once('/').map_or(path, |(directory, _)| directory);
     format!("{directory}.{}", path.rsplit_once('.').map_or("", |(_, extension)| extension))
 }
@@ -207,6 +213,13 @@ impl History {
             .collect()
     }
 
+    /// The number of syncs of the record file: each checkpoint has two.
+    pub fn moves(&self) -> usize {
+        let is_sync =
+            |entry: &TraceEntry| entry.kind == OpKind::Sync && is_record_file(&entry.path);
+        self.disk.trace().iter().filter(|entry| is_sync(entry)).count() / 2
+    }
+
     /// What may be found after the end of the run.
     pub fn window_at_end(&self) -> Window {
         self.window(usize::MAX)
@@ -293,6 +306,8 @@ pub struct Extent {
     pub recovery_one_in: u64,
     /// At most this many images are checked.
     pub images_max: u64,
+    /// Whether a sample is checked: one change in three, where the ways to draw an image take turns.
+    pub takes_turns: bool,
 }
 
 /// Goes through every change of the run and checks what power cuts leave.
@@ -311,8 +326,11 @@ pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Ex
         let window = Window { exact: true, ..history.window(changes) };
         // An equal image is checked again only when more steps must be in it.
         let window_key = window.acked.len() as u64;
-        for draw in 0..extent.draws {
-            let (seed, survival) = (random.next_u64(), survival(draw));
+        let sample = changes as u64 + first_seed();
+        let draws = if extent.takes_turns && !sample.is_multiple_of(3) { 0 } else { extent.draws };
+        for draw in 0..draws {
+            let turn = if extent.takes_turns { sample / 3 % 6 } else { 0 };
+            let (seed, survival) = (random.next_u64(), survival(turn + draw));
             let image = replay.survivors(seed, survival);
             explored.images += 1;
             let places = seen.entry(image.fingerprint()).or_default();
@@ -418,24 +436,41 @@ pub fn must_hold_by_day(name: &str, scenario: &dyn Scenario, draws_by_day: u64) 
     must_hold_within(name, scenario, Extent { draws: draws_by_day, ..default_extent() });
 }
 
-fn default_extent() -> Extent {
-    Extent { draws: draws(), recovery_one_in: recovery_one_in(), images_max: u64::MAX }
+pub fn default_extent() -> Extent {
+    Extent {
+        draws: draws(),
+        recovery_one_in: recovery_one_in(),
+        images_max: u64::MAX,
+        takes_turns: false,
+    }
 }
 
 /// As [`must_hold`], with this extent by day.
+///
+/// The scenario runs twice: with all commits in the journal until the store is closed, and with
+/// checkpoints between its steps. By day the second run has one image of one change in three.
 pub fn must_hold_within(name: &str, scenario: &dyn Scenario, by_day: Extent) {
-    let extent = if is_night() { default_extent() } else { by_day };
+    let sampled =
+        Extent { draws: 1, takes_turns: true, recovery_one_in: 4 * recovery_one_in(), ..by_day };
+    let extent = |by_day| if is_night() { default_extent() } else { by_day };
+    explore_whole(name, scenario, extent(by_day));
+    let name = format!("{name}, with checkpoints");
+    with_memory(SMALL_MEMORY, || explore_whole(&name, scenario, extent(sampled)));
+}
+
+fn explore_whole(name: &str, scenario: &dyn Scenario, extent: Extent) {
     let history = History::new(scenario.disk());
     scenario.run(&history).unwrap();
     let begun = Instant::now();
     let explored = explore(scenario, &history, extent);
     let seconds = begun.elapsed().as_secs_f64();
     println!(
-        "{name}: {} changes, {} images ({} distinct) in {seconds:.1} s, {:.0} a second, first seed {}",
+        "{name}: {} changes, {} images ({} distinct) in {seconds:.1} s, {:.0} a second, {} moves, first seed {}",
         explored.changes,
         explored.images,
         explored.distinct,
         explored.images as f64 / seconds,
+        history.moves(),
         first_seed()
     );
     counted(explored.images - explored.recovery_images, "images");

@@ -160,8 +160,11 @@ fn each_removed_sync_of_a_rewrite_is_found() {
         disk.ignore_sync(pick);
         let history = History::new(disk);
         scenario.run(&history).unwrap();
-        let explored =
-            explore(&scenario, &history, Extent { draws: 4, recovery_one_in: 0, images_max: 5000 });
+        let explored = explore(
+            &scenario,
+            &history,
+            Extent { draws: 4, recovery_one_in: 0, images_max: 5000, takes_turns: false },
+        );
         let failure =
             explored.failure.unwrap_or_else(|| panic!("without {name} all images were good"));
         println!("without {name}: red after {} images, {failure}", explored.images);

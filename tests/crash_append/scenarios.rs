@@ -1,18 +1,38 @@
 //! The scenarios that are run on the simulated disk.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use stationdb::faults::{OpKind, SimDisk};
+use stationdb::products::{CreateProductRequest, Product, ProductService};
 use stationdb::{Error, ErrorKind, Identity, Position, Session, Store, StoreOptions};
 
-use crate::harness::{History, Problem, Scenario, first_seed, is_night};
+use crate::harness::{History, Problem, Scenario, env, first_seed, is_night};
+
+thread_local! {
+    /// Bytes of the memory table of the stores that this thread opens.
+    static MEMORY: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// With this memory table a scenario has checkpoints between its steps.
+pub const SMALL_MEMORY: usize = 1_500;
+
+/// Runs `f`, and gives each store that it opens a memory table of this many bytes.
+pub fn with_memory<T>(bytes: usize, f: impl FnOnce() -> T) -> T {
+    let before = MEMORY.replace(Some(bytes));
+    let value = f();
+    MEMORY.set(before);
+    value
+}
 
 pub fn options() -> StoreOptions {
     // Without a reserve, so that a full disk is met in the middle of an operation and not refused
     // before it.
     let options = Store::options().seed(Some(7)).maintenance_thread(false).reserve_bytes(0);
+    let memory = || usize::try_from(env("STATIONDB_CRASH_MEMORY", 32 << 20)).unwrap();
+    let options = options.memory_table_bytes(MEMORY.get().unwrap_or_else(memory));
     // With every second seed at night the record file has no cache, so that each read of a page can
     // fail.
     if is_night() && !first_seed().is_multiple_of(2) {
@@ -92,6 +112,76 @@ impl Scenario for Grouped {
     fn go_on(&self, store: &Store) -> Result<(), Error> {
         ada(store).register_subscriber("later").map(|_| ())
     }
+}
+
+/// Small commits with a memory table that is full after a few of them: checkpoints, both files of
+/// the journal in turn, and some commits and transactions that go into the record file directly.
+pub struct Checkpoints;
+
+const COMMITS: u32 = 21;
+
+impl Scenario for Checkpoints {
+    fn open(&self, disk: SimDisk) -> Result<Store, Error> {
+        options().memory_table_bytes(800).open_disk(Arc::new(disk))
+    }
+
+    fn run(&self, history: &History) -> Result<(), Error> {
+        let store = self.open(history.disk.clone())?;
+        for number in 0..COMMITS {
+            let name = checkpoint_name(number);
+            match is_transaction(number) {
+                true => history.step(name.clone(), || write_together(&store, &name))?,
+                false => history
+                    .step(name.clone(), || ada(&store).register_subscriber(&name).map(drop))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn found(&self, store: &Store, _: &SimDisk) -> Result<BTreeSet<String>, Problem> {
+        let subscribers = (0..COMMITS).filter(|number| !is_transaction(*number));
+        let mut found = those_there(store, subscribers.map(checkpoint_name))?;
+        let all = ada(store).query_products(Default::default()).map_err(Problem::Refused)?;
+        for name in (0..COMMITS).filter(|number| is_transaction(*number)).map(checkpoint_name) {
+            let of_it = |product: &&Product| product.name.as_ref() == Some(&name);
+            match all.products.iter().filter(of_it).count() {
+                0 => false,
+                TOGETHER => found.insert(name),
+                part => return Err(Problem::Wrong(format!("{part} products of {name}"))),
+            };
+        }
+        Ok(found)
+    }
+
+    fn go_on(&self, store: &Store) -> Result<(), Error> {
+        ada(store).register_subscriber("later").map(|_| ())
+    }
+}
+
+/// Writes of a transaction. They are too many for the journal before the last one.
+const TOGETHER: usize = 3;
+
+fn is_transaction(number: u32) -> bool {
+    number % 7 == 3
+}
+
+fn write_together(store: &Store, name: &str) -> Result<(), Error> {
+    ada(store).transaction(|transaction| {
+        (0..TOGETHER).try_for_each(|part| {
+            let request = CreateProductRequest {
+                part_number: format!("{name}-{part}"),
+                name: Some(name.to_owned()),
+                ..CreateProductRequest::default()
+            };
+            transaction.create_products(vec![request]).map(drop)
+        })
+    })
+}
+
+/// The name of a subscriber; each seventh is too long for the journal.
+fn checkpoint_name(number: u32) -> String {
+    let fill = if number % 7 == 6 { 240 } else { 0 };
+    format!("{number}-{}", "x".repeat(fill))
 }
 
 impl Scenario for Records {

@@ -12,7 +12,9 @@ use stationdb::faults::{Disk, Mode, OpKind, Pick, SimDisk, Survival, parent, rea
 use stationdb::prelude::*;
 use stationdb::{Control, Error, ManualClock, Store, VerifyLevel};
 
-use crate::harness::{Extent, History, Problem, Scenario, explore, first_seed, must_hold_within};
+use crate::harness::{
+    Extent, History, Problem, Scenario, default_extent, explore, first_seed, must_hold_within,
+};
 use crate::scenarios::{ada, options};
 
 /// Part of the name of everything that the steps add; no fixture contains it.
@@ -236,7 +238,7 @@ fn every_change_of_an_upgrade_can_be_the_last() {
         let upgrade = Upgrade::from(format);
         // By day nothing or all of the unsynced changes survive. Format 2 lacks no index and has
         // few changes.
-        let by_day = Extent { draws: 2, recovery_one_in: 150, images_max: u64::MAX };
+        let by_day = Extent { draws: 2, recovery_one_in: 150, ..default_extent() };
         must_hold_within(&format!("upgrade from format {format}"), &upgrade, by_day);
     }
 }
@@ -254,8 +256,11 @@ fn an_upgrade_without_a_barrier_is_found() {
         disk.ignore_sync(removed);
         let history = History::new(disk);
         upgrade.run(&history).unwrap();
-        let explored =
-            explore(&upgrade, &history, Extent { draws: 4, recovery_one_in: 0, images_max: 2_000 });
+        let explored = explore(
+            &upgrade,
+            &history,
+            Extent { draws: 4, recovery_one_in: 0, images_max: 2_000, takes_turns: false },
+        );
         let failure = explored
             .failure
             .unwrap_or_else(|| panic!("without {name} {} images were good", explored.images));

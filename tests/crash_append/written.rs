@@ -23,7 +23,7 @@ fn write(store: &Store, len: usize) -> Result<ContentWriter, Error> {
     Ok(writer)
 }
 
-fn own_error(error: std::io::Error) -> Error {
+pub fn own_error(error: std::io::Error) -> Error {
     let own = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()).cloned();
     own.unwrap_or_else(|| Error::io("writing content", error))
 }
@@ -92,5 +92,5 @@ fn the_nth_operation_of_written_contents_fails() {
 
 #[test]
 fn a_disk_that_fills_up_under_written_contents_loses_nothing() {
-    errors::fills_up("written", &Sequence::new(Written));
+    assert!(errors::fills_up("written", &Sequence::new(Written)) > 0);
 }

@@ -323,11 +323,14 @@ fn a_system_call_that_fails_loses_nothing() {
 fn a_full_file_system_loses_nothing() {
     let (mut random, mut tally, begun) = (Random::new(), Tally::default(), Begun::new());
     let needed = machine::bytes_below(&begun.0.path().join("store")) / 1024;
-    for (at, kib) in random.some(needed / 3..=needed * 3, 4, 64).into_iter().enumerate() {
+    // New stores on what is too small for them, and half filled ones with little room.
+    let mut sizes = random.some(needed / 16..=needed / 2, 2, 64);
+    sizes.extend(random.some(needed + 64..=needed + 320, 2, 32));
+    for (at, kib) in sizes.into_iter().enumerate() {
         let Some(mounted) = Mounted::new(kib) else { return };
         let path = mounted.path().join("store");
         // The copy has to fit on the disk.
-        let first = if kib > needed + 256 { begun.put(&path, at) } else { 0 };
+        let first = if kib > needed { begun.put(&path, 1) } else { 0 };
         let told = run(program(), &path, first, at.is_multiple_of(3));
         tally.add(&told);
         // Opening a store that was not closed needs room.

@@ -45,10 +45,11 @@ impl Outcome {
 }
 
 /// Everything reaches the disk soon, and there is no reserve, so that the disk itself becomes full.
-/// Without a cache of records each read goes to the disk.
+/// Without a cache of records each read goes to the disk. The memory table is full after a few
+/// calls, so that checkpoints, both files of the journal and commits past it meet the faults.
 pub fn options() -> StoreOptions {
     let options = Store::options().seal_rows(2 * ROWS).small_blob_bytes(256).reserve_bytes(0);
-    options.record_cache_bytes(0).maintenance_thread(false)
+    options.record_cache_bytes(0).maintenance_thread(false).memory_table_bytes(8_000)
 }
 
 /// What a step writes.

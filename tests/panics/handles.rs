@@ -62,6 +62,8 @@ pub const OTHERS: &[(&str, &str)] = &[
     ),
     ("Store::open", "`StoreOptions::open_disk` on a disk of its own"),
     ("Store::options", "makes options"),
+    ("Store::look", "directories of the system only; tests/look.rs"),
+    ("StoreOptions::look", "directories of the system only; tests/look.rs"),
     ("Store::restore", "`Store::restore_disk` on disks of its own"),
     ("Store::salvage", "`Store::salvage_disk` on disks of its own"),
     ("StoreOptions::access_policy", "sets an option"),
@@ -199,6 +201,11 @@ pub fn probes() -> Vec<(&'static str, Run)> {
             drop(ada);
             d.begin();
             w.store.maintain(&Control::default()).map(drop)
+        }),
+        ("Store::trim_changes", |w, d| {
+            let late = stationdb::chrono::DateTime::<stationdb::chrono::Utc>::MAX_UTC;
+            d.begin();
+            w.store.trim_changes(late, &Control::default()).map(drop)
         }),
         ("Store::verify", |w, d| {
             d.begin();

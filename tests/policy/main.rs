@@ -236,8 +236,51 @@ fn feeds_of_a_workspace_that_may_not_be_seen_are_refused() {
     // A workspace without feeds is refused like any other.
     assert_eq!((query("guest", "nowhere"), query("ada", "nowhere")), (refused.clone(), Ok(0)));
     assert_eq!((query("stranger", "open"), query("reader", "secret")), (refused, Ok(1)));
-    let unknown = world.session("guest").get_feed(&world.secret.feed.as_str().into()).unwrap_err();
-    assert_eq!(unknown.api_error().name.as_deref(), Some("Feeds.FeedNotFoundError"));
+    // A feed that may not be seen is an unknown one for every operation.
+    let guest = world.session("guest");
+    let control = Control::default();
+    for (who, id) in [("a hidden feed", world.secret.feed.as_str()), ("no feed", "7")] {
+        let id = &id.into();
+        let path = world.dir.path().join("made.deb");
+        std::fs::write(&path, package("made")).unwrap();
+        let mut archive = &package("made")[..];
+        let written = || {
+            let mut writer = guest.write_package(&control).unwrap();
+            std::io::Write::write_all(&mut writer, &package("made")).unwrap();
+            writer
+        };
+        let outcomes: [(&str, Result<(), stationdb::Error>); 11] = [
+            ("get_feed", guest.get_feed(id).map(drop)),
+            ("update_feed", guest.update_feed(id, request(json!({"name": "n"}))).map(drop)),
+            ("delete_feed", guest.delete_feed(id)),
+            ("query_packages", guest.query_packages(id).map(drop)),
+            ("upload_package", guest.upload_package(id, &path, false, &control).map(drop)),
+            (
+                "upload_package_content",
+                guest.upload_package_content(id, &mut archive, None, false, &control).map(drop),
+            ),
+            (
+                "commit_package",
+                guest.commit_package(id, written(), None, false, &control).map(drop),
+            ),
+            ("packages_index", guest.packages_index(id).map(drop)),
+            ("packages_index_gz", guest.packages_index_gz(id).map(drop)),
+            (
+                "download_package_file",
+                guest.download_package_file(id, "x", &mut Vec::new(), &control).map(drop),
+            ),
+            (
+                "export_feed",
+                guest.export_feed(id, &world.dir.path().join("out"), &control).map(drop),
+            ),
+        ];
+        for (operation, outcome) in outcomes {
+            let error = outcome.expect_err(operation);
+            let name = error.api_error().name;
+            assert_eq!(name.as_deref(), Some("Feeds.FeedNotFoundError"), "{who}: {operation}");
+            assert_eq!(error.kind(), ErrorKind::NotFound, "{who}: {operation}");
+        }
+    }
 }
 
 /// Rows that the store writes for an operation need no right of their own.

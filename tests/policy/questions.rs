@@ -98,6 +98,21 @@ fn records(_: &World) -> Vec<Value> {
     all.chain(some).collect()
 }
 
+fn aggregated_records(_: &World) -> Vec<Value> {
+    let kinds = ["PRODUCT", "SPECIFICATION", "ASSET", "WORK_ITEM", "TABLE", "FILE", "FEED"];
+    let names = json!([{"function": "COUNT", "column": "name"}, {"function": "MIN", "column": "name"},
+        {"function": "LAST", "column": "id"}]);
+    let all = kinds.into_iter().map(|kind| json!({"kind": kind, "aggregates": names}));
+    let by = |kind: &str, keys: Value| json!({"kind": kind, "groupBy": keys, "aggregates": names});
+    let filter = r#"partNumber.StartsWith("Z") or name.Contains("1")"#;
+    all.chain([
+        by("PRODUCT", json!([{"field": "workspace"}, {"field": "updatedAt", "bucket": "WEEK"}])),
+        by("WORK_ITEM", json!([{"field": "workspace"}, {"field": "state"}])),
+        json!({"kind": "PRODUCT", "filter": filter, "groupBy": [{"field": "workspace"}]}),
+    ])
+    .collect()
+}
+
 fn product_values(_: &World) -> Vec<Value> {
     let fields = ["PART_NUMBER", "NAME", "FAMILY", "UPDATED_AT", "ID"];
     let field = |field| {
@@ -404,6 +419,10 @@ pub fn questions() -> Vec<Question> {
         "WorkspaceService::query_workspaces" workspaces, |s, w, r| s.query_workspaces(request(r)).map(wire);
         "WorkspaceService::explain_query_workspaces" workspaces, |s, w, r|
             s.explain_query_workspaces(request(r)).map(|plan| explained(&plan));
+        "RecordService::aggregate_records" aggregated_records, |s, w, r| {
+            let _ = w;
+            s.aggregate_records(request(r)).map(wire)
+        };
         "RecordService::scan_records" records, |s, w, r| {
             let batches = s.scan_records(request(r), &Control::default())?;
             batches.map(|batch| batch.map(|batch| json!(format!("{batch:?}")))).collect()

@@ -48,6 +48,9 @@ const COLUMNS: Class = Class::Steers { member: "columns", kind: LimitExceeded, r
 /// Every list of every request.
 pub const LISTS: &[(&str, Class)] = &[
     ("AddColumnsRequest.columns", Batch(Some(LimitExceeded))),
+    ("AggregateRecordsRequest.aggregates", steers("aggregates")),
+    ("AggregateRecordsRequest.group_by", steers("groupBy")),
+    ("AggregateRecordsRequest.substitutions", SUBSTITUTIONS),
     ("AggregateTableDataRequest.aggregates", steers("aggregates")),
     ("AggregateTableDataRequest.filters", steers("filters")),
     ("AggregateTableDataRequest.group_by", steers("groupBy")),
@@ -62,7 +65,9 @@ pub const LISTS: &[(&str, Class)] = &[
     ("DataFrame.columns", Batch(Some(InvalidArgument))),
     ("DataFrame.data", Batch(None)),
     ("DecimationOptions.y_columns", steers("decimation.yColumns")),
+    ("DeleteRecordsRequest.substitutions", SUBSTITUTIONS),
     ("DeleteRowsRequest.filters", steers("filters")),
+    ("DeleteRowsRequest.substitutions", SUBSTITUTIONS),
     ("DropColumnsRequest.columns", Batch(Some(InvalidArgument))),
     ("ExportTableDataRequest.columns", COLUMNS),
     ("ExportTableDataRequest.filters", steers("filters")),
@@ -393,6 +398,14 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             let request = DeleteRowsRequest { filters: filters(), ..DeleteRowsRequest::default() };
             session.delete_rows(&table.into(), request).map(drop)
         }
+        "DeleteRowsRequest.substitutions" => {
+            let request = DeleteRowsRequest {
+                filter: Some("@0 == \"a\"".to_owned()),
+                substitutions: substitutions(len),
+                ..DeleteRowsRequest::default()
+            };
+            session.delete_rows(&table.into(), request).map(drop)
+        }
         "QueryDecimatedDataRequest.columns" => decimated(QueryDecimatedDataRequest {
             columns: columns(),
             ..QueryDecimatedDataRequest::default()
@@ -468,6 +481,28 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             substitutions: substitutions(len),
             ..QueryTableDataRequest::default()
         }),
+        "AggregateRecordsRequest.aggregates" => {
+            let count = Aggregate::new(AggregateFunction::Count).column("name");
+            let request = AggregateRecordsRequest::new(RecordKind::Product);
+            session.aggregate_records(request.aggregates(vec![count; len])).map(drop)
+        }
+        "AggregateRecordsRequest.group_by" => {
+            let key = AggregateRecordsKey::new("name");
+            let request = AggregateRecordsRequest::new(RecordKind::Product);
+            session.aggregate_records(request.group_by(vec![key; len])).map(drop)
+        }
+        "AggregateRecordsRequest.substitutions" => {
+            let mut request = AggregateRecordsRequest::new(RecordKind::Product);
+            (request.filter, request.substitutions) =
+                (Some("name == @0".to_owned()), substitutions(len));
+            session.aggregate_records(request).map(drop)
+        }
+        "DeleteRecordsRequest.substitutions" => {
+            let mut request = DeleteRecordsRequest::new(RecordKind::Product);
+            (request.filter, request.substitutions) =
+                (Some("name == @0".to_owned()), substitutions(len));
+            session.delete_records(request, &control).map(drop)
+        }
         "AggregateTableDataRequest.aggregates" => {
             let mean = Aggregate::new(AggregateFunction::Mean).column("v");
             aggregated(AggregateTableDataRequest::new().aggregates(vec![mean; len]))

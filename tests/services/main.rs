@@ -21,6 +21,7 @@ mod lab_model;
 mod pinned;
 mod products;
 mod quotas;
+mod record_groups;
 mod records;
 mod specifications;
 mod tables;

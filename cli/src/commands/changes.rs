@@ -1,10 +1,10 @@
 //! `changes`.
 
 use std::io::{self, Write as _};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stationdb::serde_json::{Value, to_value};
-use stationdb::{ChangeEvent, ErrorKind, Position, Result, Session};
+use stationdb::{ChangeEvent, ErrorKind, Identity, Position, Result, Session, Store};
 
 use super::Desk;
 use super::list::watched;
@@ -15,6 +15,8 @@ use crate::pager::paged;
 const COLUMNS: [&str; 7] = ["sequence", "time", "who", "what", "kind", "id", "name"];
 /// How often a follower looks whether Ctrl-C was pressed.
 const GLANCE: Duration = Duration::from_millis(200);
+/// How often a follower of a store that another process has looks into it again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 pub fn changes(
     desk: &Desk,
@@ -32,7 +34,7 @@ pub fn changes(
     let most = take.unwrap_or(usize::MAX);
     if is_following {
         let mut out = io::stdout().lock();
-        let mut seen = 0;
+        let (mut seen, mut looked) = (0, Instant::now());
         desk.interrupt.watch();
         while seen < most {
             desk.interrupt.check()?;
@@ -40,6 +42,12 @@ pub fn changes(
                 writeln!(out, "{}", line(output, &event)).map_err(failed)?;
                 out.flush().map_err(failed)?;
                 seen += 1;
+            } else if desk.is_view && looked.elapsed() > LOOK_AGAIN {
+                // A view stays at its commit: the next one goes on where this one ends.
+                let at = stream.position();
+                let view = Store::look(&desk.dir)?;
+                stream = view.session(Identity::user(&desk.user)).changes(at);
+                looked = Instant::now();
             }
         }
         return Ok(());

@@ -8,6 +8,7 @@ mod list;
 mod picture;
 mod plot;
 mod rows;
+mod scale;
 #[cfg(feature = "sql")]
 mod sql;
 mod terminal;
@@ -15,7 +16,7 @@ mod upkeep;
 
 use std::path::{Path, PathBuf};
 
-use stationdb::{Identity, Session, Store};
+use stationdb::{ErrorKind, Identity, Session, Store};
 
 use crate::args::{Command, Look};
 use crate::failure::{Code, Failure, Outcome};
@@ -32,28 +33,47 @@ pub struct Desk {
     pub store: Store,
     pub user: String,
     pub interrupt: Interrupt,
+    /// Another process has the store, and this is a view of one commit.
+    pub is_view: bool,
 }
 
 impl Desk {
     /// Opens the store in `dir`; creates one only if `may_create`.
     ///
-    /// A shell stays open, so it maintains the store as every owner does. One command does not.
+    /// A shell stays open, so it maintains the store as every owner does. One command does not. If
+    /// another process has the store, commands that read look into it; `command` is `None` for the
+    /// shell.
     pub fn open(
         dir: &Path,
         may_create: bool,
         user: Option<&str>,
-        is_shell: bool,
+        command: Option<&Command>,
         interrupt: Interrupt,
     ) -> Outcome<Self> {
         if !may_create {
             check_exists(dir)?;
         }
-        let store = Store::options().create(may_create).maintenance_thread(is_shell);
-        let store = store.open(dir)?;
+        let store = Store::options().create(may_create).maintenance_thread(command.is_none());
+        let (store, is_view) = match store.open(dir) {
+            Err(error)
+                if error.kind() == ErrorKind::Locked && !command.is_some_and(needs_the_store) =>
+            {
+                (Store::look(dir)?, true)
+            }
+            opened => (opened?, false),
+        };
         let system = || ["USER", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
         let user = user.map(str::to_owned).or_else(system).filter(|user| !user.is_empty());
         let user = user.unwrap_or_else(|| "local".to_owned());
-        Ok(Self { dir: dir.to_owned(), store, user, interrupt })
+        Ok(Self { dir: dir.to_owned(), store, user, interrupt, is_view })
+    }
+
+    /// Looks again, if this is a view: the next command sees the newest commit.
+    pub fn refresh(&mut self) -> Outcome {
+        if self.is_view {
+            self.store = Store::look(&self.dir)?;
+        }
+        Ok(())
     }
 
     /// A session of the user, whose calls Ctrl-C stops. None may be kept: compacting needs the store
@@ -61,6 +81,11 @@ impl Desk {
     pub fn session(&self) -> Session {
         self.store.session(Identity::user(&self.user)).with_control(&self.interrupt.control())
     }
+}
+
+/// Whether a command cannot work on a view: it writes, or works on the whole record file.
+fn needs_the_store(command: &Command) -> bool {
+    matches!(command, Command::Import(_) | Command::Compact | Command::Verify { pages: true, .. })
 }
 
 /// The library creates a store where there is none; a command that looks must not.
@@ -85,6 +110,15 @@ fn check_exists(dir: &Path) -> Outcome {
 
 /// Runs one command.
 pub fn run(desk: &mut Desk, look: &Look, command: &Command) -> Outcome {
+    if desk.is_view && needs_the_store(command) {
+        // Tells who has it.
+        Store::options().create(false).open(&desk.dir)?;
+        return Err(Failure::new(
+            Code::Locked,
+            "another process had the store open when this shell began; leave the shell and try \
+             again",
+        ));
+    }
     let output = Output::new(look);
     match command {
         Command::Info => info::info(desk, output),

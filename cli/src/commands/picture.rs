@@ -6,7 +6,8 @@ use std::path::Path;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 
-use super::plot::{Drawing, number};
+use super::plot::Drawing;
+use super::scale::number;
 
 const SIZE: (u32, u32) = (1280, 640);
 const CURVES: [RGBColor; 6] = [

@@ -12,12 +12,14 @@ use stationdb::tables::{
 
 use super::Desk;
 use super::rows::Draft;
+use super::scale::{number, range};
 use super::{picture, terminal};
 use crate::args::Plot;
 use crate::conditions;
 use crate::failure::{Failure, Outcome};
 use crate::kinds::{self, Ask};
 use crate::output::{Output, failed, printable};
+use crate::progress::Bar;
 
 /// Intervals of the decimation for a picture; more would not be seen.
 const PICTURE_INTERVALS: i64 = 1000;
@@ -64,32 +66,6 @@ impl Drawing {
     }
 }
 
-fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let values = values.filter(|value| value.is_finite());
-    let (low, high) =
-        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-    match low < high {
-        true => (low, high),
-        false if low == high => (low - 0.5, high + 0.5),
-        false => (0.0, 1.0),
-    }
-}
-
-/// A number for an axis: short, and never more exact than the eye.
-pub fn number(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        "0".to_owned()
-    } else if !(1e-3..1e6).contains(&size) {
-        format!("{value:.2e}")
-    } else if value.fract() == 0.0 {
-        format!("{value:.0}")
-    } else {
-        let text = format!("{value:.3}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    }
-}
-
 pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
     let is_png = |path: &std::path::PathBuf| {
         path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"))
@@ -97,7 +73,8 @@ pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
     if let Some(path) = plot.output.as_ref().filter(|path| !is_png(path)) {
         return Err(Failure::usage(format!("{}: plots are written as .png", path.display())));
     }
-    let session = desk.session();
+    let (bar, control) = Bar::new(desk.interrupt.control(), "reading", None);
+    let session = desk.session().with_control(&control);
     let table = kinds::metadata(&session, &plot.table)?;
     let (width, height) = terminal::size();
     let intervals = match &plot.output {
@@ -105,6 +82,7 @@ pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
         None => i64::try_from(width * 2).unwrap_or(PICTURE_INTERVALS),
     };
     let drawing = read(&session, &table, plot, intervals)?;
+    drop(bar);
     desk.interrupt.check()?;
     let points: usize = drawing.curves.iter().map(|curve| curve.points.len()).sum();
     let Some(target) = &plot.output else {
@@ -230,24 +208,4 @@ fn specification(session: &Session, id: &str) -> Outcome<stationdb::serde_json::
             format!("there is no specification with the id {id:?}"),
         )
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_on_axes_are_short() {
-        let cases = [
-            (0.0, "0"),
-            (-2.5, "-2.5"),
-            (1000.0, "1000"),
-            (0.1234, "0.123"),
-            (12_345_678.0, "1.23e7"),
-            (0.000_01, "1.00e-5"),
-        ];
-        for (value, text) in cases {
-            assert_eq!(number(value), text);
-        }
-    }
 }

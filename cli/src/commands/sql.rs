@@ -1,6 +1,7 @@
 //! `sql`.
 
 use std::error::Error;
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -17,6 +18,7 @@ use stationdb_sql::datafusion::error::DataFusionError;
 use stationdb_sql::datafusion::prelude::SessionContext;
 use stationdb_sql::{Options, context_with};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::Desk;
@@ -32,6 +34,10 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// How long the work of a statement may need to see that it has ended.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What helps where a table is not found.
+const NAMES: &str = "information_schema.tables lists all, and names with capitals or spaces need \
+                     quotes, as rows.\"Loop 1\"";
+
 /// What the work on a statement passes on.
 enum Part {
     Columns(Vec<String>),
@@ -40,7 +46,23 @@ enum Part {
     End,
 }
 
-type Parts = Sender<Result<Part, DataFusionError>>;
+/// Where the parts go, and the thread that waits for them.
+///
+/// It waits without the timer of the runtime: a statement that computes may keep all of the
+/// runtime's threads busy for seconds.
+struct Parts {
+    sender: Sender<Result<Part, DataFusionError>>,
+    waiter: Thread,
+}
+
+impl Parts {
+    /// Passes a part on; returns false if nobody wants it any more.
+    async fn send(&self, part: Result<Part, DataFusionError>) -> bool {
+        let is_sent = self.sender.send(part).await.is_ok();
+        self.waiter.unpark();
+        is_sent
+    }
+}
 
 /// Answers one statement, over the state of this moment.
 pub fn sql(desk: &Desk, output: Output, statement: &str) -> Outcome {
@@ -89,28 +111,33 @@ impl<'d> Work<'d> {
         let runtime = Builder::new_multi_thread().enable_time().build();
         let runtime = runtime.map_err(|error| Failure::io("starting threads for SQL", &error))?;
         let (sender, parts) = channel(WAITING);
+        let out = Parts { sender, waiter: thread::current() };
         runtime.spawn(async move {
-            if let Err(error) = answer(context, &statement, &sender).await {
+            if let Err(error) = answer(context, &statement, &out).await {
                 // Nobody waits after an interrupt.
-                let _ = sender.send(Err(error)).await;
+                out.send(Err(error)).await;
             }
         });
         Ok(Self { interrupt, runtime: Some(runtime), parts, is_done: false })
     }
 
     fn next(&mut self) -> Outcome<Option<Part>> {
-        let Some(runtime) = self.runtime.as_ref().filter(|_| !self.is_done) else {
+        if self.is_done {
             return Ok(None);
-        };
+        }
         loop {
             self.interrupt.check()?;
-            let parts = &mut self.parts;
-            let sent = runtime.block_on(async { tokio::time::timeout(GLANCE, parts.recv()).await });
-            let Ok(sent) = sent else { continue };
-            let sent = sent.ok_or_else(|| {
-                Failure::new(Code::Failed, "the engine of SQL ended before the statement did")
-            })?;
-            let part = sent.map_err(|error| failure(&error))?;
+            let part = match self.parts.try_recv() {
+                Ok(part) => part.map_err(|error| failure(&error))?,
+                Err(TryRecvError::Empty) => {
+                    thread::park_timeout(GLANCE);
+                    continue;
+                }
+                Err(TryRecvError::Disconnected) => {
+                    let told = "the engine of SQL ended before the statement did";
+                    return Err(Failure::new(Code::Failed, told));
+                }
+            };
             self.is_done = matches!(part, Part::End);
             return Ok(Some(part).filter(|_| !self.is_done));
         }
@@ -134,16 +161,16 @@ async fn answer(
     let frame = context.sql(statement).await?;
     let fields = frame.schema().fields().iter();
     let columns = unique(fields.map(|field| field.name().clone()).collect());
-    if out.send(Ok(Part::Columns(columns))).await.is_err() {
+    if !out.send(Ok(Part::Columns(columns))).await {
         return Ok(());
     }
     let mut batches = frame.execute_stream().await?;
     while let Some(batch) = batches.next().await {
-        if out.send(Ok(Part::Rows(batch?))).await.is_err() {
+        if !out.send(Ok(Part::Rows(batch?))).await {
             return Ok(());
         }
     }
-    let _ = out.send(Ok(Part::End)).await;
+    out.send(Ok(Part::End)).await;
     Ok(())
 }
 
@@ -176,7 +203,15 @@ fn failure(error: &DataFusionError) -> Failure {
         | DataFusionError::NotImplemented(_) => Code::Usage,
         _ => Code::Failed,
     };
-    Failure::new(code, root.strip_backtrace())
+    let message = match root {
+        DataFusionError::SQL(error, _) => error.to_string(),
+        DataFusionError::Plan(message) if message.ends_with("' not found") => {
+            format!("{message}; {NAMES}")
+        }
+        DataFusionError::Plan(message) => message.clone(),
+        _ => root.strip_backtrace(),
+    };
+    Failure::new(code, message)
 }
 
 /// The rows of a batch as records.

@@ -2,7 +2,8 @@
 
 use console::{Color, Term, measure_text_width, style};
 
-use super::plot::{Drawing, number};
+use super::plot::Drawing;
+use super::scale::number;
 
 const CURVES: [Color; 6] =
     [Color::Cyan, Color::Red, Color::Green, Color::Magenta, Color::Yellow, Color::Blue];

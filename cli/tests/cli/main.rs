@@ -1,6 +1,7 @@
 //! The commands and the shell through the built program, on small stores.
 
 mod bench;
+mod look;
 mod other_ways;
 #[path = "../../../tests/common/package.rs"]
 mod package;

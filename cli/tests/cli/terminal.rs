@@ -11,7 +11,9 @@ use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::bench::{Bench, rows};
+use stationdb::prelude::*;
+
+use crate::bench::{Bench, program, request, rows, run};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const CTRL_C: &str = "\u{3}";
@@ -168,6 +170,60 @@ fn an_interrupt_stops_the_command_alone() {
     assert_eq!(terminal.end(), Some(0));
 }
 
+/// Long work shows a bar, which disappears; Ctrl-C in the middle ends it with one line, and leaves
+/// the store and the earlier files as they were.
+#[test]
+fn long_work_shows_a_bar_and_is_interrupted() {
+    const ROWS: i32 = 600_000;
+    let bench = Bench::empty();
+    bench.fill(|session| {
+        rows(session, "Long", ROWS);
+        let file = request!({"name": "big.bin"});
+        let mut big = std::io::repeat(7).take(400 << 20);
+        session.upload_file(&mut big, file, &stationdb::Control::default()).unwrap();
+    });
+    bench.good(&["export", "Long", "-o", "whole.csv"]);
+    std::fs::write(bench.path("old.csv"), "earlier").unwrap();
+    std::fs::write(bench.path("old.png"), "earlier").unwrap();
+    let names = bench.names();
+    let works: [(&str, &[&str]); 6] = [
+        ("exporting [", &["export", "Long", "-o", "old.csv"]),
+        ("importing ", &["import", "whole.csv", "--name", "Again"]),
+        ("reading", &["plot", "Long", "--y", "volts", "--where", "amps > 0", "-o", "old.png"]),
+        ("backing up ", &["backup", "copy"]),
+        ("verifying ", &["verify"]),
+        ("exporting", &["export", "Long", "--order", "amps,volts", "-o", "old.csv"]),
+    ];
+    for (bar, arguments) in works {
+        let mut terminal = Terminal::start(&bench, arguments, "");
+        terminal.expect(bar);
+        kill(Pid::from_raw(i32::try_from(terminal.child.id()).unwrap()), Signal::SIGINT).unwrap();
+        let rest = terminal.expect("stationdb: interrupted\r\n");
+        // The line of the bar was erased before the message.
+        assert!(rest.contains("\u{1b}[2K") || rest.contains("\u{1b}[K"), "{arguments:?}: {rest:?}");
+        assert_eq!(terminal.end(), Some(130), "{arguments:?}");
+        assert_eq!(bench.read("old.csv"), "earlier", "{arguments:?}");
+        assert_eq!(bench.read("old.png"), "earlier", "{arguments:?}");
+        // What an interrupted backup leaves is taken up by the next one.
+        let now = bench.names().into_iter().filter(|name| name != "copy");
+        assert_eq!(now.collect::<Vec<_>>(), names, "{arguments:?}");
+        assert_eq!(bench.json(&["ls", "tables"]).as_array().unwrap().len(), 1, "{arguments:?}");
+    }
+    bench.good(&["verify", "--quick"]);
+    // The next backup is whole.
+    bench.good(&["backup", "copy"]);
+    let copy = run(program(bench.directory.path()).args(["copy", "ls", "tables", "--json"])).good();
+    assert!(copy.contains("\"Long\""), "{copy}");
+    // Work that ends by itself leaves no bar either.
+    let mut terminal = Terminal::start(&bench, &["export", "Long", "-o", "new.csv"], "");
+    terminal.expect("exporting [");
+    let rest = terminal.expect("exported 600000 rows to new.csv");
+    assert!(rest.ends_with("\u{1b}[2K") || rest.contains("\u{1b}[K"), "{rest:?}");
+    assert_eq!(terminal.end(), Some(0));
+    // Without a terminal there is none.
+    bench.good(&["verify"]);
+}
+
 #[cfg(feature = "sql")]
 #[test]
 fn an_interrupt_stops_the_statement_alone() {
@@ -221,6 +277,8 @@ fn a_plot_fits_the_terminal() {
     let bench = Bench::new();
     let mut terminal = Terminal::start(&bench, &["plot", "Loop", "--y", "volts"], "");
     let text = terminal.expect("x: t");
+    // A bar was there and was erased.
+    let text = text.rsplit("\u{1b}[2K").next().unwrap_or_default();
     assert_eq!(terminal.end(), Some(0));
     let lines: Vec<&str> = text.lines().collect();
     assert!((25..=30).contains(&lines.len()), "{} lines: {text}", lines.len());

@@ -48,13 +48,19 @@ fn a_store_without_its_format_file_is_not_created_anew() {
 }
 
 #[test]
-fn a_store_that_is_open_elsewhere_is_refused_with_its_owner() {
+fn what_needs_the_store_itself_is_refused_with_its_owner() {
     let bench = Bench::new();
+    fs::write(bench.path("loop.csv"), "t,volts\n1,2\n").unwrap();
     let store = Store::open(bench.store()).unwrap();
-    let text = bench.run(&["info"]).bad(4);
-    assert!(text.contains(&format!("open already, by process {}", std::process::id())), "{text}");
+    let commands: [&[&str]; 3] =
+        [&["compact"], &["verify", "--pages"], &["import", "loop.csv", "--name", "New"]];
+    for command in commands {
+        let text = bench.run(command).bad(4);
+        let owner = format!("open already, by process {}", std::process::id());
+        assert!(text.contains(&owner), "{text}");
+    }
     store.close().unwrap();
-    bench.good(&["info"]);
+    commands.iter().for_each(|command| drop(bench.good(command)));
 }
 
 #[test]

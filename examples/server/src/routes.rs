@@ -225,18 +225,19 @@ routes! {
     json POST "/tables/{id}/drop-columns" drop_columns(id, body);
     json POST "/tables/{id}/delete-rows" delete_rows(id, body);
     json POST "/tables/{id}/list-deleted-rows" list_deleted_rows(id, body);
+    json POST "/tables/{id}/retention" set_retention(id, body);
+    json GET "/tables/{id}/retention" get_retention(id);
+    json DELETE "/tables/{id}/retention" delete_retention(id);
     json POST "/explain/query-tables" explain_query_tables;
     json POST "/explain/tables/{id}/query-data" explain_query_table_data(id, body);
     json POST "/explain/query-files" explain_query_files(query_and_body);
     json POST "/explain/query-files-linq" explain_query_files_linq;
     json POST "/explain/search-files" explain_search_files;
-    json POST "/search" search;
+    json POST "/search" search; json POST "/query-workspaces" query_workspaces;
+    json POST "/aggregate-records" aggregate_records;
     json POST "/workspaces" create_workspace(body).map(Created);
-    json POST "/query-workspaces" query_workspaces;
     json POST "/explain/query-workspaces" explain_query_workspaces;
     json DELETE "/workspaces/{id}" delete_workspace(name);
-    json POST "/quotas" set_quota(body);
-    json GET "/quotas/{id}" get_quota(name);
-    json POST "/list-quotas" list_quotas;
-    json DELETE "/quotas/{id}" delete_quota(name);
+    json POST "/quotas" set_quota(body); json GET "/quotas/{id}" get_quota(name);
+    json POST "/list-quotas" list_quotas; json DELETE "/quotas/{id}" delete_quota(name);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Float64Type, Int64Type, TimeUnit, TimestampMillisecondType,
+    DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::prelude::SessionContext;
@@ -153,9 +153,67 @@ pub fn fill(session: &Session) {
         .map(|at| json!([(at / 2).to_string(), (at % 8).to_string(), (at % 17).to_string()]))
         .collect();
     session.append_table_data(&second, request(json!({ "frame": { "data": rows } }))).unwrap();
+    changed(session);
+    for place in ["open", "closed"] {
+        let quota = json!({ "workspace": place, "recordsMax": 1000, "rowsMax": 100_000 });
+        session.set_quota(request(quota)).unwrap();
+    }
     create("empty", "open", &columns);
     create("twice", "open", &columns);
     create("twice", "closed", &columns);
+}
+
+/// Loop 3: finer times, deleted rows, and columns that were added, renamed and dropped.
+fn changed(session: &Session) {
+    let columns = json!([
+        { "name": "moment", "dataType": "TIMESTAMP_US", "columnType": "INDEX" },
+        { "name": "fine", "dataType": "TIMESTAMP_NS", "columnType": "NULLABLE" },
+        { "name": "v", "dataType": "FLOAT64", "columnType": "NULLABLE" },
+        { "name": "speed", "dataType": "FLOAT32" },
+        { "name": "old", "dataType": "INT32", "columnType": "NULLABLE" },
+    ]);
+    let table = json!({ "name": "Loop 3", "workspace": "open", "columns": columns });
+    let id = session.create_table(request(table)).unwrap();
+    let row = |at: i64| {
+        let (micros, nanos) = (at * 250, at * 1_000_001);
+        let v = match at % 40 {
+            39 => "NaN".to_owned(),
+            rest => (rest % 20).to_string(),
+        };
+        vec![
+            Some(format!("2024-03-01T00:00:{:02}.{:06}Z", micros / 1_000_000, micros % 1_000_000)),
+            (at % 9 != 0).then(|| {
+                format!(
+                    "2024-03-01T00:00:{:02}.{:09}Z",
+                    nanos / 1_000_000_000,
+                    nanos % 1_000_000_000
+                )
+            }),
+            (at % 13 != 0).then_some(v),
+            Some(format!("{}", (at % 7) as f32 * 0.5)),
+            Some((at % 8).to_string()),
+        ]
+    };
+    let append = |rows: Vec<Vec<Option<String>>>, columns: Option<Vec<&str>>| {
+        let frame = json!({ "frame": { "columns": columns, "data": rows } });
+        session.append_table_data(&id, request(frame)).unwrap();
+    };
+    let delete = |wanted: Value| {
+        let deleted = session.delete_rows(&id, request(wanted)).unwrap();
+        assert!(deleted.row_count > 0);
+    };
+    append((0..1_200).map(row).collect(), None);
+    delete(json!({ "filters": [{ "column": "v", "operation": "EQUALS", "value": "3" }] }));
+    delete(json!({ "indexFrom": "2024-03-01T00:00:00.100000Z",
+        "indexBefore": "2024-03-01T00:00:00.105Z" }));
+    let rename = json!({ "columns": [{ "name": "speed", "newName": "rate" }] });
+    session.rename_columns(&id, request(rename)).unwrap();
+    session.drop_columns(&id, request(json!({ "columns": ["old"] }))).unwrap();
+    let extra = json!({ "name": "extra", "dataType": "INT32", "columnType": "NULLABLE" });
+    session.add_columns(&id, request(json!({ "columns": [extra] }))).unwrap();
+    append((1_200..1_600).map(row).collect(), Some(vec!["moment", "fine", "v", "rate", "extra"]));
+    delete(json!({ "filters": [{ "column": "rate", "operation": "EQUALS", "value": "2.5" },
+        { "column": "extra", "operation": "EQUALS", "value": "6" }] }));
 }
 
 /// A filled store, and ada's session.
@@ -179,9 +237,13 @@ pub fn cell(array: &dyn Array, row: usize) -> String {
             if value.is_nan() { "nan".to_owned() } else { format!("{:.8e}", value + 0.0) }
         }
         DataType::Timestamp(..) => {
-            let plain = DataType::Timestamp(TimeUnit::Millisecond, None);
-            let ms = cast(array, &plain).unwrap();
-            ms.as_primitive::<TimestampMillisecondType>().value(row).to_string()
+            let plain = DataType::Timestamp(TimeUnit::Microsecond, None);
+            let us = cast(array, &plain).unwrap();
+            let us = us.as_primitive::<TimestampMicrosecondType>().value(row);
+            match us % 1000 {
+                0 => (us / 1000).to_string(),
+                _ => format!("{us} us"),
+            }
         }
         kind if kind.is_integer() => {
             let wide = cast(array, &DataType::Int64).unwrap();

@@ -11,6 +11,7 @@ mod grouped;
 mod groups;
 mod ints;
 mod needs;
+mod parts;
 mod request;
 mod state;
 
@@ -31,6 +32,7 @@ use grouped::Grouped;
 pub(crate) use groups::{Key, Width};
 use groups::{KeyCell, bucket};
 use needs::Needs;
+pub(crate) use parts::AggregatedParts;
 pub(crate) use request::{Aggregation, Bins, Bounds, Term, Want};
 
 /// Computes aggregates. Returns the groups in order of their keys; without keys there is one group,

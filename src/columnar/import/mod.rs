@@ -23,7 +23,7 @@ mod tests;
 
 use std::io::{Read, Seek};
 
-pub(crate) use numbered::Told;
+pub(crate) use numbered::{Told, is_numbered};
 pub(crate) use options::ImportOptions;
 pub(crate) use parquet::ParquetImport;
 pub(crate) use text::CsvImport;

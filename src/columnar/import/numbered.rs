@@ -34,7 +34,7 @@ pub(super) fn column(names: &[String]) -> Column {
 }
 
 /// Whether an import fills this column when its file does not have it.
-pub(super) fn is_numbered(column: &Column) -> bool {
+pub(crate) fn is_numbered(column: &Column) -> bool {
     column.column_type == ColumnType::Index
         && column.data_type == DataType::Int64
         && column.properties.get(ROW_NUMBER).is_some_and(|value| value == "true")

@@ -85,17 +85,17 @@ record! {
         pub counts: Option<Vec<i64>>,
     }
 
-    /// The rows with the same keys.
+    /// The rows or records with the same keys.
     wire pub struct AggregateGroup {
         /// The keys, written like cells: of a bucket its start.
         pub keys: Vec<Option<String>>,
-        /// Number of rows.
+        /// Number of rows, or of records.
         pub rows: i64,
         /// The values in the order of the aggregates.
         pub values: Vec<AggregateValue>,
     }
 
-    /// The answer of `aggregate_table_data`.
+    /// The answer of `aggregate_table_data` and `aggregate_records`.
     wire pub struct TableAggregates {
         /// The groups in the order of their keys, null last.
         pub groups: Vec<AggregateGroup>,

@@ -15,6 +15,11 @@ record! {
         pub index_before: Option<String>,
         /// Filters that a deleted row must all match; at most 10,000.
         pub filters: Option<Vec<ColumnFilter>>,
+        /// Filter in the filter language, whose names are columns; a deleted row must match it as
+        /// well.
+        pub filter: Option<String>,
+        /// Values of `@0`, `@1`, … in `filter`.
+        pub substitutions: Option<Vec<serde_json::Value>>,
     }
 
     /// The result of a deletion of rows.

@@ -171,7 +171,7 @@ fn reads_go_on_after_a_failed_compaction() {
     for entry in trace
         .iter()
         .filter(|entry| entry.op >= begun && (is_change(entry) || entry.kind == OpKind::Read))
-        .step_by(11)
+        .step_by(7)
     {
         let place = format!("operation {} ({:?})", entry.op, entry.kind);
         let (disk, mut file, rows, _) = prepare();

@@ -1,7 +1,7 @@
 //! Advances a merge of runs by a bounded number of entries.
 
 use super::block::Builder;
-use super::cursor::{Merged, Rows};
+use super::cursor::{Memory, Merged, Rows};
 use super::manifest::Merge;
 use crate::error::Result;
 
@@ -33,7 +33,7 @@ pub(super) fn go_on(rows: Rows<'_>, mut merge: Merge, work: impl Fn() -> u64) ->
     let mut is_done = false;
     let from =
         merge.position.as_ref().map(|last| [last.as_slice(), &[0]].concat()).unwrap_or_default();
-    let mut merged = Merged::new(rows, None, merge.inputs.clone(), &from, None);
+    let mut merged = Merged::new(rows, Memory::default(), merge.inputs.clone(), &from, None);
     while merged.consumed < work() {
         let Some(mark) = merged.next_mark(false)? else {
             is_done = true;

@@ -12,7 +12,7 @@ use super::advance::{Advanced, Work, go_on};
 use super::cursor::Rows;
 use super::damaged;
 use crate::error::{Error, Result};
-use crate::records::Snapshot;
+use crate::records::Base;
 use crate::records::space::Table;
 
 /// Limit of the entries that a merge reads ahead, however long the plans take. It bounds the memory
@@ -28,7 +28,7 @@ pub(in crate::records) struct Ahead {
 
 impl Ahead {
     /// Starts to advance the merges of the snapshot that a turn began from.
-    pub(in crate::records) fn begin(base: &Arc<Snapshot>) -> Result<Self> {
+    pub(in crate::records) fn begin(base: &Arc<Base>) -> Result<Self> {
         let work = Arc::new(AtomicU64::new(MOST));
         let merges = base.runs()?.merges.clone();
         if merges.is_empty() {

@@ -20,7 +20,7 @@ use crate::records::error::from_redb;
 /// newer runs that remove keys were not counted.
 pub(in crate::records) fn count(
     table: Rows<'_>,
-    memory: Option<&Memory>,
+    memory: Memory<'_>,
     runs: &[u64],
     range: Range<&[u8]>,
     most: u64,
@@ -30,13 +30,11 @@ pub(in crate::records) fn count(
         return Ok(0);
     }
     let mut net = 0;
-    if let Some(memory) = memory {
-        for set in memory {
-            let changes = (set.place_of(from)..set.place_of(to)).filter_map(|at| set.get(at));
-            net += changes
-                .map(|change| i64::from(change.after.is_some()) - i64::from(change.before))
-                .sum::<i64>();
-        }
+    for set in memory.sets() {
+        let changes = (set.place_of(from)..set.place_of(to)).filter_map(|at| set.get(at));
+        net += changes
+            .map(|change| i64::from(change.after.is_some()) - i64::from(change.before))
+            .sum::<i64>();
     }
     let mut block = Block::default();
     // The oldest run is usually the largest, so counting it first reaches `most` earlier.

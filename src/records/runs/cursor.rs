@@ -1,6 +1,7 @@
 //! Reads the runs as one sorted sequence.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use redb::ReadableTable;
 
@@ -12,8 +13,26 @@ use crate::records::error::from_redb;
 
 type Bytes = &'static [u8];
 
-/// Changes that are in no run yet: several sets, newest last.
-pub(in crate::records) type Memory = Vec<SortedEntries>;
+/// Changes that are in no run yet: several sets, newest last. They come from two places, of which
+/// one is newer.
+#[derive(Clone, Copy, Default)]
+pub(in crate::records) struct Memory<'a> {
+    pub(in crate::records) older: &'a [Arc<SortedEntries>],
+    pub(in crate::records) newer: &'a [Arc<SortedEntries>],
+}
+
+impl<'a> Memory<'a> {
+    /// The sets, oldest first.
+    pub(super) fn sets(self) -> impl DoubleEndedIterator<Item = &'a SortedEntries> {
+        self.older.iter().chain(self.newer).map(|set| &**set)
+    }
+
+    /// By how many keys the changes grow the index space.
+    pub(in crate::records) fn net(self) -> i64 {
+        let changes = self.sets().flat_map(SortedEntries::iter);
+        changes.map(|change| i64::from(change.after.is_some()) - i64::from(change.before)).sum()
+    }
+}
 
 /// The table of the runs, in a snapshot or in a turn.
 #[derive(Clone, Copy)]
@@ -155,7 +174,7 @@ impl<'a> Input<'a> {
 /// whether the key existed before. Any other order would return an old value or a removed key.
 pub(in crate::records) struct Merged<'a> {
     table: Rows<'a>,
-    memory: Option<&'a Memory>,
+    memory: Memory<'a>,
     /// Ids of the runs, newest first.
     runs: Vec<u64>,
     from: Vec<u8>,
@@ -175,7 +194,7 @@ impl<'a> Merged<'a> {
     /// the changes in memory, which are newer than all runs.
     pub(in crate::records) fn new(
         table: Rows<'a>,
-        memory: Option<&'a Memory>,
+        memory: Memory<'a>,
         runs: Vec<u64>,
         from: &[u8],
         to: Option<&[u8]>,
@@ -200,7 +219,7 @@ impl<'a> Merged<'a> {
             return Ok(());
         }
         let mut inputs = Vec::with_capacity(self.runs.len() + 1);
-        for set in self.memory.into_iter().flatten().rev() {
+        for set in self.memory.sets().rev() {
             let from = set.place_of(&self.from);
             let to = self.to.as_deref().map_or(set.len(), |to| set.place_of(to));
             if from < to {

@@ -7,6 +7,7 @@ use super::cursor::{Memory, Rows};
 use super::manifest::{self, Manifest, Merge, Run};
 use super::{Mark, row_key};
 use crate::error::Result;
+use crate::records::entries::SortedEntries;
 use crate::records::error::from_redb;
 
 type Bytes = &'static [u8];
@@ -53,12 +54,13 @@ fn write_blocks(table: &mut Table<'_>, run: u64, blocks: Vec<(Vec<u8>, Vec<u8>)>
 pub(in crate::records) fn flush(
     table: &mut Table<'_>,
     manifest: &mut Manifest,
-    memory: Memory,
+    memory: Memory<'_>,
     ahead: Option<Ahead>,
 ) -> Result<()> {
-    let Some(all) = memory.into_iter().reduce(|older, newer| older.then(&newer)) else {
+    let all = SortedEntries::merge(memory.sets());
+    if all.len() == 0 {
         return Ok(());
-    };
+    }
     let work = |entries: u64| Work(entries.saturating_mul(PACE).max(LEAST));
     if let Some(ahead) = &ahead {
         ahead.stop_at(work(all.len() as u64));

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::records::{
-    Change, Entries, RecordFile, RecordFileOptions, Snapshot, Source, Space, Turn,
+    Change, Entries, FileTurn, RecordFile, RecordFileOptions, Snapshot, Source, Space,
 };
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -116,14 +116,14 @@ proptest! {
         let mut older: Option<(Snapshot, Model)> = None;
         for (number, plans) in turns.iter().enumerate() {
             let transaction = file.begin().unwrap();
-            let mut turn = Turn::open(&transaction, Arc::new(file.snapshot(0).unwrap()));
+            let mut turn = FileTurn::open(&transaction, file.base(0).unwrap());
             for plan in plans {
                 turn.apply(changes(&mut model, plan)).unwrap();
                 for (from, to) in &ranges {
-                    check(Source::Turn(&turn), &model, &key(*from), Some(&key(*to)));
+                    check(Source::File(&turn), &model, &key(*from), Some(&key(*to)));
                 }
             }
-            check_whole(Source::Turn(&turn), &model);
+            check_whole(Source::File(&turn), &model);
             let finished = turn.finish().unwrap();
             transaction.commit(finished).unwrap();
             if settle {

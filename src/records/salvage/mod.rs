@@ -37,8 +37,9 @@ use self::live::Live;
 use self::scan::{Candidate, Partial, choose_candidates, partial, scan};
 use self::source::{ANY, PageSource};
 use self::walk::{Gap, Visited, Walked, walk};
+use super::journal::Link;
 use super::pages::{Child, Node};
-use super::space::{Table, space_of};
+use super::space::{Table, is_journal_link, space_of};
 use super::{Collection, Space, Sum, Sums};
 use crate::disk::DiskFile;
 use crate::error::Result;
@@ -81,6 +82,8 @@ pub(crate) struct Salvaged {
     pub(crate) newest_sequence: u64,
     /// Spaces of which entries are or may be lost.
     pub(crate) damaged: BTreeSet<Space>,
+    /// Which journal continues the file; `None` if that is lost, or if there is none.
+    pub(crate) link: Option<Link>,
 }
 
 const PAGE: &str = "a page of records.redb is damaged";
@@ -234,6 +237,9 @@ impl Reading<'_> {
                     *newest = sequence_in(&node).unwrap_or(0).max(*newest);
                 }
                 for (key, value) in (0..node.count()).filter_map(|n| node.entry(n)) {
+                    if is_journal_link(*table, key) {
+                        self.salvaged.link = Link::from_row(value);
+                    }
                     let Some((space, key)) = space_of(*table, key) else { continue };
                     f(&mut self.salvaged, *table, space, key, value)?;
                 }

@@ -10,7 +10,7 @@ use super::source::{ANY, PageSource, span};
 use super::walk::{Visited, Walked};
 use crate::error::Result;
 use crate::records::pages::{LEAF, Node, PAGE_BYTES};
-use crate::records::space::{Table, space_of};
+use crate::records::space::{Table, is_journal_link, space_of};
 use crate::records::{Collection, Space, Sum, Sums};
 use crate::value::Control;
 
@@ -59,6 +59,9 @@ pub(super) fn partial(
             }
             let (mut whole, mut is_other) = (Vec::new(), true);
             for n in 0..node.count() {
+                if node.entry(n).is_some_and(|(key, _)| is_journal_link(*table, key)) {
+                    continue;
+                }
                 let entry = node.entry(n).filter(|(key, _)| gap.contains(key));
                 let entry = entry.and_then(|(key, value)| {
                     space_of(*table, key).map(|(space, key)| (space, key, value))
@@ -220,6 +223,9 @@ fn candidate(
     let (mut whole, mut damaged) = (0, 0);
     for n in 0..node.count() {
         let (full, value) = node.entry(n)?;
+        if is_journal_link(table, full) {
+            continue;
+        }
         let (space, key) = space_of(table, full)?;
         match check(space, key, value) {
             Check::Damaged => damaged += 1,

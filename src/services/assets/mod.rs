@@ -6,6 +6,8 @@ mod query;
 mod store;
 mod utilization;
 
+pub(in crate::services) use utilization::delete_of_asset as delete_utilizations;
+
 use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};

@@ -375,7 +375,7 @@ fn platform(given: Option<&Platform>, vendor_prefix: &str) -> Result<Platform> {
     )
 }
 
-fn delete_package(draft: &mut Draft<'_>, package_id: &str) -> Result<()> {
+pub(in crate::services) fn delete_package(draft: &mut Draft<'_>, package_id: &str) -> Result<()> {
     let record =
         draft.delete::<PackageRecord>(package_id)?.ok_or_else(|| package_not_found(package_id))?;
     content::forget(draft, &record.content);

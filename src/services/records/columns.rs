@@ -23,7 +23,7 @@ pub(super) struct Node {
     path: Option<&'static str>,
 }
 
-/// Key of the metadata of a column with the path of its field in filters.
+/// Key of the metadata of a column or member with the path of its field in filters.
 const FIELD: &str = "stationdb.field";
 
 impl Node {
@@ -154,7 +154,7 @@ fn struct_array(
     let fields: Fields = members
         .iter()
         .zip(&arrays)
-        .map(|(member, array)| Field::new(&member.name, array.data_type().clone(), true))
+        .map(|(member, array)| member.field(array.data_type().clone()))
         .collect();
     StructArray::try_new(fields, arrays, valid).map_err(misfit)
 }
@@ -167,7 +167,8 @@ fn text_of(value: Val<'_>) -> Option<String> {
     }
 }
 
-fn leaf(at: usize, ty: FieldType, rows: &[&dyn Row]) -> Result<ArrayRef> {
+/// The values of the field at a position.
+pub(super) fn leaf(at: usize, ty: FieldType, rows: &[&dyn Row]) -> Result<ArrayRef> {
     let values = rows.iter().map(|row| row.val(at));
     Ok(match ty {
         FieldType::Bool => Arc::new(BooleanArray::from_iter(values.map(|value| match value {

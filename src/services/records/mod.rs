@@ -1,15 +1,23 @@
 //! Records of any kind as Arrow batches.
 
+mod aggregate;
 mod columns;
+mod delete;
+mod field;
 mod kinds;
 mod scan;
+mod time_bucket;
 
 pub use scan::RecordStream;
 
 use arrow::datatypes::SchemaRef;
 
 use crate::error::{Error, Result};
-use crate::model::records::{RecordKind, ScanRecordsRequest};
+use crate::model::records::{
+    AggregateRecordsRequest, DeleteRecordsRequest, DeleteRecordsResponse, RecordKind,
+    ScanRecordsRequest,
+};
+use crate::model::tables::aggregate::TableAggregates;
 use crate::services::declare::service;
 use crate::session::{Access, Handle};
 use crate::value::{Control, guarded};
@@ -59,6 +67,58 @@ pub trait RecordService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn scan_records(&self, request: ScanRecordsRequest, control: &Control) -> Result<RecordStream>;
+
+    /// Computes aggregates of the records of a kind that the caller may see, for all of them or by
+    /// groups of fields and of stretches of the calendar.
+    ///
+    /// The first and the last record of a group are those with the least and the greatest id.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an unknown field, a field without a single value, a function that the
+    /// type does not have, and an invalid filter, with its position; `LimitExceeded` for too many
+    /// groups, and for groups that need more memory than a query may use.
+    ///
+    /// ```
+    #[doc = include_str!("../products/example.txt")]
+    /// use stationdb::scans::{AggregateRecordsKey, AggregateRecordsRequest, RecordKind, TimeBucket};
+    ///
+    /// let keys = [
+    ///     AggregateRecordsKey::new("family"),
+    ///     AggregateRecordsKey::new("updatedAt").bucket(TimeBucket::Week),
+    /// ];
+    /// let request = AggregateRecordsRequest::new(RecordKind::Product).group_by(keys);
+    /// for group in session.aggregate_records(request)?.groups {
+    ///     println!("{:?}: {} products", group.keys, group.rows);
+    /// }
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn aggregate_records(&self, request: AggregateRecordsRequest) -> Result<TableAggregates>;
+
+    /// Deletes the records of a kind that match a filter, with all that belongs to them, in order
+    /// of their ids.
+    ///
+    /// Outside of a transaction, each step of at most 1,000 records is a commit of its own. A
+    /// record that does not match any more when its step is written stays. After an error, the
+    /// records of earlier steps are deleted, and the same call goes on.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without a filter, for a negative `take` and for an invalid filter, with
+    /// its position; `Unsupported` for feeds and utilizations; `PermissionDenied` for a record that
+    /// the caller may see but not delete; `DeadlineExceeded` and `Cancelled` from the control.
+    ///
+    /// ```
+    #[doc = include_str!("../products/example.txt")]
+    /// use stationdb::scans::{DeleteRecordsRequest, RecordKind};
+    ///
+    /// let request = DeleteRecordsRequest::new(RecordKind::Product).filter("family == \"none\"");
+    /// assert_eq!(session.delete_records(request, &Control::default())?.deleted_count, 0);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_records(
+        &self,
+        request: DeleteRecordsRequest,
+        control: &Control,
+    ) -> Result<DeleteRecordsResponse>;
 }
 }
 
@@ -75,5 +135,17 @@ impl RecordService for Handle<'_, '_> {
             ));
         }
         guarded("reading records", || RecordStream::new(self.context(), request, control))
+    }
+
+    fn aggregate_records(&self, request: AggregateRecordsRequest) -> Result<TableAggregates> {
+        guarded("aggregating records", || aggregate::run(self, &request))
+    }
+
+    fn delete_records(
+        &self,
+        request: DeleteRecordsRequest,
+        control: &Control,
+    ) -> Result<DeleteRecordsResponse> {
+        guarded("deleting records", || delete::run(self, &request, control))
     }
 }

@@ -22,7 +22,7 @@ const RECORD: &str = "record";
 
 /// A record as its columns read it.
 #[derive(Debug)]
-struct Cells<'r, R> {
+pub(super) struct Cells<'r, R> {
     record: &'r R,
     env: Env,
 }
@@ -31,6 +31,11 @@ impl<R: Shown> Row for Cells<'_, R> {
     fn val(&self, index: usize) -> Val<'_> {
         R::fields().get(index).map_or(Val::Null, |field| (field.get)(self.record, &self.env))
     }
+}
+
+/// Records as their columns read them.
+pub(super) fn cells<R: Shown>(records: &[R], env: Env) -> Vec<Cells<'_, R>> {
+    records.iter().map(|record| Cells { record, env }).collect()
 }
 
 /// One column of a scan.
@@ -210,7 +215,7 @@ fn batch<R: Shown>(stream: &mut RecordStream) -> Result<RecordBatch> {
         session.read(|view| Ok((records::<R>(stream, view, most)?, view.env())))?;
     stream.left -= records.len();
     stream.is_done |= stream.left == 0;
-    let cells: Vec<Cells<'_, R>> = records.iter().map(|record| Cells { record, env }).collect();
+    let cells = cells(&records, env);
     let rows: Vec<&dyn Row> = cells.iter().map(|cells| cells as &dyn Row).collect();
     let arrays = stream.columns.iter().map(|column| match column {
         Column::Fields(node) => array(node, &rows),

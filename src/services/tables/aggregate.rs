@@ -66,7 +66,8 @@ fn keys(schema: &TableSchema, group_by: &[AggregateKey]) -> Result<(Vec<Key>, Ve
     Ok((keys, places))
 }
 
-fn key(schema: &TableSchema, at: usize, by: &AggregateKey) -> Result<Key> {
+/// Checks a key against the columns of its rows.
+pub(in crate::services) fn key(schema: &TableSchema, at: usize, by: &AggregateKey) -> Result<Key> {
     let member = |name: &str| format!("groupBy[{at}].{name}");
     let column = schema.position(&by.column).map_err(|error| error.at_member(member("column")))?;
     let Some(width) = by.width else { return Ok(Key { column, width: None }) };
@@ -90,7 +91,12 @@ fn key(schema: &TableSchema, at: usize, by: &AggregateKey) -> Result<Key> {
     Ok(Key { column, width: Some(width) })
 }
 
-fn term(schema: &TableSchema, at: usize, wanted: &Aggregate) -> Result<Term> {
+/// Checks an aggregate against the columns of its rows.
+pub(in crate::services) fn term(
+    schema: &TableSchema,
+    at: usize,
+    wanted: &Aggregate,
+) -> Result<Term> {
     use AggregateFunction as Of;
     let member = |name: &str| format!("aggregates[{at}].{name}");
     let function = wanted.function;

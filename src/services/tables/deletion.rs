@@ -10,9 +10,9 @@ use crate::model::tables::deletion::{
     DeleteRowsRequest, DeleteRowsResponse, DeletedRows, ListDeletedRowsRequest, OrdinalRange,
 };
 use crate::model::tables::table::TableMetadata;
-use crate::services::lists;
 use crate::services::tables::metadata::found;
 use crate::services::tables::read::open;
+use crate::services::tables::row_filter::row_filter;
 use crate::session::tables::{delete_ordinals, deleted_rows};
 use crate::session::{Access, Draft, View, What};
 use crate::value::{Action, Control, limits};
@@ -20,11 +20,13 @@ use crate::value::{Action, Control, limits};
 /// Ranges of one answer if the caller does not specify `take`.
 const DEFAULT_TAKE: i64 = 1_000;
 
-fn predicates(schema: &TableSchema, request: &DeleteRowsRequest) -> Result<Predicates> {
-    let filters = request.filters.as_deref().unwrap_or_default();
-    let most = limits::QUERY_LIST.max(schema.len().saturating_mul(4));
-    lists::check_within("filters", filters.len(), most)?;
-    let mut all = Predicates::new(schema, filters)?;
+/// What a request asks of the rows that it deletes.
+pub(super) fn predicates(
+    access: &impl Access,
+    schema: &TableSchema,
+    request: &DeleteRowsRequest,
+) -> Result<Predicates> {
+    let mut all = row_filter!(request).check(access, schema)?;
     let bounds = [
         (&request.index_from, FilterOperation::GreaterThanEquals, "indexFrom"),
         (&request.index_before, FilterOperation::LessThan, "indexBefore"),
@@ -58,7 +60,7 @@ pub(in crate::services) fn delete<A: Access>(
     request: &DeleteRowsRequest,
 ) -> Result<DeleteRowsResponse> {
     let view = open(access, id)?;
-    let predicates = predicates(&view.schema, request)?;
+    let predicates = predicates(access, &view.schema, request)?;
     let ordinals = select(access, &view, &predicates)?;
     let id = id.to_owned();
     let row_count = access.write(move |draft| delete_these(draft, &id, &ordinals))?;
@@ -76,16 +78,25 @@ pub(in crate::services) fn delete_these(
     id: &str,
     ordinals: &OrdinalSet,
 ) -> Result<i64> {
-    let mut table = found(id, draft.get_state::<TableMetadata>(id)?)?;
+    let table = found(id, draft.get_state::<TableMetadata>(id)?)?;
     // A caller who may not change the table is refused even if no row matches.
     let service = TableMetadata::KIND.service;
     draft.context().require(service, Action::Update, table.workspace())?;
+    delete_by_store(draft, table, ordinals)
+}
+
+/// [`delete_these`] on behalf of the store itself, without asking the policy.
+pub(super) fn delete_by_store(
+    draft: &mut Draft<'_>,
+    mut table: TableMetadata,
+    ordinals: &OrdinalSet,
+) -> Result<i64> {
     let deleted = delete_ordinals(draft, &table, ordinals)?;
     let count = i64::try_from(deleted.count()).unwrap_or(i64::MAX);
     if count > 0 {
         table.row_count = Some(table.row_count.unwrap_or_default().saturating_sub(count));
         table.rows_modified_at = table.rows_modified_at.max(Some(draft.now()));
-        draft.put_state(&table, What::RowsDeleted, Some(detail(&deleted)))?;
+        draft.put_state_by_store(&table, What::RowsDeleted, Some(detail(&deleted)))?;
     }
     Ok(count)
 }

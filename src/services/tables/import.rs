@@ -7,6 +7,7 @@ use arrow::array::{Array, RecordBatch};
 
 use crate::columnar::{
     CUT, CsvImport, FINER_TIMES, ImportOptions, ParquetImport, ReadSeek, TableSchema, Told,
+    is_numbered,
 };
 use crate::error::{Error, Result};
 use crate::model::Resource;
@@ -17,7 +18,7 @@ use crate::services::lists;
 use crate::services::tables::append::{self, Rest, commit};
 use crate::services::tables::metadata::{self, found};
 use crate::session::Access;
-use crate::session::tables as session_tables;
+use crate::session::tables::{self as session_tables, Numbering};
 use crate::value::{Action, Control, RecordKey};
 
 /// A source of rows of an import.
@@ -205,6 +206,31 @@ fn fill<A: Access>(
     }
 }
 
+/// Lets this import number the rows of a table whose index has their numbers, from the number that
+/// it returns with the permission. The permission must live until the rows are committed.
+///
+/// # Errors
+/// `Conflict` while another import numbers rows of the table.
+fn numbering<A: Access>(
+    access: &A,
+    id: &str,
+    schema: &TableSchema,
+) -> Result<(u64, Option<Numbering>)> {
+    if !is_numbered(schema.column(schema.index())?) {
+        return Ok((0, None));
+    }
+    let key = RecordKey::parse(TableMetadata::KIND.id, id);
+    let numbering = key.and_then(|key| access.context().engine.tables.number(key));
+    let numbering = numbering.ok_or_else(|| {
+        Error::conflict(
+            "another import numbers rows of this table, and two at once would repeat numbers; \
+             import again when it is done",
+        )
+        .with_resource(TableMetadata::KIND.name, id)
+    })?;
+    Ok((next_ordinal(access, id)?, Some(numbering)))
+}
+
 /// The append ordinal of the table's next row.
 fn next_ordinal<A: Access>(access: &A, id: &str) -> Result<u64> {
     access.read(|view| {
@@ -223,13 +249,16 @@ fn import<A: Access>(
     let end_of_data = request.end_of_data.unwrap_or_default();
     let cut_times = request.cut_times.unwrap_or_default();
     if let Some(id) = &request.id {
-        let mut imported = (None, Filled::default());
+        let (mut imported, mut permission) = ((None, Filled::default()), None);
         append::append(access, id, end_of_data, |rest| {
-            source.set_first_row(next_ordinal(access, id)?);
+            let (first, numbering) = numbering(access, id, rest.schema())?;
+            permission = numbering;
+            source.set_first_row(first);
             let filled = fill(rest, source, cut_times, &control)?;
             imported = (Some(rest.schema().clone()), filled);
             Ok(())
         })?;
+        drop(permission);
         let id = RecordKey::parse(TableMetadata::KIND.id, id).map(TableId::from);
         let (Some(schema), filled) = imported else { return Ok(ImportTableResponse::default()) };
         return Ok(response(id, &schema, source, &filled));

@@ -9,12 +9,16 @@ mod import;
 mod metadata;
 mod ordinals;
 mod read;
+mod retention;
 mod row_filter;
 mod rows;
 mod segments;
 mod waveform;
 
+pub(in crate::services) use aggregate::{key as aggregate_key, term as aggregate_term};
+pub(in crate::services) use metadata::delete as delete_table;
 pub use ordinals::{PartRows, RowsPart, StoredRows};
+pub(crate) use retention::retain_rows;
 #[cfg(any(test, fuzzing))]
 pub(crate) use row_filter::compile as compile_row_filter;
 pub use rows::{PagedTableRows, Rows, TablePlan, TableRows};
@@ -43,6 +47,7 @@ use crate::model::tables::deletion::{
     DeleteRowsRequest, DeleteRowsResponse, DeletedRows, ListDeletedRowsRequest,
 };
 use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
+use crate::model::tables::retention::{Retention, SetRetentionRequest};
 use crate::model::tables::segments::SegmentManifest;
 use crate::model::tables::table::{
     CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest,
@@ -490,6 +495,50 @@ pub trait TableService {
         request: ListDeletedRowsRequest,
     ) -> Result<DeletedRows>;
 
+    /// Sets how long a table keeps its rows, in place of an earlier retention. Maintenance deletes
+    /// what is not kept, as [`TableService::delete_rows`] does.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` without a bound, for an age of 0, and for an age of the index
+    /// of a table whose index is no time; `LimitExceeded` for an age of more than a thousand years;
+    /// `PermissionDenied` for a caller who may not update the table.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.set_retention(&id, SetRetentionRequest::new().rows_max(1_000_000))?;
+    /// assert_eq!(session.get_retention(&id)?.rows_max, Some(1_000_000));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn set_retention(&self, id: &TableId, request: SetRetentionRequest) -> Result<Retention>;
+
+    /// Returns how long a table keeps its rows.
+    ///
+    /// # Errors
+    /// `NotFound` for the table, and with the name `DataFrame.RetentionNotFound` for a table that
+    /// keeps all rows.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let error = session.get_retention(&id).unwrap_err();
+    /// assert_eq!(error.api_error().name.as_deref(), Some("DataFrame.RetentionNotFound"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_retention(&self, id: &TableId) -> Result<Retention>;
+
+    /// Lets a table keep all its rows again.
+    ///
+    /// # Errors
+    /// As [`TableService::get_retention`]; `PermissionDenied` for a caller who may not update the
+    /// table.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.set_retention(&id, SetRetentionRequest::new().append_age_seconds(86_400))?;
+    /// session.delete_retention(&id)?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_retention(&self, id: &TableId) -> Result<()>;
+
     /// Returns a page of the rows that match filters.
     ///
     /// # Errors
@@ -886,6 +935,20 @@ impl TableService for Handle<'_, '_> {
         request: ListDeletedRowsRequest,
     ) -> Result<DeletedRows> {
         self.read(|view| deletion::list(view, id, &request))
+    }
+
+    fn set_retention(&self, id: &TableId, request: SetRetentionRequest) -> Result<Retention> {
+        let id = id.to_owned();
+        self.write(move |draft| retention::set(draft, &id, &request))
+    }
+
+    fn get_retention(&self, id: &TableId) -> Result<Retention> {
+        self.read(|view| retention::get(view, id))
+    }
+
+    fn delete_retention(&self, id: &TableId) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| retention::delete(draft, &id))
     }
 
     fn query_table_data(

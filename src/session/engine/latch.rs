@@ -12,10 +12,13 @@ pub(super) struct Latch {
 }
 
 impl Latch {
-    /// Returns `Latched` if an earlier write failed with an unknown outcome.
+    /// Returns `Latched` if an earlier write failed with an unknown outcome, and `Unsupported` if
+    /// the store takes no writes.
     pub(super) fn check(&self) -> Result<()> {
         match &*self.cause.lock().unwrap_or_else(PoisonError::into_inner) {
             None => Ok(()),
+            // Nothing failed: the store takes no writes at all.
+            Some(cause) if cause.kind() == ErrorKind::Unsupported => Err(cause.clone()),
             Some(cause) => Err(Error::new(
                 ErrorKind::Latched,
                 format!(

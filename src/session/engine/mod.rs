@@ -1,8 +1,10 @@
 //! The state that all sessions of one open store share: the engines, the published snapshot, the
 //! latch, the commit sequence and the store's time.
 
+mod checkpoint;
 mod growing;
 mod latch;
+mod moving;
 mod sync;
 pub(in crate::session) mod turns;
 #[cfg(test)]
@@ -24,10 +26,12 @@ use super::tables::TableCache;
 use crate::blobs::BlobStore;
 use crate::disk::{DiskFile, Owner, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{Change, Finished, RecordFile, Snapshot, Source, Space, WriteTransaction};
+use crate::records::gate::Gate;
+use crate::records::{Change, Journal, RecordFile, Snapshot, Source, Space};
 use crate::value::{guarded, limits, time, trace};
 
 use growing::Growing;
+pub(crate) use moving::Checkpoints;
 use write_queue::WriteQueue;
 pub(in crate::session) use write_queue::{Answer, Planned};
 
@@ -42,6 +46,9 @@ pub(crate) struct Engine {
     pub(crate) blobs: BlobStore,
     /// Locked for writing only while a rewrite replaces the record file.
     pub(super) records: RwLock<RecordFile>,
+    /// Only the holder of the write turn uses it.
+    journal: Mutex<Journal>,
+    pub(crate) checkpoints: Arc<Checkpoints>,
     pub(crate) write_queue: WriteQueue,
     /// Seed of generated ids; drawn when the store was created.
     pub(crate) seed: u64,
@@ -59,54 +66,77 @@ pub(crate) struct Engine {
     sequence: AtomicU64,
     time_ms: AtomicI64,
     commits: (Mutex<u64>, Condvar),
-    /// Sequence of the oldest live snapshot when free pages were last counted; `u64::MAX` if it was
-    /// the newest one.
+    /// Sequence of the oldest state of the record file that a reader held when free pages were last
+    /// counted; `u64::MAX` if it was the newest one.
     pub(super) held_back: AtomicU64,
     /// Whether a rewrite of the record file has failed.
     pub(super) has_rewrite_failed: AtomicBool,
     /// The process that opened the store.
     owner: Owner,
+    /// Shut while the record file is written and while files are removed.
+    pub(crate) gate: Gate,
     // Declared last, so that it is dropped last: the lock must not be released before the record
     // file is closed.
     _lock: Box<dyn DiskFile>,
 }
 
 impl Engine {
-    /// Takes the open record file, and reads sequence, time and identity from it.
+    /// Takes the open record file, replays its journal, and reads sequence, time and identity.
     pub(crate) fn start(
         settings: Settings,
         disk: SharedDisk,
         records: RecordFile,
         lock: Box<dyn DiskFile>,
     ) -> Result<Self> {
-        let (sequence, time_ms, seed, token_key) = guarded("opening the record file", || {
-            let snapshot = records.snapshot(0)?;
-            // Reports damage now instead of at the first read of the damaged table.
-            snapshot.open_all()?;
-            let source = Source::Snapshot(&snapshot);
-            let (sequence, time_ms) = match source.get(Space::Meta, STATE_KEY)? {
-                Some(bytes) => read_state(&bytes)?,
-                None => (0, time::MIN_MS),
-            };
-            let identity = source.get(Space::Meta, b"identity")?;
-            let (seed, token_key) = identity
-                .as_deref()
-                .and_then(|bytes| {
-                    let (seed, key) = bytes.split_first_chunk::<8>()?;
-                    Some((u64::from_be_bytes(*seed), <[u8; 32]>::try_from(key).ok()?))
-                })
-                .ok_or_else(|| {
-                    Error::corrupt("records.redb has no store identity; restore it from a backup")
-                })?;
-            Ok((sequence, time_ms, seed, token_key))
-        })?;
-        let published = Arc::new(records.snapshot(sequence)?);
+        let (journal, published, time_ms, seed, token_key) =
+            guarded("opening the record file", || {
+                let base = records.base(0)?;
+                let held = Snapshot::over(base, 0);
+                // Reports damage now instead of at the first read of the damaged table.
+                held.open_all()?;
+                let state = |snapshot: &Snapshot| match Source::Snapshot(snapshot)
+                    .get(Space::Meta, STATE_KEY)?
+                {
+                    Some(bytes) => read_state(&bytes),
+                    None => Ok((0, time::MIN_MS)),
+                };
+                let (journal, replayed) = records.open_journal(state(&held)?.0)?;
+                // A record file without a journal got one meanwhile.
+                let held = Snapshot::over(records.base(state(&held)?.0)?, 0);
+                let snapshot = replayed.over(&held, journal.pass());
+                let (sequence, time_ms) = state(&snapshot)?;
+                if sequence != snapshot.sequence {
+                    return Err(Error::corrupt(
+                        "the journal and records.redb disagree about the last commit; restore the \
+                     store from a backup",
+                    ));
+                }
+                let source = Source::Snapshot(&snapshot);
+                let identity = source.get(Space::Meta, b"identity")?;
+                let (seed, token_key) = identity
+                    .as_deref()
+                    .and_then(|bytes| {
+                        let (seed, key) = bytes.split_first_chunk::<8>()?;
+                        Some((u64::from_be_bytes(*seed), <[u8; 32]>::try_from(key).ok()?))
+                    })
+                    .ok_or_else(|| {
+                        Error::corrupt(
+                            "records.redb has no store identity; restore it from a backup",
+                        )
+                    })?;
+                Ok((journal, snapshot, time_ms, seed, token_key))
+            })?;
+        let sequence = published.sequence;
+        let published = Arc::new(published);
         let search = SearchOutbox::new(&settings);
         Ok(Self {
             settings,
             blobs: BlobStore::open(disk.clone())?,
+            gate: Gate::open(&disk)?,
             disk,
             records: RwLock::new(records),
+            journal: Mutex::new(journal),
+            checkpoints: Arc::default(),
             write_queue: WriteQueue::default(),
             seed,
             token_key,
@@ -143,57 +173,6 @@ impl Engine {
         self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes the last commit visible to readers. Called after its sync, never before.
-    ///
-    /// The next turn plans over the published snapshot. If publishing fails, that snapshot is older
-    /// than the record file, so the latch is set and no further write runs.
-    fn publish(&self) -> Result<()> {
-        let sequence = self.sequence.load(Ordering::SeqCst);
-        let snapshot =
-            self.records().snapshot(sequence).inspect_err(|error| self.set_latch(error))?;
-        let snapshot = Arc::new(snapshot);
-        {
-            let mut live = lock(&self.live);
-            live.retain(|snapshot| snapshot.strong_count() > 0);
-            live.push_back(Arc::downgrade(&snapshot));
-        }
-        *self.published.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
-        *lock(&self.commits.0) = sequence;
-        self.commits.1.notify_all();
-        // Readers of the new snapshot no longer need the pages that the commit freed, so this is
-        // the time to count them. A failure here does not undo the commit: it only sets the latch.
-        if let Err(error) = self.count_free_pages() {
-            self.set_latch(&error);
-        }
-        Ok(())
-    }
-
-    /// Begins a write transaction of the record file. Only the holder of the write turn may call
-    /// it.
-    pub(in crate::session) fn begin(&self) -> Result<WriteTransaction> {
-        self.count_free_pages().inspect_err(|error| self.set_latch(error))?;
-        guarded("beginning a write", || self.records().begin())
-    }
-
-    /// Makes a transaction durable, then publishes it as the commit `sequence`.
-    ///
-    /// Any failure sets the latch: the commit may be on the disk although it was not published, and
-    /// a later write would be planned over a snapshot that does not contain it.
-    pub(in crate::session) fn commit(
-        &self,
-        transaction: WriteTransaction,
-        finished: Finished,
-        sequence: u64,
-    ) -> Result<()> {
-        let _span = trace::span!("commit", sequence = sequence);
-        let committed = guarded("committing", || {
-            transaction.commit(finished)?;
-            self.set_sequence(sequence);
-            self.publish()
-        });
-        committed.inspect_err(|error| self.set_latch(error))
-    }
-
     /// Waits until a commit after `sequence` is published or the timeout passes. Returns the newest
     /// sequence.
     pub(crate) fn wait_for_commit(&self, sequence: u64, timeout: Duration) -> u64 {
@@ -214,6 +193,13 @@ impl Engine {
             .map(|snapshot| snapshot.sequence)
             .min()
             .unwrap_or_else(|| self.sequence.load(Ordering::SeqCst))
+    }
+
+    /// The sequence of the oldest state of the record file that a reader still holds.
+    fn oldest_live_base(&self) -> u64 {
+        let live = lock(&self.live);
+        let bases = live.iter().filter_map(Weak::upgrade).map(|snapshot| snapshot.base().sequence);
+        bases.min().unwrap_or_else(|| self.sequence.load(Ordering::SeqCst))
     }
 
     /// The sequence number of the last commit. Stable only for the holder of the write turn.
@@ -253,6 +239,11 @@ impl Engine {
     }
 
     fn without_readers<T>(&mut self, f: impl FnOnce(&mut RecordFile) -> Result<T>) -> Result<T> {
+        self.write_queue.turns.latch.check()?;
+        self.checkpoint()?;
+        // Nobody else has the engine, so this gate and the engine's own do not meet.
+        let gate = Gate::open(&self.disk)?;
+        let _shut = gate.shut()?;
         let records = self.records.get_mut().unwrap_or_else(PoisonError::into_inner);
         // After a failed write, only the published snapshot can still be read: keep it.
         records.check_writable()?;
@@ -263,8 +254,12 @@ impl Engine {
         *held = Arc::new(Snapshot::empty(sequence));
         // Publishes whatever `f` returned: readers need a snapshot again.
         let outcome = guarded("working on the whole record file", || f(records));
-        let published =
-            guarded("publishing after work on the whole record file", || self.publish());
+        let published = guarded("publishing after work on the whole record file", || {
+            let base = self.records().base(sequence)?;
+            self.publish_as(|_| Snapshot::over(base, sequence), None);
+            self.count_free_pages_alone()
+        });
+        let published = published.inspect_err(|error| self.set_latch(error));
         // The error of `f` comes first: it names the cause.
         let done = outcome?;
         published.map(|()| done)
@@ -297,7 +292,8 @@ impl Engine {
     /// that cannot be determined.
     pub(crate) fn check_place(&self) -> Result<()> {
         self.check_process()?;
-        self.records().check_name(&self.disk).inspect_err(|error| {
+        let checked = self.records().check_name(&self.disk);
+        checked.and_then(|()| lock(&self.journal).check_names(&self.disk)).inspect_err(|error| {
             // An `Io` error proves no loss, so it does not set the latch.
             if error.kind() == ErrorKind::Latched {
                 self.set_latch(error);
@@ -311,9 +307,11 @@ impl Engine {
         self.check_room(wanted_bytes, || 0)
     }
 
-    /// As [`Self::check_space`], for bytes that go into the record file: its free pages count too.
+    /// As [`Self::check_space`], for bytes that go into the record file: its free pages count too,
+    /// and the commits that it does not have yet need space as well.
     pub(crate) fn check_record_space(&self, wanted_bytes: u64) -> Result<()> {
-        self.check_room(wanted_bytes, || self.records().free_bytes())
+        let pending = self.snapshot().pending_bytes() as u64;
+        self.check_room(wanted_bytes.saturating_add(pending), || self.records().free_bytes())
     }
 
     fn check_room(&self, wanted_bytes: u64, free_within: impl FnOnce() -> u64) -> Result<()> {
@@ -343,12 +341,20 @@ impl Engine {
     }
 
     /// Counts the free pages of the record file again, if the disk is almost full and the last
-    /// count is stale. Only the holder of the write turn may call it, before it begins its
-    /// transaction.
+    /// count is stale. Does nothing while a checkpoint is under way, which counts them itself.
     ///
     /// # Errors
     /// Those of a commit; the store then accepts no further writes.
     pub(in crate::session) fn count_free_pages(&self) -> Result<()> {
+        let counted = match self.try_hold_record_file()? {
+            Some(_moving) => self.count_free_pages_alone(),
+            None => Ok(()),
+        };
+        counted.inspect_err(|error| self.set_latch(error))
+    }
+
+    /// As [`Self::count_free_pages`], by the holder of the lock `moving`.
+    fn count_free_pages_alone(&self) -> Result<()> {
         /// The most that one commit is expected to write.
         const COMMIT_BYTES: u64 = 2 * limits::BATCH_BYTES as u64;
         if !self.is_free_space_stale() {
@@ -368,26 +374,48 @@ impl Engine {
     pub(super) fn is_free_space_stale(&self) -> bool {
         // Pages that a reader held back at the last count may be free by now.
         let held_back = self.held_back.load(Ordering::SeqCst);
-        let has_moved = held_back < u64::MAX && held_back < self.oldest_live_sequence();
+        let has_moved = held_back < u64::MAX && held_back < self.oldest_live_base();
         has_moved || self.records().is_free_space_stale()
     }
 
     /// Counts the free pages of the record file; `disk_free_bytes` are free on the disk. Only the
-    /// holder of the write turn may call it, before it begins its transaction.
+    /// holder of the lock `moving` may call it.
     ///
     /// # Errors
     /// Those of a commit; the store then accepts no further writes.
     pub(super) fn count_free_pages_now(&self, disk_free_bytes: u64) -> Result<()> {
-        let oldest = self.oldest_live_sequence();
-        let held_back = if oldest < self.snapshot().sequence { oldest } else { u64::MAX };
+        let oldest = self.oldest_live_base();
+        let held_back = if oldest < self.snapshot().base().sequence { oldest } else { u64::MAX };
         self.held_back.store(held_back, Ordering::SeqCst);
         guarded("counting free pages", || self.records().count_free_bytes(disk_free_bytes))
+    }
+
+    /// Refuses every write from now on: the store is a view of one that another process may have.
+    pub(crate) fn refuse_writes(&self) {
+        self.write_queue.turns.latch.set(&Error::new(
+            ErrorKind::Unsupported,
+            "the store was opened to look into it, so that nothing can be written; close it, and \
+             open the store with Store::open",
+        ));
     }
 
     /// Refuses every write from now on, until the store is reopened. The first cause is kept.
     pub(crate) fn set_latch(&self, cause: &Error) {
         if self.write_queue.turns.latch.set(cause) {
             trace::background_error("writing; the store refuses writes from now on", cause);
+        }
+    }
+}
+
+impl Drop for Engine {
+    /// Moves all commits into the record file, so that the next open has nothing to replay. A
+    /// failure is harmless: they stay in the journal. A store that lost its files, or that another
+    /// process opened, moves nothing.
+    fn drop(&mut self) {
+        let _ = guarded("closing the journal", || self.close_journal());
+        // redb writes the record file when it is closed, right after this.
+        if self.check_process().is_ok() {
+            let _ = self.gate.shut_for_good();
         }
     }
 }

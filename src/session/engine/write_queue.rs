@@ -13,7 +13,7 @@ pub(in crate::session) type Answer = Box<dyn Any + Send>;
 /// A write that waits for its turn. Its arguments are the turn, the bytes that earlier plans of the
 /// same commit add, and the sequence number of its commit; it returns its answer and its changes.
 pub(in crate::session) type Planned =
-    Box<dyn FnOnce(&Turn<'_>, &mut u64, u64) -> Result<(Answer, Vec<Change>)> + Send>;
+    Box<dyn FnOnce(&Turn, &mut u64, u64) -> Result<(Answer, Vec<Change>)> + Send>;
 
 /// The queue of writers.
 #[derive(Default)]

@@ -23,7 +23,6 @@ impl SearchOutbox {
         let newest = view.context().engine.snapshot();
         let mut touched = HashSet::new();
         match view.source() {
-            Source::Turn(_) => self.touched_in_turn(view, newest.sequence, &mut touched)?,
             Source::Snapshot(seen) if seen.sequence < state.sequence() => {
                 let later = View::new(Source::Snapshot(&newest), view.context(), &[]);
                 later.log_after(seen.sequence, |sequence, entry| {
@@ -32,6 +31,7 @@ impl SearchOutbox {
                 })?;
             }
             Source::Snapshot(_) => {}
+            _ => self.touched_in_turn(view, newest.sequence, &mut touched)?,
         }
         // Documents that changed since are overlaid with what `view` sees.
         let keys: Vec<(DocKey, bool)> = touched.into_iter().map(|key| (key, false)).collect();
@@ -174,7 +174,7 @@ impl SearchOutbox {
         let snapshot = engine.snapshot();
         let committed = match view.source() {
             Source::Snapshot(seen) => seen.sequence,
-            Source::Turn(_) => snapshot.sequence,
+            _ => snapshot.sequence,
         };
         let newest = View::new(Source::Snapshot(&snapshot), view.context(), &[]);
         if let Ok(_feeding) = self.feeding.try_lock() {
@@ -215,7 +215,7 @@ impl SearchOutbox {
         committed: u64,
         touched: &mut HashSet<DocKey>,
     ) -> Result<()> {
-        if let Source::Turn(_) = view.source() {
+        if !matches!(view.source(), Source::Snapshot(_)) {
             touched.extend(self.touched(view.pending()).map(|(key, _)| key));
             view.log_after(committed, |_, entry| {
                 touched.extend(self.touched(&entry.events).map(|(key, _)| key));

@@ -16,6 +16,7 @@ use crate::columnar::{
 use crate::disk::SharedDisk;
 use crate::error::{ErrorKind, Result};
 use crate::session::lock::lock;
+use crate::value::RecordKey;
 use crate::value::cache::{Cache, bounded};
 
 /// Number of open segments that are kept.
@@ -36,6 +37,14 @@ struct KeptBuffer {
     runs: Vec<Arc<MemoryRun>>,
 }
 
+/// Up to which time of the index, in milliseconds since 1970 UTC, and which append ordinal the old
+/// rows of a table were looked for and deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IndexLook {
+    pub(super) limit_ms: i64,
+    pub(super) end: u64,
+}
+
 /// The in-memory state of an open store's tables.
 #[derive(Debug)]
 pub(crate) struct TableCache {
@@ -50,6 +59,10 @@ pub(crate) struct TableCache {
     pub(super) unsynced: Mutex<HashSet<String>>,
     /// Number of holders of each held segment.
     held: Arc<Mutex<HashMap<u64, usize>>>,
+    /// Up to where the old rows of tables with a retention were looked for.
+    pub(super) looked: Mutex<HashMap<RecordKey, IndexLook>>,
+    /// Tables whose rows an import numbers.
+    numbered: Arc<Mutex<HashSet<RecordKey>>>,
     /// Whether no segment of the store is left to be looked at by `restate`.
     pub(super) shows_nan: AtomicBool,
     /// Locked while segments are sealed or merged: one at a time.
@@ -74,6 +87,8 @@ impl Default for TableCache {
             temporary: Arc::default(),
             unsynced: Mutex::default(),
             held: Arc::default(),
+            looked: Mutex::default(),
+            numbered: Arc::default(),
             shows_nan: AtomicBool::default(),
             turn: Mutex::default(),
         }
@@ -102,6 +117,20 @@ impl Drop for HeldSegments {
     }
 }
 
+/// An import that numbers the rows of a table. No other one begins while this value lives: both
+/// would begin with the same number.
+#[derive(Debug)]
+pub(crate) struct Numbering {
+    numbered: Arc<Mutex<HashSet<RecordKey>>>,
+    table: RecordKey,
+}
+
+impl Drop for Numbering {
+    fn drop(&mut self) {
+        lock(&self.numbered).remove(&self.table);
+    }
+}
+
 /// The number of the segment that a data or summary file belongs to; `None` for any other file.
 fn segment_of(path: &str) -> Option<u64> {
     let name = path.strip_prefix("tables/")?.rsplit('/').next()?;
@@ -110,6 +139,17 @@ fn segment_of(path: &str) -> Option<u64> {
 }
 
 impl TableCache {
+    /// Begins to number the rows of a table; `None` while another import does.
+    pub(crate) fn number(&self, table: RecordKey) -> Option<Numbering> {
+        let is_first = lock(&self.numbered).insert(table);
+        is_first.then(|| Numbering { numbered: self.numbered.clone(), table })
+    }
+
+    /// Remembers that the old rows of a table are gone, until the store is closed.
+    pub(crate) fn looked(&self, table: RecordKey, look: IndexLook) {
+        lock(&self.looked).insert(table, look);
+    }
+
     /// Protects the files of these segments from removal. Must be called while a snapshot that
     /// names them is alive: until then the snapshot protects them.
     pub(super) fn hold(&self, ids: Vec<u64>) -> HeldSegments {

@@ -12,31 +12,45 @@ use super::state::TableState;
 use crate::columnar::{Layouts, OrdinalSet, SegmentMeta, batch_row_count};
 use crate::error::Result;
 use crate::model::Resource;
+use crate::model::tables::retention::RetentionPolicy;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
 use crate::session::access::{Access, Session};
 use crate::value::{Control, RecordKey, guarded};
 
-/// Seals the buffers that reached a threshold, and merges segments that overlap. Returns the number
-/// of segments written.
-pub(crate) fn maintain(session: &Session, control: &Control) -> Result<u64> {
+/// Which tables need maintenance.
+#[derive(Debug, Default)]
+pub(crate) struct Due {
+    /// Tables to seal or to merge, and whether their buffer reached a threshold.
+    tidy: Vec<(RecordKey, bool)>,
+    /// Tables with a retention.
+    pub(crate) retained: Vec<(RecordKey, RetentionPolicy)>,
+}
+
+/// Finds the tables that need maintenance, in one pass over their states.
+pub(crate) fn due(session: &Session) -> Result<Due> {
     let settings = session.context().settings();
     let (seal_rows, seal_bytes) = (settings.seal_rows, settings.seal_bytes);
-    let due: Vec<(RecordKey, bool)> = session.read(|view| {
-        let mut due = Vec::new();
+    session.read(|view| {
+        let mut due = Due::default();
         for (key, bytes) in view.raw_prefix(Space::TableState, &[])? {
             let state: TableState = envelope::from_row(&key, &bytes)?;
             let seal_due = state.buffered_rows >= seal_rows || state.buffered_bytes >= seal_bytes;
-            if let Some(key) = RecordKey::from_bytes(TableMetadata::KIND.id, &key)
-                && (seal_due || state.merge_due)
-            {
-                due.push((key, seal_due));
+            let Some(key) = RecordKey::from_bytes(TableMetadata::KIND.id, &key) else { continue };
+            if seal_due || state.merge_due {
+                due.tidy.push((key, seal_due));
             }
+            due.retained.extend(state.retention.map(|policy| (key, policy)));
         }
         Ok(due)
-    })?;
+    })
+}
+
+/// Seals the buffers that reached a threshold, and merges segments that overlap. Returns the number
+/// of segments written.
+pub(crate) fn maintain(session: &Session, due: Due, control: &Control) -> Result<u64> {
     let (mut written, mut failure) = (0, None);
-    for (key, seal_due) in due {
+    for (key, seal_due) in due.tidy {
         control.check()?;
         // A damaged table does not stop the maintenance of the others.
         match guarded("maintaining a table", || tidy(session, key, seal_due, control)) {

@@ -22,6 +22,7 @@ mod maintain;
 mod merge;
 mod open;
 mod restate;
+mod retention;
 mod salvage;
 mod seal;
 mod sink;
@@ -40,17 +41,21 @@ use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
 use crate::value::{RecordKey, limits};
 
-pub(crate) use cache::TableCache;
+pub(crate) use cache::{IndexLook, Numbering, TableCache};
 pub(crate) use check::{named_files, remove_empty, sweep, verify};
 pub(crate) use columns::{ColumnChange, change_columns, is_column_history, layouts_of};
 pub(crate) use deleted::{delete_ordinals, deleted_rows, is_deleted_rows};
 pub(crate) use handout::Handout;
-pub(crate) use maintain::maintain;
 #[cfg(test)]
 pub(crate) use maintain::settle as settle_merges;
+pub(crate) use maintain::{due, maintain};
 pub(crate) use merge::{Rewrite, merge};
 pub(crate) use open::open_table;
 pub(crate) use restate::restate;
+pub(crate) use retention::{
+    index_limit_ms, is_index_due, is_retention_due, put_retention, retention_in_row, retention_of,
+    take_retention,
+};
 pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
 pub(crate) use seal::seal;
 pub(crate) use sink::{NewSegments, SORT_ROWS, SegmentSink};

@@ -10,7 +10,7 @@
 //! that of a row or that of a deleted row, because the next append starts at the sum of their
 //! counts. So the ordinals of lost rows count as deleted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ use crate::columnar::{
 use crate::disk::{Mode, SharedDisk, copy_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
+use crate::model::tables::retention::RetentionPolicy;
 use crate::model::tables::table::TableMetadata;
 use crate::records::keys::record_key;
 use crate::records::{Change, RecordFile, Source, Space, envelope};
@@ -64,6 +65,8 @@ pub(crate) struct TableSalvage<'s> {
     pub(crate) records: &'s RecordFile,
     /// Keys of manifest entries that are trusted only if the files match them.
     pub(crate) unproven: &'s BTreeSet<Vec<u8>>,
+    /// The retentions of tables, by the keys of the tables.
+    pub(crate) retentions: &'s BTreeMap<Vec<u8>, RetentionPolicy>,
     /// The number of the next new segment.
     pub(crate) next_segment: u64,
     pub(crate) control: &'s Control,
@@ -309,6 +312,8 @@ impl TableSalvage<'_> {
         let deleted = whole.minus(&live);
         done.rows = live.count();
         buffer.deleted_rows = deleted.count();
+        // A policy that is lost keeps rows: that of another table must never be guessed.
+        buffer.retention = self.retentions.get(key.as_bytes()).cloned();
         buffer.deleted_stored = stored - done.rows;
         let rows = deleted::to_rows(key.as_bytes(), &deleted)?;
         changes.extend(deleted::changes_to(&deleted_before, rows));

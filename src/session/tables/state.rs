@@ -6,6 +6,7 @@ use super::buffer::entry_key;
 use crate::columnar::{SegmentMeta, TableSchema, data_name, summary_name};
 use crate::error::{Error, Result};
 use crate::model::Resource;
+use crate::model::tables::retention::RetentionPolicy;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
 use crate::session::draft::Draft;
@@ -29,6 +30,8 @@ record! {
         since(6) pub deleted_stored: u64,
         /// The revision of the table's columns: how often they changed.
         since(6) pub columns_revision: u64,
+        /// How long rows are kept; for ever without.
+        since(7) pub retention: Option<RetentionPolicy>,
     }
 }
 

@@ -12,10 +12,11 @@ use super::report::SalvageReport;
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::by_code;
+use crate::model::tables::retention::RetentionPolicy;
 use crate::records::salvage::{Proof, Salvaged};
 use crate::records::{Change, RecordFile, Source, Space};
 use crate::session::growth::format_row;
-use crate::session::tables::largest_segment;
+use crate::session::tables::{largest_segment, retention_in_row};
 use crate::session::{Engine, Position, SUBSCRIBER, position_in, row_of};
 use crate::store::findings::RECORD_FILE;
 use crate::store::format;
@@ -39,8 +40,12 @@ pub(super) struct Facts {
     trimmed: Option<u64>,
     /// Keys of segments whose manifest entries are unproven.
     pub(super) unproven_segments: BTreeSet<Vec<u8>>,
+    /// The retentions of tables, by the keys of the tables. The rest of their states is made anew.
+    pub(super) retentions: BTreeMap<Vec<u8>, RetentionPolicy>,
     /// The number of the next new segment.
     pub(super) next_segment: u64,
+    /// Whether commits are lost that may have assigned numbers.
+    pub(super) has_lost_commits: bool,
 }
 
 fn number(value: &[u8]) -> Option<u64> {
@@ -87,6 +92,10 @@ impl Facts {
                 }
                 return false;
             }
+            (Space::TableState, _) if is_proven => {
+                self.retentions
+                    .extend(retention_in_row(key, value).map(|policy| (key.to_vec(), policy)));
+            }
             (
                 Space::Counters
                 | Space::Blobs
@@ -100,6 +109,11 @@ impl Facts {
         true
     }
 
+    /// The sequence of the last commit that is known.
+    pub(super) fn sequence(&self) -> Option<u64> {
+        self.state.map(|(sequence, _)| sequence)
+    }
+
     /// The seed of the store.
     pub(super) fn seed(&self) -> u64 {
         self.identity.map_or(0, |(seed, _)| seed)
@@ -109,8 +123,8 @@ impl Facts {
     /// numbers.
     ///
     /// A counter becomes at least one more than the largest number that is seen in the store. If
-    /// the counter itself is lost, `MARGIN` is added, because records with larger numbers may be
-    /// lost too.
+    /// the counter itself or a commit of the journal is lost, `MARGIN` is added, because records
+    /// with larger numbers may be lost too.
     pub(super) fn complete(
         &mut self,
         source: &SharedDisk,
@@ -180,6 +194,15 @@ impl Facts {
             if seen > 0 || is_missing {
                 let margin = if is_missing { MARGIN } else { 1 };
                 *counter = (*counter).max(seen.saturating_add(margin));
+            }
+        }
+        if self.has_lost_commits {
+            let known = crate::model::REGISTRY.iter().map(|known| known.kind.code);
+            let first = known.map(|code| (format!("kind {code}").into_bytes(), 1_000));
+            let others = ["segments", "blob", "intent"].map(|name| (name.as_bytes().to_vec(), 1));
+            for (name, first) in first.chain(others) {
+                let counter = self.counters.entry(name).or_insert(first);
+                *counter = counter.saturating_add(MARGIN);
             }
         }
         if is_lost {

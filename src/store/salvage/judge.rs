@@ -2,7 +2,7 @@
 //! can be an entry of its space.
 
 use crate::columnar::{SegmentMeta, check_batch};
-use crate::model::UploadChunk;
+use crate::model::{UploadChunk, by_code};
 use crate::records::salvage::Check;
 use crate::records::{Space, envelope};
 use crate::session::changes::read_log_row;
@@ -56,4 +56,11 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
         Space::Meta => can_be(is_text()),
         _ => Check::Damaged,
     }
+}
+
+/// Whether the payload of a record's envelope can be decoded.
+pub(super) fn is_decoded(key: &[u8], value: &[u8]) -> bool {
+    let code = key.first().copied().unwrap_or_default();
+    let payload = envelope::open(key, code, value);
+    payload.is_ok_and(|payload| by_code(code).is_some_and(|known| (known.entries)(payload).is_ok()))
 }

@@ -2,9 +2,9 @@
 //!
 //! The damaged store is only read, and not by redb, which stops at damage and repairs in place.
 //! First the entries of its record file are written into a new one (`records::salvage` describes
-//! which entries count). Then contents and tables are copied, each verified by the checksums in its
-//! record. A damaged one is left out together with its record, and reported. Derived data is
-//! rebuilt: indexes, text, lost counters.
+//! which entries count), and then the commits of its journal. Then contents and tables are copied,
+//! each verified by the checksums in its record. A damaged one is left out together with its
+//! record, and reported. Derived data is rebuilt: indexes, text, lost counters.
 //!
 //! What must hold:
 //! - Nothing is written in `from`: a later attempt, or another tool, needs the damaged store as it
@@ -13,6 +13,7 @@
 //! - The new store contains nothing that the last commit did not contain, except entries that are
 //!   reported as unproven.
 
+mod commits;
 mod contents;
 mod facts;
 mod judge;
@@ -33,7 +34,6 @@ use super::scrub_indexes::index_entries;
 use super::{directory, format, lock};
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::by_code;
 use crate::records::salvage::{LostEntries, Proof, Salvaged};
 use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
 use crate::session::guarded;
@@ -160,7 +160,8 @@ fn prepare(target: &SharedDisk) -> Result<()> {
 
 /// Salvages `source` to `target`. What must hold, in this order:
 ///
-/// - Records come first: they name the contents and the tables.
+/// - Records come first: they name the contents and the tables. Those of the journal follow those
+///   of the record file, which they replace.
 /// - Lost counters are replaced before contents and tables are copied, because new segments need
 ///   numbers that were never assigned.
 /// - The facts are written last, when the number of the next segment is known.
@@ -179,8 +180,9 @@ pub(super) fn salvage_to(
     RecordFile::create(target, options, &[])?;
     let seed = {
         let mut records = RecordFile::open(target, options)?;
-        let (salvaged, mut facts) =
+        let (mut salvaged, mut facts) =
             read_records(source, &held.records, &records, control, &mut report)?;
+        commits::replay(source, &records, &mut salvaged, &mut facts, control, &mut report)?;
         facts.complete(source, &records, &salvaged, &mut report)?;
         contents::salvage(source, target, &records, control, &mut report)?;
         tables(source, target, &records, &mut facts, control, &mut report)?;
@@ -254,7 +256,7 @@ fn read_records(
                 if facts.take(space, key, value, proof) {
                     return Ok(());
                 }
-                if space == Space::Records && !is_decoded(key, value) {
+                if space == Space::Records && !judge::is_decoded(key, value) {
                     undecoded.push(key.to_vec());
                     return Ok(());
                 }
@@ -312,13 +314,6 @@ fn is_told(lost: &LostEntries) -> bool {
     )
 }
 
-/// Whether the payload of a record's envelope can be decoded.
-fn is_decoded(key: &[u8], value: &[u8]) -> bool {
-    let code = key.first().copied().unwrap_or_default();
-    let payload = crate::records::envelope::open(key, code, value);
-    payload.is_ok_and(|payload| by_code(code).is_some_and(|known| (known.entries)(payload).is_ok()))
-}
-
 /// Writes entries into a record file, many in one commit.
 struct Writer<'w> {
     records: &'w RecordFile,
@@ -365,11 +360,13 @@ fn tables(
         report.lose("rows", place, &lost.file, lost.reason);
     };
     let unproven: BTreeSet<Vec<u8>> = std::mem::take(&mut facts.unproven_segments);
+    let retentions = std::mem::take(&mut facts.retentions);
     let mut salvage = TableSalvage {
         from: source,
         into: target,
         records,
         unproven: &unproven,
+        retentions: &retentions,
         next_segment: facts.next_segment,
         control,
         lost: &mut lost,

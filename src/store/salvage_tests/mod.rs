@@ -3,6 +3,7 @@
 
 mod damage;
 mod earlier;
+mod journal;
 mod segments;
 mod truth;
 
@@ -34,6 +35,8 @@ fn options() -> StoreOptions {
         .small_blob_bytes(4_000)
         .seal_rows(1_000)
         .record_cache_bytes(1 << 20)
+        // Without a memory table, so that the record file has pages of each commit.
+        .memory_table_bytes(0)
 }
 
 fn request<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {

@@ -1,6 +1,6 @@
 //! Manifest entries that are not proven, next to entries that are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -95,6 +95,7 @@ fn with_false_entry(
         into: &into,
         records: &records,
         unproven: &unproven,
+        retentions: &BTreeMap::new(),
         next_segment: 100,
         control: &Control::default(),
         lost: &mut |rows| lost.push(rows.ordinals),

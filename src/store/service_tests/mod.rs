@@ -11,7 +11,9 @@ mod product_values;
 mod recipe;
 mod row_count;
 mod search;
+mod space;
 mod table_files;
 #[path = "../../../tests/common/test_store.rs"]
 mod test_store;
 mod utilization_history;
+mod written;

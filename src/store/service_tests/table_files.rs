@@ -8,7 +8,7 @@ use arrow::array::{Int64Array, RecordBatch};
 use crate::disk::{CountingDisk, Disk as _};
 use crate::model::tables::data::{ColumnType, DataType, ScanRequest, column};
 use crate::model::tables::table::CreateTableRequest;
-use crate::session::tables::{self as session_tables, Rewrite};
+use crate::session::tables as session_tables;
 use crate::store::{Store, VerifyLevel};
 use crate::tables::TableService;
 use crate::value::Control;
@@ -168,40 +168,4 @@ fn the_directory_of_a_deleted_table_goes() {
     let store = Store::options().maintenance_thread(false).open_on(Arc::new(disk.clone())).unwrap();
     assert!(!exists(&other));
     assert!(store.verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
-}
-
-#[test]
-fn seals_and_merges_ask_for_space_first() {
-    let disk = crate::disk::sim::SimDisk::new(1);
-    let open = || {
-        Store::options()
-            .maintenance_thread(false)
-            .reserve_bytes(1 << 20)
-            .open_on(Arc::new(disk.clone()))
-    };
-    let store = open().unwrap();
-    let session = store.session(Identity::user("ada"));
-    let columns = vec![column("t", DataType::Int64, ColumnType::Index)];
-    let id = session
-        .create_table(CreateTableRequest { columns, ..Default::default() })
-        .unwrap()
-        .to_string();
-    for number in 0..2 {
-        append(&session, &id, number);
-        session_tables::seal(&session, &id, &Control::default()).unwrap();
-    }
-    append(&session, &id, 2);
-    disk.set_capacity(Some(0));
-    let changes = disk.changes();
-    let kind = |outcome: Result<bool>| outcome.map_err(|error| error.kind());
-    let sealed = session_tables::seal(&session, &id, &Control::default()).map(|sealed| sealed > 0);
-    assert_eq!(kind(sealed), Err(ErrorKind::NoSpace));
-    assert_eq!(
-        kind(session_tables::merge(&session, &id, Rewrite::Due, &Control::default())),
-        Err(ErrorKind::NoSpace)
-    );
-    assert_eq!(disk.changes(), changes, "something was written");
-    disk.set_capacity(None);
-    assert_eq!(session_tables::seal(&session, &id, &Control::default()).unwrap(), 1);
-    assert!(session_tables::merge(&session, &id, Rewrite::Due, &Control::default()).unwrap());
 }

@@ -7,9 +7,10 @@ use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
 use crate::disk::{Disk, MemoryDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::resource::Resource;
+use crate::products::{CreateProductRequest, ProductService as _};
 use crate::session::{Access, Identity, OrderTerm, Query, Session, View, What};
 use crate::store::{Store, StoreOptions};
-use crate::value::{Action, IdForm, Service, limits, stored};
+use crate::value::{Action, Control, IdForm, Service, limits, stored};
 use crate::{AccessPolicy, Visibility};
 
 /// A resource of the tests.
@@ -460,4 +461,32 @@ fn an_almost_full_disk_refuses_what_grows_and_lets_deletes_through() {
     assert!(session.write(move |draft| draft.delete::<Gadget>(&id)).unwrap().is_some());
     free_at(1 << 30);
     create(&session, "b", 2).unwrap();
+}
+
+/// Cancels the call that asks it, as a server does whose client has gone.
+#[derive(Debug)]
+struct Cancels(Control);
+
+impl AccessPolicy for Cancels {
+    fn visible(&self, who: &Identity, _: Service, _: Action) -> Visibility {
+        if who.user_id() == "gone" {
+            self.0.cancel();
+        }
+        Visibility::All
+    }
+}
+
+#[test]
+fn a_write_that_is_cancelled_while_it_is_planned_changes_nothing() {
+    let control = Control::default();
+    let options = StoreOptions::default().access_policy(Cancels(control.clone()));
+    let store = options.open_on(Arc::new(MemoryDisk::new())).unwrap();
+    let ada = store.session(Identity::user("ada"));
+    let gone = store.session(Identity::user("gone")).with_control(&control);
+    let before = ada.position();
+    let product = || vec![CreateProductRequest::new("P")];
+    let error = gone.create_products(product()).unwrap_err();
+    assert_eq!((error.kind(), ada.position()), (ErrorKind::Cancelled, before));
+    let made = ada.create_products(product()).unwrap();
+    assert_eq!(made.products.len(), 1, "the part number is not taken");
 }

@@ -2,9 +2,11 @@
 //! opens a store.
 
 mod access;
+mod checkpoints;
 mod growth;
 #[cfg(feature = "packages")]
 mod growth_upgrade;
+mod large_transactions;
 mod query;
 #[cfg(feature = "search")]
 mod search;

@@ -405,6 +405,10 @@ fn failed_entries_are_echoed_without_the_members_that_they_did_not_have() {
         json!({"id": "1", "schedule": {"plannedDurationInSeconds": 1}, "resources": {"duts": {}}});
     let answer = client.get("schedule_work_items", json!({"workItems": [planned]}));
     assert_eq!(answer["failedWorkItems"], json!([planned]));
+    let planned =
+        json!({"id": "1", "estimatedDurationInSeconds": 1, "fixtureIds": [], "dutId": null});
+    let answer = client.get("schedule_test_plans", json!({"testPlans": [planned]}));
+    assert_eq!(answer["failedTestPlans"], json!([planned]));
 }
 
 /// A runner that cannot queue jobs.

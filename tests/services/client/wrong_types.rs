@@ -24,7 +24,9 @@ use stationdb::lab::{
 use stationdb::products::{
     CreateProductRequest, QueryProductValuesRequest, QueryProductsRequest, UpdateProductRequest,
 };
-use stationdb::scans::ScanRecordsRequest;
+use stationdb::scans::{
+    AggregateRecordsKey, AggregateRecordsRequest, DeleteRecordsRequest, ScanRecordsRequest,
+};
 use stationdb::search::SearchRequest;
 use stationdb::specifications::{
     Condition, CreateSpecificationRequest, CreateSpecificationsRequest, QuerySpecificationsRequest,
@@ -36,7 +38,7 @@ use stationdb::tables::{
     ExportTableDataRequest, GetTableDataRequest, ImportTableRequest, ListDeletedRowsRequest,
     ListTablesRequest, ModifyTableRequest, ModifyTablesRequest, QueryDecimatedDataRequest,
     QueryTableDataRequest, QueryTablesRequest, ReadWaveformsRequest, RenameColumnsRequest,
-    ScanRequest, TableMetadataModification,
+    ScanRequest, SetRetentionRequest, TableMetadataModification,
 };
 use stationdb::test_plans::{
     CreateTestPlanRequest, CreateTestPlanTemplateRequest, QueryTestPlanTemplatesRequest,
@@ -106,7 +108,10 @@ fn requests() -> Vec<(&'static str, String, Read, Strict)> {
     requests![
         Aggregate,
         AggregateKey,
+        AggregateRecordsKey,
+        AggregateRecordsRequest,
         AggregateTableDataRequest,
+        DeleteRecordsRequest,
         AppendTableDataRequest,
         CreateAssetRequest,
         CreateFeedRequest,
@@ -180,6 +185,7 @@ fn requests() -> Vec<(&'static str, String, Read, Strict)> {
         ScheduleWorkItemRequest,
         ScheduleWorkItemsRequest,
         SetQuotaRequest,
+        SetRetentionRequest,
         SearchFilesRequest,
         StartUtilizationRequest,
         UpdateAssetRequest,

@@ -1,13 +1,15 @@
 //! CSV files as programs write them, each with the table that it becomes.
 
+use std::io::Read;
 use std::sync::Arc;
 
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::tables::{
     ColumnType, DataType, DateOrder, GetTableDataRequest, ImportTableRequest, ImportTableResponse,
+    ScanRequest, TableId,
 };
-use stationdb::{Control, Identity, Session, Store};
+use stationdb::{Control, ErrorKind, Identity, Session, Store};
 
 use DataType::{
     Bool, Float64, Int64, String as Text, Timestamp, TimestampMicros as Micros,
@@ -372,6 +374,53 @@ fn the_report_says_separator_header_zone_and_reason() {
     let table = session.get_table_metadata(&answer.id.unwrap()).unwrap();
     // Values are UTC, so that zone needs no property.
     assert!(!table.columns.unwrap()[1].properties.contains_key("timeZone"));
+}
+
+/// A reader that imports a second file into the table before it gives the first one.
+struct Meanwhile<'s> {
+    session: &'s Session,
+    id: &'s TableId,
+    text: &'s [u8],
+    second: Option<Result<(), ErrorKind>>,
+}
+
+impl Read for Meanwhile<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if self.second.is_none() {
+            // Not while the header is read, which is before the import begins to number.
+            let request = ImportTableRequest::new().id(self.id.clone());
+            let answer =
+                self.session.import_csv(request, &mut "v\n9\n".as_bytes(), &Control::default());
+            self.second = Some(answer.map(drop).map_err(|error| error.kind()));
+        }
+        self.text.read(into)
+    }
+}
+
+/// Two imports at once would number their rows from the same number.
+#[test]
+fn a_table_is_numbered_by_one_import_at_a_time() {
+    let (_store, session) = session();
+    let import = |request: ImportTableRequest, text: &mut dyn Read| {
+        session.import_csv(request, text, &Control::default())
+    };
+    let first = import(ImportTableRequest::new(), &mut "v\n1\n2\n".as_bytes()).unwrap();
+    let id = first.id.unwrap();
+    // More than one read of the source, so that one is in the middle of the import.
+    let long: String = (0..200_000).map(|at| format!("{at}\n")).collect();
+    let text = format!("v\n{long}");
+    let (head, rest) = text.as_bytes().split_at(100_000);
+    let mut rest = Meanwhile { session: &session, id: &id, text: rest, second: None };
+    import(ImportTableRequest::new().id(id.clone()), &mut head.chain(&mut rest)).unwrap();
+    assert_eq!(rest.second, Some(Err(ErrorKind::Conflict)));
+    // Afterwards the next one goes on, also after one that failed.
+    let bad = import(ImportTableRequest::new().id(id.clone()), &mut "w\n9\n".as_bytes());
+    assert!(bad.is_err());
+    import(ImportTableRequest::new().id(id.clone()), &mut "v\n9\n".as_bytes()).unwrap();
+    let stream = session.scan(&id, ScanRequest::new(), &Control::default()).unwrap();
+    let numbers: Vec<i64> =
+        stream.flat_map(|batch| super::int64_values(&batch.unwrap(), 0).to_vec()).collect();
+    assert!(numbers == (0..200_003).collect::<Vec<_>>(), "{}", numbers.len());
 }
 
 /// The rows of a second file are numbered on, and the numbers of the table stay unique.

@@ -14,6 +14,7 @@ mod model;
 mod ordinals;
 mod parquet_files;
 mod program_files;
+mod retention;
 mod row_filters;
 mod rules;
 mod syncs;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -63,7 +64,7 @@ impl Server {
 
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
         stream
     }
 
@@ -100,9 +101,21 @@ impl Server {
 
     /// Contents of files and packages on the disk.
     pub fn contents(&self) -> usize {
+        self.content_paths().len()
+    }
+
+    pub fn content_paths(&self) -> Vec<PathBuf> {
         let folders = std::fs::read_dir(self.directory.path().join("files")).unwrap().flatten();
-        let folders = folders.filter(|folder| folder.path().is_dir());
-        folders.map(|folder| folder.path().read_dir().unwrap().count()).sum()
+        let folders = folders.map(|folder| folder.path()).filter(|folder| folder.is_dir());
+        let files = folders.flat_map(|folder| folder.read_dir().unwrap().flatten());
+        files.map(|file| file.path()).collect()
+    }
+
+    /// Waits until all calls have ended, and closes the store.
+    pub fn stop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(Duration::from_secs(60));
+        }
     }
 }
 
@@ -132,7 +145,11 @@ pub fn form(parts: &[(&str, Option<&str>, &[u8])]) -> (String, Vec<u8>) {
 
 /// Reads a response to its end, in pieces with lengths of their own or not.
 pub fn reply(stream: &mut TcpStream) -> Reply {
-    let mut bytes = Vec::new();
+    reply_after(Vec::new(), stream)
+}
+
+/// As [`reply`], where the first bytes were read before.
+pub fn reply_after(mut bytes: Vec<u8>, stream: &mut TcpStream) -> Reply {
     // A connection that is cut may end with an error.
     let _ = stream.read_to_end(&mut bytes);
     let at = bytes

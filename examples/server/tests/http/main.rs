@@ -1,5 +1,6 @@
 //! The server over HTTP, by a plain client.
 
+mod broken;
 mod client;
 mod members;
 #[path = "../../../../tests/common/package.rs"]

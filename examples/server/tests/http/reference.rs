@@ -23,7 +23,18 @@ pub struct Pages {
     pub queries: BTreeMap<String, Members>,
     /// Operations of which a page names the body.
     pub bodies: BTreeSet<String>,
+    /// Record to the members that each answer has.
+    pub always: BTreeMap<String, BTreeSet<String>>,
 }
+
+/// What stands behind a sentence that tells the members of a record, where answers have them all.
+const ALL: [&str; 2] = ["All members are always written", "All members are required"];
+/// What the line of a member begins with in one of its cells, where answers have the member.
+const ALWAYS: [&str; 3] = [
+    "Written always",
+    "always filled",
+    "A decimal number as text, in its own series. Always present",
+];
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
@@ -121,6 +132,9 @@ impl Pages {
     }
 
     fn add(&mut self, record: &str, members: Members) {
+        let named = members.iter().filter(|(_, kind)| words(kind).any(|word| word == "always"));
+        let named: BTreeSet<String> = named.map(|(name, _)| name.clone()).collect();
+        self.always.entry(record.to_owned()).or_default().extend(named);
         self.records.entry(record.to_owned()).or_default().extend(members);
     }
 
@@ -134,6 +148,14 @@ impl Pages {
                     templates.clone_into(&mut heading);
                 }
                 head.clear();
+            }
+            if let Some((but, _)) = line
+                .strip_prefix("- All members but ")
+                .and_then(|rest| rest.split_once(" are always written"))
+            {
+                let mut known = self.records.get(&heading).cloned().unwrap_or_default();
+                known.retain(|name, _| name != but);
+                self.has_always(&heading.clone(), known);
             }
             let Some(row) = cells(line) else {
                 // "PagedTables:" stands over the table of its members.
@@ -179,6 +201,9 @@ impl Pages {
                 "Record" => {
                     for record in row[0].split(',').map(str::trim) {
                         self.add(record, members(second, ""));
+                        if second.contains("; all always") {
+                            self.has_always(record, members(second, ""));
+                        }
                     }
                 }
                 "Member" | "Type" => {
@@ -209,8 +234,15 @@ impl Pages {
                         };
                         self.add(&format!("{verb}{}Request", records[0]), named.clone());
                     }
+                    // The column says so of each member of its line.
+                    let at = head.iter().position(|cell| cell == "Always");
+                    let is_always = at.and_then(|at| row.get(at)).is_some_and(|cell| cell == "yes")
+                        || row.iter().any(|cell| ALWAYS.iter().any(|said| cell.starts_with(said)));
                     for record in records {
                         self.add(&record, named.clone());
+                        if is_always {
+                            self.has_always(&record, named.clone());
+                        }
                     }
                 }
                 record if is_record(record) => {
@@ -226,10 +258,19 @@ impl Pages {
         for (at, _) in prose.match_indices(" has ") {
             let record = words(&prose[..at]).last().unwrap_or_default();
             if is_record(record) && prose[..at].ends_with(record) {
-                let sentence = prose[at + " has ".len()..].split(". ").next().unwrap_or_default();
+                let mut sentences = prose[at + " has ".len()..].split(". ");
+                let sentence = sentences.next().unwrap_or_default();
                 self.add(record, members(sentence, ""));
+                if sentences.next().is_some_and(|next| ALL.iter().any(|all| next.starts_with(all)))
+                {
+                    self.has_always(record, members(sentence, ""));
+                }
             }
         }
+    }
+
+    fn has_always(&mut self, record: &str, members: Members) {
+        self.always.entry(record.to_owned()).or_default().extend(members.into_keys());
     }
 
     /// The record that a text of a page names.

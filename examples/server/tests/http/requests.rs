@@ -21,6 +21,7 @@ fn again<T: DeserializeOwned + Serialize>(body: &Value) -> Value {
 /// The type of the body of each operation that has one.
 const BODIES: &[(&str, Again)] = &[
     ("add_columns", again::<tables::AddColumnsRequest>),
+    ("aggregate_records", again::<stationdb::scans::AggregateRecordsRequest>),
     ("aggregate_table_data", again::<tables::AggregateTableDataRequest>),
     ("append_table_data", again::<tables::AppendTableDataRequest>),
     ("create_assets", again::<CreateAssetsRequest>),
@@ -75,6 +76,7 @@ const BODIES: &[(&str, Again)] = &[
     ("search", again::<search::SearchRequest>),
     ("search_files", again::<files::SearchFilesRequest>),
     ("set_quota", again::<workspaces::SetQuotaRequest>),
+    ("set_retention", again::<tables::SetRetentionRequest>),
     ("set_system_connection", again::<SetSystemConnectionRequest>),
     ("start_upload_session", again::<StartUploadSessionRequest>),
     ("start_utilization", again::<assets::StartUtilizationRequest>),

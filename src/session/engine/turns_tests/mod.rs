@@ -1,16 +1,23 @@
-//! Interleavings of `turns` and `latch`. Both files are compiled a second time here, over a
-//! scheduler that chooses the next thread at every lock, flag and wait.
+//! Interleavings of `turns`, `latch` and `moving`. These files are compiled a second time here, over
+//! a scheduler that chooses the next thread at every lock, flag and wait.
 //!
 //! A failing run prints its schedule; `STATIONDB_SCHEDULE=…` replays that schedule alone.
 //! `STATIONDB_SCHEDULES` sets how many schedules run, `STATIONDB_CRASH_SEED` the seed.
 
-#[path = "latch.rs"]
+#[path = "../latch.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "the same lines over another `sync` are what is tested here"
 )]
 mod latch;
-#[path = "turns.rs"]
+#[path = "../moving.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "the same lines over another `sync` are what is tested here"
+)]
+mod moving;
+mod moving_tests;
+#[path = "../turns.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "the same lines over another `sync` are what is tested here"

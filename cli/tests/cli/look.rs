@@ -1,0 +1,93 @@
+//! Commands on a store that another process has open.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
+
+use stationdb::prelude::*;
+use stationdb::products::CreateProductRequest;
+use stationdb::{Identity, Session, Store};
+
+use crate::bench::{Bench, Run};
+
+fn create(session: &Session, part_number: &str) {
+    let request =
+        CreateProductRequest { part_number: part_number.to_owned(), ..Default::default() };
+    let _ = session.create_products(vec![request]).unwrap().into_result().unwrap();
+}
+
+#[test]
+fn commands_that_read_see_the_newest_commit() {
+    let bench = Bench::new();
+    let before = bench.json(&["info"]);
+    let store = Store::open(bench.store()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    for number in 0..3 {
+        create(&session, &format!("NEW-{number}"));
+        let shown = bench.good(&["ls", "products", "--columns", "partNumber", "--csv"]);
+        assert!(shown.contains(&format!("NEW-{number}")), "{shown}");
+        assert_eq!(bench.json(&["info"])["counts"]["products"], {
+            let held = before["counts"]["products"].as_i64().unwrap();
+            held + number + 1
+        });
+    }
+    let readers: [&[&str]; 7] = [
+        &["search", "NEW-2"],
+        &["export", "Loop", "-o", "loop.parquet"],
+        &["plot", "Loop", "--y", "volts"],
+        &["changes", "--take", "3"],
+        &["verify"],
+        &["verify", "--quick"],
+        &["backup", "kept"],
+    ];
+    for reader in readers {
+        bench.good(reader);
+    }
+    assert_eq!(bench.path("store/look").read_dir().unwrap().count(), 0);
+    drop(session);
+    store.close().unwrap();
+}
+
+#[test]
+fn a_script_sees_what_was_committed_between_its_lines() {
+    let bench = Bench::new();
+    let store = Store::open(bench.store()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let mut command = bench.command(&[]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut input = child.stdin.take().unwrap();
+    for number in 0..3 {
+        create(&session, &format!("BETWEEN-{number}"));
+        writeln!(input, "ls products --order updatedAt --desc --take 1 --columns partNumber --csv")
+            .unwrap();
+        assert_eq!(lines.next().unwrap(), "partNumber");
+        assert_eq!(lines.next().unwrap(), format!("BETWEEN-{number}"));
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_follower_sees_the_events_of_the_other_process() {
+    let bench = Bench::new();
+    let store = Store::open(bench.store()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let since = session.position().0.to_string();
+    let mut command = bench.command(&["changes", "--follow", "--jsonl", "--since", &since]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    for number in 0..3 {
+        let part_number = format!("FOLLOWED-{number}");
+        create(&session, &part_number);
+        let line = lines.next().unwrap();
+        assert!(line.contains(&part_number), "{line}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let _: Run = bench.run(&["info"]);
+}

@@ -1,0 +1,105 @@
+//! Answers that the store gives page by page, as tables.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
+use datafusion::catalog::{Session as Planner, TableProvider};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use stationdb::Session;
+
+use crate::scan::{Batches, StoreScan, project};
+
+/// Rows of one page at most.
+const PAGE: i64 = 1000;
+
+/// A page, and the token of the next one.
+pub(crate) type Page = (RecordBatch, Option<String>);
+/// Reads the page after a token, with at most so many rows.
+pub(crate) type Read =
+    dyn Fn(&Session, Option<String>, i64) -> stationdb::Result<Page> + Send + Sync;
+
+/// A list of the store.
+#[derive(Clone)]
+pub(crate) struct Pages {
+    /// What is read, for `explain`.
+    label: String,
+    session: Session,
+    schema: SchemaRef,
+    read: Arc<Read>,
+    table_type: TableType,
+}
+
+impl Pages {
+    /// A list whose pages have this schema.
+    pub(crate) fn new(
+        label: String,
+        session: &Session,
+        schema: SchemaRef,
+        table_type: TableType,
+        read: Arc<Read>,
+    ) -> Self {
+        Self { label, session: session.clone(), schema, read, table_type }
+    }
+}
+
+impl fmt::Debug for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages").field("label", &self.label).finish_non_exhaustive()
+    }
+}
+
+/// An array that does not fit its schema.
+pub(crate) fn misfit(error: ArrowError) -> stationdb::Error {
+    stationdb::Error::io("preparing rows for SQL", std::io::Error::other(error))
+}
+
+#[async_trait]
+impl TableProvider for Pages {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        self.table_type
+    }
+
+    async fn scan(
+        &self,
+        _state: &dyn Planner,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (schema, columns) = project(&self.schema, projection)?;
+        let list = self.clone();
+        let open = move |control: &stationdb::Control| {
+            let session = list.session.with_control(control);
+            let (read, columns) = (list.read.clone(), columns.clone());
+            let mut left = limit.unwrap_or(usize::MAX);
+            let mut token = None;
+            let mut is_done = left == 0;
+            let pages = std::iter::from_fn(move || {
+                if is_done {
+                    return None;
+                }
+                let take = PAGE.min(i64::try_from(left).unwrap_or(PAGE));
+                let page = read(&session, token.take(), take).and_then(|(page, next)| {
+                    left = left.saturating_sub(page.num_rows());
+                    is_done = next.is_none() || left == 0;
+                    token = next;
+                    page.project(&columns).map_err(misfit)
+                });
+                is_done |= page.is_err();
+                Some(page)
+            });
+            Ok(Box::new(pages) as Batches)
+        };
+        Ok(Arc::new(StoreScan::new(self.label.clone(), schema, Arc::new(open))))
+    }
+}

@@ -1,0 +1,159 @@
+//! One of the two files. Its space is written with zeros before records use it: a write into an
+//! extent that was never written changes metadata, and its sync costs more.
+
+use super::header::{COPY, Header};
+use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The names of the two files; pass `p` is in the file `p % 2`.
+pub(crate) const NAMES: [&str; 2] = ["journal.0", "journal.1"];
+/// Where the records of a pass begin.
+pub(super) const RECORDS: u64 = 8_192;
+
+/// The file grows at least by this.
+const GROWTH_MIN: u64 = 64 * 1024;
+/// The file grows at most by this, apart from a record that is larger.
+const GROWTH_MAX: u64 = 4 * 1024 * 1024;
+/// Zeros that are written at a time.
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
+/// An open file of the journal.
+#[derive(Debug)]
+pub(super) struct PassFile {
+    name: &'static str,
+    file: Box<dyn DiskFile>,
+    id: FileId,
+    /// The length of the file: all of it was written.
+    len: u64,
+}
+
+fn failed(attempt: &str, name: &str) -> impl Fn(std::io::Error) -> Error {
+    let attempt = format!("{name}: cannot {attempt}");
+    move |error| Error::io(&attempt, error)
+}
+
+impl PassFile {
+    /// Creates an empty file; a file of this name is removed first.
+    pub(super) fn create(disk: &SharedDisk, name: &'static str) -> Result<Self> {
+        if disk.exists(name).map_err(failed("look for it", name))? {
+            disk.remove_file(name).map_err(failed("remove it", name))?;
+        }
+        Self::over(name, disk.open(name, Mode::CreateNew).map_err(failed("create it", name))?)
+    }
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// `Corrupt` if there is none; `Io`.
+    pub(super) fn open(disk: &SharedDisk, name: &'static str, mode: Mode) -> Result<Self> {
+        let file = disk.open(name, mode).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Error::corrupt(format!("the store has no {name}; restore it from a backup"))
+            }
+            _ => Error::io(format!("opening {name}"), error),
+        })?;
+        Self::over(name, file)
+    }
+
+    fn over(name: &'static str, file: Box<dyn DiskFile>) -> Result<Self> {
+        let id = file.file_id().map_err(failed("read its identity", name))?;
+        let len = file.len().map_err(failed("read its length", name))?;
+        Ok(Self { name, file, id, len })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The newer valid copy of the header, and whether both copies are equal.
+    pub(super) fn header(&self) -> Result<Option<(Header, bool)>> {
+        if self.len < RECORDS {
+            return Ok(None);
+        }
+        let mut blocks = vec![0; COPY * 2];
+        self.read(&mut blocks, 0)?;
+        Ok(Header::from_blocks(&blocks))
+    }
+
+    /// Reads a part of the file.
+    pub(super) fn read(&self, buffer: &mut [u8], at: u64) -> Result<()> {
+        self.file.read_exact_at(buffer, at).map_err(failed("read it", self.name))
+    }
+
+    /// Writes the header of a pass and makes it durable.
+    pub(super) fn write_header(&mut self, header: Header) -> Result<()> {
+        self.write(&header.to_blocks(), 0)?;
+        self.sync()
+    }
+
+    /// Writes a record and makes it durable. If the file is too short, it grows with zeros first;
+    /// the same sync makes them durable.
+    pub(super) fn append(&mut self, at: u64, record: &[u8]) -> Result<()> {
+        let end = at.saturating_add(record.len() as u64);
+        if end > self.len {
+            self.grow(end)?;
+        }
+        self.write(record, at)?;
+        self.sync()
+    }
+
+    fn grow(&mut self, needed: u64) -> Result<()> {
+        let step = self.len.clamp(GROWTH_MIN, GROWTH_MAX);
+        let target = needed.max(self.len.saturating_add(step)).next_multiple_of(GROWTH_MIN);
+        while self.len < target {
+            let step = usize::try_from(target - self.len).map_or(ZEROS.len(), |left| left);
+            self.write(ZEROS.get(..step).unwrap_or(&ZEROS), self.len)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8], at: u64) -> Result<()> {
+        self.file.write_all_at(bytes, at).map_err(failed("write it", self.name))?;
+        self.len = self.len.max(at.saturating_add(bytes.len() as u64));
+        Ok(())
+    }
+
+    pub(super) fn sync(&self) -> Result<()> {
+        self.file.sync_data().map_err(failed("sync it", self.name))
+    }
+
+    /// Checks that the name still leads to this file.
+    ///
+    /// # Errors
+    /// `Latched` if it does not; `Io` if that cannot be determined.
+    pub(super) fn check_name(&self, disk: &SharedDisk) -> Result<()> {
+        use std::io::ErrorKind as Io;
+        let lost = || {
+            Error::new(
+                ErrorKind::Latched,
+                format!(
+                    "{} was moved, removed or replaced while the store was open, so no further \
+                     write is accepted; move the files of the store back, or back up the open \
+                     store, then close and reopen it",
+                    self.name
+                ),
+            )
+        };
+        match disk.file_id(self.name) {
+            Ok(id) if id == self.id => Ok(()),
+            Ok(_) => Err(lost()),
+            Err(error) => match error.kind() {
+                Io::NotFound | Io::NotADirectory | Io::StaleNetworkFileHandle => {
+                    Err(lost().with_source(error))
+                }
+                _ => Err(Error::io(format!("checking that {} is in its place", self.name), error)),
+            },
+        }
+    }
+}
+
+/// Opens both files.
+pub(super) fn open_both(disk: &SharedDisk) -> Result<[PassFile; 2]> {
+    let [one, other] = NAMES;
+    let open = |name| PassFile::open(disk, name, Mode::ReadWrite);
+    Ok([open(one)?, open(other)?])
+}

@@ -1,0 +1,66 @@
+//! The header of a pass. A file has two copies of it, in different blocks.
+//!
+//! A power cut while the header is written may leave the header of an earlier pass, the new one, or
+//! nothing valid in each of the two places. The newer valid copy counts: a pass whose header is not
+//! durable has no record yet, and the earlier pass of the file is in the record file.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+const MAGIC: [u8; 8] = *b"SDJOURN1";
+/// Bytes of a header.
+const LEN: usize = 48;
+/// Distance of the two copies, and the bytes that each takes.
+pub(super) const COPY: usize = 4_096;
+
+/// The header of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    /// The id of the journal.
+    pub(super) id: u64,
+    /// The number of the pass.
+    pub(super) pass: u64,
+    /// The first sequence that the pass can carry.
+    pub(super) first: u64,
+    /// Seed of the checksums of the pass.
+    pub(super) salt: u64,
+}
+
+impl Header {
+    fn to_bytes(self) -> [u8; LEN] {
+        let mut bytes = [0; LEN];
+        let numbers = [u64::from_le_bytes(MAGIC), self.id, self.pass, self.first, self.salt];
+        let mut check = Vec::with_capacity(LEN);
+        numbers.iter().for_each(|number| check.extend_from_slice(&number.to_le_bytes()));
+        check.extend_from_slice(&xxh3_64(&check).to_le_bytes());
+        bytes.iter_mut().zip(check).for_each(|(to, from)| *to = from);
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (numbers, check) = bytes.get(..LEN)?.split_last_chunk::<8>()?;
+        let (chunks, _) = numbers.as_chunks::<8>();
+        let &[magic, id, pass, first, salt] = chunks else { return None };
+        let is_valid = magic == MAGIC && xxh3_64(numbers) == u64::from_le_bytes(*check);
+        let [id, pass, first, salt] = [id, pass, first, salt].map(u64::from_le_bytes);
+        is_valid.then_some(Self { id, pass, first, salt })
+    }
+
+    /// The first bytes of the file: both copies.
+    pub(super) fn to_blocks(self) -> Vec<u8> {
+        let mut block = self.to_bytes().to_vec();
+        block.resize(COPY, 0);
+        block.repeat(2)
+    }
+
+    /// The newer valid copy, and whether both copies are equal.
+    pub(super) fn from_blocks(blocks: &[u8]) -> Option<(Self, bool)> {
+        let (one, other) = blocks.split_at_checked(COPY)?;
+        match (Self::from_bytes(one), Self::from_bytes(other)) {
+            (Some(one), Some(other)) => {
+                let newer = if other.pass > one.pass { other } else { one };
+                Some((newer, one == other))
+            }
+            (one, other) => one.or(other).map(|header| (header, false)),
+        }
+    }
+}

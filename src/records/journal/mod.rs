@@ -1,0 +1,159 @@
+//! The journal: commits that are durable and that the record file may lack.
+//!
+//! Two files are written in turn. One turn is a pass: it begins with a header that has a number and
+//! a new salt, and then has one record for each commit. `docs/format.md` has the bytes,
+//! `docs/journal.md` how the journal and the record file work together.
+//!
+//! What must hold:
+//! - A record is written only after the sync of the record before it, so that a torn record is the
+//!   last one of its pass.
+//! - A pass begins only when the record file has every commit of the pass whose file it overwrites.
+//! - After a failed write or sync nothing more is written: [`Journal::append`] is not called again.
+
+mod body;
+mod check;
+mod copy;
+mod file;
+mod header;
+mod record;
+mod replay;
+mod rescue;
+#[cfg(test)]
+mod tests;
+
+pub(super) use body::encode;
+pub(crate) use copy::copy;
+pub(crate) use file::NAMES;
+pub(crate) use replay::Replayed;
+pub(crate) use rescue::{LostCommits, rescue};
+
+use file::{PassFile, RECORDS};
+use header::Header;
+
+use super::envelope;
+use crate::disk::SharedDisk;
+use crate::error::{Error, Result};
+
+/// What the record file says about its journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// The id of the journal.
+    pub(crate) id: u64,
+    /// The first pass whose commits the record file may lack.
+    pub(crate) pass: u64,
+}
+
+impl Link {
+    /// The row of the record file.
+    pub(super) fn to_row(self) -> Vec<u8> {
+        envelope::seal(&[], 0, &[self.id.to_be_bytes(), self.pass.to_be_bytes()].concat())
+    }
+
+    /// Reads the row of the record file; `None` if it is damaged.
+    pub(super) fn from_row(row: &[u8]) -> Option<Self> {
+        let payload = envelope::open(&[], 0, row).ok()?.bytes;
+        let (numbers, _) = payload.as_chunks::<8>();
+        let &[id, pass] = numbers else { return None };
+        Some(Self { id: u64::from_be_bytes(id), pass: u64::from_be_bytes(pass) })
+    }
+}
+
+/// The open journal. Only the holder of the write turn uses it.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    files: [PassFile; 2],
+    /// The header of the newest pass.
+    newest: Header,
+    /// Where the next record goes.
+    at: u64,
+    /// The pass before the newest one, and where its records end. Its file may be overwritten.
+    older: Option<(Header, u64)>,
+    /// The record that is being written; kept for its capacity.
+    buffer: Vec<u8>,
+}
+
+fn file_of(pass: u64) -> usize {
+    usize::from(pass % 2 == 1)
+}
+
+fn draw() -> Result<u64> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::io("drawing a random number for the journal", error.into()))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// The error of a journal whose bytes are not those that were written.
+fn damaged(name: &str, what: &str) -> Error {
+    Error::corrupt(format!("{name}: {what}; restore the store from a backup"))
+}
+
+impl Journal {
+    /// Creates both files without a commit, and makes them durable. Files of these names are
+    /// replaced. The caller makes the names durable.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`.
+    pub(super) fn create(disk: &SharedDisk) -> Result<Link> {
+        let id = draw()?;
+        for (pass, name) in (0..).zip(NAMES) {
+            let header = Header { id, pass, first: 1, salt: draw()? };
+            PassFile::create(disk, name)?.write_header(header)?;
+        }
+        Ok(Link { id, pass: 1 })
+    }
+
+    /// Begins the next pass, whose first commit is after `sequence`; returns its number.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`: the store must then latch.
+    pub(crate) fn begin_pass(&mut self, sequence: u64) -> Result<u64> {
+        let pass = self.newest.pass + 1;
+        let first = sequence.saturating_add(1);
+        let header = Header { id: self.newest.id, pass, first, salt: draw()? };
+        self.file(pass)?.write_header(header)?;
+        self.older = Some((self.newest, self.at));
+        self.newest = header;
+        self.at = RECORDS;
+        Ok(pass)
+    }
+
+    /// The number of the newest pass.
+    pub(crate) fn pass(&self) -> u64 {
+        self.newest.pass
+    }
+
+    /// Appends the record of the commits after `before` up to `after`, and makes it durable.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`: the record may be there or not, and the store must latch.
+    pub(crate) fn append(&mut self, before: u64, after: u64, body: &[u8]) -> Result<()> {
+        let (salt, at, pass) = (self.newest.salt, self.at, self.newest.pass);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        record::write(&mut buffer, salt, at, record::Sequences { before, after }, body);
+        let written = self.file(pass)?.append(at, &buffer);
+        if written.is_ok() {
+            self.at = at.saturating_add(buffer.len() as u64);
+        }
+        // A large record does not keep its memory for the small ones after it.
+        buffer.clear();
+        buffer.shrink_to(1 << 20);
+        self.buffer = buffer;
+        written
+    }
+
+    /// Whether the names still lead to the open files.
+    ///
+    /// # Errors
+    /// `Latched` if they do not; `Io` if that cannot be determined.
+    pub(crate) fn check_names(&self, disk: &SharedDisk) -> Result<()> {
+        // The file of the older pass is needed only until its checkpoint, and then written again.
+        self.files.iter().try_for_each(|file| file.check_name(disk))
+    }
+
+    fn file(&mut self, pass: u64) -> Result<&mut PassFile> {
+        self.files
+            .get_mut(file_of(pass))
+            .ok_or_else(|| Error::conflict("internal error: the journal has two files"))
+    }
+}

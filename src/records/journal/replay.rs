@@ -1,0 +1,226 @@
+//! Opening the journal: which passes are there, and which commits the record file lacks.
+//!
+//! What must hold: every commit that was acknowledged is found, or opening fails. A torn record
+//! ends its pass. An intact record after a damaged one proves that the damaged one was durable,
+//! because a record is written only after the sync of the one before.
+
+use super::body;
+use super::file::{NAMES, PassFile, RECORDS, open_both};
+use super::header::Header;
+use super::record::{self, HEAD};
+use super::{Journal, Link, damaged, file_of};
+use crate::disk::{Mode, SharedDisk};
+use crate::error::{Error, Result};
+use crate::records::Change;
+
+/// Bytes that are read at a time.
+const WINDOW: usize = 1 << 20;
+
+/// What the journal had for the record file.
+#[derive(Debug, Default)]
+pub(crate) struct Replayed {
+    /// The commits of each pass that the record file may lack, oldest first: one pass or two.
+    pub(crate) passes: Vec<Vec<Change>>,
+    /// The sequence after all of them.
+    pub(crate) sequence: u64,
+}
+
+impl Journal {
+    /// Opens the journal that `link` names and reads the commits after `sequence`, the one of the
+    /// record file. Further records go after the last one that was found.
+    ///
+    /// The last record is written again before the sync. It may have been readable and not durable,
+    /// and after a failed sync the system may take its pages for written.
+    ///
+    /// # Errors
+    /// `Corrupt` if a file is missing or is not the one that the record file needs, if a record is
+    /// damaged that others follow, or if the commits do not continue those of the record file.
+    pub(crate) fn open(disk: &SharedDisk, link: Link, sequence: u64) -> Result<(Self, Replayed)> {
+        let mut files = open_both(disk)?;
+        let (live, next) = passes(&files, link)?;
+        let mut replayed = Replayed { passes: Vec::new(), sequence };
+        let mut end = End::default();
+        let (mut newest, mut older) = (live, None);
+        for header in [Some(live), next].into_iter().flatten() {
+            if replayed.sequence.saturating_add(1) < header.first {
+                return Err(behind(&files, header, replayed.sequence));
+            }
+            older = (header != live).then_some((newest, end.at));
+            let file = files
+                .get(file_of(header.pass))
+                .ok_or_else(|| Error::conflict("internal error: the journal has two files"))?;
+            let mut changes = Vec::new();
+            end = read_pass(file, header, &mut replayed.sequence, &mut changes)?;
+            replayed.passes.push(changes);
+            newest = header;
+        }
+        let file = files.get_mut(file_of(newest.pass));
+        let file = file.ok_or_else(|| Error::conflict("internal error: no file of a pass"))?;
+        if file.header()?.is_none_or(|(_, are_equal)| !are_equal) {
+            file.write_header(newest)?;
+        }
+        if let Some((at, record)) = &end.last {
+            file.write(record, *at)?;
+            file.sync()?;
+        }
+        let journal = Self { files, newest, at: end.at, older, buffer: Vec::new() };
+        Ok((journal, replayed))
+    }
+
+    /// Whether the files on this disk have any commit, whatever the record file says. A file that
+    /// is missing or has no header has none.
+    pub(in crate::records) fn is_used(disk: &SharedDisk) -> Result<bool> {
+        for name in NAMES {
+            let exists = disk.exists(name).map_err(|error| Error::io("looking for it", error))?;
+            if !exists {
+                continue;
+            }
+            let file = PassFile::open(disk, name, Mode::Read)?;
+            let Some((header, _)) = file.header()? else { continue };
+            let mut window = Window::over(&file);
+            if header.pass > 1 || window.record(header.salt, RECORDS)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The error of a pass that begins after the commit that follows `sequence`.
+fn behind(files: &[PassFile; 2], header: Header, sequence: u64) -> Error {
+    let name = files.get(file_of(header.pass)).map_or("journal", PassFile::name);
+    Error::corrupt(format!(
+        "{name} begins with the commit {}, and the commits before it end with {sequence}: \
+         records.redb is an earlier state of itself, or the end of the other file of the journal \
+         is damaged; restore the store from a backup",
+        header.first
+    ))
+}
+
+/// The headers of the live pass, and of the pass after it if that has begun.
+fn passes(files: &[PassFile; 2], link: Link) -> Result<(Header, Option<Header>)> {
+    let [mut live, mut next] = [None, None];
+    for (number, file) in files.iter().enumerate() {
+        let Some((header, _)) = file.header()? else { continue };
+        let foreign = || damaged(file.name(), "it is not the journal that records.redb names");
+        if header.id != link.id || file_of(header.pass) != number {
+            return Err(foreign());
+        }
+        match header.pass.checked_sub(link.pass) {
+            Some(0) => live = Some(header),
+            Some(1) => next = Some(header),
+            None if header.pass.checked_add(1) == Some(link.pass) => {}
+            _ => return Err(foreign()),
+        }
+    }
+    let name = files.get(file_of(link.pass)).map_or("journal", |file| file.name());
+    let live = live.ok_or_else(|| damaged(name, "its header is missing or damaged"))?;
+    Ok((live, next))
+}
+
+/// Where a pass ends.
+#[derive(Debug, Default)]
+struct End {
+    at: u64,
+    /// The position and the bytes of the last record.
+    last: Option<(u64, Vec<u8>)>,
+}
+
+/// Reads the records of a pass. Adds the changes of the commits after `sequence`, and advances it.
+fn read_pass(
+    file: &PassFile,
+    header: Header,
+    sequence: &mut u64,
+    changes: &mut Vec<Change>,
+) -> Result<End> {
+    let mut window = Window::over(file);
+    let mut end = End { at: RECORDS, last: None };
+    let mut last = None;
+    let mut is_behind = true;
+    while let Some(found) = window.record(header.salt, end.at)? {
+        let (before, after) = (found.sequences.before, found.sequences.after);
+        if after > *sequence || !is_behind {
+            if before != *sequence || after <= before {
+                return Err(damaged(
+                    file.name(),
+                    &format!("a record continues the commit {before}, and {sequence} was expected"),
+                ));
+            }
+            is_behind = false;
+            changes.extend(body::decode(window.body(end.at, found.len)?, file.name())?);
+            *sequence = after;
+        }
+        last = Some((end.at, found.record_len()));
+        end.at = end.at.saturating_add(found.record_len());
+    }
+    if let Some(at) = window.find_record(header.salt, end.at)? {
+        return Err(damaged(
+            file.name(),
+            &format!("the record at {} is damaged, and the one at {at} is intact", end.at),
+        ));
+    }
+    if let Some((at, len)) = last {
+        end.last = Some((at, window.bytes(at, usize::try_from(len).unwrap_or(0))?.to_vec()));
+    }
+    Ok(end)
+}
+
+/// A part of the file in memory.
+pub(super) struct Window<'f> {
+    file: &'f PassFile,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'f> Window<'f> {
+    pub(super) fn over(file: &'f PassFile) -> Self {
+        Self { file, start: 0, bytes: Vec::new() }
+    }
+
+    /// `len` bytes from `at`; fewer at the end of the file.
+    fn bytes(&mut self, at: u64, len: usize) -> Result<&[u8]> {
+        let left = usize::try_from(self.file.len().saturating_sub(at)).unwrap_or(usize::MAX);
+        let len = len.min(left);
+        if len == 0 {
+            return Ok(&[]);
+        }
+        let held = at.checked_sub(self.start).and_then(|skip| usize::try_from(skip).ok());
+        let is_held = held.is_some_and(|skip| self.bytes.len() >= skip.saturating_add(len));
+        if !is_held {
+            self.bytes.clear();
+            self.bytes.resize(len.max(WINDOW).min(left), 0);
+            self.start = at;
+            self.file.read(&mut self.bytes, at)?;
+        }
+        let skip = usize::try_from(at - self.start).unwrap_or(0);
+        Ok(self.bytes.get(skip..skip + len).unwrap_or_default())
+    }
+
+    /// The head of the intact record at `at`; `None` if there is none.
+    pub(super) fn record(&mut self, salt: u64, at: u64) -> Result<Option<record::Head>> {
+        let Some(head) = record::head(self.bytes(at, HEAD)?, salt, at) else { return Ok(None) };
+        // A forged length allocates no more than the file has.
+        let is_intact = head.has(self.body(at, head.len)?, salt, at);
+        Ok(is_intact.then_some(head))
+    }
+
+    pub(super) fn body(&mut self, at: u64, len: u64) -> Result<&[u8]> {
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        self.bytes(at.saturating_add(HEAD as u64), len)
+    }
+
+    /// The position of the first intact record after `at`.
+    pub(super) fn find_record(&mut self, salt: u64, at: u64) -> Result<Option<u64>> {
+        let mut at = at.saturating_add(record::ALIGN);
+        while at < self.file.len() {
+            let bytes = self.bytes(at, HEAD)?;
+            // Most of what follows the last record is zero.
+            let is_empty = bytes.first_chunk::<8>() == Some(&[0; 8]);
+            if !is_empty && self.record(salt, at)?.is_some() {
+                return Ok(Some(at));
+            }
+            at = at.saturating_add(record::ALIGN);
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,299 @@
+//! Aggregates of records: the fields that a request names become the columns of rows, and the rows
+//! are aggregated as those of a table.
+//!
+//! What must hold: the rows are in order of the records' ids, whatever way the query takes, so that
+//! the first and the last record of a group are the same ones.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::TimestampMillisecondType;
+
+use super::columns::leaf;
+use super::field::{Path, find};
+use super::kinds::{Shown, of_kind};
+use super::time_bucket::start_of;
+use crate::columnar::{
+    AggregatedParts, Aggregation, Bounds, Key, MemoryRun, Predicates, TableSchema,
+};
+use crate::error::{Error, Result};
+use crate::model::members_of;
+use crate::model::records::{AggregateRecordsRequest, TimeBucket};
+use crate::model::tables::aggregate::{Aggregate, AggregateKey, TableAggregates};
+use crate::model::tables::data::{Column, ColumnType, DataType};
+use crate::services::lists;
+use crate::services::tables::{aggregate_key, aggregate_term};
+use crate::session::{Access, Query, View};
+use crate::value::{Control, FieldType, Row, Val, limits};
+
+/// Records that are read, and aggregated, together.
+const PART_RECORDS: usize = 1024;
+/// The column with the number of the record. No field has this name.
+const NUMBER: &str = "#";
+
+/// Where the values of a column come from.
+#[derive(Clone, Debug)]
+enum From {
+    /// A field.
+    Field(usize, FieldType),
+    /// An entry of the map in a field.
+    Entry(usize, String),
+    /// The start of the bucket of the time in a field.
+    Bucket(usize, TimeBucket),
+}
+
+/// The columns of the rows that records become.
+#[derive(Debug, Default)]
+struct Columns {
+    columns: Vec<Column>,
+    from: Vec<From>,
+    /// Positions by name.
+    known: HashMap<String, usize>,
+}
+
+impl Columns {
+    /// The position of the column of a field; the column with the number of the record is before.
+    fn of_field<R: Shown>(&mut self, name: &str, member: &str) -> Result<usize> {
+        let path: Path = find(R::fields(), name).map_err(|error| error.at_member(member))?;
+        let (data_type, from) = match (path.ty, path.key) {
+            (FieldType::Map, Some(key)) => (DataType::String, From::Entry(path.field, key)),
+            (ty, None) => match data_type(ty) {
+                Some(data_type) => (data_type, From::Field(path.field, ty)),
+                None => return Err(no_value(name).at_member(member)),
+            },
+            _ => return Err(no_value(name).at_member(member)),
+        };
+        Ok(self.push(name.to_owned(), data_type, from))
+    }
+
+    fn of_bucket<R: Shown>(&mut self, name: &str, bucket: TimeBucket, at: usize) -> Result<usize> {
+        let member = |name: &str| format!("groupBy[{at}].{name}");
+        let path = find(R::fields(), name).map_err(|error| error.at_member(member("field")))?;
+        if !matches!(path.ty, FieldType::Time) || path.key.is_some() {
+            return Err(Error::invalid(format!(
+                "the field {name:?} is no time, so it has no buckets of a {bucket}"
+            ))
+            .with_args([name])
+            .at_member(member("bucket")));
+        }
+        let title = format!("{bucket} of {name}");
+        Ok(self.push(title, DataType::Timestamp, From::Bucket(path.field, bucket)))
+    }
+
+    fn push(&mut self, name: String, data_type: DataType, from: From) -> usize {
+        let (columns, known) = (&mut self.columns, &mut self.known);
+        *known.entry(name).or_insert_with_key(|name| {
+            let column = Column::new(name, data_type).column_type(ColumnType::Nullable);
+            columns.push(column);
+            self.from.push(from);
+            columns.len()
+        })
+    }
+
+    fn schema(&self) -> Result<Arc<TableSchema>> {
+        let number = Column::new(NUMBER, DataType::Int64).column_type(ColumnType::Index);
+        let columns = std::iter::once(number).chain(self.columns.iter().cloned()).collect();
+        TableSchema::new(columns, usize::MAX).map(Arc::new)
+    }
+
+    /// The fields that are read.
+    fn fields(&self) -> Vec<usize> {
+        let field = |from: &From| match from {
+            From::Field(at, _) | From::Entry(at, _) | From::Bucket(at, _) => *at,
+        };
+        self.from.iter().map(field).collect()
+    }
+
+    fn batch(&self, schema: &TableSchema, first: i64, rows: &[&dyn Row]) -> Result<RecordBatch> {
+        let numbers: ArrayRef = Arc::new((first..).take(rows.len()).collect::<Int64Array>());
+        let mut arrays = vec![numbers];
+        for from in &self.from {
+            arrays.push(array(from, rows)?);
+        }
+        RecordBatch::try_new(schema.arrow().clone(), arrays).map_err(|error| {
+            Error::corrupt("internal error: records do not fit their columns; report it")
+                .with_source(error)
+        })
+    }
+}
+
+fn no_value(name: &str) -> Error {
+    Error::invalid(format!(
+        "the field {name:?} has no single value to count or to group by; name an entry of a map as \
+         in properties.lot"
+    ))
+    .with_args([name])
+}
+
+/// The type of the cells of a field that has one value.
+fn data_type(ty: FieldType) -> Option<DataType> {
+    Some(match ty {
+        FieldType::Bool => DataType::Bool,
+        FieldType::Int => DataType::Int64,
+        FieldType::Double => DataType::Float64,
+        FieldType::Time => DataType::Timestamp,
+        FieldType::String | FieldType::DecimalId | FieldType::Reference | FieldType::Enum(_) => {
+            DataType::String
+        }
+        FieldType::Within
+        | FieldType::Strings
+        | FieldType::Map
+        | FieldType::Rows(_)
+        | FieldType::Object => return None,
+    })
+}
+
+fn array(from: &From, rows: &[&dyn Row]) -> Result<ArrayRef> {
+    Ok(match from {
+        From::Field(at, ty) => leaf(*at, *ty, rows)?,
+        From::Entry(at, key) => {
+            Arc::new(StringArray::from_iter(rows.iter().map(|row| match row.val(*at) {
+                Val::Map(pairs) => pairs.get(key).cloned(),
+                _ => None,
+            })))
+        }
+        From::Bucket(at, bucket) => {
+            let times = leaf(*at, FieldType::Time, rows)?;
+            let times = times.as_primitive::<TimestampMillisecondType>();
+            let starts =
+                times.unary_opt::<_, TimestampMillisecondType>(|time| start_of(time, *bucket));
+            Arc::new(starts.with_timezone_opt(times.timezone()))
+        }
+    })
+}
+
+/// Computes aggregates of the records that the caller may see and that match a filter.
+pub(super) fn run<A: Access>(
+    access: &A,
+    request: &AggregateRecordsRequest,
+) -> Result<TableAggregates> {
+    let control = access.context().control(&Control::default());
+    access.read(|view| of_kind!(request.kind, of(view, request, &control)))
+}
+
+/// The keys of a request, each once, and for each entry of `groupBy` its place among them.
+fn keys<R: Shown>(
+    columns: &mut Columns,
+    request: &AggregateRecordsRequest,
+) -> Result<(Vec<Key>, Vec<usize>)> {
+    let (mut keys, mut places): (Vec<Key>, Vec<usize>) = (Vec::new(), Vec::new());
+    for (at, by) in request.group_by.iter().flatten().enumerate() {
+        let key = match (by.bucket, by.width) {
+            (Some(_), Some(_)) => {
+                return Err(Error::invalid("a key has a bucket or a width, not both")
+                    .at_member(format!("groupBy[{at}].width")));
+            }
+            (Some(bucket), None) => {
+                Key { column: columns.of_bucket::<R>(&by.field, bucket, at)?, width: None }
+            }
+            (None, width) => {
+                columns.of_field::<R>(&by.field, &format!("groupBy[{at}].field"))?;
+                let asked = AggregateKey { column: by.field.clone(), width };
+                // The width is checked as that of a table, against the type of the column.
+                aggregate_key(&*columns.schema()?, at, &asked)?
+            }
+        };
+        let known = keys.iter().position(|known| *known == key);
+        places.push(known.unwrap_or(keys.len()));
+        if known.is_none() {
+            keys.push(key);
+        }
+        if keys.len() > limits::AGGREGATE_KEYS {
+            let most = limits::AGGREGATE_KEYS;
+            let text = format!("more than {most} different keys; AGGREGATE_KEYS allows {most}");
+            return Err(Error::limit(text).with_args([most.to_string()]).at_member("groupBy"));
+        }
+    }
+    Ok((keys, places))
+}
+
+fn of<R: Shown>(
+    view: &View<'_>,
+    request: &AggregateRecordsRequest,
+    control: &Control,
+) -> Result<TableAggregates> {
+    let wanted: &[Aggregate] = request.aggregates.as_deref().unwrap_or_default();
+    lists::check("aggregates", wanted.len())?;
+    lists::check("groupBy", request.group_by.as_ref().map_or(0, Vec::len))?;
+    let mut columns = Columns::default();
+    let (keys, places) = keys::<R>(&mut columns, request)?;
+    for (at, aggregate) in wanted.iter().enumerate() {
+        if let Some(name) = &aggregate.column {
+            columns.of_field::<R>(name, &format!("aggregates[{at}].column"))?;
+        }
+    }
+    let schema = columns.schema()?;
+    let terms = wanted.iter().enumerate().map(|(at, wanted)| aggregate_term(&schema, at, wanted));
+    let predicates = Predicates::default();
+    let aggregation = Aggregation {
+        keys,
+        terms: terms.collect::<Result<_>>()?,
+        predicates: &predicates,
+        bounds: Bounds {
+            groups: limits::AGGREGATE_GROUPS,
+            bytes: view.context().settings().query_memory_bytes,
+        },
+    };
+    let mut parts = AggregatedParts::new(schema.clone(), &aggregation)?;
+    let mut number = 0;
+    let mut add = |records: &[R]| -> Result<()> {
+        control.check()?;
+        let cells = super::scan::cells(records, view.env());
+        let rows: Vec<&dyn Row> = cells.iter().map(|cells| cells as &dyn Row).collect();
+        let batch = columns.batch(&schema, number, &rows)?;
+        number = number.saturating_add(rows.len() as i64);
+        parts.add(MemoryRun::new(&schema, &[batch], 0)?, control)
+    };
+    each_part::<R>(view, request, &columns.fields(), &mut add)?;
+    let mut groups = parts.finish()?;
+    if aggregation.keys.len() < places.len() {
+        for group in &mut groups {
+            let keys = places.iter().map(|place| group.keys.get(*place).cloned().flatten());
+            group.keys = keys.collect();
+        }
+    }
+    Ok(TableAggregates { groups })
+}
+
+/// Calls `add` with the records, part by part, in order of their ids.
+fn each_part<R: Shown>(
+    view: &View<'_>,
+    request: &AggregateRecordsRequest,
+    fields: &[usize],
+    add: &mut dyn FnMut(&[R]) -> Result<()>,
+) -> Result<()> {
+    if request.filter.as_deref().is_none_or(|filter| filter.trim().is_empty()) {
+        let visibility = view.visibility(R::KIND);
+        let mut records: Vec<R> = Vec::new();
+        let wanted = members_of::<R>(fields.iter().copied());
+        view.scan_records::<R>(None, false, wanted, |_, record| {
+            if visibility.allows(record.workspace()) {
+                records.push(record);
+            }
+            if records.len() == PART_RECORDS {
+                add(&records)?;
+                records.clear();
+            }
+            Ok(true)
+        })?;
+        return if records.is_empty() { Ok(()) } else { add(&records) };
+    }
+    let mut token: Option<String> = None;
+    loop {
+        let page = view.query::<R>(&Query {
+            filter: request.filter.as_deref(),
+            substitutions: request.substitutions.as_deref().unwrap_or_default(),
+            take: PART_RECORDS,
+            continuation_token: token.as_deref(),
+            ..Query::default()
+        })?;
+        if !page.items.is_empty() {
+            add(&page.items)?;
+        }
+        token = page.continuation_token;
+        if token.is_none() {
+            return Ok(());
+        }
+    }
+}
