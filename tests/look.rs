@@ -81,6 +81,17 @@ fn step(session: &Session, table: &TableId, number: i64) {
     }
 }
 
+fn new_table(session: &Session) -> TableId {
+    let column = Column {
+        name: "t".to_owned(),
+        data_type: DataType::Int64,
+        column_type: ColumnType::Index,
+        ..Column::default()
+    };
+    let request = CreateTableRequest { columns: vec![column], ..Default::default() };
+    session.create_table(request).unwrap()
+}
+
 /// Not a separate test: the owner, which writes until it is killed.
 #[test]
 fn child_that_writes() {
@@ -89,16 +100,7 @@ fn child_that_writes() {
     let options = Store::options().seal_rows(40).small_blob_bytes(1_000).memory_table_bytes(memory);
     let store = options.open(directory).unwrap();
     let session = ada(&store);
-    let table = table(&session).map(|(id, _)| id).unwrap_or_else(|| {
-        let column = Column {
-            name: "t".to_owned(),
-            data_type: DataType::Int64,
-            column_type: ColumnType::Index,
-            ..Column::default()
-        };
-        let request = CreateTableRequest { columns: vec![column], ..Default::default() };
-        session.create_table(request).unwrap()
-    });
+    let table = table(&session).map_or_else(|| new_table(&session), |(id, _)| id);
     let mut number = steps(&session);
     loop {
         step(&session, &table, number);

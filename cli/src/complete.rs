@@ -292,7 +292,7 @@ mod tests {
             complete("sql select a from prod"),
             expect("prod", "product_families product_id products")
         );
-        assert_eq!(complete("select part_n"), expect("part_n", "part_number"));
+        assert_eq!(complete("select part_n"), expect("part_n", "part_number part_numbers"));
         assert_eq!(complete("select timel"), expect("timel", "timeline"));
         assert_eq!(complete("select * from quo"), expect("quo", "quotas"));
         assert_eq!(complete("select t from Lo"), expect("Lo", "\"Long run\" \"Loop\""));

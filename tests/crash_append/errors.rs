@@ -29,8 +29,7 @@ fn a_disk_that_fills_up_anywhere_loses_nothing() {
     fills_up("records", &Records);
     let refused = with_memory(0, || fills_up("records without a memory table", &Records));
     assert!(refused > 0);
-    // Its rows fit into the free pages of an empty store.
-    fills_up("checkpoints", &Checkpoints);
+    assert!(fills_up("checkpoints", &Checkpoints) > 0);
 }
 
 #[test]

@@ -39,9 +39,9 @@ impl<'a> AggregatedParts<'a> {
     /// `LimitExceeded` as [`aggregate`](super::aggregate); the errors of `control`.
     pub(crate) fn add(&mut self, rows: MemoryRun, control: &Control) -> Result<()> {
         let run = Run::from(Arc::new(rows));
-        let all = [0..run.row_count()];
+        let all = 0..run.row_count();
         let request = (self.aggregation, &self.needs);
-        self.whole.take((&run, 0), &self.schema, &all, request, control)
+        self.whole.take((&run, 0), &self.schema, std::slice::from_ref(&all), request, control)
     }
 
     /// The groups in order of their keys; without keys one group, also of no rows.

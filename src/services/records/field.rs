@@ -19,7 +19,7 @@ pub(super) struct Path {
 
 fn is(decl: &FieldDecl, name: &str) -> bool {
     let same = |path: &&str| path.eq_ignore_ascii_case(name);
-    decl.ops != Ops::None && (same(&decl.path) || decl.aliases.iter().any(|alias| same(&alias)))
+    decl.ops != Ops::None && (same(&decl.path) || decl.aliases.iter().any(|alias| same(alias)))
 }
 
 /// Finds `partNumber`, `schedule.plannedStartDateTime` or `properties.lot`.
