@@ -102,7 +102,7 @@ fn day(directory: &Path) -> Result<()> {
     let publisher = publisher(&store, &objects, 3)?;
     match publisher.publish(&control) {
         Err(error) if error.kind() == ErrorKind::Conflict => {
-            println!("station-3 is refused: {error}")
+            println!("station-3 is refused: {error}");
         }
         Err(error) => return Err(error),
         Ok(_) => return Err(Error::conflict("the restored station was not noticed")),

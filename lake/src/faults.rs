@@ -134,7 +134,7 @@ impl FaultyStore {
         if self.is_down() {
             return Err(error("the station is down"));
         }
-        if self.random() % 4 == 0 {
+        if self.random().is_multiple_of(4) {
             self.settle().await;
         }
         if self.happens(Fault::Crash) {

@@ -319,7 +319,7 @@ impl LakeFile {
                 }
             };
             encode(&mut writer, field, &values).map_err(broken)?;
-            pieces.push(Piece::Encoded(encoded(writer).map_err(broken)?));
+            pieces.push(Piece::Encoded(Box::new(encoded(writer).map_err(broken)?)));
         }
         let mut out = self.file.next_row_group().map_err(broken)?;
         for piece in pieces {
@@ -360,7 +360,7 @@ impl LakeFile {
 }
 
 enum Piece {
-    Encoded(ArrowColumnChunk),
+    Encoded(Box<ArrowColumnChunk>),
     Taken(Box<ColumnCloseResult>),
 }
 

@@ -67,7 +67,7 @@ fn append_every_type(session: &Session, id: &TableId, from_row: i64, to_row: i64
             text((n * 1_000_000_007).to_string()),
             text((n % 2 == 0).to_string()),
             text(["", "ü,\"x\"", "line\nbreak", "null"][n as usize % 4].to_owned()),
-            text(format!("2024-01-01T00:00:00.{:06}Z", n)),
+            text(format!("2024-01-01T00:00:00.{n:06}Z")),
             text(format!("2024-01-01T00:00:00.{:09}Z", n * 7 + 1)),
         ])
     };
