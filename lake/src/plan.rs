@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stationdb::{Control, Result};
 
-use crate::ledger::named;
+use crate::ledger::{Named, named};
 use crate::root::Root;
 use crate::rows::{RowsLogs, Work, hash_of, name_of, stored_schema, work};
 use crate::sender::Batch;
@@ -68,6 +68,22 @@ pub(crate) fn plan(
     Ok(plan)
 }
 
+/// A lake table with rows of a table, their end, and whether new rows continue them.
+type Home = (String, u64, bool);
+
+fn homes(
+    id: &str,
+    columns: &[Named],
+    batch: Batch<'_>,
+    logs: &BTreeMap<String, RowsLogs>,
+) -> Vec<Home> {
+    let home = |(name, logs): (&String, &RowsLogs)| {
+        let (end, _) = logs.has(id, batch.rows_from)?;
+        Some((name.clone(), end, logs.continues(id, batch.rows_from, columns)))
+    };
+    logs.iter().filter_map(home).collect()
+}
+
 fn plan_table(
     root: &Root<'_>,
     news: &News,
@@ -81,32 +97,26 @@ fn plan_table(
     let columns = named(table.metadata.columns.as_deref().unwrap_or_default());
     let is_here = root.layout.root(&table.workspace).as_ref() == Some(root.path);
     let wanted = is_here.then(|| root.layout.rows(&table.metadata)).flatten();
-    let homes: Vec<(String, u64, bool)> = logs
-        .iter()
-        .filter_map(|(name, logs)| {
-            let (end, _) = logs.has(id, batch.rows_from)?;
-            Some((name.clone(), end, logs.continues(id, batch.rows_from, &columns)))
-        })
-        .collect();
+    let homes = homes(id, &columns, batch, logs);
     let Some(lake) = wanted else {
         for (home, end, _) in homes {
             plan.goes(&home, id, end);
         }
         return Ok(());
     };
-    let stays = |home: &&(String, u64, bool)| home.2 && home.0.starts_with(&lake.name);
+    let stays = |home: &&Home| home.2 && home.0.starts_with(&lake.name);
     let (target, end) = match homes.iter().find(stays) {
         Some((home, end, _)) => (home.clone(), *end),
         None => (name_of(&lake, &columns), 0),
     };
     // Columns that were added may not fit, and then the whole table goes elsewhere.
-    let (target, end) = match table.next > end {
-        true => match with_room(root, target.clone(), table, logs, control)? {
-            same if same == target => (target, end),
-            beside => (beside, 0),
-        },
-        false => (target, end),
+    let target = match table.next > end {
+        true => with_room(root, target, table, logs, control)?,
+        false => target,
     };
+    // A list that is out of date may lack the lake table: only its log says what it has.
+    let homes = self::homes(id, &columns, batch, logs);
+    let end = homes.iter().find(|home| home.2 && home.0 == target).map_or(0, |home| home.1);
     for (home, had, _) in &homes {
         if *home != target || end == 0 {
             plan.goes(home, id, *had);

@@ -57,6 +57,21 @@ fn a_new_publisher_takes_what_was_sent_from_the_lake() {
 }
 
 #[test]
+fn a_list_that_is_out_of_date_doubles_nothing() {
+    let (store, inner) = (store(), objects());
+    let id = small_table(&ada(&store), "a", "");
+    append(&ada(&store), &id, 0..10);
+    let (faulty, objects) = faulty(&inner, 1);
+    publish(&publisher(&store, &objects, lake(), "s1"));
+    append(&ada(&store), &id, 10..20);
+    // The list of the next publisher is the one from before the first.
+    faulty.rate(Fault::StaleList, 1_000);
+    publish(&publisher(&store, &objects, lake(), "s1"));
+    assert!(faulty.counts()[&Fault::StaleList] > 0);
+    equal(&store, &inner, "s1");
+}
+
+#[test]
 fn a_commit_without_an_answer_is_looked_for() {
     needs(Check::OwnCommit, || {
         let (store, inner) = (store(), objects());
