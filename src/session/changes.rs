@@ -47,6 +47,9 @@ pub struct ChangeEvent {
     pub name: String,
     /// Workspace of the resource after the change.
     pub workspace: String,
+    /// Workspace before the change, if it changed and the caller may read there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<String>,
     /// What happened.
     pub what: What,
     /// Details: the execution event, the number of rows.
@@ -283,7 +286,11 @@ impl ChangeStream {
                     };
                     // An event is visible by the workspace after the change. A caller that may not
                     // read that workspace is not told that a resource moved there.
-                    if self.is_of_host || view.visibility(kind).allows(&event.workspace) {
+                    let sees = |workspace: &str| {
+                        self.is_of_host || view.visibility(kind).allows(workspace)
+                    };
+                    if sees(&event.workspace) {
+                        let moved_from = event.moved_from.filter(|from| sees(from));
                         ready.push_back(ChangeEvent {
                             sequence,
                             time: time::from_millis(time_ms),
@@ -292,6 +299,7 @@ impl ChangeStream {
                             id: event.id,
                             name: event.name,
                             workspace: event.workspace,
+                            moved_from,
                             what: event.what,
                             detail: event.detail,
                         });

@@ -123,6 +123,24 @@ impl Store {
         Session::held_by(self.inner.engine.clone(), identity, Holder::Session)
     }
 
+    /// The id that the store got when it was created: 16 hexadecimal digits. Backups, restored
+    /// stores and copies of the directory have the id of the store that they come from.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+    /// use stationdb::Store;
+    ///
+    /// let store = Store::open(dir.path())?;
+    /// assert_eq!(store.id().len(), 16);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn id(&self) -> String {
+        format!("{:016x}", self.inner.engine.seed)
+    }
+
     /// Settings of the open store.
     #[must_use]
     pub fn settings(&self) -> &Settings {

@@ -41,6 +41,7 @@ pub const READ_NOTHING: &[&str] = &[
     "Session::with_deadline",
     "Session::with_default_workspace",
     "Store::changes",
+    "Store::id",
     "Store::maintenance_error",
     "Store::maintenance_status",
     "Store::session",
@@ -160,6 +161,12 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         ("Store::session", |w, d| {
             d.begin();
             let _ = w.store.session(Identity::user("ada"));
+            d.disarm();
+            Ok(())
+        }),
+        ("Store::id", |w, d| {
+            d.begin();
+            let _ = w.store.id();
             d.disarm();
             Ok(())
         }),

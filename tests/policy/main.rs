@@ -6,6 +6,7 @@
 //! neither. The owner's attempt has to succeed, so that a probe with a wrong target is found.
 
 mod interference;
+mod moves;
 #[path = "../common/operations.rs"]
 mod operations;
 mod questions;

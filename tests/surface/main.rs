@@ -258,3 +258,25 @@ fn content_is_written_first_and_named_afterwards() {
     let error = other.commit_file(written(20), UploadFileRequest::new()).unwrap_err();
     assert_eq!((error.kind(), on_disk()), (ErrorKind::InvalidArgument, 2), "{error}");
 }
+
+/// A store keeps its id, and its copies have it; another store has another.
+#[test]
+fn a_store_has_an_id_that_its_copies_share() {
+    let (directory, store, session) = open();
+    let id = store.id();
+    assert!(id.len() == 16 && id.bytes().all(|byte| b"0123456789abcdef".contains(&byte)), "{id}");
+    let places = tempfile::tempdir().unwrap();
+    let [backup, restored, new] =
+        ["backup", "restored", "new"].map(|name| places.path().join(name));
+    let _ = session.create_products(vec![CreateProductRequest::new("P-1")]).unwrap();
+    store.backup(&backup, &Control::default()).unwrap();
+    drop(session);
+    store.close().unwrap();
+    assert_eq!(Store::open(directory.path()).unwrap().id(), id, "opened again");
+    assert_eq!(Store::look(directory.path()).unwrap().id(), id, "looked at");
+    Store::restore(&backup, &restored, &Control::default()).unwrap();
+    assert_eq!(Store::open(&restored).unwrap().id(), id, "restored");
+    let format = std::fs::read_to_string(restored.join("FORMAT")).unwrap();
+    assert!(format.contains(&format!("store {id}")), "{format}");
+    assert_ne!(Store::open(&new).unwrap().id(), id, "another store");
+}

@@ -1,0 +1,48 @@
+//! The checks of the protocol, which tests turn off one at a time.
+
+/// A check without which rows are lost or doubled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// A commit is put only if its version does not exist.
+    PutIfAbsent,
+    /// After an unknown outcome the log is read before the commit is tried again.
+    OwnCommit,
+    /// A put without an answer is not taken for a commit.
+    UnknownOutcome,
+    /// A new publisher takes what was sent from the lake.
+    SentFromLake,
+    /// Commits of others with the same station are found before a commit.
+    OwnStation,
+    /// An upload has its size before it is committed.
+    UploadSize,
+    /// A store that is behind the lake is refused.
+    StoreBehind,
+    /// A store with another history than the one in the lake is refused.
+    OtherHistory,
+    /// The commit of `batches` follows those of rows and records.
+    BatchesLast,
+}
+
+#[cfg(feature = "faults")]
+thread_local! {
+    static OFF: std::cell::Cell<Option<Check>> = const { std::cell::Cell::new(None) };
+}
+
+/// Runs `call`, in which this thread leaves one check out.
+#[cfg(feature = "faults")]
+pub fn without<T>(check: Check, call: impl FnOnce() -> T) -> T {
+    OFF.set(Some(check));
+    let answer = call();
+    OFF.set(None);
+    answer
+}
+
+#[cfg(feature = "faults")]
+pub(crate) fn is_off(check: Check) -> bool {
+    OFF.get() == Some(check)
+}
+
+#[cfg(not(feature = "faults"))]
+pub(crate) fn is_off(_check: Check) -> bool {
+    false
+}

@@ -1,0 +1,233 @@
+//! Faults of an object store, and switches of the checks that hold against them, for tests.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::{BoxStream, StreamExt};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+pub use crate::checks::{Check, without};
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// It is carried out, and answered with an error.
+    AppliedButFailed,
+    /// It is answered with an error, and carried out when a later request comes.
+    Delayed,
+    /// It is answered with an error, and not carried out.
+    Failed,
+    /// Half of the bytes are kept, and it is answered as if all were.
+    CutUpload,
+    /// A list shows what was there some requests ago.
+    StaleList,
+    /// This and all further requests fail: the station crashed.
+    Crash,
+    /// It is carried out, and then the station crashed.
+    CrashAfter,
+}
+
+type Late = (Path, PutPayload, PutOptions);
+
+/// An object store of a station over the store of all, with faults by chance.
+pub struct FaultyStore {
+    inner: Arc<dyn ObjectStore>,
+    seed: AtomicU64,
+    /// Faults in a thousand requests of the kind that they apply to.
+    rates: Mutex<BTreeMap<Fault, u64>>,
+    counts: Mutex<BTreeMap<Fault, u64>>,
+    late: Mutex<Vec<Late>>,
+    listed: Mutex<BTreeMap<String, ListResult>>,
+    is_down: AtomicBool,
+}
+
+impl fmt::Debug for FaultyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl fmt::Display for FaultyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Faulty({})", self.inner)
+    }
+}
+
+fn error(what: &str) -> Error {
+    Error::Generic { store: "Faulty", source: what.to_owned().into() }
+}
+
+impl FaultyStore {
+    /// A store over `inner` without faults.
+    pub fn new(inner: Arc<dyn ObjectStore>, seed: u64) -> Self {
+        Self {
+            inner,
+            seed: AtomicU64::new(seed.wrapping_mul(2).wrapping_add(1)),
+            rates: Mutex::default(),
+            counts: Mutex::default(),
+            late: Mutex::default(),
+            listed: Mutex::default(),
+            is_down: AtomicBool::new(false),
+        }
+    }
+
+    /// Sets how often a fault happens, in a thousand requests that it applies to.
+    pub fn rate(&self, fault: Fault, in_a_thousand: u64) {
+        self.rates.lock().unwrap_or_else(PoisonError::into_inner).insert(fault, in_a_thousand);
+    }
+
+    /// Ends a crash.
+    pub fn restart(&self) {
+        self.is_down.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether the station crashed.
+    pub fn is_down(&self) -> bool {
+        self.is_down.load(Ordering::SeqCst)
+    }
+
+    /// How often each fault happened.
+    pub fn counts(&self) -> BTreeMap<Fault, u64> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Carries out what is late.
+    pub async fn settle(&self) {
+        let late = std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner));
+        for (path, payload, options) in late {
+            // Nobody waits for the answer.
+            let _ = self.inner.put_opts(&path, payload, options).await;
+        }
+    }
+
+    fn random(&self) -> u64 {
+        // The numbers of SplitMix64.
+        let seed = self.seed.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::SeqCst);
+        let mixed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// Whether a fault happens now.
+    fn happens(&self, fault: Fault) -> bool {
+        let rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let rate = rates.get(&fault).copied().unwrap_or_default();
+        drop(rates);
+        let happens = rate > 0 && self.random() % 1000 < rate;
+        if happens {
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            *counts.entry(fault).or_default() += 1;
+        }
+        happens
+    }
+
+    async fn begin(&self) -> Result<()> {
+        if self.is_down() {
+            return Err(error("the station is down"));
+        }
+        if self.random().is_multiple_of(4) {
+            self.settle().await;
+        }
+        if self.happens(Fault::Crash) {
+            self.is_down.store(true, Ordering::SeqCst);
+            return Err(error("the station crashed"));
+        }
+        if self.happens(Fault::Failed) {
+            return Err(error("the request failed"));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl ObjectStore for FaultyStore {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        opts: PutOptions,
+    ) -> Result<PutResult> {
+        self.begin().await?;
+        if self.happens(Fault::Delayed) {
+            let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+            late.push((location.clone(), payload, opts));
+            return Err(error("no answer in time"));
+        }
+        let is_upload = !matches!(opts.mode, PutMode::Create);
+        let is_data = location.extension() == Some("parquet");
+        if is_upload && is_data && self.happens(Fault::CutUpload) {
+            let bytes: Bytes = payload.into();
+            let half = bytes.slice(..bytes.len() / 2);
+            return self.inner.put_opts(location, half.into(), opts).await;
+        }
+        let answer = self.inner.put_opts(location, payload, opts).await;
+        if answer.is_ok() && self.happens(Fault::CrashAfter) {
+            self.is_down.store(true, Ordering::SeqCst);
+            return Err(error("the station crashed after it"));
+        }
+        if answer.is_ok() && self.happens(Fault::AppliedButFailed) {
+            return Err(error("the answer was lost"));
+        }
+        answer
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        opts: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.begin().await?;
+        self.inner.put_multipart_opts(location, opts).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.begin().await?;
+        self.inner.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.begin().await?;
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix).boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.begin().await?;
+        let key = prefix.map(ToString::to_string).unwrap_or_default();
+        let stale = self.listed.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        if let Some(stale) = stale {
+            if self.happens(Fault::StaleList) {
+                return Ok(stale);
+            }
+        }
+        let listed = self.inner.list_with_delimiter(prefix).await?;
+        let (common_prefixes, objects) = (listed.common_prefixes.clone(), listed.objects.clone());
+        let copy = ListResult { common_prefixes, objects };
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner).insert(key, copy);
+        Ok(listed)
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.begin().await?;
+        self.inner.copy_opts(from, to, options).await
+    }
+}

@@ -1,0 +1,172 @@
+//! What the lake lacks of the rows of tables, and what it has too many.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stationdb::{Control, Result};
+
+use crate::ledger::{Named, named};
+use crate::root::Root;
+use crate::rows::{RowsLogs, Work, hash_of, name_of, stored_schema, work};
+use crate::sender::Batch;
+use crate::source::{self, News, TableState};
+
+/// The work on the rows of a root, by lake table.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Rows to send, tables with the same columns one after another.
+    pub work: BTreeMap<String, Vec<Work>>,
+    /// Deleted rows to send: table, first and last ordinal.
+    pub deleted: BTreeMap<String, Vec<(String, u64, u64)>>,
+    /// Tables of which all rows go.
+    pub gone: BTreeMap<String, Vec<String>>,
+}
+
+impl Plan {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.work.is_empty() && self.deleted.is_empty()
+    }
+
+    fn goes(&mut self, lake: &str, table: &str, end: u64) {
+        let all = (table.to_owned(), 0, end.saturating_sub(1));
+        self.deleted.entry(lake.to_owned()).or_default().push(all);
+        self.gone.entry(lake.to_owned()).or_default().push(table.to_owned());
+    }
+}
+
+/// Compares the tables of the store, or those that changed, with what the lake has.
+pub(crate) fn plan(
+    root: &Root<'_>,
+    news: &News,
+    is_all: bool,
+    batch: Batch<'_>,
+    logs: &mut BTreeMap<String, RowsLogs>,
+    control: &Control,
+) -> Result<Plan> {
+    let mut plan = Plan::default();
+    let changed = news.tables.as_ref().filter(|_| !is_all);
+    let tables = source::tables(root.session, changed, control)?;
+    let mut known: BTreeSet<String> = changed.cloned().unwrap_or_default();
+    if is_all {
+        known.extend(logs.values().flat_map(|logs| logs.rows.ledger.sent.keys().cloned()));
+    }
+    for table in &tables {
+        control.check()?;
+        known.remove(table.id.as_str());
+        plan_table(root, news, batch, logs, table, &mut plan, control)?;
+    }
+    // These are deleted, or the identity does not see them any more.
+    for id in known {
+        for (name, logs) in &*logs {
+            if let Some((end, _)) = logs.has(&id, batch.rows_from) {
+                plan.goes(name, &id, end);
+            }
+        }
+    }
+    for work in plan.work.values_mut() {
+        work.sort_by(|a, b| (&a.columns, a.id.as_str()).cmp(&(&b.columns, b.id.as_str())));
+    }
+    Ok(plan)
+}
+
+/// A lake table with rows of a table, their end, and whether new rows continue them.
+type Home = (String, u64, bool);
+
+fn homes(
+    id: &str,
+    columns: &[Named],
+    batch: Batch<'_>,
+    logs: &BTreeMap<String, RowsLogs>,
+) -> Vec<Home> {
+    let home = |(name, logs): (&String, &RowsLogs)| {
+        let (end, _) = logs.has(id, batch.rows_from)?;
+        Some((name.clone(), end, logs.continues(id, batch.rows_from, columns)))
+    };
+    logs.iter().filter_map(home).collect()
+}
+
+fn plan_table(
+    root: &Root<'_>,
+    news: &News,
+    batch: Batch<'_>,
+    logs: &mut BTreeMap<String, RowsLogs>,
+    table: &TableState,
+    plan: &mut Plan,
+    control: &Control,
+) -> Result<()> {
+    let id = table.id.as_str();
+    let columns = named(table.metadata.columns.as_deref().unwrap_or_default());
+    let is_here = root.layout.root(&table.workspace).as_ref() == Some(root.path);
+    let wanted = is_here.then(|| root.layout.rows(&table.metadata)).flatten();
+    let homes = homes(id, &columns, batch, logs);
+    let Some(lake) = wanted else {
+        for (home, end, _) in homes {
+            plan.goes(&home, id, end);
+        }
+        return Ok(());
+    };
+    let stays = |home: &&Home| home.2 && home.0.starts_with(&lake.name);
+    let (target, end) = match homes.iter().find(stays) {
+        Some((home, end, _)) => (home.clone(), *end),
+        None => (name_of(&lake, &columns), 0),
+    };
+    // Columns that were added may not fit, and then the whole table goes elsewhere.
+    let target = match table.next > end {
+        true => with_room(root, target, table, logs, control)?,
+        false => target,
+    };
+    // A list that is out of date may lack the lake table: only its log says what it has.
+    let homes = self::homes(id, &columns, batch, logs);
+    let end = homes.iter().find(|home| home.2 && home.0 == target).map_or(0, |home| home.1);
+    for (home, had, _) in &homes {
+        if *home != target || end == 0 {
+            plan.goes(home, id, *had);
+        }
+    }
+    let has_news = (news.full.is_some() && table.has_deleted) || news.deleted.contains_key(id);
+    if end > 0 && has_news {
+        let told = news.deleted.get(id).cloned().flatten();
+        let ranges = match told {
+            Some(ranges) => ranges,
+            None => source::deleted_rows(root.session, &table.id)?,
+        };
+        // Rows that were not sent before are sent without those that are deleted.
+        let sent = ranges.into_iter().filter(|(first, _)| *first < end);
+        let sent: Vec<_> = sent.map(|(first, last)| (id.to_owned(), first, last)).collect();
+        if !sent.is_empty() {
+            plan.deleted.entry(target.clone()).or_default().extend(sent);
+        }
+    }
+    if table.next > end {
+        plan.work.entry(target).or_default().push(work(table, end));
+    }
+    Ok(())
+}
+
+/// The lake table that takes the columns of a table: `name`, or one beside it if a column has
+/// another type there.
+fn with_room(
+    root: &Root<'_>,
+    name: String,
+    table: &TableState,
+    logs: &mut BTreeMap<String, RowsLogs>,
+    control: &Control,
+) -> Result<String> {
+    let schema = stored_schema(root.session, &table.id)?;
+    let columns = named(table.metadata.columns.as_deref().unwrap_or_default());
+    let beside = format!("{name}_{}", hash_of(&columns));
+    for name in [name, beside.clone()] {
+        if !logs.contains_key(&name) {
+            let opened = RowsLogs::open(root.remote, root.path, &name, root.app, control)?;
+            logs.insert(name.clone(), opened);
+        }
+        if let Some(logs) = logs.get_mut(&name) {
+            if logs.takes(&schema)? {
+                return Ok(name);
+            }
+        }
+    }
+    Err(stationdb::Error::conflict(format!(
+        "neither lake table takes the columns of the table {}; the second is {beside}",
+        table.id
+    )))
+}

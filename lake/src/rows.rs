@@ -1,0 +1,239 @@
+//! The rows of tables: what the lake lacks of each, and how it gets there.
+
+use std::sync::Arc;
+
+use object_store::path::Path;
+use stationdb::arrow::array::{ArrayRef, Int64Array, StringArray};
+use stationdb::arrow::datatypes::{Field, Schema, SchemaRef};
+use stationdb::prelude::*;
+use stationdb::tables::{PartRows, RowsPart, ScanRequest, TableId};
+use stationdb::{Control, Error, ErrorKind, Result, Session};
+
+use crate::file::{Segment, lake_values};
+use crate::layout::LakeTable;
+use crate::ledger::{Named, named};
+use crate::log::{LakeLog, Outcome};
+use crate::remote::Remote;
+use crate::schema::{LakeColumn, needed, placed, row_identity, short_hash};
+use crate::sender::{Batch, Sender, Sent};
+use crate::source::TableState;
+
+/// Rows that are encoded at a time.
+const BATCH_ROWS: usize = 8 * 1024;
+
+/// A table, and what the lake lacks of it.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub id: TableId,
+    pub workspace: String,
+    /// The ordinals to send.
+    pub from: u64,
+    pub to: u64,
+    pub columns: Vec<Named>,
+}
+
+/// The logs of a lake table with rows, and of the rows that were deleted from it.
+#[derive(Debug)]
+pub(crate) struct RowsLogs {
+    pub rows: LakeLog,
+    pub deleted: LakeLog,
+    /// Fields that the rows of the plan will add.
+    planned: Vec<serde_json::Value>,
+}
+
+/// What is added to the name of a lake table for its deleted rows.
+pub(crate) const DELETED: &str = "_deleted";
+
+impl RowsLogs {
+    pub(crate) fn open(
+        remote: &Remote,
+        root: &Path,
+        name: &str,
+        app: &str,
+        control: &Control,
+    ) -> Result<Self> {
+        let rows = LakeLog::open(remote, root, name, app, control)?;
+        let deleted = LakeLog::open(remote, root, &format!("{name}{DELETED}"), app, control)?;
+        Ok(Self::new(rows, deleted))
+    }
+
+    pub(crate) fn new(rows: LakeLog, deleted: LakeLog) -> Self {
+        Self { rows, deleted, planned: Vec::new() }
+    }
+
+    /// Whether the lake table takes these columns beside those of the plan; then they are of the
+    /// plan too.
+    pub(crate) fn takes(&mut self, schema: &Schema) -> Result<bool> {
+        let fields = [self.rows.fields.as_slice(), &self.planned].concat();
+        match placed(&row_identity(), schema.fields(), &fields) {
+            Ok((_, added)) => {
+                self.planned.extend(added);
+                Ok(true)
+            }
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What the lake table has of a table: its first ordinal that was not sent, and the columns
+    /// that it had. Nothing after the table went.
+    pub(crate) fn has(&self, id: &str, rows_from: u64) -> Option<(u64, &[Named])> {
+        let extent = self.rows.ledger.extent(id, rows_from)?;
+        let gone = self.deleted.ledger.gone.get(id);
+        let is_there = gone.is_none_or(|gone| *gone <= extent.batch);
+        is_there.then_some((extent.end, extent.columns.as_slice()))
+    }
+
+    /// Whether rows with these columns continue what the lake table has of a table: each column is
+    /// still there.
+    pub(crate) fn continues(&self, id: &str, rows_from: u64, columns: &[Named]) -> bool {
+        let has = self.has(id, rows_from);
+        has.is_some_and(|(_, before)| before.iter().all(|column| columns.contains(column)))
+    }
+}
+
+/// The name of the lake table for a table with these columns, which has none yet.
+pub(crate) fn name_of(lake: &LakeTable, columns: &[Named]) -> String {
+    match lake.is_by_columns {
+        true => format!("{}_{}", lake.name, hash_of(columns)),
+        false => lake.name.clone(),
+    }
+}
+
+/// A short name of a set of columns.
+pub(crate) fn hash_of(columns: &[Named]) -> String {
+    let mut sorted = columns.to_vec();
+    sorted.sort();
+    short_hash(&format!("{sorted:?}"))
+}
+
+/// The columns of a table as Arrow has them.
+pub(crate) fn stored_schema(session: &Session, id: &TableId) -> Result<SchemaRef> {
+    let nothing = ScanRequest::new().take(0);
+    Ok(session.scan(id, nothing, &Control::default())?.schema())
+}
+
+/// The work on a table in a lake table that has `end` of it.
+pub(crate) fn work(table: &TableState, end: u64) -> Work {
+    Work {
+        id: table.id.clone(),
+        workspace: table.workspace.clone(),
+        from: end,
+        to: table.next,
+        columns: named(table.metadata.columns.as_deref().unwrap_or_default()),
+    }
+}
+
+/// Sends the rows of tables with the same columns. Adds what was sent to `total`.
+pub(crate) fn send(
+    remote: &Remote,
+    session: &Session,
+    lake: &mut LakeLog,
+    batch: Batch<'_>,
+    work: &[Work],
+    total: &mut Sent,
+    control: &Control,
+) -> Result<Outcome> {
+    let Some(first) = work.first() else { return Ok(Outcome::Done) };
+    let stored = stored_schema(session, &first.id)?;
+    let own = row_identity();
+    let wanted = |fields: &[serde_json::Value]| {
+        placed(&own, stored.fields(), fields).map(|(_, added)| added)
+    };
+    lake.ensure(remote, &wanted, control)?;
+    let (columns, _) = placed(&own, stored.fields(), &lake.fields)?;
+    let needed = needed(&own, &columns)?;
+    let data = columns.iter().map(|column| column.field.clone());
+    let fields: Vec<Field> = own.iter().cloned().chain(data).collect();
+    let mut sender = Sender::new(remote, lake, batch, control, (fields, needed));
+    sender.statement.columns.clone_from(&first.columns);
+    let before = total.rows;
+    for table in work {
+        // A commit inside of a table ends the work on it when others were first.
+        let mut again = false;
+        let mut pass = |part: RowsPart<'_>| {
+            let end = part.first_ordinal + part.row_count;
+            write_part(&mut sender, table, part, &columns, &stored)?;
+            control.report(before + sender.sent.rows, None, "rows");
+            if sender.is_full() {
+                sender.statement.sent.insert(table.id.to_string(), end);
+                if sender.commit()? == Outcome::PlanAgain {
+                    again = true;
+                    return Err(Error::conflict("another publisher of the station was first"));
+                }
+            }
+            Ok(())
+        };
+        let exported = session.export_rows(&table.id, table.from..table.to, &mut pass, control);
+        if again {
+            return Ok(Outcome::PlanAgain);
+        }
+        exported?;
+        sender.statement.sent.insert(table.id.to_string(), table.to);
+    }
+    let outcome = sender.commit()?;
+    let Sent { rows, files, bytes, taken, commits } = sender.sent;
+    total.rows += rows;
+    total.files += files;
+    total.bytes += bytes;
+    total.taken += taken;
+    total.commits += commits;
+    Ok(outcome)
+}
+
+/// The identity of rows with these ordinals.
+fn identity(batch: Batch<'_>, table: &Work, ordinals: Vec<u64>) -> Vec<ArrayRef> {
+    let rows = ordinals.len();
+    let text = |text: &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, rows)))
+    };
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    vec![
+        text(batch.station),
+        text(&table.workspace),
+        text(table.id.as_str()),
+        Arc::new(Int64Array::from(vec![number(batch.number); rows])),
+        Arc::new(Int64Array::from_iter_values(ordinals.into_iter().map(number))),
+    ]
+}
+
+fn write_part(
+    sender: &mut Sender<'_>,
+    table: &Work,
+    part: RowsPart<'_>,
+    columns: &[LakeColumn],
+    stored: &Schema,
+) -> Result<()> {
+    let batch = sender.batch;
+    match part.rows {
+        PartRows::Batch(rows) => {
+            for at in (0..rows.num_rows()).step_by(BATCH_ROWS) {
+                let rows = rows.slice(at, BATCH_ROWS.min(rows.num_rows() - at));
+                let first = part.first_ordinal + at as u64;
+                let ordinals = (first..first + rows.num_rows() as u64).collect();
+                let mut arrays = identity(batch, table, ordinals);
+                for column in columns {
+                    let values = rows.columns().get(column.from).ok_or_else(|| {
+                        Error::corrupt("rows of one table have different columns")
+                    })?;
+                    arrays.push(lake_values(column, values)?);
+                }
+                sender.write(arrays)?;
+            }
+        }
+        PartRows::Segment(mut segment) => {
+            let open = Segment::open(&mut segment)?;
+            let mut row = 0;
+            for (group, rows) in open.groups().into_iter().enumerate() {
+                sender.control.check()?;
+                let identity = identity(batch, table, segment.ordinals(row..row + rows)?);
+                row += rows;
+                let file = sender.file()?;
+                let taken = file.splice(&open, group, &identity, columns, stored)?;
+                sender.sent.taken += taken;
+            }
+        }
+        _ => return Err(Error::unsupported("rows came in a form that is not known here")),
+    }
+    Ok(())
+}

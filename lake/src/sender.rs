@@ -1,0 +1,178 @@
+//! Sends data files to a lake table, and commits them with what they contain.
+
+use bytes::Bytes;
+use object_store::path::Path;
+use serde_json::{Value, json};
+use stationdb::arrow::array::ArrayRef;
+use stationdb::arrow::datatypes::Field;
+use stationdb::{Control, Result};
+
+use crate::file::LakeFile;
+use crate::ledger::Statement;
+use crate::log::{LakeLog, Outcome, now_ms};
+use crate::nonce;
+use crate::remote::Remote;
+
+/// Bytes of a file at which the next one begins.
+const FILE_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes after which what was sent is committed, so that a crash does not repeat more.
+const COMMIT_BYTES: u64 = 512 * 1024 * 1024;
+/// Tables that a commit names.
+const COMMIT_TABLES: usize = 2_000;
+
+/// What all parts of a batch know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Batch<'a> {
+    pub station: &'a str,
+    /// The application id of the store in the logs of the lake.
+    pub app: &'a str,
+    pub epoch: u64,
+    /// The sequence of the store.
+    pub sequence: u64,
+    /// Epoch and sequence as one number, which grows with each batch.
+    pub number: u64,
+    /// The first batch of which rows count.
+    pub rows_from: u64,
+}
+
+impl Batch<'_> {
+    /// The application id of the epoch.
+    pub(crate) fn epoch_app(&self) -> String {
+        format!("{}/{}", self.app, self.epoch)
+    }
+
+    fn txn(&self) -> Value {
+        crate::position::txn(self.app, self.epoch, "", self.sequence)
+    }
+}
+
+/// What was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub rows: u64,
+    pub files: u64,
+    pub bytes: u64,
+    /// Bytes of column chunks that were taken over.
+    pub taken: u64,
+    pub commits: u64,
+}
+
+pub(crate) struct Sender<'a> {
+    pub remote: &'a Remote,
+    pub lake: &'a mut LakeLog,
+    pub batch: Batch<'a>,
+    pub control: &'a Control,
+    /// The fields of the files, and as the lake's schema has them.
+    pub fields: Vec<Field>,
+    pub needed: Vec<Value>,
+    pub statement: Statement,
+    pub sent: Sent,
+    /// Actions that precede those of the files.
+    pub actions: Vec<Value>,
+    /// Whether the commit is made without a file.
+    pub is_due: bool,
+    file: Option<LakeFile>,
+    adds: Vec<Value>,
+    uncommitted: u64,
+}
+
+impl<'a> Sender<'a> {
+    pub(crate) fn new(
+        remote: &'a Remote,
+        lake: &'a mut LakeLog,
+        batch: Batch<'a>,
+        control: &'a Control,
+        (fields, needed): (Vec<Field>, Vec<Value>),
+    ) -> Self {
+        Self {
+            remote,
+            lake,
+            batch,
+            control,
+            fields,
+            needed,
+            statement: Statement { batch: batch.number, ..Statement::default() },
+            sent: Sent::default(),
+            actions: Vec::new(),
+            is_due: false,
+            file: None,
+            adds: Vec::new(),
+            uncommitted: 0,
+        }
+    }
+
+    /// The file that takes the next rows.
+    pub(crate) fn file(&mut self) -> Result<&mut LakeFile> {
+        if self.file.as_ref().is_some_and(|file| file.size() >= FILE_BYTES) {
+            self.upload()?;
+        }
+        match &mut self.file {
+            Some(file) => Ok(file),
+            none => Ok(none.insert(LakeFile::new(self.fields.clone())?)),
+        }
+    }
+
+    pub(crate) fn write(&mut self, columns: Vec<ArrayRef>) -> Result<()> {
+        self.file()?.write(columns)
+    }
+
+    /// Ends the open file and uploads it.
+    fn upload(&mut self) -> Result<()> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let rows = file.rows;
+        if rows == 0 {
+            return Ok(());
+        }
+        let bytes: Bytes = file.finish()?;
+        let Batch { station, number, .. } = self.batch;
+        let name = format!("{number}-{}.parquet", nonce());
+        let path: Path = self.lake.path.clone().join("data").join(station).join(name.as_str());
+        self.remote.upload(&path, &bytes, self.control)?;
+        let bounds = json!({ "_station": station, "_batch": number });
+        let stats = json!({
+            "numRecords": rows, "minValues": bounds, "maxValues": bounds,
+            "nullCount": { "_station": 0, "_batch": 0 },
+        });
+        self.adds.push(json!({
+            "path": format!("data/{station}/{name}"), "partitionValues": {},
+            "size": bytes.len(), "modificationTime": now_ms(), "dataChange": true,
+            "stats": stats.to_string(),
+        }));
+        self.sent.rows += rows;
+        self.sent.files += 1;
+        self.sent.bytes += bytes.len() as u64;
+        self.uncommitted += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Whether as much was sent that it is committed.
+    pub(crate) fn is_full(&self) -> bool {
+        let open = self.file.as_ref().map_or(0, LakeFile::size) as u64;
+        self.uncommitted + open >= COMMIT_BYTES || self.statement.sent.len() >= COMMIT_TABLES
+    }
+
+    /// Commits what was written since the last commit.
+    pub(crate) fn commit(&mut self) -> Result<Outcome> {
+        self.upload()?;
+        if self.adds.is_empty() && !self.is_due {
+            return Ok(Outcome::Done);
+        }
+        let mut actions = std::mem::take(&mut self.actions);
+        actions.push(self.batch.txn());
+        let mut adds = std::mem::take(&mut self.adds);
+        if let Some(Value::Object(add)) = adds.last_mut() {
+            add.insert("tags".to_owned(), self.statement.tags(self.batch.app));
+        }
+        actions.extend(adds.into_iter().map(|add| json!({ "add": add })));
+        let needed = self.needed.clone();
+        let holds = move |lake: &LakeLog| lake.has_fields(&needed);
+        self.uncommitted = 0;
+        let outcome = self.lake.commit(self.remote, "WRITE", actions, &holds, self.control)?;
+        if outcome == Outcome::Done {
+            self.sent.commits += 1;
+        }
+        self.statement.sent.clear();
+        self.statement.gone.clear();
+        Ok(outcome)
+    }
+}
