@@ -130,7 +130,8 @@ fn private(source: &RealDisk) -> Result<Arc<RealDisk>> {
 fn name() -> Result<PathBuf> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Error::io("drawing the name of a directory", error.into()))?;
+        .map_err(|error| std::io::Error::other(error.to_string()))
+        .map_err(|error| Error::io("drawing the name of a directory", error))?;
     Ok(PathBuf::from(format!("stationdb-{:016x}", u64::from_le_bytes(bytes))))
 }
 

@@ -79,7 +79,8 @@ fn file_of(pass: u64) -> usize {
 fn draw() -> Result<u64> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Error::io("drawing a random number for the journal", error.into()))?;
+        .map_err(|error| std::io::Error::other(error.to_string()))
+        .map_err(|error| Error::io("drawing a random number for the journal", error))?;
     Ok(u64::from_le_bytes(bytes))
 }
 
