@@ -23,7 +23,7 @@ use crate::model::records::{AggregateRecordsRequest, TimeBucket};
 use crate::model::tables::aggregate::{Aggregate, AggregateKey, TableAggregates};
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::services::lists;
-use crate::services::tables::{aggregate_key, aggregate_term};
+use crate::services::tables::{aggregate_key, aggregate_term, different_keys};
 use crate::session::{Access, Query, View};
 use crate::value::{Control, FieldType, Row, Val, limits};
 
@@ -177,35 +177,22 @@ fn keys<R: Shown>(
     columns: &mut Columns,
     request: &AggregateRecordsRequest,
 ) -> Result<(Vec<Key>, Vec<usize>)> {
-    let (mut keys, mut places): (Vec<Key>, Vec<usize>) = (Vec::new(), Vec::new());
-    for (at, by) in request.group_by.iter().flatten().enumerate() {
-        let key = match (by.bucket, by.width) {
-            (Some(_), Some(_)) => {
-                return Err(Error::invalid("a key has a bucket or a width, not both")
-                    .at_member(format!("groupBy[{at}].width")));
-            }
+    let each = request.group_by.iter().flatten().enumerate();
+    different_keys(each.map(|(at, by)| {
+        match (by.bucket, by.width) {
+            (Some(_), Some(_)) => Err(Error::invalid("a key has a bucket or a width, not both")
+                .at_member(format!("groupBy[{at}].width"))),
             (Some(bucket), None) => {
-                Key { column: columns.of_bucket::<R>(&by.field, bucket, at)?, width: None }
+                Ok(Key { column: columns.of_bucket::<R>(&by.field, bucket, at)?, width: None })
             }
             (None, width) => {
                 columns.of_field::<R>(&by.field, &format!("groupBy[{at}].field"))?;
                 let asked = AggregateKey { column: by.field.clone(), width };
                 // The width is checked as that of a table, against the type of the column.
-                aggregate_key(&*columns.schema()?, at, &asked)?
+                aggregate_key(&*columns.schema()?, at, &asked)
             }
-        };
-        let known = keys.iter().position(|known| *known == key);
-        places.push(known.unwrap_or(keys.len()));
-        if known.is_none() {
-            keys.push(key);
         }
-        if keys.len() > limits::AGGREGATE_KEYS {
-            let most = limits::AGGREGATE_KEYS;
-            let text = format!("more than {most} different keys; AGGREGATE_KEYS allows {most}");
-            return Err(Error::limit(text).with_args([most.to_string()]).at_member("groupBy"));
-        }
-    }
-    Ok((keys, places))
+    }))
 }
 
 fn of<R: Shown>(

@@ -49,9 +49,17 @@ pub(in crate::services) fn run<A: Access>(
 
 /// The different keys, and for each entry of `groupBy` its place among them.
 fn keys(schema: &TableSchema, group_by: &[AggregateKey]) -> Result<(Vec<Key>, Vec<usize>)> {
+    let keys = group_by.iter().enumerate().map(|(at, by)| key(schema, at, by));
+    different_keys(keys)
+}
+
+/// The different ones of `each`, and for each of them its place among these.
+pub(in crate::services) fn different_keys(
+    each: impl Iterator<Item = Result<Key>>,
+) -> Result<(Vec<Key>, Vec<usize>)> {
     let (mut keys, mut places): (Vec<Key>, Vec<usize>) = (Vec::new(), Vec::new());
-    for (at, by) in group_by.iter().enumerate() {
-        let key = key(schema, at, by)?;
+    for key in each {
+        let key = key?;
         let known = keys.iter().position(|known| *known == key);
         places.push(known.unwrap_or(keys.len()));
         if known.is_none() {

@@ -15,7 +15,9 @@ mod rows;
 mod segments;
 mod waveform;
 
-pub(in crate::services) use aggregate::{key as aggregate_key, term as aggregate_term};
+pub(in crate::services) use aggregate::{
+    different_keys, key as aggregate_key, term as aggregate_term,
+};
 pub(in crate::services) use metadata::delete as delete_table;
 pub use ordinals::{PartRows, RowsPart, StoredRows};
 pub(crate) use retention::retain_rows;
