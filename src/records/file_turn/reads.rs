@@ -34,12 +34,7 @@ impl FileTurn<'_> {
         key: &[u8],
         f: impl FnOnce(&[u8]) -> T,
     ) -> Result<Option<T>> {
-        if space == Space::Index {
-            return self
-                .cursor(space, key, Some(&[key, &[0]].concat()))?
-                .visit(false, |_, value| f(value));
-        }
-        if space == Space::Log {
+        if matches!(space, Space::Index | Space::Log) {
             return self
                 .cursor(space, key, Some(&[key, &[0]].concat()))?
                 .visit(false, |_, value| f(value));
