@@ -119,6 +119,10 @@ pub trait Disk: Send + Sync + Debug + 'static {
     fn sync_dir(&self, path: &str) -> io::Result<()>;
     /// The file that a name leads to now.
     fn file_id(&self, path: &str) -> io::Result<FileId>;
+    /// As [`Disk::file_id`], for several names.
+    fn file_ids(&self, paths: &[&str]) -> Vec<io::Result<FileId>> {
+        paths.iter().map(|path| self.file_id(path)).collect()
+    }
     /// Bytes that can still be written; `None` if the medium does not report them.
     fn free_bytes(&self) -> io::Result<Option<u64>>;
 }

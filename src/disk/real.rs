@@ -19,7 +19,7 @@ const HOLD: &str = "HOLD";
 /// A directory of the operating system.
 ///
 /// Every operation on a name first compares the directory at the path with the one that was opened:
-/// two `stat` calls. A move between this check and the operation goes unnoticed.
+/// a `stat` call. A move between this check and the operation goes unnoticed.
 #[derive(Debug)]
 pub struct RealDisk {
     root: PathBuf,
@@ -35,16 +35,16 @@ pub struct RealDisk {
 /// removed.
 #[cfg(not(windows))]
 #[derive(Debug)]
-struct OpenedRoot(File);
+struct OpenedRoot {
+    id: FileId,
+    _open: File,
+}
 
 #[cfg(not(windows))]
 impl OpenedRoot {
     fn of(root: &Path) -> io::Result<Self> {
-        File::open(root).map(Self)
-    }
-
-    fn id(&self) -> io::Result<FileId> {
-        Ok(id_of(&self.0.metadata()?))
+        let open = File::open(root)?;
+        Ok(Self { id: id_of(&open.metadata()?), _open: open })
     }
 }
 
@@ -54,16 +54,14 @@ impl OpenedRoot {
 /// that another directory was mounted or linked at the path.
 #[cfg(windows)]
 #[derive(Debug)]
-struct OpenedRoot(FileId);
+struct OpenedRoot {
+    id: FileId,
+}
 
 #[cfg(windows)]
 impl OpenedRoot {
     fn of(root: &Path) -> io::Result<Self> {
-        Ok(Self(id_of(&fs::metadata(root)?)))
-    }
-
-    fn id(&self) -> io::Result<FileId> {
-        Ok(self.0)
+        Ok(Self { id: id_of(&fs::metadata(root)?) })
     }
 }
 
@@ -214,7 +212,7 @@ impl RealDisk {
     fn root(&self) -> io::Result<&Path> {
         self.owner.check()?;
         let is_there = match fs::metadata(&self.root) {
-            Ok(metadata) => id_of(&metadata) == self.opened.id()?,
+            Ok(metadata) => id_of(&metadata) == self.opened.id,
             Err(error)
                 if matches!(
                     error.kind(),
@@ -324,6 +322,20 @@ impl Disk for RealDisk {
 
     fn file_id(&self, path: &str) -> io::Result<FileId> {
         Ok(id_of(&fs::metadata(self.named(path)?)?))
+    }
+
+    /// Compares the directory once for all names.
+    fn file_ids(&self, paths: &[&str]) -> Vec<io::Result<FileId>> {
+        let Some((first, rest)) = paths.split_first() else { return Vec::new() };
+        let found = self.file_id(first);
+        if found.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+            return vec![found];
+        }
+        let id = |path: &&str| {
+            path::check_name(path)?;
+            Ok(id_of(&fs::metadata(self.root.join(path))?))
+        };
+        std::iter::once(found).chain(rest.iter().map(id)).collect()
     }
 
     fn free_bytes(&self) -> io::Result<Option<u64>> {

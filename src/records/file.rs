@@ -9,6 +9,7 @@ use super::error::from_redb;
 use super::free_space::FreeSpace;
 use super::journal::{Journal, Replayed};
 use super::medium::Medium;
+use super::names::{OpenName, check_names};
 use super::space::Table;
 use super::{
     Base, Change, FileTurn, Finished, Frozen, Snapshot, Space, WriteTransaction, bookkeeping,
@@ -201,36 +202,9 @@ impl RecordFile {
         Ok(record_file)
     }
 
-    /// Checks that the name of the record file, in the directory that was opened, still leads to
-    /// the open file. Commits to any other file would be lost when the store is closed.
-    ///
-    /// # Errors
-    /// `Latched` if it does not; `Io` if that cannot be determined.
-    pub(crate) fn check_name(&self, disk: &SharedDisk) -> Result<()> {
-        let lost = |what: &str| {
-            Error::new(
-                ErrorKind::Latched,
-                format!(
-                    "{what}, so no further write is accepted; move the files of the store back, or \
-                     back up the open store, then close and reopen it"
-                ),
-            )
-        };
-        match disk.file_id(NAME) {
-            Ok(id) if id == self.id => Ok(()),
-            Ok(_) => {
-                Err(lost("records.redb was replaced by another file while the store was open"))
-            }
-            Err(error) => match error.kind() {
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-                    Err(lost("records.redb was moved or removed while the store was open"))
-                }
-                std::io::ErrorKind::StaleNetworkFileHandle => {
-                    Err(lost(&error.to_string()).with_source(error))
-                }
-                _ => Err(Error::io("checking that records.redb is in its place", error)),
-            },
-        }
+    /// The name of the open file.
+    pub(crate) fn open_name(&self) -> OpenName {
+        OpenName { name: NAME, id: self.id }
     }
 
     fn database(&self) -> Result<&Database> {
@@ -437,7 +411,7 @@ impl RecordFile {
 
     fn open_again(&mut self) -> Result<()> {
         self.close();
-        self.check_name(&self.disk)?;
+        check_names(&self.disk, &[self.open_name()])?;
         let failed = |error| Error::io("reopening records.redb", error);
         let file = self.disk.open(NAME, Mode::ReadWrite).map_err(failed)?;
         let medium = match self.medium.check() {

@@ -23,6 +23,7 @@ pub(crate) mod keys;
 mod layer;
 mod layered;
 mod medium;
+mod names;
 mod pages;
 mod parts;
 mod read_ahead;
@@ -48,6 +49,7 @@ pub(crate) use journal::{
     Journal, LostCommits, NAMES as JOURNAL_NAMES, copy as copy_journal, rescue,
 };
 pub(crate) use layer::Layer;
+pub(crate) use names::check_names;
 pub(crate) use rewrite::Replaced;
 pub(crate) use snapshot::{Frozen, Snapshot};
 pub(crate) use space::Space;

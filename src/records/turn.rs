@@ -35,8 +35,11 @@ impl Turn {
     /// Begins a turn over `base`, the last commit. Changes of more than `body_max` bytes do not go
     /// into the journal.
     pub(crate) fn open(base: Arc<Snapshot>, body_max: usize) -> Self {
+        /// What most groups need.
+        const BODY_BYTES: usize = 8 * 1024;
         let active = base.active().clone();
-        Self { base, active, body: Some(Vec::new()), body_max, reading: RefCell::default() }
+        let body = Some(Vec::with_capacity(BODY_BYTES));
+        Self { base, active, body, body_max, reading: RefCell::default() }
     }
 
     pub(super) fn stack(&self) -> Stack<'_> {

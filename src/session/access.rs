@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::context::Context;
 use super::draft::Draft;
-use super::engine::Engine;
+use super::engine::{Engine, Room};
 use super::event::Event;
 use super::holders::{Hold, Holder};
 use super::identity::Identity;
@@ -308,7 +308,7 @@ struct TransactionState<'t> {
     written: Written<'t>,
     events: Vec<Event>,
     /// Bytes that its writes add.
-    brought: u64,
+    room: Room,
     changed: bool,
 }
 
@@ -360,7 +360,8 @@ impl<'t> Transaction<'t> {
 
     fn open(context: &'t Arc<Context>, slot: &'t FileSlot) -> Self {
         let written = Written::open(&context.engine);
-        let state = TransactionState { written, events: Vec::new(), brought: 0, changed: false };
+        let state =
+            TransactionState { written, events: Vec::new(), room: Room::default(), changed: false };
         Self {
             context,
             slot,
@@ -419,9 +420,9 @@ impl Access for Transaction<'_> {
         self.context.engine.check_process()?;
         self.context.check_deadline()?;
         let mut state = self.state.try_borrow_mut().map_err(|_| nested())?;
-        let TransactionState { written, brought, .. } = &mut *state;
+        let TransactionState { written, room, .. } = &mut *state;
         let planned = guarded("planning a write", || {
-            write_path::plan_over(written.source(), self.context, brought, plan)
+            write_path::plan_over(written.source(), self.context, room, plan)
         });
         let (value, changes, events) = planned.inspect_err(|error| {
             if self.context.fails_whole {

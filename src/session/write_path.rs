@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::context::Context;
 use super::draft::Draft;
 use super::engine::turns::Member;
-use super::engine::{Answer, Engine, Planned};
+use super::engine::{Answer, Engine, Planned, Room};
 use super::event::{Event, LogEntry};
 use super::view::View;
 use crate::error::{Error, ErrorKind, Result};
@@ -33,8 +33,8 @@ pub(super) fn submit<T: Send + 'static>(
     context.check_deadline()?;
     let engine = &context.engine;
     let planning = context.clone();
-    let planned: Planned = Box::new(move |turn, brought, sequence| {
-        let (value, mut changes, events) = plan_over(Source::Turn(turn), &planning, brought, plan)?;
+    let planned: Planned = Box::new(move |turn, room, sequence| {
+        let (value, mut changes, events) = plan_over(Source::Turn(turn), &planning, room, plan)?;
         // A change of no resource (positions, checkpoints, swept files) makes a commit without an
         // event. The log row is built before anything is applied: an entry beyond the limit then
         // refuses its own plan, not the group.
@@ -60,11 +60,11 @@ fn run_group(
 ) -> Result<()> {
     engine.count_free_pages()?;
     let mut sequence = engine.sequence();
-    let mut brought = 0;
+    let mut room = Room::default();
     let mut turn = engine.open_turn();
     for member in group {
         let Some(plan) = member.plan.take() else { continue };
-        let planned = guarded("planning a write", || plan(&turn, &mut brought, sequence + 1));
+        let planned = guarded("planning a write", || plan(&turn, &mut room, sequence + 1));
         member.answer = Some(match planned {
             Ok((value, changes)) => {
                 if !changes.is_empty() {
@@ -83,15 +83,15 @@ fn run_group(
     turn.apply([engine.state_row(sequence)]);
     engine.check_place()?;
     *committing = true;
-    engine.commit(turn.finish(), sequence)
+    engine.commit(turn.finish(), sequence, room.disk_free_bytes)
 }
 
-/// Runs one plan over `source`; writes nothing. `brought` are the bytes that accepted
-/// plans of the same commit add; the free space of the disk does not reflect them yet.
+/// Runs one plan over `source`; writes nothing. `room` has the space that the plans of the same
+/// commit before it need.
 pub(super) fn plan_over<T>(
     source: Source<'_>,
     context: &Arc<Context>,
-    brought: &mut u64,
+    room: &mut Room,
     plan: impl FnOnce(&mut Draft<'_>) -> Result<T>,
 ) -> Result<(T, Vec<Change>, Vec<Event>)> {
     // The plans before this one may have taken long.
@@ -105,9 +105,9 @@ pub(super) fn plan_over<T>(
     let (changes, events) = draft.finish()?;
     if needs_space {
         let bytes: usize = changes.iter().map(Change::len).sum();
-        let together = brought.saturating_add(bytes as u64);
-        context.engine.check_record_space(together)?;
-        *brought = together;
+        let together = room.wanted_bytes.saturating_add(bytes as u64);
+        let disk_free_bytes = context.engine.check_record_space(together)?;
+        *room = Room { wanted_bytes: together, disk_free_bytes };
     }
     Ok((value, changes, events))
 }

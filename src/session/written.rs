@@ -105,7 +105,7 @@ impl Ready {
     /// As [`Engine::commit`].
     pub(super) fn commit(self, engine: &Engine, slot: FileSlot, sequence: u64) -> Result<()> {
         match (self, slot.into_inner()) {
-            (Self::Memory(made), _) => engine.commit(made, sequence),
+            (Self::Memory(made), _) => engine.commit(made, sequence, None),
             (Self::File(finished), Some(written)) => {
                 engine.commit_file(written, finished, sequence)
             }

@@ -3,7 +3,8 @@
 
 use super::header::{COPY, Header};
 use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
+use crate::records::names::OpenName;
 
 /// The names of the two files; pass `p` is in the file `p % 2`.
 pub(crate) const NAMES: [&str; 2] = ["journal.0", "journal.1"];
@@ -28,8 +29,7 @@ pub(super) struct PassFile {
 }
 
 fn failed(attempt: &str, name: &str) -> impl Fn(std::io::Error) -> Error {
-    let attempt = format!("{name}: cannot {attempt}");
-    move |error| Error::io(&attempt, error)
+    move |error| Error::io(format!("{name}: cannot {attempt}"), error)
 }
 
 impl PassFile {
@@ -121,33 +121,9 @@ impl PassFile {
         self.file.sync_data().map_err(failed("sync it", self.name))
     }
 
-    /// Checks that the name still leads to this file.
-    ///
-    /// # Errors
-    /// `Latched` if it does not; `Io` if that cannot be determined.
-    pub(super) fn check_name(&self, disk: &SharedDisk) -> Result<()> {
-        use std::io::ErrorKind as Io;
-        let lost = || {
-            Error::new(
-                ErrorKind::Latched,
-                format!(
-                    "{} was moved, removed or replaced while the store was open, so no further \
-                     write is accepted; move the files of the store back, or back up the open \
-                     store, then close and reopen it",
-                    self.name
-                ),
-            )
-        };
-        match disk.file_id(self.name) {
-            Ok(id) if id == self.id => Ok(()),
-            Ok(_) => Err(lost()),
-            Err(error) => match error.kind() {
-                Io::NotFound | Io::NotADirectory | Io::StaleNetworkFileHandle => {
-                    Err(lost().with_source(error))
-                }
-                _ => Err(Error::io(format!("checking that {} is in its place", self.name), error)),
-            },
-        }
+    /// The name of the open file.
+    pub(super) fn open_name(&self) -> OpenName {
+        OpenName { name: self.name, id: self.id }
     }
 }
 

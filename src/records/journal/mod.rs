@@ -31,6 +31,7 @@ use file::{PassFile, RECORDS};
 use header::Header;
 
 use super::envelope;
+use super::names::OpenName;
 use crate::disk::SharedDisk;
 use crate::error::{Error, Result};
 
@@ -143,13 +144,10 @@ impl Journal {
         written
     }
 
-    /// Whether the names still lead to the open files.
-    ///
-    /// # Errors
-    /// `Latched` if they do not; `Io` if that cannot be determined.
-    pub(crate) fn check_names(&self, disk: &SharedDisk) -> Result<()> {
-        // The file of the older pass is needed only until its checkpoint, and then written again.
-        self.files.iter().try_for_each(|file| file.check_name(disk))
+    /// The names of both open files. That of the older pass is needed until its checkpoint, and
+    /// then written again.
+    pub(crate) fn open_names(&self) -> [OpenName; 2] {
+        self.files.each_ref().map(PassFile::open_name)
     }
 
     fn file(&mut self, pass: u64) -> Result<&mut PassFile> {

@@ -85,14 +85,20 @@ impl Engine {
     }
 
     /// Makes the changes of a turn durable, then publishes them as the commit `sequence`. Only the
-    /// holder of the write turn may call it.
+    /// holder of the write turn may call it. `disk_free_bytes` is what its plans read just before.
     ///
     /// # Errors
     /// Any failure sets the latch: the commit may be on the disk although it was not published.
-    pub(in crate::session) fn commit(&self, made: Made, sequence: u64) -> Result<()> {
+    pub(in crate::session) fn commit(
+        &self,
+        made: Made,
+        sequence: u64,
+        disk_free_bytes: Option<u64>,
+    ) -> Result<()> {
         let _span = trace::span!("commit", sequence = sequence);
         let committed = guarded("committing", || {
-            let body = made.body.filter(|_| !self.is_space_short(made.active.bytes()));
+            let body = made.body;
+            let body = body.filter(|_| !self.is_space_short(made.active.bytes(), disk_free_bytes));
             let Some(body) = body else { return self.commit_directly(made.active, sequence) };
             lock(&self.journal).append(self.sequence(), sequence, &body)?;
             self.publish_as(|held| held.committed(made.active, sequence), Some(sequence));
@@ -103,12 +109,13 @@ impl Engine {
 
     /// Whether the disk has so little space that the journal must not grow, and that what is in
     /// memory must not wait for a later checkpoint.
-    fn is_space_short(&self, pending: usize) -> bool {
+    fn is_space_short(&self, pending: usize, disk_free_bytes: Option<u64>) -> bool {
         let wanted = (2 * limits::BATCH_BYTES as u64)
             .saturating_add(self.settings.reserve_bytes)
             .saturating_add((pending as u64).saturating_mul(PAGES_PART));
         // An error of the disk is met by the write itself.
-        matches!(self.disk_free_bytes(), Ok(Some(free)) if free < wanted)
+        let free = disk_free_bytes.or_else(|| self.disk_free_bytes().ok().flatten());
+        free.is_some_and(|free| free < wanted)
     }
 
     /// Moves the whole active layer, with the changes of the commit `sequence`, into the record

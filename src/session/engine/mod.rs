@@ -27,13 +27,13 @@ use crate::blobs::BlobStore;
 use crate::disk::{DiskFile, Owner, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::gate::Gate;
-use crate::records::{Change, Journal, RecordFile, Snapshot, Source, Space};
+use crate::records::{Change, Journal, RecordFile, Snapshot, Source, Space, check_names};
 use crate::value::{guarded, limits, time, trace};
 
 use growing::Growing;
 pub(crate) use moving::Checkpoints;
 use write_queue::WriteQueue;
-pub(in crate::session) use write_queue::{Answer, Planned};
+pub(in crate::session) use write_queue::{Answer, Planned, Room};
 
 const STATE_KEY: &[u8] = b"state";
 
@@ -292,8 +292,9 @@ impl Engine {
     /// that cannot be determined.
     pub(crate) fn check_place(&self) -> Result<()> {
         self.check_process()?;
-        let checked = self.records().check_name(&self.disk);
-        checked.and_then(|()| lock(&self.journal).check_names(&self.disk)).inspect_err(|error| {
+        let [one, other] = lock(&self.journal).open_names();
+        let names = [self.records().open_name(), one, other];
+        check_names(&self.disk, &names).inspect_err(|error| {
             // An `Io` error proves no loss, so it does not set the latch.
             if error.kind() == ErrorKind::Latched {
                 self.set_latch(error);
@@ -304,25 +305,30 @@ impl Engine {
     /// Returns `NoSpace` when the disk is almost full. The reserve is kept for deletes and
     /// maintenance.
     pub(crate) fn check_space(&self, wanted_bytes: u64) -> Result<()> {
-        self.check_room(wanted_bytes, || 0)
+        self.check_room(wanted_bytes, || 0).map(drop)
     }
 
     /// As [`Self::check_space`], for bytes that go into the record file: its free pages count too,
-    /// and the commits that it does not have yet need space as well.
-    pub(crate) fn check_record_space(&self, wanted_bytes: u64) -> Result<()> {
+    /// and the commits that it does not have yet need space as well. Returns the free bytes of the
+    /// disk, if it reports them.
+    pub(crate) fn check_record_space(&self, wanted_bytes: u64) -> Result<Option<u64>> {
         let pending = self.snapshot().pending_bytes() as u64;
         self.check_room(wanted_bytes.saturating_add(pending), || self.records().free_bytes())
     }
 
-    fn check_room(&self, wanted_bytes: u64, free_within: impl FnOnce() -> u64) -> Result<()> {
-        let Some(free) = self.disk_free_bytes()? else { return Ok(()) };
+    fn check_room(
+        &self,
+        wanted_bytes: u64,
+        free_within: impl FnOnce() -> u64,
+    ) -> Result<Option<u64>> {
+        let Some(free) = self.disk_free_bytes()? else { return Ok(None) };
         let reserve = self.settings.reserve_bytes;
         let needed = reserve.saturating_add(wanted_bytes);
         // A quarter of the reserve must be free on the disk itself, however many pages are free
         // within the file: some file systems allocate new blocks for overwritten data, and redb may
         // have to grow the file for a value that fits into no free range of pages.
         if free >= needed || (free >= reserve / 4 && free.saturating_add(free_within()) >= needed) {
-            return Ok(());
+            return Ok(Some(free));
         }
         Err(Error::new(
             ErrorKind::NoSpace,
@@ -346,6 +352,9 @@ impl Engine {
     /// # Errors
     /// Those of a commit; the store then accepts no further writes.
     pub(in crate::session) fn count_free_pages(&self) -> Result<()> {
+        if !self.is_free_space_stale() {
+            return Ok(());
+        }
         let counted = match self.try_hold_record_file()? {
             Some(_moving) => self.count_free_pages_alone(),
             None => Ok(()),
