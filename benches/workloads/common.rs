@@ -82,6 +82,12 @@ impl Scale {
         })
     }
 
+    #[cfg(feature = "faults")]
+    /// Whether these are the sizes that only try the workloads.
+    pub fn is_small(&self) -> bool {
+        self.quiet
+    }
+
     /// The directory that is kept between runs: inputs that are made once, and stores that later
     /// workloads read.
     pub fn data(&self) -> &Path {

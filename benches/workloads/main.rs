@@ -11,6 +11,8 @@ mod measurements;
 mod open;
 mod w1;
 mod w2;
+#[cfg(feature = "faults")]
+mod w2_disk;
 mod w3;
 mod w4;
 mod w5;
@@ -33,6 +35,8 @@ type Workload = (&'static str, fn(&Scale) -> Res<()>);
 const WORKLOADS: &[Workload] = &[
     ("W1", w1::run),
     ("W2", w2::run),
+    #[cfg(feature = "faults")]
+    ("W2D", w2_disk::run),
     ("W3", w3::run),
     ("W4", w4::run),
     ("W4L", w4::run_large),
