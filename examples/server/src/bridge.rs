@@ -53,11 +53,9 @@ impl Asked {
         let control = Control::default().with_deadline(Instant::now() + app.deadline);
         // Nobody is authenticated here: the caller is who it says it is.
         let user = request.headers().get("x-user").and_then(|user| user.to_str().ok());
+        let user = Identity::user(user.unwrap_or("anonymous"));
         let call = Call {
-            session: app
-                .store
-                .session(Identity::user(user.unwrap_or("anonymous")))
-                .with_control(&control),
+            session: app.store.session(user).with_control(&control),
             control: control.clone(),
             path: path.iter().map(|(_, value)| value.to_owned()).collect(),
             query: request.uri().query().unwrap_or_default().to_owned(),
