@@ -35,7 +35,7 @@ macro_rules! call {
     ($call:ident $from:ident) => { $call.$from()? };
 }
 
-/// One line a route: how its bodies travel, the verb, the path, the operations, and the call.
+/// A route: how its bodies travel, the verb, the path, the operations, and the call.
 macro_rules! routes {
     ($($base:literal:
         $($kind:ident $verb:ident $path:literal $($operation:ident)+ $(($($from:tt)*))?
@@ -81,13 +81,11 @@ routes! {
     json POST "/update-products" update_products(body UpdateProductsRequest { products, replace });
     json POST "/delete-products" delete_products(body DeleteProductsRequest { ids });
     "/nispec/v1": json GET "" specification_api_info();
-    json POST "/specs" create_specs;
-    json GET "/specs/{id}" get_spec(id);
+    json POST "/specs" create_specs; json GET "/specs/{id}" get_spec(id);
     json POST "/query-specs" query_specs; json POST "/update-specs" update_specs;
     json POST "/delete-specs" delete_specs(body DeleteSpecificationsRequest { ids });
     "/niapm/v1": json POST "/assets" create_assets(body CreateAssetsRequest { assets });
-    json GET "/assets/{id}" get_asset(id);
-    json POST "/query-assets" query_assets;
+    json GET "/assets/{id}" get_asset(id); json POST "/query-assets" query_assets;
     json POST "/update-assets" update_assets(body UpdateAssetsRequest { assets });
     json POST "/delete-assets" delete_assets(body DeleteAssetsRequest { ids });
     json POST "/assets/{id}/file" link_files =>
@@ -103,8 +101,7 @@ routes! {
     json GET "/asset-summary" asset_summary(); json GET "/assets-in-use" assets_in_use();
     "/niworkitem/v1":
     json POST "/workitems" create_work_items(body CreateWorkItemsRequest { work_items });
-    json GET "/workitems/{id}" get_work_item(id);
-    json POST "/query-workitems" query_work_items;
+    json GET "/workitems/{id}" get_work_item(id); json POST "/query-workitems" query_work_items;
     json POST "/update-workitems" update_work_items;
     json POST "/schedule-workitems" schedule_work_items;
     json POST "/delete-workitems" delete_work_items(body DeleteWorkItemsRequest { ids });
@@ -131,15 +128,12 @@ routes! {
     json POST "/delete-testplan-templates" delete_test_plan_templates(
         body DeleteTestPlanTemplatesRequest { ids });
     "/nidataframe/v1": json GET "" table_api_info();
-    json GET "/tables" list_tables(query);
+    json GET "/tables" list_tables(query); json GET "/tables/{id}/data" get_table_data(id, query);
     json POST "/tables" create_table(body).map(CreateTableResponse::from);
-    json POST "/query-tables" query_tables;
-    json GET "/tables/{id}" get_table_metadata(id);
+    json POST "/query-tables" query_tables; json POST "/modify-tables" modify_tables;
+    json GET "/tables/{id}" get_table_metadata(id); json DELETE "/tables/{id}" delete_table(id);
     json PATCH "/tables/{id}" modify_table(id, body);
-    json DELETE "/tables/{id}" delete_table(id);
-    json POST "/modify-tables" modify_tables;
     json POST "/delete-tables" delete_tables(body DeleteTablesRequest { ids });
-    json GET "/tables/{id}/data" get_table_data(id, query);
     stream POST "/tables/{id}/data" append_table_data append_arrow =>
         |s, c, body| match c.has_type("application/vnd.apache.arrow.stream") {
             true => s.append_arrow(&c.id(), body, c.query::<AppendArrowQuery>()?.end_of_data),
@@ -155,8 +149,7 @@ routes! {
     "/nifile/v1": json GET "" file_api_info();
     "/nifile/v1/service-groups/Default": json GET "/files" get_files(query);
     json POST "/query-files" query_files(query_and_body);
-    bare POST "/query-files-linq" query_files_linq;
-    json POST "/search-files" search_files;
+    bare POST "/query-files-linq" query_files_linq; json POST "/search-files" search_files;
     form POST "/upload-files" upload_file write_file commit_file => |s, c| s.write_file(&c.control),
         |s, c, content, name, mut fields| {
             let metadata = fields.remove("metadata").unwrap_or_else(|| "{}".to_owned());
@@ -185,9 +178,8 @@ routes! {
     json GET "/upload-sessions" query_upload_sessions();
     json DELETE "/upload-sessions/{id}" cancel_upload_session(id);
     "/nifeed/v1": json POST "/feeds" create_feed(body).map(Created);
-    json GET "/feeds" query_feeds(query);
+    json GET "/feeds" query_feeds(query); json DELETE "/feeds/{id}" delete_feed(id);
     json GET "/feeds/{id}" get_feed(id); json PATCH "/feeds/{id}" update_feed(id, body);
-    json DELETE "/feeds/{id}" delete_feed(id);
     form POST "/feeds/{id}/packages" upload_package_content write_package commit_package =>
         |s, c| s.write_package(&c.control),
         |s, c, content, name, _| s.commit_package(&c.id(), content, name.as_deref(),
