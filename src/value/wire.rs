@@ -733,12 +733,15 @@ pub(crate) fn from_value<T: serde::de::DeserializeOwned>(value: Value) -> Result
 /// `InvalidArgument`, with the member that has the wrong type, or the position of the syntax error.
 pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::Result<T> {
     serde_json::from_slice(json).map_err(|error| {
-        // Reads again with `Located`, whose errors contain indexes and terms of JSON. Text that is
-        // not JSON keeps the first error.
-        let located = serde_json::from_slice::<Value>(json)
-            .ok()
-            .and_then(|value| T::deserialize(Located(value)).err());
-        fault(&located.map_or_else(|| error.to_string(), |located| located.0))
+        // Reads again with `Located`, whose errors contain indexes and terms of JSON. The first
+        // error may be a type in terms of Rust, also where the text is not JSON behind it.
+        fault(&match serde_json::from_slice::<Value>(json) {
+            Ok(value) => {
+                T::deserialize(Located(value)).err().map_or_else(|| error.to_string(), |e| e.0)
+            }
+            Err(_) if json.trim_ascii().is_empty() => "it is empty".to_owned(),
+            Err(syntax) => syntax.to_string(),
+        })
     })
 }
 
@@ -746,7 +749,7 @@ pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::R
 pub(crate) fn from_located<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::Result<T> {
     match serde_json::from_slice::<Value>(json) {
         Ok(value) => T::deserialize(Located(value)).map_err(|error| fault(&error.0)),
-        // The reader of the type may tell the fault better than that of any JSON.
+        // Its words where the text is not JSON.
         Err(error) => {
             from_json(json).and_then(|_: T| Err(crate::error::Error::invalid(error.to_string())))
         }

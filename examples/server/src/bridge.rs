@@ -1,6 +1,7 @@
 //! Between requests that are awaited and calls that block: threads, cancelling, deadlines, bodies.
 
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -53,11 +54,9 @@ impl Asked {
         let control = Control::default().with_deadline(Instant::now() + app.deadline);
         // Nobody is authenticated here: the caller is who it says it is.
         let user = request.headers().get("x-user").and_then(|user| user.to_str().ok());
+        let user = Identity::user(user.unwrap_or("anonymous"));
         let call = Call {
-            session: app
-                .store
-                .session(Identity::user(user.unwrap_or("anonymous")))
-                .with_control(&control),
+            session: app.store.session(user).with_control(&control),
             control: control.clone(),
             path: path.iter().map(|(_, value)| value.to_owned()).collect(),
             query: request.uri().query().unwrap_or_default().to_owned(),
@@ -158,15 +157,22 @@ fn held(body: &mut dyn Read, most: usize) -> Result<Vec<u8>> {
     if long { Err(Error::limit(format!("a body above {most} bytes"))) } else { Ok(held) }
 }
 
-/// A body that fails where its client sends nothing for this long.
+/// A body that fails where its client sends nothing for this long. What the call leaves of it is
+/// read for as long: a client that sends everything before it reads would miss the refusal.
 fn patient(body: Body, patience: Duration) -> Body {
-    Body::from_stream(unfold(Some(body.into_data_stream()), move |body| async move {
-        let mut body = body?;
-        match timeout(patience, body.next()).await {
-            Ok(piece) => Some((piece?.map_err(io::Error::other), Some(body))),
-            Err(_) => Some((Err(io::ErrorKind::TimedOut.into()), None)),
+    let late = || axum::Error::new(io::Error::from(io::ErrorKind::TimedOut));
+    let ((pieces, taken), mut body) = (mpsc::channel(1), body.into_data_stream());
+    tokio::spawn(async move {
+        while let Some(piece) =
+            timeout(patience, body.next()).await.unwrap_or_else(|_| Some(Err(late())))
+        {
+            if pieces.send(piece).await.is_err() {
+                return drop(timeout(patience, body.for_each(|_| ready(()))).await);
+            }
         }
-    }))
+    });
+    let next = |mut taken: mpsc::Receiver<_>| async move { Some((taken.recv().await?, taken)) };
+    Body::from_stream(unfold(taken, next))
 }
 
 /// A call whose body is read as a whole.
@@ -218,7 +224,7 @@ pub async fn form<T: Answer + Send + 'static>(
 ) -> Response {
     let Asked { call, cancel: _cancel, request } = asked;
     // multer 3.1 refuses a form whose begin and end come between its first two looks at the body.
-    let end = once(yield_now()).filter_map(|()| std::future::ready(None));
+    let end = once(yield_now()).filter_map(|()| ready(None));
     let request = request.map(|body| Body::from_stream(body.into_data_stream().chain(end)));
     let parts = Multipart::from_request(request, &()).await;
     let work = move || {

@@ -3,9 +3,9 @@
 use std::io::{self, Cursor};
 use std::sync::Arc;
 
-use axum::Router;
-use axum::extract::{DefaultBodyLimit, RawPathParams, Request, State};
+use axum::extract::{DefaultBodyLimit, RawPathParams as Path, Request, State};
 use axum::routing::{MethodFilter, on};
+use axum::{Router, http::StatusCode};
 use stationdb::bodies::*;
 use stationdb::feeds::Package;
 use stationdb::files::{GetFilesRequest, UploadFileRequest};
@@ -35,7 +35,7 @@ macro_rules! call {
     ($call:ident $from:ident) => { $call.$from()? };
 }
 
-/// One line a route: how its bodies travel, the verb, the path, the operations, and the call.
+/// A route: how its bodies travel, the verb, the path, the operations, and the call.
 macro_rules! routes {
     ($($base:literal:
         $($kind:ident $verb:ident $path:literal $($operation:ident)+ $(($($from:tt)*))?
@@ -47,15 +47,23 @@ macro_rules! routes {
 
         /// The routes over a store.
         pub fn router(app: Arc<App>) -> Router {
-            Router::new()
-                $($(.route(concat!($base, $path), on(
-                    MethodFilter::$verb,
-                    async |State(app): State<Arc<App>>, path: RawPathParams, request: Request| {
-                        call!($kind(Asked::new(&app, &path, request)) $($operation)+
-                            $(($($from)*))? $(.map($wrap))? $(=> $($work),+)?)
-                    },
-                )))*)*
+            let router = Router::new();
+            $($(let call = on(
+                MethodFilter::$verb,
+                async |State(app): State<Arc<App>>, path: Result<Path, _>, asked: Request| {
+                    let Ok(path) = path else { return failure(&Error::invalid("path: not UTF-8")) };
+                    call!($kind(Asked::new(&app, &path, asked)) $($operation)+
+                        $(($($from)*))? $(.map($wrap))? $(=> $($work),+)?)
+                },
+            );
+            // Clients ask for `/nifile/v1/`: a slash at the end changes nothing.
+            let router = router.route(concat!($base, $path), call.clone())
+                .route(concat!($base, $path, "/"), call);)*)*
+            router
                 .fallback(async || failure(&Error::new(ErrorKind::NotFound, "no such path")))
+                .method_not_allowed_fallback(async || {
+                    (StatusCode::METHOD_NOT_ALLOWED, failure(&Error::invalid("no such verb")))
+                })
                 .layer(DefaultBodyLimit::disable())
                 .with_state(app)
         }
@@ -67,21 +75,17 @@ routes! {
     json POST "/products" create_products(body CreateProductsRequest { products });
     json GET "/products" get_products(
         query GetProductsRequest { continuation_token, take, return_count });
-    json GET "/products/{id}" get_product(id);
-    json DELETE "/products/{id}" delete_product(id);
+    json GET "/products/{id}" get_product(id); json DELETE "/products/{id}" delete_product(id);
     json POST "/query-products" query_products;
     json POST "/query-product-values" query_product_values;
     json POST "/update-products" update_products(body UpdateProductsRequest { products, replace });
     json POST "/delete-products" delete_products(body DeleteProductsRequest { ids });
     "/nispec/v1": json GET "" specification_api_info();
-    json POST "/specs" create_specs;
-    json GET "/specs/{id}" get_spec(id);
-    json POST "/query-specs" query_specs;
-    json POST "/update-specs" update_specs;
+    json POST "/specs" create_specs; json GET "/specs/{id}" get_spec(id);
+    json POST "/query-specs" query_specs; json POST "/update-specs" update_specs;
     json POST "/delete-specs" delete_specs(body DeleteSpecificationsRequest { ids });
     "/niapm/v1": json POST "/assets" create_assets(body CreateAssetsRequest { assets });
-    json GET "/assets/{id}" get_asset(id);
-    json POST "/query-assets" query_assets;
+    json GET "/assets/{id}" get_asset(id); json POST "/query-assets" query_assets;
     json POST "/update-assets" update_assets(body UpdateAssetsRequest { assets });
     json POST "/delete-assets" delete_assets(body DeleteAssetsRequest { ids });
     json POST "/assets/{id}/file" link_files =>
@@ -94,12 +98,10 @@ routes! {
     json POST "/end-utilization" end_utilization(
         body UpdateUtilizationRequest { utilization_identifiers, utilization_timestamp });
     json POST "/query-asset-utilization-history" query_asset_utilization_history;
-    json GET "/asset-summary" asset_summary();
-    json GET "/assets-in-use" assets_in_use();
-    "/niworkorder/v1":
+    json GET "/asset-summary" asset_summary(); json GET "/assets-in-use" assets_in_use();
+    "/niworkitem/v1":
     json POST "/workitems" create_work_items(body CreateWorkItemsRequest { work_items });
-    json GET "/workitems/{id}" get_work_item(id);
-    json POST "/query-workitems" query_work_items;
+    json GET "/workitems/{id}" get_work_item(id); json POST "/query-workitems" query_work_items;
     json POST "/update-workitems" update_work_items;
     json POST "/schedule-workitems" schedule_work_items;
     json POST "/delete-workitems" delete_work_items(body DeleteWorkItemsRequest { ids });
@@ -114,10 +116,10 @@ routes! {
     json POST "/update-workitem-templates" update_work_item_templates;
     json POST "/delete-workitem-templates" delete_work_item_templates(
         body DeleteWorkItemTemplatesRequest { ids });
+    "/niworkorder/v1":
     json POST "/testplans" create_test_plans(body CreateTestPlansRequest { test_plans });
     json GET "/testplans/{id}" get_test_plan(id);
-    json POST "/query-testplans" query_test_plans;
-    json POST "/update-testplans" update_test_plans;
+    json POST "/query-testplans" query_test_plans; json POST "/update-testplans" update_test_plans;
     json POST "/schedule-testplans" schedule_test_plans;
     json POST "/delete-testplans" delete_test_plans(body DeleteTestPlansRequest { ids });
     json POST "/testplan-templates" create_test_plan_templates(
@@ -126,15 +128,12 @@ routes! {
     json POST "/delete-testplan-templates" delete_test_plan_templates(
         body DeleteTestPlanTemplatesRequest { ids });
     "/nidataframe/v1": json GET "" table_api_info();
-    json GET "/tables" list_tables(query);
+    json GET "/tables" list_tables(query); json GET "/tables/{id}/data" get_table_data(id, query);
     json POST "/tables" create_table(body).map(CreateTableResponse::from);
-    json POST "/query-tables" query_tables;
-    json GET "/tables/{id}" get_table_metadata(id);
+    json POST "/query-tables" query_tables; json POST "/modify-tables" modify_tables;
+    json GET "/tables/{id}" get_table_metadata(id); json DELETE "/tables/{id}" delete_table(id);
     json PATCH "/tables/{id}" modify_table(id, body);
-    json DELETE "/tables/{id}" delete_table(id);
-    json POST "/modify-tables" modify_tables;
     json POST "/delete-tables" delete_tables(body DeleteTablesRequest { ids });
-    json GET "/tables/{id}/data" get_table_data(id, query);
     stream POST "/tables/{id}/data" append_table_data append_arrow =>
         |s, c, body| match c.has_type("application/vnd.apache.arrow.stream") {
             true => s.append_arrow(&c.id(), body, c.query::<AppendArrowQuery>()?.end_of_data),
@@ -150,8 +149,7 @@ routes! {
     "/nifile/v1": json GET "" file_api_info();
     "/nifile/v1/service-groups/Default": json GET "/files" get_files(query);
     json POST "/query-files" query_files(query_and_body);
-    bare POST "/query-files-linq" query_files_linq;
-    json POST "/search-files" search_files;
+    bare POST "/query-files-linq" query_files_linq; json POST "/search-files" search_files;
     form POST "/upload-files" upload_file write_file commit_file => |s, c| s.write_file(&c.control),
         |s, c, content, name, mut fields| {
             let metadata = fields.remove("metadata").unwrap_or_else(|| "{}".to_owned());
@@ -169,8 +167,7 @@ routes! {
     json POST "/upload-sessions/start" start_upload_session(
         body StartUploadSessionRequest { workspace });
     stream POST "/upload-sessions/{id}/chunks/{index}" append_to_upload_session => |s, c, body| {
-        let bad = |_| Error::invalid("the index of the chunk is no number");
-        let index = c.part(1).parse().map_err(bad)?;
+        let index = c.part(1).parse().map_err(|_| Error::invalid("no index of a chunk"))?;
         let query: AppendToUploadSessionQuery = c.query()?;
         s.append_to_upload_session(&c.id(), index, body, query.close, &c.control)
     };
@@ -181,17 +178,14 @@ routes! {
     json GET "/upload-sessions" query_upload_sessions();
     json DELETE "/upload-sessions/{id}" cancel_upload_session(id);
     "/nifeed/v1": json POST "/feeds" create_feed(body).map(Created);
-    json GET "/feeds" query_feeds(query);
-    json GET "/feeds/{id}" get_feed(id);
-    json PATCH "/feeds/{id}" update_feed(id, body);
-    json DELETE "/feeds/{id}" delete_feed(id);
+    json GET "/feeds" query_feeds(query); json DELETE "/feeds/{id}" delete_feed(id);
+    json GET "/feeds/{id}" get_feed(id); json PATCH "/feeds/{id}" update_feed(id, body);
     form POST "/feeds/{id}/packages" upload_package_content write_package commit_package =>
         |s, c| s.write_package(&c.control),
         |s, c, content, name, _| s.commit_package(&c.id(), content, name.as_deref(),
             c.query::<UploadPackageQuery>()?.overwrite, &c.control);
     json GET "/feeds/{id}/packages" query_packages(id);
-    json GET "/packages/{id}" get_package(id);
-    json DELETE "/packages/{id}" delete_package(id);
+    json GET "/packages/{id}" get_package(id); json DELETE "/packages/{id}" delete_package(id);
     json POST "/delete-packages" delete_packages(body DeletePackagesRequest { package_ids });
     bytes GET "/packages/{id}/data" download_package =>
         |s, c| s.get_package(&c.id()).map(|package| Download::of_package(&package)),

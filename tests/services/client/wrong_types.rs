@@ -324,7 +324,10 @@ fn what_is_told_of_a_wrong_type_names_members_and_types_of_the_service() {
     let mut told = BTreeSet::new();
     for (name, members, read, _) in requests() {
         assert_ne!(members, "no struct", "{name}");
-        for body in ["[]", "7", "\"x\"", "null", "true", "[7]", "{", "", "{\"a\":}"] {
+        let deep = "[".repeat(3_000);
+        for body in
+            ["[]", "7", "\"x\"", "null", "true", "[7]", "{", "", " ", "{\"a\":}", "[", "7 x", &deep]
+        {
             let error = read(body.as_bytes()).unwrap_or_else(|| panic!("{name} reads {body:?}"));
             assert_eq!(
                 (error.kind(), foreign(error.message())),

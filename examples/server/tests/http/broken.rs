@@ -11,9 +11,10 @@ use std::time::Duration;
 use serde_json::json;
 use stationdb::{AccessPolicy, Action, Identity, Service, Store, Visibility};
 
-use crate::client::{Server, form};
+use crate::client::{Server, form, wait};
 
 const FILES: &str = "/nifile/v1/service-groups/Default";
+const ARROW: &str = "application/vnd.apache.arrow.stream";
 const PRODUCTS: &str = "/nitestmonitor/v2/products";
 
 /// Says when it is asked about `slow`, and lets `slow` wait until the other end of `go` is dropped.
@@ -43,15 +44,17 @@ fn the_writes_of_a_client_that_goes_away_do_not_happen() {
     let product = |number: &str| json!({"products": [{"partNumber": number}]}).to_string();
     let body = product("of a client that is gone");
     let headers = [("content-type", "application/json"), ("x-user", "slow")];
+    let tasks = server.tasks();
     let mut gone = server.head("POST", PRODUCTS, &headers, body.len());
     gone.write_all(body.as_bytes()).unwrap();
     is_asked.recv_timeout(Duration::from_secs(30)).expect("the call does not begin");
     gone.shutdown(Shutdown::Write).unwrap();
-    // The server drops the request, and then closes the connection without an answer.
+    // The server closes the connection without an answer, and drops the request. The task of the
+    // connection holds the request, so that it is dropped for sure when the task has ended.
     let mut answer = Vec::new();
     let _ = gone.read_to_end(&mut answer);
     assert_eq!(answer, b"", "a client that is gone was answered");
-    std::thread::sleep(Duration::from_millis(100));
+    wait("the request is not dropped", || server.tasks() == tasks);
     drop(release);
     for who in ["ada", "slow"] {
         let headers = [("content-type", "application/json"), ("x-user", who)];
@@ -70,6 +73,29 @@ fn the_writes_of_a_client_that_goes_away_do_not_happen() {
         found.unwrap().products.into_iter().filter_map(|product| product.part_number).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, ["ada", "slow"]);
+}
+
+/// Clients send a whole body before they read: they find a refusal that comes early, too.
+#[test]
+fn an_early_refusal_of_a_long_body_is_found() {
+    let minute = Duration::from_secs(60);
+    let server = Server::bounded(Store::options(), minute, minute, 20_000);
+    let long = vec![b'x'; 30_000_000];
+    let (kind, parts) = form(&[("id", None, b"\xff"), ("file", Some("a"), &long)]);
+    let session = "00000000-03e9-8063-989e-95238dfb1215";
+    for (path, kind, body, status) in [
+        (format!("{FILES}/upload-sessions/{session}/chunks/1"), "", &long, 404),
+        (format!("{FILES}/upload-files"), kind.as_str(), &parts, 400),
+        ("/nidataframe/v1/tables/short/data".to_owned(), ARROW, &long, 400),
+        ("/nidataframe/v1/tables/short/data".to_owned(), "application/json", &long, 400),
+        ("/stationdb/v1/import-csv?indexColumn=t".to_owned(), "text/csv", &long, 400),
+        (PRODUCTS.to_owned(), "application/json", &long, 400),
+    ] {
+        let reply = server.send("POST", &path, &[("content-type", kind)], body);
+        assert_eq!((reply.status, reply.is_whole), (status, true), "{path}: {reply:?}");
+        assert!(reply.json()["error"]["name"].is_string(), "{path}");
+    }
+    wait("contents are left", || server.contents() == 0);
 }
 
 /// Changes one byte, counted from the end of the file.

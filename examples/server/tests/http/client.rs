@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use stationdb::{Store, StoreOptions};
@@ -111,6 +111,11 @@ impl Server {
         files.map(|file| file.path()).collect()
     }
 
+    /// Connections that the server holds, and itself. Calls on threads that may block are none.
+    pub fn tasks(&self) -> usize {
+        self.runtime.as_ref().unwrap().metrics().num_alive_tasks()
+    }
+
     /// Waits until all calls have ended, and closes the store.
     pub fn stop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
@@ -124,6 +129,15 @@ impl Drop for Server {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+/// Waits until `is` holds: work that nobody waits for ends by itself.
+pub fn wait(what: &str, is: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is() {
+        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

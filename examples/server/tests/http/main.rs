@@ -5,6 +5,7 @@ mod client;
 mod members;
 #[path = "../../../../tests/common/package.rs"]
 mod package;
+mod paths;
 mod reference;
 mod requests;
 mod sent;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use stationdb::lab::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
 use stationdb::{AccessPolicy, Action, Error, ErrorKind, Identity, Service, Store, Visibility};
 
-use crate::client::{Server, form, reply, reply_after};
+use crate::client::{Server, form, reply, reply_after, wait};
 use crate::package::package;
 
 const FILES: &str = "/nifile/v1/service-groups/Default";
@@ -27,15 +27,6 @@ fn table(server: &Server) -> String {
 fn rows(from: usize, count: usize) -> Value {
     let rows: Vec<Value> = (from..from + count).map(|t| json!([t.to_string(), "0.5"])).collect();
     json!({"frame": {"data": rows}})
-}
-
-/// Waits until `is` holds: work that nobody waits for ends by itself.
-fn wait(what: &str, is: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is() {
-        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -405,7 +396,7 @@ fn sixty_four_clients_at_once_each_find_their_own() {
 }
 
 #[derive(Debug)]
-struct NobodyWrites;
+pub struct NobodyWrites;
 
 impl AccessPolicy for NobodyWrites {
     fn visible(&self, who: &Identity, _: Service, action: Action) -> Visibility {
@@ -503,10 +494,10 @@ fn each_kind_of_outcome_has_its_status() {
     let actions = json!([{"type": "MANUAL", "action": "A"}, {"type": "NOTEBOOK", "action": "N", "notebookId": "n"},
         {"type": "JOB", "action": "J", "jobs": [{"functions": ["f"], "arguments": [[]]}]}]);
     let item = json!({"workItems": [{"name": "n", "executionActions": actions, "resources": {"systems": {"selections": [{"id": "s"}]}}}]});
-    let made = server.post("/niworkorder/v1/workitems", &item).json();
+    let made = server.post("/niworkitem/v1/workitems", &item).json();
     let id = made["createdWorkItems"][0]["id"].as_str().unwrap().to_owned();
     let execute = |action: &str| {
-        server.post(&format!("/niworkorder/v1/workitems/{id}/execute"), &json!({"action": action}))
+        server.post(&format!("/niworkitem/v1/workitems/{id}/execute"), &json!({"action": action}))
     };
     let both = |reply: &crate::client::Reply| {
         (reply.json().get("error").is_some(), reply.json().get("result").is_some())
@@ -516,7 +507,7 @@ fn each_kind_of_outcome_has_its_status() {
         assert!(both(&reply) == (true, true), "{action}: {reply:?}");
         assert_eq!(reply.status, status, "{action}: {reply:?}");
     }
-    let unknown = server.post("/niworkorder/v1/workitems/7/execute", &json!({"action": "A"}));
+    let unknown = server.post("/niworkitem/v1/workitems/7/execute", &json!({"action": "A"}));
     assert_eq!((unknown.status, unknown.json()["result"].clone()), (404, Value::Null));
     // The store and the server have limits of their own.
     let full = Server::start(Store::options().reserve_bytes(u64::MAX / 2), Duration::from_secs(60));
