@@ -18,6 +18,7 @@ mod w4;
 mod w5;
 mod w6;
 mod w7;
+mod w8;
 mod words;
 
 use std::alloc::System;
@@ -43,6 +44,7 @@ const WORKLOADS: &[Workload] = &[
     ("W5", w5::run),
     ("W6", w6::run),
     ("W7", w7::run),
+    ("W8", w8::run),
     ("OPEN", open::run),
 ];
 

@@ -64,7 +64,7 @@ mod tests;
 
 pub(crate) use after::After;
 pub(crate) use aggregate::{
-    AggregatedParts, Aggregation, Bins, Bounds, Key, Term, Want, Width, aggregate,
+    Aggregated, AggregatedParts, Aggregation, Bins, Bounds, Key, Term, Want, Width, aggregate,
 };
 pub(crate) use append_order::in_append_order;
 pub(crate) use buffer::{

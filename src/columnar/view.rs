@@ -12,6 +12,7 @@ use super::ordinal_set::OrdinalSet;
 use super::schema::TableSchema;
 use super::segment::{BLOCK_ROWS, ColumnSummary, Segment};
 use crate::error::{Error, Result};
+use crate::value::exact::BlockSums;
 
 /// Rows of one unit of work on a run in memory.
 const MEMORY_UNIT_ROWS: usize = 64 * 1024;
@@ -224,6 +225,14 @@ impl Run {
                 None => Ok(None),
             },
             Stored::Memory(_) => Ok(None),
+        }
+    }
+
+    /// The sums of the blocks of a column, if they are stored.
+    pub(super) fn sums(&self, column: usize) -> Result<Option<&[BlockSums]>> {
+        match (&self.stored, self.stored_column(column)) {
+            (Stored::Segment(segment), Some(stored)) => segment.sums(stored),
+            _ => Ok(None),
         }
     }
 

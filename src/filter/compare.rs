@@ -2,11 +2,13 @@
 //! side.
 
 use super::check::{Checker, whole};
-use super::constant::{Constant, enum_member, parse_bool, parse_number, parse_span, parse_time};
+use super::constant::{
+    Constant, enum_member, exact_count, parse_bool, parse_number, parse_span, parse_time,
+};
 use super::fault::{Checked, Fault, FaultKind, Span};
 use super::simplify::{all, comparison_test, not};
 use super::syntax::{Ast, Comparison};
-use super::tree::{List, Scalar, Test};
+use super::tree::{List, RECORD, Scalar, Test};
 use super::types::{Of, Type, Typed, Value};
 
 impl<'c> Checker<'c> {
@@ -213,6 +215,8 @@ impl<'c> Checker<'c> {
         } else if right.ty.is_id() {
             left = decimal_text(left, right.ty);
         }
+        right = self.count_of_time(&left, right, right_ast)?;
+        left = self.count_of_time(&right, left, left_ast)?;
         let is_text_literal = |value: &Value| value.literal && value.ty.is_text();
         if is_text_literal(&right) {
             right = self.fit(right, left.ty, right_ast, span)?;
@@ -227,6 +231,39 @@ impl<'c> Checker<'c> {
             hint.or_else(|| self.conversion(&right, right_ast, &left, span)).unwrap_or_default();
         let message = format!("{} cannot be compared with {}{hint}", left.ty, right.ty);
         Err(Fault::new(FaultKind::TypeMismatch, span, message))
+    }
+
+    /// Converts a constant time, or a text that is one, to the counts of a column that it is
+    /// compared with; returns other values unchanged.
+    fn count_of_time(&self, column: &Value, value: Value, ast: &Ast) -> Checked<Value> {
+        let Scalar::Field(place) = &column.scalar else { return Ok(value) };
+        let columns = self.schema.columns.filter(|_| place.scope == RECORD);
+        let Some(per_second) = columns.and_then(|columns| columns.per_second(place.index)) else {
+            return Ok(value);
+        };
+        let count = match &value.scalar {
+            Scalar::Const(Constant::Time(ms)) => {
+                Some(i128::from(*ms) * i128::from(per_second / 1000))
+            }
+            Scalar::Const(Constant::Text(text))
+                if value.literal && parse_number(text).is_none() =>
+            {
+                if text.is_empty() {
+                    return Ok(Value::literal(Constant::Null, Type::Int));
+                }
+                let digits = per_second.ilog10();
+                let expected = format!("a number, or a date and time of at most {digits} digits");
+                let bad = || self.bad_value(ast, text, &expected);
+                Some(exact_count(text, per_second).ok_or_else(bad)?)
+            }
+            _ => None,
+        };
+        Ok(match count.map(|count| (count, i64::try_from(count))) {
+            None => value,
+            Some((_, Ok(count))) => Value::literal(Constant::Int(count), Type::Int),
+            // Beyond all cells of the column, as every double of this size is.
+            Some((count, Err(_))) => Value::literal(Constant::Double(count as f64), Type::Double),
+        })
     }
 
     /// How a text, such as a property, is compared with `other`; `None` if it is no text.

@@ -129,6 +129,18 @@ pub(super) fn parse_time(text: &str) -> Option<i64> {
     time::parse(&whole).map(|time| time.timestamp_millis())
 }
 
+/// A text that [`parse_time`] reads, with all its digits, as a count of a unit since 1970 UTC;
+/// `None` if it is no time, or has digits below the unit.
+pub(super) fn exact_count(text: &str, per_second: i64) -> Option<i128> {
+    let Some((seconds, nanos)) = time::parse_exactly(text.trim()) else {
+        return parse_time(text).map(|ms| i128::from(ms) * i128::from(per_second / 1000));
+    };
+    let step = 1_000_000_000 / per_second;
+    let part = i64::from(nanos);
+    (part % step == 0)
+        .then(|| i128::from(seconds) * i128::from(per_second) + i128::from(part / step))
+}
+
 /// `[-][days.]hours:minutes[:seconds[.fraction]]` or whole days; milliseconds.
 pub(super) fn parse_span(text: &str) -> Option<i64> {
     let text = text.trim();

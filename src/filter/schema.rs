@@ -7,6 +7,12 @@ pub(crate) trait Columns: std::fmt::Debug {
     /// Position and type of the column with this name.
     fn find(&self, name: &str) -> Option<(usize, FieldType)>;
 
+    /// Counts in one second of a column of integers that counts the time since 1970 UTC; `None` for
+    /// any other column.
+    fn per_second(&self, _column: usize) -> Option<i64> {
+        None
+    }
+
     /// All names, for the message about an unknown one.
     fn names(&self) -> Vec<&str>;
 }

@@ -36,6 +36,9 @@ pub struct MaintenanceReport {
     pub segments_written: u64,
     /// Rows of tables deleted because their retention does not keep them.
     pub rows_deleted: u64,
+    /// Deleted rows of tables whose space this pass gave back, as far as writers deleted no others
+    /// meanwhile.
+    pub deleted_rows_removed: u64,
     /// Entries dropped from the change log.
     pub log_entries_dropped: u64,
     /// Entries added to indexes that a later format than the store's added.
@@ -116,7 +119,12 @@ fn run_steps(
     let mut due = steps.run(|| tables::due(&session));
     let retained = std::mem::take(&mut due.retained);
     report.rows_deleted = steps.run(|| crate::services::retain_rows(&session, retained, control));
+    let stored = due.deleted_stored + report.rows_deleted;
     report.segments_written = steps.run(|| tables::maintain(&session, due, control));
+    if stored > 0 {
+        let left = steps.run(|| tables::deleted_stored(&session).map(Some));
+        report.deleted_rows_removed = left.map_or(0, |left| stored.saturating_sub(left));
+    }
     report.upload_sessions_expired =
         steps.run(|| crate::services::expire_upload_sessions(&session));
     report.files_removed = steps.run(|| crate::services::remove_abandoned_contents(&session));

@@ -86,16 +86,19 @@ pub fn compact(desk: &mut Desk, output: Output) -> Outcome {
     let compacted = desk.store.compact()?;
     drop(bar);
     let message = format!(
-        "records.redb: {} bytes before, {} after; {} segments written, {} files removed",
+        "records.redb: {} bytes before, {} after; {} segments written without {} deleted rows, {} \
+         files removed",
         compacted.bytes_before,
         compacted.bytes_after,
         maintained.segments_written,
+        maintained.deleted_rows_removed,
         maintained.files_removed
     );
     let report: Value = json!({
         "bytesBefore": compacted.bytes_before,
         "bytesAfter": compacted.bytes_after,
         "segmentsWritten": maintained.segments_written,
+        "deletedRowsRemoved": maintained.deleted_rows_removed,
         "filesRemoved": maintained.files_removed,
     });
     output.report(&message, &report)

@@ -8,10 +8,9 @@ use super::column::add_column;
 use super::groups::{KeyCell, codes};
 use super::needs::Needs;
 use super::request::{Aggregation, Bounds};
-use super::state::{Group, Known, Numbers, Rank, State};
+use super::state::{Group, Rank};
 use crate::columnar::keys::index_values;
 use crate::columnar::schema::TableSchema;
-use crate::columnar::segment::ColumnSummary;
 use crate::columnar::unit::row_count;
 use crate::columnar::view::Run;
 use crate::error::{Error, Result};
@@ -22,6 +21,8 @@ use crate::value::Control;
 pub(super) struct Grouped {
     pub groups: HashMap<Vec<KeyCell>, Group>,
     bytes: usize,
+    /// Rows that were added by their summaries.
+    pub summarized: u64,
 }
 
 impl Grouped {
@@ -29,7 +30,7 @@ impl Grouped {
     ///
     /// # Errors
     /// `LimitExceeded` for too many groups, and for more memory than a query may use.
-    fn add(&mut self, keys: Vec<KeyCell>, group: Group, bounds: Bounds) -> Result<()> {
+    pub(super) fn add(&mut self, keys: Vec<KeyCell>, group: Group, bounds: Bounds) -> Result<()> {
         let key_bytes: usize = keys.iter().map(KeyCell::bytes).sum();
         match self.groups.entry(keys) {
             Entry::Occupied(mut entry) => {
@@ -50,41 +51,8 @@ impl Grouped {
     /// # Errors
     /// `LimitExceeded` as by the bounds.
     pub(super) fn merge(&mut self, other: Self, bounds: Bounds) -> Result<()> {
+        self.summarized += other.summarized;
         other.groups.into_iter().try_for_each(|(keys, group)| self.add(keys, group, bounds))
-    }
-
-    /// Adds a block of `rows` rows with the same keys by its summaries; false if they do not say
-    /// enough.
-    ///
-    /// # Errors
-    /// `LimitExceeded` as by the bounds.
-    pub(super) fn fold(
-        &mut self,
-        keys: Vec<KeyCell>,
-        rows: usize,
-        block: usize,
-        summaries: &[&ColumnSummary],
-        bounds: Bounds,
-    ) -> Result<bool> {
-        let mut states = Vec::with_capacity(summaries.len());
-        for summary in summaries {
-            let found = match summary {
-                ColumnSummary::Int(levels) => levels
-                    .blocks()
-                    .get(block)
-                    .and_then(|block| Numbers::of_block(block, rows))
-                    .map(|(cells, numbers)| (cells, Known::Ints(numbers))),
-                ColumnSummary::Float(levels) => levels
-                    .blocks()
-                    .get(block)
-                    .and_then(|block| Numbers::of_block(block, rows))
-                    .map(|(cells, numbers)| (cells, Known::Floats(numbers))),
-            };
-            let Some((cells, known)) = found else { return Ok(false) };
-            states.push(State { cells, known, ends: None });
-        }
-        self.add(keys, Group { rows: rows as u64, states }, bounds)?;
-        Ok(true)
     }
 
     /// Adds the rows of these ranges of a run, from their values. Columns are read one after the

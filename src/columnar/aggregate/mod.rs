@@ -13,6 +13,7 @@ mod ints;
 mod needs;
 mod parts;
 mod request;
+mod served;
 mod state;
 
 use std::ops::Range;
@@ -20,20 +21,29 @@ use std::sync::{Mutex, PoisonError};
 
 use super::count::{all_units, in_parallel};
 use super::predicate::Predicates;
-use super::segment::{BLOCK_ROWS, ColumnSummary};
+use super::segment::BLOCK_ROWS;
 use super::unit;
 use super::verdict::Verdict;
-use super::view::{Run, Stored, TableView};
+use super::view::{Run, TableView};
 use crate::error::Result;
 use crate::model::tables::aggregate::AggregateGroup;
 use crate::value::Control;
 
 use grouped::Grouped;
 pub(crate) use groups::{Key, Width};
-use groups::{KeyCell, bucket};
 use needs::Needs;
 pub(crate) use parts::AggregatedParts;
 pub(crate) use request::{Aggregation, Bins, Bounds, Term, Want};
+use served::Served;
+
+/// The aggregates of rows.
+#[derive(Debug)]
+pub(crate) struct Aggregated {
+    /// The groups in order of their keys.
+    pub groups: Vec<AggregateGroup>,
+    /// Rows of which only summaries were used.
+    pub summarized_rows: u64,
+}
 
 /// Computes aggregates. Returns the groups in order of their keys; without keys there is one group,
 /// also of no rows.
@@ -46,7 +56,7 @@ pub(crate) fn aggregate(
     view: &TableView,
     aggregation: &Aggregation<'_>,
     control: &Control,
-) -> Result<Vec<AggregateGroup>> {
+) -> Result<Aggregated> {
     let needs = Needs::of(&view.schema, aggregation)?;
     let whole = Mutex::new(Grouped::default());
     let units = all_units(view);
@@ -55,13 +65,9 @@ pub(crate) fn aggregate(
         whole.lock().unwrap_or_else(PoisonError::into_inner).merge(part, aggregation.bounds)
     })?;
     let whole = whole.into_inner().unwrap_or_else(PoisonError::into_inner);
-    finish::groups(whole, &view.schema, aggregation, &needs)
-}
-
-/// Whether the summaries of a run describe exactly the rows that it has. The only place that
-/// decides it: a run with deleted rows must answer no.
-fn has_exact_summaries(run: &Run) -> bool {
-    matches!(run.stored(), Stored::Segment(_)) && !run.has_dead()
+    let summarized_rows = whole.summarized;
+    let groups = finish::groups(whole, &view.schema, aggregation, &needs)?;
+    Ok(Aggregated { groups, summarized_rows })
 }
 
 /// Splits rows into ranges of which every row passes, as summaries show, and ranges that must be
@@ -132,70 +138,4 @@ fn joined(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut out = Vec::with_capacity(ranges.len());
     ranges.into_iter().for_each(|range| join(&mut out, range));
     out
-}
-
-/// The summaries of a run that serve an aggregation.
-struct Served<'a> {
-    keys: Vec<(&'a ColumnSummary, Option<Width>)>,
-    columns: Vec<&'a ColumnSummary>,
-}
-
-impl<'a> Served<'a> {
-    fn of(run: &'a Run, aggregation: &Aggregation<'_>, needs: &Needs) -> Result<Option<Self>> {
-        if !has_exact_summaries(run) || !needs.are_in_summaries() {
-            return Ok(None);
-        }
-        let (mut keys, mut columns) = (Vec::new(), Vec::new());
-        for key in &aggregation.keys {
-            let Some(summary) = run.summary(key.column)? else { return Ok(None) };
-            keys.push((summary, key.width));
-        }
-        for need in &needs.0 {
-            let Some(summary) = run.summary(need.column)? else { return Ok(None) };
-            columns.push(summary);
-        }
-        Ok(Some(Self { keys, columns }))
-    }
-
-    /// The keys of a block, if all of its rows have the same.
-    fn keys_of(&self, block: usize) -> Option<Vec<KeyCell>> {
-        self.keys
-            .iter()
-            .map(|(summary, width)| {
-                let ColumnSummary::Int(levels) = summary else { return None };
-                let block = levels.blocks().get(block)?;
-                let (low, high) = match width {
-                    None => (block.min, block.max),
-                    Some(Width::Int(width)) => {
-                        (bucket(block.min, *width), bucket(block.max, *width))
-                    }
-                    Some(Width::Float(_)) => return None,
-                };
-                let is_full = block.nulls == 0 && block.rows > 0;
-                (is_full && low == high).then_some(KeyCell::Int(low))
-            })
-            .collect()
-    }
-
-    /// Folds the blocks of rows that all count into their groups; the others are to be read.
-    fn fold(
-        &self,
-        rows: Range<usize>,
-        part: &mut Grouped,
-        open: &mut Vec<Range<usize>>,
-        bounds: Bounds,
-    ) -> Result<()> {
-        for block in rows.start / BLOCK_ROWS..rows.end.div_ceil(BLOCK_ROWS) {
-            let range =
-                (block * BLOCK_ROWS).max(rows.start)..((block + 1) * BLOCK_ROWS).min(rows.end);
-            let is_known = match self.keys_of(block) {
-                Some(keys) => part.fold(keys, range.len(), block, &self.columns, bounds)?,
-                None => false,
-            };
-            if !is_known {
-                open.push(range);
-            }
-        }
-        Ok(())
-    }
 }

@@ -52,12 +52,10 @@ impl Needs {
         Ok(Self(needs))
     }
 
-    /// Whether the summaries of blocks have all of it.
+    /// Whether the summaries of blocks have all of it; sums only where they are stored.
     pub(super) fn are_in_summaries(&self) -> bool {
         let is_in = |need: &Need| {
-            need.data_type.is_numeric()
-                && !(need.sums || need.values || need.ends)
-                && need.bins.is_empty()
+            need.data_type.is_numeric() && !(need.values || need.ends) && need.bins.is_empty()
         };
         self.0.iter().all(is_in)
     }

@@ -5,7 +5,7 @@ use super::needs::{Need, Needs};
 use super::request::Bins;
 use crate::columnar::segment::Block;
 use crate::model::tables::data::DataType;
-use crate::value::exact::{Summed, Sums};
+use crate::value::exact::{BlockSums, Summed, Sums};
 
 /// Where a row is in the order of the index: its value, its run, its row.
 pub(super) type Rank = (i64, usize, usize);
@@ -71,15 +71,24 @@ impl<T: Number> Default for Numbers<T> {
 }
 
 impl<T: Number> Numbers<T> {
-    /// What the summary of a block of `rows` rows says, and its cells that are not null.
-    pub(super) fn of_block(block: &Block<T>, rows: usize) -> Option<(u64, Self)> {
-        if usize::from(block.rows) != rows {
-            return None;
-        }
+    /// Adds what the summary of a block says; returns its cells that are not null.
+    pub(super) fn add_block(
+        &mut self,
+        block: &Block<T>,
+        sums: Option<&BlockSums>,
+        need: &Need,
+    ) -> u64 {
         let cells = u64::from(block.rows - block.nulls);
-        let used = cells - u64::from(block.nans);
-        let extremes = block.is_usable().then_some((block.min, block.max));
-        Some((cells, Self { used, extremes, ..Self::default() }))
+        self.used += cells - u64::from(block.nans);
+        if block.is_usable() {
+            self.offer(block.min, block.max);
+        }
+        match sums {
+            Some(sums) if need.squares => self.sums.merge_block::<true>(sums),
+            Some(sums) => self.sums.merge_block::<false>(sums),
+            None => {}
+        }
+        cells
     }
 
     pub(super) fn offer(&mut self, low: T, high: T) {

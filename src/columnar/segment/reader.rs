@@ -30,6 +30,7 @@ use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::Control;
+use crate::value::exact::BlockSums;
 
 /// Page ranges with a smaller gap are read together.
 const READ_GAP: u64 = 64 * 1024;
@@ -63,6 +64,8 @@ pub struct Segment {
     group_starts: Vec<usize>,
     summary: SummaryFile,
     columns: Vec<OnceLock<Option<ColumnSummary>>>,
+    /// Sums of the blocks of each column.
+    sums: Vec<OnceLock<Option<Vec<BlockSums>>>>,
     dictionaries: Dictionaries,
 }
 
@@ -161,8 +164,9 @@ impl Segment {
             )));
         }
         let columns = (0..schema.len()).map(|_| OnceLock::new()).collect();
+        let sums = (0..schema.len()).map(|_| OnceLock::new()).collect();
         let dictionaries = Dictionaries::new();
-        Ok(Self { meta, schema, data, parquet, group_starts, summary, columns, dictionaries })
+        Ok(Self { meta, schema, data, parquet, group_starts, summary, columns, sums, dictionaries })
     }
 
     /// The manifest entry.
@@ -226,6 +230,20 @@ impl Segment {
         let section = self.summary.sections.iter().find(|section| section.position == column);
         let read = section.map(|section| self.summary.column(section)).transpose()?;
         Ok(slot.get_or_init(|| read).as_ref())
+    }
+
+    /// The sums of the blocks of a column; `None` if the segment does not have them.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub(crate) fn sums(&self, column: usize) -> Result<Option<&[BlockSums]>> {
+        let Some(slot) = self.sums.get(column) else { return Ok(None) };
+        if let Some(known) = slot.get() {
+            return Ok(known.as_deref());
+        }
+        let section = self.summary.sections.iter().find(|section| section.position == column);
+        let read = section.map(|section| self.summary.sums(section)).transpose()?.flatten();
+        Ok(slot.get_or_init(|| read).as_deref())
     }
 
     /// Whether copies of extreme rows are stored beside the pages.

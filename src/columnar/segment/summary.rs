@@ -9,6 +9,7 @@ use super::BLOCK_ROWS;
 use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
 use crate::columnar::ticks::ticks;
 use crate::model::tables::data::DataType;
+use crate::value::exact::{BlockSums, Summed};
 
 /// Blocks under one coarse entry.
 const FAN: usize = 64;
@@ -23,7 +24,7 @@ pub(super) const PARTS_BYTES: usize = 2 * PARTS;
 pub(crate) type Parts = [u8; PARTS_BYTES];
 
 /// A type of summary values.
-pub trait Scale: Sample {
+pub trait Scale: Sample + Summed {
     /// The nearest float. Monotonic: a greater value never has a lesser float.
     fn nearest(self) -> f64;
 }
@@ -292,6 +293,8 @@ pub(super) struct BlockBuilder<T> {
     current: Block<T>,
     /// Smallest and largest value of each part of the current block.
     parts: [(T, T); PARTS],
+    /// The usable values of the current block, if they are summed.
+    values: Option<Vec<T>>,
 }
 
 /// The summary of the rows of one column.
@@ -300,6 +303,8 @@ pub(crate) struct Column<T> {
     pub blocks: Vec<Block<T>>,
     /// Their parts.
     pub parts: Vec<Parts>,
+    /// Their sums; none of times, which have no sum.
+    pub sums: Vec<BlockSums>,
 }
 
 fn empty<T: Sample>() -> Block<T> {
@@ -307,9 +312,10 @@ fn empty<T: Sample>() -> Block<T> {
 }
 
 impl<T: Scale> BlockBuilder<T> {
-    fn new() -> Self {
-        let done = Column { blocks: Vec::new(), parts: Vec::new() };
-        Self { done, current: empty(), parts: [(T::GREATEST, T::LEAST); PARTS] }
+    fn new(is_summed: bool) -> Self {
+        let done = Column { blocks: Vec::new(), parts: Vec::new(), sums: Vec::new() };
+        let values = is_summed.then(Vec::new);
+        Self { done, current: empty(), parts: [(T::GREATEST, T::LEAST); PARTS], values }
     }
 
     /// Completes the current block.
@@ -325,6 +331,10 @@ impl<T: Scale> BlockBuilder<T> {
             };
         }
         self.parts = [(T::GREATEST, T::LEAST); PARTS];
+        if let Some(values) = &mut self.values {
+            self.done.sums.push(T::block_sums(values));
+            values.clear();
+        }
         self.done.blocks.push(block);
         self.done.parts.push(parts);
     }
@@ -353,6 +363,12 @@ impl<T: Scale> BlockBuilder<T> {
                     .count();
                 (nulls, nans, extremes_where(piece, valid))
             };
+            if let Some(kept) = &mut self.values {
+                #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
+                let is_usable = |at: usize, value: &N| *value == *value && valid(at);
+                let rows = piece.iter().enumerate().filter(|(at, value)| is_usable(*at, value));
+                kept.extend(rows.map(|(_, value)| widen(*value)));
+            }
             let mut at = 0;
             while at < len {
                 let part = (filled + at) / PART_ROWS;
@@ -404,6 +420,7 @@ impl<T> Column<T> {
     fn append(&mut self, other: Self) {
         self.blocks.extend(other.blocks);
         self.parts.extend(other.parts);
+        self.sums.extend(other.sums);
     }
 }
 
@@ -420,9 +437,9 @@ impl Summarizer {
             .filter(|(_, data_type)| data_type.is_numeric())
             .map(|(position, data_type)| {
                 let builder = if data_type.is_float() {
-                    Builder::Float(BlockBuilder::new())
+                    Builder::Float(BlockBuilder::new(true))
                 } else {
-                    Builder::Int(BlockBuilder::new())
+                    Builder::Int(BlockBuilder::new(!data_type.is_time()))
                 };
                 (position, data_type, builder)
             })

@@ -2,13 +2,14 @@
 //!
 //! Body: the append ordinals of the rows, if they are not in order (u32 offsets from the segment's
 //! first ordinal), then for each numeric column its blocks (min, max as 8 bytes, min_at, max_at,
-//! rows, nulls, nans as u16: 26 bytes each), followed by the parts of these blocks (32 bytes each).
+//! rows, nulls, nans as u16: 26 bytes each), followed by the parts of these blocks (32 bytes each),
+//! and since version 3, except of times, by the sums of these blocks (55 bytes each).
 //! Footer: `SDSM`, version u16, ordinal flag u8, zero u8, row count u64, column count u32; for each
-//! column its position u32, kind u8 (0 integer, 1 float), offset u64, block count u32; then the
-//! offset in the Parquet file of the extreme rows of each row group (count u32, u64 each), the
-//! CRC-32s of the body's 16 KiB blocks (count u32, values) and those of the Parquet file (count
-//! u32, values). Trailer: footer length u32, footer CRC-32 u32. All little-endian. The footer's
-//! CRC-32 is also in the manifest.
+//! column its position u32, kind u8 (0 integer, 1 float, and 2 more with sums), offset u64, block
+//! count u32; then the offset in the Parquet file of the extreme rows of each row group (count u32,
+//! u64 each), the CRC-32s of the body's 16 KiB blocks (count u32, values) and those of the Parquet
+//! file (count u32, values). Trailer: footer length u32, footer CRC-32 u32. All little-endian. The
+//! footer's CRC-32 is also in the manifest.
 
 use std::io::Write;
 
@@ -19,9 +20,14 @@ use super::summary::{Block, Blocks, ColumnSummary, Levels, PARTS_BYTES, Parts};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::value::Control;
+use crate::value::exact::{BLOCK_SUM_BYTES, BlockSums};
 
 const MAGIC: &[u8; 4] = b"SDSM";
-const VERSION: u16 = 2;
+/// The version of formats 1 to 7, without sums.
+const WITHOUT_SUMS: u16 = 2;
+const VERSION: u16 = 3;
+const FLOAT: u8 = 1;
+const SUMS: u8 = 2;
 pub(super) const BLOCK_BYTES: usize = 26;
 pub(super) const TRAILER: usize = 8;
 
@@ -30,12 +36,14 @@ pub(super) const TRAILER: usize = 8;
 pub(super) struct Section {
     pub position: usize,
     is_float: bool,
+    has_sums: bool,
     offset: u64,
     block_count: u32,
 }
 
 #[derive(Debug)]
 pub(super) struct SummaryFile {
+    version: u16,
     pub has_ordinals: bool,
     pub sections: Vec<Section>,
     /// Offset in the Parquet file of the extreme rows of each row group; empty if there are none.
@@ -66,14 +74,15 @@ pub(super) fn write_rest(file: &mut HashingFile, rest: &Rest<'_>) -> std::io::Re
     for (position, blocks) in columns {
         body.clear();
         let offset = file.len();
-        let count = match blocks {
+        let (count, has_sums) = match blocks {
             Blocks::Int(column) => {
                 for b in &column.blocks {
                     let values = [b.min.to_le_bytes(), b.max.to_le_bytes()];
                     put_block(&mut body, values, [b.min_at, b.max_at, b.rows, b.nulls, b.nans]);
                 }
                 body.extend(column.parts.iter().flatten());
-                column.blocks.len()
+                body.extend(column.sums.iter().flat_map(|sums| sums.to_bytes()));
+                (column.blocks.len(), !column.sums.is_empty())
             }
             Blocks::Float(column) => {
                 for b in &column.blocks {
@@ -81,24 +90,26 @@ pub(super) fn write_rest(file: &mut HashingFile, rest: &Rest<'_>) -> std::io::Re
                     put_block(&mut body, values, [b.min_at, b.max_at, b.rows, b.nulls, b.nans]);
                 }
                 body.extend(column.parts.iter().flatten());
-                column.blocks.len()
+                body.extend(column.sums.iter().flat_map(|sums| sums.to_bytes()));
+                (column.blocks.len(), !column.sums.is_empty())
             }
         };
         sections.push(Section {
             position: *position,
             is_float: matches!(blocks, Blocks::Float(_)),
+            has_sums,
             offset,
             block_count: count as u32,
         });
         file.write_all(&body)?;
     }
-    write_footer(file, has_ordinals, row_count, &sections, extreme_rows, data_crcs)
+    write_footer(file, (VERSION, has_ordinals), row_count, &sections, extreme_rows, data_crcs)
 }
 
 /// Appends the footer to a file that has the body already; returns the footer's CRC-32.
 fn write_footer(
     file: &mut HashingFile,
-    has_ordinals: bool,
+    (version, has_ordinals): (u16, bool),
     row_count: u64,
     sections: &[Section],
     extreme_rows: &[u64],
@@ -106,13 +117,14 @@ fn write_footer(
 ) -> std::io::Result<u32> {
     let mut footer = Vec::new();
     footer.extend_from_slice(MAGIC);
-    footer.extend_from_slice(&VERSION.to_le_bytes());
+    footer.extend_from_slice(&version.to_le_bytes());
     footer.extend_from_slice(&[u8::from(has_ordinals), 0]);
     footer.extend_from_slice(&row_count.to_le_bytes());
     footer.extend_from_slice(&(sections.len() as u32).to_le_bytes());
     for section in sections {
         footer.extend_from_slice(&(section.position as u32).to_le_bytes());
-        footer.push(u8::from(section.is_float));
+        let sums = if section.has_sums { SUMS } else { 0 };
+        footer.push(u8::from(section.is_float) | sums);
         footer.extend_from_slice(&section.offset.to_le_bytes());
         footer.extend_from_slice(&section.block_count.to_le_bytes());
     }
@@ -156,6 +168,7 @@ impl SummaryFile {
     /// An empty summary, for a segment whose summary file is damaged. `body` has length 0.
     pub(super) fn none(body: CheckedFile) -> Self {
         Self {
+            version: VERSION,
             has_ordinals: false,
             sections: Vec::new(),
             extreme_rows: Vec::new(),
@@ -186,14 +199,14 @@ impl SummaryFile {
         }
         let footer = Footer::read(&footer, meta)
             .map_err(|error| error.context(format!("reading {name}")))?;
-        let Footer { has_ordinals, sections, extreme_rows, body_crcs, data_crcs } =
+        let Footer { version, has_ordinals, sections, extreme_rows, body_crcs, data_crcs } =
             footer.ok_or_else(damaged)?;
         let body = CheckedFile::new(file, name.clone(), body_len, body_crcs)?;
-        Ok(Self { has_ordinals, sections, extreme_rows, data_crcs, body })
+        Ok(Self { version, has_ordinals, sections, extreme_rows, data_crcs, body })
     }
 
     /// Writes the summary of a copy of the Parquet file with these checksums: the same body under a
-    /// new footer. Returns the footer's CRC-32.
+    /// new footer of the same version. Returns the footer's CRC-32.
     ///
     /// # Errors
     /// `Corrupt` when the body is damaged; `Io`, `NoSpace`; the errors of `control`.
@@ -213,8 +226,9 @@ impl SummaryFile {
             file.write_all(&self.body.read(at, len)?).map_err(io)?;
             at += len as u64;
         }
-        let Self { has_ordinals, sections, extreme_rows, .. } = self;
-        write_footer(file, *has_ordinals, row_count, sections, extreme_rows, data_crcs).map_err(io)
+        let Self { sections, extreme_rows, .. } = self;
+        let head = (self.version, self.has_ordinals);
+        write_footer(file, head, row_count, sections, extreme_rows, data_crcs).map_err(io)
     }
 
     /// Reads the blocks of one column.
@@ -235,6 +249,18 @@ impl SummaryFile {
         })
     }
 
+    /// Reads the sums of the blocks of one column; `None` if they are not stored.
+    pub(super) fn sums(&self, section: &Section) -> Result<Option<Vec<BlockSums>>> {
+        if !section.has_sums {
+            return Ok(None);
+        }
+        let count = section.block_count as usize;
+        let before = (count * (BLOCK_BYTES + PARTS_BYTES)) as u64;
+        let bytes = self.body.read(section.offset + before, count * BLOCK_SUM_BYTES)?;
+        let (sums, _) = bytes.as_chunks::<BLOCK_SUM_BYTES>();
+        Ok(Some(sums.iter().map(|sums| BlockSums::from_bytes(sums, section.is_float)).collect()))
+    }
+
     /// Reads the ordinal offsets of these rows.
     pub(super) fn ordinals(&self, from: usize, len: usize) -> Result<Vec<u32>> {
         let bytes = self.body.read(from as u64 * 4, len * 4)?;
@@ -244,6 +270,7 @@ impl SummaryFile {
 }
 
 pub(super) struct Footer {
+    version: u16,
     has_ordinals: bool,
     sections: Vec<Section>,
     extreme_rows: Vec<u64>,
@@ -262,15 +289,15 @@ impl Footer {
         if magic != Some(*MAGIC) {
             return Ok(None);
         }
-        if version != Some(VERSION) {
+        let Some(version @ (WITHOUT_SUMS | VERSION)) = version else {
             let text = "the summary of a segment was written by another version of this library";
             return Err(Error::new(crate::error::ErrorKind::NewerFormat, text));
-        }
-        Ok(Self::parse(&mut cursor, meta))
+        };
+        Ok(Self::parse(&mut cursor, version, meta))
     }
 
     /// Reads what follows the version.
-    fn parse(cursor: &mut Cursor<'_>, meta: &SegmentMeta) -> Option<Self> {
+    fn parse(cursor: &mut Cursor<'_>, version: u16, meta: &SegmentMeta) -> Option<Self> {
         let [has_ordinals, _] = cursor.take::<2>()?;
         if u64::from_le_bytes(cursor.take()?) != meta.row_count {
             return None;
@@ -278,9 +305,12 @@ impl Footer {
         let count = cursor.u32()?;
         let mut sections = Vec::new();
         for _ in 0..count {
+            let position = cursor.u32()? as usize;
+            let [kind] = cursor.take::<1>()?;
             let section = Section {
-                position: cursor.u32()? as usize,
-                is_float: cursor.take::<1>()? == [1],
+                position,
+                is_float: kind & FLOAT != 0,
+                has_sums: version == VERSION && kind & SUMS != 0,
                 offset: u64::from_le_bytes(cursor.take()?),
                 block_count: cursor.u32()?,
             };
@@ -290,6 +320,7 @@ impl Footer {
             sections.push(section);
         }
         Some(Self {
+            version,
             has_ordinals: has_ordinals == 1,
             sections,
             extreme_rows: cursor.list(u64::from_le_bytes)?,

@@ -131,6 +131,12 @@ impl WaveformReader {
         Ok(())
     }
 
+    /// Memory of the waveforms so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        let row = size_of::<DateTime<Utc>>() + 8 * self.y.len();
+        self.rows.saturating_mul(row as u64)
+    }
+
     /// The waveforms of all rows.
     ///
     /// # Errors

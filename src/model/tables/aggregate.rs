@@ -99,5 +99,7 @@ record! {
     wire pub struct TableAggregates {
         /// The groups in the order of their keys, null last.
         pub groups: Vec<AggregateGroup>,
+        /// Of a table: rows that were answered from summaries of segments, without reading them.
+        pub summarized_rows: Option<i64>,
     }
 }

@@ -240,7 +240,7 @@ fn of<R: Shown>(
             group.keys = keys.collect();
         }
     }
-    Ok(TableAggregates { groups })
+    Ok(TableAggregates { groups, summarized_rows: None })
 }
 
 /// Calls `add` with the records, part by part, in order of their ids.

@@ -1,6 +1,8 @@
 //! Aggregates of rows: checks the request against the table.
 
-use crate::columnar::{Aggregation, Bins, Bounds, Key, TableSchema, Term, Want, Width, aggregate};
+use crate::columnar::{
+    Aggregated, Aggregation, Bins, Bounds, Key, TableSchema, Term, Want, Width, aggregate,
+};
 use crate::error::{Error, Result};
 use crate::model::tables::aggregate::{
     Aggregate, AggregateFunction, AggregateKey, AggregateTableDataRequest, TableAggregates,
@@ -37,14 +39,14 @@ pub(in crate::services) fn run<A: Access>(
         },
     };
     let control = access.context().control(&Control::default());
-    let mut groups = aggregate(&view, &aggregation, &control)?;
+    let Aggregated { mut groups, summarized_rows } = aggregate(&view, &aggregation, &control)?;
     if aggregation.keys.len() < places.len() {
         for group in &mut groups {
             let keys = places.iter().map(|place| group.keys.get(*place).cloned().flatten());
             group.keys = keys.collect();
         }
     }
-    Ok(TableAggregates { groups })
+    Ok(TableAggregates { groups, summarized_rows: Some(summarized_rows.cast_signed()) })
 }
 
 /// The different keys, and for each entry of `groupBy` its place among them.

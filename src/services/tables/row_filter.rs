@@ -38,7 +38,7 @@ fn field_type(data_type: DataType) -> FieldType {
     match data_type {
         DataType::Bool => FieldType::Bool,
         DataType::Float32 | DataType::Float64 => FieldType::Double,
-        // The constants of the language are milliseconds, which would lose digits.
+        // The times of the language are milliseconds, which would lose digits.
         DataType::Int32
         | DataType::Int64
         | DataType::TimestampMicros
@@ -67,6 +67,14 @@ impl Columns for Names<'_> {
             }
         };
         self.0.column(at).ok().map(|column| (at, field_type(column.data_type)))
+    }
+
+    fn per_second(&self, column: usize) -> Option<i64> {
+        match self.0.column(column).ok()?.data_type {
+            DataType::TimestampMicros => Some(1_000_000),
+            DataType::TimestampNanos => Some(1_000_000_000),
+            _ => None,
+        }
     }
 
     fn names(&self) -> Vec<&str> {

@@ -1,7 +1,7 @@
 //! Waveforms: arrays of samples are appended and read as rows.
 
 use crate::columnar::{Predicates, WaveformReader, waveform_batches};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::tables::data::{ColumnFilter, FilterOperation, ScanRequest};
 use crate::model::tables::table::TableMetadata;
 use crate::model::tables::waveform::{ReadWaveformsRequest, Waveform, WaveformData};
@@ -51,10 +51,19 @@ pub(in crate::services) fn read_all<A: Access>(
         filters.push(filter);
     }
     let scan = ScanRequest::new().columns(reader.columns(&schema)?).filters(filters);
+    let most = access.context().settings().query_memory_bytes;
     let rows = read::scan(access, id, scan, control)?;
     guarded("reading waveforms", || {
         for batch in rows {
             reader.push(&batch?)?;
+            if reader.bytes() > most as u64 {
+                return Err(Error::limit(format!(
+                    "the waveforms need more than the {most} bytes of memory of a query; read \
+                     them in pieces by `from` and `to`, read fewer columns, or raise \
+                     query_memory_bytes"
+                ))
+                .with_args([most.to_string()]));
+            }
         }
         reader.finish()
     })

@@ -25,6 +25,8 @@ pub(crate) struct Due {
     tidy: Vec<(RecordKey, bool)>,
     /// Tables with a retention.
     pub(crate) retained: Vec<(RecordKey, RetentionPolicy)>,
+    /// Deleted rows of all tables that are still stored.
+    pub(crate) deleted_stored: u64,
 }
 
 /// Finds the tables that need maintenance, in one pass over their states.
@@ -35,6 +37,7 @@ pub(crate) fn due(session: &Session) -> Result<Due> {
         let mut due = Due::default();
         for (key, bytes) in view.raw_prefix(Space::TableState, &[])? {
             let state: TableState = envelope::from_row(&key, &bytes)?;
+            due.deleted_stored += state.deleted_stored;
             let seal_due = state.buffered_rows >= seal_rows || state.buffered_bytes >= seal_bytes;
             let Some(key) = RecordKey::from_bytes(TableMetadata::KIND.id, &key) else { continue };
             if seal_due || state.merge_due {
@@ -43,6 +46,17 @@ pub(crate) fn due(session: &Session) -> Result<Due> {
             due.retained.extend(state.retention.map(|policy| (key, policy)));
         }
         Ok(due)
+    })
+}
+
+/// Deleted rows of all tables that are still stored.
+pub(crate) fn deleted_stored(session: &Session) -> Result<u64> {
+    session.read(|view| {
+        let states = view.raw_prefix(Space::TableState, &[])?.into_iter();
+        let stored = |(key, bytes): (Vec<u8>, Vec<u8>)| -> Result<u64> {
+            Ok(envelope::from_row::<TableState>(&key, &bytes)?.deleted_stored)
+        };
+        states.map(stored).sum()
     })
 }
 

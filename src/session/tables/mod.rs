@@ -48,7 +48,7 @@ pub(crate) use deleted::{delete_ordinals, deleted_rows, is_deleted_rows};
 pub(crate) use handout::Handout;
 #[cfg(test)]
 pub(crate) use maintain::settle as settle_merges;
-pub(crate) use maintain::{due, maintain};
+pub(crate) use maintain::{deleted_stored, due, maintain};
 pub(crate) use merge::{Rewrite, merge};
 pub(crate) use open::open_table;
 pub(crate) use restate::restate;

@@ -1,6 +1,7 @@
 //! Exact sums of doubles.
 
 use super::big::{Big, Wide};
+use super::block::{BlockSums, FRACTION, Form, HALF, HIDDEN, SPECIAL};
 use super::sums::{Exact, Summed, Sums};
 
 /// Exponents above the lowest one of the window for which 128 bits are enough for the squares of
@@ -12,10 +13,6 @@ const BELOW: u32 = 15;
 const MISSES: u32 = 256;
 /// The window of no values.
 const UNSET: u32 = 1 << 31;
-/// The exponent field of infinity and NaN.
-const SPECIAL: u32 = 0x7ff;
-/// Bits of a half of a squared significand.
-const HALF: u32 = 53;
 /// Limbs of 32 bits for every sum of doubles, and of their squares.
 const SUM_LIMBS: usize = 72;
 const SQUARE_LIMBS: usize = 140;
@@ -25,6 +22,10 @@ const SQUARE_EXPONENT: i32 = 2 * SUM_EXPONENT;
 
 impl Summed for f64 {
     type Sums = FloatSums;
+
+    fn block_sums(values: &[Self]) -> BlockSums {
+        BlockSums::of_floats(values)
+    }
 }
 
 /// The sum, and the sums of the low and of the high halves of the squares, in units of a window.
@@ -38,7 +39,7 @@ struct Window {
 
 /// Sums of doubles.
 #[derive(Clone, Debug)]
-pub(crate) struct FloatSums {
+pub struct FloatSums {
     window: Window,
     missed: u32,
     infinities: (u64, u64),
@@ -102,9 +103,9 @@ impl FloatSums {
                 return self.add::<SQUARES>(value);
             }
         }
-        let fraction = bits & ((1 << 52) - 1);
+        let fraction = bits & FRACTION;
         let (significand, shift) =
-            if field == 0 { (fraction, 0) } else { (fraction | 1 << 52, field - 1) };
+            if field == 0 { (fraction, 0) } else { (fraction | HIDDEN, field - 1) };
         let (sum, squares) = self.wide();
         sum.add(u128::from(significand), shift, value < 0.0);
         if SQUARES {
@@ -114,6 +115,18 @@ impl FloatSums {
 
     fn wide(&mut self) -> &mut (Wide, Wide) {
         self.wide.get_or_insert_with(|| Box::new((Wide::new(SUM_LIMBS), Wide::new(SQUARE_LIMBS))))
+    }
+
+    /// Adds the sums of another window.
+    fn join(&mut self, other: Window) {
+        if self.window.base == UNSET {
+            self.window = other;
+        } else if other.base != UNSET {
+            match self.window.with(&other) {
+                Some(joined) => self.window = joined,
+                None => self.spread(&other),
+            }
+        }
     }
 
     /// Adds the sums of a window to the wide ones.
@@ -137,7 +150,7 @@ impl Sums<f64> for FloatSums {
         if above > WINDOW {
             return self.outside::<SQUARES>(value);
         }
-        let significand = (bits & ((1 << 52) - 1)) | 1 << 52;
+        let significand = (bits & FRACTION) | HIDDEN;
         let sign = -i128::from(bits >> 63);
         self.window.sum += ((i128::from(significand) << above) ^ sign) - sign;
         if SQUARES {
@@ -147,18 +160,10 @@ impl Sums<f64> for FloatSums {
         }
     }
 
-    fn merge(&mut self, mut other: Self) {
+    fn merge(&mut self, other: Self) {
         self.infinities.0 += other.infinities.0;
         self.infinities.1 += other.infinities.1;
-        if self.window.base == UNSET {
-            std::mem::swap(&mut self.window, &mut other.window);
-        }
-        if other.window.base != UNSET {
-            match self.window.with(&other.window) {
-                Some(joined) => self.window = joined,
-                None => self.spread(&other.window),
-            }
-        }
+        self.join(other.window);
         match (&mut self.wide, other.wide) {
             (Some(mine), Some(other)) => {
                 let (sum, squares) = *other;
@@ -167,6 +172,28 @@ impl Sums<f64> for FloatSums {
             }
             (mine @ None, other) => *mine = other,
             _ => {}
+        }
+    }
+
+    fn merge_block<const SQUARES: bool>(&mut self, block: &BlockSums) {
+        self.infinities.0 += u64::from(block.infinities.0);
+        self.infinities.1 += u64::from(block.infinities.1);
+        let squares = if SQUARES { block.squares } else { (0, 0) };
+        if block.sum == 0 && squares == (0, 0) {
+            return;
+        }
+        let base = u32::from(block.base).clamp(1, SPECIAL - 1);
+        // A window must not reach infinity, as [`Sums::add`] trusts it.
+        if block.form == Form::Near && base < SPECIAL - WINDOW {
+            return self.join(Window { base, sum: block.sum, squares });
+        }
+        let shift = base - 1;
+        let high = if block.form == Form::Near { HALF } else { 128 };
+        let (all, wide) = self.wide();
+        all.add(block.sum.unsigned_abs(), shift, block.sum < 0);
+        if SQUARES {
+            wide.add(squares.0, 2 * shift, false);
+            wide.add(squares.1, 2 * shift + high, false);
         }
     }
 

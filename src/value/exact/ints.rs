@@ -1,15 +1,20 @@
 //! Exact sums of integers.
 
 use super::big::Big;
+use super::block::BlockSums;
 use super::sums::{Exact, Summed, Sums};
 
 impl Summed for i64 {
     type Sums = IntSums;
+
+    fn block_sums(values: &[Self]) -> BlockSums {
+        BlockSums::of_ints(values)
+    }
 }
 
 /// Sums of integers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct IntSums {
+pub struct IntSums {
     /// The sum.
     sum: i128,
     /// The sums of the low and of the high 64 bits of the squares.
@@ -31,6 +36,14 @@ impl Sums<i64> for IntSums {
         self.sum += other.sum;
         self.squares.0 += other.squares.0;
         self.squares.1 += other.squares.1;
+    }
+
+    fn merge_block<const SQUARES: bool>(&mut self, block: &BlockSums) {
+        self.sum += block.sum;
+        if SQUARES {
+            self.squares.0 += block.squares.0;
+            self.squares.1 += block.squares.1;
+        }
     }
 
     fn integer(&self) -> Option<i128> {

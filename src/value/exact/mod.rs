@@ -5,10 +5,12 @@
 //! the whole range of doubles. Nothing is rounded before the end.
 
 mod big;
+mod block;
 mod floats;
 mod ints;
 mod sums;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use block::{BLOCK_SUM_BYTES, BlockSums};
 pub(crate) use sums::{Summed, Sums};

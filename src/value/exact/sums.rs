@@ -1,10 +1,11 @@
 //! What exact sums say: the sum, the mean, the deviation.
 
 use super::big::{Big, scaled};
+use super::block::BlockSums;
 
 /// What exact sums say about values.
 #[derive(Clone, Debug)]
-pub(crate) struct Exact {
+pub struct Exact {
     /// Number of values.
     pub(super) count: u64,
     pub(super) sum: Big,
@@ -61,19 +62,25 @@ impl Exact {
 }
 
 /// A type of numbers that can be summed exactly.
-pub(crate) trait Summed: Copy {
+pub trait Summed: Copy {
     /// Their sums.
     type Sums: Sums<Self>;
+
+    /// The sums of a block of at most 1,024 values, none of them NaN.
+    fn block_sums(values: &[Self]) -> BlockSums;
 }
 
 /// Sums of numbers.
-pub(crate) trait Sums<T>: Default + Clone + Send + Sync + std::fmt::Debug {
+pub trait Sums<T>: Default + Clone + Send + Sync + std::fmt::Debug {
     /// Adds a value, and its square if `SQUARES`. A NaN must not be added, nor more than 2^31
     /// values before the sums are merged.
     fn add<const SQUARES: bool>(&mut self, value: T);
 
     /// Adds the sums of other values.
     fn merge(&mut self, other: Self);
+
+    /// Adds the sums of a block, and its squares if `SQUARES`. The sums must be known.
+    fn merge_block<const SQUARES: bool>(&mut self, block: &BlockSums);
 
     /// The integer sum, if the values are integers.
     fn integer(&self) -> Option<i128>;

@@ -1,9 +1,11 @@
 //! Exact sums beside integers, and beside each other in another order.
 
+use super::BLOCK_SUM_BYTES;
 use super::big::Big;
+use super::block::BlockSums;
 use super::floats::FloatSums;
 use super::ints::IntSums;
-use super::sums::Sums;
+use super::sums::{Summed, Sums};
 use proptest::prelude::*;
 
 fn floats(values: &[f64]) -> FloatSums {
@@ -24,7 +26,83 @@ fn double() -> impl Strategy<Value = f64> {
     ]
 }
 
+/// Doubles of a block whose exponents lie within some range of each other.
+fn near_doubles() -> impl Strategy<Value = Vec<f64>> {
+    let value = |spread: i32| {
+        let part = (-2.0..2.0f64, 0..=spread);
+        prop_oneof![
+            20 => part.prop_map(|(value, by)| value * 2f64.powi(by)),
+            1 => Just(0.0),
+            1 => Just(-0.0),
+            1 => Just(f64::INFINITY),
+        ]
+    };
+    let scale = prop_oneof![Just(0), Just(-1073), Just(950), -900..900i32];
+    (prop_oneof![Just(3), Just(33), Just(50), Just(70)], scale).prop_flat_map(
+        move |(spread, scale)| {
+            proptest::collection::vec(value(spread), 0..60).prop_map(move |values| {
+                let (half, rest) = (scale / 2, scale - scale / 2);
+                values.iter().map(|value| value * 2f64.powi(half) * 2f64.powi(rest)).collect()
+            })
+        },
+    )
+}
+
 proptest! {
+    #[test]
+    fn stored_sums_of_blocks_add_up_to_those_of_the_values(
+        blocks in proptest::collection::vec(near_doubles(), 1..6)) {
+        let (mut whole, mut stored, mut all) = (FloatSums::default(), FloatSums::default(), Vec::new());
+        for values in &blocks {
+            let sums = BlockSums::from_bytes(&f64::block_sums(values).to_bytes(), true);
+            if sums.is_known() {
+                stored.merge_block::<true>(&sums);
+                whole.merge(floats(values));
+                all.extend(values.iter().copied());
+            }
+        }
+        let count = all.len() as u64;
+        let (whole, stored) = (whole.exact(count), stored.exact(count));
+        prop_assert_eq!(whole.sum().to_bits(), stored.sum().to_bits());
+        for is_sample in [false, true] {
+            let (left, right) = (whole.deviation(is_sample), stored.deviation(is_sample));
+            prop_assert_eq!(left.map(f64::to_bits), right.map(f64::to_bits));
+        }
+    }
+
+    #[test]
+    fn stored_sums_of_integers_add_up(
+        blocks in proptest::collection::vec(proptest::collection::vec(any::<i64>(), 0..50), 1..5)) {
+        let mut stored = IntSums::default();
+        let mut whole = IntSums::default();
+        for values in &blocks {
+            let sums = BlockSums::from_bytes(&i64::block_sums(values).to_bytes(), false);
+            prop_assert!(sums.is_known());
+            stored.merge_block::<true>(&sums);
+            values.iter().for_each(|value| whole.add::<true>(*value));
+        }
+        prop_assert_eq!(stored, whole);
+    }
+
+    #[test]
+    fn any_bytes_are_sums_or_none(bytes in proptest::collection::vec(any::<u8>(), BLOCK_SUM_BYTES), form in 0u8..4) {
+        let mut bytes: [u8; BLOCK_SUM_BYTES] = bytes.try_into().unwrap();
+        bytes[0] = form;
+        let (mut of_floats, mut of_ints) = (floats(&[1.5]), IntSums::default());
+        for _ in 0..3 {
+            let sums = BlockSums::from_bytes(&bytes, true);
+            if sums.is_known() {
+                of_floats.merge_block::<true>(&sums);
+            }
+            bytes[2] &= 7;
+            let sums = BlockSums::from_bytes(&bytes, false);
+            if sums.is_known() {
+                of_ints.merge_block::<true>(&sums);
+            }
+            bytes[16..23].fill(0);
+        }
+        let _ = (of_floats.exact(3).deviation(true), of_ints.exact(3).sum());
+    }
     #[test]
     fn a_sum_does_not_depend_on_order_or_parts(
         values in proptest::collection::vec(double(), 0..40), cut in 0usize..40, swap in any::<bool>()) {
@@ -122,4 +200,29 @@ fn windows_join_in_either_order_and_where_they_do_not_fit() {
         let whole = floats(&all).exact(all.len() as u64);
         assert_eq!(exact.deviation(false), whole.deviation(false), "from part {turn} on");
     }
+}
+
+#[test]
+fn a_block_is_stored_up_to_64_exponents_apart() {
+    let spread = |by: i32| f64::block_sums(&[1.0, 1.5 * 2f64.powi(by), -1.0]);
+    for by in [0, 31, 32, 33, 63, 64] {
+        let sums = spread(by);
+        assert!(sums.is_known(), "{by}");
+        let mut all = FloatSums::default();
+        all.merge_block::<true>(&sums);
+        assert_eq!(all.exact(3).sum(), 1.5 * 2f64.powi(by), "{by}");
+    }
+    assert!(!spread(65).is_known());
+    assert!(f64::block_sums(&[]).is_known());
+    // A full block of the greatest spread fits.
+    let values: Vec<f64> =
+        (0..1024).map(|at| if at == 0 { 1.0 } else { 1.9 * 2f64.powi(64) }).collect();
+    let mut all = FloatSums::default();
+    all.merge_block::<true>(&f64::block_sums(&values));
+    assert_eq!(all.exact(1024).sum(), floats(&values).exact(1024).sum());
+    let near: Vec<f64> = values.iter().map(|value| value.min(1.9 * 2f64.powi(32))).collect();
+    let mut all = FloatSums::default();
+    all.merge_block::<true>(&f64::block_sums(&near));
+    let (all, whole) = (all.exact(1024), floats(&near).exact(1024));
+    assert_eq!((all.sum(), all.deviation(true)), (whole.sum(), whole.deviation(true)));
 }

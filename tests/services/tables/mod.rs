@@ -17,6 +17,7 @@ mod program_files;
 mod retention;
 mod row_filters;
 mod rules;
+mod summed;
 mod syncs;
 mod times;
 mod walk;

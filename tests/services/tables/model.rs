@@ -117,7 +117,11 @@ impl World {
             let (kind, nullable, spread) = (rng.pick(&KINDS), rng.chance(60), rng.pick(&spreads));
             columns.push(ColumnOf { name: name.to_owned(), kind, nullable, spread });
         }
-        let columns = rng.some(&columns, columns.len());
+        let mut columns = rng.some(&columns, columns.len());
+        // A third of the worlds each has milliseconds, microseconds and nanoseconds.
+        for column in columns.iter_mut().filter(|column| column.kind == Kind::Time) {
+            column.kind = [Kind::Time, Kind::Micros, Kind::Nanos][(seed + 1) as usize % 3];
+        }
         let at = |name: &str| columns.iter().position(|column| column.name == name).unwrap();
         let (index, number) = (at("the index"), at("n"));
         let declared: Vec<Value> = columns

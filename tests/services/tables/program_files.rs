@@ -1,5 +1,19 @@
-//! Files that programs wrote: pyarrow 26, pandas 3, Polars 2 and DuckDB 2, in `tests/files`. Each has
-//! the table that it becomes.
+//! Files that programs wrote, in `tests/files`. Each has the table that it becomes.
+//!
+//! | Files | Program |
+//! |---|---|
+//! | `pandas*.csv`, `pandas.parquet` | pandas 3 |
+//! | `pyarrow*` | pyarrow 26 |
+//! | `polars*` | Polars 2 |
+//! | `duckdb*` | DuckDB 2 |
+//! | `r_*.csv` | R 4.2: `write.csv`, `write.csv2`, `write.table` with tabs |
+//! | `gnumeric*.csv` | Gnumeric 1.12, a spreadsheet |
+//! | `sqlite.csv` | the shell of SQLite 3.40 |
+//! | `python_*.csv` | the module `csv` of Python, its dialects excel, excel-tab and unix |
+//! | `jq.csv` | jq 1.6, `@csv` |
+//!
+//! What is missing because no such program was at hand: LabVIEW and an office suite. Texts in their
+//! forms, written by hand, are in `dialects`.
 
 use stationdb::prelude::*;
 use stationdb::tables::{BinaryForm, DataType, ImportTableRequest, ImportTableResponse};
@@ -342,6 +356,160 @@ const FILES: &[File] = &[
         |request| request.flatten(true),
         [("m.v?", Float64), ("m.unit?", Text), ("t", Int64), ("delta?", Int64)],
         [&["1.5", "V", "2", "1000"], &["~", "~", "1", "~"]]
+    ),
+    file!(
+        "r_write_csv.csv",
+        |request| request,
+        [
+            ("column_1?", Int64),
+            ("part?", Text),
+            ("volts?", Float64),
+            ("n?", Int64),
+            ("ok?", Bool),
+            ("at?", Timestamp),
+            ("day?", Timestamp),
+        ],
+        [
+            &[
+                "1",
+                "A-1",
+                "1.5",
+                "1",
+                "true",
+                "2024-05-01T08:00:00.000Z",
+                "2024-05-01T00:00:00.000Z"
+            ],
+            &[
+                "2",
+                "B,2",
+                "-0.25",
+                "~",
+                "false",
+                "2024-05-01T08:00:01.000Z",
+                "2024-05-02T00:00:00.000Z"
+            ],
+            &["3", "NA", "~", "3", "~", "2024-05-01T08:00:02.000Z", "~"],
+        ]
+    ),
+    file!(
+        "r_write_csv2.csv",
+        |request| request,
+        [
+            ("part?", Text),
+            ("volts?", Float64),
+            ("n?", Int64),
+            ("ok?", Bool),
+            ("at?", Timestamp),
+            ("day?", Timestamp),
+        ],
+        [
+            &["A-1", "1.5", "1", "true", "2024-05-01T08:00:00.000Z", "2024-05-01T00:00:00.000Z"],
+            &["B,2", "-0.25", "~", "false", "2024-05-01T08:00:01.000Z", "2024-05-02T00:00:00.000Z"],
+            &["NA", "~", "3", "~", "2024-05-01T08:00:02.000Z", "~"],
+        ]
+    ),
+    file!(
+        "r_write_table.csv",
+        |request| request,
+        [
+            ("part?", Text),
+            ("volts?", Float64),
+            ("n?", Int64),
+            ("ok?", Bool),
+            ("at?", Timestamp),
+            ("day?", Timestamp),
+        ],
+        [
+            &["A-1", "1.5", "1", "true", "2024-05-01T08:00:00.000Z", "2024-05-01T00:00:00.000Z"],
+            &["B,2", "-0.25", "~", "false", "2024-05-01T08:00:01.000Z", "2024-05-02T00:00:00.000Z"],
+            &["~", "~", "3", "~", "2024-05-01T08:00:02.000Z", "~"],
+        ]
+    ),
+    file!(
+        "gnumeric.csv",
+        |request| request,
+        [("Serial?", Text), ("Voltage?", Float64), ("Passed?", Bool), ("When?", Timestamp),],
+        [
+            &["A-007", "1.5", "true", "2024-05-01T08:00:00.000Z"],
+            &["A \"x\", b", "-0.25", "false", "2024-05-01T08:00:01.000Z"],
+            &["~", "3", "true", "~"],
+        ]
+    ),
+    file!(
+        "gnumeric_semicolon.csv",
+        |request| request,
+        [("Serial?", Text), ("Voltage?", Float64), ("Passed?", Bool), ("When?", Timestamp),],
+        [
+            &["A-007", "1.5", "true", "2024-05-01T08:00:00.000Z"],
+            &["A \"x\", b", "-0.25", "false", "2024-05-01T08:00:01.000Z"],
+            &["~", "3", "true", "~"],
+        ]
+    ),
+    file!(
+        "sqlite.csv",
+        |request| request,
+        [("id?", Int64), ("serial?", Text), ("volts?", Float64), ("at?", Timestamp),],
+        [
+            &["1", "007", "1.5", "2024-05-01T08:00:00.000Z"],
+            &["2", "a \"b\", c", "-0.25", "~"],
+            &["3", "~", "3e-9", "2024-05-01T08:00:02.000Z"],
+        ]
+    ),
+    file!(
+        "python_excel.csv",
+        |request| request,
+        [("id?", Int64), ("text?", Text), ("v?", Float64),],
+        [&["1", "a;b", "1.5"], &["2", "q\"x", "~"], &["3", "line\nbreak", "-0.002"],]
+    ),
+    file!(
+        "python_excel_tab.csv",
+        |request| request,
+        [("id?", Int64), ("text?", Text), ("v?", Float64),],
+        [&["1", "a;b", "1.5"], &["2", "q\"x", "~"], &["3", "line\nbreak", "-0.002"],]
+    ),
+    file!(
+        "python_unix.csv",
+        |request| request,
+        [("id?", Int64), ("text?", Text), ("v?", Text),],
+        [&["1", "a;b", "1.5"], &["2", "q\"x", ""], &["3", "line\nbreak", "-2e-3"],]
+    ),
+    file!(
+        "jq.csv",
+        |request| request,
+        [("id?", Int64), ("v?", Float64), ("s?", Text),],
+        [&["1", "1.5", "a"], &["2", "~", "b,\"c\""], &["3", "-2", ""],]
+    ),
+    file!(
+        "polars_semicolon.csv",
+        |request| request,
+        [("at?", Micros), ("v?", Float64), ("n?", Int64), ("ok?", Bool),],
+        [&["2024-05-01T08:00:00.123456Z", "1.5", "1", "true"], &["~", "Infinity", "~", "~"],]
+    ),
+    file!(
+        "duckdb_pipe.csv",
+        |request| request.separator("|"),
+        [("id?", Int64), ("s?", Text), ("at?", Timestamp), ("d?", Float64),],
+        [&["1", "x|y", "2024-05-01T08:00:00.500Z", "1.25"], &["2", "NA", "~", "~"],]
+    ),
+    file!(
+        "pyarrow.csv",
+        |request| request,
+        [("t?", Micros), ("v?", Float64), ("s?", Text),],
+        [
+            &["1970-01-01T00:00:00.000000Z", "1.5", "a"],
+            &["1970-01-01T00:00:00.001000Z", "~", "b"],
+            &["1970-01-01T00:00:00.002000Z", "NaN", "~"],
+        ]
+    ),
+    file!(
+        "pyarrow_zstd.parquet",
+        |request| request,
+        [("t", Micros), ("v?", Float64), ("s?", Text),],
+        [
+            &["1970-01-01T00:00:00.000000Z", "1.5", "a"],
+            &["1970-01-01T00:00:00.001000Z", "~", "b"],
+            &["1970-01-01T00:00:00.002000Z", "NaN", "~"],
+        ]
     ),
 ];
 

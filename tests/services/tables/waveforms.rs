@@ -407,3 +407,33 @@ fn a_long_waveform_comes_back_whole() {
     assert_eq!(found[0].axis, Some(axis));
     assert_eq!(found[0].y[0].samples, SampleValues::Float64(y));
 }
+
+#[test]
+fn waveforms_beyond_the_memory_of_a_query_are_refused_and_read_in_pieces() {
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    let options = Store::options().maintenance_thread(false).query_memory_bytes(60_000);
+    let store = options.open_disk(disk).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let id = samples(&session, index("t", DataType::Int64));
+    let axis = WaveformAxis::Count { t0: 0, dt: 1 };
+    let values: Vec<f64> = (0..5_000).map(f64::from).collect();
+    session.append_waveform(&id, &Waveform::new(axis).y("volts", &values)).unwrap();
+    // 20 bytes for each sample.
+    let piece = |from: i64, to: i64| {
+        let request = ReadWaveformsRequest::new().from(from.to_string()).to(to.to_string());
+        session.read_waveforms(&id, request, &Control::default())
+    };
+    let error = piece(0, 3_000).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+    assert!(error.to_string().contains("in pieces by `from` and `to`"), "{error}");
+    let mut found = Vec::new();
+    for from in (0..5_000).step_by(2_500) {
+        let [waveform] = &piece(from, from + 2_499).unwrap()[..] else { panic!("not one") };
+        found.extend(waveform.y[0].samples.to_f64());
+    }
+    assert_eq!(found, values);
+    let none = session.append_waveform(&id, &Waveform::new(axis).y("volts", &[0.0; 0]));
+    let none = none.unwrap_err();
+    assert_eq!(none.kind(), ErrorKind::InvalidArgument);
+    assert!(none.to_string().contains("it needs a sample"), "{none}");
+}

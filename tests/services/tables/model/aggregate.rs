@@ -239,7 +239,9 @@ impl World {
             _ if self.rng.chance(40) => None,
             Kind::Bool | Kind::Text => None,
             Kind::Float32 | Kind::Float64 => Some(self.rng.pick(&[0.5, 0.1, 10.0, 1e300])),
-            Kind::Time => Some(self.rng.pick(&[1.0, 60_000.0, 3_600_000.0, 86_400_000.0])),
+            kind if kind.is_time() => {
+                Some(self.rng.pick(&[1.0, 60_000.0, 3_600_000.0, 86_400_000.0]))
+            }
             _ => Some(self.rng.pick(&[1.0, 2.0, 7.0, 1_000.0, 1e9, 1e15])),
         };
         (at, width)
@@ -259,8 +261,8 @@ impl World {
         ];
         let function = match self.columns[at].kind {
             Kind::Bool | Kind::Text => self.rng.pick(always),
-            Kind::Time if self.rng.chance(20) => "PERCENTILE_NEAREST",
-            Kind::Time => self.rng.pick(always),
+            kind if kind.is_time() && self.rng.chance(20) => "PERCENTILE_NEAREST",
+            kind if kind.is_time() => self.rng.pick(always),
             _ if self.rng.chance(30) => self.rng.pick(always),
             _ => self.rng.pick(numbers),
         };

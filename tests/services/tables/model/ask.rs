@@ -198,7 +198,7 @@ impl World {
         };
         let finite = |cell: &Cell| !matches!(cell, Cell::Float(value) if !value.is_finite());
         match drawn {
-            Cell::Int(value) if kind != Kind::Time && rng.chance(15) => {
+            Cell::Int(value) if !kind.is_time() && rng.chance(15) => {
                 Cell::Float(value as f64 / 2.0)
             }
             Cell::Null => fallback(kind),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
-    TimestampMillisecondArray,
+    TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray,
 };
 use chrono::{DateTime, FixedOffset, SecondsFormat};
 
@@ -48,8 +48,11 @@ pub(super) enum Kind {
     Float64,
     Text,
     Time,
+    Micros,
+    Nanos,
 }
 
+/// Without the finer times, which a world has instead of `Time`.
 pub(super) const KINDS: [Kind; 7] =
     [Kind::Bool, Kind::Int32, Kind::Int64, Kind::Float32, Kind::Float64, Kind::Text, Kind::Time];
 
@@ -63,6 +66,8 @@ impl Kind {
             Self::Float64 => "FLOAT64",
             Self::Text => "STRING",
             Self::Time => "TIMESTAMP",
+            Self::Micros => "TIMESTAMP_US",
+            Self::Nanos => "TIMESTAMP_NS",
         }
     }
 
@@ -70,12 +75,26 @@ impl Kind {
         matches!(self, Self::Float32 | Self::Float64)
     }
 
+    pub(super) fn is_time(self) -> bool {
+        self.per_second().is_some()
+    }
+
+    /// Counts of a time in one second.
+    fn per_second(self) -> Option<i64> {
+        match self {
+            Self::Time => Some(1_000),
+            Self::Micros => Some(1_000_000),
+            Self::Nanos => Some(1_000_000_000),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_numeric(self) -> bool {
         !matches!(self, Self::Bool | Self::Text)
     }
 }
 
-/// A cell. `Int` is also used for times, in milliseconds, and `Float` for FLOAT32 values.
+/// A cell. `Int` is also used for times, in the unit of their kind, and `Float` for FLOAT32 values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell {
     Null,
@@ -247,6 +266,35 @@ pub(super) fn draw(rng: &mut Rng, kind: Kind, spread: Spread) -> (Cell, String) 
             };
             (Cell::Int(ms), text)
         }
+        Kind::Micros | Kind::Nanos => {
+            let per = kind.per_second().unwrap();
+            let (least, greatest) = match kind {
+                Kind::Micros => (YEAR_1 * 1_000, YEAR_9999 * 1_000 + 999),
+                _ => (i64::MIN, i64::MAX),
+            };
+            let count = match spread {
+                Spread::Few => rng.below(5) as i64 - 2,
+                Spread::Ends => rng.pick(&[
+                    least,
+                    least + 1,
+                    -1,
+                    0,
+                    1,
+                    -per,
+                    per / 1_000,
+                    greatest - 1,
+                    greatest,
+                ]),
+                Spread::Many => 1_700_000_000 * per + rng.below(100_000_000) as i64,
+            };
+            let text = canonical(kind, &Cell::Int(count)).unwrap();
+            let text = match rng.below(3) {
+                0 => text.replace('Z', ""),
+                1 => text.replace('Z', "+00:00"),
+                _ => text,
+            };
+            (Cell::Int(count), text)
+        }
     }
 }
 
@@ -257,7 +305,12 @@ pub(super) fn parse(kind: Kind, text: &str) -> Cell {
         Kind::Float32 => Cell::Float(f64::from(text.parse::<f32>().unwrap())),
         Kind::Float64 => Cell::Float(text.parse().unwrap()),
         Kind::Text => Cell::Text(text.to_owned()),
-        Kind::Time => Cell::Int(DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis()),
+        Kind::Time | Kind::Micros | Kind::Nanos => {
+            let time = DateTime::parse_from_rfc3339(text).unwrap();
+            let per = i128::from(kind.per_second().unwrap());
+            let part = i128::from(time.timestamp_subsec_nanos()) * per / 1_000_000_000;
+            Cell::Int((i128::from(time.timestamp()) * per + part) as i64)
+        }
     }
 }
 
@@ -290,6 +343,8 @@ pub(super) fn array<'c>(kind: Kind, cells: impl Iterator<Item = &'c Cell>) -> Ar
             Arc::new(values.collect::<StringArray>())
         }
         Kind::Time => Arc::new(ints.collect::<TimestampMillisecondArray>().with_timezone("UTC")),
+        Kind::Micros => Arc::new(ints.collect::<TimestampMicrosecondArray>().with_timezone("UTC")),
+        Kind::Nanos => Arc::new(ints.collect::<TimestampNanosecondArray>().with_timezone("UTC")),
     }
 }
 
@@ -298,8 +353,16 @@ pub(super) fn canonical(kind: Kind, cell: &Cell) -> Option<String> {
     Some(match cell {
         Cell::Null => return None,
         Cell::Bool(value) => value.to_string(),
-        Cell::Int(ms) if kind == Kind::Time => {
-            instant(*ms).to_rfc3339_opts(SecondsFormat::Millis, true)
+        Cell::Int(count) if kind.is_time() => {
+            let per = kind.per_second().unwrap();
+            let nanos = count.rem_euclid(per) * (1_000_000_000 / per);
+            let time = DateTime::from_timestamp(count.div_euclid(per), nanos as u32).unwrap();
+            let form = match kind {
+                Kind::Micros => SecondsFormat::Micros,
+                Kind::Nanos => SecondsFormat::Nanos,
+                _ => SecondsFormat::Millis,
+            };
+            time.to_rfc3339_opts(form, true)
         }
         Cell::Int(value) => value.to_string(),
         Cell::Text(text) => text.clone(),

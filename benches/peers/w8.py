@@ -1,0 +1,95 @@
+"""W8 in DuckDB: the aggregates and imports of benches/workloads/w8.rs, over the files that it left.
+
+Run `benches/project W8` first, with the same BENCH_DATA and BENCH_ROWS, and this program after it
+while nothing else runs: `python benches/peers/w8.py`. It prints one JSON line for each figure.
+"""
+
+import json
+import os
+import shutil
+import statistics
+import time
+from pathlib import Path
+
+import duckdb
+
+DATA = Path(os.environ["BENCH_DATA"])
+ROWS = int(os.environ.get("BENCH_ROWS", "20000000"))
+REPS = int(os.environ.get("BENCH_REPS", "3"))
+THREADS = int(os.environ.get("BENCH_THREADS", "2"))
+TS0 = 1_700_000_000_000
+LOW, HIGH = TS0 + ROWS, TS0 + 10 * (ROWS * 6 // 10)
+PARQUET, CSV = DATA / f"w8-{ROWS}.parquet", DATA / f"w8-{ROWS}.csv"
+SCRATCH = DATA / "scratch" / "w8-duckdb"
+
+ALL = "count(v1), sum(v1), avg(v1), min(v1), max(v1), stddev_samp(v2)"
+EXACT = "count(v1), fsum(v1), favg(v1), min(v1), max(v1), stddev_samp(v2)"
+QUERIES = {
+    "i_whole": "SELECT {all} FROM m",
+    "ii_time_range": f"SELECT {{all}} FROM m WHERE epoch_ms(ts) >= {LOW} AND epoch_ms(ts) < {HIGH}",
+    "iii_by_minute": "SELECT epoch_ms(ts) // 60000 AS b, {all} FROM m GROUP BY b ORDER BY b",
+    "iv_by_64": "SELECT k, {all} FROM m GROUP BY k ORDER BY k",
+    "v_filter_1pct": "SELECT {all} FROM m WHERE v3 >= 500 AND v3 < 510",
+    "vi_median": "SELECT quantile_disc(v1, 0.5) FROM m",
+}
+
+
+def emit(peer, metric, values, unit, note):
+    load = float(open("/proc/loadavg").read().split()[0])
+    print(json.dumps({
+        "workload": "W8", "peer": peer, "metric": metric, "value": round(statistics.median(values), 6),
+        "unit": unit, "note": note, "n": len(values), "min": round(min(values), 6),
+        "max": round(max(values), 6), "load1": load,
+    }), flush=True)
+
+
+def opened(name):
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    SCRATCH.mkdir(parents=True)
+    return duckdb.connect(str(SCRATCH / name), config={"threads": THREADS})
+
+
+def repeat(work):
+    work()
+    taken = []
+    while len(taken) < max(REPS, 7) and sum(taken) < 5000:
+        began = time.perf_counter()
+        work()
+        taken.append((time.perf_counter() - began) * 1e3)
+    return taken
+
+
+def imports():
+    for metric, source, rows in (
+        ("import_csv", f"read_csv('{CSV}')", ROWS // 10),
+        ("import_parquet", f"read_parquet('{PARQUET}')", ROWS),
+    ):
+        rates = []
+        for _ in range(REPS):
+            db = opened("import.db")
+            began = time.perf_counter()
+            db.execute(f"CREATE TABLE m AS SELECT * FROM {source}")
+            db.execute("CHECKPOINT")
+            rates.append(rows / (time.perf_counter() - began) / 1e6)
+            assert db.execute("SELECT count(*) FROM m").fetchone() == (rows,)
+            db.close()
+        emit("duckdb", metric, rates, "Mrows/s", f"{THREADS} threads, its own format, with a checkpoint")
+
+
+def aggregates():
+    db = opened("m.db")
+    db.execute(f"CREATE TABLE m AS SELECT * FROM read_parquet('{PARQUET}')")
+    db.execute("CHECKPOINT")
+    for peer, terms in (("duckdb", ALL), ("duckdb, sums by fsum", EXACT)):
+        for metric, query in QUERIES.items():
+            if metric == "vi_median" and terms is EXACT:
+                continue
+            text = query.format(all=terms)
+            taken = repeat(lambda: db.execute(text).fetchall())
+            emit(peer, metric, taken, "ms", f"{THREADS} threads, its own format, sorted by time")
+    db.close()
+
+
+imports()
+aggregates()
+shutil.rmtree(SCRATCH, ignore_errors=True)
