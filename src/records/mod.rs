@@ -23,6 +23,7 @@ pub(crate) mod keys;
 mod layer;
 mod layered;
 mod medium;
+mod page_sums;
 mod pages;
 mod parts;
 mod read_ahead;
