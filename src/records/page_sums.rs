@@ -350,7 +350,9 @@ impl PageSums {
 
 /// Keeps what a parent stores, unless the sum is known.
 fn learn(sum: &AtomicU32, child: Child) {
-    let _ = sum.compare_exchange(0, stored(child.sum), Ordering::AcqRel, Ordering::Acquire);
+    if sum.load(Ordering::Relaxed) == 0 {
+        let _ = sum.compare_exchange(0, stored(child.sum), Ordering::AcqRel, Ordering::Acquire);
+    }
 }
 
 /// Where the sum of the page that begins at `offset` is.

@@ -57,7 +57,7 @@ fn described(order: u64, told: u64) -> Option<String> {
     match order {
         ORDER_ROUGH => Some(format!(
             "a place in the {} MiB from byte {} on",
-            ROUGH_PAGES * PAGE_BYTES >> 20,
+            (ROUGH_PAGES * PAGE_BYTES) >> 20,
             told * ROUGH_PAGES * PAGE_BYTES
         )),
         ORDER_FIRST..ORDER_ROUGH => {
