@@ -103,7 +103,8 @@ mod tests {
         write.open_table(TABLE).unwrap().insert(7, b"seven".as_slice()).unwrap();
         write.commit().unwrap();
         drop(database);
-        let read = open(&disk).unwrap().begin_read().unwrap();
+        let database = open(&disk).unwrap();
+        let read = database.begin_read().unwrap();
         assert_eq!(read.open_table(TABLE).unwrap().get(7).unwrap().unwrap().value(), b"seven");
     }
 

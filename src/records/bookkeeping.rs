@@ -23,9 +23,8 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::pages::{
-    Child, FORMAT_VERSION, HEADER_BYTES, LEAF, MAGIC, Node, PAGE_BYTES, PAGE_BYTES_MAX,
-    PRIMARY_IS_SLOT_1, Regions, SLOT_BYTES, SLOT_SUMMED_BYTES, SLOTS_AT, TWO_PHASES, Table, Widths,
-    le, le_u32, le_u128,
+    Child, HEADER_BYTES, Header, LEAF, Node, PAGE_BYTES, PAGE_BYTES_MAX, Regions, Table, Widths,
+    le, le_u32,
 };
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
@@ -142,15 +141,13 @@ fn walk(
     let mut header = [0; HEADER_BYTES];
     file.read_exact_at(&mut header, 0)
         .map_err(|error| Error::io("reading the header of records.redb", error))?;
-    let Some((regions, root)) = header_of(&header) else { return Ok(None) };
+    // Where redb verifies the file itself, nothing is checked here.
+    let header = Header::new(&header).filter(|header| header.is_two_phase);
+    let Some(Header { regions, system: root, .. }) = header else { return Ok(None) };
     let mut walk = Walk { file, regions, len, left: len, page: Vec::new(), visit };
     let mut tables = Vec::new();
     if let Some(root) = root {
-        let system = Table {
-            name: SYSTEM.to_owned(),
-            root: Some(root),
-            widths: Widths { key: None, value: None },
-        };
+        let system = Table { name: SYSTEM.to_owned(), root: Some(root), widths: Widths::ANY };
         walk.tree(&system, &mut |leaf| tables.extend(leaf.tables()))?;
     }
     for table in tables.iter().filter(|table| is_wanted(&table.name)) {
@@ -161,26 +158,6 @@ fn walk(
         })?;
     }
     Ok(Some(tables))
-}
-
-/// Returns the layout of the regions and the root of the tree that lists the system tables; `None`
-/// where redb refuses the file or verifies it itself.
-fn header_of(header: &[u8]) -> Option<(Regions, Option<Child>)> {
-    let god = *header.get(MAGIC.len())?;
-    let (page, region_header, region_data) =
-        (le_u32(header, 12)?, le_u32(header, 16)?, le_u32(header, 20)?);
-    if !header.starts_with(MAGIC) || god & TWO_PHASES == 0 || page != PAGE_BYTES {
-        return None;
-    }
-    let slot_at = SLOTS_AT + usize::from(god & PRIMARY_IS_SLOT_1) * SLOT_BYTES;
-    let slot = header.get(slot_at..slot_at + SLOT_BYTES)?;
-    let summed = slot.get(..SLOT_SUMMED_BYTES)?;
-    if *slot.first()? != FORMAT_VERSION || le_u128(slot, SLOT_SUMMED_BYTES)? != xxh3_128(summed) {
-        return None;
-    }
-    let root = if *slot.get(2)? == 0 { None } else { Some(Child::root(slot, 40)?) };
-    let header_bytes = region_header * PAGE_BYTES;
-    Some((Regions { bytes: header_bytes + region_data * PAGE_BYTES, header_bytes }, root))
 }
 
 /// A walk over the trees of one file.

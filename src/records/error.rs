@@ -1,5 +1,6 @@
 //! The error of the record engine.
 
+use super::page_sums::refusal;
 use crate::error::{Error, ErrorKind};
 
 /// An error of redb.
@@ -36,6 +37,16 @@ impl RecordsError {
     }
 
     fn into_error(self) -> Error {
+        if let redb::Error::Corrupted(text) = &self.source
+            && let Some(place) = refusal::told(text)
+        {
+            let attempt = &self.attempt;
+            let text = format!(
+                "records.redb: cannot {attempt}: the page at {place} is damaged; restore a backup, \
+                 or salvage the store"
+            );
+            return Error::corrupt(text).with_source(self.source);
+        }
         Error::new(self.kind(), self.to_string()).with_source(self.source)
     }
 }

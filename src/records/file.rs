@@ -371,6 +371,12 @@ impl RecordFile {
         self.alone("verify its pages", |database| database.check_integrity())
     }
 
+    /// The places of the damaged pages that were refused since the file was opened; `None` if the
+    /// file is not in the known form, so that no page is compared with its checksum.
+    pub(crate) fn refused_pages(&self) -> Option<Vec<u64>> {
+        self.medium.refused_pages()
+    }
+
     /// Runs `f` on the whole file while no snapshot is open.
     ///
     /// The medium is strict meanwhile: a failure of the disk is reported to redb and ends `f`.
@@ -440,6 +446,8 @@ impl Drop for RecordFile {
 }
 
 fn open_database(medium: Arc<Medium>, options: RecordFileOptions) -> Result<Database> {
+    medium.verify_pages(false)?;
+    let pages = medium.clone();
     let open = || {
         redb::Builder::new()
             .set_cache_size(options.cache_bytes)
@@ -448,5 +456,7 @@ fn open_database(medium: Arc<Medium>, options: RecordFileOptions) -> Result<Data
     };
     // redb may panic on damaged pages. `guarded` turns that into an error, so it never ends the
     // host process.
-    guarded("opening records.redb, which is damaged; restore a backup", open)
+    let database = guarded("opening records.redb, which is damaged; restore a backup", open)?;
+    pages.verify_pages(true)?;
+    Ok(database)
 }

@@ -24,6 +24,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use super::page_sums::PageSums;
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 
@@ -45,6 +46,8 @@ pub(super) struct Medium {
     has_failed: AtomicBool,
     /// Bytes that redb wrote. redb writes every page that a commit takes.
     written_bytes: AtomicU64,
+    /// Verifies what redb reads.
+    sums: PageSums,
     state: RwLock<State>,
 }
 
@@ -94,6 +97,7 @@ impl Medium {
             file,
             has_failed: AtomicBool::new(false),
             written_bytes: AtomicU64::new(0),
+            sums: PageSums::default(),
             state: RwLock::default(),
         }
     }
@@ -109,6 +113,7 @@ impl Medium {
             file,
             has_failed: AtomicBool::new(true),
             written_bytes: AtomicU64::new(0),
+            sums: PageSums::default(),
             state,
         })
     }
@@ -162,6 +167,24 @@ impl Medium {
         self.has_failed.store(true, Ordering::Release);
     }
 
+    /// Begins to verify the pages that redb reads; see [`PageSums::learn`].
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn verify_pages(&self, is_open: bool) -> Result<()> {
+        self.sums.learn(&*self.file, is_open)
+    }
+
+    /// The places of the pages that were refused; `None` if no page is verified.
+    pub(super) fn refused_pages(&self) -> Option<Vec<u64>> {
+        self.sums.refused()
+    }
+
+    #[cfg(test)]
+    pub(super) fn sums(&self) -> &PageSums {
+        &self.sums
+    }
+
     pub(super) fn file(&self) -> &dyn DiskFile {
         &*self.file
     }
@@ -188,26 +211,37 @@ impl Medium {
     }
 
     pub(super) fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let again = |out: &mut [u8]| self.file.read_exact_at(out, offset);
         if !self.has_failed() {
-            return self.file.read_exact_at(out, offset);
+            again(out)?;
+            return self.sums.verify(offset, out, again);
         }
         let state = self.state();
         state.refuse()?;
-        let mut rest = out;
+        let mut is_from_file = true;
+        let mut rest = &mut *out;
         for (number, within) in pages_of(offset, rest.len()) {
             let (part, after) = rest.split_at_mut_checked(within.len()).unwrap_or_default();
             match state.failure.as_ref().and_then(|failure| failure.pages.get(&number)) {
-                Some(page) => part.copy_from_slice(page.get(within).unwrap_or_default()),
+                Some(page) => {
+                    part.copy_from_slice(page.get(within).unwrap_or_default());
+                    is_from_file = false;
+                }
                 None => self
                     .file
                     .read_exact_at(part, number * PAGE_BYTES as u64 + within.start as u64)?,
             }
             rest = after;
         }
-        Ok(())
+        if is_from_file { self.sums.verify(offset, out, again) } else { Ok(()) }
     }
 
     pub(super) fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        if let Err(damage) = self.sums.wrote(offset, data)
+            && !self.has_failed()
+        {
+            self.stop_writing(damage, false);
+        }
         if !self.has_failed() {
             match self.file.write_all_at(data, offset) {
                 Ok(()) => {
@@ -231,6 +265,7 @@ impl Medium {
             match self.file.set_len(len) {
                 Ok(()) => {
                     self.state_mut().len = len;
+                    self.sums.cut(len);
                     return Ok(());
                 }
                 Err(error) => return self.fail("change its length", error, Loss::Length(len)),

@@ -24,6 +24,7 @@ mod layer;
 mod layered;
 mod medium;
 mod names;
+mod page_sums;
 mod pages;
 mod parts;
 mod read_ahead;

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use xxhash_rust::xxh3::xxh3_128;
+
 pub(super) const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 pub(super) const FORMAT_VERSION: u8 = 3;
 pub(super) const PAGE_BYTES: u64 = 4096;
@@ -60,10 +62,55 @@ impl Child {
 }
 
 /// The lengths of keys and values of fixed length. For others, the page stores where each ends.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) struct Widths {
     pub(super) key: Option<u64>,
     pub(super) value: Option<u64>,
+}
+
+impl Widths {
+    /// Keys and values of any length, as in every table of ours and in the trees of tables.
+    pub(super) const ANY: Self = Self { key: None, value: None };
+}
+
+/// What the header says about the commit that redb uses.
+pub(super) struct Header {
+    pub(super) regions: Regions,
+    /// Whether the commit was one of two phases, so that redb does not verify it.
+    pub(super) is_two_phase: bool,
+    /// The root of the tree that lists the tables.
+    pub(super) records: Option<Child>,
+    /// The root of the tree that lists the system tables.
+    pub(super) system: Option<Child>,
+}
+
+impl Header {
+    /// Parses the header; `None` if it is damaged, or not in the form of redb 4.4.
+    pub(super) fn new(header: &[u8]) -> Option<Self> {
+        let god = *header.get(MAGIC.len())?;
+        let (page, region_header, region_data) =
+            (le_u32(header, 12)?, le_u32(header, 16)?, le_u32(header, 20)?);
+        if !header.starts_with(MAGIC) || page != PAGE_BYTES {
+            return None;
+        }
+        let slot_at = SLOTS_AT + usize::from(god & PRIMARY_IS_SLOT_1) * SLOT_BYTES;
+        let slot = header.get(slot_at..slot_at + SLOT_BYTES)?;
+        let summed = slot.get(..SLOT_SUMMED_BYTES)?;
+        if *slot.first()? != FORMAT_VERSION || le_u128(slot, SLOT_SUMMED_BYTES)? != xxh3_128(summed)
+        {
+            return None;
+        }
+        let root = |flag: usize, at: usize| {
+            slot.get(flag).filter(|flag| **flag != 0).and_then(|_| Child::root(slot, at))
+        };
+        let header_bytes = region_header * PAGE_BYTES;
+        Some(Self {
+            regions: Regions { bytes: header_bytes + region_data * PAGE_BYTES, header_bytes },
+            is_two_phase: god & TWO_PHASES != 0,
+            records: root(1, 8),
+            system: root(2, 40),
+        })
+    }
 }
 
 /// A table, as the tree that lists the tables defines it.

@@ -28,6 +28,10 @@ const LOST: &str = "close the store, then open it in the directory that has its 
                     restore it from a backup";
 const GIVEN_UP: &str = "nothing is lost: the text index was discarded; the next search, `maintain` \
                         or open rebuilds it from the records";
+const UNVERIFIED: &str = "they are not in the form of redb 4.4, so no page is compared with its \
+                          checksum when it is read";
+const UPDATE: &str = "nothing is lost: `verify_pages` compares them; open the store with a build \
+                      that knows the form";
 
 impl Store {
     /// Looks for damage while readers and writers continue: in one snapshot, up to `level`.
@@ -82,6 +86,7 @@ impl Store {
                 }
                 scrubbed => scrubbed?,
             }
+            self.report_pages(&mut report);
             for (file, problem) in self.engine().check_journal() {
                 report.find(file, "the commits that records.redb lacks", problem, MOVE);
             }
@@ -157,6 +162,18 @@ impl Store {
             }
         }
         Ok(report)
+    }
+
+    /// Reports what the reads of pages of the record file have shown.
+    fn report_pages(&self, report: &mut VerifyReport) {
+        let Some(refused) = self.engine().refused_pages() else {
+            report.find(RECORD_FILE, "its pages", UNVERIFIED, UPDATE);
+            return;
+        };
+        for at in refused {
+            let place = format!("the page at byte {at}");
+            report.find(RECORD_FILE, place, "it does not have its checksum", RESTORE);
+        }
     }
 
     /// As [`Store::verify`] with every checksum. Before that, it reads each page of the record file

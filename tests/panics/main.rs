@@ -3,7 +3,7 @@
 //! The public calls are read from the sources: the operations of the service traits, and the
 //! methods of all other types that hold a store. A call without a probe fails the test. Each probe
 //! runs on a disk whose n-th read panics, so the engine that made the read panics at that place. A
-//! second test damages pages of the record file until redb itself panics.
+//! second test damages pages of the record file.
 
 mod disk;
 mod handles;

@@ -1,4 +1,4 @@
-//! Damaged pages of the record file, on which redb itself panics.
+//! Damaged pages of the record file. redb itself would panic on many of them.
 
 use std::sync::Arc;
 
@@ -104,7 +104,8 @@ fn a_damaged_page_never_ends_the_process() {
     println!(
         "{draws} damaged pages: {refused} refused at opening, {damaged} answers of damage, {panics} panics caught"
     );
-    assert!(panics > 5, "redb hardly panicked");
+    // Pages are verified before redb sees them, so redb has hardly a reason to panic.
+    assert!(damaged > 20, "no damaged page was read");
 }
 
 /// Uses the store and closes it. Returns how many calls found damage.

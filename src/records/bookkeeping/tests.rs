@@ -4,7 +4,10 @@ use super::*;
 use crate::disk::sim::Random;
 use crate::disk::{MemoryDisk, Mode, SharedDisk, read_file, write_new_file};
 use crate::error::ErrorKind;
-use crate::records::pages::BRANCH;
+use crate::records::pages::{
+    BRANCH, FORMAT_VERSION, MAGIC, PRIMARY_IS_SLOT_1, SLOT_BYTES, SLOT_SUMMED_BYTES, SLOTS_AT,
+    TWO_PHASES,
+};
 use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 
 const OPTIONS: RecordFileOptions = RecordFileOptions { cache_bytes: 1 << 20, quick_repair: false };

@@ -15,7 +15,7 @@ use crate::records::pages::{Child, Node, PAGE_BYTES, Regions, Widths};
 pub(super) const REGIONS: Regions = Regions { bytes: 1 << 32, header_bytes: 0 };
 
 /// Keys and values of our tables have variable length.
-pub(super) const ANY: Widths = Widths { key: None, value: None };
+pub(super) const ANY: Widths = Widths::ANY;
 
 /// Pages up to this size are searched for a single wrong bit.
 const MEND_BYTES: usize = 16 * 1024;

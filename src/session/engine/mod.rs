@@ -161,6 +161,12 @@ impl Engine {
         self.records.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The places in the record file of damaged pages that were refused since it was opened;
+    /// `None` if its pages are not verified when they are read.
+    pub(crate) fn refused_pages(&self) -> Option<Vec<u64>> {
+        self.records().refused_pages()
+    }
+
     /// The identity row of a new store.
     pub(crate) fn identity_row(seed: u64, token_key: [u8; 32]) -> Change {
         let mut value = seed.to_be_bytes().to_vec();

@@ -13,4 +13,4 @@ pub(crate) use text_search::{TextAnswer, TextSearch, search};
 /// The directory of the index in the store directory.
 const DIRECTORY: &str = "search";
 /// The row of [`crate::records::Space::Positions`] that contains the checkpoint.
-const CHECKPOINT: &[u8] = b"text index";
+pub(crate) const CHECKPOINT: &[u8] = b"text index";

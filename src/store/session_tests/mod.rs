@@ -3,6 +3,7 @@
 
 mod access;
 mod checkpoints;
+mod damaged_pages;
 mod growth;
 #[cfg(feature = "packages")]
 mod growth_upgrade;

@@ -1,0 +1,131 @@
+//! Damaged pages of the record file below a whole store: no call answers wrongly, and nothing that
+//! was acknowledged is lost.
+
+use std::sync::Arc;
+
+use crate::disk::sim::{Fault, OpKind, Pick, Random, SimDisk, Survival};
+use crate::disk::{Disk, Mode};
+use crate::products::{CreateProductRequest, ProductId, ProductService};
+use crate::store::{Store, StoreOptions, VerifyLevel};
+use crate::value::Control;
+use crate::{ErrorKind, Identity, Result, Session};
+
+const PAGE: usize = 4096;
+
+fn open(disk: &SimDisk) -> Result<Store> {
+    let options = StoreOptions::default().seed(Some(1)).reserve_bytes(0).record_cache_bytes(0);
+    options.maintenance_thread(false).open_on(Arc::new(disk.clone()))
+}
+
+fn create(session: &Session, number: usize) -> Result<ProductId> {
+    let request = CreateProductRequest {
+        part_number: format!("part {number}"),
+        name: Some("n".repeat(200)),
+        ..CreateProductRequest::default()
+    };
+    let made = session.create_products(vec![request])?;
+    Ok(made.products.into_iter().find_map(|product| product.id).unwrap())
+}
+
+/// Reads the products from a number on; returns how many are refused.
+fn read(session: &Session, ids: &[ProductId], from: usize, place: &str) -> usize {
+    let mut refused = 0;
+    for (number, id) in ids.iter().enumerate().skip(from) {
+        match session.get_product(id) {
+            Ok(found) => assert_eq!(found.part_number, Some(format!("part {number}")), "{place}"),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
+                refused += 1;
+            }
+        }
+    }
+    refused
+}
+
+/// A page is damaged while the journal has commits that no checkpoint has moved. Whether the
+/// checkpoint succeeds or fails, they are there when the page is.
+#[test]
+fn nothing_acknowledged_is_lost_by_a_checkpoint_over_damaged_pages() {
+    let whole = SimDisk::new(1);
+    let store = open(&whole).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let old: Vec<_> = (0..150).map(|number| create(&session, number).unwrap()).collect();
+    drop(session);
+    store.close().unwrap();
+    let file = whole.open("records.redb", Mode::Read).unwrap();
+    let mut bytes = vec![0; usize::try_from(file.len().unwrap()).unwrap()];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    let used: Vec<usize> =
+        (1..bytes.len() / PAGE).filter(|at| bytes[at * PAGE] != 0).map(|at| at * PAGE).collect();
+    let mut random = Random::new(3);
+    let (mut reads, mut failed, mut reported) = (0, 0, 0);
+    for draw in 0..24 {
+        let at = used[random.below(used.len() as u64) as usize];
+        let place = format!("draw {draw}, the page at byte {at}");
+        let disk = whole.survivors(1, Survival::All);
+        let store = open(&disk).unwrap();
+        let session = store.session(Identity::user("ada"));
+        let mut ids = old.clone();
+        ids.extend((150..160).map(|number| create(&session, number).unwrap()));
+        let file = disk.open("records.redb", Mode::ReadWrite).unwrap();
+        file.write_all_at(&[0; PAGE], at as u64).unwrap();
+        let refused = read(&session, &ids, 0, &place);
+        reads += refused;
+        let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
+        assert!(refused == 0 || !report.is_sound(), "{place}: verify is content");
+        let tells = |text: &str| text.contains(&format!("byte {at}"));
+        reported += usize::from(report.findings.iter().any(|found| tells(&found.place)));
+        drop(session);
+        if let Err(error) = store.close() {
+            assert!(
+                matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Latched),
+                "{place}: {error}"
+            );
+            failed += 1;
+        }
+        // The page comes back, unless the checkpoint used its place for something else.
+        let mut now = [0; PAGE];
+        file.read_exact_at(&mut now, at as u64).unwrap();
+        if now == [0; PAGE] {
+            file.write_all_at(&bytes[at..at + PAGE], at as u64).unwrap();
+        }
+        drop(file);
+        let store = open(&disk).unwrap();
+        let session = store.session(Identity::user("ada"));
+        assert_eq!(read(&session, &ids, 150, &place), 0, "{place}: a commit is lost");
+        if now == [0; PAGE] {
+            assert_eq!(read(&session, &ids, 0, &place), 0, "{place}");
+        }
+    }
+    println!("{reads} reads refused, {failed} checkpoints failed, {reported} pages reported");
+    assert!(reads > 0 && failed > 0 && reported > 0, "{reads} {failed} {reported}");
+}
+
+/// A record that was written and not synced when its writer was killed. The open that shows it
+/// makes it durable; without that sync a power cut takes back what was read.
+#[test]
+fn what_an_open_shows_of_the_journal_stays() {
+    for is_removed in [false, true] {
+        let disk = SimDisk::new(1);
+        let store = open(&disk).unwrap();
+        let session = store.session(Identity::user("ada"));
+        create(&session, 0).unwrap();
+        disk.inject(Pick::kind(OpKind::Sync).on_path("journal").once(), Fault::Io);
+        assert_eq!(create(&session, 1).unwrap_err().kind(), ErrorKind::OutcomeUnknown);
+        // A kill: what was written is there, but not durable.
+        let killed = disk.clone();
+        drop((session, store));
+        killed.heal();
+        if is_removed {
+            killed.ignore_sync(Pick::kind(OpKind::Sync).on_path("journal"));
+        }
+        let store = open(&killed).unwrap();
+        let all = store.session(Identity::user("ada")).query_products(Default::default()).unwrap();
+        let shown = all.products.len();
+        assert_eq!(shown, 2, "the record is whole, so it is shown");
+        let cut = killed.survivors(1, Survival::None);
+        let store = open(&cut).unwrap();
+        let all = store.session(Identity::user("ada")).query_products(Default::default()).unwrap();
+        assert_eq!(all.products.len() == shown, !is_removed, "removed: {is_removed}");
+    }
+}
