@@ -26,7 +26,8 @@ ALL = "count(v1), sum(v1), avg(v1), min(v1), max(v1), stddev_samp(v2)"
 EXACT = "count(v1), fsum(v1), favg(v1), min(v1), max(v1), stddev_samp(v2)"
 QUERIES = {
     "i_whole": "SELECT {all} FROM m",
-    "ii_time_range": f"SELECT {{all}} FROM m WHERE epoch_ms(ts) >= {LOW} AND epoch_ms(ts) < {HIGH}",
+    "ii_time_range": "SELECT {all} FROM m "
+    f"WHERE ts >= make_timestamptz({LOW * 1000}) AND ts < make_timestamptz({HIGH * 1000})",
     "iii_by_minute": "SELECT epoch_ms(ts) // 60000 AS b, {all} FROM m GROUP BY b ORDER BY b",
     "iv_by_64": "SELECT k, {all} FROM m GROUP BY k ORDER BY k",
     "v_filter_1pct": "SELECT {all} FROM m WHERE v3 >= 500 AND v3 < 510",

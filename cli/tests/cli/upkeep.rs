@@ -28,6 +28,7 @@ fn a_sound_store_is_verified_and_compacted() {
     assert!(report["records"].as_u64().unwrap() > 10, "{report}");
     let report = bench.json(&["compact"]);
     assert!(report["bytesAfter"].as_u64() <= report["bytesBefore"].as_u64(), "{report}");
+    assert!(report["deletedRowsRemoved"].is_u64(), "{report}");
 }
 
 #[test]

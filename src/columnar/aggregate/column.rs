@@ -140,9 +140,6 @@ fn many_groups<T: Number>(values: &[T], codes: &[u32], need: &Need, groups: &mut
             }
         }
     };
-    if need.extremes {
-        each(&|group, value| group.offer(value, value));
-    }
     if !need.bins.is_empty() {
         each(&|group, value| group.put(value, &need.bins));
     }
@@ -150,11 +147,22 @@ fn many_groups<T: Number>(values: &[T], codes: &[u32], need: &Need, groups: &mut
         each(&|group, value| group.values.push(value));
     }
     // Each of these is one loop over small states, since sums are asked for most.
-    let mut used = vec![0u64; groups.len()];
+    let mut used: Vec<(u64, Option<(T, T)>)> = vec![(0, None); groups.len()];
     let mut sums = vec![T::Sums::default(); groups.len()];
-    for code in codes {
-        if let Some(count) = used.get_mut(*code as usize) {
-            *count += 1;
+    if need.extremes {
+        for (value, code) in values.iter().zip(codes) {
+            if let Some((count, found)) = used.get_mut(*code as usize) {
+                *count += 1;
+                let (low, high) = found.get_or_insert((*value, *value));
+                *low = if *value < *low { *value } else { *low };
+                *high = if *value > *high { *value } else { *high };
+            }
+        }
+    } else {
+        for code in codes {
+            if let Some((count, _)) = used.get_mut(*code as usize) {
+                *count += 1;
+            }
         }
     }
     let rows = values.iter().zip(codes);
@@ -172,7 +180,7 @@ fn many_groups<T: Number>(values: &[T], codes: &[u32], need: &Need, groups: &mut
         }
     }
     for ((group, used), sums) in groups.iter_mut().zip(used).zip(sums) {
-        (group.used, group.sums) = (used, sums);
+        (group.used, group.extremes, group.sums) = (used.0, used.1, sums);
     }
 }
 

@@ -91,15 +91,24 @@ impl BlockSums {
         sums.base = low as u16;
         let is_near = high - low <= NARROW;
         sums.form = if is_near { Form::Near } else { Form::Far };
+        // Sums for each exponent, which are shifted once: 2^10 significands fit in 63 bits.
+        let mut parts_of = [(0i64, 0u128); WIDE as usize + 1];
         for value in values {
             let (field, significand) = parts(*value);
-            if field == SPECIAL || significand == 0 {
+            // Infinity is beyond all places, and a zero adds nothing.
+            if let Some((sum, square)) = parts_of.get_mut(field.wrapping_sub(low) as usize)
+                && field != SPECIAL
+            {
+                let part = significand.cast_signed();
+                *sum += if *value < 0.0 { -part } else { part };
+                *square += u128::from(significand) * u128::from(significand);
+            }
+        }
+        for (above, (sum, square)) in (0..).zip(parts_of) {
+            if square == 0 {
                 continue;
             }
-            let above = field - low;
-            let part = i128::from(significand) << above;
-            sums.sum += if *value < 0.0 { -part } else { part };
-            let square = u128::from(significand).pow(2);
+            sums.sum += i128::from(sum) << above;
             if is_near {
                 sums.squares.0 += (square & ((1 << HALF) - 1)) << (2 * above);
                 sums.squares.1 += (square >> HALF) << (2 * above);
@@ -166,7 +175,7 @@ fn parts(value: f64) -> (u32, u64) {
     if field == 0 { (1, fraction) } else { (field, fraction | HIDDEN) }
 }
 
-/// A square times 2^`by`, at most 2^128, in two halves of 128 bits.
+/// A sum of squares times 2^`by`, at most 2^128, in two halves of 128 bits.
 fn spread(square: u128, by: u32) -> (u128, u128) {
     match by {
         0 => (square, 0),
