@@ -49,8 +49,10 @@ async fn quotas_say_what_is_used() {
     };
     let open = rows("Loop 1").await + rows("Loop 3").await;
     let closed = rows("Loop 2").await;
+    // Two files of a byte, and two packages.
+    let bytes = 2 + 2 * common::package::package("probe-0").len();
     let expected = [("closed", closed), ("open", open)]
-        .map(|(place, rows)| format!("{place} | 1000 | 100000 | null | {rows} | 2 | ada"));
+        .map(|(place, rows)| format!("{place} | 1000 | 100000 | null | {rows} | {bytes} | ada"));
     assert_eq!(ask(&sql, used).await.unwrap(), expected);
     let listed = session.get_quota("open").unwrap();
     let counted = "select record_count from quotas where workspace = 'open'";

@@ -174,6 +174,7 @@ async fn choices_of_rows_go_down() {
             ("Loop 1", "channel not in (1, 3)", None),
             ("Loop 1", "volts < 2 or note is null", None),
             ("Loop 1", "channel = 1 or good", None),
+            ("Loop 1", "cast(volts as real) < cast(2.1 as real) or channel = 1", None),
             ("Loop 1", "channel = 1 or (channel = 2 and note like 'w%')", None),
             ("Loop 1", many.as_str(), None),
         ] {
