@@ -69,6 +69,14 @@ fn run(scale: &Scale, times: usize) -> Res<()> {
         for (peer, context) in known {
             let taken = repeat(times, || check(&read, &by_sql(&runtime, context, &read)?))?;
             emit(scale, peer, &read, &taken);
+            // DataFusion parses, resolves and optimises each statement anew.
+            let planned = repeat(times, || {
+                let plan =
+                    async { context.sql(&read.statement).await?.create_physical_plan().await };
+                runtime.block_on(plan)?;
+                Ok(())
+            })?;
+            emit(scale, &format!("{peer}, planning alone"), &read, &planned);
             if peer == "stationdb SQL" {
                 scale.emit(
                     "W3SQL",
