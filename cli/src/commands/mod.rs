@@ -159,6 +159,7 @@ mod tests {
         let path = directory.path().join("store");
         let interrupt = Interrupt::default();
         let mut desk = Desk::open(&path, true, None, None, interrupt.clone()).unwrap();
+        let backup = format!("backup {}", directory.path().join("copy").display());
         for words in [
             "info",
             "ls products --filter nothing=1",
@@ -166,7 +167,7 @@ mod tests {
             "search nothing",
             "export nothing",
             "plot nothing --y volts",
-            "backup copy",
+            &backup,
             "verify",
         ] {
             let line = Line::try_parse_from(words.split(' ')).unwrap();

@@ -54,7 +54,7 @@ fn run(scale: &Scale, times: usize) -> Res<()> {
     let file = directory.join("measurements.parquet");
     write(&file, scale.rows)?;
 
-    let runtime = tokio::runtime::Builder::new_multi_thread().build()?;
+    let runtime = runtime()?;
     let own = stationdb_sql::context(&session)?;
     let plain = context(&runtime, &file, false)?;
     let pushing = context(&runtime, &file, true)?;
@@ -88,11 +88,17 @@ fn run(scale: &Scale, times: usize) -> Res<()> {
             }
         }
     }
-    drop((own, plain, pushing, session));
+    // The runtime waits for its scans, which hold the store.
+    drop((own, plain, pushing, session, runtime));
     store.close()?;
-    untouched::run(scale, times, &runtime, &directory.join("store"))?;
+    untouched::run(scale, times, &directory.join("store"))?;
     std::fs::remove_dir_all(&directory)?;
     looks::run(scale, times)
+}
+
+/// A thread for each processor, as DataFusion divides its plans.
+fn runtime() -> Res<Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().build()?)
 }
 
 fn emit(scale: &Scale, peer: &str, read: &Read, taken: &[f64]) {

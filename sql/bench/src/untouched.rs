@@ -6,9 +6,9 @@ use datafusion::prelude::SessionContext;
 use stationdb::{Identity, Store};
 use tokio::runtime::Runtime;
 
-use crate::answer_of;
 use crate::common::{Res, Scale, bytes_below};
 use crate::measurements::{TS0, repeat, ts, v3};
+use crate::{answer_of, runtime};
 
 /// Bytes that this process has read by system calls, if the system tells them.
 fn bytes_read() -> Option<u64> {
@@ -32,7 +32,8 @@ fn reading(f: impl FnOnce() -> Res<()>) -> Res<u64> {
 }
 
 /// `count`, `min` and `max` of whole columns, and a ten-thousandth of the rows by the index.
-pub fn run(scale: &Scale, times: usize, runtime: &Runtime, directory: &Path) -> Res<()> {
+pub fn run(scale: &Scale, times: usize, directory: &Path) -> Res<()> {
+    let runtime = runtime()?;
     let store = Store::options().maintenance_thread(false).open(directory)?;
     let session = store.session(Identity::user("bench"));
     let stored = bytes_below(&directory.join("tables"));
@@ -44,7 +45,7 @@ pub fn run(scale: &Scale, times: usize, runtime: &Runtime, directory: &Path) -> 
     for (metric, bytes_max) in [("first", stored / 20), ("next", 64 << 10)] {
         let read = reading(|| {
             let sql = stationdb_sql::context(&session)?;
-            is_right(ask(runtime, &sql, known)?);
+            is_right(ask(&runtime, &sql, known)?);
             Ok(())
         })?;
         assert!(read <= bytes_max, "{read} of {stored} bytes for {known}");
@@ -53,7 +54,7 @@ pub fn run(scale: &Scale, times: usize, runtime: &Runtime, directory: &Path) -> 
     }
     let sql = stationdb_sql::context(&session)?;
     let taken = repeat(times, || {
-        is_right(ask(runtime, &sql, known)?);
+        is_right(ask(&runtime, &sql, known)?);
         Ok(())
     })?;
     scale.emit("W3SQL", "count_min_max", &taken, "ms", "stationdb SQL, planning included");
@@ -68,7 +69,7 @@ pub fn run(scale: &Scale, times: usize, runtime: &Runtime, directory: &Path) -> 
     );
     let expected = (few.end - few.start, few.clone().map(|row| ts(row) - TS0).sum());
     let read = reading(|| {
-        assert_eq!(ask(runtime, &sql, &statement)?, expected);
+        assert_eq!(ask(&runtime, &sql, &statement)?, expected);
         Ok(())
     })?;
     assert!(scale.rows < 1_000_000 || read * 20 <= stored, "{read} of {stored} bytes");
@@ -79,12 +80,12 @@ pub fn run(scale: &Scale, times: usize, runtime: &Runtime, directory: &Path) -> 
     let count = (0..rows).filter(|row| v3(*row) < 0.1).count() as i64;
     let read = reading(|| {
         let statement = "select count(*) from measurements where v3 < 0.1";
-        assert_eq!(ask(runtime, &sql, statement)?, (1, count));
+        assert_eq!(ask(&runtime, &sql, statement)?, (1, count));
         Ok(())
     })?;
     let part = read as f64 / stored as f64;
     scale.emit("W3SQL", "count_0.01pct_unordered, part read", &[part], "", "by v3");
-    drop((sql, session));
+    drop((sql, session, runtime));
     store.close()?;
     Ok(())
 }
