@@ -167,7 +167,7 @@ mod tests {
             "search nothing",
             "export nothing",
             "plot nothing --y volts",
-            &backup,
+            backup.as_str(),
             "verify",
         ] {
             let line = Line::try_parse_from(words.split(' ')).unwrap();
