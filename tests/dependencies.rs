@@ -80,24 +80,39 @@ fn the_library_has_no_network_and_the_default_commands_no_server() {
     }
 }
 
+/// SQL and the shell cost nobody anything who does not ask for them.
+#[test]
+fn the_library_and_the_default_commands_have_no_engine_of_queries() {
+    /// Packages in the library with all features, before there was SQL.
+    const LIBRARY_MAX: usize = 181;
+    let built = built_into_the_library();
+    assert!(built.len() <= LIBRARY_MAX, "{} packages: {built:?}", built.len());
+    let members = ["stationdb", "stationdb-derive", "stationdb-examples"];
+    let members = members.iter().flat_map(|member| ["-p", member]);
+    let tested = tree(&members.chain(["-e", "normal,build,dev"]).collect::<Vec<_>>());
+    assert!(tested.contains("proptest") && tested.len() > built.len(), "{tested:?}");
+    for name in built.union(&tested) {
+        let is_engine = name.starts_with("datafusion") || name.starts_with("stationdb-sql");
+        assert!(!is_engine && name != "sqlparser" && name != "rustyline", "{name}");
+    }
+    let shell = tree(&["-p", "stationdb-cli", "-e", "normal"]);
+    assert!(shell.contains("datafusion") && shell.contains("rustyline"), "{shell:?}");
+}
+
 /// The packages that are built into the library. Not those of [`metadata`]: there, features that
 /// other members turn on count for the library as well.
 fn built_into_the_library() -> BTreeSet<String> {
+    tree(&["-p", "stationdb", "-e", "normal"])
+}
+
+/// The names of the packages that `cargo tree` tells.
+fn tree(wanted: &[&str]) -> BTreeSet<String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let arguments = [
-        "tree",
-        "-p",
-        "stationdb",
-        "-e",
-        "normal",
-        "--all-features",
-        "--prefix",
-        "none",
-        "--locked",
-    ];
+    let arguments = ["tree", "--all-features", "--prefix", "none", "--locked"];
+    let arguments = [&arguments, wanted].concat();
     let run = |more: &[&str]| {
         let mut command = Command::new(&cargo);
-        let output = command.current_dir(root()).args(arguments).args(more).output().unwrap();
+        let output = command.current_dir(root()).args(&arguments).args(more).output().unwrap();
         output.status.success().then_some(output.stdout).ok_or(output.stderr)
     };
     let output = run(&["--offline"]).or_else(|_| run(&[])).unwrap_or_else(|error| {

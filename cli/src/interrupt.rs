@@ -66,6 +66,12 @@ impl Interrupt {
         self.0.is_pressed.store(false, Ordering::SeqCst);
     }
 
+    /// Ctrl-C, for tests.
+    #[cfg(test)]
+    pub fn press(&self) {
+        self.0.press();
+    }
+
     /// No work is under way and nobody looks: a press ends the process.
     pub fn end(&self) {
         *self.0.control() = None;

@@ -38,6 +38,7 @@ mod check_spec;
 mod decimate;
 mod extremes;
 mod filters;
+mod language;
 mod nowhere;
 mod pages;
 mod quotas;
@@ -104,8 +105,6 @@ pub fn context_with(session: &Session, options: &Options) -> Result<SessionConte
         .with_information_schema(true)
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(CATALOG, PUBLIC);
-    // A member of an object that is read below its condition hides the condition from the scan.
-    config.options_mut().optimizer.enable_leaf_expression_pushdown = false;
     if let Some(partitions) = options.partitions {
         config = config.with_target_partitions(partitions.max(1));
     }

@@ -103,3 +103,51 @@ impl TableProvider for Pages {
         Ok(Arc::new(StoreScan::new(self.label.clone(), schema, Arc::new(open))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use datafusion::arrow::array::Int64Array;
+    use datafusion::arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::prelude::SessionContext;
+    use stationdb::{Identity, Store};
+
+    use super::*;
+
+    /// A list of 2,500 numbers is read by pages of what is wanted, and not beyond its end.
+    #[tokio::test]
+    async fn no_page_is_read_beyond_the_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let session = store.session(Identity::user("ada"));
+        let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)]));
+        let takes: Arc<Mutex<Vec<i64>>> = Arc::default();
+        let (seen, form) = (takes.clone(), schema.clone());
+        let read = move |_: &Session, token: Option<String>, take: i64| {
+            seen.lock().unwrap().push(take);
+            let from: i64 = token.map_or(0, |token| token.parse().unwrap());
+            let to = (from + take).min(2_500);
+            let page = Arc::new(Int64Array::from_iter_values(from..to));
+            let page = RecordBatch::try_new(form.clone(), vec![page]).unwrap();
+            Ok((page, (to < 2_500).then(|| to.to_string())))
+        };
+        let pages =
+            Pages::new("numbers".to_owned(), &session, schema, TableType::Base, Arc::new(read));
+        let sql = SessionContext::new();
+        sql.register_table("numbers", Arc::new(pages)).unwrap();
+        for (limit, expected) in [
+            (None, &[1000, 1000, 1000][..]),
+            (Some(1_300), &[1000, 300]),
+            (Some(1_000), &[1000]),
+            (Some(7), &[7]),
+            (Some(9_000), &[1000, 1000, 1000]),
+        ] {
+            let frame = sql.table("numbers").await.unwrap().limit(0, limit).unwrap();
+            let rows: usize =
+                frame.collect().await.unwrap().iter().map(RecordBatch::num_rows).sum();
+            assert_eq!(rows, limit.unwrap_or(2_500).min(2_500), "{limit:?}");
+            assert_eq!(std::mem::take(&mut *takes.lock().unwrap()), expected, "{limit:?}");
+        }
+    }
+}

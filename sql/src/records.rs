@@ -12,7 +12,7 @@ use stationdb::scans::{RecordKind, RecordService, ScanRecordsRequest};
 use stationdb::{ErrorKind, Session};
 
 use crate::external;
-use crate::filters::RecordFilter;
+use crate::language::{Filter, Names};
 use crate::scan::{Batches, StoreScan, names, project};
 
 /// The records of a kind that the session sees.
@@ -44,10 +44,11 @@ impl TableProvider for RecordTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| match RecordFilter::default().add(filter, &self.schema) {
-            true => TableProviderFilterPushDown::Inexact,
-            false => TableProviderFilterPushDown::Unsupported,
-        };
+        let support =
+            |filter: &&Expr| match Filter::default().add(filter, &Names::Fields(&self.schema)) {
+                true => TableProviderFilterPushDown::Inexact,
+                false => TableProviderFilterPushDown::Unsupported,
+            };
         Ok(filters.iter().map(support).collect())
     }
 
@@ -64,9 +65,9 @@ impl TableProvider for RecordTable {
         request.columns = Some(names(&schema, least));
         request.take = limit.and_then(|limit| i64::try_from(limit).ok());
         let unfiltered = request.clone();
-        let mut filter = RecordFilter::default();
+        let mut filter = Filter::default();
         for condition in filters {
-            filter.add(condition, &self.schema);
+            filter.add(condition, &Names::Fields(&self.schema));
         }
         let label = match filter.text.is_empty() {
             true => self.kind.to_string(),

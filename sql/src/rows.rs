@@ -7,7 +7,7 @@ use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::catalog::{Session as Planner, TableProvider};
 use datafusion::common::stats::Precision;
-use datafusion::common::{ColumnStatistics, Statistics};
+use datafusion::common::{ColumnStatistics, Statistics, internal_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -20,6 +20,7 @@ use stationdb::tables::{
 use stationdb::{Control, Session};
 
 use crate::filters::{RowFilter, Test, of_rows, tests};
+use crate::language::{Filter, Names};
 use crate::pages::misfit;
 use crate::scan::{Batches, First, Open, StoreScan, names, project};
 
@@ -58,9 +59,22 @@ impl RowTable {
         tests(filter)?.iter().map(of).collect()
     }
 
-    /// Whether the store keeps exactly the rows of this condition.
-    fn is_exact(&self, filter: &Expr) -> bool {
-        self.pushed(filter).is_some_and(|tests| tests.iter().all(|test| test.is_exact))
+    /// How far the store keeps the rows of this condition.
+    fn support(&self, filter: &Expr) -> TableProviderFilterPushDown {
+        match self.pushed(filter) {
+            Some(tests) if tests.iter().all(|test| test.is_exact) => {
+                TableProviderFilterPushDown::Exact
+            }
+            Some(_) => TableProviderFilterPushDown::Inexact,
+            None if self.add(filter, &mut Filter::default()) => TableProviderFilterPushDown::Exact,
+            None => TableProviderFilterPushDown::Unsupported,
+        }
+    }
+
+    /// Adds a condition in the language of the store, if the store can test it.
+    fn add(&self, condition: &Expr, filter: &mut Filter) -> bool {
+        let has_nan = |column: &str| self.has_nan(column);
+        filter.add(condition, &Names::Columns(&self.schema, &has_nan))
     }
 
     /// Whether the column may have NaN.
@@ -164,12 +178,7 @@ impl TableProvider for RowTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| match self.pushed(filter) {
-            Some(_) if self.is_exact(filter) => TableProviderFilterPushDown::Exact,
-            Some(_) => TableProviderFilterPushDown::Inexact,
-            None => TableProviderFilterPushDown::Unsupported,
-        };
-        Ok(filters.iter().map(support).collect())
+        Ok(filters.iter().map(|filter| self.support(filter)).collect())
     }
 
     async fn scan(
@@ -180,9 +189,17 @@ impl TableProvider for RowTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let (schema, _) = project(&self.schema, projection)?;
-        let is_exact = filters.iter().all(|filter| self.is_exact(filter));
-        let pushed = filters.iter().filter_map(|filter| self.pushed(filter)).flatten();
-        let pushed: Vec<ColumnFilter> = pushed.map(|filter| filter.filter).collect();
+        let exact = TableProviderFilterPushDown::Exact;
+        let is_exact = filters.iter().all(|filter| self.support(filter) == exact);
+        let (mut pushed, mut filter) = (Vec::new(), Filter::default());
+        for condition in filters {
+            match self.pushed(condition) {
+                Some(tests) => pushed.extend(tests.into_iter().map(|test| test.filter)),
+                None if self.add(condition, &mut filter) => {}
+                // DataFusion tests no condition that was said to be exact.
+                None => return internal_err!("the store does not test {condition}"),
+            }
+        }
         let mut request = ScanRequest::new();
         request.columns = Some(names(&schema, &self.known.index));
         request.take = limit.and_then(|limit| i64::try_from(limit).ok());
@@ -190,13 +207,20 @@ impl TableProvider for RowTable {
             let value = filter.value.as_deref().unwrap_or("null");
             format!("{} {} {value}", filter.column, filter.operation)
         };
-        let conditions: Vec<String> = pushed.iter().map(condition).collect();
+        let mut conditions: Vec<String> = pushed.iter().map(condition).collect();
+        if !filter.text.is_empty() {
+            conditions.push(format!("{} {:?}", filter.text, filter.substitutions));
+        }
         let label = match conditions.is_empty() {
             true => format!("rows of {}", self.id),
             false => format!("rows of {} where {}", self.id, conditions.join(" and ")),
         };
-        let is_whole = pushed.is_empty() && limit.is_none();
+        let is_whole = conditions.is_empty() && limit.is_none();
         request.filters = (!pushed.is_empty()).then_some(pushed);
+        if !filter.text.is_empty() {
+            (request.filter, request.substitutions) =
+                (Some(filter.text), Some(filter.substitutions));
+        }
         let (session, id) = (self.session.clone(), self.id.clone());
         let is_count = schema.fields().is_empty() && is_exact && limit.is_none();
         let shown = if is_count { format!("number of {label}") } else { label.clone() };
@@ -205,6 +229,8 @@ impl TableProvider for RowTable {
             if is_count {
                 let mut count = QueryTableDataRequest::new().take(0);
                 count.filters.clone_from(&request.filters);
+                count.filter.clone_from(&request.filter);
+                count.substitutions.clone_from(&request.substitutions);
                 let answer = session.with_control(control).query_table_data(&id, count)?;
                 return Ok(Box::new(without_columns(answer.total_row_count)) as Batches);
             }

@@ -1,6 +1,8 @@
 //! What is pushed down, what is hidden, what stops, what is refused.
 
 mod common;
+#[path = "engine/conditions.rs"]
+mod conditions;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,118 +35,6 @@ async fn counts_and_extremes_read_no_rows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn columns_filters_limits_and_order_go_down() {
-    let (_directory, _store, session) = filled();
-    let sql = context(&session).unwrap();
-    let ordered = plan(&sql, r#"select t, channel from rows."Loop 1" order by t limit 3"#).await;
-    assert!(!ordered.contains("SortExec"), "{ordered}");
-    let filtered =
-        plan(&sql, r#"select volts from rows."Loop 1" where channel = 3 and volts < 2"#).await;
-    assert!(filtered.contains("channel EQUALS 3"), "{filtered}");
-    assert!(filtered.contains("volts LESS_THAN 2"), "{filtered}");
-    assert!(!filtered.contains("FilterExec"), "the store tests both: {filtered}");
-    let zero = plan(&sql, r#"select volts from rows."Loop 1" where volts < 0"#).await;
-    assert!(zero.contains("volts LESS_THAN_EQUALS 0") && zero.contains("FilterExec"), "{zero}");
-    // A column without NaN.
-    let statement = r#"select count(*) from rows."Loop 2" where value >= 3 and value < 9"#;
-    let counted = plan(&sql, statement).await;
-    assert!(counted.contains("number of rows of"), "{counted}");
-    assert!(counted.contains("value GREATER_THAN_EQUALS 3 and value LESS_THAN 9"), "{counted}");
-    let count = (0..300).filter(|at| (3..9).contains(&(at % 17))).count();
-    assert_eq!(ask(&sql, statement).await.unwrap(), [count.to_string()]);
-    let kept = plan(&sql, r#"select t from rows."Loop 1" where volts > 2"#).await;
-    assert!(!kept.contains("volts GREATER"), "NaN is greater in SQL alone: {kept}");
-    let records = plan(&sql, "select name from products where family = 'F1'").await;
-    assert!(records.contains("family == @0"), "{records}");
-    let time = plan(
-        &sql,
-        r#"select count(*) from rows."Loop 1" where t >= timestamp '2024-03-01 00:10:00'"#,
-    )
-    .await;
-    assert!(time.contains("t GREATER_THAN_EQUALS 2024-03-01T00:10:00.000Z"), "{time}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn conditions_on_records_go_down() {
-    let (_directory, _store, session) = filled();
-    let sql = context(&session).unwrap();
-    for (condition, filter, count) in [
-        ("family in ('F1', 'F2')", "(family == @0 or family == @1)", 8),
-        (
-            "family in ('F0', 'F1', 'F2', 'F3', 'F4')",
-            "(family == @0 or family == @1 or family == @2 or family == @3 or family == @4)",
-            12,
-        ),
-        (
-            "workspace = 'open' and (family = 'F1' or part_number = 'P-00')",
-            "workspace == @0 and (family == @1 or partNumber == @2)",
-            3,
-        ),
-        // One side of `and` may be left out, and none of `or`.
-        ("(family = 'F1' and name is null) or family = 'F2'", "(family == @0 or family == @1)", 5),
-        ("family = 'F1' or name is null", "", 6),
-        ("not family = 'F1'", "", 8),
-        ("updated_at > timestamp '2024-03-01 12:00:00'", "updatedAt > @0", 12),
-        ("properties['line'] = '1'", "", 3),
-    ] {
-        let statement = format!("select count(*) from products where {condition}");
-        let plan = plan(&sql, &statement).await;
-        let told = plan.split("StoreScan: PRODUCT").nth(1).and_then(|told| told.lines().next());
-        let told =
-            told.and_then(|told| told.split(" [").next()).unwrap_or_else(|| panic!("{plan}"));
-        let told = told.trim_start_matches(" where ");
-        assert_eq!(told, filter, "{condition}");
-        assert_eq!(ask(&sql, &statement).await.unwrap(), [count.to_string()], "{condition}");
-    }
-    // A member of an object.
-    let due = "timeline['due_date_time'] < timestamp '2024-05-03 00:00:00'";
-    let statement = format!("select count(*) from work_items where {due}");
-    let plan = plan(&sql, &statement).await;
-    assert!(plan.contains("timeline.dueDateTime < @0"), "{plan}");
-    let early = (0..40).filter(|at| at % 4 != 0 && at % 28 < 2).count();
-    assert_eq!(ask(&sql, &statement).await.unwrap(), [early.to_string()]);
-    // A limit is one on records, unless a condition is left.
-    let limited = self::plan(&sql, "select name from products limit 3").await;
-    assert!(limited.contains("TableScan: products projection=[name], fetch=3"), "{limited}");
-    assert_eq!(ask(&sql, "select name from products limit 3").await.unwrap().len(), 3);
-    let odd = "select name from products where part_number like '%1' limit 1";
-    assert_eq!(ask(&sql, odd).await.unwrap(), ["null"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_first_rows_of_an_order_are_selected_by_the_store() {
-    let (_directory, store, session) = filled();
-    for _ in 0..2 {
-        let sql = context(&session).unwrap();
-        for (rest, is_selected) in [
-            ("order by amps desc, t limit 7", true),
-            ("where channel = 3 order by amps, t desc limit 7", true),
-            ("order by volts desc nulls last, t limit 7", true),
-            ("order by t desc limit 7", true),
-            ("order by amps desc, t limit 7 offset 3", true),
-            // The store has nulls last.
-            ("order by volts desc, t limit 7", false),
-            ("order by amps + channel, t limit 7", false),
-            ("where note like 'w%' order by amps, t limit 7", false),
-            ("order by amps, t limit 20000", false),
-            ("order by amps, t", false),
-        ] {
-            let statement = format!(r#"select t, volts, amps from rows."Loop 1" {rest}"#);
-            let plan = plan(&sql, &statement).await;
-            assert_eq!(plan.contains("StoreScan: first "), is_selected, "{rest}: {plan}");
-            assert_eq!(plan.contains("SortExec"), !is_selected, "{rest}: {plan}");
-            // Nothing that the store sorts by.
-            let sorted = rest.replace("amps", "amps + 0").replace("volts", "volts + 0");
-            let sorted = sorted.replace("t desc", "t + interval '0 ms' desc");
-            let other = format!(r#"select t, volts, amps from rows."Loop 1" {sorted}"#);
-            let expected = ask(&sql, &other).await.unwrap();
-            assert_eq!(ask(&sql, &statement).await.unwrap(), expected, "{rest}");
-        }
-        settle(&store);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn quotas_say_what_is_used() {
     let (_directory, _store, session) = filled();
     let sql = context(&session).unwrap();
@@ -159,8 +49,10 @@ async fn quotas_say_what_is_used() {
     };
     let open = rows("Loop 1").await + rows("Loop 3").await;
     let closed = rows("Loop 2").await;
+    // Two files of a byte, and two packages.
+    let bytes = 2 + 2 * common::package::package("probe-0").len();
     let expected = [("closed", closed), ("open", open)]
-        .map(|(place, rows)| format!("{place} | 1000 | 100000 | null | {rows} | 2 | ada"));
+        .map(|(place, rows)| format!("{place} | 1000 | 100000 | null | {rows} | {bytes} | ada"));
     assert_eq!(ask(&sql, used).await.unwrap(), expected);
     let listed = session.get_quota("open").unwrap();
     let counted = "select record_count from quotas where workspace = 'open'";
@@ -282,23 +174,33 @@ async fn a_query_that_is_dropped_or_cancelled_stops() {
     assert!(own.contains("cancel"), "{own}");
 }
 
-/// A join that makes a thousand million rows of few batches.
+/// A join that makes a million million rows of few batches, and lists that make many.
 #[test]
 fn a_query_that_computes_yields() {
     let (_directory, _store, session) = filled();
     let sql = context(&session).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let begun = Instant::now();
-    let statement = "select sum(a.channel * b.channel + c.channel) from rows.\"Loop 1\" a, \
-                     rows.\"Loop 1\" b, rows.\"Loop 1\" c";
-    let told = runtime.block_on(plan(&sql, statement));
-    assert_eq!(told.matches("CrossJoinExec").count(), 2, "{told}");
-    let ended = runtime.block_on(async {
-        let frame = sql.sql(statement).await.unwrap();
-        tokio::time::timeout(Duration::from_millis(300), frame.collect()).await
-    });
-    assert!(ended.is_err(), "the query has ended");
-    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    let four = "rows.\"Loop 1\" a, rows.\"Loop 1\" b, rows.\"Loop 1\" c, rows.\"Loop 1\" d";
+    for (statement, joins) in [
+        (format!("select sum(a.channel * b.channel + c.channel) from {four}"), 3),
+        (format!("select sum(u) from (select unnest(range(0, 300)) u, a.t from {four})"), 3),
+    ] {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(2).enable_time().build().unwrap();
+        let told = runtime.block_on(plan(&sql, &statement));
+        assert_eq!(told.matches("CrossJoinExec").count(), joins, "{told}");
+        let asked = sql.clone();
+        let query = async move { asked.sql(&statement).await.unwrap().collect().await };
+        let ended = runtime.block_on(async {
+            let query = tokio::spawn(query);
+            let ended = tokio::time::timeout(Duration::from_millis(500), query).await;
+            ended.is_ok()
+        });
+        assert!(!ended, "the query has ended");
+        // Its tasks are dropped; one that does not yield keeps its thread.
+        let begun = Instant::now();
+        runtime.shutdown_timeout(Duration::from_secs(20));
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

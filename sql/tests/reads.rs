@@ -2,9 +2,11 @@
 
 mod common;
 
+use std::collections::HashSet;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 
 use common::{ask, request, settle};
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
@@ -16,17 +18,19 @@ use stationdb_sql::{context, datafusion};
 
 const ROWS: i64 = 1_000_000;
 
-/// A disk that counts the bytes read from files with rows.
+/// A disk that counts the bytes read from files with rows, and knows which threads read any file.
 #[derive(Clone, Debug, Default)]
 struct Counting {
     disk: Arc<MemoryDisk>,
     read: Arc<AtomicU64>,
+    readers: Arc<Mutex<HashSet<ThreadId>>>,
 }
 
 #[derive(Debug)]
 struct CountingFile {
     file: Box<dyn DiskFile>,
     read: Option<Arc<AtomicU64>>,
+    readers: Arc<Mutex<HashSet<ThreadId>>>,
 }
 
 impl DiskFile for CountingFile {
@@ -37,6 +41,7 @@ impl DiskFile for CountingFile {
         self.file.file_id()
     }
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.readers.lock().unwrap().insert(thread::current().id());
         if let Some(read) = &self.read {
             read.fetch_add(buffer.len() as u64, Ordering::SeqCst);
         }
@@ -66,7 +71,7 @@ impl Disk for Counting {
     fn open(&self, path: &str, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
         let file = self.disk.open(path, mode)?;
         let read = path.ends_with(".parquet").then(|| self.read.clone());
-        Ok(Box::new(CountingFile { file, read }))
+        Ok(Box::new(CountingFile { file, read, readers: self.readers.clone() }))
     }
     fn create_dir_all(&self, path: &str) -> io::Result<()> {
         self.disk.create_dir_all(path)
@@ -114,7 +119,7 @@ fn open(disk: &Counting) -> Store {
     options.open_disk(Arc::new(disk.clone())).unwrap()
 }
 
-fn fill(store: &Store) {
+fn fill(store: &Store, rows: i64) {
     let session = store.session(Identity::user("ada"));
     let columns = json!([
         { "name": "n", "dataType": "INT64", "columnType": "INDEX" },
@@ -127,7 +132,7 @@ fn fill(store: &Store) {
         let mixed = (at as u64 ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         ((mixed ^ mixed >> 31).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 12) as f64 / 1e6
     };
-    let batches = (0..ROWS).step_by(100_000).map(|from| {
+    let batches = (0..rows).step_by(100_000).map(|from| {
         let at = || from..from + 100_000;
         let index: ArrayRef = Arc::new(Int64Array::from_iter_values(at()));
         let of = |salt: u64| -> ArrayRef {
@@ -144,7 +149,7 @@ fn fill(store: &Store) {
 async fn counts_and_ranges_read_what_they_need() {
     let disk = Counting::default();
     let store = open(&disk);
-    fill(&store);
+    fill(&store, ROWS);
     store.close().unwrap();
     let stored = disk.stored();
     assert!(stored > 16 * ROWS as u64 / 2, "{stored} bytes");
@@ -175,4 +180,45 @@ async fn counts_and_ranges_read_what_they_need() {
     ask(&sql, "select sum(a + b) from wide").await.unwrap();
     let taken = disk.taken();
     assert!(taken * 10 > stored * 9, "{taken} of {stored} bytes");
+}
+
+/// A read would keep all other work of the thread waiting.
+#[test]
+fn no_async_thread_reads_the_store() {
+    let disk = Counting::default();
+    let store = open(&disk);
+    fill(&store, 100_000);
+    let session = store.session(Identity::user("ada"));
+    let products: Vec<_> = (0..500).map(|at| json!({ "partNumber": format!("P-{at}") })).collect();
+    let _ = session.create_products(request(json!(products))).unwrap();
+    drop(session);
+    store.close().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut readers = 0;
+    for statement in [
+        "select count(*) from products where part_number = 'P-7'",
+        "select count(name) from tables",
+        "select count(*), max(n) from wide",
+        "select sum(a) from wide where n < 1000",
+        "select n from wide order by a desc limit 3",
+        "select count(*) from decimate('wide', 'a', 10)",
+        "select count(*) from search('P-7')",
+        "select count(*) from quotas",
+        "select count(*) from information_schema.tables",
+        "select count(*) from information_schema.columns",
+        "select p.id from products p join wide w on w.n = length(p.part_number)",
+        "describe wide",
+        "explain select * from wide where a > 1 and b in (1, 2)",
+    ] {
+        // Nothing is in memory yet.
+        let store = open(&disk);
+        let sql = context(&store.session(Identity::user("ada"))).unwrap();
+        disk.readers.lock().unwrap().clear();
+        let answer = runtime.block_on(ask(&sql, statement));
+        assert!(answer.is_ok(), "{statement}: {answer:?}");
+        let seen = disk.readers.lock().unwrap();
+        assert!(!seen.contains(&thread::current().id()), "{statement}");
+        readers += seen.len();
+    }
+    assert!(readers > 3, "{readers} threads have read");
 }

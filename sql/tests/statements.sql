@@ -66,3 +66,14 @@ select part_number from products where family in ('F0', 'F2') and (workspace = '
 select name from work_items where state = 'NEW' or part_number = 'P-03' or part_number = 'P-04' order by name
 select name from work_items where state = 'NO_SUCH_STATE' or part_number = 'P-03' order by name
 select count(*) from rows."Loop 1" where channel = 3 or channel = 5 or note = 'warm'
+select name from work_items where timeline['due_date_time'] < timestamp '2024-05-04 00:00:00' order by name
+select state, count(timeline['due_date_time']) from work_items group by state order by state
+select extract(month from timeline['due_date_time']) as m, count(*) from work_items group by 1 order by 1 nulls last
+select properties['line'] as line, count(*) from products group by 1 order by 1
+select count(*) from work_items where properties['slot'] = '7'
+select count(*) from products where array_has(keywords, 'k1')
+select percentile_cont(0.9) within group (order by cast(amps as double)) from rows."Loop 1"
+select channel, percentile_cont(0.25) within group (order by value) from rows."Loop 2" group by channel order by channel
+select date_bin(interval '10 minutes', t) as bucket, count(*), sum(channel) from rows."Loop 1" group by 1 order by 1
+select count(*) from rows."Loop 1" where (channel = 1 and note = 'ok') or volts = 3.25 or t < timestamp '2024-03-01 00:00:05'
+select count(*) from rows."Loop 3" where moment < timestamp '2024-03-01 00:00:00.060500' or v in (1, 2)

@@ -117,7 +117,9 @@ fn report(output: Output, answer: &ImportTableResponse) -> Outcome {
             0 => String::new(),
             count => format!(", {count} null"),
         };
-        let line = format!("{}: {}{nulls}; {}", column.name, column.data_type, column.why);
+        // The option of this member of the request.
+        let why = column.why.replace("indexColumn", "--index");
+        let line = format!("{}: {}{nulls}; {why}", column.name, column.data_type);
         writeln!(out, "  {}", printable(&line)).map_err(failed)?;
     }
     out.flush().map_err(failed)

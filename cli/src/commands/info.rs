@@ -44,6 +44,7 @@ pub fn info(desk: &Desk, output: Output) -> Outcome {
     for (name, part) in PARTS {
         bytes.insert((*part).to_owned(), json!(size(&desk.dir.join(name))));
     }
+    bytes.insert("journal".to_owned(), json!(journal(&desk.dir)));
     bytes.insert("all".to_owned(), json!(size(&desk.dir)));
     let health = match (verified.is_sound(), desk.store.maintenance_error()) {
         (true, None) => "no damage found; `verify` also checks the checksums".to_owned(),
@@ -62,6 +63,14 @@ pub fn info(desk: &Desk, output: Output) -> Outcome {
     about.insert("bytes".to_owned(), Value::Object(bytes));
     about.insert("counts".to_owned(), Value::Object(counts));
     paged(output, &desk.interrupt, |out| output.object(out, &Value::Object(about)))
+}
+
+/// Bytes of the files of the journal, `journal.0` and so on.
+fn journal(store: &Path) -> u64 {
+    let entries = std::fs::read_dir(store).into_iter().flatten().flatten();
+    let is_journal = |name: &str| name.starts_with("journal.");
+    let files = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_journal));
+    files.map(|entry| size(&entry.path())).sum()
 }
 
 /// Bytes of a file, or of the files below a directory. Files may disappear meanwhile.

@@ -143,3 +143,39 @@ pub fn run(desk: &mut Desk, look: &Look, command: &Command) -> Outcome {
 fn sql(_desk: &Desk, _output: Output, _statement: &str) -> Outcome {
     Err(Failure::usage("this build has no SQL; build it with the feature `sql`"))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{InShell, Line};
+
+    /// Ctrl-C is in the calls of each command that may read for long: none comes so far as to miss
+    /// what is not there.
+    #[test]
+    fn every_command_is_told_of_an_interrupt() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store");
+        let interrupt = Interrupt::default();
+        let mut desk = Desk::open(&path, true, None, None, interrupt.clone()).unwrap();
+        let backup = format!("backup {}", directory.path().join("copy").display());
+        for words in [
+            "info",
+            "ls products --filter nothing=1",
+            "show nothing",
+            "search nothing",
+            "export nothing",
+            "plot nothing --y volts",
+            backup.as_str(),
+            "verify",
+        ] {
+            let line = Line::try_parse_from(words.split(' ')).unwrap();
+            let InShell::Command(command) = line.command else { panic!("{words}") };
+            interrupt.begin();
+            interrupt.press();
+            let failure = run(&mut desk, &line.look, &command).unwrap_err();
+            assert_eq!(failure.code, Code::Interrupted, "{words}: {failure}");
+        }
+    }
+}

@@ -32,6 +32,12 @@ fn info_counts_everything() {
     assert_eq!(info["isSound"], true);
     assert_eq!(info["format"], bench.format());
     assert!(info["bytes"]["records"].as_u64().unwrap() > 10_000, "{info}");
+    // Nothing of size is without a name.
+    let mut parts = info["bytes"].as_object().unwrap().clone();
+    let all = parts.remove("all").and_then(|bytes| bytes.as_u64()).unwrap();
+    let named: u64 = parts.values().map(|bytes| bytes.as_u64().unwrap()).sum();
+    assert!(parts["journal"].as_u64().unwrap() > 0, "{info}");
+    assert!(named <= all && all - named < 4096, "{info}");
     let text = bench.good(&["info"]);
     assert!(
         text.lines().any(|line| line.split_whitespace().eq(["counts.work-items", "3"])),

@@ -1,6 +1,9 @@
 //! A store with records and measured rows, and answers as text.
 #![allow(dead_code, reason = "each suite uses a part")]
 
+#[path = "../../../tests/common/package.rs"]
+pub mod package;
+
 use std::path::Path;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
@@ -68,6 +71,10 @@ fn loop_1(from: i64, to: i64) -> Value {
 }
 
 pub fn fill(session: &Session) {
+    for place in ["open", "closed"] {
+        let workspace = json!({ "id": place, "name": format!("Laboratory, {place} to guests") });
+        session.create_workspace(request(workspace)).unwrap();
+    }
     let product = |at: i64| {
         let mut product = json!({
             "partNumber": format!("P-{at:02}"), "family": format!("F{}", at % 3),
@@ -107,9 +114,13 @@ pub fn fill(session: &Session) {
         let _ = session.start_utilization(request(used)).unwrap();
         let file = json!({ "name": format!("{at}.txt"), "workspace": places(at) });
         session.upload_file(&mut &b"x"[..], request(file), &Control::default()).unwrap();
-        let feed =
-            json!({ "name": format!("feed {at}"), "platform": "WINDOWS", "workspace": places(at) });
-        session.create_feed(request(feed)).unwrap();
+        let feed = json!({ "name": format!("feed {at}"), "platform": "NI_LINUX_RT", "workspace": places(at) });
+        let feed = session.create_feed(request(feed)).unwrap();
+        let package = package::package(&format!("probe-{at}"));
+        let control = Control::default();
+        session
+            .upload_package_content(&feed.id, &mut package.as_slice(), None, false, &control)
+            .unwrap();
         let template =
             json!({ "name": "t", "templateGroup": "g", "type": "test", "workspace": places(at) });
         let _ = session.create_work_item_templates(vec![request(template.clone())]).unwrap();
