@@ -265,7 +265,6 @@ impl Medium {
             match self.file.set_len(len) {
                 Ok(()) => {
                     self.state_mut().len = len;
-                    self.sums.cut(len);
                     return Ok(());
                 }
                 Err(error) => return self.fail("change its length", error, Loss::Length(len)),

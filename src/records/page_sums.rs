@@ -15,6 +15,8 @@
 //! - Only verified pages, and the header that redb uses after the open, are learnt from.
 //! - When redb may have pages in its cache that it read unverified, the sums of all pages below
 //!   them are learnt at once.
+//! - A sum is never forgotten. That of a page that is free now is out of date, but redb reads no
+//!   page of a new commit before it has written it.
 //! - A page without a known sum is never refused: a file in an unknown form stays readable.
 //!
 //! A damaged page is replaced by a page that redb can only refuse, see [`refusal`].
@@ -162,16 +164,6 @@ impl PageSums {
             )));
         }
         Ok(())
-    }
-
-    /// Forgets the pages after the new end of the file.
-    pub(super) fn cut(&self, len: u64) {
-        let Some((chunk, within)) = place_of(len.next_multiple_of(PAGE_BYTES)) else { return };
-        let chunks = self.chunks();
-        for (at, sums) in chunks.iter().enumerate().skip(chunk) {
-            let from = if at == chunk { within } else { 0 };
-            sums.iter().skip(from).for_each(|sum| sum.store(0, Ordering::Release));
-        }
     }
 
     /// Verifies a page that was read into `page`. If it is damaged, replaces it by one that redb

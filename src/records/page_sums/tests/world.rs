@@ -16,6 +16,9 @@ pub(super) const CACHE: RecordFileOptions =
     RecordFileOptions { cache_bytes: 64 << 20, quick_repair: false };
 pub(super) const SMALL_CACHE: RecordFileOptions =
     RecordFileOptions { cache_bytes: 60 << 10, quick_repair: false };
+/// About half of the file.
+pub(super) const HALF_CACHE: RecordFileOptions =
+    RecordFileOptions { cache_bytes: 400 << 10, quick_repair: false };
 /// The spaces with rows: a large tree, values of several pages, and a space that shares a table.
 pub(super) const SPACES: [Space; 3] = [Space::Blobs, Space::SmallBlobs, Space::Meta];
 const NAME: &str = "records.redb";
@@ -234,6 +237,10 @@ impl World {
         Damage { what: "a bit", places: vec![page], at, before: Before(vec![(at, before)]) }
     }
 
+    pub(super) fn bytes_of(&self, page: &Page) -> Vec<u8> {
+        self.read_at(page.start, page.len)
+    }
+
     /// Fills a page with zeros.
     pub(super) fn zero(&self, page: &Page) -> Damage {
         let before = Before(vec![(page.start, self.read_at(page.start, page.len))]);
@@ -358,6 +365,11 @@ impl Closed {
     pub(super) fn reopened(&self, options: RecordFileOptions) -> World {
         self.open(&self.bytes, options).unwrap()
     }
+}
+
+/// Whether redb trusts the last commit of a file.
+pub(super) fn is_two_phase(bytes: &[u8]) -> bool {
+    Header::new(&bytes[..HEADER_BYTES]).unwrap().is_two_phase
 }
 
 /// The file with a wrong bit, a page of zeros, or two exchanged pages.
