@@ -9,7 +9,7 @@ use arrow::datatypes::TimeUnit;
 
 use crate::columnar::{
     CsvImport, ImportOptions, ParquetImport, TableSchema, coerce_batch, decode_batch, encode_batch,
-    is_guarded, read_stream, unguarded,
+    is_guarded, read_stream, segment_fuzz, unguarded,
 };
 use crate::filter::{self, Schema, Times};
 use crate::model::tables::data::{Column, ColumnType, DataType};
@@ -38,6 +38,7 @@ pub const TARGETS: &[(&str, fn(&[u8]))] = &[
     ("parquet_import", fuzz_parquet_import),
     ("record_envelope", fuzz_record_envelope),
     ("row_filter", rows::fuzz_row_filter),
+    ("summary_file", segment_fuzz::summary_file),
     ("table_batch", fuzz_table_batch),
     ("text_query", fuzz_text_query),
     ("wire_json", fuzz_wire_json),
@@ -395,6 +396,7 @@ mod tests {
             "csv_import",
             "parquet_import",
             "row_filter",
+            "summary_file",
             "table_batch",
         ] {
             let inputs: Vec<Vec<u8>> = std::fs::read_dir(root.join(name))

@@ -98,6 +98,8 @@ pub use rows::RowStream;
 pub(crate) use rows::read_page;
 pub(crate) use scan::MergedScan;
 pub(crate) use schema::TableSchema;
+#[cfg(any(test, fuzzing))]
+pub(crate) use segment::fuzz as segment_fuzz;
 pub(crate) use segment::{
     DATA_SUFFIX, Patch, SUMMARY_SUFFIX, Segment, SegmentMeta, SegmentWriter, data_name,
     summary_name, wrong_bits,

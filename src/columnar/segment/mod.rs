@@ -20,6 +20,8 @@ mod summary_file;
 mod values;
 mod writer;
 
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 #[cfg(test)]
 mod restate_tests;
 #[cfg(test)]

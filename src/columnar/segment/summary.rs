@@ -75,7 +75,7 @@ impl<T> Block<T> {
     /// Whether the block has a value that is neither null nor NaN.
     #[must_use]
     pub fn is_usable(&self) -> bool {
-        self.rows > self.nulls + self.nans
+        u32::from(self.rows) > u32::from(self.nulls) + u32::from(self.nans)
     }
 }
 

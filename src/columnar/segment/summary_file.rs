@@ -41,6 +41,21 @@ pub(super) struct Section {
     block_count: u32,
 }
 
+#[cfg(any(test, fuzzing))]
+impl Section {
+    /// A section in the input of the fuzz target.
+    pub(super) fn from_word(position: usize, word: [u8; 8]) -> Self {
+        let [kind, _, low, high, offset @ ..] = word;
+        Self {
+            position,
+            is_float: kind & FLOAT != 0,
+            has_sums: kind & SUMS != 0,
+            offset: u64::from(u32::from_le_bytes(offset)),
+            block_count: u32::from(u16::from_le_bytes([low, high])),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct SummaryFile {
     version: u16,
@@ -107,7 +122,7 @@ pub(super) fn write_rest(file: &mut HashingFile, rest: &Rest<'_>) -> std::io::Re
 }
 
 /// Appends the footer to a file that has the body already; returns the footer's CRC-32.
-fn write_footer(
+pub(super) fn write_footer(
     file: &mut HashingFile,
     (version, has_ordinals): (u16, bool),
     row_count: u64,
