@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use crate::error::{ApiError, Error};
 use crate::model::assets::{AssetId, CreateAssetRequest, SystemConnection, UpdateAssetRequest};
 use crate::model::feeds::{PackageId, QueryFeedsRequest};
-use crate::model::files::{FileId, GetFilesRequest, QueryFilesRequest, UploadFileRequest};
+use crate::model::files::{
+    FileId, GetFilesRequest, QueryFilesRequest, UploadFileRequest, UploadSessionId,
+};
 use crate::model::products::{CreateProductRequest, ProductId, UpdateProductRequest};
 use crate::model::specifications::SpecificationId;
 use crate::model::tables::data::GetTableDataRequest;
@@ -119,7 +121,7 @@ record! {
         pub ids: Vec<FileId>,
     }
 
-    /// The body of `start_upload_session`.
+    /// The body of `start_upload_session`, or its query string.
     wire pub struct StartUploadSessionRequest {
         /// Workspace of the file; that of the session when absent.
         pub workspace: Option<String>,
@@ -127,12 +129,18 @@ record! {
 
     /// The query string of `append_to_upload_session`.
     wire pub struct AppendToUploadSessionQuery {
+        /// The session.
+        pub session_id: UploadSessionId,
+        /// Number of the chunk, from 1.
+        pub chunk: u32,
         /// Whether the chunk is the last one.
         pub close: bool,
     }
 
-    /// The body of `finish_upload_session`.
+    /// The body of `finish_upload_session`, and its query string.
     wire pub struct FinishUploadSessionRequest {
+        /// The session; clients name it in the query string.
+        pub session_id: UploadSessionId,
         /// Name of the file; it wins over `Name` among the properties.
         pub name: String,
         /// Properties of the file.
@@ -207,7 +215,9 @@ from_query! {
     }
     QueryFilesRequest { "skip": Integer, "take": Integer, "workspace": Text }
     UploadFileRequest { "workspace": Text }
-    AppendToUploadSessionQuery { "close": Boolean }
+    StartUploadSessionRequest { "workspace": Text }
+    AppendToUploadSessionQuery { "sessionId": Text, "chunk": Integer, "close": Boolean }
+    FinishUploadSessionRequest { "sessionId": Text }
     GetProductsRequest { "continuationToken": Text, "take": Integer, "returnCount": Boolean }
     QueryFeedsRequest { "platform": Text, "workspace": Text }
     UploadPackageQuery { "overwrite": Boolean, "shouldOverwrite": Boolean }

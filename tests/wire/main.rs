@@ -200,7 +200,10 @@ fn a_query_string_is_read_like_a_body() {
     );
     assert!(from_query::<UploadPackageQuery>("shouldOverwrite=true").unwrap().overwrite);
     assert_eq!(from_query::<AppendArrowQuery>("endOfData=TRUE").unwrap().end_of_data, Some(true));
-    assert!(from_query::<AppendToUploadSessionQuery>("close=true").unwrap().close);
+    assert!(from_query::<AppendToUploadSessionQuery>("chunk=2&close=True").unwrap().close);
+    let finish: FinishUploadSessionRequest =
+        from_query_and_json("sessionId=s", br#"{"name": "n", "properties": {"k": "v"}}"#).unwrap();
+    assert_eq!((finish.session_id.as_str(), finish.name.as_str()), ("s", "n"));
     assert_eq!(
         from_query::<UploadFileRequest>("workspace=w&id=ignored").unwrap(),
         UploadFileRequest::new().workspace("w")
@@ -285,7 +288,8 @@ fn no_member_is_missing_from_a_query_string() {
     all::<GetProductsRequest>("continuationToken=t&take=1&returnCount=true");
     all::<QueryFeedsRequest>("platform=WINDOWS&workspace=w");
     all::<AppendArrowQuery>("endOfData=true");
-    all::<AppendToUploadSessionQuery>("close=true");
+    all::<AppendToUploadSessionQuery>("sessionId=s&chunk=1&close=true");
+    all::<StartUploadSessionRequest>("workspace=w");
     all::<UploadPackageQuery>("overwrite=true");
 }
 

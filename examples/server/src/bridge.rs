@@ -215,12 +215,16 @@ pub async fn stream<T: Answer + Send + 'static>(asked: Asked, work: Streamed<T>)
     respond(blocking(move || work(&call.session, &call, &mut body)).await)
 }
 
-/// A form whose parts come in any order. `open` writes its file when it comes, and `commit` names
+pub fn fill(mut content: ContentWriter, body: &mut dyn Read) -> Result<ContentWriter> {
+    Ok(io::copy(body, &mut content).map(|_| content)?)
+}
+
+/// A form whose parts come in any order. `write` takes its file when it comes, and `commit` names
 /// it when all parts are there.
-pub async fn form<T: Answer + Send + 'static>(
+pub async fn form<W: 'static, T: Answer + Send + 'static>(
     asked: Asked,
-    open: Json<ContentWriter>,
-    commit: fn(&Session, &Call, ContentWriter, Option<String>, Fields) -> Result<T>,
+    write: Streamed<W>,
+    commit: fn(&Session, &Call, W, Option<String>, Fields) -> Result<T>,
 ) -> Response {
     let Asked { call, cancel: _cancel, request } = asked;
     // multer 3.1 refuses a form whose begin and end come between its first two looks at the body.
@@ -228,26 +232,23 @@ pub async fn form<T: Answer + Send + 'static>(
     let request = request.map(|body| Body::from_stream(body.into_data_stream().chain(end)));
     let parts = Multipart::from_request(request, &()).await;
     let work = move || {
-        let write = |body: &mut dyn Read| {
-            let mut content = open(&call.session, &call)?;
-            io::copy(body, &mut content)?;
-            Ok(content)
-        };
+        let write = |body: &mut dyn Read| write(&call.session, &call, body);
         let (content, name, fields) = read_form(parts.map_err(unread)?, write)?;
         commit(&call.session, &call, content, name, fields)
     };
     respond(blocking(work).await)
 }
 
-fn read_form(
+fn read_form<W>(
     mut parts: Multipart,
-    write: impl Fn(&mut dyn Read) -> Result<ContentWriter>,
-) -> Result<(ContentWriter, Option<String>, Fields)> {
+    write: impl Fn(&mut dyn Read) -> Result<W>,
+) -> Result<(W, Option<String>, Fields)> {
     let (mut file, mut fields, mut room) = (None, BTreeMap::new(), TEXT_BYTES);
     while let Some(part) = Handle::current().block_on(parts.next_field()).map_err(unread)? {
         let name = part.name().unwrap_or_default().to_owned();
         let file_name = part.file_name().map(str::to_owned);
-        let is_file = name == "file" || file_name.is_some();
+        // Clients give the texts a file name, too.
+        let is_file = name == "file" || (file_name.is_some() && name != "id" && name != "metadata");
         if if is_file { file.is_some() } else { fields.contains_key(&name) } {
             return Err(Error::invalid("the form has this part twice").at_member(name));
         }

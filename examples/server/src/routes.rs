@@ -14,7 +14,7 @@ use stationdb::prelude::*;
 use stationdb::tables::ExportTableDataRequest;
 use stationdb::{Created, Error, ErrorKind, from_json};
 
-use crate::bridge::{App, Asked, bare, bytes, failure, form, json, stream};
+use crate::bridge::{App, Asked, bare, bytes, failure, fill, form, json, stream};
 
 /// What a route calls: the operation with its body, with these arguments, or with these members of
 /// its query or body; or calls of its own.
@@ -92,10 +92,10 @@ routes! {
         |s, c| s.link_files(&c.id(), c.body::<LinkFilesRequest>()?.file_ids);
     json DELETE "/assets/{id}/files/{file}" unlink_file =>
         |s, c| s.unlink_file(&c.id(), &c.part(1).into());
-    json POST "/start-utilization" start_utilization;
-    json POST "/utilization-heartbeat" utilization_heartbeat(
+    json POST "/assets/start-utilization" start_utilization;
+    json POST "/assets/utilization-heartbeat" utilization_heartbeat(
         body UpdateUtilizationRequest { utilization_identifiers, utilization_timestamp });
-    json POST "/end-utilization" end_utilization(
+    json POST "/assets/end-utilization" end_utilization(
         body UpdateUtilizationRequest { utilization_identifiers, utilization_timestamp });
     json POST "/query-asset-utilization-history" query_asset_utilization_history;
     json GET "/asset-summary" asset_summary(); json GET "/assets-in-use" assets_in_use();
@@ -150,8 +150,8 @@ routes! {
     "/nifile/v1/service-groups/Default": json GET "/files" get_files(query);
     json POST "/query-files" query_files(query_and_body);
     bare POST "/query-files-linq" query_files_linq; json POST "/search-files" search_files;
-    form POST "/upload-files" upload_file write_file commit_file => |s, c| s.write_file(&c.control),
-        |s, c, content, name, mut fields| {
+    form POST "/upload-files" upload_file write_file commit_file =>
+        |s, c, body| fill(s.write_file(&c.control)?, body), |s, c, content, name, mut fields| {
             let metadata = fields.remove("metadata").unwrap_or_else(|| "{}".to_owned());
             let metadata = from_json(metadata.as_bytes())?;
             let upload = UploadFileRequest { metadata, id: fields.remove("id"), name, ..c.query()? };
@@ -165,15 +165,14 @@ routes! {
     json DELETE "/files/{id}" delete_file(id);
     json POST "/delete-files" delete_files(body DeleteFilesRequest { ids });
     json POST "/upload-sessions/start" start_upload_session(
-        body StartUploadSessionRequest { workspace });
-    stream POST "/upload-sessions/{id}/chunks/{index}" append_to_upload_session => |s, c, body| {
-        let index = c.part(1).parse().map_err(|_| Error::invalid("no index of a chunk"))?;
-        let query: AppendToUploadSessionQuery = c.query()?;
-        s.append_to_upload_session(&c.id(), index, body, query.close, &c.control)
-    };
-    json POST "/upload-sessions/{id}/finish" finish_upload_session => |s, c| {
-        let end: FinishUploadSessionRequest = c.body()?;
-        s.finish_upload_session(&c.id(), &end.name, end.properties).map(UploadFileResponse::from)
+        query_and_body StartUploadSessionRequest { workspace });
+    form POST "/upload-sessions/append" append_to_upload_session => |_, c, body| c.held(body),
+        |s, c, chunk, _, _| c.query().and_then(|a: AppendToUploadSessionQuery|
+            s.append_to_upload_session(&a.session_id, a.chunk, &mut &*chunk, a.close, &c.control));
+    json POST "/upload-sessions/finish" finish_upload_session => |s, c| {
+        let FinishUploadSessionRequest { session_id: id, name, properties, .. } =
+            c.query_and_body()?;
+        s.finish_upload_session(&id, &name, properties).map(UploadFileResponse::from)
     };
     json GET "/upload-sessions" query_upload_sessions();
     json DELETE "/upload-sessions/{id}" cancel_upload_session(id);
@@ -181,7 +180,7 @@ routes! {
     json GET "/feeds" query_feeds(query); json DELETE "/feeds/{id}" delete_feed(id);
     json GET "/feeds/{id}" get_feed(id); json PATCH "/feeds/{id}" update_feed(id, body);
     form POST "/feeds/{id}/packages" upload_package_content write_package commit_package =>
-        |s, c| s.write_package(&c.control),
+        |s, c, body| fill(s.write_package(&c.control)?, body),
         |s, c, content, name, _| s.commit_package(&c.id(), content, name.as_deref(),
             c.query::<UploadPackageQuery>()?.overwrite, &c.control);
     json GET "/feeds/{id}/packages" query_packages(id);

@@ -82,9 +82,8 @@ fn an_early_refusal_of_a_long_body_is_found() {
     let server = Server::bounded(Store::options(), minute, minute, 20_000);
     let long = vec![b'x'; 30_000_000];
     let (kind, parts) = form(&[("id", None, b"\xff"), ("file", Some("a"), &long)]);
-    let session = "00000000-03e9-8063-989e-95238dfb1215";
     for (path, kind, body, status) in [
-        (format!("{FILES}/upload-sessions/{session}/chunks/1"), "", &long, 404),
+        (format!("{FILES}/upload-sessions/append?chunk=1"), kind.as_str(), &parts, 400),
         (format!("{FILES}/upload-files"), kind.as_str(), &parts, 400),
         ("/nidataframe/v1/tables/short/data".to_owned(), ARROW, &long, 400),
         ("/nidataframe/v1/tables/short/data".to_owned(), "application/json", &long, 400),

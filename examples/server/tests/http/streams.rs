@@ -46,15 +46,16 @@ fn a_body_that_is_cut_leaves_nothing() {
     let arrow = server.post(&format!("/nidataframe/v1/tables/{table}/export-data"), &export).body;
     let (form_type, file) =
         form(&[("file", Some("a.bin"), &[7; 300_000]), ("metadata", None, b"{\"k\": \"v\"}")]);
+    let (_, chunk) = form(&[("file", Some("file"), &[7; 300_000])]);
     let (_, archive) =
         form(&[("package", Some("a.deb"), &[package("a"), vec![0; 300_000]].concat())]);
     let csv: String = (0..50_000).map(|t| format!("{t},0.5\n")).collect();
     for (path, kind, body) in [
         (format!("{FILES}/upload-files"), form_type.as_str(), file),
         (
-            format!("{FILES}/upload-sessions/{session}/chunks/1?close=true"),
-            "application/octet-stream",
-            vec![7; 300_000],
+            format!("{FILES}/upload-sessions/append?sessionId={session}&chunk=1&close=true"),
+            form_type.as_str(),
+            chunk,
         ),
         (format!("/nifeed/v1/feeds/{feed}/packages"), form_type.as_str(), archive),
         (format!("/nidataframe/v1/tables/{table}/data"), ARROW, arrow),
@@ -75,7 +76,7 @@ fn a_body_that_is_cut_leaves_nothing() {
         for part in [body.len() / 2, last] {
             let mut stream = server.head("POST", &path, &[("content-type", kind)], body.len());
             stream.write_all(&body[..part]).unwrap();
-            let is_content = kind == form_type || kind == "application/octet-stream";
+            let is_content = kind == form_type && !path.contains("append");
             if part == body.len() / 2 && is_content {
                 wait("the content is not written while it arrives", || server.contents() == 1);
             }
@@ -248,11 +249,11 @@ fn a_client_that_stalls_is_given_up() {
     let before = server.contents();
     // It sends half of a form, of a chunk or of a JSON body, and then nothing.
     let session = server.post(&format!("{FILES}/upload-sessions/start"), &json!({})).json();
-    let chunk =
-        format!("{FILES}/upload-sessions/{}/chunks/1?close=true", session["id"].as_str().unwrap());
+    let id = session["id"].as_str().unwrap();
+    let chunk = format!("{FILES}/upload-sessions/append?sessionId={id}&chunk=1&close=true");
     for (path, kind) in [
         (upload.as_str(), kind.as_str()),
-        (chunk.as_str(), "application/octet-stream"),
+        (chunk.as_str(), kind.as_str()),
         ("/nitestmonitor/v2/query-products", "application/json"),
     ] {
         let mut stream = server.head("POST", path, &[("content-type", kind)], body.len());
