@@ -23,7 +23,7 @@ fn create(session: &Session, from: usize, count: usize) -> Res<()> {
             let more = crate::common::hash(8, (at * TEXT + text.len()) as u64);
             text.push_str(&format!("{more:016x}"));
         }
-        product.properties = Some([("text".to_owned(), text)].into());
+        product.properties = Some([("text".to_owned(), Some(text))].into());
         product
     });
     session.create_products(made.collect())?.require_all()?;
