@@ -119,7 +119,7 @@ pub trait Disk: Send + Sync + Debug + 'static {
     fn sync_dir(&self, path: &str) -> io::Result<()>;
     /// The file that a name leads to now.
     fn file_id(&self, path: &str) -> io::Result<FileId>;
-    /// As [`Disk::file_id`], for several names.
+    /// As [`Disk::file_id`], for several names in their order. May end with the first error.
     fn file_ids(&self, paths: &[&str]) -> Vec<io::Result<FileId>> {
         paths.iter().map(|path| self.file_id(path)).collect()
     }

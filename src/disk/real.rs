@@ -326,16 +326,15 @@ impl Disk for RealDisk {
 
     /// Compares the directory once for all names.
     fn file_ids(&self, paths: &[&str]) -> Vec<io::Result<FileId>> {
-        let Some((first, rest)) = paths.split_first() else { return Vec::new() };
-        let found = self.file_id(first);
-        if found.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
-            return vec![found];
-        }
+        let root = match self.root() {
+            Ok(root) => root,
+            Err(error) => return vec![Err(error)],
+        };
         let id = |path: &&str| {
             path::check_name(path)?;
-            Ok(id_of(&fs::metadata(self.root.join(path))?))
+            Ok(id_of(&fs::metadata(root.join(path))?))
         };
-        std::iter::once(found).chain(rest.iter().map(id)).collect()
+        paths.iter().map(id).collect()
     }
 
     fn free_bytes(&self) -> io::Result<Option<u64>> {

@@ -16,7 +16,7 @@ use std::io::Write;
 use super::BLOCK_ROWS;
 use super::checked::{CheckedFile, HashingFile};
 use super::meta::SegmentMeta;
-use super::summary::{Block, Blocks, ColumnSummary, Levels, PARTS_BYTES, Parts};
+use super::summary::{Block, Blocks, Column, ColumnSummary, Levels, PARTS_BYTES, Parts};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::value::Control;
@@ -72,6 +72,22 @@ fn put_block(out: &mut Vec<u8>, value_bytes: [[u8; 8]; 2], counts: [u16; 5]) {
     counts.iter().for_each(|count| out.extend_from_slice(&count.to_le_bytes()));
 }
 
+/// Appends the blocks of a column, their parts and their sums. Returns the number of blocks, and
+/// whether there are sums.
+fn put_column<T: Copy>(
+    out: &mut Vec<u8>,
+    column: &Column<T>,
+    to_bytes: fn(T) -> [u8; 8],
+) -> (usize, bool) {
+    for b in &column.blocks {
+        let values = [to_bytes(b.min), to_bytes(b.max)];
+        put_block(out, values, [b.min_at, b.max_at, b.rows, b.nulls, b.nans]);
+    }
+    out.extend(column.parts.iter().flatten());
+    out.extend(column.sums.iter().flat_map(|sums| sums.to_bytes()));
+    (column.blocks.len(), !column.sums.is_empty())
+}
+
 /// What follows the ordinals.
 pub(super) struct Rest<'a> {
     pub has_ordinals: bool,
@@ -90,24 +106,8 @@ pub(super) fn write_rest(file: &mut HashingFile, rest: &Rest<'_>) -> std::io::Re
         body.clear();
         let offset = file.len();
         let (count, has_sums) = match blocks {
-            Blocks::Int(column) => {
-                for b in &column.blocks {
-                    let values = [b.min.to_le_bytes(), b.max.to_le_bytes()];
-                    put_block(&mut body, values, [b.min_at, b.max_at, b.rows, b.nulls, b.nans]);
-                }
-                body.extend(column.parts.iter().flatten());
-                body.extend(column.sums.iter().flat_map(|sums| sums.to_bytes()));
-                (column.blocks.len(), !column.sums.is_empty())
-            }
-            Blocks::Float(column) => {
-                for b in &column.blocks {
-                    let values = [b.min.to_le_bytes(), b.max.to_le_bytes()];
-                    put_block(&mut body, values, [b.min_at, b.max_at, b.rows, b.nulls, b.nans]);
-                }
-                body.extend(column.parts.iter().flatten());
-                body.extend(column.sums.iter().flat_map(|sums| sums.to_bytes()));
-                (column.blocks.len(), !column.sums.is_empty())
-            }
+            Blocks::Int(column) => put_column(&mut body, column, i64::to_le_bytes),
+            Blocks::Float(column) => put_column(&mut body, column, f64::to_le_bytes),
         };
         sections.push(Section {
             position: *position,
