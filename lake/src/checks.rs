@@ -21,6 +21,10 @@ pub enum Check {
     OtherHistory,
     /// The commit of `batches` follows those of rows and records.
     BatchesLast,
+    /// A new publisher takes the lake tables of its station from `batches`, and from no list.
+    NamedTables,
+    /// `batches` names a lake table before rows come into it.
+    NamedFirst,
 }
 
 #[cfg(feature = "faults")]

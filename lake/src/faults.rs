@@ -100,6 +100,11 @@ impl FaultyStore {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether a directory was listed.
+    pub fn was_listed(&self, directory: &str) -> bool {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner).contains_key(directory)
+    }
+
     /// Carries out what is late.
     pub async fn settle(&self) {
         let late = std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner));

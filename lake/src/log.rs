@@ -42,6 +42,13 @@ pub(crate) enum Outcome {
     PlanAgain,
 }
 
+impl Outcome {
+    /// Whether another writer was first.
+    pub(crate) fn is_late(self) -> bool {
+        self == Self::PlanAgain
+    }
+}
+
 /// A lake table as its log says.
 #[derive(Debug)]
 pub(crate) struct LakeLog {
@@ -89,6 +96,11 @@ impl LakeLog {
 
     pub(crate) fn exists(&self) -> bool {
         self.metadata.is_some()
+    }
+
+    /// Whether a commit of the store said what it sent.
+    pub(crate) fn has_statements(&self) -> bool {
+        !self.ledger.sent.is_empty() || !self.ledger.gone.is_empty()
     }
 
     fn file(&self, version: u64) -> Path {
