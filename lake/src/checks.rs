@@ -23,6 +23,10 @@ pub enum Check {
     BatchesLast,
     /// A new publisher takes the lake tables of its station from `batches`, and from no list.
     NamedTables,
+    /// A checkpoint that lacks what the station said is not used.
+    WholeCheckpoint,
+    /// No version is created in the place of one that was removed.
+    RemovedVersions,
     /// `batches` names a lake table before rows come into it.
     NamedFirst,
 }

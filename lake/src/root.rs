@@ -88,11 +88,11 @@ impl Pass<'_> {
     /// A log as it is now.
     fn take(&mut self, name: &str, control: &Control) -> Result<LakeLog> {
         match self.logs.remove(&self.root.path.clone().join(name)) {
-            Some(mut log) => {
+            Some(mut log) if !log.is_old() => {
                 log.update(self.root.remote, control)?;
                 Ok(log)
             }
-            None => self.root.open(name, control),
+            _ => self.root.open(name, control),
         }
     }
 

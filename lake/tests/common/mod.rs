@@ -97,6 +97,9 @@ pub fn table(objects: &Objects, root: &str, name: &str) -> Table {
             if let Some(add) = action.get("add") {
                 table.files.insert(add["path"].as_str().unwrap().to_owned());
             }
+            if let Some(remove) = action.get("remove") {
+                table.files.remove(remove["path"].as_str().unwrap());
+            }
             if let Some(metadata) = action.get("metaData") {
                 let schema = metadata["schemaString"].as_str().unwrap();
                 let schema: Value = serde_json::from_str(schema).unwrap();
