@@ -21,6 +21,14 @@ pub enum Check {
     OtherHistory,
     /// The commit of `batches` follows those of rows and records.
     BatchesLast,
+    /// A new publisher takes the lake tables of its station from `batches`, and from no list.
+    NamedTables,
+    /// A checkpoint that lacks what the station said is not used.
+    WholeCheckpoint,
+    /// No version is created in the place of one that was removed.
+    RemovedVersions,
+    /// `batches` names a lake table before rows come into it.
+    NamedFirst,
 }
 
 #[cfg(feature = "faults")]

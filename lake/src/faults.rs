@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -13,6 +13,7 @@ use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
     ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    UploadPart,
 };
 
 pub use crate::checks::{Check, without};
@@ -38,16 +39,28 @@ pub enum Fault {
 
 type Late = (Path, PutPayload, PutOptions);
 
-/// An object store of a station over the store of all, with faults by chance.
-pub struct FaultyStore {
-    inner: Arc<dyn ObjectStore>,
+/// What happens, and how often it did.
+#[derive(Debug, Default)]
+struct Chance {
     seed: AtomicU64,
     /// Faults in a thousand requests of the kind that they apply to.
     rates: Mutex<BTreeMap<Fault, u64>>,
     counts: Mutex<BTreeMap<Fault, u64>>,
+    is_down: AtomicBool,
+    /// Parts of large objects that were sent, and the one with which the station crashes.
+    parts: AtomicU64,
+    last_part: AtomicU64,
+}
+
+/// An object store of a station over the store of all, with faults by chance.
+pub struct FaultyStore {
+    inner: Arc<dyn ObjectStore>,
+    chance: Arc<Chance>,
     late: Mutex<Vec<Late>>,
     listed: Mutex<BTreeMap<String, ListResult>>,
-    is_down: AtomicBool,
+    read: Mutex<Vec<Path>>,
+    /// End of the names of objects that cannot be put.
+    refused: Mutex<Option<String>>,
 }
 
 impl fmt::Debug for FaultyStore {
@@ -66,49 +79,11 @@ fn error(what: &str) -> Error {
     Error::Generic { store: "Faulty", source: what.to_owned().into() }
 }
 
-impl FaultyStore {
-    /// A store over `inner` without faults.
-    pub fn new(inner: Arc<dyn ObjectStore>, seed: u64) -> Self {
-        Self {
-            inner,
-            seed: AtomicU64::new(seed.wrapping_mul(2).wrapping_add(1)),
-            rates: Mutex::default(),
-            counts: Mutex::default(),
-            late: Mutex::default(),
-            listed: Mutex::default(),
-            is_down: AtomicBool::new(false),
-        }
-    }
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    /// Sets how often a fault happens, in a thousand requests that it applies to.
-    pub fn rate(&self, fault: Fault, in_a_thousand: u64) {
-        self.rates.lock().unwrap_or_else(PoisonError::into_inner).insert(fault, in_a_thousand);
-    }
-
-    /// Ends a crash.
-    pub fn restart(&self) {
-        self.is_down.store(false, Ordering::SeqCst);
-    }
-
-    /// Whether the station crashed.
-    pub fn is_down(&self) -> bool {
-        self.is_down.load(Ordering::SeqCst)
-    }
-
-    /// How often each fault happened.
-    pub fn counts(&self) -> BTreeMap<Fault, u64> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Carries out what is late.
-    pub async fn settle(&self) {
-        let late = std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner));
-        for (path, payload, options) in late {
-            // Nobody waits for the answer.
-            let _ = self.inner.put_opts(&path, payload, options).await;
-        }
-    }
-
+impl Chance {
     fn random(&self) -> u64 {
         // The numbers of SplitMix64.
         let seed = self.seed.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::SeqCst);
@@ -119,23 +94,25 @@ impl FaultyStore {
 
     /// Whether a fault happens now.
     fn happens(&self, fault: Fault) -> bool {
-        let rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let rates = locked(&self.rates);
         let rate = rates.get(&fault).copied().unwrap_or_default();
         drop(rates);
         let happens = rate > 0 && self.random() % 1000 < rate;
         if happens {
-            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut counts = locked(&self.counts);
             *counts.entry(fault).or_default() += 1;
         }
         happens
     }
 
-    async fn begin(&self) -> Result<()> {
+    fn is_down(&self) -> bool {
+        self.is_down.load(Ordering::SeqCst)
+    }
+
+    /// Whether a request fails before it is carried out.
+    fn fails(&self) -> Result<()> {
         if self.is_down() {
             return Err(error("the station is down"));
-        }
-        if self.random().is_multiple_of(4) {
-            self.settle().await;
         }
         if self.happens(Fault::Crash) {
             self.is_down.store(true, Ordering::SeqCst);
@@ -148,6 +125,130 @@ impl FaultyStore {
     }
 }
 
+/// An upload in parts, of which some fail or are cut.
+#[derive(Debug)]
+struct FaultyUpload {
+    inner: Box<dyn MultipartUpload>,
+    chance: Arc<Chance>,
+}
+
+#[async_trait]
+impl MultipartUpload for FaultyUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        let number = self.chance.parts.fetch_add(1, Ordering::SeqCst) + 1;
+        if number == self.chance.last_part.load(Ordering::SeqCst) {
+            self.chance.is_down.store(true, Ordering::SeqCst);
+        }
+        if let Err(error) = self.chance.fails() {
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        if self.chance.happens(Fault::CutUpload) {
+            let bytes: Bytes = data.into();
+            return self.inner.put_part(bytes.slice(..bytes.len() / 2).into());
+        }
+        self.inner.put_part(data)
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        self.chance.fails()?;
+        let answer = self.inner.complete().await?;
+        if self.chance.happens(Fault::AppliedButFailed) {
+            return Err(error("the answer was lost"));
+        }
+        Ok(answer)
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.chance.fails()?;
+        self.inner.abort().await
+    }
+}
+
+impl FaultyStore {
+    /// A store over `inner` without faults.
+    pub fn new(inner: Arc<dyn ObjectStore>, seed: u64) -> Self {
+        Self {
+            inner,
+            chance: Arc::new(Chance {
+                seed: AtomicU64::new(seed.wrapping_mul(2).wrapping_add(1)),
+                ..Chance::default()
+            }),
+            late: Mutex::default(),
+            listed: Mutex::default(),
+            read: Mutex::default(),
+            refused: Mutex::default(),
+        }
+    }
+
+    /// Sets how often a fault happens, in a thousand requests that it applies to.
+    pub fn rate(&self, fault: Fault, in_a_thousand: u64) {
+        locked(&self.chance.rates).insert(fault, in_a_thousand);
+    }
+
+    /// Ends a crash.
+    pub fn restart(&self) {
+        self.chance.is_down.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether the station crashed.
+    pub fn is_down(&self) -> bool {
+        self.chance.is_down()
+    }
+
+    /// How often each fault happened.
+    pub fn counts(&self) -> BTreeMap<Fault, u64> {
+        locked(&self.chance.counts).clone()
+    }
+
+    /// From here on objects cannot be put whose names end so.
+    pub fn refuse_puts_of(&self, end: &str) {
+        *locked(&self.refused) = Some(end.to_owned());
+    }
+
+    /// The objects that were read since the last call.
+    pub fn take_read(&self) -> Vec<Path> {
+        std::mem::take(&mut *locked(&self.read))
+    }
+
+    /// Parts of large objects that were sent.
+    pub fn parts(&self) -> u64 {
+        self.chance.parts.load(Ordering::SeqCst)
+    }
+
+    /// The station crashes with this part of all that are sent, counted from 1.
+    pub fn crash_with_part(&self, number: u64) {
+        self.chance.last_part.store(number, Ordering::SeqCst);
+    }
+
+    /// Whether a directory was listed.
+    pub fn was_listed(&self, directory: &str) -> bool {
+        locked(&self.listed).contains_key(directory)
+    }
+
+    /// Carries out what is late.
+    pub async fn settle(&self) {
+        let late = std::mem::take(&mut *locked(&self.late));
+        for (path, payload, options) in late {
+            // Nobody waits for the answer.
+            let _ = self.inner.put_opts(&path, payload, options).await;
+        }
+    }
+
+    fn happens(&self, fault: Fault) -> bool {
+        self.chance.happens(fault)
+    }
+
+    async fn begin(&self) -> Result<()> {
+        if self.is_down() {
+            return Err(error("the station is down"));
+        }
+        if self.chance.random().is_multiple_of(4) {
+            self.settle().await;
+        }
+        self.chance.fails()
+    }
+}
+
 #[async_trait]
 impl ObjectStore for FaultyStore {
     async fn put_opts(
@@ -157,8 +258,12 @@ impl ObjectStore for FaultyStore {
         opts: PutOptions,
     ) -> Result<PutResult> {
         self.begin().await?;
+        let is_refused = |end: &String| location.as_ref().ends_with(end.as_str());
+        if locked(&self.refused).as_ref().is_some_and(is_refused) {
+            return Err(error("the put was refused"));
+        }
         if self.happens(Fault::Delayed) {
-            let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut late = locked(&self.late);
             late.push((location.clone(), payload, opts));
             return Err(error("no answer in time"));
         }
@@ -171,7 +276,7 @@ impl ObjectStore for FaultyStore {
         }
         let answer = self.inner.put_opts(location, payload, opts).await;
         if answer.is_ok() && self.happens(Fault::CrashAfter) {
-            self.is_down.store(true, Ordering::SeqCst);
+            self.chance.is_down.store(true, Ordering::SeqCst);
             return Err(error("the station crashed after it"));
         }
         if answer.is_ok() && self.happens(Fault::AppliedButFailed) {
@@ -186,11 +291,13 @@ impl ObjectStore for FaultyStore {
         opts: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
         self.begin().await?;
-        self.inner.put_multipart_opts(location, opts).await
+        let inner = self.inner.put_multipart_opts(location, opts).await?;
+        Ok(Box::new(FaultyUpload { inner, chance: self.chance.clone() }))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         self.begin().await?;
+        locked(&self.read).push(location.clone());
         self.inner.get_opts(location, options).await
     }
 
@@ -213,7 +320,7 @@ impl ObjectStore for FaultyStore {
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
         self.begin().await?;
         let key = prefix.map(ToString::to_string).unwrap_or_default();
-        let stale = self.listed.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        let stale = locked(&self.listed).remove(&key);
         if let Some(stale) = stale {
             if self.happens(Fault::StaleList) {
                 return Ok(stale);
@@ -222,7 +329,7 @@ impl ObjectStore for FaultyStore {
         let listed = self.inner.list_with_delimiter(prefix).await?;
         let (common_prefixes, objects) = (listed.common_prefixes.clone(), listed.objects.clone());
         let copy = ListResult { common_prefixes, objects };
-        self.listed.lock().unwrap_or_else(PoisonError::into_inner).insert(key, copy);
+        locked(&self.listed).insert(key, copy);
         Ok(listed)
     }
 

@@ -12,6 +12,9 @@ use stationdb::{Error, Result};
 /// Key of the tag.
 const TAG: &str = "stationdb.sent";
 
+/// Part of the application id whose version is the number of statements in a log.
+pub(crate) const STATEMENTS: &str = "/statements";
+
 /// Name and type of a column.
 pub(crate) type Named = (String, String);
 
@@ -33,6 +36,8 @@ pub(crate) struct Ledger {
     pub sent: BTreeMap<String, Extent>,
     /// The batches with which tables went from this lake table, by table id.
     pub gone: BTreeMap<String, u64>,
+    /// Statements that say that something was sent.
+    pub count: u64,
 }
 
 /// A statement of a commit.
@@ -52,38 +57,69 @@ pub(crate) fn named(columns: &[Column]) -> Vec<Named> {
 }
 
 impl Statement {
-    /// The tags of a file.
-    pub(crate) fn tags(&self, app: &str) -> Value {
+    /// Whether it says that anything was sent.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sent.is_empty() && self.gone.is_empty()
+    }
+
+    /// The tags of a file; `number` counts the statements of the store in the log.
+    pub(crate) fn tags(&self, app: &str, number: u64) -> Value {
         let value = json!({
-            "app": app, "batch": self.batch, "columns": self.columns, "sent": self.sent,
-            "gone": self.gone,
+            "app": app, "number": number, "batch": self.batch, "columns": self.columns,
+            "sent": self.sent, "gone": self.gone,
         });
         json!({ TAG: value.to_string() })
     }
 }
 
-impl Ledger {
-    /// Takes over the tags of a file. Returns whether they are of this store.
-    pub(crate) fn read(&mut self, app: &str, tags: &Value) -> Result<bool> {
-        let Some(text) = tags.get(TAG).and_then(Value::as_str) else { return Ok(false) };
+/// A statement as a log has it.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// Zero in lakes of earlier versions.
+    number: u64,
+    statement: Statement,
+}
+
+impl Said {
+    /// The statement in the tags of a file, if it is of this store.
+    pub(crate) fn read(app: &str, tags: &Value) -> Result<Option<Self>> {
+        let Some(text) = tags.get(TAG).and_then(Value::as_str) else { return Ok(None) };
         let broken = || Error::corrupt(format!("a tag {TAG} in a log of the lake is damaged"));
         let value: Value = serde_json::from_str(text).map_err(|_| broken())?;
         if value.get("app").and_then(Value::as_str) != Some(app) {
-            return Ok(false);
+            return Ok(None);
         }
-        let batch = value.get("batch").and_then(Value::as_u64).ok_or_else(broken)?;
-        let columns: Vec<Named> =
-            serde_json::from_value(value.get("columns").cloned().unwrap_or_default())
-                .map_err(|_| broken())?;
+        let mut statement = Statement {
+            batch: value.get("batch").and_then(Value::as_u64).ok_or_else(broken)?,
+            columns: serde_json::from_value(value.get("columns").cloned().unwrap_or_default())
+                .map_err(|_| broken())?,
+            ..Statement::default()
+        };
         for (id, end) in value.get("sent").and_then(Value::as_object).into_iter().flatten() {
-            let end = end.as_u64().ok_or_else(broken)?;
-            let extent = Extent { end, batch, columns: columns.clone() };
-            self.sent.insert(id.clone(), extent);
+            statement.sent.insert(id.clone(), end.as_u64().ok_or_else(broken)?);
         }
         for id in value.get("gone").and_then(Value::as_array).into_iter().flatten() {
-            self.gone.insert(id.as_str().ok_or_else(broken)?.to_owned(), batch);
+            statement.gone.push(id.as_str().ok_or_else(broken)?.to_owned());
         }
-        Ok(true)
+        let number = value.get("number").and_then(Value::as_u64).unwrap_or_default();
+        Ok(Some(Self { number, statement }))
+    }
+
+    /// The order in which statements were made.
+    pub(crate) fn order(&self) -> (u64, u64) {
+        (self.number, self.statement.batch)
+    }
+}
+
+impl Ledger {
+    /// Takes over the next statement.
+    pub(crate) fn take(&mut self, said: Said) {
+        let Statement { batch, columns, sent, gone } = said.statement;
+        self.count += u64::from(!sent.is_empty() || !gone.is_empty());
+        for (id, end) in sent {
+            self.sent.insert(id, Extent { end, batch, columns: columns.clone() });
+        }
+        self.gone.extend(gone.into_iter().map(|id| (id, batch)));
     }
 
     /// What counts of a table: rows of batches from `from` on.

@@ -7,6 +7,9 @@
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod accepts;
+mod actions;
+mod checkpoint;
 mod checks;
 #[cfg(feature = "faults")]
 pub mod faults;
@@ -25,6 +28,7 @@ mod schema;
 mod sender;
 mod source;
 mod status;
+mod upload;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 

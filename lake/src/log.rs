@@ -2,28 +2,30 @@
 //!
 //! A version is an object that is created only if it does not exist, so all writers agree on one
 //! order. A writer creates only the version after the last one that it has read, so it has seen
-//! whatever its commit depends on. This file alone knows the format of the log.
+//! whatever its commit depends on.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
 use object_store::path::Path;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use stationdb::{Control, Error, Result};
 
 use crate::checks::{Check, is_off};
-use crate::ledger::Ledger;
-use crate::nonce;
-use crate::remote::{Note, Put, Remote, failed};
+use crate::ledger::{Ledger, STATEMENTS, Said};
+use crate::remote::Remote;
+use crate::{accepts, actions, checkpoint};
+
+mod commit;
+
+pub(crate) use commit::Outcome;
 
 /// Member of `commitInfo` by which a writer finds its own commit.
 const COMMIT: &str = "stationdb.commit";
-/// Who wrote a commit.
-const ENGINE: &str = concat!("stationdb-lake/", env!("CARGO_PKG_VERSION"));
 /// Versions that are read at a time.
 const READ_AHEAD: u64 = 64;
-/// Commits of others that a commit passes by before it gives up.
-const RACES: u32 = 10_000;
+/// Age of what was read at which a log is opened again. Engines keep versions for days.
+const OLD: Duration = Duration::from_secs(3600);
 
 /// What came into a log since it was last read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,14 +36,6 @@ struct News {
     has_own: bool,
 }
 
-/// How a commit ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Done,
-    /// Others changed what the commit depends on.
-    PlanAgain,
-}
-
 /// A lake table as its log says.
 #[derive(Debug)]
 pub(crate) struct LakeLog {
@@ -50,8 +44,11 @@ pub(crate) struct LakeLog {
     pub name: String,
     /// The application id of the store, without an epoch.
     app: String,
+    directory: Path,
     /// The last version that was read.
     version: Option<u64>,
+    /// The last checkpoint that is known, or that was tried.
+    checkpoint: Option<u64>,
     /// The last `metaData`.
     metadata: Option<Value>,
     /// The fields of the schema.
@@ -59,10 +56,12 @@ pub(crate) struct LakeLog {
     /// Application ids of the store, and their versions.
     pub txns: BTreeMap<String, i64>,
     pub ledger: Ledger,
+    /// When it was last read.
+    read_at: SystemTime,
 }
 
 impl LakeLog {
-    /// Reads the log; a table that does not exist has none.
+    /// Reads the log from its last checkpoint; a table that does not exist has none.
     pub(crate) fn open(
         remote: &Remote,
         root: &Path,
@@ -70,48 +69,111 @@ impl LakeLog {
         app: &str,
         control: &Control,
     ) -> Result<Self> {
-        let mut log = Self {
-            path: root.clone().join(name),
+        let mut log = Self::new(root.clone().join(name), name, app);
+        log.checkpoint = checkpoint::hinted(remote, &log.directory, control)?;
+        if let Some(version) = log.checkpoint {
+            log.begin_at(remote, version, control)?;
+        }
+        let begin = log.version;
+        log.refresh(remote, None, control)?;
+        if log.version == begin {
+            log.pass_by_removed(remote, control)?;
+        }
+        Ok(log)
+    }
+
+    fn new(path: Path, name: &str, app: &str) -> Self {
+        Self {
+            directory: checkpoint::directory(&path),
+            path,
             name: name.to_owned(),
             app: app.to_owned(),
             version: None,
+            checkpoint: None,
             metadata: None,
             fields: Vec::new(),
             txns: BTreeMap::new(),
             ledger: Ledger::default(),
-        };
-        log.refresh(remote, None, control)?;
-        if log.version.is_none() {
-            log.refuse_without_beginning(remote, control)?;
+            read_at: SystemTime::now(),
         }
-        Ok(log)
     }
 
     pub(crate) fn exists(&self) -> bool {
         self.metadata.is_some()
     }
 
-    fn file(&self, version: u64) -> Path {
-        self.path.clone().join("_delta_log").join(format!("{version:020}.json"))
+    /// Whether a commit of the store said what it sent.
+    pub(crate) fn has_statements(&self) -> bool {
+        !self.ledger.sent.is_empty() || !self.ledger.gone.is_empty()
     }
 
-    /// A log whose first versions were removed has a checkpoint instead, which is not read.
-    fn refuse_without_beginning(&self, remote: &Remote, control: &Control) -> Result<()> {
-        let names = remote.names(&self.path.clone().join("_delta_log"), control)?;
-        let begins = |name: &String| name.as_bytes().first().is_some_and(u8::is_ascii_digit);
-        // The first version may have been created since.
-        let first = self.file(0);
-        if names.iter().any(begins) && remote.size(&first, control)?.is_none() {
-            return Err(self.refused(
-                "its first versions were removed, and a publisher does not read checkpoints; keep \
-                 the versions of the log (delta.logRetentionDuration)",
-            ));
+    fn file(&self, version: u64) -> Path {
+        checkpoint::version_file(&self.directory, version)
+    }
+
+    /// Begins at a checkpoint. Returns whether it was there, and has all that the store said: what
+    /// files said that another engine compacted is in no checkpoint.
+    fn begin_at(&mut self, remote: &Remote, version: u64, control: &Control) -> Result<bool> {
+        let mut log = Self::new(self.path.clone(), &self.name, &self.app);
+        let mut said = Vec::new();
+        let mut each = |kind: &str, action| log.take(kind, &action, &mut said).map(drop);
+        let is_read = checkpoint::read(remote, &self.directory, version, &mut each, control)?;
+        said.sort_by_key(Said::order);
+        said.into_iter().for_each(|said| log.ledger.take(said));
+        let is_whole = log.is_whole() || is_off(Check::WholeCheckpoint);
+        if !is_read || !log.exists() || !is_whole {
+            return Ok(false);
         }
-        Ok(())
+        log.version = Some(version);
+        log.checkpoint = Some(version);
+        *self = log;
+        Ok(true)
+    }
+
+    /// Whether the statements are all that the store made in this log.
+    fn is_whole(&self) -> bool {
+        let counted = self.txns.get(&format!("{}{STATEMENTS}", self.app));
+        match counted {
+            Some(counted) => u64::try_from(*counted) == Ok(self.ledger.count),
+            None => self.txns.is_empty() && self.ledger.count == 0,
+        }
+    }
+
+    /// Goes on after versions that were removed: the next version is not there, and must not be
+    /// created, because readers begin after it.
+    fn pass_by_removed(&mut self, remote: &Remote, control: &Control) -> Result<()> {
+        if is_off(Check::RemovedVersions) && self.version.is_some() {
+            return Ok(());
+        }
+        let later = checkpoint::after(remote, &self.directory, self.version, control)?;
+        let (version, checkpoint) = later;
+        if version.is_none() && checkpoint.is_none() {
+            return Ok(());
+        }
+        let next = self.version.map_or(0, |version| version + 1);
+        // It may have been created since.
+        let is_there = remote.size(&self.file(next), control)?.is_some();
+        let begins = match checkpoint.filter(|_| !is_there) {
+            Some(checkpoint) => self.begin_at(remote, checkpoint, control)?,
+            None => is_there,
+        };
+        match begins {
+            true => self.refresh(remote, None, control).map(drop),
+            false => Err(self.refused(
+                "versions were removed, and no checkpoint says all that the store sent; keep the \
+                 versions of the log (delta.logRetentionDuration)",
+            )),
+        }
     }
 
     fn refused(&self, why: &str) -> Error {
         Error::unsupported(format!("the lake table {} cannot be published to: {why}", self.path))
+    }
+
+    /// Whether so much time went by that versions may have been removed after the last one that was
+    /// read.
+    pub(crate) fn is_old(&self) -> bool {
+        self.read_at.elapsed().map_or(true, |age| age > OLD)
     }
 
     /// Reads what others have committed since.
@@ -123,6 +185,7 @@ impl LakeLog {
     fn refresh(&mut self, remote: &Remote, mine: Option<&str>, control: &Control) -> Result<News> {
         let mut news = News::default();
         let mut run = 1;
+        self.read_at = SystemTime::now();
         loop {
             let next = self.version.map_or(0, |version| version + 1);
             // Most logs have nothing new; those that have are read in longer and longer runs.
@@ -146,89 +209,53 @@ impl LakeLog {
 
     /// Takes over the actions of a version.
     fn apply(&mut self, version: u64, bytes: &[u8], mine: Option<&str>) -> Result<News> {
-        let mut actions = Vec::new();
-        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
-        {
-            let action: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
-                Error::corrupt(format!(
-                    "version {version} of the log of {} is not a list of actions",
-                    self.path
-                ))
-                .with_source(error)
-            })?;
-            actions.extend(action);
-        }
+        let actions = actions::of_version(version, bytes)?;
         let commit = actions.iter().find(|(kind, _)| kind == "commitInfo");
         let commit = commit.and_then(|(_, info)| info.get(COMMIT)).and_then(Value::as_str);
         let is_mine = mine.is_some() && commit == mine;
-        let mut has_own = false;
+        let (mut has_own, mut said) = (false, Vec::new());
         for (kind, action) in &actions {
-            match kind.as_str() {
-                "protocol" => self.check_protocol(action)?,
-                "metaData" => self.set_metadata(action)?,
-                "txn" => {
-                    let id = action.get("appId").and_then(Value::as_str).unwrap_or_default();
-                    if id.strip_prefix(&self.app).is_some_and(|rest| rest.starts_with('/')) {
-                        let to = action.get("version").and_then(Value::as_i64).unwrap_or_default();
-                        self.txns.insert(id.to_owned(), to);
-                        has_own = true;
-                    }
-                }
-                "add" if !is_off(Check::SentFromLake) => {
-                    if let Some(tags) = action.get("tags") {
-                        has_own |= self.ledger.read(&self.app, tags)?;
-                    }
-                }
-                // What others remove or note does not change what was sent.
-                "add" | "remove" | "commitInfo" | "cdc" | "domainMetadata" => {}
-                other => {
-                    let why = format!("version {version} has the action {other}, which is unknown");
-                    return Err(self.refused(&why));
-                }
-            }
+            has_own |= self.take(kind, action, &mut said)?;
         }
+        said.into_iter().for_each(|said| self.ledger.take(said));
         self.version = Some(version);
         Ok(News { is_mine, has_own: has_own && !is_mine })
     }
 
-    fn check_protocol(&self, protocol: &Value) -> Result<()> {
-        let number = |member| protocol.get(member).and_then(Value::as_i64).unwrap_or_default();
-        let (reader, writer) = (number("minReaderVersion"), number("minWriterVersion"));
-        let features = |member| {
-            let names = protocol.get(member).and_then(Value::as_array).into_iter().flatten();
-            names.filter_map(Value::as_str).collect::<Vec<_>>()
-        };
-        let known = ["appendOnly", "invariants"];
-        let unknown: Vec<&str> = (features("readerFeatures").into_iter())
-            .chain(features("writerFeatures"))
-            .filter(|name| !known.contains(name))
-            .collect();
-        let is_known = matches!(reader, 0 | 1 | 3) && matches!(writer, 0..=2 | 7);
-        if is_known && unknown.is_empty() {
-            return Ok(());
+    /// Takes over an action, and adds what it says that the store sent to `said`. Returns whether
+    /// it is of the store.
+    fn take(&mut self, kind: &str, action: &Value, said: &mut Vec<Said>) -> Result<bool> {
+        match kind {
+            "protocol" => match accepts::protocol(action) {
+                Some(why) => Err(self.refused(&why)),
+                None => Ok(false),
+            },
+            "metaData" => self.set_metadata(action).map(|()| false),
+            "txn" => {
+                let id = action.get("appId").and_then(Value::as_str).unwrap_or_default();
+                let is_own = id.strip_prefix(&self.app).is_some_and(|rest| rest.starts_with('/'));
+                if is_own {
+                    let to = action.get("version").and_then(Value::as_i64).unwrap_or_default();
+                    self.txns.insert(id.to_owned(), to);
+                }
+                Ok(is_own)
+            }
+            "add" if !is_off(Check::SentFromLake) => {
+                let tags = action.get("tags");
+                let own = tags.map(|tags| Said::read(&self.app, tags)).transpose()?.flatten();
+                let is_own = own.is_some();
+                said.extend(own);
+                Ok(is_own)
+            }
+            // What others remove or note does not change what was sent.
+            "add" | "remove" | "commitInfo" | "cdc" | "domainMetadata" => Ok(false),
+            other => Err(self.refused(&format!("it has the action {other}, which is unknown"))),
         }
-        Err(self.refused(&format!(
-            "it needs reader version {reader}, writer version {writer} and the features {unknown:?}"
-        )))
     }
 
     fn set_metadata(&mut self, metadata: &Value) -> Result<()> {
-        let partitions = metadata.get("partitionColumns").and_then(Value::as_array);
-        if partitions.is_some_and(|columns| !columns.is_empty()) {
-            return Err(self.refused("it is partitioned"));
-        }
-        let configuration = metadata.get("configuration").and_then(Value::as_object);
-        for (key, value) in configuration.into_iter().flatten() {
-            let is_off = matches!(value.as_str(), Some("none" | "false"));
-            let is_refused = match key.as_str() {
-                // The position of a station would be forgotten.
-                "delta.setTransactionRetentionDuration" => true,
-                "delta.columnMapping.mode" | "delta.enableChangeDataFeed" => !is_off,
-                key => key.starts_with("delta.constraints."),
-            };
-            if is_refused {
-                return Err(self.refused(&format!("it has {key} = {value}")));
-            }
+        if let Some(why) = accepts::metadata(metadata) {
+            return Err(self.refused(&why));
         }
         let schema = metadata.get("schemaString").and_then(Value::as_str).unwrap_or_default();
         let schema: Value = serde_json::from_str(schema).map_err(|error| {
@@ -241,127 +268,6 @@ impl LakeLog {
         Ok(())
     }
 
-    /// Gives the table these fields: creates it, or adds to it. `wanted` returns the fields to add
-    /// to those that the table has.
-    pub(crate) fn ensure(
-        &mut self,
-        remote: &Remote,
-        wanted: &dyn Fn(&[Value]) -> Result<Vec<Value>>,
-        control: &Control,
-    ) -> Result<()> {
-        for _ in 0..RACES {
-            let added = wanted(&self.fields)?;
-            if added.is_empty() && self.exists() {
-                return Ok(());
-            }
-            let fields: Vec<Value> = self.fields.iter().cloned().chain(added).collect();
-            let schema = json!({ "type": "struct", "fields": fields }).to_string();
-            let mut actions = Vec::new();
-            let metadata = match &self.metadata {
-                Some(metadata) => {
-                    let mut metadata = metadata.clone();
-                    if let Some(members) = metadata.as_object_mut() {
-                        members.insert("schemaString".to_owned(), Value::String(schema));
-                    }
-                    metadata
-                }
-                None => {
-                    actions.push(json!({
-                        "protocol": { "minReaderVersion": 1, "minWriterVersion": 2 }
-                    }));
-                    json!({
-                        "id": guid(),
-                        "name": self.name,
-                        "format": { "provider": "parquet", "options": {} },
-                        "schemaString": schema,
-                        "partitionColumns": [],
-                        "configuration": { "delta.appendOnly": "true" },
-                        "createdTime": now_ms(),
-                    })
-                }
-            };
-            actions.push(json!({ "metaData": metadata }));
-            let before = self.metadata.clone();
-            let holds = move |log: &Self| log.metadata == before;
-            self.commit(remote, "ADD COLUMNS", actions, &holds, control)?;
-        }
-        Err(Error::conflict(format!("others change the columns of {} again and again", self.path)))
-    }
-
-    /// Adds a version with these actions. `holds` says whether the table, as others have changed it
-    /// in the meantime, still takes them.
-    pub(crate) fn commit(
-        &mut self,
-        remote: &Remote,
-        operation: &str,
-        mut actions: Vec<Value>,
-        holds: &dyn Fn(&Self) -> bool,
-        control: &Control,
-    ) -> Result<Outcome> {
-        let mine = nonce();
-        let info = json!({ "commitInfo": {
-            "timestamp": now_ms(), "operation": operation, "operationParameters": {},
-            "isBlindAppend": true, "engineInfo": ENGINE,
-            COMMIT: mine,
-        }});
-        actions.insert(0, info);
-        let files = actions.iter().filter(|action| action.get("add").is_some()).count();
-        let text: Vec<String> = actions.iter().map(Value::to_string).collect();
-        let bytes = Bytes::from(text.join("\n") + "\n");
-        let (mut failures, mut races) = (0, 0);
-        loop {
-            let next = self.version.map_or(0, |version| version + 1);
-            let file = self.file(next);
-            let news = match remote.create(&file, bytes.clone(), control)? {
-                Put::Done => {
-                    self.apply(next, &bytes, Some(&mine))?;
-                    let table = self.path.to_string();
-                    remote.note(Note::Committed { table, version: next, files });
-                    return Ok(Outcome::Done);
-                }
-                Put::Unknown(_) if is_off(Check::UnknownOutcome) => return Ok(Outcome::Done),
-                Put::Unknown(error) => {
-                    failures += 1;
-                    let attempt = format!("creating {file}");
-                    if failures >= remote.backoff.attempts {
-                        return Err(failed(&attempt, error));
-                    }
-                    remote.back_off(control, failures, &attempt, &error)?;
-                    // The version may be there: from this put, or from another writer.
-                    self.refresh(remote, Some(&mine), control)?
-                }
-                Put::Taken => {
-                    races += 1;
-                    if races > RACES {
-                        return Err(Error::conflict(format!(
-                            "others were first with {RACES} versions of {}; publish again",
-                            self.path
-                        )));
-                    }
-                    let table = self.path.to_string();
-                    remote.note(Note::VersionTaken { table, version: next });
-                    let before = self.version;
-                    let news = self.refresh(remote, Some(&mine), control)?;
-                    if self.version == before {
-                        // A store that answers with an object and then without it.
-                        remote.wait(control, remote.delay(races.min(6)))?;
-                    }
-                    news
-                }
-            };
-            if news.is_mine && !is_off(Check::OwnCommit) {
-                let table = self.path.to_string();
-                let version = self.version.unwrap_or_default();
-                remote.note(Note::Committed { table, version, files });
-                return Ok(Outcome::Done);
-            }
-            let is_changed = news.has_own && !is_off(Check::OwnStation);
-            if is_changed || !holds(self) {
-                return Ok(Outcome::PlanAgain);
-            }
-        }
-    }
-
     /// Whether each of these fields is there with this type.
     pub(crate) fn has_fields(&self, fields: &[Value]) -> bool {
         let is_same = |own: &&Value, field: &Value| {
@@ -369,13 +275,6 @@ impl LakeLog {
         };
         fields.iter().all(|field| self.fields.iter().any(|own| is_same(&own, field)))
     }
-}
-
-/// A random id in the form of a GUID.
-fn guid() -> String {
-    let hex = nonce();
-    let part = |from, to| hex.get(from..to).unwrap_or_default();
-    format!("{}-{}-4{}-8{}-{}", part(0, 8), part(8, 12), part(13, 16), part(17, 20), part(20, 32))
 }
 
 /// Milliseconds since 1970, for people: nothing depends on them.

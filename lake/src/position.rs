@@ -1,9 +1,14 @@
 //! The position of a store in a lake: versions of application ids in the log of `batches`, which
 //! stay when engines compact the data or write checkpoints.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::log::{LakeLog, now_ms};
+
+/// Part of the application id that names a lake table.
+const TABLES: &str = "/tables/";
 
 /// How far a lake is with a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +28,18 @@ pub(crate) fn txn(app: &str, epoch: u64, what: &str, version: u64) -> Value {
     json!({ "txn": {
         "appId": format!("{app}/{epoch}{what}"), "version": version, "lastUpdated": now_ms(),
     }})
+}
+
+/// Says that a lake table has, or will have, rows of the store.
+pub(crate) fn named(app: &str, table: &str) -> Value {
+    let id = format!("{app}{TABLES}{table}");
+    json!({ "txn": { "appId": id, "version": 1, "lastUpdated": now_ms() } })
+}
+
+/// The lake tables that the log of `batches` names.
+pub(crate) fn tables(batches: &LakeLog, app: &str) -> BTreeSet<String> {
+    let name = |id: &String| Some(id.strip_prefix(app)?.strip_prefix(TABLES)?.to_owned());
+    batches.txns.keys().filter_map(name).collect()
 }
 
 /// The position that the log of `batches` has.

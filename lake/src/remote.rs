@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures::stream::{FuturesUnordered, StreamExt};
+use futures::stream::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{
     Error as StoreError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
@@ -16,12 +16,6 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::random;
 
-/// Bytes up to which an object is written by one request.
-const WHOLE_BYTES: usize = 8 * 1024 * 1024;
-/// Bytes of a part of a larger object.
-const PART_BYTES: usize = 8 * 1024 * 1024;
-/// Parts that are on their way at a time.
-const PARTS: usize = 4;
 /// How long a call waits before it looks at its control again.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -76,6 +70,15 @@ pub enum Note {
         /// Data files of the commit.
         files: usize,
     },
+    /// A checkpoint of a log was written, or could not be.
+    Checkpoint {
+        /// The lake table.
+        table: String,
+        /// The version that it has the state of.
+        version: u64,
+        /// Why it was not written; the next is tried after as many versions.
+        error: Option<String>,
+    },
 }
 
 pub(crate) type Listener = Arc<dyn Fn(Note) + Send + Sync>;
@@ -90,7 +93,7 @@ pub(crate) enum Put {
 }
 
 pub(crate) struct Remote {
-    objects: Arc<dyn ObjectStore>,
+    pub(crate) objects: Arc<dyn ObjectStore>,
     runtime: Option<Runtime>,
     pub(crate) backoff: Backoff,
     pub(crate) listener: Option<Listener>,
@@ -214,7 +217,7 @@ impl Remote {
     }
 
     /// Repeats a request while its error may pass.
-    fn retried<T: Send + 'static, F>(
+    pub(crate) fn retried<T: Send + 'static, F>(
         &self,
         control: &Control,
         attempt: &str,
@@ -280,6 +283,32 @@ impl Remote {
         }
     }
 
+    /// The names of the objects in a directory, of those after `after` alone if it is there.
+    pub(crate) fn names_after(
+        &self,
+        directory: &Path,
+        after: Option<Path>,
+        control: &Control,
+    ) -> Result<Vec<String>> {
+        let attempt = format!("listing {directory}");
+        let answer = self.retried(control, &attempt, || {
+            let (objects, directory) = (self.objects.clone(), directory.clone());
+            let after = after.clone();
+            async move {
+                let found = match &after {
+                    Some(after) => objects.list_with_offset(Some(&directory), after),
+                    None => objects.list(Some(&directory)),
+                };
+                found.try_collect::<Vec<_>>().await
+            }
+        })?;
+        let found = match answer {
+            Err(StoreError::NotFound { .. }) => Vec::new(),
+            answer => answer.map_err(|error| failed(&attempt, error))?,
+        };
+        Ok(found.iter().filter_map(|it| it.location.filename().map(str::to_owned)).collect())
+    }
+
     /// The names of the directories and objects directly below a path.
     pub(crate) fn names(&self, path: &Path, control: &Control) -> Result<Vec<String>> {
         let attempt = format!("listing {path}");
@@ -318,67 +347,31 @@ impl Remote {
         }
     }
 
-    /// Writes an object under a name that nobody else uses: large ones in parts, of which some are
-    /// on their way at a time. What is there has the right size when this returns.
-    pub(crate) fn upload(&self, path: &Path, bytes: &Bytes, control: &Control) -> Result<()> {
-        let attempt = format!("uploading {path}");
+    /// Puts an object unless it is there; whoever puts it puts the same.
+    pub(crate) fn create_any(&self, path: &Path, bytes: Bytes, control: &Control) -> Result<()> {
         let mut failures = 0;
         loop {
-            let answer = self.retried(control, &attempt, || {
-                let (objects, path, bytes) = (self.objects.clone(), path.clone(), bytes.clone());
-                async move { put_parts(objects.as_ref(), &path, bytes).await }
-            })?;
-            answer.map_err(|error| failed(&attempt, error))?;
-            if crate::checks::is_off(crate::checks::Check::UploadSize) {
-                return Ok(());
+            match self.create(path, bytes.clone(), control)? {
+                Put::Done | Put::Taken => return Ok(()),
+                Put::Unknown(error) => {
+                    failures += 1;
+                    let attempt = format!("creating {path}");
+                    if failures >= self.backoff.attempts {
+                        return Err(failed(&attempt, error));
+                    }
+                    self.back_off(control, failures, &attempt, &error)?;
+                }
             }
-            let found = self.size(path, control)?;
-            if found == Some(bytes.len() as u64) {
-                return Ok(());
-            }
-            let cut = std::io::Error::other(format!(
-                "{} bytes were sent, and {} are there",
-                bytes.len(),
-                found.map_or_else(|| "none".to_owned(), |size| size.to_string())
-            ));
-            failures += 1;
-            if failures >= self.backoff.attempts {
-                return Err(Error::io(&attempt, cut));
-            }
-            let told = StoreError::Generic { store: "lake", source: Box::new(cut) };
-            self.back_off(control, failures, &attempt, &told)?;
         }
     }
-}
 
-async fn put_parts(
-    objects: &dyn ObjectStore,
-    path: &Path,
-    bytes: Bytes,
-) -> std::result::Result<(), StoreError> {
-    if bytes.len() <= WHOLE_BYTES {
-        return objects.put(path, PutPayload::from(bytes)).await.map(drop);
+    /// Puts an object in the place of the one that is there.
+    pub(crate) fn replace(&self, path: &Path, bytes: Bytes, control: &Control) -> Result<()> {
+        let attempt = format!("writing {path}");
+        let answer = self.retried(control, &attempt, || {
+            let (objects, path, bytes) = (self.objects.clone(), path.clone(), bytes.clone());
+            async move { objects.put(&path, PutPayload::from(bytes)).await }
+        })?;
+        answer.map(drop).map_err(|error| failed(&attempt, error))
     }
-    let mut upload = objects.put_multipart(path).await?;
-    let mut on_their_way = FuturesUnordered::new();
-    let mut left = bytes;
-    let sent = async {
-        while !left.is_empty() {
-            let part = left.split_to(left.len().min(PART_BYTES));
-            if on_their_way.len() >= PARTS {
-                on_their_way.next().await.transpose()?;
-            }
-            on_their_way.push(upload.put_part(PutPayload::from(part)));
-        }
-        while let Some(done) = on_their_way.next().await {
-            done?;
-        }
-        upload.complete().await.map(drop)
-    };
-    let sent = sent.await;
-    if sent.is_err() {
-        // Its parts are removed; if that fails as well, the store's own rules remove them.
-        let _ = upload.abort().await;
-    }
-    sent
 }

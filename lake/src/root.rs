@@ -1,6 +1,6 @@
 //! One root of a lake: the batch that it lacks, and the order in which its parts are committed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use object_store::path::Path;
@@ -45,6 +45,21 @@ impl Root<'_> {
         self.open(BATCHES, control)
     }
 
+    /// The lake tables with rows of the store: those that `batches` names, because a list may be
+    /// out of date. Where it names none, an earlier version may have published, and a list helps.
+    pub(crate) fn lake_tables(
+        &self,
+        batches: &LakeLog,
+        control: &Control,
+    ) -> Result<BTreeSet<String>> {
+        let named = position::tables(batches, self.app);
+        if !named.is_empty() && !is_off(Check::NamedTables) {
+            return Ok(named);
+        }
+        let listed = self.remote.names(self.path, control)?;
+        Ok(listed.into_iter().filter(|name| is_rows(name)).collect())
+    }
+
     /// What changed since the position.
     pub(crate) fn news(&self, position: &LakePosition, control: &Control) -> Result<News> {
         let Some(from) = position.sequence.filter(|sequence| *sequence > 0) else {
@@ -73,11 +88,11 @@ impl Pass<'_> {
     /// A log as it is now.
     fn take(&mut self, name: &str, control: &Control) -> Result<LakeLog> {
         match self.logs.remove(&self.root.path.clone().join(name)) {
-            Some(mut log) => {
+            Some(mut log) if !log.is_old() => {
                 log.update(self.root.remote, control)?;
                 Ok(log)
             }
-            None => self.root.open(name, control),
+            _ => self.root.open(name, control),
         }
     }
 
@@ -108,20 +123,20 @@ impl Pass<'_> {
             rows_from: position.rows_from,
         };
         let is_all = is_first || news.full.is_some();
-        let mut rows_logs = self.rows_logs(is_all, control)?;
+        let mut rows_logs = self.rows_logs(&batches, is_all, control)?;
         let plan = plan::plan(&root, &news, is_all, batch, &mut rows_logs, control)?;
         let is_nothing = plan.is_empty() && news.last.is_none() && news.full.is_none();
         if !is_nothing {
             if is_off(Check::BatchesLast) {
                 self.complete(&mut batches, batch, &news, control)?;
             }
-            let rows = self.rows(&plan, batch, &mut rows_logs, control)?;
-            if rows == Outcome::PlanAgain
-                || self.records(&news, batch, control)? == Outcome::PlanAgain
+            let is_named_late = is_off(Check::NamedFirst);
+            if (!is_named_late && self.name(&mut batches, &plan, &rows_logs, control)?.is_late())
+                || self.rows(&plan, batch, &mut rows_logs, control)?.is_late()
+                || (is_named_late && self.name(&mut batches, &plan, &rows_logs, control)?.is_late())
+                || self.records(&news, batch, control)?.is_late()
+                || self.complete(&mut batches, batch, &news, control)?.is_late()
             {
-                return Ok(Outcome::PlanAgain);
-            }
-            if self.complete(&mut batches, batch, &news, control)? == Outcome::PlanAgain {
                 return Ok(Outcome::PlanAgain);
             }
         }
@@ -133,24 +148,54 @@ impl Pass<'_> {
         Ok(Outcome::Done)
     }
 
-    /// The logs of lake tables with rows: those that are there, or that were read before.
-    fn rows_logs(&mut self, is_all: bool, control: &Control) -> Result<BTreeMap<String, RowsLogs>> {
+    /// The logs of lake tables with rows: those that the lake has, or that were read before.
+    fn rows_logs(
+        &mut self,
+        batches: &LakeLog,
+        is_all: bool,
+        control: &Control,
+    ) -> Result<BTreeMap<String, RowsLogs>> {
         let root = self.root;
         let names = match is_all {
-            true => root.remote.names(root.path, control)?,
+            true => root.lake_tables(batches, control)?,
             false => {
                 let paths = self.logs.keys().filter(|path| path.prefix_matches(root.path));
                 let logs = paths.filter_map(|path| self.logs.get(path));
-                logs.map(|log| log.name.clone()).collect()
+                let read = logs.map(|log| log.name.clone()).filter(|name| is_rows(name));
+                read.chain(position::tables(batches, root.app)).collect()
             }
         };
         let mut found = BTreeMap::new();
-        for name in names.into_iter().filter(|name| is_rows(name)) {
+        for name in names {
             let rows = self.take(&name, control)?;
             let deleted = self.take(&format!("{name}{DELETED}"), control)?;
             found.insert(name, RowsLogs::new(rows, deleted));
         }
         Ok(found)
+    }
+
+    /// Names lake tables in `batches` before rows come into them: the next publisher looks for them
+    /// there, also if this one crashes before the batch is complete.
+    fn name(
+        &mut self,
+        batches: &mut LakeLog,
+        plan: &Plan,
+        logs: &BTreeMap<String, RowsLogs>,
+        control: &Control,
+    ) -> Result<Outcome> {
+        let root = self.root;
+        let named = position::tables(batches, root.app);
+        let has_rows = |name: &str| logs.get(name).is_some_and(|logs| logs.rows.has_statements());
+        let new = logs.keys().filter(|name| plan.work.contains_key(*name) || has_rows(name));
+        let new = new.filter(|name| !named.contains(*name));
+        let actions: Vec<_> = new.map(|name| position::named(root.app, name)).collect();
+        if actions.is_empty() {
+            return Ok(Outcome::Done);
+        }
+        ensure(batches, root.remote, &batch_columns(), control)?;
+        let outcome = batches.commit(root.remote, "NAME TABLES", actions, &|_| true, control)?;
+        self.sent.commits += u64::from(!outcome.is_late());
+        Ok(outcome)
     }
 
     /// What is gone first: rows that are sent again must not be taken for those that went.

@@ -8,7 +8,7 @@ use stationdb::arrow::datatypes::Field;
 use stationdb::{Control, Result};
 
 use crate::file::LakeFile;
-use crate::ledger::Statement;
+use crate::ledger::{STATEMENTS, Statement};
 use crate::log::{LakeLog, Outcome, now_ms};
 use crate::nonce;
 use crate::remote::Remote;
@@ -44,6 +44,14 @@ impl Batch<'_> {
     fn txn(&self) -> Value {
         crate::position::txn(self.app, self.epoch, "", self.sequence)
     }
+}
+
+/// How many statements of the store a log has.
+fn counted(app: &str, number: u64) -> Value {
+    let version = i64::try_from(number).unwrap_or(i64::MAX);
+    json!({ "txn": {
+        "appId": format!("{app}{STATEMENTS}"), "version": version, "lastUpdated": now_ms(),
+    }})
 }
 
 /// What was sent.
@@ -159,9 +167,12 @@ impl<'a> Sender<'a> {
         }
         let mut actions = std::mem::take(&mut self.actions);
         actions.push(self.batch.txn());
+        // A statement in a checkpoint is missing if its file was compacted, and the count tells.
+        let number = self.lake.ledger.count + u64::from(!self.statement.is_empty());
+        actions.push(counted(self.batch.app, number));
         let mut adds = std::mem::take(&mut self.adds);
         if let Some(Value::Object(add)) = adds.last_mut() {
-            add.insert("tags".to_owned(), self.statement.tags(self.batch.app));
+            add.insert("tags".to_owned(), self.statement.tags(self.batch.app, number));
         }
         actions.extend(adds.into_iter().map(|add| json!({ "add": add })));
         let needed = self.needed.clone();

@@ -6,7 +6,7 @@ use stationdb::{Control, Position, Result};
 
 use crate::plan;
 use crate::position;
-use crate::root::{Root, is_rows};
+use crate::root::Root;
 use crate::rows::RowsLogs;
 use crate::sender::Batch;
 use crate::source;
@@ -53,8 +53,7 @@ impl Root<'_> {
         };
         let news = source::News::everything("");
         let mut logs = std::collections::BTreeMap::new();
-        for name in self.remote.names(self.path, control)?.into_iter().filter(|name| is_rows(name))
-        {
+        for name in self.lake_tables(&batches, control)? {
             let opened = RowsLogs::open(self.remote, self.path, &name, self.app, control)?;
             logs.insert(name, opened);
         }

@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -79,10 +80,98 @@ except ImportError as missing:
 
 /// The statements of the page, about the lake table with this name.
 fn statements(name: &str) -> Vec<String> {
-    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/lake.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/lake.md");
     let page = std::fs::read_to_string(page).unwrap();
     let blocks = page.split("```sql\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     blocks.map(|block| block.replace("rows_1f2e3d4c", name)).collect()
+}
+
+/// What a script prints, and its errors; none where there is no Python.
+fn python(script: &str, arguments: &[&str]) -> Option<(String, String)> {
+    let named = std::env::var("STATIONDB_PYTHON").ok();
+    let python = named.clone().unwrap_or_else(|| "python3".to_owned());
+    let Ok(output) = Command::new(&python).args(["-c", script]).args(arguments).output() else {
+        assert!(named.is_none(), "STATIONDB_PYTHON names {python}, which does not run");
+        println!("skipped: there is no Python here; STATIONDB_PYTHON may name one");
+        return None;
+    };
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    Some((String::from_utf8(output.stdout).unwrap(), errors))
+}
+
+/// Removes the versions up to the last checkpoint of each log, and returns them.
+fn clean(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut removed = Vec::new();
+    for table in std::fs::read_dir(root).unwrap() {
+        let log = table.unwrap().path().join("_delta_log");
+        let files = std::fs::read_dir(&log).unwrap().map(|file| file.unwrap().path());
+        let files: Vec<PathBuf> = files.collect();
+        let name = |file: &Path| file.file_name().unwrap().to_str().unwrap().to_owned();
+        let checkpoints = files.iter().filter(|file| name(file).ends_with(".checkpoint.parquet"));
+        let last = checkpoints.map(|file| name(file)[..20].to_owned()).max();
+        let Some(last) = last else { continue };
+        for file in files.iter().filter(|file| name(file).ends_with(".json")) {
+            if name(file)[..20] <= *last {
+                removed.push((file.clone(), std::fs::read(file).unwrap()));
+                std::fs::remove_file(file).unwrap();
+            }
+        }
+    }
+    removed
+}
+
+/// Writes the files of tables together into one, and prints how many were removed.
+const COMPACT: &str = r#"
+import os, sys
+try:
+    import deltalake
+except ImportError:
+    sys.exit(0)
+for name in sys.argv[2:]:
+    done = deltalake.DeltaTable(os.path.join(sys.argv[1], name)).optimize.compact()
+    print(done["numFilesRemoved"])
+"#;
+
+/// Writes a checkpoint of each log, and prints how many.
+const CHECKPOINTS: &str = r#"
+import os, sys
+try:
+    import deltalake
+except ImportError:
+    sys.exit(0)
+names = sorted(os.listdir(sys.argv[1]))
+for name in names:
+    deltalake.DeltaTable(os.path.join(sys.argv[1], name)).create_checkpoint()
+print(len(names))
+"#;
+
+#[test]
+fn a_publisher_begins_at_a_checkpoint_of_another_engine() {
+    let directory = tempfile::tempdir().unwrap();
+    let objects: Objects = Arc::new(LocalFileSystem::new_with_prefix(directory.path()).unwrap());
+    let store = store();
+    let session = ada(&store);
+    let id = small_table(&session, "a", "");
+    let kept = publisher(&store, &objects, OneRoot::new("lake"), "s1");
+    for at in 0..4 {
+        append(&session, &id, at * 10..at * 10 + 10);
+        publish(&kept);
+    }
+    let root = directory.path().join("lake");
+    let Some((lines, errors)) = python(CHECKPOINTS, &[root.to_str().unwrap()]) else { return };
+    if lines.is_empty() {
+        println!("skipped: deltalake is not installed {errors}");
+        return;
+    }
+    let removed = clean(&root);
+    assert!(removed.len() > 10);
+    append(&session, &id, 40..50);
+    assert_eq!(publish(&publisher(&store, &objects, OneRoot::new("lake"), "s1")).rows, 10);
+    for (path, bytes) in removed {
+        std::fs::write(path, bytes).unwrap();
+    }
+    assert_equal(&session, &objects, "lake", "s1", |_| true);
 }
 
 #[test]
@@ -120,24 +209,29 @@ fn other_engines_read_the_same_rows() {
     let one = json!({ "partNumber": "P-new" });
     let _ = session.create_products(vec![from(one)]).unwrap();
     publish(&first);
-    assert_equal(&session, &objects, "lake", "s1", |_| true);
-
     let name = names(&objects, "lake").into_iter().find(|name| is_rows(name)).unwrap();
+    let root = directory.path().join("lake");
+    // Another engine compacts, so the checkpoints have files that were removed.
+    let compacted = python(COMPACT, &[root.to_str().unwrap(), &name, "product_changes"]);
+    println!("compacted: {compacted:?}");
+    let more: Vec<String> = (0..12).map(|at| format!("P-later {at:02}")).collect();
+    for (at, product) in more.iter().enumerate() {
+        let at = at as i64;
+        append(1_000 + at * 10..1_010 + at * 10);
+        let before = format!("{}", 51 + at);
+        session.delete_rows(&id, DeleteRowsRequest::new().index_before(before)).unwrap();
+        let made = session.create_products(vec![from(json!({ "partNumber": product }))]).unwrap();
+        assert!(made.error.is_none());
+        publish(&first);
+    }
+    assert_equal(&session, &objects, "lake", "s1", |_| true);
+    // Readers begin at the checkpoints.
+    assert!(clean(&root).len() >= 40);
+
     let [rows, latest] = statements(&name).try_into().expect("the page has two statements");
     let latest: String = latest;
-    let named = std::env::var("STATIONDB_PYTHON").ok();
-    let python = named.clone().unwrap_or_else(|| "python3".to_owned());
-    let root = directory.path().join("lake");
-    let asked = Command::new(&python)
-        .args(["-c", SCRIPT, root.to_str().unwrap(), &name, &rows, &latest])
-        .output();
-    let Ok(output) = asked else {
-        assert!(named.is_none(), "STATIONDB_PYTHON names {python}, which does not run");
-        println!("skipped: there is no Python here; STATIONDB_PYTHON may name one");
-        return;
-    };
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
+    let arguments = [root.to_str().unwrap(), &name, &rows, &latest];
+    let Some((lines, errors)) = python(SCRIPT, &arguments) else { return };
     let expected = store_rows(&session, |_| true);
     let high = expected
         .values()
@@ -163,7 +257,7 @@ fn other_engines_read_the_same_rows() {
         .collect();
     live.sort();
     let mut readers = Vec::new();
-    for line in String::from_utf8(output.stdout).unwrap().lines() {
+    for line in lines.lines() {
         let (reader, found, found_high, products): (
             String,
             Vec<Vec<Option<String>>>,
@@ -173,7 +267,9 @@ fn other_engines_read_the_same_rows() {
         assert_eq!(found, live, "{reader}");
         // NaN is the greatest value, and statistics do not hide it.
         assert_eq!(found_high, high, "{reader}");
-        assert_eq!(products, ["P-1", "P-2", "P-3", "P-4", "P-new"], "{reader}");
+        let names = ["P-1", "P-2", "P-3", "P-4"].into_iter().map(str::to_owned);
+        let names: Vec<String> = names.chain(more.clone()).chain(["P-new".to_owned()]).collect();
+        assert_eq!(products, names, "{reader}");
         readers.push(reader);
     }
     println!("read by {readers:?} {errors}");

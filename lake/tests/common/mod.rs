@@ -2,23 +2,26 @@
 #![allow(dead_code, reason = "each suite uses a part")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 use stationdb::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use stationdb::arrow::compute::cast;
-use stationdb::arrow::datatypes::{DataType, TimeUnit};
+use stationdb::arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use stationdb::arrow::util::display::{ArrayFormatter, FormatOptions};
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::scans::{RecordKind, ScanRecordsRequest};
 use stationdb::tables::{PartRows, TableId};
 use stationdb::{Control, Identity, Session, Store};
-use stationdb_lake::{Backoff, Layout, Publisher};
+use stationdb_lake::faults::{Check, FaultyStore, without};
+use stationdb_lake::{Backoff, Layout, OneRoot, Publisher};
 use tokio::runtime::Runtime;
 
 pub type Objects = Arc<dyn ObjectStore>;
@@ -94,6 +97,9 @@ pub fn table(objects: &Objects, root: &str, name: &str) -> Table {
             if let Some(add) = action.get("add") {
                 table.files.insert(add["path"].as_str().unwrap().to_owned());
             }
+            if let Some(remove) = action.get("remove") {
+                table.files.remove(remove["path"].as_str().unwrap());
+            }
             if let Some(metadata) = action.get("metaData") {
                 let schema = metadata["schemaString"].as_str().unwrap();
                 let schema: Value = serde_json::from_str(schema).unwrap();
@@ -139,13 +145,25 @@ fn shown(stored: &str) -> String {
 
 const NULL: &str = "\u{0}null";
 
-/// Values as text, times in microseconds.
+/// A type with another one in the place of each time.
+fn with_times(data_type: &DataType, time: &DataType) -> DataType {
+    let inner = |field: &FieldRef| -> FieldRef {
+        let data_type = with_times(field.data_type(), time);
+        Arc::new(field.as_ref().clone().with_data_type(data_type))
+    };
+    match data_type {
+        DataType::Timestamp(..) => time.clone(),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
+        DataType::List(field) => DataType::List(inner(field)),
+        other => other.clone(),
+    }
+}
+
+/// Values as text, times as microseconds since 1970.
 fn texts(values: &ArrayRef) -> Vec<String> {
     let micros = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
-    let values = match values.data_type() {
-        DataType::Timestamp(..) => cast(values, &micros).unwrap(),
-        _ => values.clone(),
-    };
+    let values = cast(values, &with_times(values.data_type(), &micros)).unwrap();
+    let values = cast(&values, &with_times(values.data_type(), &DataType::Int64)).unwrap();
     let options = FormatOptions::default();
     let shown = ArrayFormatter::try_new(values.as_ref(), &options).unwrap();
     let text = |row: usize| match values.data_type() {
@@ -372,4 +390,31 @@ pub fn append(session: &Session, id: &TableId, rows: impl Iterator<Item = i64>) 
     let data: Vec<Value> =
         rows.map(|n| json!([n.to_string(), format!("{}", n as f64 * 0.5)])).collect();
     session.append_table_data(id, from(json!({ "frame": { "data": data } }))).unwrap();
+}
+
+pub fn lake() -> OneRoot {
+    OneRoot::new("lake")
+}
+
+pub fn objects() -> Objects {
+    Arc::new(InMemory::new())
+}
+
+pub fn faulty(inner: &Objects, seed: u64) -> (Arc<FaultyStore>, Objects) {
+    let faulty = Arc::new(FaultyStore::new(inner.clone(), seed));
+    (faulty.clone(), faulty)
+}
+
+/// Asserts that a scenario holds, and that it does not when the check is off.
+pub fn needs(check: Check, scenario: impl Fn()) {
+    scenario();
+    let broken = catch_unwind(AssertUnwindSafe(|| without(check, &scenario)));
+    let panic = broken.expect_err("nothing is noticed without the check");
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    println!("without {check:?}: {}", text.unwrap_or_default());
+}
+
+pub fn equal(store: &Store, objects: &Objects, station: &str) {
+    assert_equal(&ada(store), objects, "lake", station, |_| true);
 }
