@@ -74,7 +74,7 @@ mod value;
 pub mod faults {
     pub use crate::disk::contract;
     pub use crate::disk::sim::{
-        Fault, OpKind, Pick, Random, Replay, SimDisk, Survival, TraceEntry,
+        Fault, Hold, OpKind, Pick, Random, Replay, SimDisk, Survival, TraceEntry,
     };
     pub use crate::disk::{
         DirEntry, Disk, DiskFile, FileId, MemoryDisk, Mode, RealDisk, SharedDisk, parent,

@@ -6,6 +6,7 @@
 //! at night), and `STATIONDB_CRASH_SEED` the first seed.
 
 mod backup;
+mod beside;
 mod columns;
 mod compact;
 mod creation;

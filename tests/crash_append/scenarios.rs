@@ -51,7 +51,7 @@ pub struct Records;
 
 const SUBSCRIBERS: u32 = 12;
 
-fn those_there(
+pub fn those_there(
     store: &Store,
     names: impl Iterator<Item = String>,
 ) -> Result<BTreeSet<String>, Problem> {

@@ -4,6 +4,8 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use super::Hold;
+
 /// Kinds of operations, for the choice of where a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -75,12 +77,14 @@ pub enum Fault {
     Misdirect,
     /// The operation takes this long, and then does what it should.
     Delay(Duration),
+    /// The operation begins, waits until the hold is released, and then does what it should.
+    Hold(Hold),
 }
 
 impl Fault {
     fn strikes(&self, kind: OpKind) -> bool {
         match self {
-            Self::Io | Self::Interrupted | Self::Delay(_) => true,
+            Self::Io | Self::Interrupted | Self::Delay(_) | Self::Hold(_) => true,
             Self::NoSpace => matches!(
                 kind,
                 OpKind::Write

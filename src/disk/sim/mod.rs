@@ -10,6 +10,7 @@
 
 mod content;
 mod fault;
+mod hold;
 mod random;
 mod state;
 mod survival;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use super::{DirEntry, Disk, DiskFile, FileId, Mode, parent, path};
 use fault::Rules;
 pub use fault::{Fault, OpKind, Pick};
+pub use hold::Hold;
 pub use random::Random;
 use state::{Change, Id, Node, State};
 pub use survival::Survival;
@@ -255,6 +257,12 @@ impl SimDisk {
         let mut delay = inner.latency.get(&kind).copied();
         if let Some(Fault::Delay(longer)) = fault {
             delay = Some(longer);
+            fault = None;
+        }
+        if let Some(Fault::Hold(hold)) = fault {
+            drop(inner);
+            hold.wait();
+            inner = self.inner();
             fault = None;
         }
         if let Some(delay) = delay {

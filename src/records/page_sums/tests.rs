@@ -290,6 +290,20 @@ fn pages_are_verified_after_a_repair() {
     }
 }
 
+/// The sums of all pages are learnt at once after a repair, whatever redb has in its cache then.
+#[test]
+fn every_page_has_a_sum_after_a_repair() {
+    let mut world = World::new(CACHE);
+    world.rewrite();
+    let bytes = world.copy();
+    assert!(!is_two_phase(&bytes));
+    let world = world.closed().open(&bytes, CACHE).unwrap();
+    let pages = world.pages();
+    let sums = world.file.medium.sums();
+    let lacking = pages.iter().filter(|page| sums.known(page.start) == 0).count();
+    assert_eq!(lacking, 0, "of {} pages", pages.len());
+}
+
 /// The last commit had one phase and is not whole, so redb goes back to the one before.
 #[test]
 fn the_commit_before_is_verified_when_redb_goes_back_to_it() {

@@ -9,6 +9,8 @@ mod feed_deletion;
 mod intents;
 mod product_values;
 mod recipe;
+#[cfg(feature = "search")]
+mod record_bytes;
 mod row_count;
 mod search;
 mod space;
