@@ -133,6 +133,19 @@ fn every_test_of_the_findings_is_there() {
     }
 }
 
+/// Each silent change says what happened, what happens now, and which test holds it.
+#[test]
+fn every_test_of_the_silent_changes_is_there() {
+    let rows = every_row_has_tests("docs/reference/silent-changes.md", 57);
+    let parts: BTreeSet<&str> =
+        rows.iter().filter_map(|row| row.split('|').nth(1)).map(str::trim).collect();
+    assert_eq!(parts, BTreeSet::from(["1", "2", "3", "4", "5", "6", "7"]));
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        assert!(cells.len() == 7 && cells.iter().skip(1).take(5).all(|cell| !cell.is_empty()));
+    }
+}
+
 /// The rows of a page's table, each of which names tests that exist.
 fn every_row_has_tests(page: &str, count: usize) -> Vec<String> {
     let page = read(page);

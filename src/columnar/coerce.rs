@@ -224,7 +224,8 @@ fn change_type(
 
 fn type_error(column: &Column, source: &Arrow) -> Error {
     Error::invalid(format!(
-        "column {:?} of type {} cannot be filled from the Arrow type {source}",
+        "column {:?} of type {} cannot be filled from the Arrow type {source}; convert the values \
+         where they come from, or give the column a type that holds them all",
         column.name, column.data_type
     ))
     .with_args([column.name.clone()])

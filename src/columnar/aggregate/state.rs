@@ -78,8 +78,9 @@ impl<T: Number> Numbers<T> {
         sums: Option<&BlockSums>,
         need: &Need,
     ) -> u64 {
-        let cells = u64::from(block.rows - block.nulls);
-        self.used += cells - u64::from(block.nans);
+        // Counts of a damaged file may exceed each other.
+        let cells = u64::from(block.rows.saturating_sub(block.nulls));
+        self.used += cells.saturating_sub(u64::from(block.nans));
         if block.is_usable() {
             self.offer(block.min, block.max);
         }

@@ -9,7 +9,7 @@ use arrow::array::{
 use arrow::datatypes::Int64Type;
 
 use super::csv::Records;
-use super::form::{Form, is_null, number, small_number, time};
+use super::form::{Form, is_null, lost_of, number, small_number, time};
 use super::moment;
 use super::options::ImportOptions;
 use crate::columnar::coerce::{CUT, FINER_TIMES};
@@ -37,6 +37,12 @@ fn advice(column: &Column, form: &Form, text: &str) -> String {
         );
     }
     "; if it means null, name it in nullTexts".to_owned()
+}
+
+/// What an inferred type would change of a value behind the first rows. A type that the caller
+/// declares is taken at its word.
+fn changed(text: &str, column: &Column, form: &Form) -> Option<&'static str> {
+    form.is_inferred.then(|| lost_of(text, column.data_type, form.decimal_comma)).flatten()
 }
 
 /// A type that holds more.
@@ -136,6 +142,14 @@ pub(super) fn build(
     }
     let bad = |text: &str| {
         let shown = shortened(text);
+        if let Some(why) = changed(text, column, form) {
+            return format!(
+                "{shown:?} {why}; the first rows have numbers: keep the texts with columnTypes \
+                 {{{:?}: \"STRING\"}}, or take them as numbers with {:?}",
+                column.name,
+                column.data_type.as_str()
+            );
+        }
         format!("{shown:?} is not a {} value{}", column.data_type, advice(column, form, text))
     };
     let comma = form.decimal_comma;
@@ -149,7 +163,8 @@ pub(super) fn build(
             Arc::new(build!(Float32Builder::with_capacity(rows), parse, bad))
         }
         DataType::Float64 => {
-            let parse = |text: &str| number(text, comma);
+            let parse =
+                |text: &str| number(text, comma).filter(|_| changed(text, column, form).is_none());
             Arc::new(build!(Float64Builder::with_capacity(rows), parse, bad))
         }
         DataType::Int32 => {
@@ -157,7 +172,10 @@ pub(super) fn build(
             Arc::new(build!(Int32Builder::with_capacity(rows), parse, bad))
         }
         DataType::Int64 => {
-            let parse = |text: &str| cells::parse_i64(text.trim());
+            let parse = |text: &str| {
+                let value = cells::parse_i64(text.trim())?;
+                changed(text, column, form).is_none().then_some(value)
+            };
             Arc::new(build!(Int64Builder::with_capacity(rows), parse, bad))
         }
         DataType::String => {

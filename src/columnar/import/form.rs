@@ -96,6 +96,18 @@ fn loses_digits(text: &str) -> bool {
         })
 }
 
+/// What a column of this type of numbers would not keep of a text that is a number.
+pub(super) fn lost_of(text: &str, data_type: DataType, comma: bool) -> Option<&'static str> {
+    let text = text.trim();
+    match data_type {
+        DataType::Int64 | DataType::Float64 if has_leading_zero(text) => {
+            number(text, comma).map(|_| "begins with a zero, which a number does not keep")
+        }
+        DataType::Float64 if loses_digits(text) => Some("has more digits than a number keeps"),
+        _ => None,
+    }
+}
+
 /// What the first values of a column can be.
 struct Facts<'r> {
     texts: Vec<(u64, &'r str)>,

@@ -271,7 +271,8 @@ impl SummaryFile {
         }
         let count = section.block_count as usize;
         let before = (count * (BLOCK_BYTES + PARTS_BYTES)) as u64;
-        let bytes = self.body.read(section.offset + before, count * BLOCK_SUM_BYTES)?;
+        let bytes =
+            self.body.read(section.offset.saturating_add(before), count * BLOCK_SUM_BYTES)?;
         let (sums, _) = bytes.as_chunks::<BLOCK_SUM_BYTES>();
         Ok(Some(sums.iter().map(|sums| BlockSums::from_bytes(sums, section.is_float)).collect()))
     }

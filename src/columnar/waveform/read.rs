@@ -134,7 +134,13 @@ impl WaveformReader {
     /// Memory of the waveforms so far.
     pub(crate) fn bytes(&self) -> u64 {
         let row = size_of::<DateTime<Utc>>() + 8 * self.y.len();
-        self.rows.saturating_mul(row as u64)
+        let named = |column: &Column| {
+            let unit = column.properties.get(Column::UNIT).map_or(0, String::len);
+            size_of::<WaveformY>() + column.name.len() + unit
+        };
+        let waveform = size_of::<WaveformData>() + self.y.iter().map(named).sum::<usize>();
+        let waveforms = (self.done.len() + 1).saturating_mul(waveform) as u64;
+        self.rows.saturating_mul(row as u64).saturating_add(waveforms)
     }
 
     /// The waveforms of all rows.

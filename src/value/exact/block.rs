@@ -4,7 +4,7 @@
 /// squares two u128. All little-endian.
 pub(crate) const BLOCK_SUM_BYTES: usize = 55;
 
-/// Exponents above the lowest one for which the halves of squares of 2^16 values fit.
+/// Exponents above the lowest one for which the halves of squares of 2^11 values fit.
 const NARROW: u32 = 32;
 /// Exponents above the lowest one for which the sums of 2^10 values and of their squares fit.
 const WIDE: u32 = 64;

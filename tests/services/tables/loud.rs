@@ -73,6 +73,15 @@ fn late_values() -> Vec<Case> {
             &["00.0015", "finer", "TIMESTAMP_US", "cutTimes"],
         ),
         case(late("2024-01-31", "01/02/2024"), new(), at, &["\"01/02/2024\"", "dateOrder"]),
+        // A serial number, and digits that a double does not have.
+        case(late("7", "0042"), new(), at, &["\"0042\"", "begins with a zero", "columnTypes"]),
+        case(late("7.5", "-007"), new(), at, &["\"-007\"", "begins with a zero", "STRING"]),
+        case(
+            late("7.5", "9007199254740993"),
+            new(),
+            at,
+            &["\"9007199254740993\"", "more digits", "columnTypes", "STRING", "FLOAT64"],
+        ),
         // The first rows say that the day comes first; the last date is no such date.
         case(late("31/01/2024", "01/31/2024"), new(), at, &["\"01/31/2024\""]),
     ]
@@ -222,6 +231,13 @@ fn the_offered_options_read_what_was_refused() {
             late("2024-01-31 00:00:00.001", fine),
             new().column_types([("v", DataType::TimestampMicros)]),
         ),
+        (late("7", "0042"), new().column_types([("v", DataType::String)])),
+        (late("7", "0042"), new().column_types([("v", DataType::Int64)])),
+        (late("7.5", "9007199254740993"), float(new())),
+        // Zeros alone, and zeros before a mark, are numbers.
+        (late("7", "0"), new()),
+        (late("7.5", "-0.5"), new()),
+        (late("7", "9007199254740993"), new()),
         (late("2024-01-31 00:00:00.001", fine), new().cut_times(true)),
         ("i,v\n1,\"1,5\"\n".to_owned(), float(new()).decimal_separator(",")),
         ("v\n".to_owned(), float(new())),

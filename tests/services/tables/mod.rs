@@ -20,6 +20,7 @@ mod rules;
 mod summed;
 mod syncs;
 mod times;
+mod unchanged;
 mod walk;
 mod waveforms;
 

@@ -437,3 +437,32 @@ fn waveforms_beyond_the_memory_of_a_query_are_refused_and_read_in_pieces() {
     assert_eq!(none.kind(), ErrorKind::InvalidArgument);
     assert!(none.to_string().contains("it needs a sample"), "{none}");
 }
+
+/// Of short waveforms the arrays are the least part of the memory.
+#[test]
+fn many_short_waveforms_count_with_what_each_of_them_needs() {
+    const COUNT: i64 = 1_000;
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    let options = Store::options().maintenance_thread(false).query_memory_bytes(60_000);
+    let store = options.open_disk(disk).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let request = CreateTableRequest::of_waveforms(DataType::Int64, [volts()]);
+    let id = session.create_table(request).unwrap();
+    let axis = WaveformAxis::Count { t0: 0, dt: 1 };
+    session
+        .transaction(|session| {
+            (0..COUNT).try_for_each(|number| {
+                let waveform = Waveform::new(axis).number(number).y("volts", &[0.5]);
+                session.append_waveform(&id, &waveform)
+            })
+        })
+        .unwrap();
+    let piece = |from: i64, to: i64| {
+        let request = ReadWaveformsRequest::new().from(from.to_string()).to(to.to_string());
+        session.read_waveforms(&id, request, &Control::default())
+    };
+    // The samples and their places are 20,000 bytes.
+    let error = piece(0, COUNT).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+    assert_eq!(piece(0, 99).unwrap().len(), 100);
+}
