@@ -198,7 +198,8 @@ pub(crate) fn write(
     let actions = state.into_actions(now);
     let bytes = encode(&actions)?;
     let hint = json!({
-        "version": version, "size": actions.len(), "sizeInBytes": bytes.len(), "numOfAddFiles": files,
+        "version": version, "size": actions.len(), "sizeInBytes": bytes.len(),
+        "numOfAddFiles": files,
     });
     // Whoever writes the checkpoint of a version writes the same.
     remote.create_any(&checkpoint_file(log, version), bytes, control)?;

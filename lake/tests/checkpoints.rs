@@ -1,5 +1,5 @@
-//! Checkpoints of the logs: what they spare, and what holds when they are missing, old, or lack what
-//! a station said.
+//! Checkpoints of the logs: what they spare, and what holds when they are missing, old, or lack
+//! what a station said.
 
 mod common;
 

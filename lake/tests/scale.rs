@@ -1,7 +1,7 @@
 //! What a log costs as it grows: the inputs of `docs/scale.md`.
 //!
-//! `STATIONDB_LAKE_BATCHES` is the number of batches, and `STATIONDB_LAKE_DIRECTORY` a new directory
-//! for the lake, which is kept for other readers.
+//! `STATIONDB_LAKE_BATCHES` is the number of batches, and `STATIONDB_LAKE_DIRECTORY` a new
+//! directory for the lake, which is kept for other readers.
 
 mod common;
 
@@ -39,8 +39,8 @@ fn measure(objects: &Objects, table: &str, batches: usize) {
     let (actions, files) =
         (hint["size"].as_u64().unwrap(), hint["numOfAddFiles"].as_u64().unwrap());
     println!(
-        "{table}: {} versions of {of_version} bytes; the last checkpoint has {checkpoint} bytes for \
-         {actions} actions, of which {files} are files",
+        "{table}: {} versions of {of_version} bytes; the last checkpoint: {checkpoint} bytes for \
+         {actions} actions, {files} of them files",
         versions.len()
     );
     assert!(versions.len() >= batches, "{table}");

@@ -67,7 +67,7 @@ fn a_part_that_fails_is_sent_again() {
     equal(&store, &inner, "s1");
 }
 
-/// A crash with each part: nothing of the upload is in the lake, and the next publisher begins anew.
+/// A crash with each part: nothing of the upload is in the lake, and the next one begins anew.
 #[test]
 fn a_crash_in_the_middle_of_an_upload_leaves_nothing_that_counts() {
     let store = large();

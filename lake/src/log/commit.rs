@@ -78,8 +78,8 @@ impl LakeLog {
         Err(Error::conflict(format!("others change the columns of {} again and again", self.path)))
     }
 
-    /// Adds a version with these actions, and a checkpoint when one is due. `holds` says whether the
-    /// table, as others have changed it in the meantime, still takes them.
+    /// Adds a version with these actions, and a checkpoint when one is due. `holds` says whether
+    /// the table, as others have changed it in the meantime, still takes them.
     pub(crate) fn commit(
         &mut self,
         remote: &Remote,
