@@ -77,7 +77,8 @@ fn talk(desk: &mut Desk, look: &Look) -> Outcome {
     );
     writeln!(io::stdout(), "{greeting}").map_err(failed)?;
     if desk.is_view {
-        let note = "Another process has the store open: each command looks at its newest commit.";
+        let note =
+            "Another process or user has the store: each command looks at its newest commit.";
         writeln!(io::stdout(), "{note}").map_err(failed)?;
     }
     let mut seen = None;

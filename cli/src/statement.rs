@@ -33,7 +33,10 @@ fn first(text: &str) -> (&str, &str) {
 /// Whether the line is a statement, or asks for one.
 pub fn is_one(line: &str) -> bool {
     let (word, _) = first(line);
-    word == "sql" || STARTS.iter().any(|start| word.eq_ignore_ascii_case(start))
+    // A statement needs no blank after its first word, as in `select*from products`.
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let begins = word.split_once(|c| !is_name(c)).map_or(word, |(begins, _)| begins);
+    word == "sql" || STARTS.iter().any(|start| begins.eq_ignore_ascii_case(start))
 }
 
 /// The words of the command that the line means, if it is a statement as it stands. A statement in
@@ -95,7 +98,8 @@ mod tests {
 
     #[test]
     fn a_statement_stays_as_it_is() {
-        let cases: [(&str, &[&str]); 5] = [
+        let cases: [(&str, &[&str]); 6] = [
+            ("Select*from products", &["sql", "--", "Select*from products"]),
             (
                 r#"sql select "it's", 'a "b"' from rows."Loop 1""#,
                 &["sql", "--", r#"select "it's", 'a "b"' from rows."Loop 1""#],
@@ -114,7 +118,9 @@ mod tests {
         for (line, expected) in cases {
             assert_eq!(words(line).unwrap(), expected, "{line}");
         }
-        for line in ["sql", "sql --help", "sql 'select 1' --json", "ls select", "selected", ""] {
+        for line in
+            ["sql", "sql --help", "sql 'select 1' --json", "ls select", "selected", "select-x", ""]
+        {
             assert_eq!(words(line), None, "{line}");
         }
     }

@@ -15,7 +15,7 @@ use stationdb::{Control, Session};
 use crate::PUBLIC;
 use crate::quotas;
 use crate::records::RecordTable;
-use crate::rows::RowTable;
+use crate::rows::{Known, RowTable};
 
 /// Name of the schema of measured rows.
 const ROWS: &str = "rows";
@@ -45,6 +45,7 @@ pub(crate) struct Catalog {
     session: Session,
     /// The id of each measurement table that the caller may see, by id and by unique name.
     tables: Arc<BTreeMap<String, TableId>>,
+    known: Arc<Known>,
 }
 
 impl Catalog {
@@ -72,16 +73,17 @@ impl Catalog {
                 tables.entry(name).or_insert(id);
             }
         }
-        Ok(Self { session: session.clone(), tables: Arc::new(tables) })
+        Ok(Self { session: session.clone(), tables: Arc::new(tables), known: Arc::default() })
     }
 
     fn schema_of(&self, with_records: bool) -> Tables {
-        Tables { session: self.session.clone(), tables: self.tables.clone(), with_records }
+        let (session, tables) = (self.session.clone(), self.tables.clone());
+        Tables { session, tables, known: self.known.clone(), with_records }
     }
 
     /// Opens the rows of a table by id or name. It blocks.
     pub(crate) fn rows(&self, name: &str) -> Option<stationdb::Result<RowTable>> {
-        self.tables.get(name).map(|id| RowTable::open(&self.session, id))
+        self.tables.get(name).map(|id| RowTable::open(&self.session, id, &self.known))
     }
 }
 
@@ -104,6 +106,7 @@ impl CatalogProvider for Catalog {
 struct Tables {
     session: Session,
     tables: Arc<BTreeMap<String, TableId>>,
+    known: Arc<Known>,
     /// Whether it lists the kinds of records; if so it lists no rows, but finds them.
     with_records: bool,
 }
@@ -139,8 +142,9 @@ impl SchemaProvider for Tables {
             return Ok(Some(Arc::new(quotas::table(&self.session))));
         }
         let Some(id) = self.tables.get(name).cloned() else { return Ok(None) };
-        let session = self.session.clone();
-        let opened = tokio::task::spawn_blocking(move || RowTable::open(&session, &id)).await;
+        let (session, known) = (self.session.clone(), self.known.clone());
+        let open = move || RowTable::open(&session, &id, &known);
+        let opened = tokio::task::spawn_blocking(open).await;
         let table = opened
             .map_err(|error| DataFusionError::External(Box::new(error)))?
             .map_err(crate::external)?;

@@ -9,7 +9,7 @@
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 use datafusion::scalar::ScalarValue;
-use stationdb::chrono::{DateTime, SecondsFormat};
+use stationdb::chrono::{DateTime, Datelike as _, SecondsFormat};
 use stationdb::tables::{ColumnFilter, FilterOperation};
 
 /// A comparison of something with a value.
@@ -80,7 +80,8 @@ pub(crate) fn time_of(value: &ScalarValue) -> Option<String> {
         }
         _ => return None,
     };
-    Some(time.to_rfc3339_opts(digits, true))
+    // Other years have no text that the store reads.
+    (0..=9999).contains(&time.year()).then(|| time.to_rfc3339_opts(digits, true))
 }
 
 pub(crate) fn integer_of(value: &ScalarValue) -> Option<i64> {

@@ -57,7 +57,7 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use stationdb::{Result, Session};
 
 use catalog::Catalog;
@@ -79,6 +79,31 @@ pub struct Options {
     pub spill_bytes: Option<u64>,
     /// Number of threads that a query is divided among; that of the processors when absent.
     pub partitions: Option<usize>,
+}
+
+/// Allows nothing but reads, in [`SessionContext::sql_with_options`].
+///
+/// Whatever a statement is, the store stays as it is. But with [`SessionContext::sql`], `SET`
+/// changes what [`Options`] has bounded, and `CREATE DATABASE` makes room for tables in memory. A
+/// program that answers statements of others allows them reads:
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let store = stationdb::Store::open(dir.path())?;
+/// # let session = store.session(stationdb::Identity::user("ada"));
+/// let sql = stationdb_sql::context(&session)?;
+/// let answer = sql.sql_with_options("select 1", stationdb_sql::reads()).await?;
+/// assert_eq!(answer.count().await?, 1);
+/// let refused = "set datafusion.runtime.memory_limit = '64G'";
+/// assert!(sql.sql_with_options(refused, stationdb_sql::reads()).await.is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn reads() -> SQLOptions {
+    SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false)
 }
 
 /// [`context_with`] default options.

@@ -1,6 +1,7 @@
 //! The rows of a measurement table as a table.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
@@ -24,8 +25,12 @@ use crate::language::{Filter, Names};
 use crate::pages::misfit;
 use crate::scan::{Batches, First, Open, StoreScan, names, project};
 
-/// Rows of a batch without columns.
-const BATCH_ROWS: u64 = 64 * 1024;
+/// Rows of a batch without columns. Each batch wakes another thread, and a statement may put a
+/// constant beside each row.
+const BATCH_ROWS: u64 = 1024 * 1024;
+
+/// What is known of tables, by their ids. It holds for as long as the snapshot does.
+pub(crate) type Known = Mutex<BTreeMap<String, Arc<TableStatistics>>>;
 
 /// The rows of a table in the snapshot of the session.
 #[derive(Debug)]
@@ -33,15 +38,25 @@ pub(crate) struct RowTable {
     pub session: Session,
     pub id: TableId,
     schema: SchemaRef,
-    known: TableStatistics,
+    known: Arc<TableStatistics>,
 }
 
 impl RowTable {
-    /// Reads the columns and what is known of them.
-    pub(crate) fn open(session: &Session, id: &TableId) -> stationdb::Result<Self> {
+    /// Reads the columns, and what is known of them unless `known` has it.
+    pub(crate) fn open(session: &Session, id: &TableId, known: &Known) -> stationdb::Result<Self> {
+        // For every statement: the access policy may say something else than it did.
         let nothing = ScanRequest::new().take(0);
         let schema = session.scan(id, nothing, &Control::default())?.schema();
-        let known = session.table_statistics(id)?;
+        let held = || known.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = held().get(id.as_str()).cloned();
+        let known = match found {
+            Some(known) => known,
+            None => {
+                let read = Arc::new(session.table_statistics(id)?);
+                held().insert(id.to_string(), read.clone());
+                read
+            }
+        };
         Ok(Self { session: session.clone(), id: id.clone(), schema, known })
     }
 

@@ -3,17 +3,20 @@
 mod common;
 #[path = "engine/conditions.rs"]
 mod conditions;
+#[path = "engine/same.rs"]
+mod same;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{ROWS, ada, ask, filled, open, plan, request, settle};
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use datafusion::error::DataFusionError;
 use futures::StreamExt;
 use serde_json::json;
 use stationdb::prelude::*;
 use stationdb::{Control, ErrorKind};
-use stationdb_sql::{Options, context, context_with, datafusion};
+use stationdb_sql::{Options, context, context_with, datafusion, reads};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_and_extremes_read_no_rows() {
@@ -155,6 +158,44 @@ async fn nothing_else_is_read_or_written() {
     }
     assert!(!directory.path().join("o").exists());
     assert_eq!(ask(&sql, "select count(*) from products").await.unwrap(), ["12"]);
+}
+
+/// A statement that lifted the bounds would do so for all later ones of the context.
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_are_all_that_statements_of_others_may_do() {
+    let (directory, _store, session) = filled();
+    let sql = context(&session).unwrap();
+    let runtime = sql.runtime_env();
+    for refused in [
+        "set datafusion.runtime.memory_limit = '64G'",
+        "set datafusion.runtime.temp_directory = '.'",
+        "reset datafusion.runtime.memory_limit",
+        "set datafusion.execution.batch_size = 1",
+        "create database d",
+        "create schema s",
+        "create view v as select 1",
+        "prepare p as select 1",
+        "insert into products values ('x')",
+        "drop table products",
+        "explain analyze insert into products select * from products",
+    ] {
+        let answer = sql.sql_with_options(refused, reads()).await;
+        assert!(matches!(answer, Err(DataFusionError::Plan(_))), "{refused}: {answer:?}");
+    }
+    let copy = format!("copy products to '{}' stored as csv", directory.path().join("o").display());
+    assert!(sql.sql_with_options(&copy, reads()).await.is_err());
+    assert!(Arc::ptr_eq(&runtime, &sql.runtime_env()));
+    for allowed in [
+        "select count(*) from products",
+        "with p as (select 1) select * from p",
+        "explain select * from products",
+        "describe products",
+        "show tables",
+        "show columns from products",
+    ] {
+        let frame = sql.sql_with_options(allowed, reads()).await.unwrap();
+        assert!(!frame.collect().await.unwrap().is_empty(), "{allowed}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

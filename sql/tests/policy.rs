@@ -3,12 +3,15 @@
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{ask, filled};
+use common::{ask, filled, request};
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::prelude::SessionContext;
-use serde_json::Value;
-use stationdb::Identity;
+use serde_json::{Value, json};
+use stationdb::prelude::*;
+use stationdb::{AccessPolicy, Action, Identity, Service, Store, Visibility};
 use stationdb_sql::{context, datafusion};
 
 /// The tables of records and that of quotas, and how many of their records a guest does not see.
@@ -123,6 +126,11 @@ async fn no_table_has_what_is_hidden() {
                 let place = format!("{schema}.\"{name}\"");
                 let (all, rows) = cells(&sql, &format!("select * from {place}")).await.unwrap();
                 assert_hidden(&secrets, &all, &place);
+                // A limit is passed on, and reads otherwise.
+                let limited = format!("select * from {place} limit 1000000");
+                let (limited, limited_rows) = cells(&sql, &limited).await.unwrap();
+                assert_hidden(&secrets, &limited, &place);
+                assert_eq!(limited_rows, rows, "{place}");
                 let counted = ask(&sql, &format!("select count(*) from {place}")).await.unwrap();
                 assert_eq!(counted, [rows.to_string()], "{place}");
                 assert!(who == "guest" || schema != "public" || rows == 0, "{place}: {rows}");
@@ -209,6 +217,52 @@ async fn no_function_and_no_error_has_what_is_hidden() {
                 };
                 assert_eq!(told(name).await, told("no such table").await, "{who}: {form}");
             }
+        }
+    }
+}
+
+/// A policy may change while a context lives: what it knows of a table then tells nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_hidden_later_is_hidden_in_the_same_context() {
+    let directory = tempfile::tempdir().unwrap();
+    let gate = Gate::default();
+    let options = Store::options().access_policy(gate.clone());
+    let store = options.open(directory.path()).unwrap();
+    let session = store.session(Identity::user("guest"));
+    let columns = json!([{ "name": "n", "dataType": "INT64", "columnType": "INDEX" }]);
+    let id = session.create_table(request(json!({ "name": "run", "columns": columns }))).unwrap();
+    let rows = json!({ "frame": { "data": [["1"], ["2"], ["3"]] } });
+    session.append_table_data(&id, request(rows)).unwrap();
+    let sql = context(&session).unwrap();
+    let statements = [
+        ("select count(*) from rows.run", "3"),
+        ("select min(n), max(n) from rows.run", "1 | 3"),
+        ("select count(*) from rows.run where n > 1", "2"),
+        ("select max(n) from decimate('run', 'n', 1)", "3"),
+        ("select count(*) from tables", "1"),
+    ];
+    for is_shut in [false, true, false] {
+        gate.0.store(is_shut, Ordering::SeqCst);
+        for (statement, expected) in statements {
+            let answer = ask(&sql, statement).await;
+            match (is_shut, statement.ends_with("tables")) {
+                (false, _) => assert_eq!(answer, Ok(vec![expected.to_owned()]), "{statement}"),
+                (true, true) => assert_eq!(answer, Ok(vec!["0".to_owned()]), "{statement}"),
+                (true, false) => assert!(answer.is_err(), "{statement}: {answer:?}"),
+            }
+        }
+    }
+}
+
+/// Hides everything from everyone while it is shut.
+#[derive(Clone, Debug, Default)]
+struct Gate(Arc<AtomicBool>);
+
+impl AccessPolicy for Gate {
+    fn visible(&self, _who: &Identity, _service: Service, _action: Action) -> Visibility {
+        match self.0.load(Ordering::SeqCst) {
+            true => Visibility::None,
+            false => Visibility::All,
         }
     }
 }

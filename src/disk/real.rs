@@ -79,6 +79,19 @@ fn id_of(metadata: &Metadata) -> FileId {
     FileId { device: 0, index: metadata.creation_time() }
 }
 
+#[cfg(not(unix))]
+fn private_directory() -> fs::DirBuilder {
+    fs::DirBuilder::new()
+}
+
+#[cfg(unix)]
+fn private_directory() -> fs::DirBuilder {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let mut builder = fs::DirBuilder::new();
+    builder.mode(0o700);
+    builder
+}
+
 #[cfg(not(windows))]
 fn keep_name(_options: &mut OpenOptions) {}
 
@@ -110,10 +123,10 @@ impl RealDisk {
     }
 
     /// Makes the directory `root`, which is removed when the disk is dropped; `AlreadyExists` if it
-    /// is there. What is written in it is not synced.
+    /// is there. What is written in it is not synced, and other users cannot read it.
     pub(crate) fn temporary(root: &Path) -> io::Result<Arc<Self>> {
         let root = std::path::absolute(root)?;
-        fs::create_dir(&root)?;
+        private_directory().create(&root)?;
         let hold = OpenOptions::new().write(true).create_new(true).open(root.join(HOLD));
         let hold = RealFile::new(hold?);
         if !hold.try_lock()? {

@@ -9,6 +9,7 @@
 //! that file is durable, so every file that the copied commits name is there. The copied files are
 //! never written: they are the files of the owner.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -107,30 +108,33 @@ fn take(source: &Arc<RealDisk>, control: &Control) -> Result<SharedDisk> {
 }
 
 /// A new private directory: in the store, where files can have second names; or in the temporary
-/// directory of the system, if the store's directory cannot be written.
+/// directory of the system, if nothing can be made there, as when another user has the store.
 fn private(source: &RealDisk) -> Result<Arc<RealDisk>> {
-    let failed = |error| Error::io("creating a directory for the copy", error);
     let inside = source.directory().map(|root| root.join(directory::VIEWS));
     let inside = inside.filter(|_| source.create_dir_all(directory::VIEWS).is_ok());
-    let parent = inside.clone().unwrap_or_else(std::env::temp_dir);
-    if inside.is_some() {
+    if let Some(parent) = &inside {
         // What cannot be removed now is removed by a later call.
-        let _ = RealDisk::remove_abandoned(&parent);
+        let _ = RealDisk::remove_abandoned(parent);
     }
-    let mut last = None;
-    for _ in 0..TRIES {
-        match RealDisk::temporary(&parent.join(name()?)) {
-            Ok(disk) => return Ok(disk),
-            Err(error) => last = Some(error),
+    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+    for parent in inside.into_iter().chain([std::env::temp_dir()]) {
+        for _ in 0..TRIES {
+            match RealDisk::temporary(&parent.join(name()?)) {
+                Ok(disk) => return Ok(disk),
+                Err(error) => last = error,
+            }
+            if last.kind() != io::ErrorKind::AlreadyExists {
+                break;
+            }
         }
     }
-    Err(failed(last.unwrap_or_else(|| std::io::ErrorKind::AlreadyExists.into())))
+    Err(Error::io("creating a directory for the copy", last))
 }
 
 fn name() -> Result<PathBuf> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes)
-        .map_err(|error| std::io::Error::other(error.to_string()))
+        .map_err(|error| io::Error::other(error.to_string()))
         .map_err(|error| Error::io("drawing the name of a directory", error))?;
     Ok(PathBuf::from(format!("stationdb-{:016x}", u64::from_le_bytes(bytes))))
 }
@@ -201,24 +205,35 @@ mod tests {
         assert!(records() != before);
     }
 
-    /// A directory that cannot be written is looked into all the same.
+    /// A directory that cannot be written is looked into all the same, and nobody else can read
+    /// what is then copied out of it.
     #[cfg(unix)]
     #[test]
     fn a_view_may_lie_outside_of_the_store() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
         let owner = Store::options().small_blob_bytes(10).open(path).unwrap();
         let file = upload(&owner.session(Identity::user("ada")), &[7; 100]);
-        // A file where the directory of the copies should be.
-        std::fs::write(path.join(directory::VIEWS), "").unwrap();
-        let view = Store::look(path).unwrap();
-        let outside = view.engine().disk.directory().unwrap();
-        assert!(!outside.starts_with(path), "{}", outside.display());
-        let mut bytes = Vec::new();
-        let session = view.session(Identity::user("ada"));
-        session.download_file(&file, &mut bytes, &Control::default()).unwrap();
-        assert_eq!(bytes, [7; 100]);
-        drop((session, view));
-        assert!(!outside.exists());
+        let views = path.join(directory::VIEWS);
+        // A file where the directory of the copies should be; then a directory that takes none.
+        for is_directory in [false, cfg!(target_os = "linux")] {
+            match is_directory {
+                false => std::fs::write(&views, "").unwrap(),
+                true => symlink("/proc/self/fdinfo", &views).unwrap(),
+            }
+            let view = Store::look(path).unwrap();
+            let outside = view.engine().disk.directory().unwrap();
+            assert!(outside.starts_with(std::env::temp_dir()), "{}", outside.display());
+            let mode = outside.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{mode:o}");
+            let mut bytes = Vec::new();
+            let session = view.session(Identity::user("ada"));
+            session.download_file(&file, &mut bytes, &Control::default()).unwrap();
+            assert_eq!(bytes, [7; 100]);
+            drop((session, view));
+            assert!(!outside.exists());
+            std::fs::remove_file(&views).unwrap();
+        }
     }
 }

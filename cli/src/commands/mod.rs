@@ -14,9 +14,10 @@ mod sql;
 mod terminal;
 mod upkeep;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use stationdb::{ErrorKind, Identity, Session, Store};
+use stationdb::{Error, ErrorKind, Identity, Session, Store};
 
 use crate::args::{Command, Look};
 use crate::failure::{Code, Failure, Outcome};
@@ -33,7 +34,7 @@ pub struct Desk {
     pub store: Store,
     pub user: String,
     pub interrupt: Interrupt,
-    /// Another process has the store, and this is a view of one commit.
+    /// Another process or user has the store, and this is a view of one commit.
     pub is_view: bool,
 }
 
@@ -41,8 +42,8 @@ impl Desk {
     /// Opens the store in `dir`; creates one only if `may_create`.
     ///
     /// A shell stays open, so it maintains the store as every owner does. One command does not. If
-    /// another process has the store, commands that read look into it; `command` is `None` for the
-    /// shell.
+    /// another process or user has the store, commands that read look into it; `command` is `None`
+    /// for the shell.
     pub fn open(
         dir: &Path,
         may_create: bool,
@@ -55,9 +56,7 @@ impl Desk {
         }
         let store = Store::options().create(may_create).maintenance_thread(command.is_none());
         let (store, is_view) = match store.open(dir) {
-            Err(error)
-                if error.kind() == ErrorKind::Locked && !command.is_some_and(needs_the_store) =>
-            {
+            Err(error) if is_of_another(&error) && !command.is_some_and(needs_the_store) => {
                 (Store::look(dir)?, true)
             }
             opened => (opened?, false),
@@ -86,6 +85,15 @@ impl Desk {
 /// Whether a command cannot work on a view: it writes, or works on the whole record file.
 fn needs_the_store(command: &Command) -> bool {
     matches!(command, Command::Import(_) | Command::Compact | Command::Verify { pages: true, .. })
+}
+
+/// Whether another process has the store, or another user, whose files this one may only read.
+fn is_of_another(error: &Error) -> bool {
+    let first = std::error::Error::source(error);
+    let mut chain = std::iter::successors(first, |error| error.source());
+    let io = chain.find_map(|error| error.downcast_ref::<io::Error>());
+    error.kind() == ErrorKind::Locked
+        || io.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// The library creates a store where there is none; a command that looks must not.
@@ -150,6 +158,17 @@ mod tests {
 
     use super::*;
     use crate::args::{InShell, Line};
+
+    #[test]
+    fn a_store_of_another_user_is_one_to_look_into() {
+        let error = |kind: io::ErrorKind| Error::io("opening the lock file", kind.into());
+        assert!(is_of_another(&error(io::ErrorKind::PermissionDenied)));
+        assert!(is_of_another(
+            &error(io::ErrorKind::PermissionDenied).context("opening the store")
+        ));
+        assert!(!is_of_another(&error(io::ErrorKind::NotFound)));
+        assert!(is_of_another(&Error::new(ErrorKind::Locked, "taken")));
+    }
 
     /// Ctrl-C is in the calls of each command that may read for long: none comes so far as to miss
     /// what is not there.

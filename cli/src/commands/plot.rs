@@ -7,7 +7,7 @@ use stationdb::chrono::DateTime;
 use stationdb::prelude::*;
 use stationdb::serde_json::json;
 use stationdb::tables::{
-    DataType, DecimationMethod, DecimationOptions, QueryDecimatedDataRequest, TableMetadata,
+    DecimationMethod, DecimationOptions, QueryDecimatedDataRequest, TableMetadata,
 };
 
 use super::Desk;
@@ -60,8 +60,12 @@ impl Drawing {
             return number(x);
         }
         let ((from, to), _) = self.ranges();
-        let form = if to - from < 86_400_000.0 { "%H:%M:%S%.3f" } else { "%Y-%m-%d %H:%M" };
-        let time = DateTime::from_timestamp_millis(x as i64);
+        let form = match to - from {
+            span if span < 100.0 => "%H:%M:%S%.6f",
+            span if span < 86_400_000.0 => "%H:%M:%S%.3f",
+            _ => "%Y-%m-%d %H:%M",
+        };
+        let time = DateTime::from_timestamp_micros((x * 1e3).round() as i64);
         time.map_or_else(|| number(x), |time| time.format(form).to_string())
     }
 }
@@ -118,9 +122,9 @@ fn read(session: &Session, table: &TableMetadata, plot: &Plot, intervals: i64) -
             None => return Err(Failure::usage(format!("the table has no column {name:?}"))),
         }
     }
-    let type_of = |name: &str| {
+    let is_time = |name: &str| {
         let column = table.columns.iter().flatten().find(|column| column.name == *name);
-        column.map(|column| column.data_type)
+        column.is_some_and(|column| column.data_type.is_time())
     };
     // With the first and the last row of each interval, the lines between intervals are right too.
     let mut options = DecimationOptions::new(DecimationMethod::EntryExit)
@@ -140,7 +144,7 @@ fn read(session: &Session, table: &TableMetadata, plot: &Plot, intervals: i64) -
     let frame = session.query_decimated_data(&id, request)?.frame.to_data_frame();
     let cells = |name: &str| -> Vec<Option<f64>> {
         let at = wanted.iter().position(|wanted| wanted == name).unwrap_or(0);
-        let is_time = type_of(name) == Some(DataType::Timestamp);
+        let is_time = is_time(name);
         let rows = frame.data.iter();
         rows.map(|row| coordinate(row.get(at)?.as_deref()?, is_time)).collect()
     };
@@ -153,7 +157,7 @@ fn read(session: &Session, table: &TableMetadata, plot: &Plot, intervals: i64) -
     });
     Ok(Drawing {
         title: printable(table.name.as_deref().unwrap_or_default()),
-        is_time: type_of(&x_name) == Some(DataType::Timestamp),
+        is_time: is_time(&x_name),
         curves: curves.collect(),
         limits: limits(session, plot)?,
         x_name: printable(&x_name),
@@ -163,7 +167,8 @@ fn read(session: &Session, table: &TableMetadata, plot: &Plot, intervals: i64) -
 /// The value of a cell; none where there is nothing to draw.
 fn coordinate(cell: &str, is_time: bool) -> Option<f64> {
     if is_time {
-        return DateTime::parse_from_rfc3339(cell).ok().map(|time| time.timestamp_millis() as f64);
+        let time = DateTime::parse_from_rfc3339(cell).ok();
+        return time.map(|time| time.timestamp_micros() as f64 / 1e3);
     }
     cell.parse().ok().filter(|value: &f64| value.is_finite())
 }

@@ -16,7 +16,7 @@ use stationdb::chrono::{DateTime, SecondsFormat, Utc};
 use stationdb::serde_json::{Map, Number, Value};
 use stationdb_sql::datafusion::error::DataFusionError;
 use stationdb_sql::datafusion::prelude::SessionContext;
-use stationdb_sql::{Options, context_with};
+use stationdb_sql::{Options, context_with, reads};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -158,7 +158,7 @@ async fn answer(
     out: &Parts,
 ) -> Result<(), DataFusionError> {
     // A receiver that is gone wants nothing more.
-    let frame = context.sql(statement).await?;
+    let frame = context.sql_with_options(statement, reads()).await?;
     let fields = frame.schema().fields().iter();
     let columns = unique(fields.map(|field| field.name().clone()).collect());
     if !out.send(Ok(Part::Columns(columns))).await {

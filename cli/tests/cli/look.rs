@@ -30,6 +30,11 @@ fn commands_that_read_see_the_newest_commit() {
             held + number + 1
         });
     }
+    // The copy of the one who looks does not count.
+    let mut parts = bench.json(&["info"])["bytes"].as_object().unwrap().clone();
+    let all = parts.remove("all").and_then(|bytes| bytes.as_u64()).unwrap();
+    let named: u64 = parts.values().map(|bytes| bytes.as_u64().unwrap()).sum();
+    assert!(named <= all && all - named < 4096, "{all} {parts:?}");
     let readers: [&[&str]; 7] = [
         &["search", "NEW-2"],
         &["export", "Loop", "-o", "loop.parquet"],

@@ -152,3 +152,21 @@ fn a_plot_over_time_has_times_on_its_axis() {
     let axis = text.lines().rev().nth(1).unwrap();
     assert!(axis.contains("10:00:10.000") && axis.ends_with("10:00:59.000"), "{text}");
 }
+
+#[test]
+fn finer_times_are_plotted_too() {
+    for (name, digits) in [("TIMESTAMP_US", ""), ("TIMESTAMP_NS", "000")] {
+        let bench = Bench::empty();
+        let row = |n: i32| format!("2024-03-01T10:00:00.0000{n}{digits}Z,{n}\n");
+        let rows: String = (10..60).map(row).collect();
+        std::fs::write(bench.path("a.csv"), format!("at,v\n{rows}")).unwrap();
+        let to = ["--name", "A", "--index", "at", "--type", &format!("at={name}")];
+        bench.good(&[&["--create", "import", "a.csv"][..], &to].concat());
+        let text = bench.good(&["plot", "A", "--y", "v"]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].trim_start().starts_with("59 │"), "{name}: {text}");
+        let axis = lines[lines.len() - 2];
+        let (from, to) = ("10:00:00.000010", "10:00:00.000059");
+        assert!(axis.contains(from) && axis.ends_with(to), "{name}: {text}");
+    }
+}
