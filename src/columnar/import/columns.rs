@@ -57,6 +57,12 @@ fn wider(data_type: DataType) -> DataType {
 fn bad_time(text: &str, column: &Column, form: &Form, options: &ImportOptions) -> String {
     let shown = shortened(text);
     if let Some(moment) = time(text, form, options) {
+        if form.is_zoned && moment.offset.is_none() {
+            return format!(
+                "{shown:?} has no zone, and the first rows name theirs; say with timeZone what \
+                 such times are, for instance \"UTC\""
+            );
+        }
         let cut = is_cut(column, options);
         let why = moment.count(column.data_type, options.zone, cut).err();
         return format!("{shown:?} {}", why.unwrap_or("is no time"));
@@ -189,7 +195,9 @@ pub(super) fn build(
         DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
             let cut = is_cut(column, options);
             let parse = |text: &str| {
-                time(text, form, options)?.count(column.data_type, options.zone, cut).ok()
+                let moment = time(text, form, options)?;
+                let is_told = !form.is_zoned || moment.offset.is_some();
+                moment.count(column.data_type, options.zone, cut).ok().filter(|_| is_told)
             };
             let bad = |text: &str| bad_time(text, column, form, options);
             let counts: PrimitiveArray<Int64Type> =

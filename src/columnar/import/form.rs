@@ -22,6 +22,8 @@ pub(super) struct Form {
     pub(super) order: Option<DateOrder>,
     /// Whether the type comes from the first values of the file.
     pub(super) is_inferred: bool,
+    /// Whether the first values name their zones, so that the report names none for others.
+    pub(super) is_zoned: bool,
 }
 
 /// What was decided for a column, and why.
@@ -201,7 +203,12 @@ pub(super) fn decide(
 ) -> Decision {
     let facts = Facts { texts: values(records, column, wanted.unwrap_or(DataType::Bool), options) };
     let texts = &facts.texts[..];
-    let form = |order| Form { decimal_comma: file_comma, order, is_inferred: wanted.is_none() };
+    let form = |order| Form {
+        decimal_comma: file_comma,
+        order,
+        is_inferred: wanted.is_none(),
+        is_zoned: is_zoned(texts, order, options),
+    };
     if let Some(data_type) = wanted {
         let order = match orders(texts, options)[..] {
             [only] if data_type.is_time() => only,
@@ -277,7 +284,12 @@ fn time_or_text(
             let count = texts.len();
             return Decision {
                 data_type,
-                form: Form { decimal_comma: false, order, is_inferred: true },
+                form: Form {
+                    order,
+                    is_inferred: true,
+                    is_zoned: is_zoned(texts, order, options),
+                    ..Form::default()
+                },
                 why: format!(
                     "the first {count} values are times with at most {digits} digits of a \
                      second{order_told}{}",
@@ -307,6 +319,12 @@ fn time_or_text(
         ));
     }
     text(format!("{} is neither a number, a time nor true or false", shown(not_number)))
+}
+
+/// Whether all texts name their zones, and the request names none for others.
+fn is_zoned(texts: &[(u64, &str)], order: Option<DateOrder>, options: &ImportOptions) -> bool {
+    let all = || moments(texts, order).is_some_and(|all| all.iter().all(|at| at.offset.is_some()));
+    !options.names_zone && !texts.is_empty() && all()
 }
 
 /// The zones of times as the report and the property of the column name them.

@@ -30,6 +30,8 @@ pub(crate) struct ImportOptions {
     pub(crate) date_order: Option<DateOrder>,
     /// The zone of times without one.
     pub(crate) zone: Zone,
+    /// Whether the request names that zone.
+    pub(crate) names_zone: bool,
     /// What numbers in columns of times count since 1970 UTC.
     pub(crate) epoch: Option<TimeUnit>,
     /// Whether digits of times that are finer than their column are cut off.
@@ -104,6 +106,7 @@ impl ImportOptions {
             skip_lines,
             date_order: request.date_order,
             zone: zone(request.time_zone.as_deref())?,
+            names_zone: request.time_zone.is_some(),
             epoch: request.epoch_unit.map(|unit| match unit {
                 EpochUnit::Seconds => TimeUnit::Second,
                 EpochUnit::Millis => TimeUnit::Millisecond,

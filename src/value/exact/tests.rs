@@ -226,3 +226,40 @@ fn a_block_is_stored_up_to_64_exponents_apart() {
     let (all, whole) = (all.exact(1024), floats(&near).exact(1024));
     assert_eq!((all.sum(), all.deviation(true)), (whole.sum(), whole.deviation(true)));
 }
+
+/// The least halves of squares decide where the mean is far from zero: windows of different units
+/// are joined with each half in its place.
+#[test]
+fn joined_windows_keep_the_least_halves_of_squares() {
+    let step = 2f64.powi(-53);
+    for parts in [[1.0 + 2.0 * step, 1.0 - step], [1.0 - step, 1.0 + 2.0 * step]] {
+        let mut all = FloatSums::default();
+        for value in parts {
+            all.merge_block::<true>(&f64::block_sums(&[value]));
+        }
+        assert_eq!(all.exact(2).deviation(false), Some(1.5 * step), "{parts:?}");
+    }
+}
+
+#[test]
+fn infinity_behind_a_block_of_the_greatest_numbers_is_no_number() {
+    let mut all = FloatSums::default();
+    all.merge_block::<true>(&f64::block_sums(&[f64::MAX]));
+    all.add::<true>(f64::INFINITY);
+    assert_eq!(all.clone().exact(2).sum(), f64::INFINITY);
+    // As numbers they would cancel each other.
+    all.add::<true>(f64::NEG_INFINITY);
+    assert!(all.exact(3).sum().is_nan());
+}
+
+#[test]
+fn infinities_of_blocks_are_kept_with_their_signs() {
+    let sum = |blocks: &[&[f64]]| {
+        let mut all = FloatSums::default();
+        blocks.iter().for_each(|block| all.merge_block::<true>(&f64::block_sums(block)));
+        all.exact(blocks.iter().map(|block| block.len() as u64).sum()).sum()
+    };
+    assert_eq!(sum(&[&[1.0, f64::NEG_INFINITY], &[2.0]]), f64::NEG_INFINITY);
+    assert_eq!(sum(&[&[1.0], &[f64::INFINITY]]), f64::INFINITY);
+    assert!(sum(&[&[f64::INFINITY], &[f64::NEG_INFINITY]]).is_nan());
+}

@@ -73,6 +73,13 @@ fn late_values() -> Vec<Case> {
             &["00.0015", "finer", "TIMESTAMP_US", "cutTimes"],
         ),
         case(late("2024-01-31", "01/02/2024"), new(), at, &["\"01/02/2024\"", "dateOrder"]),
+        // The report of the zones is of the first rows.
+        case(
+            late("2024-01-31T00:00:00Z", "2024-01-31T00:00:00"),
+            new(),
+            at,
+            &["\"2024-01-31T00:00:00\"", "has no zone", "timeZone"],
+        ),
         // A serial number, and digits that a double does not have.
         case(late("7", "0042"), new(), at, &["\"0042\"", "begins with a zero", "columnTypes"]),
         case(late("7.5", "-007"), new(), at, &["\"-007\"", "begins with a zero", "STRING"]),
@@ -234,6 +241,8 @@ fn the_offered_options_read_what_was_refused() {
         (late("7", "0042"), new().column_types([("v", DataType::String)])),
         (late("7", "0042"), new().column_types([("v", DataType::Int64)])),
         (late("7.5", "9007199254740993"), float(new())),
+        (late("2024-01-31T00:00:00Z", "2024-01-31T00:00:00"), new().time_zone("UTC")),
+        (late("2024-01-31T00:00:00", "2024-01-31T00:00:00Z"), new()),
         // Zeros alone, and zeros before a mark, are numbers.
         (late("7", "0"), new()),
         (late("7.5", "-0.5"), new()),
