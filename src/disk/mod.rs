@@ -130,9 +130,12 @@ pub trait Disk: Send + Sync + Debug + 'static {
 /// An open file: positioned reads and writes, no cursor.
 ///
 /// Dropping it promises nothing: data that is not synced may be lost.
-#[expect(
-    clippy::len_without_is_empty,
-    reason = "asking costs a system call, and nobody asks for emptiness alone"
+#[cfg_attr(
+    feature = "faults",
+    expect(
+        clippy::len_without_is_empty,
+        reason = "asking costs a system call, and nobody asks for emptiness alone"
+    )
 )]
 pub trait DiskFile: Send + Sync + Debug {
     /// Length in bytes.
