@@ -3,9 +3,12 @@
 use std::io::{self, BufWriter, Write};
 use std::process::{Child, Command, Stdio};
 
-use crate::failure::{Code, Outcome};
+use crate::failure::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{Output, failed};
+
+/// The exit codes with which `sh` and `cmd` tell that a command is not there or cannot be run.
+const NOT_RUN: [i32; 3] = [126, 127, 9009];
 
 /// Calls `write` with the pager's input, or with the standard output.
 pub fn paged(
@@ -20,7 +23,15 @@ pub fn paged(
             Some(input) => buffered(input, write),
             None => Ok(()),
         };
-        let _ = pager.wait();
+        let ended = pager.wait().map_err(|error| Failure::io("waiting for the pager", &error))?;
+        // The shell was started, and did not find or could not run the pager: nothing was shown.
+        if ended.code().is_some_and(|code| NOT_RUN.contains(&code)) {
+            return Err(Failure::new(
+                Code::Failed,
+                "the pager that STATIONDB_PAGER or PAGER names cannot be run; name another one, or \
+                 pass --no-pager",
+            ));
+        }
         return match written {
             // Who leaves the pager has seen enough.
             Err(failure) if failure.code == Code::BrokenPipe => Ok(()),

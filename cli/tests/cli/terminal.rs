@@ -273,6 +273,14 @@ fn long_output_is_paged() {
 }
 
 #[test]
+fn a_pager_that_is_not_there_is_told() {
+    let bench = Bench::new();
+    let mut terminal = Terminal::start(&bench, &["ls", "products"], "no-such-pager");
+    terminal.expect("pass --no-pager");
+    assert_eq!(terminal.end(), Some(1));
+}
+
+#[test]
 fn a_plot_fits_the_terminal() {
     let bench = Bench::new();
     let mut terminal = Terminal::start(&bench, &["plot", "Loop", "--y", "volts"], "");
