@@ -357,7 +357,8 @@ impl RecordFile {
         transaction.commit(finished).map(|()| true)
     }
 
-    /// Returns unused pages to the file system; requires that no snapshot is open.
+    /// Moves pages to the front of the file and cuts off its end. Requires that no snapshot is
+    /// open.
     pub(crate) fn compact(&mut self) -> Result<bool> {
         self.alone("compact", |database| database.compact())
     }

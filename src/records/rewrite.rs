@@ -13,11 +13,12 @@ use redb::ReadableTableMetadata;
 
 use super::error::from_redb;
 use super::file::{NAME, NEW_NAME};
+use super::names::check_names;
 use super::space::{Table, space_of};
 use super::{Finished, RecordFile, RecordFileOptions, Snapshot, Sums, WriteTransaction};
 use crate::disk::Mode;
 use crate::error::{Error, Result};
-use crate::value::{Control, limits};
+use crate::value::{Control, guarded, limits};
 
 /// Page cache for writing the new file, in addition to that of the open one.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
@@ -46,6 +47,53 @@ impl RecordFile {
             && used <= taken / 16 * 7
             && used <= used_bytes_max;
         is_due.then_some(used)
+    }
+
+    /// Copies all rows in the order of their keys into a new file and replaces this one by it, if
+    /// the copy is at least an eighth shorter. Requires that no snapshot is open. Returns whether
+    /// the file was replaced.
+    ///
+    /// Rows that arrive in another order than that of their keys leave pages of which a third is
+    /// unused, and moving pages does not change that.
+    ///
+    /// The file stays as it is without room on the disk for the copy beside `reserve_bytes`, or
+    /// without sums of its rows to compare the copy with.
+    ///
+    /// # Errors
+    /// As [`Self::rewrite`] and [`Self::replace`]. This file then stays in use, unless it is
+    /// unknown to which file the name leads after a power cut: then this file takes no writes.
+    pub(crate) fn pack(&mut self, sequence: u64, reserve_bytes: u64) -> Result<bool> {
+        self.check_writable()?;
+        let snapshot = self.snapshot(sequence)?;
+        let packed_bytes = packed_bytes(&snapshot)?;
+        let free_bytes = self.disk.free_bytes();
+        let free_bytes =
+            free_bytes.map_err(|error| Error::io("reading the free space of the disk", error))?;
+        // redb doubles a file that must grow.
+        let needed_bytes = packed_bytes.saturating_mul(2).saturating_add(reserve_bytes);
+        if packed_bytes > self.known_len() / 8 * 7
+            || free_bytes.is_some_and(|free| free < needed_bytes)
+            || snapshot.sums()?.is_none()
+        {
+            return Ok(false);
+        }
+        let fresh =
+            guarded("copying the record file", || self.rewrite(&snapshot, &Control::default()));
+        drop(snapshot);
+        let replaced = fresh.and_then(|mut fresh| {
+            // redb doubled the file while it grew.
+            fresh.compact()?;
+            // The rename would overwrite a file that somebody else put there.
+            check_names(&self.disk, &[self.open_name()])?;
+            self.replace(fresh, sequence)
+        });
+        match replaced {
+            Ok(replaced) => replaced.outcome.map(|()| true),
+            Err(error) => {
+                self.discard_new();
+                Err(error)
+            }
+        }
     }
 
     /// The length of the file in bytes, as redb knows it.
@@ -168,6 +216,28 @@ impl RecordFile {
         self.medium.stop_writing(cause.clone(), false);
         self.is_read_only = true;
     }
+}
+
+/// About the bytes of a file with the rows of the snapshot in the order of their keys.
+///
+/// # Errors
+/// `Corrupt` if a page is damaged.
+fn packed_bytes(snapshot: &Snapshot) -> Result<u64> {
+    /// Rows of more bytes than this on average have pages of their own, which stay as they are.
+    const LARGE_ROW: u64 = 1_024;
+    let mut bytes = 0;
+    for table in Table::ALL {
+        let rows = snapshot.base().table_len(table)?;
+        let pages = snapshot.base().table(table)?.stats();
+        let pages = pages.map_err(|error| from_redb("count its pages", error))?;
+        let filled = pages.stored_bytes().saturating_add(pages.metadata_bytes());
+        bytes += match filled / rows.max(1) {
+            // Rows that arrive in the order of their keys fill 93 % of their pages.
+            0..LARGE_ROW => filled.saturating_add(filled / 7),
+            _ => filled.saturating_add(pages.fragmented_bytes()),
+        };
+    }
+    Ok(bytes)
 }
 
 /// Copies every row of every table, and compares the copy with the sums of the snapshot.

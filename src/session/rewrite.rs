@@ -55,6 +55,27 @@ pub(crate) fn rewrite_record_file(session: &Session, control: &Control) -> Resul
 }
 
 impl Engine {
+    /// Makes the record file and the files of the journal as small as they can be. `&mut self`: no
+    /// other user of the engine exists.
+    ///
+    /// # Errors
+    /// As [`RecordFile::pack`] and [`RecordFile::compact`]. The store is latched if it is unknown
+    /// to which file the name of the record file leads after a power cut.
+    pub(crate) fn compact(&mut self) -> Result<()> {
+        let (sequence, reserve_bytes) = (self.sequence(), self.settings.reserve_bytes);
+        let compacted = self.without_readers(|records| {
+            let is_packed = records.pack(sequence, reserve_bytes)?;
+            if is_packed { Ok(true) } else { records.compact() }
+        });
+        if let Err(error) = &compacted
+            && self.records().check_writable().is_err()
+        {
+            self.set_latch(error);
+        }
+        compacted?;
+        self.shrink_journal()
+    }
+
     /// Whether a rewrite may be worthwhile and possible.
     fn may_rewrite(&self) -> bool {
         let used_bytes_max = self.settings.record_rewrite_bytes_max;

@@ -179,9 +179,11 @@ impl Store {
         Ok(report)
     }
 
-    /// Returns unused pages of the record file to the file system.
+    /// Returns unused space of the record file and of the journal to the file system. A record file
+    /// whose pages are badly filled is copied, if the disk has room for that.
     ///
     /// # Errors
+    /// `Corrupt` if the record file is damaged; `Latched` after a failed write; `NoSpace`, `Io`;
     /// `Conflict` while other clones of the store or sessions exist, because no reader may exist
     /// meanwhile.
     pub fn compact(&mut self) -> Result<CompactReport> {

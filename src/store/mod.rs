@@ -29,6 +29,8 @@ pub use verify::VerifyLevel;
 #[cfg(test)]
 mod backup_tests;
 #[cfg(test)]
+mod compact_tests;
+#[cfg(test)]
 mod format_tests;
 #[cfg(test)]
 mod handles_tests;

@@ -15,6 +15,8 @@ pub(super) const RECORDS: u64 = 8_192;
 const GROWTH_MIN: u64 = 64 * 1024;
 /// The file grows at most by this, apart from a record that is larger.
 const GROWTH_MAX: u64 = 4 * 1024 * 1024;
+/// What [`PassFile::shrink`] leaves of the file, so that the next commits need not write zeros.
+pub(super) const KEPT: u64 = 1024 * 1024;
 /// Zeros that are written at a time.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
@@ -107,6 +109,17 @@ impl PassFile {
         while self.len < target {
             let step = usize::try_from(target - self.len).map_or(ZEROS.len(), |left| left);
             self.write(ZEROS.get(..step).unwrap_or(&ZEROS), self.len)?;
+        }
+        Ok(())
+    }
+
+    /// Cuts off what follows `end`, apart from [`KEPT`] bytes of the file. Needs no sync: after a
+    /// power cut the file may have its earlier length, and then has records of earlier passes.
+    pub(super) fn shrink(&mut self, end: u64) -> Result<()> {
+        let len = end.next_multiple_of(GROWTH_MIN).max(KEPT);
+        if len < self.len {
+            self.file.set_len(len).map_err(failed("shorten it", self.name))?;
+            self.len = len;
         }
         Ok(())
     }

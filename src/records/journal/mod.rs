@@ -120,6 +120,18 @@ impl Journal {
         Ok(pass)
     }
 
+    /// Gives the space of both files back to the disk that no record of the newest pass has. Only
+    /// while the record file has every commit of the pass before it.
+    ///
+    /// # Errors
+    /// `Io`: the file then has either length, which changes nothing.
+    pub(crate) fn shrink(&mut self) -> Result<()> {
+        self.older = None;
+        let (pass, end) = (self.newest.pass, self.at);
+        self.file(pass)?.shrink(end)?;
+        self.file(pass + 1)?.shrink(RECORDS)
+    }
+
     /// The number of the newest pass.
     pub(crate) fn pass(&self) -> u64 {
         self.newest.pass

@@ -243,20 +243,38 @@ impl Engine {
         if is_moving && !self.checkpoints.ask() { self.move_layers() } else { Ok(()) }
     }
 
-    /// Moves every commit into the record file, when nobody else uses the store. After a failed
-    /// write nothing is moved: the next open replays the journal.
+    /// Moves every commit into the record file and gives the space of the journal back to the
+    /// disk, when nobody else uses the store. After a failed write nothing is moved: the next open
+    /// replays the journal.
     ///
     /// # Errors
-    /// As [`Self::move_layers`]; `Latched` after a failed write.
+    /// As [`Self::move_layers`]; `Latched` after a failed write; `Io`.
     pub(crate) fn close_journal(&self) -> Result<()> {
         // First, because it takes no lock.
         self.check_process()?;
-        if self.snapshot().pending_bytes() == 0 && self.snapshot().frozen().is_none() {
+        let snapshot = self.snapshot();
+        if snapshot.pending_bytes() > 0 || snapshot.frozen().is_some() {
+            drop(snapshot);
+            self.write_queue.turns.latch.check()?;
+            self.check_place()?;
+            self.checkpoint()?;
+        } else if self.write_queue.turns.latch.check().is_err() {
+            // Nothing has to be moved, and the journal may have a commit whose outcome is unknown.
             return Ok(());
         }
-        self.write_queue.turns.latch.check()?;
+        self.shrink_journal()
+    }
+
+    /// Gives the space of the journal that no record needs back to the disk. Only while the record
+    /// file has every commit, and when nobody else uses the store.
+    ///
+    /// # Errors
+    /// `Io`; `Latched` if the files of the store were moved or replaced.
+    pub(in crate::session) fn shrink_journal(&self) -> Result<()> {
         self.check_place()?;
-        self.checkpoint()
+        // A looker reads the journal by its length.
+        let _moving = self.hold_record_file()?;
+        lock(&self.journal).shrink()
     }
 
     /// The damage of those records of the journal that the record file lacks: the file, and what is

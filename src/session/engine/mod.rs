@@ -232,19 +232,16 @@ impl Engine {
         Change::Put { space: Space::Meta, key: STATE_KEY.to_vec(), value }
     }
 
-    /// Returns unused pages of the record file to the file system. `&mut self`: no other user of
-    /// the engine exists.
-    pub(crate) fn compact(&mut self) -> Result<()> {
-        self.without_readers(RecordFile::compact).map(|_| ())
-    }
-
     /// Reads every page of the record file and compares its checksum. Returns false when something
     /// was repaired. `&mut self`: no other user of the engine exists.
     pub(crate) fn check_pages(&mut self) -> Result<bool> {
         self.without_readers(RecordFile::check_pages)
     }
 
-    fn without_readers<T>(&mut self, f: impl FnOnce(&mut RecordFile) -> Result<T>) -> Result<T> {
+    pub(super) fn without_readers<T>(
+        &mut self,
+        f: impl FnOnce(&mut RecordFile) -> Result<T>,
+    ) -> Result<T> {
         self.write_queue.turns.latch.check()?;
         self.checkpoint()?;
         // Nobody else has the engine, so this gate and the engine's own do not meet.

@@ -183,6 +183,7 @@ fn what_each_part_of_a_work_item_takes() {
         let parts = parts.iter().filter(|(_, bytes)| each(**bytes) >= 0.05);
         parts.for_each(|(name, bytes)| println!("  {name}: {:.1}", each(*bytes)));
     }
+    println!("all files: {:.0} B each", each(files.values().sum()));
     counts.iter().for_each(|(name, rows)| println!("  {name}: {:.2} rows", each(*rows)));
     assert_eq!(pages.values().sum::<u64>(), len, "every byte of the file is one of these");
     assert_eq!(counts.get("index properties, updatedAt"), Some(&(5 * count)), "{counts:?}");
@@ -190,4 +191,8 @@ fn what_each_part_of_a_work_item_takes() {
         bytes.iter().filter(|(name, _)| name.starts_with("index ")).map(|(_, bytes)| bytes).sum();
     let packed = pages.get("index: rows").unwrap();
     assert!(packed * 2 < entries, "blocks share prefixes: {packed} of {entries}");
+    let [rows, unused] = ["rows", "unused"].map(|part| pages[&format!("records: {part}")]);
+    assert!(unused * 7 < rows, "compaction fills pages: {unused} bytes beside {rows} are unused");
+    let journal: u64 = ["journal.0", "journal.1"].iter().map(|name| files[*name]).sum();
+    assert!(journal <= 2 << 20, "a closed store has {journal} bytes of journal");
 }
