@@ -437,3 +437,28 @@ fn a_copy_has_both_passes() {
     super::copy(&shared(&disk), &shared(&copied)).unwrap();
     assert_eq!(open(&copied, link, 0).unwrap().1, [until(4), vec![5, 6, 7]]);
 }
+
+/// What a close cuts off is beyond the records of the newest pass, however many these are.
+#[test]
+fn shortening_keeps_every_record_of_the_newest_pass() {
+    const FIRST: u64 = 60_000;
+    let (disk, link, mut journal) = written(FIRST);
+    let lens = |disk: &MemoryDisk| NAMES.map(|name| bytes(disk, name).len() as u64);
+    let [_, before] = lens(&disk);
+    journal.shrink().unwrap();
+    let [_, after] = lens(&disk);
+    assert!(after < before && after > 2 * file::KEPT, "{before} {after}");
+    let (_, passes, sequence) = open(&disk, link, 0).unwrap();
+    assert_eq!((passes, sequence), (vec![until(FIRST)], FIRST));
+    // The next pass, when the record file has the first one.
+    let pass = journal.begin_pass(FIRST).unwrap();
+    append(&mut journal, FIRST + 1..=FIRST + 10);
+    journal.shrink().unwrap();
+    assert!(lens(&disk).iter().all(|len| *len <= file::KEPT), "{:?}", lens(&disk));
+    append(&mut journal, FIRST + 11..=FIRST + 20);
+    let (_, passes, sequence) = open(&disk, Link { pass, ..link }, FIRST).unwrap();
+    assert_eq!((passes, sequence), (vec![(FIRST + 1..=FIRST + 20).collect()], FIRST + 20));
+    // A record file that fell back to its earlier state lacks commits, and is told so.
+    let error = open(&disk, link, 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+}

@@ -238,6 +238,57 @@ fn a_writer_waits_at_most_a_little_longer_than_the_longest_sync() {
     assert!(longest <= SYNC + WAIT, "{longest:?}");
 }
 
+/// The condition under which a writer waits longer than 50 ms: while one checkpoint is under way,
+/// the others committed four times the bound. Before that at least ten groups waited 50 ms each. The
+/// memory table then stays as it is until the checkpoint ends.
+#[test]
+fn at_four_times_the_bound_a_writer_waits_for_the_end_of_the_checkpoint() {
+    const BOUND: usize = 12 * 1024;
+    let disk = SimDisk::new(1);
+    let store = open(&disk, BOUND);
+    let engine = store.engine().clone();
+    let moving = engine.checkpoints.hold();
+    let active = || engine.snapshot().active().bytes();
+    let is_full = || engine.snapshot().frozen().is_some() && active() >= 4 * BOUND;
+    let (ids, slowed, begun, full) = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let session = store.session(Identity::user("ada"));
+            let (mut ids, mut slowed, mut largest, mut begun) = (Vec::new(), 0, 0, None);
+            while !is_full() {
+                let before = active();
+                ids.push(create(&session, ids.len()).unwrap());
+                let (after, is_moving) = (active(), engine.snapshot().frozen().is_some());
+                if is_moving && (BOUND * 3 / 2..4 * BOUND).contains(&after) {
+                    begun.get_or_insert_with(Instant::now);
+                    slowed += 1;
+                    largest = largest.max(after.saturating_sub(before));
+                }
+                // The commit that reaches the limit returns only after the checkpoint.
+                if begun.is_some() && !is_moving {
+                    break;
+                }
+            }
+            assert!(largest < BOUND / 4, "{largest}");
+            (ids, slowed, begun.unwrap())
+        });
+        wait_until("a full memory table", is_full);
+        let full = Instant::now();
+        let held = engine.snapshot();
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(engine.snapshot().sequence, held.sequence, "a writer went on");
+        assert!(held.active().bytes() < 4 * BOUND + BOUND / 4, "{}", held.active().bytes());
+        assert!(!writer.is_finished());
+        drop((held, moving));
+        let (ids, slowed, begun) = writer.join().unwrap();
+        (ids, slowed, begun, full)
+    });
+    println!("{slowed} groups waited before the memory table was full");
+    assert!(slowed >= 10, "{slowed}");
+    // The first of them had waited when the clock began.
+    assert!(full - begun >= Duration::from_millis(50) * (slowed - 1), "{:?}", full - begun);
+    assert_there(&store, &ids);
+}
+
 /// A checkpoint that fails refuses further writes. What was acknowledged is read on, and found by
 /// the next open.
 #[test]
