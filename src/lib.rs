@@ -334,8 +334,9 @@ pub use model::Operation;
 pub use model::answer::{Answer, BatchAnswer, Created};
 pub use services::Items;
 pub use session::{
-    AccessPolicy, AllowAll, ChangeEvent, ChangeStream, Identity, Plan, Position, Session, Settings,
-    Subscriber, SubscriberRef, Transaction, Visibility, What,
+    AccessPolicy, AllowAll, ChangeEvent, ChangeStream, HoldBounds, HoldState, HoldStatus, Identity,
+    Plan, Position, PresentRecord, Session, Settings, Subscriber, SubscriberRef, SyncItem,
+    SyncPoint, SyncStream, Transaction, Visibility, What,
 };
 pub use store::{
     BackupReport, CompactReport, Finding, Lost, MaintenanceReport, MaintenanceStatus,

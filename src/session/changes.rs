@@ -1,8 +1,8 @@
 //! The change feed: committed changes in commit order, without gaps, with durable positions.
 //!
 //! A position is the sequence number of a commit. Registered [`super::subscribers`] keep the tail
-//! of the log, up to a stated bound ([`super::Settings::log_entries_max`]). A subscriber that falls
-//! behind that bound gets a `Conflict`, and never a feed with a gap.
+//! of the log, up to bounds of their own. A reader that falls behind the log gets a `Conflict`, and
+//! never a feed with a gap; [`super::synchronise`] gives it a full pass instead.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,14 +12,13 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::Session;
 use super::access::Access;
 use super::context::Context;
 use super::event::{LogEntry, What};
 use super::holders::{Hold, Holder};
 use super::position::Position;
-use super::subscribers::{SUBSCRIBER, position_in};
 use super::view::View;
-use super::{Draft, Session};
 use crate::error::{Error, Result};
 use crate::model::by_code;
 use crate::records::{Source, Space, envelope};
@@ -111,8 +110,8 @@ impl View<'_> {
         if position < trimmed {
             return Err(Error::conflict(format!(
                 "the change log no longer contains the commits after position {position}, it \
-                 starts after {trimmed}; read the resources anew, and continue from the current \
-                 position"
+                 starts after {trimmed}; read the resources anew, as `synchronise` does, and \
+                 continue from the current position"
             )));
         }
         Ok(())
@@ -120,83 +119,7 @@ impl View<'_> {
 }
 
 /// Key of the row with the sequence of the last commit that was trimmed from the log.
-const TRIMMED: &[u8] = b"trimmed";
-
-/// Drops log entries that every registered position has passed, and those beyond the bound, at most
-/// `batch` of them. `derived_position` is the sequence up to which derived state is complete.
-/// Returns the number of entries dropped.
-pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -> Result<usize> {
-    let (slowest, has_subscribers) = slowest(draft, derived_position)?;
-    let max = draft.context().settings().log_entries_max;
-    let held = draft.view().source().len(Space::Log)?;
-    let mut dropped = Vec::new();
-    {
-        let mut cursor = draft.view().source().cursor(Space::Log, &[], None)?;
-        while dropped.len() < batch {
-            let Some((key, _)) = cursor.next()? else { break };
-            let sequence = <[u8; 8]>::try_from(key.as_slice()).map_or(0, u64::from_be_bytes);
-            // Beyond the bound, entries are dropped even if a subscriber has not read them. Within
-            // it, entries that every subscriber has passed are dropped down to half of the bound.
-            // Without a subscriber, the log is kept up to its bound, so that a subscriber may still
-            // register for the past.
-            let beyond = held.saturating_sub(dropped.len() as u64) > max;
-            let passed = has_subscribers
-                && sequence <= slowest
-                && held.saturating_sub(dropped.len() as u64) > max / 2;
-            if !(beyond || passed) {
-                break;
-            }
-            dropped.push((sequence, key));
-        }
-    }
-    Ok(drop_entries(draft, dropped))
-}
-
-/// The least position of `derived_position` and of all subscribers, and whether there are any.
-fn slowest(draft: &Draft<'_>, derived_position: u64) -> Result<(u64, bool)> {
-    let positions = draft.raw_prefix(Space::Positions, SUBSCRIBER)?;
-    let slowest = positions
-        .iter()
-        .filter_map(|(key, row)| position_in(key, row).ok())
-        .fold(derived_position, |slowest, position| slowest.min(position.0));
-    Ok((slowest, !positions.is_empty()))
-}
-
-/// Drops the oldest entries of the log, which `dropped` lists in order with their sequences.
-fn drop_entries(draft: &mut Draft<'_>, dropped: Vec<(u64, Vec<u8>)>) -> usize {
-    let count = dropped.len();
-    if let Some((last, _)) = dropped.last() {
-        draft.put_raw(Space::Positions, TRIMMED.to_vec(), last.to_be_bytes().to_vec());
-    }
-    for (_, key) in dropped {
-        draft.delete_raw(Space::Log, key);
-    }
-    count
-}
-
-/// Drops the entries of commits before a time, as far as every registered position has passed them,
-/// at most `batch` of them. Returns the number of entries dropped.
-pub(crate) fn trim_before(
-    draft: &mut Draft<'_>,
-    derived_position: u64,
-    before: DateTime<Utc>,
-    batch: usize,
-) -> Result<usize> {
-    let (slowest, _) = slowest(draft, derived_position)?;
-    let mut dropped = Vec::new();
-    {
-        let mut cursor = draft.view().source().cursor(Space::Log, &[], None)?;
-        while dropped.len() < batch {
-            let Some((key, value)) = cursor.next()? else { break };
-            let (sequence, entry) = read_log_row(&key, &value)?;
-            if sequence > slowest || entry.time_ms >= before.timestamp_millis() {
-                break;
-            }
-            dropped.push((sequence, key));
-        }
-    }
-    Ok(drop_entries(draft, dropped))
-}
+pub(crate) const TRIMMED: &[u8] = b"trimmed";
 
 /// The change feed after a position. The stream of a session has the events that its identity may
 /// see; that of a store has all events.
@@ -267,6 +190,18 @@ impl ChangeStream {
             }
             self.context.engine.wait_for_commit(self.read_to, left);
         }
+    }
+
+    /// Whether events were read that were not returned.
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Goes on at another position.
+    pub(crate) fn go_on_at(&mut self, position: Position) {
+        self.position = position;
+        self.read_to = position.0;
+        self.ready.clear();
     }
 
     fn fill(&mut self) -> Result<()> {

@@ -64,9 +64,15 @@ pub struct Settings {
     pub record_rewrite_bytes_max: u64,
     /// Whether a background thread seals, merges and sweeps; default on.
     pub maintenance_thread: bool,
-    /// Entries of the change log that are kept for subscribers that do not advance; default
-    /// 1,000,000.
+    /// Entries of the change log that are kept also for readers without a hold; default 1,000,000.
+    /// Entries beyond it are kept while a subscriber holds them.
     pub log_entries_max: u64,
+    /// Milliseconds for which a subscriber without bounds of its own holds the change log, from the
+    /// oldest commit that it has not handled; default 14 days. With 0 it holds nothing beyond
+    /// `log_entries_max`. See [`HoldBounds`](crate::HoldBounds).
+    pub subscriber_hold_ms: u64,
+    /// Bytes of the change log that a subscriber without bounds of its own holds; default 256 MiB.
+    pub subscriber_hold_bytes: u64,
     /// Whether full-text search ignores diacritics: `grosse` finds `Größe`, and `résumé` finds
     /// `resume`. Filters such as `name.Contains("grosse")` never do. Default on. After a change the
     /// text index is built again. See [`SearchRequest`](crate::search::SearchRequest).
@@ -101,6 +107,8 @@ impl Default for Settings {
             record_rewrite_bytes_max: limits::RECORD_REWRITE_BYTES_MAX,
             maintenance_thread: true,
             log_entries_max: 1_000_000,
+            subscriber_hold_ms: limits::SUBSCRIBER_HOLD_MS_DEFAULT,
+            subscriber_hold_bytes: limits::SUBSCRIBER_HOLD_BYTES_DEFAULT,
             search_folds_diacritics: true,
             seed: None,
         }

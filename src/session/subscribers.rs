@@ -10,42 +10,36 @@
 use super::access::{Access, Session};
 use super::context::Context;
 use super::draft::Draft;
+use super::hold::{HoldBounds, HoldStatus};
 use super::identity::Visibility;
 use super::position::Position;
+use super::subscriber_row::{SUBSCRIBER, SubscriberRow, key_of, parts_of};
+use super::sync_point::SyncPoint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::REGISTRY;
-use crate::records::{Space, envelope};
+use crate::records::Space;
 use crate::value::limits::{
     SUBSCRIBER_NAME_BYTES, SUBSCRIBER_OWNER_BYTES, SUBSCRIBERS, SUBSCRIBERS_PER_OWNER,
 };
-use crate::value::wire::record;
-use crate::value::{Action, Service, stored};
-
-/// Prefix of the key of a subscriber. The name follows. If the subscriber has an owner, [`OWNED`],
-/// the owner and [`OWNED`] again come before the name.
-pub(crate) const SUBSCRIBER: &[u8] = b"subscriber ";
-/// A byte that no UTF-8 text contains, so that the key of an owned subscriber never equals a name
-/// without owner.
-const OWNED: u8 = 0xff;
-
-record! {
-    /// The stored value of a subscriber.
-    pub struct SubscriberRow {
-        /// Sequence of the last commit that was handled.
-        since(3) pub position: u64,
-    }
-}
+use crate::value::{Action, Service};
 
 /// A registered subscriber.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subscriber {
     /// Its name; another owner may have one with the same name.
     pub name: String,
     /// The user id of the owner; `None` if the host of the store registered it, or a build before
     /// format 3.
     pub owner: Option<String>,
-    /// All commits up to this position were handled.
+    /// All commits up to this position were handled; in a full pass, the position at which the pass
+    /// began.
     pub position: Position,
+    /// Whether it is in the middle of a full pass.
+    pub is_in_pass: bool,
+    /// Its bounds: its own, or those of the store's settings.
+    pub bounds: HoldBounds,
+    /// What it holds of the change log, and how far it is from losing its position.
+    pub hold: HoldStatus,
 }
 
 /// The subscriber of a call: given by name, or as a [`Subscriber`] from a list.
@@ -97,7 +91,8 @@ impl<'a> From<&'a Subscriber> for SubscriberRef<'a> {
 }
 
 /// A [`SubscriberRef`] with owned strings, for a write that waits for its turn.
-struct Named {
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
     owner: Option<Option<String>>,
     name: String,
 }
@@ -176,7 +171,9 @@ impl Session {
     /// Registers a subscriber of the session's user under `name` at the end of the feed, and
     /// returns its position. If it is registered already, returns the position that it has.
     ///
-    /// From then on the log is kept for it, within the store's bound. The user of the session owns
+    /// From then on the log is kept for it, until a bound of the store's settings is reached
+    /// ([`Settings::subscriber_hold_ms`](crate::Settings::subscriber_hold_ms), `…_bytes`); see
+    /// [`Session::register_subscriber_with`] for bounds of its own. The user of the session owns
     /// it: only sessions of this user, those of unrestricted identities, and the host of the store
     /// can read, move or remove it. Other users may have subscribers of the same name, and learn
     /// nothing about this one.
@@ -188,13 +185,45 @@ impl Session {
     /// without owner exists (such as one from before format 3), it finds that one.
     ///
     /// # Errors
-    /// `Conflict` when the log no longer reaches back to the position that it has: read the
+    /// `Conflict` when the log no longer reaches back to the position that it has, and when it is
+    /// in the middle of a full pass: go on with [`Session::synchronise_subscriber`], or read the
     /// resources anew, and move it to the position from before. `PermissionDenied` when the policy
     /// refuses; `LimitExceeded` for a new name of more than `SUBSCRIBER_NAME_BYTES`, an owner of
     /// more than `SUBSCRIBER_OWNER_BYTES`, more than `SUBSCRIBERS_PER_OWNER` of the user, and more
     /// than `SUBSCRIBERS` in all; the errors of any write.
     pub fn register_subscriber(&self, name: &str) -> Result<Position> {
-        self.register_as(Caller::Session, name)
+        self.register_as(Caller::Session, name, None)?
+    }
+
+    /// [`Session::register_subscriber`] with bounds of its own: the log is kept for the subscriber,
+    /// also beyond the entries that the store keeps for everybody, until one of the bounds is
+    /// reached. If it is registered already, it gets these bounds, also when it needs a full pass.
+    /// That takes [`Action::Update`] as well.
+    ///
+    /// [`Subscriber::hold`] tells what it holds and when that ends, and so does
+    /// [`SyncStream::hold`](crate::SyncStream::hold).
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+    /// use stationdb::{HoldBounds, HoldState, Identity, Store};
+    ///
+    /// let store = Store::open(dir.path())?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let week_ms = 7 * 24 * 3_600_000;
+    /// session.register_subscriber_with("replica", HoldBounds::new(week_ms, 64 << 20))?;
+    /// let subscriber = &session.subscribers()?[0];
+    /// assert_eq!(subscriber.bounds.hold_ms, week_ms);
+    /// assert_eq!((subscriber.hold.state, subscriber.hold.bytes), (HoldState::Held, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Session::register_subscriber`]; `LimitExceeded` for bounds above `SUBSCRIBER_HOLD_MS`
+    /// and `SUBSCRIBER_HOLD_BYTES`.
+    pub fn register_subscriber_with(&self, name: &str, bounds: HoldBounds) -> Result<Position> {
+        self.register_as(Caller::Session, name, Some(bounds))?
     }
 
     /// The subscribers that the session may use, by owner and name: those of its user, or all for
@@ -220,7 +249,8 @@ impl Session {
         self.subscribers_as(Caller::Session)
     }
 
-    /// Moves a registered subscriber forward; durable when this returns.
+    /// Moves a registered subscriber forward: to a position, or to the point of a stream of
+    /// [`Session::synchronise_subscriber`]. Durable when this returns.
     ///
     /// # Errors
     /// `PermissionDenied` when the policy refuses, see [`Session::register_subscriber`]; `NotFound`
@@ -229,9 +259,9 @@ impl Session {
     pub fn advance_subscriber<'a>(
         &self,
         subscriber: impl Into<SubscriberRef<'a>>,
-        position: Position,
+        to: impl Into<SyncPoint>,
     ) -> Result<()> {
-        self.advance_as(Caller::Session, subscriber.into(), position)
+        self.advance_as(Caller::Session, subscriber.into(), to.into())
     }
 
     /// Removes a subscriber; does nothing if the caller has none of this name.
@@ -243,19 +273,48 @@ impl Session {
         self.remove_as(Caller::Session, subscriber.into())
     }
 
-    pub(crate) fn register_as(&self, caller: Caller, name: &str) -> Result<Position> {
+    /// Returns the position, or the refusal of a subscriber that needs a full pass. That is no
+    /// error of the write, which keeps the bounds.
+    pub(crate) fn register_as(
+        &self,
+        caller: Caller,
+        name: &str,
+        bounds: Option<HoldBounds>,
+    ) -> Result<Registered> {
         let (last, of) = (self.position(), Named::from(SubscriberRef::from(name)));
+        bounds.map_or(Ok(()), HoldBounds::check)?;
         self.write(move |draft| {
             let keys = caller.keys(draft.context(), Action::Create, &of)?;
-            if let Some((_, position)) = find(draft, &keys)? {
-                draft.view().check_log_reaches(position.0)?;
-                return Ok(position);
+            let with_bounds = |mut row: SubscriberRow| {
+                if let Some(bounds) = bounds {
+                    row.hold_ms = Some(bounds.hold_ms);
+                    row.hold_bytes = Some(bounds.hold_bytes);
+                }
+                row
+            };
+            if let Some((key, stored)) = find(&keys, |key| draft.raw(Space::Positions, key))? {
+                let key = key.clone();
+                let row = with_bounds(stored.clone());
+                if row != stored {
+                    caller.keys(draft.context(), Action::Update, &of)?;
+                    draft.put_raw(Space::Positions, key.clone(), row.sealed(&key)?);
+                }
+                return Ok(match draft.view().check_log_reaches(row.position) {
+                    Err(error) if error.kind() == ErrorKind::Conflict => Err(error),
+                    Err(error) => return Err(error),
+                    Ok(()) if row.pass_after.is_some() => Err(Error::conflict(format!(
+                        "the subscriber {} is in the middle of a full pass; go on with \
+                         `synchronise_subscriber`",
+                        shown(&of.name)
+                    ))),
+                    Ok(()) => Ok(row.position()),
+                });
             }
-            let Some(key) = keys.into_iter().next() else { return Ok(last) };
+            let Some(key) = keys.into_iter().next() else { return Ok(Ok(last)) };
             check_room(draft, &key)?;
-            let row = row_of(&key, last)?;
+            let row = with_bounds(SubscriberRow::at(last)).sealed(&key)?;
             draft.put_raw(Space::Positions, key, row);
-            Ok(last)
+            Ok(Ok(last))
         })
     }
 
@@ -263,33 +322,46 @@ impl Session {
         &self,
         caller: Caller,
         of: SubscriberRef<'_>,
-        position: Position,
+        to: SyncPoint,
     ) -> Result<()> {
         let (last, of) = (self.position(), Named::from(of));
         self.write(move |draft| {
             let keys = caller.keys(draft.context(), Action::Update, &of)?;
             let name = shown(&of.name);
+            let position = to.position;
             if position > last {
                 return Err(Error::invalid(format!(
                     "the last commit is {}, so the subscriber {name} cannot have read up to {}",
                     last.0, position.0
                 )));
             }
-            let Some((key, stored)) = find(draft, &keys)? else {
-                return Err(Error::new(
-                    ErrorKind::NotFound,
-                    format!("no subscriber is registered as {name}"),
-                ));
+            let Some((key, stored)) = find(&keys, |key| draft.raw(Space::Positions, key))? else {
+                return Err(absent(&of));
             };
-            if position < stored {
+            if position < stored.position() {
                 return Err(Error::invalid(format!(
                     "the subscriber {name} is at {} and cannot go back to {}",
-                    stored.0, position.0
+                    stored.position, position.0
                 )));
             }
-            let row = row_of(key, position)?;
+            let row = stored.moved(to).sealed(key)?;
             draft.put_raw(Space::Positions, key.clone(), row);
             Ok(())
+        })
+    }
+
+    /// The row of a subscriber, and what it holds.
+    pub(crate) fn subscriber_as(
+        &self,
+        caller: Caller,
+        of: &Named,
+    ) -> Result<(SubscriberRow, HoldStatus)> {
+        self.read(|view| {
+            let keys = caller.keys(view.context(), Action::Read, of)?;
+            let found = find(&keys, |key| view.raw(Space::Positions, key))?;
+            let (_, row) = found.ok_or_else(|| absent(of))?;
+            let hold = view.hold_of(&row)?;
+            Ok((row, hold))
         })
     }
 
@@ -316,75 +388,39 @@ impl Session {
             let stored = view.raw_prefix(Space::Positions, &prefix)?;
             let subscriber = |(key, row): (Vec<u8>, Vec<u8>)| {
                 let (owner, name) = parts_of(&key);
-                Ok(Subscriber { name, owner, position: position_in(&key, &row)? })
+                let row = SubscriberRow::open(&key, &row)?;
+                Ok(Subscriber {
+                    name,
+                    owner,
+                    position: row.position(),
+                    is_in_pass: row.pass_after.is_some(),
+                    bounds: HoldBounds::of(&row, view.context().settings()),
+                    hold: view.hold_of(&row)?,
+                })
             };
             stored.into_iter().map(subscriber).collect()
         })
     }
 }
 
-fn key_of(owner: Option<&str>, name: &str) -> Vec<u8> {
-    match owner {
-        None => [SUBSCRIBER, name.as_bytes()].concat(),
-        Some(owner) => [SUBSCRIBER, &[OWNED], owner.as_bytes(), &[OWNED], name.as_bytes()].concat(),
-    }
-}
-
-/// The owner and name in a key.
-pub(crate) fn parts_of(key: &[u8]) -> (Option<String>, String) {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let rest = key.get(SUBSCRIBER.len()..).unwrap_or_default();
-    let owned = rest.strip_prefix(&[OWNED]).and_then(|owned| {
-        let end = owned.iter().position(|byte| *byte == OWNED)?;
-        Some((owned.get(..end)?, owned.get(end + 1..)?))
-    });
-    match owned {
-        Some((owner, name)) => (Some(text(owner)), text(name)),
-        None => (None, text(rest)),
-    }
-}
-
-/// The first of the keys that exists, and the position in its row.
-fn find<'k>(draft: &Draft<'_>, keys: &'k [Vec<u8>]) -> Result<Option<(&'k Vec<u8>, Position)>> {
+/// The first of the keys that exists, and its row.
+fn find(
+    keys: &[Vec<u8>],
+    raw: impl Fn(&[u8]) -> Result<Option<Vec<u8>>>,
+) -> Result<Option<(&Vec<u8>, SubscriberRow)>> {
     for key in keys {
-        if let Some(row) = draft.raw(Space::Positions, key)? {
-            return Ok(Some((key, position_in(key, &row)?)));
+        if let Some(row) = raw(key)? {
+            return Ok(Some((key, SubscriberRow::open(key, &row)?)));
         }
     }
     Ok(None)
 }
 
-/// Encodes the row of a subscriber under its key.
-///
-/// # Errors
-/// As [`envelope::to_row`].
-pub(crate) fn row_of(key: &[u8], position: Position) -> Result<Vec<u8>> {
-    envelope::to_row(key, &SubscriberRow { position: position.0 })
-}
+/// What a registration returns: a position, or why there is none.
+pub(crate) type Registered = std::result::Result<Position, Error>;
 
-/// Reads the position from the row of a subscriber. Formats 1 and 2 stored the bare sequence
-/// number, and no owners.
-///
-/// A row with an envelope may be eight bytes long as well. If its mark is damaged, it is still not
-/// taken for a bare sequence number: no store has 2^56 commits, so the first byte of a sequence
-/// number is zero.
-///
-/// # Errors
-/// `Corrupt` when the row is damaged.
-pub(crate) fn position_in(key: &[u8], row: &[u8]) -> Result<Position> {
-    if let Some(sealed) = envelope::in_row(row) {
-        let row: SubscriberRow = stored::read(envelope::open(key, 0, sealed)?)?;
-        return Ok(Position(row.position));
-    }
-    match <[u8; 8]>::try_from(row) {
-        Ok(sequence @ [0, ..]) if parts_of(key).0.is_none() => {
-            Ok(Position(u64::from_be_bytes(sequence)))
-        }
-        _ => Err(Error::corrupt(
-            "records.redb: the position of a subscriber is damaged; remove the subscriber and \
-             register it again",
-        )),
-    }
+fn absent(of: &Named) -> Error {
+    Error::new(ErrorKind::NotFound, format!("no subscriber is registered as {}", shown(&of.name)))
 }
 
 /// A name as it is shown in a message. Stores from before the bound may have names of megabytes.

@@ -4,7 +4,8 @@ use super::maintenance::MAINTENANCE_USER;
 use super::open::Store;
 use crate::error::Result;
 use crate::session::{
-    Caller, ChangeStream, Identity, Position, Session, Subscriber, SubscriberRef,
+    Caller, ChangeStream, HoldBounds, Identity, Position, Session, Subscriber, SubscriberRef,
+    SyncPoint, SyncStream,
 };
 
 impl Store {
@@ -38,15 +39,41 @@ impl Store {
         self.feed().all_changes(from)
     }
 
+    /// The change feed from `from` on, with all changes, that begins with a full pass when the
+    /// change log does not reach back: [`Session::synchronise`] without a policy.
+    #[must_use]
+    pub fn synchronise(&self, from: impl Into<SyncPoint>) -> SyncStream {
+        self.feed().synchronise_as(Caller::Host, from.into())
+    }
+
+    /// [`Store::synchronise`] from where a subscriber is.
+    ///
+    /// # Errors
+    /// As [`Session::synchronise_subscriber`], except that no policy is asked.
+    pub fn synchronise_subscriber<'a>(
+        &self,
+        subscriber: impl Into<SubscriberRef<'a>>,
+    ) -> Result<SyncStream> {
+        self.feed().synchronise_subscriber_as(Caller::Host, subscriber.into())
+    }
+
     /// Registers a subscriber without an owner under `name` at the end of the feed, or returns the
-    /// position of an existing one. From then on the log is kept for it, within
-    /// [`crate::Settings::log_entries_max`]. Subscribers that users own under the same name are
-    /// different ones, see [`SubscriberRef`].
+    /// position of an existing one. From then on the log is kept for it, until a bound of the
+    /// settings is reached. Subscribers that users own under the same name are different ones, see
+    /// [`SubscriberRef`].
     ///
     /// # Errors
     /// As [`Session::register_subscriber`], except that no policy is asked.
     pub fn register(&self, name: &str) -> Result<Position> {
-        self.feed().register_as(Caller::Host, name)
+        self.feed().register_as(Caller::Host, name, None)?
+    }
+
+    /// [`Store::register`] with bounds of its own, which an existing subscriber gets too.
+    ///
+    /// # Errors
+    /// As [`Session::register_subscriber_with`], except that no policy is asked.
+    pub fn register_with(&self, name: &str, bounds: HoldBounds) -> Result<Position> {
+        self.feed().register_as(Caller::Host, name, Some(bounds))?
     }
 
     /// Moves a registered subscriber forward. The move is durable on return.
@@ -56,9 +83,9 @@ impl Store {
     pub fn advance<'a>(
         &self,
         subscriber: impl Into<SubscriberRef<'a>>,
-        position: Position,
+        to: impl Into<SyncPoint>,
     ) -> Result<()> {
-        self.feed().advance_as(Caller::Host, subscriber.into(), position)
+        self.feed().advance_as(Caller::Host, subscriber.into(), to.into())
     }
 
     /// All registered subscribers: those without an owner by name, then those of users by owner and
@@ -222,7 +249,10 @@ mod tests {
         damage(vec![0; 8]);
         assert_eq!(store.subscribers().unwrap_err().kind(), ErrorKind::Corrupt);
         // The row of another subscriber is not valid for this one.
-        damage(crate::session::row_of(b"subscriber b", Position::START).unwrap());
+        damage({
+            let row = crate::session::SubscriberRow::at(Position::START);
+            row.sealed(b"subscriber b").unwrap()
+        });
         assert_eq!(store.subscribers().unwrap_err().kind(), ErrorKind::Corrupt);
         store.session(Identity::user("ada")).remove_subscriber("a").unwrap();
         assert_eq!(store.subscribers().unwrap(), []);
@@ -277,7 +307,8 @@ mod tests {
 
     #[test]
     fn a_position_that_the_log_does_not_reach_is_not_handed_out() {
-        let store = options().log_entries_max(10).open_on(Arc::new(MemoryDisk::new())).unwrap();
+        let options = options().log_entries_max(10).subscriber_hold_ms(0);
+        let store = options.open_on(Arc::new(MemoryDisk::new())).unwrap();
         let from = store.register("replica").unwrap();
         commit(&store, 30);
         store.maintain(&crate::Control::default()).unwrap();

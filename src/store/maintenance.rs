@@ -11,8 +11,8 @@ use crate::disk::{Owner, parent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Source, Space};
 use crate::session::{
-    Access, Engine, Identity, Session, changes, checkpoint, growth, guarded, lock,
-    rewrite_record_file, settle_indexes, tables,
+    Access, Engine, Identity, Session, checkpoint, growth, guarded, lock, rewrite_record_file,
+    settle_indexes, tables, trim,
 };
 use crate::value::{Control, trace};
 
@@ -41,6 +41,11 @@ pub struct MaintenanceReport {
     pub deleted_rows_removed: u64,
     /// Entries dropped from the change log.
     pub log_entries_dropped: u64,
+    /// Subscribers that lost their positions with these entries: they need a full pass.
+    pub subscribers_lost: u64,
+    /// Subscribers that used at least 80 % of a bound of their hold, or all of it, while the log is
+    /// about as long as the store keeps it for everybody. Others may lose no position soon.
+    pub subscribers_at_risk: u64,
     /// Entries added to indexes that a later format than the store's added.
     pub index_entries_added: u64,
     /// Bytes by which a rewrite made the record file smaller.
@@ -140,10 +145,14 @@ fn run_steps(
         // A failure is ignored: the next pass tries again.
         let _ = guarded("merging the text index", || engine.search.settle());
     }
-    report.log_entries_dropped = steps.run(|| {
+    // Before the trim, so that it counts the log outside of the write turn.
+    report.subscribers_at_risk = steps.run(|| trim::subscribers_at_risk(&session));
+    let trimmed = steps.run(|| {
         let position = log_position(engine, &session)?;
-        session.write(move |draft| changes::trim(draft, position, TRIM_BATCH))
-    }) as u64;
+        session.write(move |draft| trim::trim(draft, position, TRIM_BATCH))
+    });
+    report.log_entries_dropped = trimmed.entries;
+    report.subscribers_lost = trimmed.lost_subscribers;
     report.index_entries_added = steps.run(|| growth::fill(&session, control));
     if is_idle {
         steps.run(|| checkpoint(&session));

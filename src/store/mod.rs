@@ -47,4 +47,6 @@ mod session_tests;
 #[cfg(test)]
 mod space_tests;
 #[cfg(test)]
+mod sync_tests;
+#[cfg(test)]
 mod tests;

@@ -270,8 +270,12 @@ impl StoreOptions {
         record_rewrite_bytes_max: u64;
         /// Whether a thread seals, merges and removes files in the background.
         maintenance_thread: bool;
-        /// Entries of the change log that are kept for subscribers that do not advance.
+        /// Entries of the change log that are kept also for readers without a hold.
         log_entries_max: u64;
+        /// Milliseconds for which a subscriber without bounds of its own holds the change log.
+        subscriber_hold_ms: u64;
+        /// Bytes of the change log that a subscriber without bounds of its own holds.
+        subscriber_hold_bytes: u64;
         /// Whether full-text search ignores diacritics: `grosse` finds `Größe`.
         search_folds_diacritics: bool;
         /// Seed of the store's identity, for repeatable ids in tests.

@@ -5,14 +5,14 @@ use chrono::{DateTime, Utc};
 use super::maintenance::{MAINTENANCE_USER, TRIM_BATCH, log_position};
 use super::open::Store;
 use crate::error::Result;
-use crate::session::{Access, Identity, changes};
+use crate::session::{Access, Identity, trim};
 use crate::value::Control;
 
 impl Store {
     /// Drops the entries of the change log of commits before a time. Returns their number.
     ///
-    /// The log has no gaps, so it stops at the first entry that is later, or that a registered
-    /// subscriber or the text index has not passed. A feed that continues from before the entries
+    /// The log has no gaps, so it stops at the first entry that is later, that a registered
+    /// subscriber [holds](crate::HoldBounds), or that the text index has not passed. A feed that continues from before the entries
     /// that were dropped is refused with `Conflict`. Maintenance trims the log to
     /// [`Settings::log_entries_max`](crate::Settings::log_entries_max) by itself; this is for a log
     /// that must not reach back further than some time.
@@ -46,11 +46,12 @@ impl Store {
         loop {
             control.check()?;
             let position = log_position(engine, &session)?;
-            let count = session
-                .write(move |draft| changes::trim_before(draft, position, before, TRIM_BATCH))?;
-            dropped += count as u64;
+            let trimmed = session
+                .write(move |draft| trim::trim_before(draft, position, before, TRIM_BATCH))?;
+            let count = trimmed.entries;
+            dropped += count;
             control.report(dropped, None, "entries");
-            if count < TRIM_BATCH {
+            if count < TRIM_BATCH as u64 {
                 return Ok(dropped);
             }
         }

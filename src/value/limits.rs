@@ -179,6 +179,17 @@ pub const SUBSCRIBERS_PER_OWNER: usize = 100;
 pub const SUBSCRIBER_OWNER_BYTES: usize = 1_024;
 /// Bytes of the name of a subscriber.
 pub const SUBSCRIBER_NAME_BYTES: usize = 256;
+/// Milliseconds for which a subscriber may hold the change log: ten years.
+pub const SUBSCRIBER_HOLD_MS: u64 = 315_576_000_000;
+/// Bytes of the change log that a subscriber may hold.
+pub const SUBSCRIBER_HOLD_BYTES: u64 = 64 * 1024 * 1024 * 1024;
+/// Milliseconds for which a subscriber holds the change log, unless it or the options say
+/// otherwise: 14 days.
+pub const SUBSCRIBER_HOLD_MS_DEFAULT: u64 = 1_209_600_000;
+/// Bytes of the change log that a subscriber holds, unless it or the options say otherwise.
+pub const SUBSCRIBER_HOLD_BYTES_DEFAULT: u64 = 256 * 1024 * 1024;
+/// Bytes of names and ids that one page of a full pass of the change feed reads ahead.
+pub const PASS_PAGE_BYTES: usize = 1024 * 1024;
 /// Operations that share one commit.
 pub const GROUP_OPERATIONS: usize = 1_024;
 /// Commits in memory that the record file does not have yet.

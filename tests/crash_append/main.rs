@@ -15,6 +15,7 @@ mod errors;
 mod files;
 mod flips;
 mod harness;
+mod holds;
 mod known_bad;
 mod long_append;
 #[cfg(feature = "packages")]

@@ -10,7 +10,8 @@ use stationdb::faults::{MemoryDisk, SharedDisk};
 use stationdb::prelude::*;
 use stationdb::tables::RowStream;
 use stationdb::{
-    ContentReader, Control, Error, Identity, Items, Position, Result, Store, VerifyLevel,
+    ContentReader, Control, Error, HoldBounds, Identity, Items, Position, Result, Store,
+    VerifyLevel,
 };
 
 use crate::disk::PanickingDisk;
@@ -29,14 +30,15 @@ pub const READ_NOTHING: &[&str] = &[
     "ContentWriter::flush",
     "ContentWriter::is_empty",
     "ContentWriter::len",
-    "RowStream::into_record_batches",
     "RecordStream::schema",
+    "RowStream::into_record_batches",
     "RowStream::schema",
     "Session::all_or_nothing",
     "Session::changes",
     "Session::identity",
     "Session::pinned",
     "Session::position",
+    "Session::synchronise",
     "Session::with_control",
     "Session::with_deadline",
     "Session::with_default_workspace",
@@ -46,8 +48,12 @@ pub const READ_NOTHING: &[&str] = &[
     "Store::maintenance_status",
     "Store::session",
     "Store::settings",
+    "Store::synchronise",
     "StoredRows::is_in_append_order",
     "StoredRows::ordinals",
+    "SyncStream::begin_pass",
+    "SyncStream::hold",
+    "SyncStream::point",
 ];
 
 /// Methods without a probe, with the reason.
@@ -251,6 +257,21 @@ pub fn probes() -> Vec<(&'static str, Run)> {
             d.disarm();
             Ok(())
         }),
+        ("Store::synchronise", |w, d| {
+            d.begin();
+            let _ = w.store.synchronise(Position::START);
+            d.disarm();
+            Ok(())
+        }),
+        ("Store::synchronise_subscriber", |w, d| {
+            w.store.register("replica")?;
+            d.begin();
+            w.store.synchronise_subscriber("replica").map(drop)
+        }),
+        ("Store::register_with", |w, d| {
+            d.begin();
+            w.store.register_with("replica", HoldBounds::new(1, 1)).map(drop)
+        }),
         ("Store::register", |w, d| {
             d.begin();
             w.store.register("replica").map(drop)
@@ -369,6 +390,57 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         ("Session::register_subscriber", |w, d| {
             d.begin();
             w.session("ada").register_subscriber("replica").map(drop)
+        }),
+        ("Session::register_subscriber_with", |w, d| {
+            d.begin();
+            w.session("ada").register_subscriber_with("r", HoldBounds::new(1, 1)).map(drop)
+        }),
+        ("Session::synchronise", |w, d| {
+            d.begin();
+            let _ = w.session("ada").synchronise(Position::START);
+            d.disarm();
+            Ok(())
+        }),
+        ("Session::synchronise_subscriber", |w, d| {
+            let ada = w.session("ada");
+            ada.register_subscriber("replica")?;
+            d.begin();
+            ada.synchronise_subscriber("replica").map(drop)
+        }),
+        ("SyncStream::point", |w, d| {
+            let stream = w.store.synchronise(Position::START);
+            d.begin();
+            let _ = stream.point();
+            d.disarm();
+            Ok(())
+        }),
+        ("SyncStream::hold", |w, d| {
+            let stream = w.store.synchronise(Position::START);
+            d.begin();
+            let _ = stream.hold();
+            d.disarm();
+            Ok(())
+        }),
+        ("SyncStream::begin_pass", |w, d| {
+            let mut stream = w.store.synchronise(Position::START);
+            d.begin();
+            stream.begin_pass();
+            d.disarm();
+            Ok(())
+        }),
+        ("SyncStream::poll", |w, d| {
+            let mut stream = w.store.synchronise(Position::START);
+            stream.begin_pass();
+            d.begin();
+            while stream.poll()?.is_some() {}
+            Ok(())
+        }),
+        ("SyncStream::next", |w, d| {
+            let mut stream = w.session("ada").synchronise(Position::START);
+            stream.begin_pass();
+            d.begin();
+            while stream.next(Duration::ZERO)?.is_some() {}
+            Ok(())
         }),
         ("Session::subscribers", |w, d| {
             d.begin();

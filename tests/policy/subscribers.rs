@@ -7,8 +7,8 @@ use std::path::Path;
 
 use stationdb::prelude::*;
 use stationdb::{
-    AccessPolicy, Action, ErrorKind, Identity, Position, Service, Session, Store, StoreOptions,
-    Subscriber, Visibility,
+    AccessPolicy, Action, ErrorKind, HoldBounds, Identity, Position, Service, Session, Store,
+    StoreOptions, Subscriber, SyncItem, Visibility,
 };
 
 use crate::world::{MARK, World, request};
@@ -37,17 +37,26 @@ type Call = fn(&Session, &Subscriber) -> stationdb::Result<String>;
 
 /// Every call that takes a subscriber: its method, and the call for a given subscriber, by its name
 /// or as listed.
-const CALLS: [(&str, Call); 6] = [
+const CALLS: [(&str, Call); 8] = [
     ("subscribers", |session, _| {
         let told = session.subscribers()?.into_iter();
         Ok(told
             .map(|told| format!("{} of {}; ", told.name, told.owner.unwrap_or_default()))
             .collect())
     }),
+    ("synchronise_subscriber", |session, of| {
+        session.synchronise_subscriber(&of.name).map(|stream| stream.point().to_string())
+    }),
     ("register_subscriber", |session, of| {
         let now = session.position();
         session
             .register_subscriber(&of.name)
+            .map(|at| if at == now { "new".into() } else { "found".into() })
+    }),
+    ("register_subscriber_with", |session, of| {
+        let now = session.position();
+        session
+            .register_subscriber_with(&of.name, HoldBounds::new(1_000, 1_000))
             .map(|at| if at == now { "new".into() } else { "found".into() })
     }),
     ("advance_subscriber", |session, of| {
@@ -82,10 +91,14 @@ fn owned(store: &Store, owner: Option<&str>) -> Subscriber {
 
 #[test]
 fn every_call_with_a_subscriber_is_tried() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/session/subscribers.rs");
-    let text = std::fs::read_to_string(source).unwrap();
+    let text: String = ["subscribers", "synchronise"]
+        .map(|name| format!("src/session/{name}.rs"))
+        .map(|path| Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .concat();
     let public =
         text.lines().filter_map(|line| line.strip_prefix("    pub fn ")?.split(['(', '<']).next());
+    let public = public.filter(|name| name.contains("subscriber"));
     let tried: BTreeSet<&str> = CALLS.iter().map(|(name, _)| *name).collect();
     assert_eq!(public.collect::<BTreeSet<_>>(), tried);
 }
@@ -100,7 +113,7 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
         let theirs = Subscriber {
             name: "theirs".into(),
             owner: Some("member".into()),
-            position: Position::START,
+            ..Subscriber::default()
         };
         world.store.register("theirs").unwrap();
         if is_there {
@@ -114,9 +127,9 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
             assert_eq!(world.store.subscribers().unwrap(), before, "{who} changed something");
         }
         // Each right alone: users who see everything and may only list, create or delete.
-        for (who, allowed) in [("reader", 0..1), ("maker", 0..2), ("cleaner", 0..1)] {
+        for (who, allowed) in [("reader", 0..2), ("maker", 0..3), ("cleaner", 0..2)] {
             let outcomes = attempts(&world.session(who), &theirs);
-            for (at, outcome) in outcomes.iter().enumerate().filter(|(at, _)| *at < 4) {
+            for (at, outcome) in outcomes.iter().enumerate().filter(|(at, _)| *at < 6) {
                 assert_eq!(
                     outcome.is_ok(),
                     allowed.contains(&at),
@@ -159,7 +172,7 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
     // By name it uses its own: listed, registered, moved, removed. The member's is refused.
     let kinds =
         answers[0].iter().map(|text| text.starts_with("PermissionDenied")).collect::<Vec<_>>();
-    let once = [false, false, false, true, false, true];
+    let once = [false, false, false, false, false, true, false, true];
     assert_eq!(kinds, [once, once].concat(), "{text}");
 
     let world = World::new();
@@ -237,13 +250,46 @@ fn a_policy_can_grant_the_feed_to_a_reader_of_everything() {
         assert_eq!(attempts(&store.session(Identity::user(who)), &theirs), denied(), "{who}");
     }
     let reader = attempts(&store.session(Identity::user("reader")), &theirs);
-    assert_eq!((&reader[0], &reader[1..]), (&Ok("theirs of ; ".to_owned()), &denied()[1..]));
+    assert_eq!((&reader[0], &reader[2..]), (&Ok("theirs of ; ".to_owned()), &denied()[2..]));
+    assert!(reader[1].is_ok(), "{reader:?}");
     // A user who does not see everything has its own subscribers, and cannot use nobody's.
     let half = attempts(&store.session(Identity::user("half")), &theirs);
     let is_ok: Vec<bool> = half.iter().map(Result::is_ok).collect();
-    assert_eq!(is_ok, [true, true, true, false, true, false], "{half:?}");
+    assert_eq!(is_ok, [true, false, true, true, true, false, true, false], "{half:?}");
     assert_eq!(store.subscribers().unwrap(), before);
     let replica = attempts(&store.session(Identity::user("replica")), &theirs);
     assert!(replica.iter().all(Result::is_ok), "{replica:?}");
     assert_eq!(store.subscribers().unwrap(), []);
+}
+
+/// A full pass tells what the policy shows, and its points name no record that it does not.
+#[test]
+fn a_full_pass_tells_what_the_policy_shows() {
+    let world = World::new();
+    let member = world.session("member");
+    let ada = world.session("ada");
+    let mut hosts = world.store.synchronise(Position::START);
+    hosts.begin_pass();
+    let all: Vec<SyncItem> = std::iter::from_fn(|| hosts.poll().unwrap()).collect();
+    let mut stream = member.synchronise(Position::START);
+    stream.begin_pass();
+    let (mut shown, mut points) = (0, BTreeSet::new());
+    while let Some(item) = stream.poll().unwrap() {
+        if let SyncItem::Present(record) = &item {
+            assert_eq!(record.workspace, "open", "{record:?}");
+            assert!(!format!("{record:?}").contains(MARK), "{record:?}");
+            assert!(points.insert(stream.point().to_string()), "a point stands for two records");
+            shown += 1;
+        }
+    }
+    let is_open =
+        |item: &&SyncItem| matches!(item, SyncItem::Present(record) if record.workspace == "open");
+    assert_eq!(shown, all.iter().filter(is_open).count());
+    let present = all.iter().filter(|item| matches!(item, SyncItem::Present(_))).count();
+    assert!(shown > 10 && present > shown, "{shown} of {present}");
+    // An unrestricted identity is told what the host is.
+    let mut unrestricted = ada.synchronise(Position::START);
+    unrestricted.begin_pass();
+    let told: Vec<SyncItem> = std::iter::from_fn(|| unrestricted.poll().unwrap()).collect();
+    assert_eq!(told, all);
 }

@@ -20,6 +20,7 @@ use chrono::{DateTime, Utc};
 
 use super::holders::Holders;
 use super::lock::lock;
+use super::log_sizes::LogSizes;
 use super::options::Settings;
 use super::outbox::SearchOutbox;
 use super::tables::TableCache;
@@ -58,6 +59,8 @@ pub(crate) struct Engine {
     pub(crate) tables: TableCache,
     /// Whether any index is still being filled.
     pub(crate) growth: Growing,
+    /// How much of the change log comes after a position.
+    pub(crate) log_sizes: LogSizes,
     /// The handles that keep the store open.
     pub(crate) holders: Arc<Holders>,
     pub(super) published: RwLock<Arc<Snapshot>>,
@@ -143,6 +146,7 @@ impl Engine {
             search,
             tables: TableCache::default(),
             growth: Growing::default(),
+            log_sizes: LogSizes::default(),
             holders: Arc::default(),
             live: Mutex::new(VecDeque::from([Arc::downgrade(&published)])),
             published: RwLock::new(published),

@@ -17,7 +17,7 @@ use crate::records::salvage::{Proof, Salvaged};
 use crate::records::{Change, RecordFile, Source, Space};
 use crate::session::growth::format_row;
 use crate::session::tables::{largest_segment, retention_in_row};
-use crate::session::{Engine, Position, SUBSCRIBER, position_in, row_of};
+use crate::session::{Engine, SUBSCRIBER, SubscriberRow};
 use crate::store::findings::RECORD_FILE;
 use crate::store::format;
 use crate::value::key::after_prefix;
@@ -83,7 +83,7 @@ impl Facts {
             (Space::Positions, _) => {
                 return !is_proven
                     || !key.starts_with(SUBSCRIBER)
-                    || position_in(key, value).is_err();
+                    || SubscriberRow::open(key, value).is_err();
             }
             (Space::Intents, _) => return !is_proven,
             (Space::Segments, _) => {
@@ -295,8 +295,9 @@ impl Facts {
         let mut positions =
             Source::Snapshot(&snapshot).cursor(Space::Positions, SUBSCRIBER, end.as_deref())?;
         while let Some((key, value)) = positions.next()? {
-            if position_in(&key, &value).is_ok_and(|position| position.0 > sequence) {
-                let value = row_of(&key, Position(sequence))?;
+            let row = SubscriberRow::open(&key, &value).ok();
+            if let Some(row) = row.filter(|row| row.position > sequence) {
+                let value = SubscriberRow { position: sequence, ..row }.sealed(&key)?;
                 changes.push(Change::Put { space: Space::Positions, key, value });
             }
         }

@@ -7,7 +7,7 @@ use crate::records::salvage::Check;
 use crate::records::{Space, envelope};
 use crate::session::changes::read_log_row;
 use crate::session::tables::{is_column_history, is_deleted_rows};
-use crate::session::{SUBSCRIBER, position_in};
+use crate::session::{SUBSCRIBER, SubscriberRow};
 use crate::value::stored;
 
 /// Verifies an entry.
@@ -49,7 +49,9 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
         Space::SmallBlobs | Space::Intents => can_be(key.len() == 8),
         Space::Blobs => can_be(key.len() == 8 && value.len() == 8),
         Space::Counters => can_be(is_text() && value.len() == 8),
-        Space::Positions if key.starts_with(SUBSCRIBER) => can_be(position_in(key, value).is_ok()),
+        Space::Positions if key.starts_with(SUBSCRIBER) => {
+            can_be(SubscriberRow::open(key, value).is_ok())
+        }
         Space::Positions => can_be(is_text()),
         Space::PendingDelete => can_be(is_text() && value.is_empty()),
         Space::TableState => can_be(key.len() == 12),

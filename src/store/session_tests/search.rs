@@ -214,7 +214,7 @@ fn the_index_heals_when_it_is_deleted_damaged_or_cut_off_from_the_log() {
         write(&ada(&store), &format!("note {number:02}"), "amplifier", "w1").unwrap();
     }
     let session = ada(&store);
-    session.write(|draft| crate::session::changes::trim(draft, 0, 1000)).unwrap();
+    session.write(|draft| crate::session::trim::trim(draft, 0, 1000)).unwrap();
     assert_eq!(names(&ada(&store), "note").len(), 30);
 }
 
