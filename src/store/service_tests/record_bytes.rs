@@ -145,7 +145,12 @@ fn what_each_part_of_a_work_item_takes() {
         std::env::var("STATIONDB_RECORDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000);
     let directory = tempfile::tempdir().unwrap();
     let clock = Arc::new(ManualClock::new(Default::default()));
-    let options = || Store::options().maintenance_thread(false).shared_clock(clock.clone());
+    // Several checkpoints, so that rows arrive before others also where there are few.
+    let memory = usize::try_from(count * 200).unwrap().min(32 << 20);
+    let options = || {
+        let options = Store::options().maintenance_thread(false).memory_table_bytes(memory);
+        options.shared_clock(clock.clone())
+    };
     let mut store = options().open(directory.path()).unwrap();
     let session = store.session(Identity::user("bench"));
     let templates = templates(&session);
