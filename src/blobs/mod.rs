@@ -10,6 +10,7 @@
 //! with the content.
 
 mod content;
+mod directory_syncs;
 mod format;
 mod read;
 mod store;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::directory_syncs::DirectorySyncs;
 use super::format::{self, ROOT};
 use super::read::BlobReader;
 use super::suspects::Suspects;
@@ -18,6 +19,7 @@ pub struct BlobStore {
     pub(super) disk: SharedDisk,
     /// Directories whose names are durable.
     durable: Arc<Mutex<HashSet<String>>>,
+    directory_syncs: DirectorySyncs,
     ids: Arc<Mutex<Ids>>,
     /// Blobs that possibly no record names, see [`BlobStore::suspect`].
     suspects: Suspects,
@@ -83,6 +85,7 @@ impl BlobStore {
             .map(|entry| format!("{ROOT}/{}", entry.name));
         Ok(Self {
             durable: Arc::new(Mutex::new(durable.collect())),
+            directory_syncs: DirectorySyncs::default(),
             ids: Arc::default(),
             suspects: Suspects::default(),
             held: Arc::default(),
@@ -157,7 +160,8 @@ impl BlobStore {
     /// Errors of the disk.
     pub fn writer(&self, id: u64) -> Result<BlobWriter> {
         self.prepare_directory(&format::directory(id))?;
-        BlobWriter::create(Arc::clone(&self.disk), self.suspects.clone(), id)
+        let (disk, suspects) = (Arc::clone(&self.disk), self.suspects.clone());
+        BlobWriter::create(disk, suspects, self.directory_syncs.clone(), id)
     }
 
     /// Writes the blob `id` from `source`. It is durable when this returns; after an error no file

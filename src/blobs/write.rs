@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::directory_syncs::DirectorySyncs;
 use super::format::{self, BLOCK_BYTES, CHECK_BYTES};
 use super::suspects::Suspects;
 use super::sync_ahead::SyncAhead;
@@ -34,6 +35,7 @@ pub struct BlobInfo {
 pub struct BlobWriter {
     disk: SharedDisk,
     suspects: Suspects,
+    directories: DirectorySyncs,
     file: Option<Arc<dyn DiskFile>>,
     /// The background sync of a long content.
     ahead: Option<SyncAhead>,
@@ -54,7 +56,12 @@ pub struct BlobWriter {
 }
 
 impl BlobWriter {
-    pub(super) fn create(disk: SharedDisk, suspects: Suspects, id: u64) -> Result<Self> {
+    pub(super) fn create(
+        disk: SharedDisk,
+        suspects: Suspects,
+        directories: DirectorySyncs,
+        id: u64,
+    ) -> Result<Self> {
         let path = format::path(id);
         let file = disk
             .open(&path, Mode::CreateNew)
@@ -67,6 +74,7 @@ impl BlobWriter {
         Ok(Self {
             disk,
             suspects,
+            directories,
             file: Some(Arc::from(file)),
             ahead: None,
             asked: 0,
@@ -166,10 +174,7 @@ impl BlobWriter {
             return Err(Error::invalid("the blob is already finished"));
         };
         file.sync_all().map_err(|error| Error::io(format_args!("syncing {}", self.path), error))?;
-        let directory = format::directory(self.id);
-        self.disk
-            .sync_dir(&directory)
-            .map_err(|error| Error::io(format_args!("syncing the directory {directory}"), error))?;
+        self.directories.sync(&*self.disk, &format::directory(self.id))?;
         self.file = None;
         Ok(BlobInfo { id: self.id, len: self.len, hash: self.hash.digest128() })
     }
