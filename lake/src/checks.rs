@@ -29,6 +29,8 @@ pub enum Check {
     RemovedVersions,
     /// `batches` names a lake table before rows come into it.
     NamedFirst,
+    /// A store has one name in a lake, and a name one store.
+    OneStation,
 }
 
 #[cfg(feature = "faults")]
@@ -39,10 +41,18 @@ thread_local! {
 /// Runs `call`, in which this thread leaves one check out.
 #[cfg(feature = "faults")]
 pub fn without<T>(check: Check, call: impl FnOnce() -> T) -> T {
+    /// Turns the check on again, also when the call panics.
+    struct On;
+
+    impl Drop for On {
+        fn drop(&mut self) {
+            OFF.set(None);
+        }
+    }
+
     OFF.set(Some(check));
-    let answer = call();
-    OFF.set(None);
-    answer
+    let _on = On;
+    call()
 }
 
 #[cfg(feature = "faults")]

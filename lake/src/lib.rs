@@ -27,6 +27,7 @@ mod rows;
 mod schema;
 mod sender;
 mod source;
+mod stations;
 mod status;
 mod upload;
 

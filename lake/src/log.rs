@@ -13,7 +13,9 @@ use stationdb::{Control, Error, Result};
 
 use crate::checks::{Check, is_off};
 use crate::ledger::{Ledger, STATEMENTS, Said};
+use crate::position::TABLES;
 use crate::remote::Remote;
+use crate::stations::{STATION, Stations};
 use crate::{accepts, actions, checkpoint};
 
 mod commit;
@@ -55,6 +57,8 @@ pub(crate) struct LakeLog {
     pub fields: Vec<Value>,
     /// Application ids of the store, and their versions.
     pub txns: BTreeMap<String, i64>,
+    /// The stations of all stores.
+    pub stations: Stations,
     pub ledger: Ledger,
     /// When it was last read.
     read_at: SystemTime,
@@ -93,6 +97,7 @@ impl LakeLog {
             metadata: None,
             fields: Vec::new(),
             txns: BTreeMap::new(),
+            stations: Stations::default(),
             ledger: Ledger::default(),
             read_at: SystemTime::now(),
         }
@@ -135,7 +140,11 @@ impl LakeLog {
         let counted = self.txns.get(&format!("{}{STATEMENTS}", self.app));
         match counted {
             Some(counted) => u64::try_from(*counted) == Ok(self.ledger.count),
-            None => self.txns.is_empty() && self.ledger.count == 0,
+            // Names say nothing of what was sent.
+            None => {
+                let is_name = |id: &String| id.contains(STATION) || id.contains(TABLES);
+                self.txns.keys().all(is_name) && self.ledger.count == 0
+            }
         }
     }
 
@@ -234,6 +243,7 @@ impl LakeLog {
             "txn" => {
                 let id = action.get("appId").and_then(Value::as_str).unwrap_or_default();
                 let is_own = id.strip_prefix(&self.app).is_some_and(|rest| rest.starts_with('/'));
+                self.stations.take(id);
                 if is_own {
                     let to = action.get("version").and_then(Value::as_i64).unwrap_or_default();
                     self.txns.insert(id.to_owned(), to);

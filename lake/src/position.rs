@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::log::{LakeLog, now_ms};
 
 /// Part of the application id that names a lake table.
-const TABLES: &str = "/tables/";
+pub(crate) const TABLES: &str = "/tables/";
 
 /// How far a lake is with a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use object_store::ObjectStore;
 use object_store::path::Path;
-use stationdb::{Control, Error, ErrorKind, Identity, Position, Result, Session, Store};
+use stationdb::{
+    Control, Error, ErrorKind, HoldBounds, HoldStatus, Identity, Position, Result, Session, Store,
+};
 
 use crate::checks::{Check, is_off};
 use crate::layout::Layout;
@@ -69,9 +71,13 @@ pub struct Published {
 /// ```
 pub struct Publisher {
     session: Session,
+    /// The user id of the session.
+    who: String,
     remote: Remote,
     layout: Box<dyn Layout>,
     station: String,
+    /// The bounds of the hold of the change log; `None` for those of the store's settings.
+    hold: Option<HoldBounds>,
     /// The application id of the store in the logs of the lake.
     app: String,
     /// Logs as they were last read, by path; one call at a time.
@@ -115,10 +121,12 @@ impl Publisher {
             ));
         }
         Ok(Self {
+            who: who.user_id().to_owned(),
             session: store.session(who),
             remote: Remote::new(objects)?,
             layout: Box::new(layout),
             station: station.to_owned(),
+            hold: None,
             app: format!("stationdb/{}", store.id()),
             logs: Mutex::new(BTreeMap::new()),
         })
@@ -128,6 +136,16 @@ impl Publisher {
     #[must_use]
     pub fn with_backoff(mut self, backoff: Backoff) -> Self {
         self.remote.backoff = backoff;
+        self
+    }
+
+    /// The same publisher, which holds the change log of the store until one of these bounds is
+    /// reached: for how long it may be offline, and what that may cost. Beyond them a publish sends
+    /// all records. Default: the bounds of the store's settings. [`Publisher::status`] tells what
+    /// is left.
+    #[must_use]
+    pub fn with_hold(mut self, bounds: HoldBounds) -> Self {
+        self.hold = Some(bounds);
         self
     }
 
@@ -146,21 +164,29 @@ impl Publisher {
     ///
     /// # Errors
     /// `Conflict` when the lake is ahead of the store, or has another history: the store was
-    /// restored or copied, see [`Publisher::rebase`]. `Unsupported` for lake tables with properties
-    /// that a publisher does not know, and for object stores without conditional put. `Io` and
-    /// `PermissionDenied` of the object store; `Cancelled` and `DeadlineExceeded` by `control`;
-    /// errors of the store.
+    /// restored or copied, see [`Publisher::rebase`]; when another store has the name of the
+    /// station in the lake, or this store has another name there. `Unsupported` for lake tables
+    /// with properties that a publisher does not know, and for object stores without conditional
+    /// put. `Io` and `PermissionDenied` of the object store; `Cancelled` and `DeadlineExceeded` by
+    /// `control`; errors of the store.
     pub fn publish(&self, control: &Control) -> Result<Published> {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        let subscriber = format!("lake/{}", self.station);
-        let is_held = match self.session.register_subscriber(&subscriber) {
-            Ok(_) => true,
-            // Its position is trimmed; it is moved when the batch is complete.
-            Err(error) if error.kind() == ErrorKind::Conflict => true,
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => false,
+        let subscriber = self.subscriber();
+        let registered = match self.hold {
+            Some(bounds) => self.session.register_subscriber_with(&subscriber, bounds),
+            None => self.session.register_subscriber(&subscriber),
+        };
+        let (is_held, is_lost) = match registered {
+            Ok(_) => (true, false),
+            Err(error) if error.kind() == ErrorKind::Conflict => (true, true),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => (false, false),
             Err(error) => return Err(error),
         };
         let pinned = self.session.pinned();
+        if is_lost {
+            // The changes since the begin of the full pass have to be there when it is complete.
+            self.advance(&subscriber, pinned.position())?;
+        }
         let mut published =
             Published { sequence: pinned.position().0, is_held, ..Published::default() };
         let mut sent = Sent::default();
@@ -175,16 +201,38 @@ impl Publisher {
         let Sent { rows, files, bytes, taken, commits } = sent;
         let counts = Published { rows, files, bytes, taken_bytes: taken, commits, ..published };
         if is_held {
-            let moved =
-                self.session.advance_subscriber(subscriber.as_str(), Position(counts.sequence));
-            // Another publisher of the station may be further.
-            moved.or_else(|error| match error.kind() {
-                ErrorKind::InvalidArgument | ErrorKind::NotFound => Ok(()),
-                ErrorKind::PermissionDenied => Ok(()),
-                _ => Err(error),
-            })?;
+            self.advance(&subscriber, Position(counts.sequence))?;
         }
         Ok(counts)
+    }
+
+    /// The name of the subscriber that holds the change log.
+    fn subscriber(&self) -> String {
+        format!("lake/{}", self.station)
+    }
+
+    /// Moves the subscriber forward, unless another publisher of the station is further.
+    fn advance(&self, subscriber: &str, to: Position) -> Result<()> {
+        let moved = self.session.advance_subscriber(subscriber, to);
+        moved.or_else(|error| match error.kind() {
+            ErrorKind::InvalidArgument | ErrorKind::NotFound => Ok(()),
+            ErrorKind::PermissionDenied => Ok(()),
+            _ => Err(error),
+        })
+    }
+
+    /// What the subscriber holds; `None` before the first publish, and when the policy allows none.
+    fn hold_status(&self) -> Result<Option<HoldStatus>> {
+        let listed = match self.session.subscribers() {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
+            listed => listed?,
+        };
+        let name = self.subscriber();
+        let own = |of: Option<&str>| {
+            listed.iter().find(|told| told.name == name && told.owner.as_deref() == of)
+        };
+        let found = own(Some(&self.who)).or_else(|| own(None));
+        Ok(found.map(|subscriber| subscriber.hold))
     }
 
     /// Publishes to one root. Returns why all records were sent, if they were.
@@ -235,6 +283,11 @@ impl Publisher {
     /// This is for a store that was restored from a backup, or a copy that is to go on instead of
     /// the store that it comes from.
     ///
+    /// What only the lake has does not count any more after it: rows and records that came after
+    /// the backup, and rows that retention has deleted at the station since. The station cannot
+    /// send them again, and ordinals of the two histories are not the same rows. They stay in the
+    /// lake, in batches of the earlier epoch.
+    ///
     /// # Errors
     /// `Conflict` when another publisher of the station is at work; the errors of
     /// [`Publisher::publish`].
@@ -246,6 +299,7 @@ impl Publisher {
             if !lake.exists() {
                 continue;
             }
+            self.root(&root, &self.session).check_station(&lake)?;
             let position = crate::position::read(&lake, &self.app);
             let epoch = position.epoch + 1;
             let actions = vec![
@@ -271,7 +325,8 @@ impl Publisher {
     pub fn status(&self, control: &Control) -> Result<LakeStatus> {
         let pinned = self.session.pinned();
         let roots = self.layout.roots();
-        let mut status = LakeStatus { sequence: pinned.position().0, roots: Vec::new() };
+        let hold = self.hold_status()?;
+        let mut status = LakeStatus { sequence: pinned.position().0, hold, roots: Vec::new() };
         for root in &roots {
             let found: RootStatus = self.root(root, &pinned).status(control)?;
             status.roots.push(found);

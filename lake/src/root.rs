@@ -20,6 +20,7 @@ use crate::rows::{self, DELETED, RowsLogs, Work};
 use crate::schema::{batch_columns, deleted_columns, needed};
 use crate::sender::{Batch, Sender, Sent};
 use crate::source::{self, Changes, KINDS, News};
+use crate::stations;
 
 /// The name of the lake table with the complete batches.
 pub(crate) const BATCHES: &str = "batches";
@@ -58,6 +59,17 @@ impl Root<'_> {
         }
         let listed = self.remote.names(self.path, control)?;
         Ok(listed.into_iter().filter(|name| is_rows(name)).collect())
+    }
+
+    /// Refuses a store that has another name in the lake, and a name of another store.
+    ///
+    /// # Errors
+    /// `Conflict`.
+    pub(crate) fn check_station(&self, batches: &LakeLog) -> Result<()> {
+        match is_off(Check::OneStation) {
+            true => Ok(()),
+            false => batches.stations.check(self.app, self.station),
+        }
     }
 
     /// What changed since the position.
@@ -105,6 +117,7 @@ impl Pass<'_> {
         let is_first = !self.logs.contains_key(&root.path.clone().join(BATCHES));
         let mut batches = self.take(BATCHES, control)?;
         let position = position::read(&batches, root.app);
+        root.check_station(&batches)?;
         check_history(&root, &position)?;
         let news = root.news(&position, control)?;
         self.full = news.full;
@@ -174,8 +187,9 @@ impl Pass<'_> {
         Ok(found)
     }
 
-    /// Names lake tables in `batches` before rows come into them: the next publisher looks for them
-    /// there, also if this one crashes before the batch is complete.
+    /// Names the station in `batches` before anything of it comes into the lake, and lake tables
+    /// before rows come into them: the next publisher looks for them there, also if this one
+    /// crashes before the batch is complete.
     fn name(
         &mut self,
         batches: &mut LakeLog,
@@ -188,12 +202,16 @@ impl Pass<'_> {
         let has_rows = |name: &str| logs.get(name).is_some_and(|logs| logs.rows.has_statements());
         let new = logs.keys().filter(|name| plan.work.contains_key(*name) || has_rows(name));
         let new = new.filter(|name| !named.contains(*name));
-        let actions: Vec<_> = new.map(|name| position::named(root.app, name)).collect();
+        let mut actions: Vec<_> = new.map(|name| position::named(root.app, name)).collect();
+        if !batches.stations.has(root.app, root.station) {
+            actions.push(stations::named(root.app, root.station));
+        }
         if actions.is_empty() {
             return Ok(Outcome::Done);
         }
         ensure(batches, root.remote, &batch_columns(), control)?;
-        let outcome = batches.commit(root.remote, "NAME TABLES", actions, &|_| true, control)?;
+        let holds = |log: &LakeLog| root.check_station(log).is_ok();
+        let outcome = batches.commit(root.remote, "NAME TABLES", actions, &holds, control)?;
         self.sent.commits += u64::from(!outcome.is_late());
         Ok(outcome)
     }

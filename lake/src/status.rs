@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use stationdb::chrono;
-use stationdb::{Control, Position, Result};
+use stationdb::{Control, HoldStatus, Position, Result};
 
 use crate::plan;
 use crate::position;
@@ -17,6 +17,9 @@ use crate::source;
 pub struct LakeStatus {
     /// The sequence of the store.
     pub sequence: u64,
+    /// What is held of the change log, and how much of the hold is left; `None` before the first
+    /// publish, and when the policy allows the identity no subscriber.
+    pub hold: Option<HoldStatus>,
     /// Each root.
     pub roots: Vec<RootStatus>,
 }

@@ -250,6 +250,7 @@ fn a_lake_behind_the_store_is_sent_again_from_its_own_position() {
 fn a_trimmed_change_log_costs_a_full_pass_and_no_row() {
     let disk = Arc::new(MemoryDisk::new());
     let options = Store::options().maintenance_thread(false).log_entries_max(10);
+    let options = options.subscriber_hold_bytes(0);
     let store = options.open_disk(disk).unwrap();
     let objects = objects();
     let session = ada(&store);
