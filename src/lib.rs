@@ -290,6 +290,10 @@ pub mod workspaces {
 
 /// Records of any kind as Arrow batches, for engines that read columns.
 pub mod scans {
+    pub use crate::model::imports::{
+        ImportChoice, ImportConflict, ImportConflictReason, ImportDecision, ImportRecord,
+        ImportRecordsRequest, ImportRecordsResponse,
+    };
     pub use crate::model::records::{
         AggregateRecordsKey, AggregateRecordsRequest, DeleteRecordsRequest, DeleteRecordsResponse,
         RecordKind, ScanRecordsRequest, TimeBucket,

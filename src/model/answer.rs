@@ -13,6 +13,7 @@ use crate::model::feeds::{Feed, Package, QueryFeedsResponse, QueryPackagesRespon
 use crate::model::files::{
     FileLinqQueryResponse, FileOperations, FileQueryResponse, UploadSession, UploadSessionState,
 };
+use crate::model::imports::ImportRecordsResponse;
 use crate::model::lab::execution::ExecuteWorkItemResponse;
 use crate::model::products::{
     CreateProductsPartialSuccess, DeleteProductsPartialSuccess, PagedProducts, Product,
@@ -251,8 +252,9 @@ others! {
     DeleteSpecificationsPartialSuccess, DeleteTablesPartialSuccess, DeletedRows,
     DeleteTestPlanTemplatesPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
     DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse, Feed,
-    FileLinqQueryResponse, FileOperations, FileQueryResponse, ImportTableResponse,
-    LinkFilesPartialSuccessResponse, ModifyTablesPartialSuccess, Package, PagedProducts,
+    FileLinqQueryResponse, FileOperations, FileQueryResponse, ImportRecordsResponse,
+    ImportTableResponse, LinkFilesPartialSuccessResponse, ModifyTablesPartialSuccess, Package,
+    PagedProducts,
     PagedQuotas, PagedSpecifications, PagedTables, PagedTestPlanTemplates, PagedTestPlans,
     PagedWorkItemTemplates, PagedWorkItems, PagedWorkspaces, Product, ProductOperations,
     QueryAssetsResponse, QueryFeedsResponse, QueryPackagesResponse, Quota, Retention,

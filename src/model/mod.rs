@@ -6,6 +6,7 @@ pub(crate) mod bodies;
 pub(crate) mod download;
 pub(crate) mod feeds;
 pub(crate) mod files;
+pub(crate) mod imports;
 pub(crate) mod lab;
 mod operation;
 pub(crate) mod products;

@@ -47,11 +47,13 @@ pub(crate) enum Space {
     DeletedRows,
     /// The columns of tables at each of their revisions: table key.
     ColumnHistory,
+    /// What was imported from other stores: see `session::imports`.
+    Imports,
 }
 
 impl Space {
     /// Every space.
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Records,
         Self::Index,
         Self::Log,
@@ -69,6 +71,7 @@ impl Space {
         Self::RecordState,
         Self::DeletedRows,
         Self::ColumnHistory,
+        Self::Imports,
     ];
 
     /// The name of the space, for messages.
@@ -80,6 +83,7 @@ impl Space {
             Self::RecordState => "record_state",
             Self::DeletedRows => "deleted_rows",
             Self::ColumnHistory => "column_history",
+            Self::Imports => "imports",
             space => space.place().table.name(),
         }
     }
@@ -114,6 +118,7 @@ impl Space {
             Self::RecordState => (Table::State, Some(4)),
             Self::DeletedRows => (Table::State, Some(5)),
             Self::ColumnHistory => (Table::State, Some(6)),
+            Self::Imports => (Table::State, Some(7)),
         };
         Place { table, prefix }
     }

@@ -14,6 +14,7 @@ pub(crate) mod growth;
 mod hold;
 mod holders;
 mod identity;
+pub(crate) mod imports;
 mod lock;
 mod log_sizes;
 mod options;

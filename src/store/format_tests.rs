@@ -21,7 +21,7 @@ const RULE: &str = "What is stored has changed. A member, an enumeration value, 
 /// Kinds that came after format 1, by code, with their formats.
 const KINDS_SINCE: &[(u8, &str)] = &[(14, "4"), (15, "5")];
 /// The formats that introduced spaces, where that is not the first.
-const SPACES_SINCE: &[(u8, &str)] = &[(15, "6"), (16, "6")];
+const SPACES_SINCE: &[(u8, &str)] = &[(15, "6"), (16, "6"), (17, "9")];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()

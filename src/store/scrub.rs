@@ -313,7 +313,8 @@ impl Scrub<'_> {
             | Space::TableState
             | Space::Intents
             | Space::DeletedRows
-            | Space::ColumnHistory => envelope::in_row(value)
+            | Space::ColumnHistory
+            | Space::Imports => envelope::in_row(value)
                 .map_or(Ok(()), |sealed| envelope::open(key, 0, sealed).map(|_| ())),
             Space::TableBuffer => crate::columnar::check_batch(value),
             Space::Log => {

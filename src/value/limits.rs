@@ -190,6 +190,16 @@ pub const SUBSCRIBER_HOLD_MS_DEFAULT: u64 = 1_209_600_000;
 pub const SUBSCRIBER_HOLD_BYTES_DEFAULT: u64 = 256 * 1024 * 1024;
 /// Bytes of names and ids that one page of a full pass of the change feed reads ahead.
 pub const PASS_PAGE_BYTES: usize = 1024 * 1024;
+/// Sources of imports of records.
+pub const IMPORT_SOURCES: usize = 100;
+/// Bytes of the name of a source of imports.
+pub const IMPORT_SOURCE_BYTES: usize = 256;
+/// Bytes of the position of a source of imports.
+pub const IMPORT_POSITION_BYTES: usize = 4_096;
+/// Records, and choices, of one import of records. It is one commit.
+pub const IMPORT_RECORDS: usize = 100_000;
+/// Conflicts of one source of imports that wait.
+pub const IMPORT_CONFLICTS: usize = 10_000;
 /// Operations that share one commit.
 pub const GROUP_OPERATIONS: usize = 1_024;
 /// Commits in memory that the record file does not have yet.

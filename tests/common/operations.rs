@@ -729,6 +729,14 @@ pub fn probes() -> Vec<Probe> {
                 }
             })
         }),
+        ("RecordService::import_records", Changes, |s, w| {
+            let id = "018f6d2a-0000-8000-8000-000000000001";
+            let record = json!({"id": id, "partNumber": "of another store",
+                "workspace": w.secret.workspace});
+            let asked = json!({"source": "centre", "position": "1", "full": ["PRODUCT"],
+                "records": [{"kind": "PRODUCT", "id": id, "record": record}]});
+            s.import_records(request(asked)).map(wire)
+        }),
         ("RecordService::scan_records", Shows, |s, _| {
             let mut seen = Vec::new();
             let asked =

@@ -79,6 +79,11 @@ pub const LISTS: &[(&str, Class)] = &[
     ("GetTableDataRequest.columns", COLUMNS),
     ("GetTableDataRequest.order_by", steers("orderBy")),
     ("IdsQuery.ids", Batch(None)),
+    ("ImportRecord.record", Stored),
+    ("ImportRecordsRequest.choices", Batch(None)),
+    ("ImportRecordsRequest.full", steers("full")),
+    ("ImportRecordsRequest.records", Batch(None)),
+    ("ImportRecordsRequest.workspaces", Batch(None)),
     ("ImportTableRequest.column_types", Batch(Some(InvalidArgument))),
     ("ImportTableRequest.null_texts", steers("nullTexts")),
     ("ListTablesRequest.id", Batch(None)),
@@ -287,6 +292,10 @@ fn names<I: From<String>>(len: usize) -> Vec<I> {
 /// Ids of tables or files.
 fn hexes(len: usize) -> Vec<String> {
     (0..len).map(|at| format!("{at:024x}")).collect()
+}
+
+fn guids(len: usize) -> Vec<String> {
+    (0..len).map(|at| format!("00000000-0000-8000-8000-{at:012x}")).collect()
 }
 
 /// Makes a request whose list has `len` entries.
@@ -571,6 +580,24 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         }
         "TableService::delete_tables(ids)" => {
             session.delete_tables(hexes(len).into_iter().map(Into::into).collect()).map(drop)
+        }
+        "ImportRecordsRequest.choices" => {
+            let keep = |id| ImportChoice::new(RecordKind::Product, id, ImportDecision::Keep);
+            let choices = guids(len).into_iter().map(keep);
+            session.import_records(ImportRecordsRequest::new("s").choices(choices)).map(drop)
+        }
+        "ImportRecordsRequest.full" => {
+            let request = ImportRecordsRequest::new("s").position("1");
+            session.import_records(request.full(vec![RecordKind::Product; len])).map(drop)
+        }
+        "ImportRecordsRequest.records" => {
+            let gone = guids(len).into_iter().map(|id| ImportRecord::new(RecordKind::Product, id));
+            let request = ImportRecordsRequest::new("s").position("1").records(gone);
+            session.import_records(request).map(drop)
+        }
+        "ImportRecordsRequest.workspaces" => {
+            let map = hexes(len).into_iter().map(|id| (id.clone(), id));
+            session.import_records(ImportRecordsRequest::new("s").workspaces(map)).map(drop)
         }
         "ImportTableRequest.column_types" => session
             .import_csv(

@@ -22,6 +22,7 @@ mod pinned;
 mod products;
 mod quotas;
 mod record_groups;
+mod record_imports;
 mod records;
 mod specifications;
 mod tables;

@@ -10,8 +10,8 @@ use chrono::{DateTime, Utc};
 use crate::error::{Error, Result};
 use crate::model::resource::Resource;
 use crate::model::resource::declare::{check_property_keys, fill, union, without_repeats};
-use crate::value::IdForm;
 use crate::value::id::id_type;
+use crate::value::{IdForm, Stored as _};
 
 id_type!(
     /// The id of a product.
@@ -105,6 +105,14 @@ fn with_values(properties: BTreeMap<String, Option<String>>) -> Result<BTreeMap<
     properties.into_iter().map(value).collect()
 }
 
+fn check_part_number(part_number: &str) -> Result<()> {
+    if part_number.trim().is_empty() {
+        return Err(Error::invalid("a product needs a part number that is not blank")
+            .at_member("partNumber"));
+    }
+    Ok(())
+}
+
 impl Product {
     /// The record of a create request, without an id.
     ///
@@ -116,10 +124,7 @@ impl Product {
         default_workspace: &str,
     ) -> Result<Self> {
         let part_number = std::mem::take(&mut request.part_number);
-        if part_number.trim().is_empty() {
-            return Err(Error::invalid("a product needs a part number that is not blank")
-                .at_member("partNumber"));
-        }
+        check_part_number(&part_number)?;
         let properties = request.properties.take().map(with_values).transpose()?;
         check_property_keys(properties.as_ref())?;
         let mut product = request.into_record();
@@ -130,6 +135,20 @@ impl Product {
         product.keywords = product.keywords.map(without_repeats);
         product.workspace.get_or_insert_with(|| default_workspace.to_owned());
         Ok(product)
+    }
+
+    /// Checks a record of another store as [`Product::create`] checks a request, and gives it the
+    /// form that it would be read back in.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the part number is blank, or a property has an empty key.
+    pub(crate) fn admit(&mut self) -> Result<()> {
+        check_part_number(self.part_number.as_deref().unwrap_or_default())?;
+        check_property_keys(self.properties.as_ref())?;
+        self.file_ids = self.file_ids.take().map(without_repeats);
+        self.keywords = self.keywords.take().map(without_repeats);
+        self.settle();
+        Ok(())
     }
 
     /// Applies an update request: scalars are replaced; collections are merged, or replaced if

@@ -302,6 +302,24 @@ impl Specification {
         Ok(spec)
     }
 
+    /// Checks a record of another store as [`Specification::create`] checks a request, and gives it
+    /// the form that it would be read back in.
+    ///
+    /// # Errors
+    /// `InvalidArgument` as in [`Specification::create`].
+    pub(crate) fn admit(&mut self) -> Result<()> {
+        not_blank(self.product_id.as_deref().unwrap_or_default(), "productId")?;
+        not_blank(self.spec_id.as_deref().unwrap_or_default(), "specId")?;
+        check_property_keys(self.properties.as_ref())?;
+        self.r#type.ok_or_else(|| missing("type"))?;
+        self.limit = self.limit.take().map(check_limit).transpose()?;
+        self.conditions = self.conditions.take().map(check_conditions).transpose()?;
+        self.keywords = self.keywords.take().map(without_repeats);
+        self.version.get_or_insert(0);
+        self.settle();
+        Ok(())
+    }
+
     /// Applies an update request if its version is the stored one.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ mod aggregate;
 mod columns;
 mod delete;
 mod field;
+mod import;
 mod kinds;
 mod scan;
 mod time_bucket;
@@ -13,6 +14,7 @@ pub use scan::RecordStream;
 use arrow::datatypes::SchemaRef;
 
 use crate::error::{Error, Result};
+use crate::model::imports::{ImportRecordsRequest, ImportRecordsResponse};
 use crate::model::records::{
     AggregateRecordsRequest, DeleteRecordsRequest, DeleteRecordsResponse, RecordKind,
     ScanRecordsRequest,
@@ -119,6 +121,41 @@ pub trait RecordService {
         request: DeleteRecordsRequest,
         control: &Control,
     ) -> Result<DeleteRecordsResponse>;
+
+    /// Imports products, specifications and templates that another store has, with their ids, as
+    /// one commit with the position of the source.
+    ///
+    /// A record that was changed, created or deleted here since it was imported is a conflict: it
+    /// stays as it is, and the conflict is told by each import until a choice of a request settles
+    /// it. An import that was made already is recognised by its position.
+    ///
+    /// # Errors
+    /// `Conflict` when the changes do not begin at the position that the source has here;
+    /// `InvalidArgument` for a record that its service would refuse, and for one that is there
+    /// twice; `Unsupported` for other kinds; `PermissionDenied` without `Update` of
+    /// [`Service::CHANGES`](crate::Service::CHANGES) in all workspaces, and for a record that the
+    /// caller may not write; `LimitExceeded` for too many records, sources or conflicts, and above
+    /// a quota. After an error nothing was imported.
+    ///
+    /// ```
+    #[doc = include_str!("../products/example.txt")]
+    /// use stationdb::scans::{ImportRecord, ImportRecordsRequest, RecordKind};
+    ///
+    /// let product = [
+    ///     ("id", "018f6d2a-0000-8000-8000-000000000001"),
+    ///     ("partNumber", "4711"),
+    ///     ("workspace", "default"),
+    /// ];
+    /// let product = product.map(|(name, value)| (name, value.into()));
+    /// let record = ImportRecord::new(RecordKind::Product, "018f6d2a-0000-8000-8000-000000000001")
+    ///     .record(product);
+    /// let request = ImportRecordsRequest::new("centre").position("7").records([record]);
+    /// let answer = session.import_records(request.clone())?;
+    /// assert_eq!((answer.created_count, answer.conflicts.len()), (1, 0));
+    /// assert!(!session.import_records(request)?.applied);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn import_records(&self, request: ImportRecordsRequest) -> Result<ImportRecordsResponse>;
 }
 }
 
@@ -147,5 +184,9 @@ impl RecordService for Handle<'_, '_> {
         control: &Control,
     ) -> Result<DeleteRecordsResponse> {
         guarded("deleting records", || delete::run(self, &request, control))
+    }
+
+    fn import_records(&self, request: ImportRecordsRequest) -> Result<ImportRecordsResponse> {
+        guarded("importing records", || import::run(self, request))
     }
 }

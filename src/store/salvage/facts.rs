@@ -101,7 +101,9 @@ impl Facts {
                 | Space::Blobs
                 | Space::PendingDelete
                 | Space::TableState
-                | Space::Index,
+                | Space::Index
+                // What was agreed about a record that is lost would count as a deletion here.
+                | Space::Imports,
                 _,
             ) => {}
             _ => return false,

@@ -6,6 +6,7 @@ use crate::model::{UploadChunk, by_code};
 use crate::records::salvage::Check;
 use crate::records::{Space, envelope};
 use crate::session::changes::read_log_row;
+use crate::session::imports::is_import;
 use crate::session::tables::{is_column_history, is_deleted_rows};
 use crate::session::{SUBSCRIBER, SubscriberRow};
 use crate::value::stored;
@@ -46,6 +47,7 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
         }
         Space::DeletedRows => can_be(key.len() == 20 && is_deleted_rows(key, value)),
         Space::ColumnHistory => can_be(key.len() == 12 && is_column_history(key, value)),
+        Space::Imports => can_be(is_import(key, value)),
         Space::SmallBlobs | Space::Intents => can_be(key.len() == 8),
         Space::Blobs => can_be(key.len() == 8 && value.len() == 8),
         Space::Counters => can_be(is_text() && value.len() == 8),

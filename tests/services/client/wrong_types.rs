@@ -25,7 +25,8 @@ use stationdb::products::{
     CreateProductRequest, QueryProductValuesRequest, QueryProductsRequest, UpdateProductRequest,
 };
 use stationdb::scans::{
-    AggregateRecordsKey, AggregateRecordsRequest, DeleteRecordsRequest, ScanRecordsRequest,
+    AggregateRecordsKey, AggregateRecordsRequest, DeleteRecordsRequest, ImportChoice, ImportRecord,
+    ImportRecordsRequest, ScanRecordsRequest,
 };
 use stationdb::search::SearchRequest;
 use stationdb::specifications::{
@@ -112,6 +113,9 @@ fn requests() -> Vec<(&'static str, String, Read, Strict)> {
         AggregateRecordsRequest,
         AggregateTableDataRequest,
         DeleteRecordsRequest,
+        ImportChoice,
+        ImportRecord,
+        ImportRecordsRequest,
         AppendTableDataRequest,
         CreateAssetRequest,
         CreateFeedRequest,

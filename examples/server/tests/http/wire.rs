@@ -309,7 +309,7 @@ fn every_request_and_answer_has_its_wire_form() {
 #[test]
 fn every_operation_has_a_route() {
     /// Operations that only Rust can call, and what the wire has instead.
-    const OTHERS: [(&str, &str); 15] = [
+    const OTHERS: [(&str, &str); 16] = [
         ("append_batches", "append_arrow"),
         ("append_waveform", "append_arrow: the axis and the samples are columns"),
         ("read_waveforms", "export_table_data"),
@@ -321,6 +321,7 @@ fn every_operation_has_a_route() {
         ("record_schema", "for engines in the process"),
         ("scan_records", "the query of each kind"),
         ("delete_records", "the deletion of each service, with the ids of its query"),
+        ("import_records", "for importers beside the store, as the one of `stationdb-lake`"),
         ("open_file", "download_file"),
         ("open_package", "download_package"),
         ("upload_package", "upload_package_content; the path would be one of the server"),
