@@ -3,7 +3,8 @@
 //!
 //! A [`Publisher`] sends what changed since the position that the lake has: rows by their append
 //! ordinals, the state of changed records, deleted rows, and last that the batch is complete. A
-//! [`Layout`] says what goes where. The format of the lake and the protocol are in `docs/lake.md`.
+//! [`Layout`] says what goes where. An [`Importer`] takes the reference data that one station
+//! published over into another store. The format of the lake and the protocol are in `docs/lake.md`.
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -14,6 +15,7 @@ mod checks;
 #[cfg(feature = "faults")]
 pub mod faults;
 mod file;
+mod import;
 mod layout;
 mod ledger;
 mod log;
@@ -33,8 +35,9 @@ mod upload;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+pub use import::{Imported, Importer};
 pub use layout::{LakeTable, Layout, OneRoot};
-/// The crate of object stores that a [`Publisher`] takes.
+/// The crate of object stores that a [`Publisher`] and an [`Importer`] take.
 pub use object_store;
 pub use publisher::{Published, Publisher};
 pub use remote::{Backoff, Note};

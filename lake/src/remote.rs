@@ -1,6 +1,7 @@
 //! The object store, called by blocking threads: retries with back-off, control, and notes of both.
 
 use std::future::Future;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -250,6 +251,24 @@ impl Remote {
             Err(StoreError::NotFound { .. }) => Ok(None),
             Err(error) => Err(failed(&attempt, error)),
         }
+    }
+
+    /// Bytes of an object.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none; errors of the object store and of the control.
+    pub(crate) fn get_range(
+        &self,
+        path: &Path,
+        range: Range<u64>,
+        control: &Control,
+    ) -> Result<Bytes> {
+        let attempt = format!("reading {path}");
+        let answer = self.retried(control, &attempt, || {
+            let (objects, path, range) = (self.objects.clone(), path.clone(), range.clone());
+            async move { objects.get_range(&path, range).await }
+        })?;
+        answer.map_err(|error| failed(&attempt, error))
     }
 
     /// The bytes of these objects, in order, up to the first that is missing or cannot be read.
