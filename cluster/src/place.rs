@@ -1,0 +1,168 @@
+//! Where a lake is.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion::common::exec_err;
+use datafusion::error::DataFusionError;
+use datafusion::execution::object_store::ObjectStoreRegistry;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use object_store::ObjectStore;
+use object_store::local::LocalFileSystem;
+use url::Url;
+
+use crate::{Error, Result};
+
+/// A lake's directory or object store. All processes of a cluster name the same one.
+#[derive(Clone, Debug)]
+pub struct Place {
+    url: Url,
+    store: Arc<dyn ObjectStore>,
+}
+
+impl Place {
+    /// Opens a directory, a `file://` URL or, with the feature `s3`, an `s3://BUCKET/` URL, whose
+    /// credentials, region and endpoint are in the environment (`AWS_ACCESS_KEY_ID`,
+    /// `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT`, …).
+    ///
+    /// # Errors
+    /// [`Error::Place`] for a directory that does not exist, and for any other text.
+    pub fn open(text: &str) -> Result<Self> {
+        let error = |problem: &str| Error::Place { place: text.into(), problem: problem.into() };
+        // `C:\lake` parses as a URL, whose scheme has one letter.
+        let url = Url::parse(text).ok().filter(|url| url.scheme().len() > 1);
+        match url {
+            None => Self::directory(Path::new(text), text),
+            Some(url) if url.scheme() == "file" => {
+                let path = url.to_file_path().map_err(|()| error("names no local directory"))?;
+                Self::directory(&path, text)
+            }
+            Some(url) if url.scheme() == "s3" => Self::s3(url, text),
+            Some(_) => Err(error("is no lake; name a directory, a file:// or an s3:// URL")),
+        }
+    }
+
+    fn directory(path: &Path, text: &str) -> Result<Self> {
+        let error = |problem: String| Error::Place { place: text.into(), problem };
+        let path = path
+            .canonicalize()
+            .map_err(|cause| error(format!("the lake's directory cannot be opened: {cause}")))?;
+        let url = Url::from_directory_path(&path)
+            .map_err(|()| error("the path of the directory has no URL".into()))?;
+        Ok(Self { url, store: Arc::new(LocalFileSystem::new()) })
+    }
+
+    #[cfg(feature = "s3")]
+    fn s3(url: Url, text: &str) -> Result<Self> {
+        let error = |problem: String| Error::Place { place: text.into(), problem };
+        let bucket = url.host_str().ok_or_else(|| error("names no bucket".into()))?;
+        let store = object_store::aws::AmazonS3Builder::from_env()
+            .with_bucket_name(bucket)
+            .build()
+            .map_err(|cause| error(format!("the settings in the environment: {cause}")))?;
+        Ok(Self { url, store: Arc::new(store) })
+    }
+
+    #[cfg(not(feature = "s3"))]
+    fn s3(_url: Url, text: &str) -> Result<Self> {
+        let problem = "this program was built without the feature `s3`".into();
+        Err(Error::Place { place: text.into(), problem })
+    }
+
+    /// The URL of the lake, with a slash at the end.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The object store of the lake's URL. For a directory it is the whole file system, so paths
+    /// in it are absolute.
+    #[must_use]
+    pub fn objects(&self) -> Arc<dyn ObjectStore> {
+        self.store.clone()
+    }
+
+    /// What plans may use: this object store and no other, and a directory for what exceeds the
+    /// memory.
+    pub(crate) fn runtime(&self, spill: &Path) -> Result<Arc<RuntimeEnv>, DataFusionError> {
+        RuntimeEnvBuilder::new()
+            .with_temp_file_path(spill)
+            .with_object_store_registry(Arc::new(OnlyHere(self.clone())))
+            .build_arc()
+    }
+}
+
+/// A registry with the object store of one place.
+#[derive(Debug)]
+struct OnlyHere(Place);
+
+impl ObjectStoreRegistry for OnlyHere {
+    fn register_store(
+        &self,
+        _url: &Url,
+        _store: Arc<dyn ObjectStore>,
+    ) -> Option<Arc<dyn ObjectStore>> {
+        None
+    }
+
+    fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>, DataFusionError> {
+        let Self(place) = self;
+        if url.scheme() == place.url.scheme() && url.host_str() == place.url.host_str() {
+            return Ok(place.objects());
+        }
+        exec_err!("this process reads the lake {} and not {url}", place.url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_and_their_urls_are_the_same_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place::open(directory.path().to_str().unwrap()).unwrap();
+        assert_eq!(place.url().scheme(), "file");
+        assert!(place.url().path().ends_with('/'));
+        assert_eq!(Place::open(place.url().as_str()).unwrap().url(), place.url());
+    }
+
+    #[test]
+    fn what_is_no_lake_is_refused() {
+        for (text, told) in [
+            ("/no/such/directory", "cannot be opened"),
+            ("https://example.org/lake", "name a directory"),
+            ("file://host.example/lake", "names no local directory"),
+        ] {
+            let error = Place::open(text).unwrap_err();
+            assert!(matches!(&error, Error::Place { place, .. } if place == text), "{error:?}");
+            #[cfg(unix)]
+            assert!(error.to_string().contains(told), "{error}");
+            let _ = told;
+        }
+    }
+
+    #[test]
+    fn other_object_stores_are_out_of_reach() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place::open(directory.path().to_str().unwrap()).unwrap();
+        let runtime = place.runtime(directory.path()).unwrap();
+        runtime.object_store_registry.get_store(place.url()).unwrap();
+        let other = Url::parse("s3://elsewhere/").unwrap();
+        let error = runtime.object_store_registry.get_store(&other).unwrap_err();
+        assert!(error.to_string().contains("and not s3://elsewhere"), "{error}");
+    }
+
+    #[cfg(not(feature = "s3"))]
+    #[test]
+    fn a_bucket_needs_the_feature() {
+        let error = Place::open("s3://bucket/lake").unwrap_err();
+        assert!(error.to_string().contains("feature `s3`"), "{error}");
+    }
+
+    #[cfg(feature = "s3")]
+    #[test]
+    fn a_bucket_is_a_place() {
+        assert_eq!(Place::open("s3://bucket/lake").unwrap().url().host_str(), Some("bucket"));
+    }
+}
