@@ -146,7 +146,7 @@ pub trait RecordService {
     ///     ("partNumber", "4711"),
     ///     ("workspace", "default"),
     /// ];
-    /// let product = product.map(|(name, value)| (name, value.into()));
+    /// let product = product.map(|(name, value)| (name, serde_json::Value::from(value)));
     /// let record = ImportRecord::new(RecordKind::Product, "018f6d2a-0000-8000-8000-000000000001")
     ///     .record(product);
     /// let request = ImportRecordsRequest::new("centre").position("7").records([record]);
