@@ -154,7 +154,7 @@ fn is_of_the_cluster(error: &DataFusionError) -> bool {
 }
 
 fn is_lost_connection(text: &str) -> bool {
-    const MARKS: [&str; 9] = [
+    const MARKS: [&str; 11] = [
         // A job that the scheduler has ended, because an executor is lost.
         "failed: Cancelled",
         // A job of which a task could not read from another executor, or an object store.
@@ -164,6 +164,9 @@ fn is_lost_connection(text: &str) -> bool {
         "FetchFailed(",
         "GrpcConnectionError(",
         "GrpcActionError(",
+        // The other end was gone in the middle of an answer.
+        "h2 protocol error",
+        "hyper::Error(",
         "transport error",
         "tonic::transport::Error",
     ];
