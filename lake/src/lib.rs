@@ -32,6 +32,7 @@ mod source;
 mod stations;
 mod status;
 mod upload;
+mod versions;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 

@@ -16,7 +16,7 @@ use crate::ledger::{Ledger, STATEMENTS, Said};
 use crate::position::TABLES;
 use crate::remote::Remote;
 use crate::stations::{STATION, Stations};
-use crate::{accepts, actions, checkpoint};
+use crate::{accepts, actions, checkpoint, versions};
 
 mod commit;
 
@@ -24,8 +24,6 @@ pub(crate) use commit::Outcome;
 
 /// Member of `commitInfo` by which a writer finds its own commit.
 const COMMIT: &str = "stationdb.commit";
-/// Versions that are read at a time.
-const READ_AHEAD: u64 = 64;
 /// Age of what was read at which a log is opened again. Engines keep versions for days.
 const OLD: Duration = Duration::from_secs(3600);
 
@@ -193,27 +191,16 @@ impl LakeLog {
     /// Reads the versions after the last one that was read.
     fn refresh(&mut self, remote: &Remote, mine: Option<&str>, control: &Control) -> Result<News> {
         let mut news = News::default();
-        let mut run = 1;
         self.read_at = SystemTime::now();
-        loop {
-            let next = self.version.map_or(0, |version| version + 1);
-            // Most logs have nothing new; those that have are read in longer and longer runs.
-            run = (run * 2).min(READ_AHEAD);
-            let files = (next..next + run).map(|version| self.file(version)).collect();
-            let found = remote.get_run(files, control)?;
-            for (version, bytes) in (next..).zip(&found) {
-                let read = self.apply(version, bytes, mine)?;
-                news.is_mine |= read.is_mine;
-                news.has_own |= read.has_own;
-            }
-            if !found.is_empty() {
-                continue;
-            }
-            let Some(bytes) = remote.get(&self.file(next), control)? else { return Ok(news) };
-            let read = self.apply(next, &bytes, mine)?;
+        let (log, next) = (self.directory.clone(), self.version.map_or(0, |version| version + 1));
+        let mut each = |version, bytes: &[u8]| {
+            let read = self.apply(version, bytes, mine)?;
             news.is_mine |= read.is_mine;
             news.has_own |= read.has_own;
-        }
+            Ok(())
+        };
+        versions::each(remote, &log, next, control, &mut each)?;
+        Ok(news)
     }
 
     /// Takes over the actions of a version.

@@ -27,6 +27,8 @@ const LOOKED_UP: usize = 100;
 pub(crate) const PASS: &str = "PASS";
 /// What a record of a full pass says.
 const FULL: &str = "FULL";
+/// What a record says that is not there any more.
+pub(crate) const DELETED: &str = "DELETED";
 
 /// The name of the lake table for the changes of a kind.
 pub(crate) fn table_of(kind: RecordKind) -> String {

@@ -12,6 +12,7 @@ use stationdb::tables::{ListDeletedRowsRequest, OrdinalRange, TableId, TableMeta
 use stationdb::{Control, ErrorKind, Position, Result, Session, What, from_json};
 
 use crate::layout::Layout;
+use crate::records::DELETED;
 
 /// Changed records of a kind that are looked up; of more, all are sent.
 const CHANGES: usize = 200_000;
@@ -144,7 +145,7 @@ pub(crate) fn news(
         let is_gone = event.what == What::Deleted || !stays;
         let change = Change {
             sequence: event.sequence,
-            what: if is_gone { "DELETED".to_owned() } else { event.what.to_string() },
+            what: if is_gone { DELETED.to_owned() } else { event.what.to_string() },
             // The workspace of another root is not told here.
             workspace: event.moved_from.filter(|_| !stays).unwrap_or(event.workspace),
             is_gone,

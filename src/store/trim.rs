@@ -12,8 +12,9 @@ impl Store {
     /// Drops the entries of the change log of commits before a time. Returns their number.
     ///
     /// The log has no gaps, so it stops at the first entry that is later, that a registered
-    /// subscriber [holds](crate::HoldBounds), or that the text index has not passed. A feed that continues from before the entries
-    /// that were dropped is refused with `Conflict`. Maintenance trims the log to
+    /// subscriber [holds](crate::HoldBounds), or that the text index has not passed. A feed that
+    /// continues from before the entries that were dropped is refused with `Conflict`. Maintenance
+    /// trims the log to
     /// [`Settings::log_entries_max`](crate::Settings::log_entries_max) by itself; this is for a log
     /// that must not reach back further than some time.
     ///

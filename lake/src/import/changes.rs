@@ -10,7 +10,7 @@ use stationdb::{Control, Error, Result};
 
 use super::files::{self, DataFile};
 use super::read::rows;
-use crate::records::{PASS, table_of};
+use crate::records::{DELETED, PASS, table_of};
 use crate::remote::Remote;
 use crate::root::BATCHES;
 
@@ -18,8 +18,6 @@ use crate::root::BATCHES;
 const RECORDS: usize = 100_000;
 /// Bytes of the JSON of the records of one import.
 const RECORD_BYTES: usize = 48 * 1024 * 1024;
-/// The event of a record that is gone.
-const DELETED: &str = "DELETED";
 
 /// A station in a lake.
 #[derive(Clone, Copy)]

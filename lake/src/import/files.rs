@@ -7,10 +7,7 @@ use serde_json::Value;
 use stationdb::{Control, Error, Result};
 
 use crate::remote::Remote;
-use crate::{accepts, actions, checkpoint};
-
-/// Versions that are read at a time.
-const READ_AHEAD: u64 = 64;
+use crate::{accepts, actions, checkpoint, versions};
 
 /// A data file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,33 +61,19 @@ impl State {
         Ok((is_read && state.exists).then_some(state))
     }
 
-    fn next(&self) -> u64 {
-        self.version.map_or(0, |version| version + 1)
-    }
-
     /// Reads the versions after the last one that was read. Returns whether there were any.
     fn refresh(&mut self, remote: &Remote, table: &Path, control: &Control) -> Result<bool> {
-        let log = checkpoint::directory(table);
-        let (begin, mut run) = (self.version, 1);
-        loop {
-            let next = self.next();
-            run = (run * 2).min(READ_AHEAD);
-            let versions = (next..next + run).map(|at| checkpoint::version_file(&log, at));
-            let mut found = remote.get_run(versions.collect(), control)?;
-            if found.is_empty() {
-                // The request may have failed: only this one tells that there is none.
-                match remote.get(&checkpoint::version_file(&log, next), control)? {
-                    Some(bytes) => found.push(bytes),
-                    None => return Ok(self.version != begin),
-                }
+        let (log, begin) = (checkpoint::directory(table), self.version);
+        let mut each = |version, bytes: &[u8]| {
+            for (kind, action) in actions::of_version(version, bytes)? {
+                self.take(table, &kind, &action)?;
             }
-            for (version, bytes) in (next..).zip(&found) {
-                for (kind, action) in actions::of_version(version, bytes)? {
-                    self.take(table, &kind, &action)?;
-                }
-                self.version = Some(version);
-            }
-        }
+            self.version = Some(version);
+            Ok(())
+        };
+        let next = begin.map_or(0, |version| version + 1);
+        versions::each(remote, &log, next, control, &mut each)?;
+        Ok(self.version != begin)
     }
 
     /// Reads a table from its last checkpoint on. Where that leads to nothing new, a list tells
