@@ -23,11 +23,33 @@ pub(crate) fn protocol(protocol: &Value) -> Option<String> {
     })
 }
 
-/// Why a publisher does not understand a table with this `metaData`.
-pub(crate) fn metadata(metadata: &Value) -> Option<String> {
+/// Why a reader does not understand a table with this `protocol`. Features for writers are none
+/// of its business.
+pub(crate) fn reading(protocol: &Value) -> Option<String> {
+    let reader = protocol.get("minReaderVersion").and_then(Value::as_i64).unwrap_or_default();
+    let features = protocol.get("readerFeatures").and_then(Value::as_array);
+    let has_features = features.is_some_and(|features| !features.is_empty());
+    (!matches!(reader, 0 | 1 | 3) || has_features).then(|| {
+        let features = features.cloned().unwrap_or_default();
+        format!("it needs reader version {reader} and the features {features:?}")
+    })
+}
+
+/// Why the columns of a table with this `metaData` are not those of its files.
+pub(crate) fn columns(metadata: &Value) -> Option<String> {
     let partitions = metadata.get("partitionColumns").and_then(Value::as_array);
     if partitions.is_some_and(|columns| !columns.is_empty()) {
         return Some("it is partitioned".to_owned());
+    }
+    let mode = metadata.get("configuration").and_then(|all| all.get("delta.columnMapping.mode"));
+    let mode = mode.and_then(Value::as_str).filter(|mode| *mode != "none")?;
+    Some(format!("it has delta.columnMapping.mode = {mode}"))
+}
+
+/// Why a publisher does not understand a table with this `metaData`.
+pub(crate) fn metadata(metadata: &Value) -> Option<String> {
+    if let Some(why) = columns(metadata) {
+        return Some(why);
     }
     let configuration = metadata.get("configuration").and_then(Value::as_object);
     let mut refused = configuration.into_iter().flatten().filter(|(key, value)| {
@@ -35,7 +57,7 @@ pub(crate) fn metadata(metadata: &Value) -> Option<String> {
         match key.as_str() {
             // The position of a station would be forgotten.
             "delta.setTransactionRetentionDuration" => true,
-            "delta.columnMapping.mode" | "delta.enableChangeDataFeed" => !is_off,
+            "delta.enableChangeDataFeed" => !is_off,
             key => key.starts_with("delta.constraints."),
         }
     });

@@ -2,6 +2,15 @@
 
 use object_store::path::Path;
 use stationdb::tables::TableMetadata;
+use stationdb::{Error, Result};
+
+use crate::root::BATCHES;
+use crate::rows::DELETED;
+
+/// End of the names of lake tables with changes of records.
+const CHANGES: &str = "_changes";
+/// Bytes of the name of a lake table.
+const NAME_BYTES: usize = 64;
 
 /// The lake table that a measurement table goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,19 +20,67 @@ pub struct LakeTable {
 }
 
 impl LakeTable {
-    /// A lake table of this name. A measurement table with a column of another type than the lake
-    /// table's goes to a lake table beside it, whose name has a suffix.
+    /// A lake table of this name: at most 64 letters, digits, `-` and `_`, a letter or digit first.
+    /// A measurement table with a column of another type than the lake table's goes to a lake table
+    /// beside it, whose name has `_` and a hash of eight digits after it.
+    ///
+    /// Publishing refuses `batches`, names that end with `_deleted` or `_changes`, which other lake
+    /// tables have, and names that end like those of lake tables beside others.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), is_by_columns: false }
     }
 
-    /// One lake table for all measurement tables with the same columns; its name begins with
-    /// `prefix`.
+    /// One lake table for all measurement tables with the same columns; its name is `prefix`, `_`
+    /// and a hash. The prefix is as the name of [`LakeTable::named`].
     #[must_use]
     pub fn by_columns(prefix: impl Into<String>) -> Self {
         Self { name: prefix.into(), is_by_columns: true }
     }
+
+    /// Whether readers could take the lake table for another one.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for such a name, and for one that is no part of a path.
+    pub(crate) fn check(&self) -> Result<()> {
+        let name = self.name.as_str();
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+        if !begins || name.len() > NAME_BYTES || !name.bytes().all(is_allowed) {
+            return Err(Error::invalid(format!(
+                "the layout names the lake table {name:?}: use at most {NAME_BYTES} letters, \
+                 digits, '-' and '_', a letter or digit first"
+            )));
+        }
+        // Some object stores are directories of a disk that folds case.
+        let folded = name.to_lowercase();
+        let is_own = folded == BATCHES
+            || folded.ends_with(DELETED)
+            || folded.ends_with(CHANGES)
+            || without_hash(&folded).is_some();
+        match is_own {
+            false => Ok(()),
+            true => Err(Error::invalid(format!(
+                "the layout names the lake table {name:?}, which is, or ends like, the name of \
+                 another lake table: not {BATCHES}, and nothing that ends with {DELETED}, \
+                 {CHANGES} or a hash of eight digits"
+            ))),
+        }
+    }
+
+    /// Whether a lake table is this one, or beside it.
+    pub(crate) fn has(&self, home: &str) -> bool {
+        let first = if self.is_by_columns { without_hash(home) } else { Some(home) };
+        let Some(first) = first else { return false };
+        first == self.name || without_hash(first) == Some(self.name.as_str())
+    }
+}
+
+/// The name before `_` and a short hash.
+fn without_hash(name: &str) -> Option<&str> {
+    let (first, hash) = name.rsplit_once('_')?;
+    let is_hash = hash.len() == 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then_some(first)
 }
 
 /// Decides what of a store goes where in a lake.
@@ -85,5 +142,36 @@ impl Layout for OneRoot {
 
     fn root(&self, _workspace: &str) -> Option<Path> {
         Some(self.0.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_other_lake_tables_are_refused() {
+        let taken =
+            ["batches", "Batches", "x_deleted", "product_changes", "X_CHANGES", "x_0123abcd"];
+        let no_part = ["", "_x", ".x", "a/b", "a b", "a\"b", "..", "ä"];
+        for name in taken.iter().chain(&no_part) {
+            for lake in [LakeTable::named(*name), LakeTable::by_columns(*name)] {
+                assert!(lake.check().is_err(), "{name}");
+            }
+        }
+        assert!(LakeTable::named("x".repeat(NAME_BYTES + 1)).check().is_err());
+        for name in ["rows", "curves-2", "batches2", "7", "x_deleted_2"] {
+            LakeTable::named(name).check().unwrap();
+        }
+    }
+
+    #[test]
+    fn lake_tables_beside_are_told_from_others_that_begin_alike() {
+        let named = LakeTable::named("curves");
+        assert!(named.has("curves") && named.has("curves_0123abcd"));
+        assert!(!named.has("curves2") && !named.has("curves_old") && !named.has("curve"));
+        let by_columns = LakeTable::by_columns("rows");
+        assert!(by_columns.has("rows_0123abcd") && by_columns.has("rows_0123abcd_89abcdef"));
+        assert!(!by_columns.has("rows") && !by_columns.has("rows_x_0123abcd"));
     }
 }

@@ -22,6 +22,8 @@ mod log;
 mod plan;
 mod position;
 mod publisher;
+mod ranges;
+mod reader;
 mod records;
 mod remote;
 mod root;
@@ -41,6 +43,7 @@ pub use layout::{LakeTable, Layout, OneRoot};
 /// The crate of object stores that a [`Publisher`] and an [`Importer`] take.
 pub use object_store;
 pub use publisher::{Published, Publisher};
+pub use reader::{Lake, LakeField, LakeFile, LakeRelation, LakeRows, LakeStation, LakeView};
 pub use remote::{Backoff, Note};
 pub use status::{LakeStatus, RootStatus};
 

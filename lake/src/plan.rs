@@ -104,7 +104,8 @@ fn plan_table(
         }
         return Ok(());
     };
-    let stays = |home: &&Home| home.2 && home.0.starts_with(&lake.name);
+    lake.check()?;
+    let stays = |home: &&Home| home.2 && lake.has(&home.0);
     let (target, end) = match homes.iter().find(stays) {
         Some((home, end, _)) => (home.clone(), *end),
         None => (name_of(&lake, &columns), 0),

@@ -59,3 +59,12 @@ pub(crate) fn read(batches: &LakeLog, app: &str) -> LakePosition {
         rows_from: of("/rows_from").unwrap_or_default(),
     }
 }
+
+/// The lake tables that the log of `batches` names for any store.
+pub(crate) fn tables_of_all(apps: &BTreeSet<String>) -> BTreeSet<String> {
+    let name = |app: &String| {
+        let of_store = app.strip_prefix("stationdb/")?.split_once('/')?.1;
+        Some(of_store.strip_prefix("tables/")?.to_owned())
+    };
+    apps.iter().filter_map(name).collect()
+}

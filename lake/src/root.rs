@@ -272,6 +272,7 @@ impl Pass<'_> {
             numbers(&|range| range.2),
             numbers(&|_| batch.number),
         ])?;
+        ranges.iter().for_each(|range| sender.known.has_table(&range.0));
         sender.statement.gone = gone.to_vec();
         let outcome = sender.commit()?;
         self.sent.commits += sender.sent.commits;
@@ -342,6 +343,7 @@ impl Pass<'_> {
         let number = |number: u64| -> ArrayRef {
             Arc::new(Int64Array::from(vec![i64::try_from(number).unwrap_or(i64::MAX)]))
         };
+        sender.known.rows_from = Some(batch.rows_from);
         let published = TimestampMicrosecondArray::from(vec![now_ms().saturating_mul(1000)]);
         sender.write(vec![
             texts([batch.station].into_iter()),

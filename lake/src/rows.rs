@@ -219,6 +219,7 @@ fn write_part(
                     arrays.push(lake_values(column, values)?);
                 }
                 sender.write(arrays)?;
+                sender.known.has_table(table.id.as_str());
             }
         }
         PartRows::Segment(mut segment) => {
@@ -231,6 +232,7 @@ fn write_part(
                 let file = sender.file()?;
                 let taken = file.splice(&open, group, &identity, columns, stored)?;
                 sender.sent.taken += taken;
+                sender.known.has_table(table.id.as_str());
             }
         }
         _ => return Err(Error::unsupported("rows came in a form that is not known here")),

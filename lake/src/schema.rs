@@ -251,6 +251,61 @@ fn other_type(name: &str, known: &Value) -> Error {
     ))
 }
 
+/// The name at the station of a field of the lake's schema, and whether it has the nanoseconds of
+/// that column; the columns before the data have none.
+pub(crate) fn named_at_the_station(field: &Value) -> Option<(String, bool)> {
+    let name = field.get("metadata")?.get(NAME)?.as_str()?;
+    Some(match name.strip_suffix(NANOSECONDS) {
+        Some(name) => (name.to_owned(), true),
+        None => (name.to_owned(), false),
+    })
+}
+
+/// Fields of the lake's schema as Arrow has them.
+///
+/// # Errors
+/// `Corrupt` for a field without a name, `Unsupported` for a type that no store has.
+pub(crate) fn read_fields(fields: &[Value]) -> Result<Vec<Field>> {
+    let field = |field: &Value| {
+        let name = field.get("name").and_then(Value::as_str);
+        let name = name.ok_or_else(|| Error::corrupt("a field of a lake table has no name"))?;
+        Ok(Field::new(name, read_type(field.get("type").unwrap_or(&Value::Null))?, true))
+    };
+    fields.iter().map(field).collect()
+}
+
+fn read_type(delta: &Value) -> Result<DataType> {
+    let inner = |member: &str| read_type(delta.get(member).unwrap_or(&Value::Null));
+    let kind = delta.as_str().or_else(|| delta.get("type")?.as_str());
+    Ok(match kind {
+        Some("boolean") => DataType::Boolean,
+        Some("integer") => DataType::Int32,
+        Some("long") => DataType::Int64,
+        Some("float") => DataType::Float32,
+        Some("double") => DataType::Float64,
+        Some("string") => DataType::Utf8,
+        Some("timestamp") => timestamp(),
+        Some("array") => {
+            DataType::List(Arc::new(Field::new_list_field(inner("elementType")?, true)))
+        }
+        Some("struct") => {
+            let members = delta.get("fields").and_then(Value::as_array);
+            DataType::Struct(read_fields(members.map(Vec::as_slice).unwrap_or_default())?.into())
+        }
+        Some("map") => {
+            let key = Field::new("key", inner("keyType")?, false);
+            let pair = vec![key, Field::new("value", inner("valueType")?, true)];
+            let entries = Field::new("entries", DataType::Struct(pair.into()), false);
+            DataType::Map(Arc::new(entries), false)
+        }
+        _ => {
+            return Err(Error::unsupported(format!(
+                "a lake table has a column of the type {delta}, which no station has"
+            )));
+        }
+    })
+}
+
 /// The fields that a file of these columns needs in the lake's schema.
 pub(crate) fn needed(own: &[Field], columns: &[LakeColumn]) -> Result<Vec<Value>> {
     let columns = columns.iter().map(|column| delta_field(&column.field, Some(&column.stored)));

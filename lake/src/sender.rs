@@ -65,6 +65,46 @@ pub(crate) struct Sent {
     pub commits: u64,
 }
 
+/// What is known of the rows of a file, so that readers need not open it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    /// The least and the greatest `_table`.
+    pub tables: Option<(String, String)>,
+    /// The `_rows_from` of all rows.
+    pub rows_from: Option<u64>,
+}
+
+impl Known {
+    /// Rows of a table came into the file. It is said after they were written, because the first of
+    /// them may begin another file.
+    pub(crate) fn has_table(&mut self, id: &str) {
+        let (least, most) = self.tables.get_or_insert_with(|| (id.to_owned(), id.to_owned()));
+        if id < least.as_str() {
+            id.clone_into(least);
+        }
+        if id > most.as_str() {
+            id.clone_into(most);
+        }
+    }
+
+    /// The statistics of a file in a log.
+    fn statistics(&self, rows: u64, station: &str, batch: u64) -> Value {
+        let mut least = json!({ "_station": station, "_batch": batch });
+        let mut nulls = json!({ "_station": 0, "_batch": 0 });
+        if let Some(rows_from) = self.rows_from {
+            least["_rows_from"] = rows_from.into();
+            nulls["_rows_from"] = 0.into();
+        }
+        let mut most = least.clone();
+        if let Some(tables) = &self.tables {
+            least["_table"] = tables.0.as_str().into();
+            most["_table"] = tables.1.as_str().into();
+            nulls["_table"] = 0.into();
+        }
+        json!({ "numRecords": rows, "minValues": least, "maxValues": most, "nullCount": nulls })
+    }
+}
+
 pub(crate) struct Sender<'a> {
     pub remote: &'a Remote,
     pub lake: &'a mut LakeLog,
@@ -77,6 +117,8 @@ pub(crate) struct Sender<'a> {
     pub sent: Sent,
     /// Actions that precede those of the files.
     pub actions: Vec<Value>,
+    /// What the statistics of the files say beside the station and the batch: for readers.
+    pub known: Known,
     /// Whether the commit is made without a file.
     pub is_due: bool,
     file: Option<LakeFile>,
@@ -102,6 +144,7 @@ impl<'a> Sender<'a> {
             statement: Statement { batch: batch.number, ..Statement::default() },
             sent: Sent::default(),
             actions: Vec::new(),
+            known: Known::default(),
             is_due: false,
             file: None,
             adds: Vec::new(),
@@ -136,11 +179,8 @@ impl<'a> Sender<'a> {
         let name = format!("{number}-{}.parquet", nonce());
         let path: Path = self.lake.path.clone().join("data").join(station).join(name.as_str());
         self.remote.upload(&path, &bytes, self.control)?;
-        let bounds = json!({ "_station": station, "_batch": number });
-        let stats = json!({
-            "numRecords": rows, "minValues": bounds, "maxValues": bounds,
-            "nullCount": { "_station": 0, "_batch": 0 },
-        });
+        let stats = self.known.statistics(rows, station, number);
+        self.known.tables = None;
         self.adds.push(json!({
             "path": format!("data/{station}/{name}"), "partitionValues": {},
             "size": bytes.len(), "modificationTime": now_ms(), "dataChange": true,

@@ -18,10 +18,10 @@ use crate::records::RecordTable;
 use crate::rows::{Known, RowTable};
 
 /// Name of the schema of measured rows.
-const ROWS: &str = "rows";
+pub(crate) const ROWS: &str = "rows";
 
 /// The name of the table of a kind.
-fn name_of(kind: RecordKind) -> &'static str {
+pub(crate) fn name_of(kind: RecordKind) -> &'static str {
     match kind {
         RecordKind::Product => "products",
         RecordKind::Specification => "specifications",

@@ -38,6 +38,8 @@ mod check_spec;
 mod decimate;
 mod extremes;
 mod filters;
+#[cfg(feature = "lake")]
+mod lake;
 mod language;
 mod nowhere;
 mod pages;
@@ -55,12 +57,15 @@ pub use datafusion;
 use datafusion::error::DataFusionError;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use stationdb::{Result, Session};
 
 use catalog::Catalog;
+#[cfg(feature = "lake")]
+pub use lake::{lake, lake_aggregates, lake_catalog, lake_function, lake_with};
 
 const CATALOG: &str = "stationdb";
 const PUBLIC: &str = "public";
@@ -126,6 +131,19 @@ pub fn context(session: &Session) -> Result<SessionContext> {
 pub fn context_with(session: &Session, options: &Options) -> Result<SessionContext> {
     let session = session.pinned();
     let catalog = Arc::new(Catalog::new(&session)?);
+    let context = prepared(options, Arc::new(nowhere::Nowhere))?;
+    context.register_catalog(CATALOG, catalog.clone());
+    context.register_udtf("search", Arc::new(search::Search::new(session)));
+    context.register_udtf("decimate", Arc::new(decimate::Decimate::new(catalog)));
+    for function in extremes::functions() {
+        context.register_udaf(function);
+    }
+    context.register_udf(check_spec::function());
+    Ok(context)
+}
+
+/// A context without tables, which finds objects by a registry.
+fn prepared(options: &Options, registry: Arc<dyn ObjectStoreRegistry>) -> Result<SessionContext> {
     let mut config = SessionConfig::new()
         .with_information_schema(true)
         .with_create_default_catalog_and_schema(false)
@@ -145,7 +163,7 @@ pub fn context_with(session: &Session, options: &Options) -> Result<SessionConte
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(pool))
         .with_disk_manager_builder(disk)
-        .with_object_store_registry(Arc::new(nowhere::Nowhere))
+        .with_object_store_registry(registry)
         .build_arc()
         .map_err(|error| {
             stationdb::Error::io("preparing SQL", std::io::Error::other(error.to_string()))
@@ -156,15 +174,7 @@ pub fn context_with(session: &Session, options: &Options) -> Result<SessionConte
         .with_default_features()
         .with_physical_optimizer_rules(rules::all())
         .build();
-    let context = SessionContext::new_with_state(state);
-    context.register_catalog(CATALOG, catalog.clone());
-    context.register_udtf("search", Arc::new(search::Search::new(session)));
-    context.register_udtf("decimate", Arc::new(decimate::Decimate::new(catalog)));
-    for function in extremes::functions() {
-        context.register_udaf(function);
-    }
-    context.register_udf(check_spec::function());
-    Ok(context)
+    Ok(SessionContext::new_with_state(state))
 }
 
 /// An error of the store as one of DataFusion; its source is the store's.

@@ -69,7 +69,25 @@ impl Column {
 
 /// The schema of a kind.
 pub(super) fn schema(kind: RecordKind, _context: &Arc<Context>) -> Result<SchemaRef> {
-    schema_of(&of_kind!(kind, columns()))
+    kind.schema()
+}
+
+impl RecordKind {
+    /// The columns of the kind, as `record_schema` of a session returns them: what a lake has of
+    /// records is read without a store.
+    ///
+    /// # Errors
+    /// None that depends on data.
+    ///
+    /// ```
+    /// use stationdb::scans::RecordKind;
+    ///
+    /// assert!(RecordKind::Product.schema()?.column_with_name("part_number").is_some());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    pub fn schema(self) -> Result<SchemaRef> {
+        schema_of(&of_kind!(self, columns()))
+    }
 }
 
 fn schema_of(columns: &[Column]) -> Result<SchemaRef> {

@@ -1,0 +1,152 @@
+//! SQL over a lake that stations publish: the same tables as over a store, of all stations.
+
+use std::sync::Arc;
+
+use datafusion::catalog::CatalogProvider;
+use datafusion::datasource::object_store::ObjectStoreUrl;
+use datafusion::error::DataFusionError;
+use datafusion::execution::object_store::ObjectStoreRegistry;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use datafusion::object_store::ObjectStore;
+use datafusion::object_store::path::Path;
+use datafusion::prelude::SessionContext;
+use stationdb::{Control, Error, ErrorKind, Result};
+use stationdb_lake::Lake;
+use url::Url;
+
+use crate::{CATALOG, Options, check_spec, extremes};
+
+mod catalog;
+mod live;
+mod names;
+mod plans;
+mod records;
+mod rows;
+
+use catalog::LakeCatalog;
+use plans::Plans;
+
+/// The address under which a context of this process finds the lake's objects.
+const HERE: &str = "lake://objects";
+
+/// [`lake_with`] default options.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::sync::Arc;
+/// use stationdb_sql::datafusion::object_store::memory::InMemory;
+///
+/// // Or a directory, S3, Azure, Google.
+/// let objects = Arc::new(InMemory::new());
+/// let sql = stationdb_sql::lake(objects, &"plant".into()).await?;
+/// sql.sql("select family, count(*) from products group by family").await?.show().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// As [`lake_with`].
+pub async fn lake(objects: Arc<dyn ObjectStore>, root: &Path) -> Result<SessionContext> {
+    lake_with(objects, root, &Options::default()).await
+}
+
+/// A context over the lake at `root` as it is now: live rows and the latest records of the complete
+/// batches of all stations.
+///
+/// The schemas `public` and `rows` have the tables that [`context`](crate::context()) has over a
+/// store, with the same columns; the records and the table names are those of all stations. Where
+/// two stations have the same table id or name, `rows."<station>/<id>"` and
+/// `rows."<station>/<name>"` tell them apart. The schema `lake` has the lake tables, with the
+/// columns before the data: `_station`, `_workspace`, `_table`, `_batch` and `_row`.
+///
+/// Reads the logs of the lake and the metadata of its tables. A newer state needs a new context.
+///
+/// # Errors
+/// The errors of [`Lake::open`], `Corrupt` for metadata that cannot be read, and `Io` for a spill
+/// directory that cannot be used.
+pub async fn lake_with(
+    objects: Arc<dyn ObjectStore>,
+    root: &Path,
+    options: &Options,
+) -> Result<SessionContext> {
+    let url = ObjectStoreUrl::parse(HERE).map_err(failed)?;
+    let only = Only { url: url.clone(), objects: objects.clone() };
+    let context = crate::prepared(options, Arc::new(only))?;
+    let catalog = lake_catalog(objects, root, &url).await?;
+    context.register_catalog(CATALOG, catalog);
+    for function in lake_aggregates() {
+        context.register_udaf(function);
+    }
+    context.register_udf(lake_function());
+    Ok(context)
+}
+
+/// The tables of [`lake_with`], for a context of another engine. `url` is where that engine finds
+/// `objects`, as `file:///` or `s3://bucket`.
+///
+/// The plans of all tables are scans of Parquet files by their paths, joins, windows and
+/// projections, so they travel to other processes without a codec.
+///
+/// # Errors
+/// As [`lake_with`].
+pub async fn lake_catalog(
+    objects: Arc<dyn ObjectStore>,
+    root: &Path,
+    url: &ObjectStoreUrl,
+) -> Result<Arc<dyn CatalogProvider>> {
+    let (reading, path) = (objects.clone(), root.clone());
+    let opened = move || Lake::open(reading, &path, &Control::default());
+    let lake = tokio::task::spawn_blocking(opened).await.map_err(|error| {
+        Error::io("reading the logs of a lake", std::io::Error::other(error.to_string()))
+    })??;
+    let only = Only { url: url.clone(), objects };
+    let session = crate::prepared(&Options::default(), Arc::new(only))?;
+    let plans = Arc::new(Plans::new(lake, url, session));
+    Ok(Arc::new(LakeCatalog::new(plans).await?))
+}
+
+/// `min` and `max`, which take NaN for the greatest value: an engine that runs plans over
+/// [`lake_catalog`] registers them.
+#[must_use]
+pub fn lake_aggregates() -> Vec<AggregateUDF> {
+    extremes::functions().into()
+}
+
+/// `check_spec`, as an engine that runs plans over [`lake_catalog`] registers it.
+#[must_use]
+pub fn lake_function() -> ScalarUDF {
+    check_spec::function()
+}
+
+/// An error of planning or reading as one of the store.
+fn failed(error: DataFusionError) -> Error {
+    let what = format!("reading a lake as SQL: {error}");
+    Error::new(ErrorKind::Io, what).with_source(error)
+}
+
+/// The objects of one lake, and no other.
+#[derive(Debug)]
+struct Only {
+    url: ObjectStoreUrl,
+    objects: Arc<dyn ObjectStore>,
+}
+
+impl ObjectStoreRegistry for Only {
+    fn register_store(
+        &self,
+        _url: &Url,
+        _store: Arc<dyn ObjectStore>,
+    ) -> Option<Arc<dyn ObjectStore>> {
+        None
+    }
+
+    fn get_store(&self, url: &Url) -> datafusion::error::Result<Arc<dyn ObjectStore>> {
+        let own: &Url = self.url.as_ref();
+        match own.scheme() == url.scheme() && own.authority() == url.authority() {
+            true => Ok(self.objects.clone()),
+            false => datafusion::common::exec_err!(
+                "{url} is outside of the lake, and SQL reads and writes nothing else"
+            ),
+        }
+    }
+}
