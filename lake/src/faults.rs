@@ -59,6 +59,7 @@ pub struct FaultyStore {
     late: Mutex<Vec<Late>>,
     listed: Mutex<BTreeMap<String, ListResult>>,
     read: Mutex<Vec<Path>>,
+    read_bytes: AtomicU64,
     /// End of the names of objects that cannot be put.
     refused: Mutex<Option<String>>,
 }
@@ -176,6 +177,7 @@ impl FaultyStore {
             late: Mutex::default(),
             listed: Mutex::default(),
             read: Mutex::default(),
+            read_bytes: AtomicU64::default(),
             refused: Mutex::default(),
         }
     }
@@ -208,6 +210,15 @@ impl FaultyStore {
     /// The objects that were read since the last call.
     pub fn take_read(&self) -> Vec<Path> {
         std::mem::take(&mut *locked(&self.read))
+    }
+
+    /// The bytes that were read since the last call.
+    pub fn take_read_bytes(&self) -> u64 {
+        self.read_bytes.swap(0, Ordering::SeqCst)
+    }
+
+    fn count_bytes(&self, bytes: u64) {
+        self.read_bytes.fetch_add(bytes, Ordering::SeqCst);
     }
 
     /// Parts of large objects that were sent.
@@ -298,12 +309,19 @@ impl ObjectStore for FaultyStore {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         self.begin().await?;
         locked(&self.read).push(location.clone());
-        self.inner.get_opts(location, options).await
+        let is_head = options.head;
+        let found = self.inner.get_opts(location, options).await?;
+        if !is_head {
+            self.count_bytes(found.range.end.saturating_sub(found.range.start));
+        }
+        Ok(found)
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         self.begin().await?;
-        self.inner.get_ranges(location, ranges).await
+        let found = self.inner.get_ranges(location, ranges).await?;
+        self.count_bytes(found.iter().map(|bytes| bytes.len() as u64).sum());
+        Ok(found)
     }
 
     fn delete_stream(

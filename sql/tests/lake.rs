@@ -5,6 +5,8 @@ mod changes;
 mod common;
 #[path = "lake/faults.rs"]
 mod faults;
+#[path = "lake/histories.rs"]
+mod histories;
 #[path = "lake/peers.rs"]
 mod peers;
 #[path = "lake/pruning.rs"]

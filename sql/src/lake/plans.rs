@@ -18,6 +18,10 @@ use datafusion::scalar::ScalarValue;
 use stationdb_lake::{Lake, LakeFile, LakeRelation};
 use url::Url;
 
+/// Bytes that are read first of the end of a file. Footers of lake files are smaller, and files that
+/// a condition leaves out cost no more.
+const FOOTER_BYTES: usize = 64 * 1024;
+
 /// A snapshot of a lake, and what plans it.
 #[derive(Clone)]
 pub(super) struct Plans {
@@ -89,7 +93,9 @@ impl Plans {
         };
         let paths = files.iter().map(address).collect::<Result<Vec<_>>>()?;
         let fields: Vec<Field> = relation.fields.iter().map(|own| own.field.clone()).collect();
-        let options = ListingOptions::new(Arc::new(ParquetFormat::default()));
+        let options = ListingOptions::new(Arc::new(
+            ParquetFormat::default().with_metadata_size_hint(Some(FOOTER_BYTES)),
+        ));
         let config = ListingTableConfig::new_with_multi_paths(paths)
             .with_listing_options(options)
             .with_schema(Arc::new(Schema::new(fields)));

@@ -61,3 +61,49 @@ async fn only_the_files_of_a_table_are_read() {
     assert_eq!(answers(&sql, &all).await, ["1200 | 7.19400000e5"]);
     assert_eq!(files(&watched).len(), 6);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conditions_and_columns_save_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let inner: Objects = Arc::new(InMemory::new());
+    let store = open(&directory.path().join("store"));
+    let session = ada(&store);
+    let columns = json!([
+        { "name": "n", "dataType": "INT64", "columnType": "INDEX" },
+        { "name": "value", "dataType": "FLOAT64" },
+        { "name": "note", "dataType": "STRING", "columnType": "NULLABLE" },
+    ]);
+    let table = json!({ "name": "curve", "columns": columns });
+    let id = session.create_table(request(table)).unwrap();
+    for batch in 0..10 {
+        let rows: Vec<_> = (batch * 20_000..(batch + 1) * 20_000)
+            .map(|at: i64| {
+                json!([at.to_string(), (at * 7919 % 99_991).to_string(), format!("note {at}")])
+            })
+            .collect();
+        session.append_table_data(&id, request(json!({ "frame": { "data": rows } }))).unwrap();
+        publish(&store, &inner, "s1");
+    }
+    let watched = Arc::new(FaultyStore::new(inner, 1));
+    let objects: Objects = watched.clone();
+    let bytes = async |statement: &str, expected: &str| {
+        let sql = lake(&objects).await;
+        let _ = watched.take_read_bytes();
+        assert_eq!(answers(&sql, statement).await, [expected], "{statement}");
+        watched.take_read_bytes()
+    };
+    let all = "select count(note), sum(value), max(n) from rows.curve";
+    let all = bytes(all, "200000 | 9.99881174e9 | 199999").await;
+    let one = bytes("select count(note), max(n) from rows.curve where n < 20000", "20000 | 19999");
+    let one = one.await;
+    assert!(one * 3 < all, "{one} of {all} bytes for a tenth of the rows");
+    let column = bytes("select max(n), count(distinct n) from rows.curve", "199999 | 200000").await;
+    assert!(column * 2 < all, "{column} of {all} bytes for a column of three");
+    println!("{all} bytes for all, {one} for a tenth of the rows, {column} for a column");
+    let gone = stationdb::tables::DeleteRowsRequest::new().index_before("10");
+    session.delete_rows(&id, gone).unwrap();
+    publish(&store, &objects, "s1");
+    let one = bytes("select count(note), max(n) from rows.curve where n < 20000", "19990 | 19999");
+    let one = one.await;
+    assert!(one * 3 < all, "{one} of {all} bytes for a tenth of the rows beside deleted ones");
+}
