@@ -30,7 +30,7 @@ fn dependencies_keep_the_rules() {
             let rest = ["tests", "benches"].map(|directory| sources(&root().join(directory)));
             (library.clone(), library + &rest.concat())
         } else {
-            let all = sources(directory);
+            let all = sources(directory) + &sources_elsewhere(package, directory);
             (all.clone(), all)
         };
         problems.extend(unused(own, packages, &library, &all));
@@ -120,6 +120,21 @@ fn tree(wanted: &[&str]) -> BTreeSet<String> {
     });
     let names = String::from_utf8(output).unwrap();
     names.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+/// The code of targets that lie in the directories of other packages, with their modules.
+fn sources_elsewhere(package: &Value, directory: &Path) -> String {
+    let targets = package["targets"].as_array().unwrap().iter();
+    let paths = targets.map(|target| PathBuf::from(target["src_path"].as_str().unwrap()));
+    let is_elsewhere = |path: &PathBuf| {
+        !path.starts_with(directory) || path.components().any(|part| part.as_os_str() == "..")
+    };
+    let code = |path: PathBuf| {
+        let modules = path.with_extension("");
+        let modules = if modules.is_dir() { sources(&modules) } else { String::new() };
+        code_of(&path) + &modules
+    };
+    paths.filter(is_elsewhere).map(code).collect()
 }
 
 fn sources_of_the_server() -> String {
@@ -360,14 +375,17 @@ fn sources(directory: &Path) -> String {
         if path.is_dir() {
             code.push_str(&sources(&path));
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = std::fs::read_to_string(&path).unwrap();
-            for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
-                code.push_str(line);
-                code.push('\n');
-            }
+            code.push_str(&code_of(&path));
         }
     }
     code
+}
+
+/// The lines of a file that are no comments.
+fn code_of(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 #[test]

@@ -18,6 +18,7 @@ use datafusion_proto::protobuf::LogicalPlanNode;
 use crate::Result;
 use crate::executor::split;
 use crate::send::Send;
+use crate::sendable::sendable;
 
 /// A context with the tables of `context` whose statements run on the cluster of the scheduler at
 /// `scheduler_url`, such as `http://127.0.0.1:50050`.
@@ -66,7 +67,8 @@ impl QueryPlanner for Planner {
         logical_plan: &LogicalPlan,
         session: &dyn Session,
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-        let plan = self.inner.create_physical_plan(logical_plan, session).await?;
+        let sent = sendable(logical_plan.clone())?;
+        let plan = self.inner.create_physical_plan(&sent, session).await?;
         if plan.downcast_ref::<DistributedQueryExec<LogicalPlanNode>>().is_some() {
             return Ok(Arc::new(Send::new(plan, self.url.clone())));
         }

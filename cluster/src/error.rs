@@ -29,6 +29,14 @@ pub enum Error {
         /// What is wrong with it, and what to do.
         problem: String,
     },
+    /// The logs or the metadata of a lake cannot be read.
+    #[error("the lake at {place}: {problem}")]
+    Lake {
+        /// The URL of the place.
+        place: String,
+        /// The error of reading.
+        problem: String,
+    },
     /// The text names no scheduler, or none answers there.
     #[error("the scheduler {url}: {problem}")]
     Scheduler {

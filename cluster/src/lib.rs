@@ -3,7 +3,8 @@
 //! A [`Scheduler`] divides statements into tasks, and [`run_executor`] runs them; both are
 //! processes of their own, which `stationdb-cluster scheduler` and `stationdb-cluster executor`
 //! start.
-//! [`distributed`] makes a context that sends its statements to them:
+//! [`lake()`] makes a context over a lake of stations that sends its statements to them, and
+//! [`distributed`] one over any Parquet files:
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,16 +31,19 @@ mod client;
 mod engine;
 mod error;
 mod executor;
+mod lake;
 mod lost;
 mod place;
 mod scheduler;
 mod send;
+mod sendable;
 
 pub use client::distributed;
 /// The engine of queries that the contexts belong to.
 pub use datafusion;
 pub use error::{Error, Result};
 pub use executor::{ExecutorOptions, end_is_asked_for, run_executor};
+pub use lake::lake;
 pub use place::Place;
 pub use scheduler::Scheduler;
 pub use send::SENDS_MAX;

@@ -9,6 +9,7 @@ use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
+use object_store::path::Path as ObjectPath;
 use url::Url;
 
 use crate::{Error, Result};
@@ -82,6 +83,12 @@ impl Place {
         self.store.clone()
     }
 
+    /// A path below the place as one of the object store.
+    pub(crate) fn path(&self, below: &ObjectPath) -> Result<ObjectPath, object_store::path::Error> {
+        let place = ObjectPath::from_url_path(self.url.path())?;
+        Ok(place.parts().chain(below.parts()).collect())
+    }
+
     /// What plans may use: this object store and no other, and a directory for what exceeds the
     /// memory.
     pub(crate) fn runtime(&self, spill: &Path) -> Result<Arc<RuntimeEnv>, DataFusionError> {
@@ -125,6 +132,17 @@ mod tests {
         assert_eq!(place.url().scheme(), "file");
         assert!(place.url().path().ends_with('/'));
         assert_eq!(Place::open(place.url().as_str()).unwrap().url(), place.url());
+    }
+
+    #[test]
+    fn paths_are_below_the_place() {
+        let directory = tempfile::Builder::new().prefix("a b%").tempdir().unwrap();
+        let place = Place::open(directory.path().to_str().unwrap()).unwrap();
+        let found = directory.path().canonicalize().unwrap().join("plant");
+        assert_eq!(
+            place.path(&"plant".into()).unwrap(),
+            ObjectPath::from_absolute_path(&found).unwrap()
+        );
     }
 
     #[test]

@@ -65,7 +65,7 @@ use stationdb::{Result, Session};
 
 use catalog::Catalog;
 #[cfg(feature = "lake")]
-pub use lake::{lake, lake_aggregates, lake_catalog, lake_function, lake_with};
+pub use lake::{lake, lake_aggregates, lake_at, lake_function, lake_with};
 
 const CATALOG: &str = "stationdb";
 const PUBLIC: &str = "public";

@@ -1,5 +1,9 @@
 //! Clusters of processes on loopback.
 
+#[path = "../../../sql/tests/common/mod.rs"]
+mod common;
+mod fleet;
+mod lake;
 mod lost;
 mod process;
 mod processes;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use datafusion::catalog::CatalogProvider;
 use datafusion::datasource::object_store::ObjectStoreUrl;
 use datafusion::error::DataFusionError;
 use datafusion::execution::object_store::ObjectStoreRegistry;
@@ -69,11 +68,29 @@ pub async fn lake_with(
     root: &Path,
     options: &Options,
 ) -> Result<SessionContext> {
-    let url = ObjectStoreUrl::parse(HERE).map_err(failed)?;
-    let only = Only { url: url.clone(), objects: objects.clone() };
-    let context = crate::prepared(options, Arc::new(only))?;
-    let catalog = lake_catalog(objects, root, &url).await?;
-    context.register_catalog(CATALOG, catalog);
+    lake_at(objects, root, &ObjectStoreUrl::parse(HERE).map_err(failed)?, options).await
+}
+
+/// [`lake_with`], whose plans run in processes that find `objects` at `url`, as `file:///` or
+/// `s3://bucket`.
+///
+/// The plans of all tables are scans of Parquet files by their paths, joins, windows and
+/// projections, so they travel to other processes without a codec. These need the functions of
+/// [`lake_aggregates`] and [`lake_function`].
+///
+/// # Errors
+/// As [`lake_with`].
+pub async fn lake_at(
+    objects: Arc<dyn ObjectStore>,
+    root: &Path,
+    url: &ObjectStoreUrl,
+    options: &Options,
+) -> Result<SessionContext> {
+    let only = Arc::new(Only { url: url.clone(), objects: objects.clone() });
+    // The tables plan with a context of their own: one that has them would hold itself.
+    let planner = crate::prepared(options, only.clone())?;
+    let context = crate::prepared(options, only)?;
+    context.register_catalog(CATALOG, catalog(objects, root, url, planner).await?);
     for function in lake_aggregates() {
         context.register_udaf(function);
     }
@@ -81,38 +98,30 @@ pub async fn lake_with(
     Ok(context)
 }
 
-/// The tables of [`lake_with`], for a context of another engine. `url` is where that engine finds
-/// `objects`, as `file:///` or `s3://bucket`.
-///
-/// The plans of all tables are scans of Parquet files by their paths, joins, windows and
-/// projections, so they travel to other processes without a codec.
-///
-/// # Errors
-/// As [`lake_with`].
-pub async fn lake_catalog(
+/// The tables; `planner` makes the plans of their rows.
+async fn catalog(
     objects: Arc<dyn ObjectStore>,
     root: &Path,
     url: &ObjectStoreUrl,
-) -> Result<Arc<dyn CatalogProvider>> {
-    let (reading, path) = (objects.clone(), root.clone());
-    let opened = move || Lake::open(reading, &path, &Control::default());
+    planner: SessionContext,
+) -> Result<Arc<LakeCatalog>> {
+    let path = root.clone();
+    let opened = move || Lake::open(objects, &path, &Control::default());
     let lake = tokio::task::spawn_blocking(opened).await.map_err(|error| {
         Error::io("reading the logs of a lake", std::io::Error::other(error.to_string()))
     })??;
-    let only = Only { url: url.clone(), objects };
-    let session = crate::prepared(&Options::default(), Arc::new(only))?;
-    let plans = Arc::new(Plans::new(lake, url, session));
+    let plans = Arc::new(Plans::new(lake, url, planner));
     Ok(Arc::new(LakeCatalog::new(plans).await?))
 }
 
-/// `min` and `max`, which take NaN for the greatest value: an engine that runs plans over
-/// [`lake_catalog`] registers them.
+/// `min` and `max`, which take NaN for the greatest value: an engine that runs plans of
+/// [`lake_at`] registers them.
 #[must_use]
 pub fn lake_aggregates() -> Vec<AggregateUDF> {
     extremes::functions().into()
 }
 
-/// `check_spec`, as an engine that runs plans over [`lake_catalog`] registers it.
+/// `check_spec`, as an engine that runs plans of [`lake_at`] registers it.
 #[must_use]
 pub fn lake_function() -> ScalarUDF {
     check_spec::function()
