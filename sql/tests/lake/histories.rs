@@ -4,7 +4,8 @@ use datafusion::object_store::path::Path;
 use serde_json::json;
 use stationdb::ErrorKind;
 use stationdb::prelude::*;
-use stationdb::tables::TableId;
+use stationdb::tables::{TableId, TableMetadata};
+use stationdb_lake::LakeTable;
 
 use super::common::request;
 use super::*;
@@ -23,6 +24,23 @@ impl Layout for TwoRoots {
             "away" => Some(Path::from("far/away")),
             _ => Some(Path::from(ROOT)),
         }
+    }
+}
+
+/// All rows in one lake table.
+struct Curves;
+
+impl Layout for Curves {
+    fn roots(&self) -> Vec<Path> {
+        vec![Path::from(ROOT)]
+    }
+
+    fn root(&self, _workspace: &str) -> Option<Path> {
+        Some(Path::from(ROOT))
+    }
+
+    fn rows(&self, _table: &TableMetadata) -> Option<LakeTable> {
+        Some(LakeTable::named("curves"))
     }
 }
 
@@ -160,4 +178,25 @@ async fn the_rows_and_records_of_a_history_that_was_given_up_do_not_count() {
     change(&session, &changed, json!({ "family": "last" }));
     publish(&store, &objects, "s1");
     assert_eq!(answers(&lake(&objects).await, latest).await, ["last"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_are_sent_again_to_the_same_lake_table_count() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory.path().join("store"));
+    let session = ada(&store);
+    let objects: Objects = Arc::new(InMemory::new());
+    let table = small(&session, "curve", "");
+    append(&session, &table, 0..50);
+    let send = || {
+        let publisher = publisher(&store, &objects, Curves, "s1");
+        publisher.publish(&Control::default()).unwrap()
+    };
+    let _ = send();
+    let renamed = json!({ "columns": [{ "name": "value", "newName": "volts" }] });
+    session.rename_columns(&table, request(renamed)).unwrap();
+    assert_eq!(send().rows, 50, "the rows are sent again");
+    let sql = lake(&objects).await;
+    assert_same(&session, &sql).await;
+    assert_eq!(answers(&sql, "select count(*) from lake.curves").await, ["50"]);
 }
