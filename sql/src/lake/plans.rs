@@ -18,8 +18,8 @@ use datafusion::scalar::ScalarValue;
 use stationdb_lake::{Lake, LakeFile, LakeRelation};
 use url::Url;
 
-/// Bytes that are read first of the end of a file. Footers of lake files are smaller, and files that
-/// a condition leaves out cost no more.
+/// Bytes that are read first of the end of a file: of files that a condition leaves out, no more.
+/// A longer footer costs a second request.
 const FOOTER_BYTES: usize = 64 * 1024;
 
 /// A snapshot of a lake, and what plans it.
