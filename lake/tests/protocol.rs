@@ -103,31 +103,7 @@ fn another_publisher_of_the_station_is_noticed_before_the_commit() {
 
 #[test]
 fn a_version_is_created_only_once() {
-    needs(Check::PutIfAbsent, || {
-        let (store_1, store_2, objects) = (store(), store(), objects());
-        let publishers = [
-            publisher(&store_1, &objects, lake(), "s1"),
-            publisher(&store_2, &objects, lake(), "s2"),
-        ];
-        let ids = [&store_1, &store_2].map(|store| small_table(&ada(store), "a", ""));
-        for (store, id) in [&store_1, &store_2].into_iter().zip(&ids) {
-            append(&ada(store), id, 0..10);
-        }
-        publishers.iter().for_each(|publisher| drop(publish(publisher)));
-        let [first, second] = publishers;
-        append(&ada(&store_1), &ids[0], 10..20);
-        append(&ada(&store_2), &ids[1], 10..20);
-        // The second commits between what the first read and its commit.
-        let second = Mutex::new(Some(second));
-        let control = Control::default().with_progress(move |_| {
-            if let Some(second) = second.lock().unwrap().take() {
-                second.publish(&Control::default()).unwrap();
-            }
-        });
-        first.publish(&control).unwrap();
-        equal(&store_1, &objects, "s1");
-        equal(&store_2, &objects, "s2");
-    });
+    needs(Check::PutIfAbsent, || two_commit_one_version(&objects()));
 }
 
 /// A crash after each number of commits: readers see the state of the last complete batch.

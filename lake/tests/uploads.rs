@@ -1,46 +1,16 @@
 //! Data files that are so large that they are uploaded in parts.
 
 mod common;
+#[path = "common/large.rs"]
+mod large;
 
 use std::sync::Arc;
 
 use common::*;
+use large::{ROWS, large};
 use object_store::local::LocalFileSystem;
-use serde_json::{Value, json};
-use stationdb::prelude::*;
-use stationdb::{Control, ErrorKind, Store};
+use stationdb::{Control, ErrorKind};
 use stationdb_lake::faults::{Check, Fault};
-
-/// Rows of a lake file of three parts.
-const ROWS: u64 = 3_600;
-/// Letters of a row, which do not compress to less than three quarters.
-const LETTERS: usize = 8_000;
-
-/// A store with one table, whose rows in the lake are a file of more than 16 MiB.
-fn large() -> Store {
-    let store = store();
-    let session = ada(&store);
-    let columns = json!([
-        { "name": "n", "dataType": "INT64", "columnType": "INDEX" },
-        { "name": "text", "dataType": "STRING" },
-    ]);
-    let id = session.create_table(from(json!({ "name": "a", "columns": columns }))).unwrap();
-    let mut state = 1_u64;
-    let mut text = || -> String {
-        let letters = (0..LETTERS).map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let at = (state >> 58) as u8;
-            char::from(b'0' + at)
-        });
-        letters.collect()
-    };
-    for first in (0..ROWS).step_by(400) {
-        let data: Vec<Value> =
-            (first..first + 400).map(|n| json!([n.to_string(), text()])).collect();
-        session.append_table_data(&id, from(json!({ "frame": { "data": data } }))).unwrap();
-    }
-    store
-}
 
 #[test]
 fn a_large_file_is_uploaded_in_parts_and_a_cut_part_is_noticed() {

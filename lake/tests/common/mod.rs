@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use object_store::memory::InMemory;
@@ -77,19 +77,49 @@ pub struct Table {
     pub rows: Vec<Row>,
 }
 
+/// The bytes of an object.
+fn get(runtime: &Runtime, objects: &Objects, path: String) -> Option<bytes::Bytes> {
+    runtime.block_on(async {
+        match objects.get(&Path::from(path)).await {
+            Ok(found) => Some(found.bytes().await.unwrap()),
+            Err(object_store::Error::NotFound { .. }) => None,
+            Err(error) => panic!("{error}"),
+        }
+    })
+}
+
 /// Reads a lake table as the Delta protocol says.
 pub fn table(objects: &Objects, root: &str, name: &str) -> Table {
+    let mut table = log_of(objects, root, name);
+    let runtime = runtime();
+    for file in &table.files {
+        let bytes = get(&runtime, objects, format!("{root}/{name}/{file}"));
+        let bytes = bytes.unwrap_or_else(|| panic!("no {file}"));
+        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap().build().unwrap();
+        for batch in reader {
+            let batch = batch.unwrap();
+            let schema = batch.schema();
+            let columns = schema.fields().iter().zip(batch.columns());
+            let columns: Vec<(String, Vec<String>)> = columns
+                .map(|(field, values)| (table.names[field.name()].clone(), texts(values)))
+                .collect();
+            for row in 0..batch.num_rows() {
+                let cell = |(name, values): &(String, Vec<String>)| {
+                    let value = values[row].clone();
+                    (value != NULL).then(|| (name.clone(), value))
+                };
+                table.rows.push(columns.iter().filter_map(cell).collect());
+            }
+        }
+    }
+    table
+}
+
+/// Reads the log of a lake table, without its rows.
+pub fn log_of(objects: &Objects, root: &str, name: &str) -> Table {
     let mut table = Table::default();
     let runtime = runtime();
-    let get = |path: String| -> Option<bytes::Bytes> {
-        runtime.block_on(async {
-            match objects.get(&Path::from(path)).await {
-                Ok(found) => Some(found.bytes().await.unwrap()),
-                Err(object_store::Error::NotFound { .. }) => None,
-                Err(error) => panic!("{error}"),
-            }
-        })
-    };
+    let get = |path: String| get(&runtime, objects, path);
     while let Some(log) = get(format!("{root}/{name}/_delta_log/{:020}.json", table.versions)) {
         table.versions += 1;
         for line in std::str::from_utf8(&log).unwrap().lines() {
@@ -116,25 +146,6 @@ pub fn table(objects: &Objects, root: &str, name: &str) -> Table {
     }
     let folded: BTreeSet<String> = table.names.keys().map(|name| name.to_lowercase()).collect();
     assert_eq!(folded.len(), table.names.len(), "names that differ in case only");
-    for file in &table.files {
-        let bytes = get(format!("{root}/{name}/{file}")).unwrap_or_else(|| panic!("no {file}"));
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap().build().unwrap();
-        for batch in reader {
-            let batch = batch.unwrap();
-            let schema = batch.schema();
-            let columns = schema.fields().iter().zip(batch.columns());
-            let columns: Vec<(String, Vec<String>)> = columns
-                .map(|(field, values)| (table.names[field.name()].clone(), texts(values)))
-                .collect();
-            for row in 0..batch.num_rows() {
-                let cell = |(name, values): &(String, Vec<String>)| {
-                    let value = values[row].clone();
-                    (value != NULL).then(|| (name.clone(), value))
-                };
-                table.rows.push(columns.iter().filter_map(cell).collect());
-            }
-        }
-    }
     table
 }
 
@@ -417,4 +428,29 @@ pub fn needs(check: Check, scenario: impl Fn()) {
 
 pub fn equal(store: &Store, objects: &Objects, station: &str) {
     assert_equal(&ada(store), objects, "lake", station, |_| true);
+}
+
+/// Two stations commit at once to an empty lake, which has what both have.
+pub fn two_commit_one_version(objects: &Objects) {
+    let (store_1, store_2) = (store(), store());
+    let publishers =
+        [publisher(&store_1, objects, lake(), "s1"), publisher(&store_2, objects, lake(), "s2")];
+    let ids = [&store_1, &store_2].map(|store| small_table(&ada(store), "a", ""));
+    for (store, id) in [&store_1, &store_2].into_iter().zip(&ids) {
+        append(&ada(store), id, 0..10);
+    }
+    publishers.iter().for_each(|publisher| drop(publish(publisher)));
+    let [first, second] = publishers;
+    append(&ada(&store_1), &ids[0], 10..20);
+    append(&ada(&store_2), &ids[1], 10..20);
+    // The second commits between what the first read and its commit.
+    let second = Mutex::new(Some(second));
+    let control = Control::default().with_progress(move |_| {
+        if let Some(second) = second.lock().unwrap().take() {
+            second.publish(&Control::default()).unwrap();
+        }
+    });
+    first.publish(&control).unwrap();
+    equal(&store_1, objects, "s1");
+    equal(&store_2, objects, "s2");
 }
