@@ -38,6 +38,28 @@ thread_local! {
     static OFF: std::cell::Cell<Option<Check>> = const { std::cell::Cell::new(None) };
 }
 
+#[cfg(feature = "faults")]
+thread_local! {
+    static CLOCK_BEHIND_MS: std::cell::Cell<i64> = const { std::cell::Cell::new(0) };
+}
+
+/// Sets back by this much the clock that publishers called by this thread have.
+#[cfg(feature = "faults")]
+pub fn set_clock_back(behind: std::time::Duration) {
+    CLOCK_BEHIND_MS.set(i64::try_from(behind.as_millis()).unwrap_or(i64::MAX));
+}
+
+/// How far the clock of this thread was set back.
+#[cfg(feature = "faults")]
+pub(crate) fn clock_behind_ms() -> i64 {
+    CLOCK_BEHIND_MS.get()
+}
+
+#[cfg(not(feature = "faults"))]
+pub(crate) fn clock_behind_ms() -> i64 {
+    0
+}
+
 /// Runs `call`, in which this thread leaves one check out.
 #[cfg(feature = "faults")]
 pub fn without<T>(check: Check, call: impl FnOnce() -> T) -> T {

@@ -5,7 +5,7 @@
 //! whatever its commit depends on.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant};
 
 use object_store::path::Path;
 use serde_json::Value;
@@ -58,8 +58,9 @@ pub(crate) struct LakeLog {
     /// The stations of all stores.
     pub stations: Stations,
     pub ledger: Ledger,
-    /// When it was last read.
-    read_at: SystemTime,
+    /// When it was last read: a clock that stands still while the machine sleeps, and one that may
+    /// be set.
+    read_at: (Instant, i64),
 }
 
 impl LakeLog {
@@ -97,7 +98,7 @@ impl LakeLog {
             txns: BTreeMap::new(),
             stations: Stations::default(),
             ledger: Ledger::default(),
-            read_at: SystemTime::now(),
+            read_at: (Instant::now(), now_ms()),
         }
     }
 
@@ -178,9 +179,11 @@ impl LakeLog {
     }
 
     /// Whether so much time went by that versions may have been removed after the last one that was
-    /// read.
+    /// read. A clock that was set back says nothing, so the log counts as old.
     pub(crate) fn is_old(&self) -> bool {
-        self.read_at.elapsed().map_or(true, |age| age > OLD)
+        let (read_at, read_at_ms) = self.read_at;
+        let age_ms = u64::try_from(now_ms().saturating_sub(read_at_ms));
+        read_at.elapsed() > OLD || age_ms.map_or(true, |age_ms| Duration::from_millis(age_ms) > OLD)
     }
 
     /// Reads what others have committed since.
@@ -191,7 +194,7 @@ impl LakeLog {
     /// Reads the versions after the last one that was read.
     fn refresh(&mut self, remote: &Remote, mine: Option<&str>, control: &Control) -> Result<News> {
         let mut news = News::default();
-        self.read_at = SystemTime::now();
+        self.read_at = (Instant::now(), now_ms());
         let (log, next) = (self.directory.clone(), self.version.map_or(0, |version| version + 1));
         let mut each = |version, bytes: &[u8]| {
             let read = self.apply(version, bytes, mine)?;
@@ -274,8 +277,9 @@ impl LakeLog {
     }
 }
 
-/// Milliseconds since 1970, for people: nothing depends on them.
+/// Milliseconds since 1970, for people: no commit depends on them.
 pub(crate) fn now_ms() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    let now_ms = since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
+    now_ms.saturating_sub(crate::checks::clock_behind_ms())
 }
