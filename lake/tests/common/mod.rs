@@ -1,6 +1,8 @@
 //! A reader of lakes that knows nothing of the publisher, and stores to publish.
 #![allow(dead_code, reason = "each suite uses a part")]
 
+pub mod curves;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};

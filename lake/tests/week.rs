@@ -1,0 +1,263 @@
+//! A station that was offline for a week: one call sends what the lake lacks, in bounded memory.
+//!
+//! 20 million rows and 100,000 changes with `STATIONDB_NIGHT`, otherwise a hundredth and a fiftieth.
+
+mod common;
+
+use std::alloc::System;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use common::curves::{append_curve, curve_table, is_night};
+use common::*;
+use object_store::ObjectStoreExt;
+use object_store::local::LocalFileSystem;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::json;
+use stationdb::arrow::array::{AsArray, RecordBatch};
+use stationdb::arrow::compute::cast;
+use stationdb::arrow::datatypes::{
+    DataType, Float32Type, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+};
+use stationdb::prelude::*;
+use stationdb::scans::RecordKind;
+use stationdb::tables::{DeleteRowsRequest, ScanRequest, TableId};
+use stationdb::{Control, HoldBounds, HoldState, Session, Store};
+use stationdb_lake::Published;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// What a call may have allocated at a time, beside what the store had before.
+const MEMORY_BYTES: usize = 256 * 1024 * 1024;
+
+const TABLES: usize = 4;
+
+fn allocated() -> usize {
+    let stats = INSTRUMENTED_SYSTEM.stats();
+    stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
+}
+
+/// Runs a call, and returns how much more was allocated at a time than before it.
+fn peak_of<T>(call: impl FnOnce() -> T) -> (T, usize) {
+    let before = allocated();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let mut most = 0;
+            while !is_over.load(Ordering::SeqCst) {
+                most = most.max(allocated());
+                std::thread::sleep(Duration::from_micros(500));
+            }
+            most
+        });
+        let answer = call();
+        is_over.store(true, Ordering::SeqCst);
+        (answer, watching.join().unwrap().saturating_sub(before))
+    })
+}
+
+/// Rows of a table: how many, and a sum over their values that does not depend on an order.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sum {
+    rows: u64,
+    values: u64,
+}
+
+impl Sum {
+    fn add(&mut self, row: u64) {
+        self.rows += 1;
+        self.values = self.values.wrapping_add(row);
+    }
+}
+
+/// A number for the values of each row.
+fn numbers(batch: &RecordBatch) -> Vec<u64> {
+    let column = |name: &str| batch.column_by_name(name).unwrap();
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    let times = cast(column("time"), &micros).unwrap();
+    let times = times.as_primitive::<TimestampMicrosecondType>().values();
+    let voltages = column("voltage").as_primitive::<Float64Type>().values();
+    let currents = column("current").as_primitive::<Float32Type>().values();
+    let channels = column("channel").as_primitive::<Int32Type>().values();
+    let mixed = |at: usize| {
+        let parts = [
+            times[at] as u64,
+            voltages[at].to_bits(),
+            u64::from(currents[at].to_bits()),
+            channels[at] as u64,
+        ];
+        parts.into_iter().fold(1_u64, |mixed, part| {
+            let mixed = (mixed ^ part).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed ^ mixed >> 29
+        })
+    };
+    (0..batch.num_rows()).map(mixed).collect()
+}
+
+fn sums_of_store(session: &Session, tables: &[TableId]) -> BTreeMap<String, Sum> {
+    let sum = |id: &TableId| {
+        let mut sum = Sum::default();
+        for batch in session.scan(id, ScanRequest::new(), &Control::default()).unwrap() {
+            numbers(&batch.unwrap()).into_iter().for_each(|row| sum.add(row));
+        }
+        (id.to_string(), sum)
+    };
+    tables.iter().map(sum).collect()
+}
+
+/// The rows that count in the lake. Panics on one that is there twice.
+fn sums_of_lake(objects: &Objects) -> BTreeMap<String, Sum> {
+    let name = names(objects, "lake").into_iter().find(|name| is_rows(name)).unwrap();
+    let (last, first) = complete(objects, "lake", "s1").unwrap();
+    let number = |row: &Row, name: &str| row[name].parse::<i64>().unwrap();
+    let range = |row: &Row| {
+        let rows = number(row, "_row_from")..=number(row, "_row_to");
+        (row["_table"].clone(), rows, number(row, "_batch"))
+    };
+    let deleted: Vec<_> =
+        table(objects, "lake", &format!("{name}_deleted")).rows.iter().map(range).collect();
+    let mut all: BTreeMap<String, (Sum, Vec<bool>)> = BTreeMap::new();
+    for file in log_of(objects, "lake", &name).files {
+        let path = object_store::path::Path::from(format!("lake/{name}/{file}"));
+        let bytes = wait(async { objects.get(&path).await.unwrap().bytes().await.unwrap() });
+        for batch in ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap().build().unwrap() {
+            let batch = batch.unwrap();
+            let identity = |name: &str| batch.column_by_name(name).unwrap();
+            let texts = |name: &str| cast(identity(name), &DataType::Utf8).unwrap();
+            let (stations, tables) = (texts("_station"), texts("_table"));
+            let (stations, tables) = (stations.as_string::<i32>(), tables.as_string::<i32>());
+            let batches = identity("_batch").as_primitive::<Int64Type>().values();
+            let rows = identity("_row").as_primitive::<Int64Type>().values();
+            for (at, values) in numbers(&batch).into_iter().enumerate() {
+                let (id, row, number) = (tables.value(at), rows[at], batches[at]);
+                assert!(stations.value(at) == "s1" && (first..=last).contains(&number));
+                let is_deleted = |(table, rows, batch): &(String, _, i64)| {
+                    table == id && number < *batch && std::ops::RangeInclusive::contains(rows, &row)
+                };
+                if deleted.iter().any(is_deleted) {
+                    continue;
+                }
+                if !all.contains_key(id) {
+                    all.insert(id.to_owned(), (Sum::default(), Vec::new()));
+                }
+                let (sum, seen) = all.get_mut(id).unwrap();
+                let row = row as usize;
+                seen.resize(seen.len().max(row + 1), false);
+                assert!(!seen[row], "row {row} of {id} is there twice");
+                seen[row] = true;
+                sum.add(values);
+            }
+        }
+    }
+    all.into_iter().map(|(id, (sum, _))| (id, sum)).collect()
+}
+
+/// Changes of products by this many commits: new ones, later ones of some, and deletions.
+fn change(session: &Session, changes: usize, commits: usize) {
+    let step = changes / commits;
+    let mut ids = Vec::new();
+    for commit in 0..commits {
+        let last = ids.len().saturating_sub(step);
+        if commit % 5 < 3 {
+            let product = |n| from(json!({ "partNumber": format!("W-{n}"), "name": "new" }));
+            let numbers = commit * step..(commit + 1) * step;
+            let made = session.create_products(numbers.map(product).collect()).unwrap();
+            assert!(made.error.is_none());
+            ids.extend(made.products.into_iter().map(|product| product.id.unwrap()));
+        } else if commit % 20 == 4 {
+            session.delete_products(ids.split_off(last)).unwrap();
+        } else {
+            let product = |id| from(json!({ "id": id, "name": format!("changed {commit}") }));
+            let products = ids[last..].iter().map(product).collect();
+            assert!(session.update_products(products, false).unwrap().error.is_none());
+        }
+    }
+}
+
+/// Publishes after a week. The change log keeps `log_entries` commits beyond what is held.
+fn week(log_entries: Option<u64>, hold: Option<HoldBounds>) -> Published {
+    let (rows, changes, commits) =
+        if is_night() { (20_000_000, 100_000, 2_000) } else { (200_000, 2_000, 200) };
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = Store::options().maintenance_thread(false);
+    if let Some(most) = log_entries {
+        options = options.log_entries_max(most);
+    }
+    let store = options.open(directory.path().join("store")).unwrap();
+    let session = ada(&store);
+    let tables: Vec<TableId> =
+        (0..TABLES).map(|at| curve_table(&session, &format!("curve {at}"))).collect();
+    for id in &tables {
+        append_curve(&session, id, 0..1_000);
+    }
+    let lakes = directory.path().join("lakes");
+    std::fs::create_dir(&lakes).unwrap();
+    let objects: Objects = Arc::new(LocalFileSystem::new_with_prefix(&lakes).unwrap());
+    let new = || {
+        let new = publisher(&store, &objects, lake(), "s1");
+        if let Some(hold) = hold { new.with_hold(hold) } else { new }
+    };
+    assert_eq!(publish(&new()).rows, 4_000);
+
+    for (at, id) in tables.iter().enumerate() {
+        let first = 1_000 + at * rows;
+        append_curve(&session, id, first..first + rows / TABLES);
+    }
+    // Rows that the lake has.
+    let before = DeleteRowsRequest::new().index_before("2023-11-14T22:13:21.500Z");
+    let deleted = session.delete_rows(&tables[0], before).unwrap();
+    assert!(deleted.row_count > 100, "{deleted:?}");
+    change(&session, changes, commits);
+    store.maintain(&Control::default()).unwrap();
+
+    let kept = new();
+    let held = kept.status(&Control::default()).unwrap().hold.unwrap();
+    let is_lost = held.state == HoldState::Lost;
+    assert_eq!(is_lost, log_entries.is_some() && hold.is_some(), "{held:?}");
+    let began = Instant::now();
+    let (published, peak) = peak_of(|| publish(&kept));
+    println!(
+        "{} rows and {changes} changes in {:?}, {} files of {} bytes, full passes {:?}; {} MiB \
+         allocated at a time",
+        published.rows,
+        began.elapsed(),
+        published.files,
+        published.bytes,
+        published.full_passes,
+        peak >> 20,
+    );
+    println!("counted: {} rows", published.rows);
+    assert_eq!(published.rows, rows as u64);
+    assert!(peak <= MEMORY_BYTES, "{peak} bytes were allocated at a time");
+    assert_eq!(sums_of_lake(&objects), sums_of_store(&session, &tables));
+    let mut found: Vec<String> = latest(&objects, "lake", "s1", "product").into_values().collect();
+    found.sort();
+    assert_eq!(found, records(&session, RecordKind::Product, |_| true));
+    assert!(!found.is_empty());
+    assert_eq!(publish(&kept).commits, 0);
+    published
+}
+
+/// Commits that the change log keeps, which are fewer than those of the week.
+fn few() -> Option<u64> {
+    Some(if is_night() { 1_000 } else { 100 })
+}
+
+#[test]
+fn a_week_offline_is_sent_by_one_call() {
+    assert!(week(None, None).full_passes.is_empty());
+}
+
+#[test]
+fn a_week_offline_is_sent_from_a_change_log_that_the_publisher_holds() {
+    assert!(week(few(), None).full_passes.is_empty());
+}
+
+#[test]
+fn a_week_offline_is_sent_after_the_change_log_was_trimmed() {
+    assert_eq!(week(few(), Some(HoldBounds::new(0, 0))).full_passes, ["lake"]);
+}
