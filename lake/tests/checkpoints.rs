@@ -5,6 +5,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use common::*;
@@ -13,7 +14,7 @@ use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 use stationdb::tables::TableId;
 use stationdb::{Control, ErrorKind, Store};
 use stationdb_lake::Note;
-use stationdb_lake::faults::Check;
+use stationdb_lake::faults::{Check, set_clock_back};
 
 type Removed = BTreeMap<Path, Bytes>;
 
@@ -138,6 +139,31 @@ fn a_version_that_was_removed_is_not_created_again() {
         restore(&inner, removed);
         equal(&store, &inner, "s1");
     });
+}
+
+/// The versions after the last one that it read were removed meanwhile, and its clock does not tell
+/// how long ago it read.
+#[test]
+fn an_open_publisher_whose_clock_was_set_back_begins_at_a_checkpoint() {
+    let (store, objects) = (store(), objects());
+    let id = small_table(&ada(&store), "a", "");
+    append(&ada(&store), &id, 0..10);
+    let open = publisher(&store, &objects, lake(), "s1");
+    publish(&open);
+    let other = common::store();
+    let often_id = small_table(&ada(&other), "a", "");
+    let often = publisher(&other, &objects, lake(), "s2");
+    for at in 0..25 {
+        append(&ada(&other), &often_id, at * 10..at * 10 + 10);
+        publish(&often);
+    }
+    let removed = clean(&objects, 20);
+    append(&ada(&store), &id, 10..20);
+    set_clock_back(Duration::from_secs(60));
+    assert_eq!(publish(&open).rows, 10);
+    restore(&objects, removed);
+    equal(&store, &objects, "s1");
+    equal(&other, &objects, "s2");
 }
 
 /// A crash after the checkpoint and before its name, and names that are damaged or of nothing.

@@ -1,17 +1,22 @@
 //! Nothing that the identity may not see, or whose workspace has no root, leaves the station.
 
 mod common;
+#[path = "../../tests/common/package.rs"]
+mod package;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::*;
+use common::{Objects, ada, from, names, publish, publisher, records, store, table, wait};
 use futures::StreamExt;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use serde_json::json;
+use serde_json::{Value, json};
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
+use stationdb::scans::{DeleteRecordsRequest, RecordKind};
+use stationdb::tables::TableId;
 use stationdb::{AccessPolicy, Action, Control, Identity, Service, Store, Visibility};
 use stationdb_lake::{Layout, OneRoot, Publisher};
 
@@ -77,7 +82,10 @@ fn fill(store: &Store) {
         let file = json!({ "name": format!("{mark}.txt"), "workspace": workspace });
         session.upload_file(&mut &b"x"[..], from(file), &Control::default()).unwrap();
         let feed = json!({ "name": format!("{mark} feed"), "platform": "WINDOWS", "workspace": workspace });
-        session.create_feed(from(feed)).unwrap();
+        let feed = session.create_feed(from(feed)).unwrap().id;
+        let bytes = package::package(&format!("{}-package", mark.to_lowercase()));
+        let control = Control::default();
+        session.upload_package_content(&feed, &mut &*bytes, None, false, &control).unwrap();
         let columns = json!([
             { "name": "n", "dataType": "INT64", "columnType": "INDEX" },
             { "name": format!("{mark} text"), "dataType": "STRING" },
@@ -106,17 +114,139 @@ fn everything(objects: &Objects) -> String {
     all
 }
 
-fn check(objects: &Objects) {
-    let all = everything(objects);
-    for what in
-        ["-P", "-S", " item", " template", " plan", " model", " task", ".txt", " feed", " cell"]
-    {
-        assert!(all.contains(&format!("SHOWN{what}")), "{what} was not published");
+/// The name of each kind in the lake, and what a record of it has there.
+const KINDS: [(RecordKind, &str, &str); 13] = [
+    (RecordKind::Product, "product_changes", "SHOWN-P"),
+    (RecordKind::Specification, "specification_changes", "SHOWN-S"),
+    (RecordKind::Asset, "asset_changes", "SHOWN model"),
+    (RecordKind::AssetUtilization, "asset_utilization_changes", "SHOWN task"),
+    (RecordKind::WorkItem, "work_item_changes", "SHOWN item"),
+    (RecordKind::WorkItemTemplate, "work_item_template_changes", "SHOWN template"),
+    (RecordKind::TestPlan, "test_plan_changes", "SHOWN plan"),
+    (RecordKind::TestPlanTemplate, "test_plan_template_changes", "SHOWN template"),
+    (RecordKind::Table, "table_changes", "SHOWN table"),
+    (RecordKind::File, "file_changes", "SHOWN.txt"),
+    (RecordKind::Feed, "feed_changes", "SHOWN feed"),
+    (RecordKind::Package, "package_changes", "shown-package"),
+    (RecordKind::Workspace, "workspace_changes", "SHOWN workspace"),
+];
+
+/// The ids of all records outside of the workspace `open`, and their number by kinds.
+fn hidden_ids(store: &Store) -> (BTreeSet<String>, BTreeSet<RecordKind>) {
+    let (mut ids, mut kinds) = (BTreeSet::new(), BTreeSet::new());
+    for (kind, ..) in KINDS {
+        for record in records(&ada(store), kind, |workspace| workspace != "open") {
+            let record: Value = serde_json::from_str(&record).unwrap();
+            // The registered workspace `open` is in none.
+            if record["id"] == "open" {
+                continue;
+            }
+            kinds.insert(kind);
+            if let Some(id) = record["id"].as_str().filter(|id| id.len() > 8) {
+                ids.insert(id.to_owned());
+            }
+        }
     }
-    assert!(!all.contains("HIDDEN") && !all.contains("closed"), "something hidden left");
-    // Each kind that has a record in the workspace has a table.
-    let kinds = names(objects, "lake").iter().filter(|name| name.ends_with("_changes")).count();
-    assert!(kinds >= 11, "{:?}", names(objects, "lake"));
+    (ids, kinds)
+}
+
+/// Asserts that every kind is there, and nothing that is hidden, also no id.
+fn check(objects: &Objects, hidden: &BTreeSet<String>) {
+    assert_eq!(KINDS.map(|(kind, ..)| kind).as_slice(), RecordKind::ALL);
+    for (kind, name, mark) in KINDS {
+        let rows = format!("{:?}", table(objects, "lake", name).rows);
+        assert!(rows.contains(mark), "no {kind} with {mark} in {name}");
+    }
+    let all = everything(objects);
+    assert!(all.contains("SHOWN cell"), "no row was published");
+    for mark in ["HIDDEN", "hidden", "closed"] {
+        assert!(!all.contains(mark), "{mark} left the station");
+    }
+    for id in hidden {
+        assert!(!all.contains(id.as_str()), "the id {id} left the station");
+    }
+    let expected: BTreeSet<&str> = KINDS.iter().map(|(_, name, _)| *name).collect();
+    let found = names(objects, "lake").into_iter().filter(|name| name.ends_with("_changes"));
+    assert_eq!(found.collect::<Vec<_>>(), expected.into_iter().collect::<Vec<_>>());
+}
+
+/// Moves what is in the workspace `closed` to another one without a root, and then deletes it.
+/// Returns the kinds of which records were moved, and of which some were deleted.
+fn change_hidden(store: &Store, publish: &dyn Fn()) -> [BTreeSet<RecordKind>; 2] {
+    let session = ada(store);
+    let workspace = json!({ "id": "closed-too", "name": "HIDDEN too" });
+    session.create_workspace(from(workspace)).unwrap();
+    let of = |kind, workspace: &str| -> Vec<Value> {
+        let found = records(&session, kind, |found| found == workspace);
+        found.iter().map(|record| serde_json::from_str(record).unwrap()).collect()
+    };
+    let id = |record: &Value| record["id"].as_str().unwrap().to_owned();
+    let moved = |record: &Value| json!({ "id": id(record), "workspace": "closed-too" });
+    for record in of(RecordKind::Product, "closed") {
+        let done = session.update_products(vec![from(moved(&record))], false).unwrap();
+        assert!(done.error.is_none(), "{done:?}");
+    }
+    for record in of(RecordKind::WorkItem, "closed") {
+        let change = json!({ "workItems": [moved(&record)] });
+        let done = session.update_work_items(from(change)).unwrap();
+        assert!(done.error.is_none(), "{done:?}");
+    }
+    for record in of(RecordKind::Asset, "closed") {
+        let done = session.update_assets(vec![from(moved(&record))]).unwrap();
+        assert!(done.error.is_none(), "{done:?}");
+    }
+    for record in of(RecordKind::Table, "closed") {
+        let change = json!({ "workspace": "closed-too" });
+        session.modify_table(&TableId::parse(&id(&record)).unwrap(), from(change)).unwrap();
+    }
+    for record in of(RecordKind::File, "closed") {
+        let change = json!({ "replaceExisting": false, "properties": { "a": "HIDDEN" },
+            "workspace": "closed-too" });
+        session.update_metadata(&id(&record).into(), from(change)).unwrap();
+    }
+    for record in of(RecordKind::Feed, "closed") {
+        let change = json!({ "workspace": "closed-too" });
+        session.update_feed(&id(&record).into(), from(change)).unwrap();
+    }
+    publish();
+    let all = KINDS.map(|(kind, ..)| kind);
+    let has = |kind: &RecordKind| !of(*kind, "closed-too").is_empty();
+    let moved: BTreeSet<RecordKind> = all.into_iter().filter(has).collect();
+    let mut deleted = BTreeSet::new();
+    for kind in all {
+        let filter = "workspace == \"closed\" || workspace == \"closed-too\"";
+        let request = DeleteRecordsRequest::new(kind).filter(filter);
+        match session.delete_records(request, &Control::default()) {
+            Ok(done) if done.deleted_count > 0 => drop(deleted.insert(kind)),
+            answer => println!("{kind}: {answer:?}"),
+        }
+    }
+    for workspace in ["closed", "closed-too"] {
+        for record in of(RecordKind::Feed, workspace) {
+            session.delete_feed(&id(&record).into()).unwrap();
+            deleted.insert(RecordKind::Feed);
+        }
+    }
+    publish();
+    [moved, deleted]
+}
+
+/// Asserts that changes of what is hidden leave nothing in a lake that has the rest.
+fn changes_of_what_is_hidden_leave_nothing(store: &Store, objects: &Objects, kept: &Publisher) {
+    let (ids, kinds) = hidden_ids(store);
+    assert_eq!(kinds.len(), KINDS.len(), "{kinds:?}");
+    assert!(ids.len() >= 8, "{ids:?}");
+    check(objects, &ids);
+    let [moved, deleted] = change_hidden(store, &|| drop(publish(kept)));
+    check(objects, &ids);
+    use RecordKind::*;
+    let by_update = [Product, WorkItem, Asset, Table, File, Feed, Package];
+    assert!(by_update.iter().all(|kind| moved.contains(kind)), "moved {moved:?}");
+    println!("deleted {deleted:?}");
+    assert!(deleted.len() >= 10, "deleted {deleted:?}");
+    // A new publisher sees no more.
+    publish(kept);
+    check(objects, &ids);
 }
 
 #[test]
@@ -131,12 +261,11 @@ fn a_publisher_sends_what_its_identity_sees() {
     let published = publish(&publisher);
     // It may not create subscribers in all workspaces.
     assert!(!published.is_held);
-    check(&objects);
     let hidden = json!({ "partNumber": "HIDDEN-2", "workspace": "closed" });
     let made = ada(&store).create_products(vec![from(hidden)]).unwrap();
     assert!(made.error.is_none());
     assert_eq!(publish(&publisher).commits, 0, "a hidden change made a commit");
-    check(&objects);
+    changes_of_what_is_hidden_leave_nothing(&store, &objects, &publisher);
 }
 
 #[test]
@@ -146,7 +275,6 @@ fn nothing_of_a_workspace_without_a_root_leaves_the_station() {
     let objects: Objects = Arc::new(InMemory::new());
     let publisher = publisher(&store, &objects, OpenHasARoot, "s1");
     publish(&publisher);
-    check(&objects);
     // A second pass, by changes.
     let session = ada(&store);
     let made = session
@@ -157,6 +285,6 @@ fn nothing_of_a_workspace_without_a_root_leaves_the_station() {
         .unwrap();
     assert!(made.error.is_none());
     publish(&publisher);
-    check(&objects);
     assert!(everything(&objects).contains("SHOWN-2"));
+    changes_of_what_is_hidden_leave_nothing(&store, &objects, &publisher);
 }
