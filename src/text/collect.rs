@@ -17,9 +17,9 @@ use tantivy::{Searcher, SegmentReader};
 
 use super::document::{DocKey, Shape};
 use super::fixed_statistics::FixedStatistics;
-use super::key_columns::KeyColumns;
 use super::request::{After, Facets, Hit, Hits, Request, among, below, counted};
 use super::schema::{KIND, KeyNumbers, Keys, WORKSPACE, key_of};
+use super::segment_cache::SegmentCache;
 
 /// A hit; the greatest candidate is the worst hit.
 #[derive(PartialEq)]
@@ -49,7 +49,7 @@ pub(crate) fn collect(
     query: &dyn Query,
     request: &Request,
     shape: &Shape,
-    key_columns: &KeyColumns,
+    key_columns: &SegmentCache<Keys>,
     hits: &mut Hits,
 ) -> tantivy::Result<()> {
     let scoring = match request.fixed_statistics {
@@ -95,7 +95,7 @@ pub(crate) fn collect_keys(
     searcher: &Searcher,
     query: &dyn Query,
     shape: &Shape,
-    key_columns: &KeyColumns,
+    key_columns: &SegmentCache<Keys>,
 ) -> tantivy::Result<Vec<DocKey>> {
     let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
     let mut found = Vec::new();

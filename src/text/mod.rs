@@ -51,13 +51,13 @@ mod fixed_statistics;
 #[cfg(feature = "search")]
 mod index;
 #[cfg(feature = "search")]
-mod key_columns;
-#[cfg(feature = "search")]
 mod merge;
 #[cfg(feature = "search")]
 mod place;
 #[cfg(feature = "search")]
 mod schema;
+#[cfg(feature = "search")]
+mod segment_cache;
 #[cfg(feature = "search")]
 mod settled;
 #[cfg(feature = "search")]
@@ -75,6 +75,8 @@ mod writer;
 #[path = "absent.rs"]
 mod index;
 
+#[cfg(all(test, feature = "search"))]
+mod column_tests;
 #[cfg(all(test, feature = "search"))]
 mod order_tests;
 #[cfg(all(test, feature = "search"))]

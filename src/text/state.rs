@@ -8,9 +8,9 @@ use tantivy::{IndexReader, IndexWriter, ReloadPolicy, Term};
 use super::directory::StoreDirectory;
 use super::document::{Change, Shape};
 use super::failure::failed;
-use super::key_columns::KeyColumns;
 use super::overlay::Overlay;
-use super::schema::{Fields, engine_document, schema};
+use super::schema::{Fields, Keys, engine_document, schema};
+use super::segment_cache::{Deleted, SegmentCache};
 use super::tokenizer::WordTokenizer;
 use super::view::View;
 use super::word_list::WordLists;
@@ -43,7 +43,9 @@ pub(crate) struct State {
     /// Word lists of segments.
     word_lists: Arc<WordLists>,
     /// Key columns of segments.
-    key_columns: Arc<KeyColumns>,
+    key_columns: Arc<SegmentCache<Keys>>,
+    /// Deleted documents of segments.
+    deleted: Arc<SegmentCache<Deleted>>,
 }
 
 impl State {
@@ -79,6 +81,7 @@ impl State {
             is_loading: false,
             word_lists: Arc::default(),
             key_columns: Arc::default(),
+            deleted: Arc::default(),
         })
     }
 
@@ -104,6 +107,7 @@ impl State {
             overlay: self.overlay.clone(),
             word_lists: Arc::clone(&self.word_lists),
             key_columns: Arc::clone(&self.key_columns),
+            deleted: Arc::clone(&self.deleted),
             sequence: if self.is_loading { self.committed } else { self.applied },
         }
     }

@@ -6,16 +6,16 @@ use tantivy::query::Bm25StatisticsProvider;
 use tantivy::{Searcher, Term};
 
 use super::collect::{collect, collect_keys, push_keys};
-use super::columns;
+use super::columns::{self, Gone};
 use super::compile::Compiler;
 use super::contains::{candidates, parts};
 use super::document::{Ask, Change, DocKey, Shape};
 use super::failure::{failed, guarded};
 use super::fixed_statistics::FixedStatistics;
-use super::key_columns::KeyColumns;
 use super::overlay::{Chunk, Overlay, Statistics};
 use super::request::{Facets, Hit, Hits, Request, Scope};
-use super::schema::Fields;
+use super::schema::{Fields, Keys};
+use super::segment_cache::{Deleted, SegmentCache};
 use super::word_list::WordLists;
 use crate::error::Result;
 
@@ -27,7 +27,8 @@ pub(crate) struct View {
     pub(super) shape: Arc<Shape>,
     pub(super) overlay: Overlay,
     pub(super) word_lists: Arc<WordLists>,
-    pub(super) key_columns: Arc<KeyColumns>,
+    pub(super) key_columns: Arc<SegmentCache<Keys>>,
+    pub(super) deleted: Arc<SegmentCache<Deleted>>,
     pub(super) sequence: u64,
 }
 
@@ -146,8 +147,10 @@ impl View {
             let hidden = self.overlay.hidden();
             let mut total = 0;
             for reader in self.searcher.segment_readers() {
+                let deleted = self.deleted.of(&self.searcher, reader).map_err(failed)?;
+                let gone = Gone { deleted: &deleted.documents, hidden: &hidden };
                 total +=
-                    columns::count(reader, &self.fields, asks, scopes, &hidden).map_err(failed)?;
+                    columns::count(reader, &self.fields, asks, scopes, &gone).map_err(failed)?;
             }
             Ok(total)
         })
