@@ -4,6 +4,9 @@
 //! of them, with one allocation each, cost as much as writing them. So the changes of one index are
 //! appended to one bucket, and sorted when they are looked up or when all are taken.
 
+#[cfg(test)]
+mod tests;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -23,11 +26,19 @@ struct Item {
     start: usize,
     key_len: u32,
     value_len: u32,
+    /// The number of keys that the items before it in a sorted set add. It takes no room: without
+    /// it, the item would end in as many unused bytes.
+    net_before: i32,
     before: bool,
     after: bool,
 }
 
 impl Item {
+    /// The number of keys that it adds: 1, 0 or -1.
+    fn net(self) -> i32 {
+        i32::from(self.after) - i32::from(self.before)
+    }
+
     fn key(self, bytes: &[u8]) -> &[u8] {
         bytes.get(self.start..self.start + self.key_len as usize).unwrap_or_default()
     }
@@ -64,6 +75,7 @@ impl Bucket {
             start,
             key_len,
             value_len: value.len() as u32,
+            net_before: 0,
             before,
             after: after.is_some(),
         });
@@ -88,6 +100,34 @@ impl Bucket {
             is_same
         });
         self.sorted = self.items.len();
+    }
+
+    /// Sets [`Item::net_before`] of all items, which must be sorted.
+    fn sum(&mut self) {
+        let mut net = 0;
+        for item in &mut self.items {
+            item.net_before = net;
+            net += item.net();
+        }
+    }
+
+    /// The number of keys less than `key` that the items add, and whether a greater one follows.
+    fn net_before(&self, key: &[u8]) -> (i64, bool) {
+        let at = match self.items.last() {
+            Some(last) if last.key(&self.bytes) >= key => {
+                self.items.partition_point(|item| item.key(&self.bytes) < key)
+            }
+            _ => self.items.len(),
+        };
+        match self.items.get(at) {
+            Some(item) => (i64::from(item.net_before), true),
+            None => (self.net(), false),
+        }
+    }
+
+    /// The number of keys that all items add.
+    fn net(&self) -> i64 {
+        self.items.last().map_or(0, |last| i64::from(last.net_before + last.net()))
     }
 
     /// Inserts into `into` the changed keys that start with `prefix`, and whether each exists now.
@@ -145,7 +185,10 @@ impl Entries {
     /// All changes, sorted, each key once.
     pub(crate) fn into_sorted(self) -> SortedEntries {
         let mut buckets: Vec<Bucket> = self.buckets.into_inner().into_values().collect();
-        buckets.iter_mut().for_each(Bucket::sort);
+        for bucket in &mut buckets {
+            bucket.sort();
+            bucket.sum();
+        }
         let mut starts = Vec::with_capacity(buckets.len());
         let mut len = 0;
         for bucket in &buckets {
@@ -186,6 +229,29 @@ impl SortedEntries {
             }
         }
         self.len
+    }
+
+    /// The number of keys that the changes add.
+    pub(super) fn net(&self) -> i64 {
+        self.buckets.iter().map(Bucket::net).sum()
+    }
+
+    /// The number of keys from `from` (included) to `to` (excluded) that the changes add.
+    pub(super) fn net_within(&self, from: &[u8], to: &[u8]) -> i64 {
+        self.net_before(to) - self.net_before(from)
+    }
+
+    /// The number of keys less than `key` that the changes add.
+    fn net_before(&self, key: &[u8]) -> i64 {
+        let mut net = 0;
+        for bucket in &self.buckets {
+            let (added, goes_on) = bucket.net_before(key);
+            net += added;
+            if goes_on {
+                break;
+            }
+        }
+        net
     }
 
     /// The changes in the order of their keys.

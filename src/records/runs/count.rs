@@ -29,13 +29,7 @@ pub(in crate::records) fn count(
     if from >= to {
         return Ok(0);
     }
-    let mut net = 0;
-    for set in memory.sets() {
-        let changes = (set.place_of(from)..set.place_of(to)).filter_map(|at| set.get(at));
-        net += changes
-            .map(|change| i64::from(change.after.is_some()) - i64::from(change.before))
-            .sum::<i64>();
-    }
+    let mut net = memory.sets().map(|set| set.net_within(from, to)).sum::<i64>();
     let mut block = Block::default();
     // The oldest run is usually the largest, so counting it first reaches `most` earlier.
     for &run in runs.iter().rev() {

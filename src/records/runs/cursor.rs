@@ -29,8 +29,7 @@ impl<'a> Memory<'a> {
 
     /// By how many keys the changes grow the index space.
     pub(in crate::records) fn net(self) -> i64 {
-        let changes = self.sets().flat_map(SortedEntries::iter);
-        changes.map(|change| i64::from(change.after.is_some()) - i64::from(change.before)).sum()
+        self.sets().map(SortedEntries::net).sum()
     }
 }
 
