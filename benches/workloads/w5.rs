@@ -125,8 +125,14 @@ fn settle(scale: &Scale, mut store: Store, directory: &Path) -> Res<()> {
     }
     let (seconds, _) = timed(|| Ok(store.compact()?))?;
     store.close()?;
-    let settled = bytes_below(directory) as f64 / scale.records as f64;
-    let note = format!("after maintenance, {seconds:.2} s of compaction and a close");
+    let per_record = |bytes: u64| bytes as f64 / scale.records as f64;
+    let settled = per_record(bytes_below(directory));
+    let text = per_record(bytes_below(&directory.join("search")));
+    let records = per_record(std::fs::metadata(directory.join("records.redb"))?.len());
+    let note = format!(
+        "after maintenance, {seconds:.2} s of compaction and a close: \
+         record file {records:.0}, text index {text:.0}"
+    );
     scale.emit("W5", "disk_settled", &[settled], "B/record", &note);
     Ok(())
 }
