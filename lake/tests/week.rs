@@ -32,7 +32,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// What a call may have allocated at a time, beside what the store had before.
-const MEMORY_BYTES: usize = 256 * 1024 * 1024;
+const MEMORY_BYTES: usize = 320 * 1024 * 1024;
 
 const TABLES: usize = 4;
 
