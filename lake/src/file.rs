@@ -1,158 +1,35 @@
-//! Parquet files of the lake: rows that are encoded here, and column chunks of the store's own
-//! files that are taken over as they are.
+//! Parquet files of the lake: rows that are encoded here, and row groups of stored files.
 
-use std::fs::File;
-use std::io::{Read, Seek, Write};
+use std::io::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
-};
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
 };
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::column::writer::ColumnCloseResult;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::PageIndexPolicy;
-use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnPath;
 use stationdb::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use stationdb::arrow::compute::{cast, concat};
+use stationdb::arrow::compute::cast;
 use stationdb::arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
-use stationdb::tables::StoredRows;
 use stationdb::{Error, ErrorKind, Result};
 
+use crate::chunk::Written;
 use crate::schema::LakeColumn;
+use crate::segment::Segment;
+use crate::splice::{Form, Piece, Prepared};
 
 /// Approximate encoded bytes of a row group that is encoded here.
 const GROUP_BYTES: usize = 16 * 1024 * 1024;
 /// Rows of a row group that is encoded here.
 const GROUP_ROWS: usize = 512 * 1024;
-/// Bytes of a stored file that is read into memory; a larger one goes through a file.
-const SPOOL_BYTES: u64 = 16 * 1024 * 1024;
-/// Rows that are encoded at a time.
-const BATCH_ROWS: usize = 64 * 1024;
-
-type Written<T> = std::result::Result<T, ParquetError>;
 
 pub(crate) fn broken(error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::new(ErrorKind::Io, format!("writing a file of the lake: {error}")).with_source(error)
-}
-
-/// A stored file that can be read at any place.
-#[derive(Clone)]
-pub(crate) enum Spool {
-    Memory(Bytes),
-    File(Arc<File>),
-}
-
-impl Spool {
-    fn read(byte_count: u64, data: &mut dyn Read) -> Result<Self> {
-        let reading = |error| Error::io("reading a segment", error);
-        if byte_count <= SPOOL_BYTES {
-            let mut bytes = Vec::with_capacity(byte_count as usize);
-            data.read_to_end(&mut bytes).map_err(reading)?;
-            return Ok(Self::Memory(bytes.into()));
-        }
-        let spooling = |error| Error::io("copying a segment into a temporary file", error);
-        let mut file = tempfile::tempfile().map_err(spooling)?;
-        std::io::copy(data, &mut file).map_err(spooling)?;
-        file.rewind().map_err(spooling)?;
-        Ok(Self::File(Arc::new(file)))
-    }
-}
-
-impl Length for Spool {
-    fn len(&self) -> u64 {
-        match self {
-            Self::Memory(bytes) => bytes.len() as u64,
-            Self::File(file) => Length::len(file.as_ref()),
-        }
-    }
-}
-
-impl ChunkReader for Spool {
-    type T = Box<dyn Read>;
-
-    fn get_read(&self, start: u64) -> Written<Self::T> {
-        Ok(match self {
-            Self::Memory(bytes) => Box::new(bytes.get_read(start)?),
-            Self::File(file) => Box::new(file.get_read(start)?),
-        })
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> Written<Bytes> {
-        match self {
-            Self::Memory(bytes) => bytes.get_bytes(start, length),
-            Self::File(file) => file.get_bytes(start, length),
-        }
-    }
-}
-
-/// A stored file that is open for reading its column chunks.
-pub(crate) struct Segment {
-    spool: Spool,
-    metadata: ArrowReaderMetadata,
-}
-
-impl Segment {
-    pub(crate) fn open(stored: &mut StoredRows<'_>) -> Result<Self> {
-        let spool = Spool::read(stored.file.byte_count, stored.file.data)?;
-        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-        let metadata = ArrowReaderMetadata::load(&spool, options).map_err(broken)?;
-        Ok(Self { spool, metadata })
-    }
-
-    /// The rows of each row group.
-    pub(crate) fn groups(&self) -> Vec<u64> {
-        let groups = self.metadata.metadata().row_groups();
-        groups.iter().map(|group| u64::try_from(group.num_rows()).unwrap_or_default()).collect()
-    }
-
-    /// The values of a column in a row group.
-    fn column(&self, group: usize, leaf: usize) -> Result<ArrayRef> {
-        let schema = self.metadata.parquet_schema();
-        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(
-            self.spool.clone(),
-            self.metadata.clone(),
-        );
-        let reader = reader
-            .with_row_groups(vec![group])
-            .with_projection(ProjectionMask::leaves(schema, [leaf]))
-            .with_batch_size(BATCH_ROWS)
-            .build()
-            .map_err(broken)?;
-        let mut parts = Vec::new();
-        for batch in reader {
-            parts.extend(batch.map_err(broken)?.columns().first().cloned());
-        }
-        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-        concat(&parts).map_err(broken)
-    }
-
-    /// Metadata of a column chunk as of one that was just written.
-    fn chunk(&self, group: usize, leaf: usize) -> Option<ColumnCloseResult> {
-        let metadata = self.metadata.metadata();
-        let rows = metadata.row_groups().get(group)?;
-        let chunk = rows.columns().get(leaf)?.clone();
-        let index = metadata.column_index().and_then(|index| index.get(group)?.get(leaf));
-        let index = index.filter(|index| !matches!(index, ColumnIndexMetaData::NONE));
-        let offsets = metadata.offset_index().and_then(|index| index.get(group)?.get(leaf));
-        Some(ColumnCloseResult {
-            bytes_written: u64::try_from(chunk.compressed_size()).ok()?,
-            rows_written: u64::try_from(rows.num_rows()).ok()?,
-            metadata: chunk,
-            bloom_filter: None,
-            column_index: index.cloned(),
-            offset_index: offsets.cloned(),
-        })
-    }
 }
 
 /// The values of a lake column.
@@ -189,7 +66,11 @@ struct Group {
     rows: usize,
 }
 
-fn encode(writer: &mut (ArrowColumnWriter, bool), field: &Field, values: &ArrayRef) -> Written<()> {
+pub(crate) fn encode(
+    writer: &mut (ArrowColumnWriter, bool),
+    field: &Field,
+    values: &ArrayRef,
+) -> Written<()> {
     writer.1 = writer.1 || has_nan(values);
     for leaf in compute_leaves(field, values)? {
         writer.0.write(&leaf)?;
@@ -197,7 +78,7 @@ fn encode(writer: &mut (ArrowColumnWriter, bool), field: &Field, values: &ArrayR
     Ok(())
 }
 
-fn encoded((writer, nan): (ArrowColumnWriter, bool)) -> Written<ArrowColumnChunk> {
+pub(crate) fn encoded((writer, nan): (ArrowColumnWriter, bool)) -> Written<ArrowColumnChunk> {
     let mut chunk = writer.close()?;
     if nan {
         without_statistics(&mut chunk)?;
@@ -217,10 +98,20 @@ pub(crate) struct LakeFile {
 impl LakeFile {
     pub(crate) fn new(fields: Vec<Field>) -> Result<Self> {
         let schema = Arc::new(Schema::new(fields));
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_created_by(concat!("stationdb-lake ", env!("CARGO_PKG_VERSION")).to_owned())
-            .build();
+            .set_created_by(concat!("stationdb-lake ", env!("CARGO_PKG_VERSION")).to_owned());
+        // Numbers that mostly grow: a dictionary of them would be dropped when it is full.
+        let is_growing = |field: &Field| {
+            matches!(field.data_type(), DataType::Timestamp(..)) || field.name() == "_row"
+        };
+        for field in schema.fields().iter().filter(|field| is_growing(field)) {
+            let path = ColumnPath::new(vec![field.name().clone()]);
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+        let properties = properties.build();
         let writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties));
         let (file, groups) =
             writer.and_then(ArrowWriter::into_serialized_writer).map_err(broken)?;
@@ -287,67 +178,35 @@ impl LakeFile {
         out.close().map(drop)
     }
 
-    /// Adds a row group of a stored file: `identity` and the columns whose form differs in the lake
-    /// are encoded, all others are taken over as bytes. Returns how many bytes were taken over.
-    pub(crate) fn splice(
-        &mut self,
-        segment: &Segment,
-        group: usize,
-        identity: &[ArrayRef],
-        columns: &[LakeColumn],
-        stored: &Schema,
-    ) -> Result<u64> {
-        self.flush().map_err(broken)?;
-        let number = self.file.flushed_row_groups().len();
-        let writers = self.groups.create_column_writers(number).map_err(broken)?;
-        let mut pieces = Vec::with_capacity(writers.len());
-        let mut taken = 0;
-        for (at, (writer, field)) in writers.into_iter().zip(self.schema.fields()).enumerate() {
-            let mut writer = (writer, false);
-            let column = at.checked_sub(identity.len()).and_then(|at| columns.get(at));
-            let values = match column {
-                None => identity.get(at).cloned().ok_or_else(|| broken(short()))?,
-                Some(column) => {
-                    let name = stored.fields().get(column.from).ok_or_else(|| broken(short()))?;
-                    let leaf = segment.metadata.schema().index_of(name.name()).map_err(broken)?;
-                    if let Some(close) = self.as_it_is(segment, group, leaf, at, column, name) {
-                        taken += close.bytes_written;
-                        pieces.push(Piece::Taken(Box::new(close)));
-                        continue;
-                    }
-                    lake_values(column, &segment.column(group, leaf)?)?
-                }
-            };
-            encode(&mut writer, field, &values).map_err(broken)?;
-            pieces.push(Piece::Encoded(Box::new(encoded(writer).map_err(broken)?)));
+    /// What row groups of stored files are made for.
+    pub(crate) fn form(&self) -> Form<'_> {
+        Form {
+            schema: &self.schema,
+            columns: self.file.schema_descr().columns(),
+            groups: &self.groups,
+            number: self.file.flushed_row_groups().len(),
         }
+    }
+
+    /// Adds a row group of a stored file. Returns how many bytes were taken over.
+    pub(crate) fn splice(&mut self, segment: &Segment, prepared: Prepared) -> Result<u64> {
+        self.flush().map_err(broken)?;
         let mut out = self.file.next_row_group().map_err(broken)?;
-        for piece in pieces {
+        let mut taken = 0;
+        for piece in prepared.pieces {
             match piece {
                 Piece::Encoded(chunk) => chunk.append_to_row_group(&mut out),
-                Piece::Taken(close) => out.append_column(&segment.spool, *close),
+                Piece::Made(chunk) => out.append_column(&chunk.bytes, chunk.close),
+                Piece::Taken(close) => {
+                    taken += close.bytes_written;
+                    out.append_column(&segment.spool, *close)
+                }
             }
             .map_err(broken)?;
         }
         out.close().map_err(broken)?;
-        self.rows += segment.groups().get(group).copied().unwrap_or_default();
+        self.rows += prepared.row_count;
         Ok(taken)
-    }
-
-    /// The chunk of a column that has the same form at the station and in the lake.
-    fn as_it_is(
-        &self,
-        segment: &Segment,
-        group: usize,
-        leaf: usize,
-        at: usize,
-        column: &LakeColumn,
-        stored: &Field,
-    ) -> Option<ColumnCloseResult> {
-        let is_same = stored.data_type() == column.field.data_type();
-        let close = segment.chunk(group, leaf).filter(|_| is_same)?;
-        let descriptor = self.file.schema_descr().columns().get(at)?.clone();
-        (close.metadata.column_descr() == descriptor.as_ref()).then_some(close)
     }
 
     /// Ends the file, and returns its bytes.
@@ -357,13 +216,4 @@ impl LakeFile {
         bytes.flush().map_err(|error| Error::io("writing a file of the lake", error))?;
         Ok(bytes.into())
     }
-}
-
-enum Piece {
-    Encoded(Box<ArrowColumnChunk>),
-    Taken(Box<ColumnCloseResult>),
-}
-
-fn short() -> ParquetError {
-    ParquetError::General("a segment has other columns than its table".to_owned())
 }

@@ -12,6 +12,7 @@ mod accepts;
 mod actions;
 mod checkpoint;
 mod checks;
+mod chunk;
 #[cfg(feature = "faults")]
 pub mod faults;
 mod file;
@@ -29,8 +30,10 @@ mod remote;
 mod root;
 mod rows;
 mod schema;
+mod segment;
 mod sender;
 mod source;
+mod splice;
 mod stations;
 mod status;
 mod upload;

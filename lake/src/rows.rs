@@ -9,17 +9,22 @@ use stationdb::prelude::*;
 use stationdb::tables::{PartRows, RowsPart, ScanRequest, TableId};
 use stationdb::{Control, Error, ErrorKind, Result, Session};
 
-use crate::file::{Segment, lake_values};
+use crate::chunk::One;
+use crate::file::lake_values;
 use crate::layout::LakeTable;
 use crate::ledger::{Named, named};
 use crate::log::{LakeLog, Outcome};
 use crate::remote::Remote;
 use crate::schema::{LakeColumn, needed, placed, row_identity, short_hash};
+use crate::segment::Segment;
 use crate::sender::{Batch, Sender, Sent};
 use crate::source::TableState;
+use crate::splice::{GroupRows, Ordinals, RowIdentity};
 
 /// Rows that are encoded at a time.
 const BATCH_ROWS: usize = 8 * 1024;
+/// Row groups of a stored file in memory that are prepared at the same time.
+const GROUPS: usize = 4;
 
 /// A table, and what the lake lacks of it.
 #[derive(Debug)]
@@ -224,15 +229,36 @@ fn write_part(
         }
         PartRows::Segment(mut segment) => {
             let open = Segment::open(&mut segment)?;
+            let mut groups = Vec::new();
             let mut row = 0;
-            for (group, rows) in open.groups().into_iter().enumerate() {
+            for (group, row_count) in open.groups().into_iter().enumerate() {
+                let rows = row..row + row_count;
+                row += row_count;
+                let ordinals = match segment.is_in_append_order() {
+                    true => Ordinals::From(part.first_ordinal + rows.start),
+                    false => Ordinals::Each(segment.ordinals(rows)?),
+                };
+                groups.push(GroupRows { group, row_count, ordinals });
+            }
+            let identity = RowIdentity {
+                columns: [
+                    One::Text(batch.station),
+                    One::Text(&table.workspace),
+                    One::Text(table.id.as_str()),
+                    One::Number(i64::try_from(batch.number).unwrap_or(i64::MAX)),
+                ],
+            };
+            // Handles of one file have one place in it, so its readers must not be at work together.
+            let at_a_time = if open.is_in_memory() { GROUPS } else { 1 };
+            for groups in groups.chunks(at_a_time) {
                 sender.control.check()?;
-                let identity = identity(batch, table, segment.ordinals(row..row + rows)?);
-                row += rows;
-                let file = sender.file()?;
-                let taken = file.splice(&open, group, &identity, columns, stored)?;
-                sender.sent.taken += taken;
-                sender.known.has_table(table.id.as_str());
+                let ready =
+                    sender.file()?.form().prepare(&open, groups, &identity, columns, stored)?;
+                for group in ready {
+                    let taken = sender.file()?.splice(&open, group)?;
+                    sender.sent.taken += taken;
+                    sender.known.has_table(table.id.as_str());
+                }
             }
         }
         _ => return Err(Error::unsupported("rows came in a form that is not known here")),

@@ -1,0 +1,168 @@
+//! Row groups of stored files as row groups of the lake: most column chunks are taken over as bytes.
+
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory,
+};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::ParquetError;
+use parquet::schema::types::ColumnDescPtr;
+use stationdb::arrow::datatypes::{Schema, SchemaRef};
+use stationdb::{Error, Result};
+
+use crate::chunk::{Chunk, One, Written, constant, counting, integers};
+use crate::file::{broken, encode, encoded, lake_values};
+use crate::schema::LakeColumn;
+use crate::segment::Segment;
+
+/// A row group of a stored file that is ready for a file of the lake.
+pub(crate) struct Prepared {
+    pub pieces: Vec<Piece>,
+    pub row_count: u64,
+}
+
+pub(crate) enum Piece {
+    Encoded(Box<ArrowColumnChunk>),
+    Made(Box<Chunk>),
+    Taken(Box<ColumnCloseResult>),
+}
+
+/// What is the same in all rows of a stored file: the columns before the one with the ordinals.
+#[derive(Clone, Debug)]
+pub(crate) struct RowIdentity<'a> {
+    pub columns: [One<'a>; 4],
+}
+
+/// The ordinals of rows.
+#[derive(Clone, Debug)]
+pub(crate) enum Ordinals {
+    /// This one and those after it.
+    From(u64),
+    Each(Vec<u64>),
+}
+
+/// A row group of a stored file, and the ordinals of its rows.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupRows {
+    pub group: usize,
+    pub row_count: u64,
+    pub ordinals: Ordinals,
+}
+
+impl GroupRows {
+    /// The column at a place before those of the data.
+    fn identity(
+        &self,
+        at: usize,
+        identity: &RowIdentity<'_>,
+        column: &ColumnDescPtr,
+    ) -> Written<Chunk> {
+        if let Some(value) = identity.columns.get(at) {
+            return constant(column, *value, self.row_count);
+        }
+        let number = |number: u64| i64::try_from(number).map_err(|_| general("an ordinal"));
+        match &self.ordinals {
+            Ordinals::From(first) => counting(column, number(*first)?, self.row_count),
+            Ordinals::Each(each) => {
+                let each = each.iter().map(|ordinal| number(*ordinal));
+                integers(column, &each.collect::<Written<Vec<i64>>>()?)
+            }
+        }
+    }
+}
+
+/// What row groups are made for: the columns of a file of the lake.
+pub(crate) struct Form<'a> {
+    pub schema: &'a SchemaRef,
+    pub columns: &'a [ColumnDescPtr],
+    pub groups: &'a ArrowRowGroupWriterFactory,
+    /// The number of the row group.
+    pub number: usize,
+}
+
+impl Form<'_> {
+    /// Prepares row groups of a stored file, several at a time: the columns before the data and those
+    /// whose form differs in the lake are encoded, all others are taken over as bytes.
+    pub(crate) fn prepare(
+        &self,
+        segment: &Segment,
+        groups: &[GroupRows],
+        identity: &RowIdentity<'_>,
+        columns: &[LakeColumn],
+        stored: &Schema,
+    ) -> Result<Vec<Prepared>> {
+        let prepare = |rows: &GroupRows| self.prepare_one(segment, rows, identity, columns, stored);
+        if let [rows] = groups {
+            return Ok(vec![prepare(rows)?]);
+        }
+        std::thread::scope(|scope| {
+            let prepare = &prepare;
+            let started = groups.iter().map(|rows| {
+                let started =
+                    std::thread::Builder::new().spawn_scoped(scope, move || prepare(rows));
+                started.map_err(|error| Error::io("starting a thread that encodes columns", error))
+            });
+            let started: Vec<_> = started.collect();
+            let ended = started.into_iter().map(|thread| {
+                let panicked = || broken(general("encoding a column panicked"));
+                thread?.join().unwrap_or_else(|_| Err(panicked()))
+            });
+            ended.collect()
+        })
+    }
+
+    fn prepare_one(
+        &self,
+        segment: &Segment,
+        rows: &GroupRows,
+        identity: &RowIdentity<'_>,
+        columns: &[LakeColumn],
+        stored: &Schema,
+    ) -> Result<Prepared> {
+        let descriptors = self.columns;
+        let of_identity = identity.columns.len() + 1;
+        let mut pieces = Vec::with_capacity(descriptors.len());
+        let mut encoders: Vec<Option<ArrowColumnWriter>> = Vec::new();
+        for (at, field) in self.schema.fields().iter().enumerate() {
+            let descriptor = descriptors.get(at).ok_or_else(|| broken(short()))?;
+            if at < of_identity {
+                let chunk = rows.identity(at, identity, descriptor).map_err(broken)?;
+                pieces.push(Piece::Made(Box::new(chunk)));
+                continue;
+            }
+            let column = columns.get(at - of_identity).ok_or_else(|| broken(short()))?;
+            let from = stored.fields().get(column.from).ok_or_else(|| broken(short()))?;
+            let leaf = segment.leaf(from.name())?;
+            let piece = match segment.taken(rows.group, leaf, descriptor, column, from) {
+                Some(close) => Piece::Taken(Box::new(close)),
+                None => match segment.rescaled(rows, leaf, descriptor, column, from)? {
+                    Some(chunk) => Piece::Made(Box::new(chunk)),
+                    None => {
+                        let values = lake_values(column, &segment.column(rows.group, leaf)?)?;
+                        if encoders.is_empty() {
+                            encoders = self.encoders().map_err(broken)?;
+                        }
+                        let writer = encoders.get_mut(at).and_then(Option::take);
+                        let mut writer = (writer.ok_or_else(|| broken(short()))?, false);
+                        encode(&mut writer, field, &values).map_err(broken)?;
+                        Piece::Encoded(Box::new(encoded(writer).map_err(broken)?))
+                    }
+                },
+            };
+            pieces.push(piece);
+        }
+        Ok(Prepared { pieces, row_count: rows.row_count })
+    }
+
+    /// Writers of all columns.
+    fn encoders(&self) -> Written<Vec<Option<ArrowColumnWriter>>> {
+        Ok(self.groups.create_column_writers(self.number)?.into_iter().map(Some).collect())
+    }
+}
+
+fn general(what: &str) -> ParquetError {
+    ParquetError::General(what.to_owned())
+}
+
+fn short() -> ParquetError {
+    general("a segment has other columns than its table")
+}
