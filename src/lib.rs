@@ -251,8 +251,8 @@ pub mod tables {
         WaveformX, WaveformY,
     };
     pub use crate::services::{
-        PagedTableRows, PartRows, Rows, RowsPart, SegmentFile, StoredRows, TablePlan, TableRows,
-        TableService,
+        PagedTableRows, PartRows, Rows, RowsPart, SegmentFile, StoredBytes, StoredRows, TablePlan,
+        TableRows, TableService,
     };
 }
 

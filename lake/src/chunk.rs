@@ -4,19 +4,23 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{Compression, Encoding, PageType, ZstdLevel};
 use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ColumnIndexBuilder, OffsetIndexBuilder};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::ChunkReader;
+use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
+use zstd::bulk::Compressor;
+
+use crate::deltas;
 
 pub(crate) type Written<T> = std::result::Result<T, ParquetError>;
 
@@ -97,7 +101,7 @@ pub(crate) fn constant(column: &ColumnDescPtr, value: One<'_>, row_count: u64) -
     varint(row_count << 1, &mut codes);
     codes.push(0);
     let codes = data_page(codes, row_count, Encoding::RLE_DICTIONARY)?;
-    one_page(column, Some(dictionary), codes, row_count, value.statistics())
+    one_page(column, Some(dictionary), codes, value.statistics())
 }
 
 /// A column of `row_count` rows without nulls whose values are `first` and the numbers after it.
@@ -117,7 +121,7 @@ pub(crate) fn counting(column: &ColumnDescPtr, first: i64, row_count: u64) -> Wr
         deltas.extend_from_slice(&block);
     }
     let page = data_page(deltas, row_count, Encoding::DELTA_BINARY_PACKED)?;
-    one_page(column, None, page, row_count, Some(Bounds::of(first, last)))
+    one_page(column, None, page, Some(Bounds::of(first, last)))
 }
 
 /// A column of numbers without nulls.
@@ -151,11 +155,11 @@ pub(crate) fn of_column(
     out.build()
 }
 
-fn general(what: &str) -> ParquetError {
+pub(crate) fn general(what: &str) -> ParquetError {
     ParquetError::General(what.to_owned())
 }
 
-fn varint(mut number: u64, out: &mut Vec<u8>) {
+pub(crate) fn varint(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push((number & 0x7f) as u8 | 0x80);
         number >>= 7;
@@ -163,7 +167,7 @@ fn varint(mut number: u64, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-fn zigzag(number: i64) -> u64 {
+pub(crate) fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)).cast_unsigned()
 }
 
@@ -183,57 +187,181 @@ fn one_page(
     column: &ColumnDescPtr,
     dictionary: Option<Page>,
     data: Page,
-    row_count: u64,
     bounds: Option<Bounds>,
 ) -> Written<Chunk> {
-    let count = i64::try_from(row_count).map_err(|_| general("a row group is too long"))?;
+    let mut index = None;
+    if let Some(bounds) = &bounds {
+        let mut only = ColumnIndexBuilder::new(column.physical_type());
+        only.append(false, bounds.least.clone(), bounds.greatest.clone(), 0);
+        index = Some(only.build()?);
+    }
+    let statistics = bounds.map(|bounds| bounds.statistics);
+    let pages = dictionary.into_iter().chain([data]).collect();
+    of_pages(column, pages, Compression::UNCOMPRESSED, (statistics, index))
+}
+
+/// A chunk of these pages, with a row for each value.
+fn of_pages(
+    column: &ColumnDescPtr,
+    pages: Vec<Page>,
+    compression: Compression,
+    (statistics, column_index): (Option<Statistics>, Option<ColumnIndexMetaData>),
+) -> Written<Chunk> {
+    let long = |_| general("a chunk is too long");
+    let mut compressor = match compression {
+        Compression::ZSTD(level) => Some(Compressor::new(level.compression_level())?),
+        _ => None,
+    };
     let mut out = TrackedWrite::new(Vec::new());
     let mut writer = SerializedPageWriter::new(&mut out);
-    let mut encodings = vec![Encoding::RLE, data.encoding()];
-    if let Some(dictionary) = &dictionary {
-        encodings.push(dictionary.encoding());
-    }
-    let has_dictionary = dictionary.is_some();
-    let mut write = |page: Page| {
-        let length = page.buffer().len();
-        writer.write_page(CompressedPage::new(page, length))
-    };
-    if let Some(dictionary) = dictionary {
-        write(dictionary)?;
-    }
-    let at = write(data)?;
-    let offset = i64::try_from(at.offset).map_err(|_| general("a page is too long"))?;
-    let page_bytes =
-        i32::try_from(at.compressed_size).map_err(|_| general("a page is too long"))?;
-    let bytes = Bytes::from(out.into_inner()?);
-    let length = i64::try_from(bytes.len()).map_err(|_| general("a chunk is too long"))?;
-    let mut metadata = ColumnChunkMetaData::builder(column.clone())
-        .set_compression(Compression::UNCOMPRESSED)
-        .set_encodings(encodings)
-        .set_num_values(count)
-        .set_total_compressed_size(length)
-        .set_total_uncompressed_size(length)
-        .set_data_page_offset(offset)
-        .set_dictionary_page_offset(has_dictionary.then_some(0));
-    let mut column_index = None;
-    if let Some(bounds) = bounds {
-        let mut index = ColumnIndexBuilder::new(column.physical_type());
-        index.append(false, bounds.least, bounds.greatest, 0);
-        column_index = Some(index.build()?);
-        metadata = metadata.set_statistics(bounds.statistics);
-    }
     let mut offsets = OffsetIndexBuilder::new();
-    offsets.append_row_count(count);
-    offsets.append_offset_and_size(offset, page_bytes);
+    let mut encodings = vec![Encoding::RLE];
+    let (mut first, mut dictionary, mut row_count, mut uncompressed) = (None, None, 0, 0);
+    for mut page in pages {
+        let (length, is_data) = (page.buffer().len(), page.page_type() == PageType::DATA_PAGE);
+        if let (Some(compressor), Page::DataPage { buf, .. }) = (&mut compressor, &mut page) {
+            *buf = compressor.compress(buf)?.into();
+        }
+        if !encodings.contains(&page.encoding()) {
+            encodings.push(page.encoding());
+        }
+        let values = i64::from(page.num_values());
+        let spec = writer.write_page(CompressedPage::new(page, length))?;
+        let at = i64::try_from(spec.offset).map_err(long)?;
+        uncompressed += i64::try_from(spec.uncompressed_size).map_err(long)?;
+        if is_data {
+            first.get_or_insert(at);
+            row_count += values;
+            offsets.append_row_count(values);
+            let size = i32::try_from(spec.compressed_size).map_err(|_| general("a long page"))?;
+            offsets.append_offset_and_size(at, size);
+        } else {
+            dictionary = Some(at);
+        }
+    }
+    let bytes = Bytes::from(out.into_inner()?);
+    let mut metadata = ColumnChunkMetaData::builder(column.clone())
+        .set_compression(compression)
+        .set_encodings(encodings)
+        .set_num_values(row_count)
+        .set_total_compressed_size(i64::try_from(bytes.len()).map_err(long)?)
+        .set_total_uncompressed_size(uncompressed)
+        .set_data_page_offset(first.ok_or_else(|| general("a chunk has no page"))?)
+        .set_dictionary_page_offset(dictionary);
+    if let Some(statistics) = statistics {
+        metadata = metadata.set_statistics(statistics);
+    }
     let close = ColumnCloseResult {
         bytes_written: bytes.len() as u64,
-        rows_written: row_count,
+        rows_written: row_count.cast_unsigned(),
         metadata: metadata.build()?,
         bloom_filter: None,
         column_index,
         offset_index: Some(offsets.build()),
     };
     Ok(Chunk { bytes, close })
+}
+
+/// A column of integers whose values are multiplied by `factor`, in the encoding that it has. `None`
+/// for a column of another form, and when a product is too large.
+pub(crate) fn multiplied<R: ChunkReader + Clone + 'static>(
+    file: &R,
+    chunk: &ColumnChunkMetaData,
+    index: Option<&ColumnIndexMetaData>,
+    row_count: usize,
+    column: &ColumnDescPtr,
+    factor: i64,
+) -> Written<Option<Chunk>> {
+    let stored = chunk.column_descr();
+    let is_flat = stored.max_rep_level() == 0 && stored.max_def_level() <= 1;
+    if !is_flat
+        || stored.max_def_level() != column.max_def_level()
+        || stored.physical_type() != column.physical_type()
+    {
+        return Ok(None);
+    }
+    // The pages of a chunk are near each other, and one read has all of them.
+    let (start, length) = chunk.byte_range();
+    let whole = usize::try_from(length).map_err(|_| general("a chunk is too long"))?;
+    let file = Part { start, bytes: file.get_bytes(start, whole)? };
+    let mut pages = SerializedPageReader::new(Arc::new(file.clone()), chunk, row_count, None)?;
+    if let Some(deltas) = deltas::multiplied(&mut pages, chunk, factor)? {
+        return of_deltas(column, deltas, index, factor).map(Some);
+    }
+    changed(&file, chunk, row_count, column, |number| number.checked_mul(factor))
+}
+
+/// A column of deltas, compressed if they have jitter.
+fn of_deltas(
+    column: &ColumnDescPtr,
+    deltas: deltas::Multiplied,
+    index: Option<&ColumnIndexMetaData>,
+    factor: i64,
+) -> Written<Chunk> {
+    let deltas::Multiplied { pages, least, greatest, null_count } = deltas;
+    let statistics = Statistics::int64(Some(least), Some(greatest), None, null_count, false);
+    let column_index = match index {
+        Some(ColumnIndexMetaData::INT64(pages)) => {
+            let mut out = ColumnIndexBuilder::new(column.physical_type());
+            for page in 0..usize::try_from(pages.num_pages()).unwrap_or_default() {
+                let bytes = |bound: Option<&i64>| {
+                    let product = bound.map(|bound| bound.saturating_mul(factor));
+                    product.map(|product| product.to_le_bytes().to_vec()).unwrap_or_default()
+                };
+                let (least, greatest) = (pages.min_value(page), pages.max_value(page));
+                let nulls = pages.null_count(page).unwrap_or_default();
+                out.append(pages.is_null_page(page), bytes(least), bytes(greatest), nulls);
+            }
+            if let Some(order) = ColumnIndexMetaData::INT64(pages.clone()).get_boundary_order() {
+                out.set_boundary_order(order);
+            }
+            Some(out.build()?)
+        }
+        _ => None,
+    };
+    // Jitter of a bit is ten bits when the values are a thousand times as large, and nine of them
+    // are always the same.
+    let (mut bits, mut rows) = (0, 0);
+    for page in &pages {
+        bits += page.buffer().len() * 8;
+        rows += page.num_values() as usize;
+    }
+    let compression = match bits < rows {
+        true => Compression::UNCOMPRESSED,
+        false => Compression::ZSTD(ZstdLevel::try_new(1)?),
+    };
+    of_pages(column, pages, compression, (Some(statistics), column_index))
+}
+
+/// Bytes of a file from a place on.
+#[derive(Clone)]
+struct Part {
+    start: u64,
+    bytes: Bytes,
+}
+
+impl Part {
+    fn at(&self, place: u64) -> Written<u64> {
+        place.checked_sub(self.start).ok_or_else(|| general("a page is before its chunk"))
+    }
+}
+
+impl Length for Part {
+    fn len(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+}
+
+impl ChunkReader for Part {
+    type T = <Bytes as ChunkReader>::T;
+
+    fn get_read(&self, start: u64) -> Written<Self::T> {
+        self.bytes.get_read(self.at(start)?)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Written<Bytes> {
+        self.bytes.get_bytes(self.at(start)?, length)
+    }
 }
 
 /// The values of an integer column of a row group, and their definition levels.
@@ -268,21 +396,13 @@ fn read<R: ChunkReader + Clone + 'static>(
 
 /// A column of integers whose values are changed by `change`, in the encoding that it has. `None`
 /// for a column of another form, and when a value cannot be changed.
-pub(crate) fn changed<R: ChunkReader + Clone + 'static>(
+fn changed<R: ChunkReader + Clone + 'static>(
     file: &R,
     chunk: &ColumnChunkMetaData,
     row_count: usize,
     column: &ColumnDescPtr,
     change: impl Fn(i64) -> Option<i64>,
 ) -> Written<Option<Chunk>> {
-    let stored = chunk.column_descr();
-    let is_flat = stored.max_rep_level() == 0 && stored.max_def_level() <= 1;
-    if !is_flat
-        || stored.max_def_level() != column.max_def_level()
-        || stored.physical_type() != column.physical_type()
-    {
-        return Ok(None);
-    }
     let Some(mut values) = read(file, chunk, row_count)? else { return Ok(None) };
     for number in &mut values.numbers {
         let Some(changed) = change(*number) else { return Ok(None) };

@@ -1,9 +1,7 @@
 //! Parquet files of the lake: rows that are encoded here, and row groups of stored files.
 
-use std::io::Write;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
@@ -18,7 +16,9 @@ use stationdb::arrow::compute::cast;
 use stationdb::arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
 use stationdb::{Error, ErrorKind, Result};
 
+use crate::body::{Body, Sink, Zeros};
 use crate::chunk::Written;
+use crate::chunk::general;
 use crate::schema::LakeColumn;
 use crate::segment::Segment;
 use crate::splice::{Form, Piece, Prepared};
@@ -86,10 +86,11 @@ pub(crate) fn encoded((writer, nan): (ArrowColumnWriter, bool)) -> Written<Arrow
     Ok(chunk)
 }
 
-/// A file of the lake, in memory until it is uploaded.
+/// A file of the lake, until it is uploaded.
 pub(crate) struct LakeFile {
     schema: SchemaRef,
-    file: SerializedFileWriter<Vec<u8>>,
+    sink: Sink,
+    file: SerializedFileWriter<Sink>,
     groups: ArrowRowGroupWriterFactory,
     open: Option<Group>,
     pub rows: u64,
@@ -112,10 +113,11 @@ impl LakeFile {
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
         }
         let properties = properties.build();
-        let writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties));
+        let sink = Sink::default();
+        let writer = ArrowWriter::try_new(sink.clone(), schema.clone(), Some(properties));
         let (file, groups) =
             writer.and_then(ArrowWriter::into_serialized_writer).map_err(broken)?;
-        Ok(Self { schema, file, groups, open: None, rows: 0 })
+        Ok(Self { schema, sink, file, groups, open: None, rows: 0 })
     }
 
     /// Approximate bytes.
@@ -191,15 +193,31 @@ impl LakeFile {
     /// Adds a row group of a stored file. Returns how many bytes were taken over.
     pub(crate) fn splice(&mut self, segment: &Segment, prepared: Prepared) -> Result<u64> {
         self.flush().map_err(broken)?;
+        // Chunks follow each other from here on, and nothing is between them.
+        let mut at = self.file.bytes_written() as u64;
         let mut out = self.file.next_row_group().map_err(broken)?;
         let mut taken = 0;
         for piece in prepared.pieces {
-            match piece {
-                Piece::Encoded(chunk) => chunk.append_to_row_group(&mut out),
-                Piece::Made(chunk) => out.append_column(&chunk.bytes, chunk.close),
+            at += match piece {
+                Piece::Encoded(chunk) => {
+                    let byte_count = chunk.close().metadata.compressed_size().cast_unsigned();
+                    chunk.append_to_row_group(&mut out).map(|()| byte_count)
+                }
+                Piece::Made(chunk) => {
+                    let byte_count = chunk.bytes.len() as u64;
+                    out.append_column(&chunk.bytes, chunk.close).map(|()| byte_count)
+                }
                 Piece::Taken(close) => {
-                    taken += close.bytes_written;
-                    out.append_column(&segment.spool, *close)
+                    let byte_count = close.bytes_written;
+                    taken += byte_count;
+                    let appended = match segment.extent(&close.metadata) {
+                        Some(extent) => {
+                            self.sink.promise(at, extent);
+                            out.append_column(&Zeros, *close)
+                        }
+                        None => out.append_column(segment.stored(), *close),
+                    };
+                    appended.map(|()| byte_count)
                 }
             }
             .map_err(broken)?;
@@ -209,11 +227,15 @@ impl LakeFile {
         Ok(taken)
     }
 
-    /// Ends the file, and returns its bytes.
-    pub(crate) fn finish(mut self) -> Result<Bytes> {
+    /// Ends the file.
+    pub(crate) fn finish(mut self) -> Result<Body> {
         self.flush().map_err(broken)?;
-        let mut bytes = self.file.into_inner().map_err(broken)?;
-        bytes.flush().map_err(|error| Error::io("writing a file of the lake", error))?;
-        Ok(bytes.into())
+        self.file.finish().map_err(broken)?;
+        let byte_count = self.file.bytes_written() as u64;
+        let body = self.sink.finish()?;
+        if body.byte_count() != byte_count {
+            return Err(broken(general("a file has not the bytes that it should have")));
+        }
+        Ok(body)
     }
 }

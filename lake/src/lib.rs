@@ -10,9 +10,11 @@
 
 mod accepts;
 mod actions;
+mod body;
 mod checkpoint;
 mod checks;
 mod chunk;
+mod deltas;
 #[cfg(feature = "faults")]
 pub mod faults;
 mod file;

@@ -23,7 +23,7 @@ use crate::splice::{GroupRows, Ordinals, RowIdentity};
 
 /// Rows that are encoded at a time.
 const BATCH_ROWS: usize = 8 * 1024;
-/// Row groups of a stored file in memory that are prepared at the same time.
+/// Row groups of a stored file that are prepared at the same time.
 const GROUPS: usize = 4;
 
 /// A table, and what the lake lacks of it.
@@ -227,8 +227,8 @@ fn write_part(
                 sender.known.has_table(table.id.as_str());
             }
         }
-        PartRows::Segment(mut segment) => {
-            let open = Segment::open(&mut segment)?;
+        PartRows::Segment(segment) => {
+            let open = Segment::open(segment.bytes())?;
             let mut groups = Vec::new();
             let mut row = 0;
             for (group, row_count) in open.groups().into_iter().enumerate() {
@@ -248,9 +248,7 @@ fn write_part(
                     One::Number(i64::try_from(batch.number).unwrap_or(i64::MAX)),
                 ],
             };
-            // Handles of one file have one place in it, so its readers must not be at work together.
-            let at_a_time = if open.is_in_memory() { GROUPS } else { 1 };
-            for groups in groups.chunks(at_a_time) {
+            for groups in groups.chunks(GROUPS) {
                 sender.control.check()?;
                 let ready =
                     sender.file()?.form().prepare(&open, groups, &identity, columns, stored)?;

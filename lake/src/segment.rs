@@ -1,8 +1,6 @@
 //! Stored files, and what of them the lake takes over.
 
-use std::fs::File;
-use std::io::{Read, Seek};
-use std::sync::Arc;
+use std::io::{BufReader, Read};
 
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
@@ -10,6 +8,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
 use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::reader::{ChunkReader, Length};
@@ -17,92 +16,115 @@ use parquet::schema::types::ColumnDescPtr;
 use stationdb::arrow::array::{Array, ArrayRef};
 use stationdb::arrow::compute::concat;
 use stationdb::arrow::datatypes::{DataType, Field, TimeUnit};
-use stationdb::tables::StoredRows;
+use stationdb::tables::StoredBytes;
 use stationdb::{Error, Result};
 
-use crate::chunk::{Chunk, Written, changed, of_column};
+use crate::body::Extent;
+use crate::chunk::{Chunk, Written, multiplied, of_column};
 use crate::file::broken;
 use crate::schema::LakeColumn;
 use crate::splice::GroupRows;
 
-/// Bytes of a stored file that is read into memory; a larger one goes through a file.
-const SPOOL_BYTES: u64 = 16 * 1024 * 1024;
+/// Bytes of a stored file that is read as a whole, and of a chunk that is read when it is sent: a file
+/// of the lake has so few of these that as many files can be open.
+const SMALL_BYTES: u64 = 256 * 1024;
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 64 * 1024;
 
-/// A stored file that can be read at any place.
-#[derive(Clone)]
-pub(crate) enum Spool {
-    Memory(Bytes),
-    File(Arc<File>),
+/// A stored file as the reader of Parquet takes it.
+#[derive(Clone, Debug)]
+pub(crate) enum Stored {
+    Whole(Bytes),
+    Open(StoredBytes),
 }
 
-impl Spool {
-    fn read(byte_count: u64, data: &mut dyn Read) -> Result<Self> {
-        let reading = |error| Error::io("reading a segment", error);
-        if byte_count <= SPOOL_BYTES {
-            let mut bytes = Vec::with_capacity(byte_count as usize);
-            data.read_to_end(&mut bytes).map_err(reading)?;
-            return Ok(Self::Memory(bytes.into()));
+impl Stored {
+    fn open(stored: StoredBytes) -> Result<Self> {
+        if stored.byte_count() > SMALL_BYTES {
+            return Ok(Self::Open(stored));
         }
-        let spooling = |error| Error::io("copying a segment into a temporary file", error);
-        let mut file = tempfile::tempfile().map_err(spooling)?;
-        std::io::copy(data, &mut file).map_err(spooling)?;
-        file.rewind().map_err(spooling)?;
-        Ok(Self::File(Arc::new(file)))
+        let mut bytes = vec![0; usize::try_from(stored.byte_count()).unwrap_or_default()];
+        stored.read_at(0, &mut bytes)?;
+        Ok(Self::Whole(bytes.into()))
     }
 }
 
-impl Length for Spool {
+impl Length for Stored {
     fn len(&self) -> u64 {
         match self {
-            Self::Memory(bytes) => bytes.len() as u64,
-            Self::File(file) => Length::len(file.as_ref()),
+            Self::Whole(bytes) => bytes.len() as u64,
+            Self::Open(stored) => stored.byte_count(),
         }
     }
 }
 
-impl ChunkReader for Spool {
+/// Reads a stored file from a place on.
+struct Onward {
+    stored: StoredBytes,
+    at: u64,
+}
+
+impl Read for Onward {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let left = self.stored.byte_count().saturating_sub(self.at);
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
+        let target = out.get_mut(..count).unwrap_or_default();
+        self.stored.read_at(self.at, target).map_err(std::io::Error::other)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl ChunkReader for Stored {
     type T = Box<dyn Read>;
 
     fn get_read(&self, start: u64) -> Written<Self::T> {
         Ok(match self {
-            Self::Memory(bytes) => Box::new(bytes.get_read(start)?),
-            Self::File(file) => Box::new(file.get_read(start)?),
+            Self::Whole(bytes) => Box::new(bytes.get_read(start)?),
+            Self::Open(stored) => {
+                Box::new(BufReader::new(Onward { stored: stored.clone(), at: start }))
+            }
         })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Written<Bytes> {
         match self {
-            Self::Memory(bytes) => bytes.get_bytes(start, length),
-            Self::File(file) => file.get_bytes(start, length),
+            Self::Whole(bytes) => bytes.get_bytes(start, length),
+            Self::Open(stored) => {
+                let mut bytes = vec![0; length];
+                let read = stored.read_at(start, &mut bytes);
+                read.map_err(|error| ParquetError::External(Box::new(error)))?;
+                Ok(bytes.into())
+            }
         }
     }
 }
 
+/// The error of a stored file, or of what is in it.
+fn unread(error: ParquetError) -> Error {
+    let ParquetError::External(cause) = error else { return broken(error) };
+    let own = cause.downcast::<Error>().map(|own| *own);
+    own.unwrap_or_else(|other| broken(ParquetError::External(other)))
+}
+
 /// A stored file that is open for reading its column chunks.
 pub(crate) struct Segment {
-    pub spool: Spool,
+    stored: Stored,
     metadata: ArrowReaderMetadata,
 }
 
 impl Segment {
-    pub(crate) fn open(stored: &mut StoredRows<'_>) -> Result<Self> {
-        let spool = Spool::read(stored.file.byte_count, stored.file.data)?;
+    pub(crate) fn open(stored: StoredBytes) -> Result<Self> {
+        let stored = Stored::open(stored)?;
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-        let metadata = ArrowReaderMetadata::load(&spool, options).map_err(broken)?;
-        Ok(Self { spool, metadata })
+        let metadata = ArrowReaderMetadata::load(&stored, options).map_err(unread)?;
+        Ok(Self { stored, metadata })
     }
 
     /// The rows of each row group.
     pub(crate) fn groups(&self) -> Vec<u64> {
         let groups = self.metadata.metadata().row_groups();
         groups.iter().map(|group| u64::try_from(group.num_rows()).unwrap_or_default()).collect()
-    }
-
-    /// Whether several threads may read the file at the same time.
-    pub(crate) fn is_in_memory(&self) -> bool {
-        matches!(self.spool, Spool::Memory(_))
     }
 
     /// The place of a column in the file.
@@ -114,7 +136,7 @@ impl Segment {
     pub(crate) fn column(&self, group: usize, leaf: usize) -> Result<ArrayRef> {
         let schema = self.metadata.parquet_schema();
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(
-            self.spool.clone(),
+            self.stored.clone(),
             self.metadata.clone(),
         );
         let reader = reader
@@ -167,6 +189,19 @@ impl Segment {
         })
     }
 
+    /// The file as the reader of Parquet takes it.
+    pub(crate) fn stored(&self) -> &Stored {
+        &self.stored
+    }
+
+    /// The bytes of a chunk, if they are read when they are sent.
+    pub(crate) fn extent(&self, chunk: &ColumnChunkMetaData) -> Option<Extent> {
+        let Stored::Open(stored) = &self.stored else { return None };
+        let (start, byte_count) = chunk.byte_range();
+        let is_large = byte_count > SMALL_BYTES;
+        is_large.then(|| Extent { stored: stored.clone(), start, byte_count })
+    }
+
     /// A column of milliseconds as one of microseconds.
     pub(crate) fn rescaled(
         &self,
@@ -184,7 +219,8 @@ impl Segment {
         };
         let Some(chunk) = self.metadata_of(rows.group, leaf) else { return Ok(None) };
         let row_count = usize::try_from(rows.row_count).unwrap_or(usize::MAX);
-        changed(&self.spool, chunk, row_count, column, |time| time.checked_mul(1000))
-            .map_err(broken)
+        let index = self.metadata.metadata().column_index();
+        let index = index.and_then(|index| index.get(rows.group)?.get(leaf));
+        multiplied(&self.stored, chunk, index, row_count, column, 1000).map_err(unread)
     }
 }

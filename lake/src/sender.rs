@@ -1,6 +1,7 @@
 //! Sends data files to a lake table, and commits them with what they contain.
 
-use bytes::Bytes;
+use std::sync::Arc;
+
 use object_store::path::Path;
 use serde_json::{Value, json};
 use stationdb::arrow::array::ArrayRef;
@@ -174,22 +175,23 @@ impl<'a> Sender<'a> {
         if rows == 0 {
             return Ok(());
         }
-        let bytes: Bytes = file.finish()?;
+        let body = Arc::new(file.finish()?);
+        let byte_count = body.byte_count();
         let Batch { station, number, .. } = self.batch;
         let name = format!("{number}-{}.parquet", nonce());
         let path: Path = self.lake.path.clone().join("data").join(station).join(name.as_str());
-        self.remote.upload(&path, &bytes, self.control)?;
+        self.remote.upload(&path, &body, self.control)?;
         let stats = self.known.statistics(rows, station, number);
         self.known.tables = None;
         self.adds.push(json!({
             "path": format!("data/{station}/{name}"), "partitionValues": {},
-            "size": bytes.len(), "modificationTime": now_ms(), "dataChange": true,
+            "size": byte_count, "modificationTime": now_ms(), "dataChange": true,
             "stats": stats.to_string(),
         }));
         self.sent.rows += rows;
         self.sent.files += 1;
-        self.sent.bytes += bytes.len() as u64;
-        self.uncommitted += bytes.len() as u64;
+        self.sent.bytes += byte_count;
+        self.uncommitted += byte_count;
         Ok(())
     }
 

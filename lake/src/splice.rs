@@ -9,7 +9,7 @@ use parquet::schema::types::ColumnDescPtr;
 use stationdb::arrow::datatypes::{Schema, SchemaRef};
 use stationdb::{Error, Result};
 
-use crate::chunk::{Chunk, One, Written, constant, counting, integers};
+use crate::chunk::{Chunk, One, Written, constant, counting, general, integers};
 use crate::file::{broken, encode, encoded, lake_values};
 use crate::schema::LakeColumn;
 use crate::segment::Segment;
@@ -157,10 +157,6 @@ impl Form<'_> {
     fn encoders(&self) -> Written<Vec<Option<ArrowColumnWriter>>> {
         Ok(self.groups.create_column_writers(self.number)?.into_iter().map(Some).collect())
     }
-}
-
-fn general(what: &str) -> ParquetError {
-    ParquetError::General(what.to_owned())
 }
 
 fn short() -> ParquetError {

@@ -1,16 +1,17 @@
 //! Uploads of data files: large ones in parts, and what is there is looked at.
 
-use bytes::Bytes;
-use futures::stream::{FuturesUnordered, StreamExt};
-use object_store::path::Path;
-use object_store::{Error as StoreError, ObjectStore, ObjectStoreExt, PutPayload};
-use stationdb::{Control, Error, Result};
+use std::sync::Arc;
 
+use bytes::{Bytes, BytesMut};
+use object_store::path::Path;
+use object_store::{Error as StoreError, MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload};
+use stationdb::{Control, Error, Result};
+use tokio::task::{JoinError, JoinSet};
+
+use crate::body::Body;
 use crate::remote::{Remote, failed};
 
-/// Bytes up to which an object is written by one request.
-const WHOLE_BYTES: usize = 8 * 1024 * 1024;
-/// Bytes of a part of a larger object.
+/// Bytes up to which an object is written by one request, and of a part of a larger one.
 const PART_BYTES: usize = 8 * 1024 * 1024;
 /// Parts that are on their way at a time.
 const PARTS: usize = 4;
@@ -18,25 +19,25 @@ const PARTS: usize = 4;
 impl Remote {
     /// Writes an object under a name that nobody else uses: large ones in parts, of which some are
     /// on their way at a time. What is there has the right size when this returns.
-    pub(crate) fn upload(&self, path: &Path, bytes: &Bytes, control: &Control) -> Result<()> {
+    pub(crate) fn upload(&self, path: &Path, body: &Arc<Body>, control: &Control) -> Result<()> {
         let attempt = format!("uploading {path}");
         let mut failures = 0;
         loop {
             let answer = self.retried(control, &attempt, || {
-                let (objects, path, bytes) = (self.objects.clone(), path.clone(), bytes.clone());
-                async move { put_parts(objects.as_ref(), &path, bytes).await }
+                let (objects, path, body) = (self.objects.clone(), path.clone(), body.clone());
+                async move { put_parts(objects.as_ref(), &path, body).await }
             })?;
-            answer.map_err(|error| failed(&attempt, error))?;
+            answer.map_err(|error| failed(&attempt, error))??;
             if crate::checks::is_off(crate::checks::Check::UploadSize) {
                 return Ok(());
             }
             let found = self.size(path, control)?;
-            if found == Some(bytes.len() as u64) {
+            if found == Some(body.byte_count()) {
                 return Ok(());
             }
             let cut = std::io::Error::other(format!(
                 "{} bytes were sent, and {} are there",
-                bytes.len(),
+                body.byte_count(),
                 found.map_or_else(|| "none".to_owned(), |size| size.to_string())
             ));
             failures += 1;
@@ -49,34 +50,76 @@ impl Remote {
     }
 }
 
+/// Bytes of a file in memory, whose buffer may come from an earlier part.
+async fn read(body: &Arc<Body>, start: u64, mut buffer: BytesMut) -> Result<Bytes> {
+    let body = body.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        body.read_at(start, &mut buffer)?;
+        Ok(buffer.freeze())
+    });
+    read.await.unwrap_or_else(|error| Err(Error::io("reading a segment", error.into())))
+}
+
+/// Sends a file. The inner error is that of reading it, which does not pass.
 async fn put_parts(
     objects: &dyn ObjectStore,
     path: &Path,
-    bytes: Bytes,
-) -> std::result::Result<(), StoreError> {
-    if bytes.len() <= WHOLE_BYTES {
-        return objects.put(path, PutPayload::from(bytes)).await.map(drop);
+    body: Arc<Body>,
+) -> std::result::Result<Result<()>, StoreError> {
+    let byte_count = body.byte_count();
+    if byte_count <= PART_BYTES as u64 {
+        let bytes = match read(&body, 0, BytesMut::zeroed(byte_count as usize)).await {
+            Ok(bytes) => bytes,
+            Err(error) => return Ok(Err(error)),
+        };
+        return objects.put(path, PutPayload::from(bytes)).await.map(|_| Ok(()));
     }
     let mut upload = objects.put_multipart(path).await?;
-    let mut on_their_way = FuturesUnordered::new();
-    let mut left = bytes;
-    let sent = async {
-        while !left.is_empty() {
-            let part = left.split_to(left.len().min(PART_BYTES));
-            if on_their_way.len() >= PARTS {
-                on_their_way.next().await.transpose()?;
-            }
-            on_their_way.push(upload.put_part(PutPayload::from(part)));
-        }
-        while let Some(done) = on_their_way.next().await {
-            done?;
-        }
-        upload.complete().await.map(drop)
-    };
-    let sent = sent.await;
-    if sent.is_err() {
+    let mut on_their_way = JoinSet::new();
+    let sent = send_parts(upload.as_mut(), &mut on_their_way, &body).await;
+    if !matches!(sent, Ok(Ok(()))) {
+        on_their_way.shutdown().await;
         // Its parts are removed; if that fails as well, the store's own rules remove them.
         let _ = upload.abort().await;
+        return sent;
     }
-    sent
+    upload.complete().await.map(|_| Ok(()))
+}
+
+/// Sends the parts, of which each is read while others are on their way.
+async fn send_parts(
+    upload: &mut dyn MultipartUpload,
+    on_their_way: &mut JoinSet<std::result::Result<Bytes, StoreError>>,
+    body: &Arc<Body>,
+) -> std::result::Result<Result<()>, StoreError> {
+    let ended = |done: std::result::Result<_, JoinError>| {
+        done.unwrap_or_else(|source| Err(StoreError::JoinError { source }))
+    };
+    // New memory costs more than reading into it, so the buffers of parts that were sent are used
+    // again, if the object store has let them go.
+    let mut spare = Vec::new();
+    let mut at = 0;
+    while at < body.byte_count() {
+        while on_their_way.len() >= PARTS {
+            let Some(done) = on_their_way.join_next().await else { break };
+            spare.extend(ended(done)?.try_into_mut().ok());
+        }
+        while let Some(done) = on_their_way.try_join_next() {
+            spare.extend(ended(done)?.try_into_mut().ok());
+        }
+        let mut buffer = spare.pop().unwrap_or_else(|| BytesMut::zeroed(PART_BYTES));
+        let left = body.byte_count() - at;
+        buffer.truncate(usize::try_from(left).unwrap_or(PART_BYTES));
+        let bytes = match read(body, at, buffer).await {
+            Ok(bytes) => bytes,
+            Err(error) => return Ok(Err(error)),
+        };
+        at += bytes.len() as u64;
+        let part = upload.put_part(PutPayload::from(bytes.clone()));
+        on_their_way.spawn(async move { part.await.map(|()| bytes) });
+    }
+    while let Some(done) = on_their_way.join_next().await {
+        ended(done)?;
+    }
+    Ok(Ok(()))
 }

@@ -41,8 +41,8 @@ pub use specifications::SpecificationService;
 pub(crate) use tables::compile_row_filter;
 pub(crate) use tables::retain_rows;
 pub use tables::{
-    PagedTableRows, PartRows, Rows, RowsPart, SegmentFile, StoredRows, TablePlan, TableRows,
-    TableService,
+    PagedTableRows, PartRows, Rows, RowsPart, SegmentFile, StoredBytes, StoredRows, TablePlan,
+    TableRows, TableService,
 };
 pub use test_plans::TestPlanService;
 pub use work_items::WorkItemService;

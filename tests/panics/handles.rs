@@ -49,6 +49,9 @@ pub const READ_NOTHING: &[&str] = &[
     "Store::session",
     "Store::settings",
     "Store::synchronise",
+    "StoredBytes::byte_count",
+    "StoredBytes::read_at",
+    "StoredRows::bytes",
     "StoredRows::is_in_append_order",
     "StoredRows::ordinals",
     "SyncStream::begin_pass",
@@ -324,6 +327,45 @@ pub fn probes() -> Vec<(&'static str, Run)> {
                     ordinals
                 }
                 _ => Ok(()),
+            };
+            let id = w.secret.table.as_str().into();
+            w.session("ada").export_rows(&id, 0..u64::MAX, each, &Control::default()).map(drop)
+        }),
+        ("StoredBytes::read_at", |w, d| {
+            let each = &mut |part: stationdb::tables::RowsPart<'_>| match part.rows {
+                stationdb::tables::PartRows::Segment(stored) => {
+                    d.begin();
+                    let bytes = stored.bytes();
+                    let mut out = vec![0; usize::try_from(bytes.byte_count()).unwrap()];
+                    let read = bytes.read_at(0, &mut out);
+                    d.disarm();
+                    read
+                }
+                _ => Ok(()),
+            };
+            let id = w.secret.table.as_str().into();
+            w.session("ada").export_rows(&id, 0..u64::MAX, each, &Control::default()).map(drop)
+        }),
+        ("StoredRows::bytes", |w, d| {
+            let each = &mut |part: stationdb::tables::RowsPart<'_>| {
+                if let stationdb::tables::PartRows::Segment(stored) = part.rows {
+                    d.begin();
+                    let _ = stored.bytes();
+                    d.disarm();
+                }
+                Ok(())
+            };
+            let id = w.secret.table.as_str().into();
+            w.session("ada").export_rows(&id, 0..u64::MAX, each, &Control::default()).map(drop)
+        }),
+        ("StoredBytes::byte_count", |w, d| {
+            let each = &mut |part: stationdb::tables::RowsPart<'_>| {
+                if let stationdb::tables::PartRows::Segment(stored) = part.rows {
+                    d.begin();
+                    let _ = stored.bytes().byte_count();
+                    d.disarm();
+                }
+                Ok(())
             };
             let id = w.secret.table.as_str().into();
             w.session("ada").export_rows(&id, 0..u64::MAX, each, &Control::default()).map(drop)

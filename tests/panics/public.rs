@@ -80,6 +80,7 @@ const HANDLES: &[&str] = &[
     "Session",
     "Store",
     "StoreOptions",
+    "StoredBytes",
     "StoredRows",
     "SyncStream",
     "Transaction",

@@ -25,8 +25,13 @@ pub fn is_night() -> bool {
 
 /// A table with a time, two curves and a channel.
 pub fn curve_table(session: &Session, name: &str) -> TableId {
+    curve_table_of(session, name, "TIMESTAMP")
+}
+
+/// The same table with times of this type.
+pub fn curve_table_of(session: &Session, name: &str, time: &str) -> TableId {
     let columns = json!([
-        { "name": "time", "dataType": "TIMESTAMP", "columnType": "INDEX" },
+        { "name": "time", "dataType": time, "columnType": "INDEX" },
         { "name": "voltage", "dataType": "FLOAT64" },
         { "name": "current", "dataType": "FLOAT32" },
         { "name": "channel", "dataType": "INT32" },

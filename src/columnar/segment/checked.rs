@@ -16,6 +16,8 @@ use crate::value::id::hex;
 /// megabyte.
 pub(super) const CRC_BLOCK: usize = 16 * 1024;
 const WRITE_BYTES: usize = 1024 * 1024;
+/// Bytes that are read before they are verified: few enough to be in the cache of a processor still.
+const READ_BYTES: usize = 16 * CRC_BLOCK;
 
 /// Writes a new file sequentially, and computes its checksums.
 pub(super) struct HashingFile {
@@ -218,6 +220,12 @@ impl CheckedFile {
         provide(whole);
         let bytes = buffer.get_mut(..whole).unwrap_or_default();
         self.fill(bytes, from)?;
+        self.verify(first, bytes)?;
+        Ok((start - from) as usize)
+    }
+
+    /// Verifies the bytes of blocks, from the block `first` on.
+    fn verify(&self, first: usize, bytes: &[u8]) -> Result<()> {
         for ((number, crc), chunk) in
             self.crcs.iter().enumerate().skip(first).zip(bytes.chunks(CRC_BLOCK))
         {
@@ -226,13 +234,45 @@ impl CheckedFile {
                     "{} is damaged near byte {}: a checksum does not match; restore the table from \
                      a backup",
                     self.name,
-                    number as u64 * block
+                    number as u64 * CRC_BLOCK as u64
                 )));
             }
             if let Some(word) = self.checked.get(number / 64) {
                 word.fetch_or(1 << (number % 64), Ordering::Relaxed);
             }
         }
-        Ok((start - from) as usize)
+        Ok(())
+    }
+
+    /// Fills `out` with the bytes from `start` on, after verifying their blocks.
+    pub(super) fn read_at(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        let (mut at, mut rest) = (start, out);
+        while !rest.is_empty() {
+            let is_to_end = self.len.checked_sub(at) == Some(rest.len() as u64);
+            let whole = match is_to_end {
+                true => rest.len(),
+                false => rest.len() / CRC_BLOCK * CRC_BLOCK,
+            };
+            let before = (at % CRC_BLOCK as u64) as usize;
+            let is_whole = before == 0 && whole > 0;
+            let size = match is_whole {
+                true => whole.min(READ_BYTES),
+                false => rest.len().min(CRC_BLOCK - before),
+            };
+            let (piece, after) = std::mem::take(&mut rest).split_at_mut(size);
+            if is_whole {
+                // Whole blocks are read to their place.
+                self.fill(piece, at)?;
+                let first = (at / CRC_BLOCK as u64) as usize;
+                if !(first..first + size.div_ceil(CRC_BLOCK)).all(|block| self.is_checked(block)) {
+                    self.verify(first, piece)?;
+                }
+            } else {
+                piece.copy_from_slice(&self.read(at, size)?);
+            }
+            at += size as u64;
+            rest = after;
+        }
+        Ok(())
     }
 }

@@ -175,6 +175,14 @@ impl Segment {
         &self.meta
     }
 
+    /// Fills `out` with the bytes of the Parquet file from `start` on, which are verified.
+    ///
+    /// # Errors
+    /// `Corrupt`, also for bytes beyond the end; `Io`.
+    pub fn read_at(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        self.data.read_at(start, out)
+    }
+
     pub(super) fn data(&self) -> &Arc<CheckedFile> {
         &self.data
     }

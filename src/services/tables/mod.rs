@@ -19,7 +19,7 @@ pub(in crate::services) use aggregate::{
     different_keys, key as aggregate_key, term as aggregate_term,
 };
 pub(in crate::services) use metadata::delete as delete_table;
-pub use ordinals::{PartRows, RowsPart, StoredRows};
+pub use ordinals::{PartRows, RowsPart, StoredBytes, StoredRows};
 pub(crate) use retention::retain_rows;
 #[cfg(any(test, fuzzing))]
 pub(crate) use row_filter::compile as compile_row_filter;

@@ -46,7 +46,44 @@ pub struct StoredRows<'a> {
     segment: Arc<Segment>,
 }
 
+/// The bytes of a stored file, which can be read at any place and by several threads, also after
+/// [`TableService::export_rows`](super::TableService::export_rows) has returned.
+#[derive(Clone, Debug)]
+pub struct StoredBytes {
+    segment: Arc<Segment>,
+}
+
+impl StoredBytes {
+    /// Number of bytes.
+    #[must_use]
+    pub fn byte_count(&self) -> u64 {
+        self.segment.meta().data_bytes
+    }
+
+    /// Fills `out` with the bytes from `start` on. Their checksums are verified.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for bytes that the file does not have; `Corrupt`, `Io`.
+    pub fn read_at(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        let end = start.checked_add(out.len() as u64);
+        if end.is_none_or(|end| end > self.byte_count()) {
+            return Err(Error::invalid(format!(
+                "{} bytes from byte {start} on were asked for, of a file with {}",
+                out.len(),
+                self.byte_count()
+            )));
+        }
+        guarded("reading a segment", || self.segment.read_at(start, out))
+    }
+}
+
 impl StoredRows<'_> {
+    /// The bytes of the file, to read at any place what [`StoredRows::file`] has from start to end.
+    #[must_use]
+    pub fn bytes(&self) -> StoredBytes {
+        StoredBytes { segment: self.segment.clone() }
+    }
+
     /// Whether the rows of the file are in order of their ordinals.
     #[must_use]
     pub fn is_in_append_order(&self) -> bool {

@@ -12,7 +12,7 @@ use stationdb::prelude::*;
 use stationdb::specifications::Number;
 use stationdb::tables::{
     AppendTableDataRequest, ColumnType, CreateTableRequest, DataFrame, DataType, DeleteRowsRequest,
-    PartRows, TableId,
+    PartRows, StoredBytes, TableId,
 };
 use stationdb::{Control, Error, ErrorKind, Identity, Session, Store};
 
@@ -60,6 +60,27 @@ fn index_of(batch: &RecordBatch) -> Vec<i64> {
     batch.column(0).as_primitive::<Int64Type>().values().to_vec()
 }
 
+/// Reads around the borders of the blocks with checksums, in a file that nothing was read of.
+fn assert_same_anywhere(stored: &StoredBytes, bytes: &[u8]) {
+    const BLOCK: usize = 16 * 1024;
+    assert_eq!(stored.byte_count(), bytes.len() as u64);
+    let near = |at: usize| [at.saturating_sub(1), at, at + 1];
+    let mut places: Vec<usize> = (0..=bytes.len()).step_by(BLOCK).flat_map(near).collect();
+    places.extend([bytes.len() - 1, bytes.len()]);
+    places.retain(|at| *at <= bytes.len());
+    for from in &places {
+        for to in places.iter().filter(|to| *to >= from) {
+            let mut out = vec![0; to - from];
+            stored.read_at(*from as u64, &mut out).unwrap();
+            assert!(out == bytes[*from..*to], "{from}..{to}");
+        }
+    }
+    for from in [bytes.len() as u64, u64::MAX] {
+        let beyond = stored.read_at(from, &mut [0]).unwrap_err();
+        assert_eq!(beyond.kind(), ErrorKind::InvalidArgument);
+    }
+}
+
 /// The ordinal and index value of each row that is passed on, and the number of whole files.
 fn exported(session: &Session, id: &TableId, ordinals: Range<u64>) -> (Vec<(u64, i64)>, usize) {
     let (mut rows, mut files) = (Vec::new(), 0);
@@ -76,7 +97,9 @@ fn exported(session: &Session, id: &TableId, ordinals: Range<u64>) -> (Vec<(u64,
                 let beyond = stored.ordinals(0..part.row_count + 1).unwrap_err();
                 assert_eq!(beyond.kind(), ErrorKind::InvalidArgument);
                 let mut bytes = Vec::new();
+                let anywhere = stored.bytes();
                 std::io::copy(stored.file.data, &mut bytes)?;
+                assert_same_anywhere(&anywhere, &bytes);
                 let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(bytes)).unwrap();
                 let index: Vec<i64> =
                     reader.build().unwrap().flat_map(|batch| index_of(&batch.unwrap())).collect();
