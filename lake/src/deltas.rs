@@ -172,3 +172,100 @@ fn pack(numbers: &[u64], width: usize, out: &mut [u8]) -> Option<()> {
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PART: usize = 32;
+
+    fn packed(values: &[i64], widen: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        for number in [4 * PART as u64, 4, values.len() as u64, zigzag(values[0])] {
+            varint(number, &mut out);
+        }
+        let deltas: Vec<i64> =
+            values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+        for block in deltas.chunks(4 * PART) {
+            let least = *block.iter().min().unwrap();
+            varint(zigzag(least), &mut out);
+            let above: Vec<Vec<u64>> = block
+                .chunks(PART)
+                .map(|part| part.iter().map(|d| d.wrapping_sub(least).cast_unsigned()).collect())
+                .collect();
+            let width = |part: &Vec<u64>| {
+                let all = part.iter().fold(0, |all, number| all | number);
+                if all == 0 { 0 } else { (u64::BITS - all.leading_zeros()) as usize + widen }
+            };
+            for part in 0..4 {
+                out.push(above.get(part).map_or(0, |part| width(part) as u8));
+            }
+            for part in &above {
+                let width = width(part);
+                let mut bytes = vec![0; width * PART / 8 + 8];
+                pack(part, width, &mut bytes).unwrap();
+                out.extend_from_slice(&bytes[..width * PART / 8]);
+            }
+        }
+        out
+    }
+
+    fn values(bytes: &[u8]) -> Vec<i64> {
+        let mut input = Input(bytes);
+        let head: Vec<u64> = (0..3).map(|_| input.varint().unwrap()).collect();
+        let mut values = vec![input.signed().unwrap()];
+        while values.len() < head[2] as usize {
+            let least = input.signed().unwrap();
+            for width in input.take(4).unwrap() {
+                let own = PART.min(head[2] as usize - values.len());
+                if own == 0 {
+                    break;
+                }
+                let mut numbers = vec![0; own];
+                if *width > 0 {
+                    let bytes = input.take(usize::from(*width) * PART / 8).unwrap();
+                    unpack(bytes, usize::from(*width), 1, &mut numbers).unwrap();
+                }
+                for number in numbers {
+                    let delta = least.wrapping_add(number.cast_signed());
+                    values.push(values.last().unwrap().wrapping_add(delta));
+                }
+            }
+        }
+        assert!(input.0.is_empty());
+        values
+    }
+
+    fn multiplied_by_1000(bytes: &[u8]) -> Option<Vec<i64>> {
+        let mut out = Vec::new();
+        multiply(&mut Input(bytes), 1000, &mut out)?;
+        Some(values(&out))
+    }
+
+    #[test]
+    fn deltas_of_every_width_and_length_are_multiplied() {
+        for count in [1, 2, 31, 32, 33, 34, 127, 128, 129, 130, 256, 257, 258, 400] {
+            for bits in 0..40 {
+                let noise =
+                    |at: i64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) >> (63 - bits);
+                let own: Vec<i64> = (0..count).map(noise).collect();
+                let expected: Vec<i64> = own.iter().map(|value| value * 1000).collect();
+                for widen in [0, 3] {
+                    let found = multiplied_by_1000(&packed(&own, widen)).unwrap();
+                    assert_eq!(found, expected, "{count} values of {bits} bits");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn too_wide_and_cut_pages_are_left_to_the_reader() {
+        let wide: Vec<i64> = (0..40).map(|at| (at % 2) << 50).collect();
+        assert_eq!(multiplied_by_1000(&packed(&wide, 0)), None);
+        let whole = packed(&(0..300).map(|at| at * at).collect::<Vec<i64>>(), 0);
+        assert!(multiplied_by_1000(&whole).is_some());
+        for length in 0..whole.len() {
+            assert_eq!(multiplied_by_1000(&whole[..length]), None, "{length} bytes");
+        }
+    }
+}
