@@ -15,7 +15,7 @@ use object_store::local::LocalFileSystem;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::json;
 use stationdb::arrow::array::{
-    Array, ArrayRef, AsArray, Int64Array, RecordBatch, TimestampMillisecondArray,
+    Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, TimestampMillisecondArray,
 };
 use stationdb::arrow::datatypes::{
     DataType, Field, Int64Type, Schema, TimeUnit, TimestampMicrosecondType,
@@ -50,6 +50,7 @@ fn table_of(
     let columns = json!([
         { "name": "time", "dataType": "TIMESTAMP", "columnType": "INDEX" },
         { "name": "changed", "dataType": "TIMESTAMP", "columnType": "NULLABLE" },
+        { "name": "noise", "dataType": "FLOAT64" },
     ]);
     let name = format!("{row_count} {is_ordered}");
     let id = session.create_table(from(json!({ "name": name, "columns": columns }))).unwrap();
@@ -57,12 +58,16 @@ fn table_of(
     let rows: Vec<i64> = (0..row_count).map(rows).collect();
     let times = TimestampMillisecondArray::from_iter_values(rows.iter().map(|row| time(*row)));
     let others = TimestampMillisecondArray::from_iter(rows.iter().map(|row| changed(*row)));
+    // Chunks that are so large that they are read when they are sent, across parts.
+    let noise = rows.iter().map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) as f64);
+    let noise: ArrayRef = Arc::new(Float64Array::from_iter_values(noise));
     let columns: Vec<ArrayRef> =
-        vec![Arc::new(times.with_timezone("UTC")), Arc::new(others.with_timezone("UTC"))];
+        vec![Arc::new(times.with_timezone("UTC")), Arc::new(others.with_timezone("UTC")), noise];
     let unit = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
     let schema = Arc::new(Schema::new(vec![
         Field::new("time", unit.clone(), false),
         Field::new("changed", unit, true),
+        Field::new("noise", DataType::Float64, false),
     ]));
     let batch = RecordBatch::try_new(schema.clone(), columns).unwrap();
     let mut writer = StreamWriter::try_new(Vec::new(), &schema).unwrap();
