@@ -43,10 +43,11 @@ try:
         files = "read_parquet(%r, union_by_name=true)" % uris(t)
         con.execute('create view "%s" as select * from %s' % (n, files))
     def ask(con, reader):
-        con.execute("create view live as " + rows_sql)
-        live = con.execute("select _table, _row, n, value, note from live").fetchall()
-        high = con.execute("select count(*) from live where value > 100").fetchone()[0]
-        found = con.execute("select part_number from (%s)" % products_sql).fetchall()
+        con.execute(rows_sql)
+        con.execute(products_sql)
+        live = con.execute('select _table, _row, n, value, note from "%s_live"' % rows).fetchall()
+        high = con.execute('select count(*) from "%s_live" where value > 100' % rows).fetchone()[0]
+        found = con.execute("select part_number from product_latest").fetchall()
         show(reader, live, high, [p for p, in found])
     ask(con, "duckdb")
     # By delta-rs: what it reads, asked through DuckDB.

@@ -16,7 +16,7 @@ use crate::value::id::hex;
 /// megabyte.
 pub(super) const CRC_BLOCK: usize = 16 * 1024;
 const WRITE_BYTES: usize = 1024 * 1024;
-/// Bytes that are read before they are verified: few enough to be in the cache of a processor still.
+/// Bytes that are read before they are verified: few enough to stay in the cache of a processor.
 const READ_BYTES: usize = 16 * CRC_BLOCK;
 
 /// Writes a new file sequentially, and computes its checksums.
