@@ -50,7 +50,6 @@ pub const READ_NOTHING: &[&str] = &[
     "Store::settings",
     "Store::synchronise",
     "StoredBytes::byte_count",
-    "StoredBytes::read_at",
     "StoredRows::bytes",
     "StoredRows::is_in_append_order",
     "StoredRows::ordinals",
