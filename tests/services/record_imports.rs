@@ -17,13 +17,15 @@ use stationdb::{
 
 use crate::holds_at::holds_at;
 
-/// ada does everything. The guest reads and writes `open` alone, and may import.
+/// ada does everything. The guest reads and writes `open` alone, and may import. The keeper deletes
+/// nothing.
 #[derive(Debug)]
 struct Roles;
 
 impl AccessPolicy for Roles {
-    fn visible(&self, who: &Identity, service: Service, _action: Action) -> Visibility {
+    fn visible(&self, who: &Identity, service: Service, action: Action) -> Visibility {
         match who.user_id() {
+            "keeper" if action == Action::Delete => Visibility::None,
             "guest" if service != Service::CHANGES => Visibility::workspaces(["open"]),
             "stranger" => Visibility::workspaces(["open"]),
             _ => Visibility::All,
@@ -674,4 +676,30 @@ fn random_edits_on_both_sides_are_equal_kept_or_told() {
         }
         station.verify();
     }
+}
+
+#[test]
+fn a_deletion_that_waits_ends_no_import_of_a_caller_who_may_not_delete() {
+    let mut station = Station::new();
+    station.import(json!([product(1, "A", "one")]), json!({}));
+    station.rename(1, "mine");
+    let answer = station.import(json!([gone("PRODUCT", 1)]), json!({}));
+    assert_eq!(reasons(&answer), [(id(1), Reason::ChangedHere)]);
+    // As it came from the source, so nothing but the permission is in the way.
+    station.rename(1, "one");
+    let sent = json!({"source": "centre", "after": "2", "position": "3",
+        "records": [product(2, "B", "two")]});
+    let answer = station.tried("keeper", sent).unwrap();
+    assert_eq!(reasons(&answer), [(id(1), Reason::NotPermitted)]);
+    assert_eq!(
+        (station.name(1).as_deref(), station.name(2).as_deref()),
+        (Some("one"), Some("two"))
+    );
+    // A deletion that the caller asks for is refused as a whole.
+    let sent = json!({"source": "centre", "after": "3", "position": "4",
+        "records": [gone("PRODUCT", 2), product(3, "C", "three")]});
+    let error = station.tried("keeper", sent).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    assert_eq!((station.name(2).as_deref(), station.name(3)), (Some("two"), None));
+    station.verify();
 }
