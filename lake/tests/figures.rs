@@ -125,8 +125,9 @@ fn publish_beside_copying(time: &str) -> (f64, f64) {
 
 #[test]
 fn splicing_is_as_cheap_as_copying_files() {
-    // Times in milliseconds have to be multiplied; all else is copied.
-    for (time, least) in [("TIMESTAMP_US", 0.5), ("TIMESTAMP", 0.25)] {
+    // Times in milliseconds have to be multiplied; all else is copied. docs/scale.md has the figures
+    // of several runs: they differ by half, so these bounds find a loss alone.
+    for (time, least) in [("TIMESTAMP_US", 0.25), ("TIMESTAMP", 0.15)] {
         let (share, speed) = publish_beside_copying(time);
         assert!(share <= 1.02, "{time}: the lake has {share:.4} of the bytes of the segments");
         if is_night() && !cfg!(debug_assertions) {
