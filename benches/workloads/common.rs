@@ -30,6 +30,8 @@ pub struct Scale {
     pub open_rows: usize,
     /// How long a process writes before the kill.
     pub open_writing: Duration,
+    /// The page cache of the record file, in MiB; that of the options by default (W5).
+    pub record_cache_mib: Option<usize>,
     /// Repetitions of a timed part.
     pub repetitions: usize,
     data: PathBuf,
@@ -50,6 +52,7 @@ impl Scale {
             open_records: 1_000,
             open_rows: 10_000,
             open_writing: Duration::from_millis(10),
+            record_cache_mib: None,
             repetitions: 1,
             data: data.to_owned(),
             quiet: true,
@@ -76,6 +79,10 @@ impl Scale {
             open_records: number("BENCH_OPEN_RECORDS", 1_000_000)?,
             open_rows: number("BENCH_OPEN_ROWS", 100_000_000)?,
             open_writing: Duration::from_millis(300),
+            record_cache_mib: std::env::var("BENCH_RECORD_CACHE_MIB")
+                .ok()
+                .map(|text| text.parse())
+                .transpose()?,
             repetitions: number("BENCH_REPS", 3)?,
             data,
             quiet: false,
@@ -186,7 +193,8 @@ pub fn anonymous_memory_mib() -> Option<f64> {
     status_kib("RssAnon").map(|kib| kib / 1024.0)
 }
 
-/// Returns the bytes that this process has allocated and not freed, in MiB.
+/// Returns the bytes that this process has allocated and not freed, in MiB; zero in a program
+/// whose allocator does not count.
 pub fn live_memory_mib() -> f64 {
     let stats = stats_alloc::INSTRUMENTED_SYSTEM.stats();
     (stats.bytes_allocated as f64 - stats.bytes_deallocated as f64) / (1024.0 * 1024.0)

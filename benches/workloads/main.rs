@@ -6,7 +6,7 @@
 //! that). `cargo bench --bench workloads -- --test` runs every workload in a small size, asserts
 //! every answer, and prints nothing.
 
-mod common;
+pub mod common;
 mod measurements;
 mod open;
 mod w1;
@@ -21,14 +21,7 @@ mod w7;
 mod w8;
 mod words;
 
-use std::alloc::System;
-
 use common::{Res, Scale};
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-
-/// Counts allocations, to distinguish memory in use from memory that the allocator keeps.
-#[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// A workload: its name and its function.
 type Workload = (&'static str, fn(&Scale) -> Res<()>);
@@ -48,7 +41,7 @@ const WORKLOADS: &[Workload] = &[
     ("OPEN", open::run),
 ];
 
-fn main() -> Res<()> {
+pub fn main() -> Res<()> {
     if let Some(outcome) = open::child() {
         return outcome;
     }

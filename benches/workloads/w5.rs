@@ -47,20 +47,26 @@ impl Memory {
         self.look();
         let note = "largest seen in this step, of store and bench together";
         scale.emit("W5", &format!("anonymous_memory_{step}"), &[self.step], "MiB", note);
-        scale.emit("W5", &format!("allocated_memory_{step}"), &[self.live_step], "MiB", note);
+        if self.live_step > 0.0 {
+            scale.emit("W5", &format!("allocated_memory_{step}"), &[self.live_step], "MiB", note);
+        }
         (self.step, self.live_step) = (0.0, 0.0);
     }
 }
 
-fn open(path: &Path, clock: &Arc<ManualClock>) -> Res<Store> {
-    Ok(Store::options().shared_clock(clock.clone()).open(path)?)
+fn open(scale: &Scale, path: &Path, clock: &Arc<ManualClock>) -> Res<Store> {
+    let mut options = Store::options().shared_clock(clock.clone());
+    if let Some(mib) = scale.record_cache_mib {
+        options = options.record_cache_bytes(mib << 20);
+    }
+    Ok(options.open(path)?)
 }
 
 /// Runs the workload.
 pub fn run(scale: &Scale) -> Res<()> {
     let directory = scale.scratch("w5-stationdb")?;
     let clock = Arc::new(ManualClock::new(items::moment(0)));
-    let store = open(&directory, &clock)?;
+    let store = open(scale, &directory, &clock)?;
     let mut items = Items::new(scale.records);
     let mut memory = Memory::default();
     items.create_templates(&store)?;
@@ -86,7 +92,7 @@ pub fn run(scale: &Scale) -> Res<()> {
     drop(session);
     drop(store);
 
-    let (seconds, store) = timed(|| open(&directory, &clock))?;
+    let (seconds, store) = timed(|| open(scale, &directory, &clock))?;
     scale.emit("W5", "open", &[seconds * 1e3], "ms", "after a clean close");
     let session = store.session(Identity::user("bench"));
     let (seconds, _) = timed(|| items.ask(&session, "q1_state_part_top100"))?;
@@ -104,13 +110,15 @@ pub fn run(scale: &Scale) -> Res<()> {
     load::run(scale, &store, &mut memory)?;
     memory.tell(scale, "load");
     scale.emit("W5", "peak_anonymous_memory", &[memory.peak], "MiB", "of store and bench together");
-    scale.emit(
-        "W5",
-        "peak_allocated_memory",
-        &[memory.live_peak],
-        "MiB",
-        "of store and bench together",
-    );
+    if memory.live_peak > 0.0 {
+        scale.emit(
+            "W5",
+            "peak_allocated_memory",
+            &[memory.live_peak],
+            "MiB",
+            "of store and bench together",
+        );
+    }
     drop(session);
     settle(scale, store, &directory)?;
     std::fs::remove_dir_all(&directory)?;

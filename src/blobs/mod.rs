@@ -12,6 +12,7 @@
 mod content;
 mod directory_syncs;
 mod format;
+mod numbers;
 mod read;
 mod store;
 mod suspects;

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::directory_syncs::DirectorySyncs;
 use super::format::{self, ROOT};
+use super::numbers::Numbers;
 use super::read::BlobReader;
 use super::suspects::Suspects;
-use super::write::{BlobInfo, BlobWriter};
+use super::write::{BlobInfo, BlobWriter, Shared};
 use crate::disk::SharedDisk;
 use crate::error::{Error, Result};
 use crate::value::Control;
@@ -20,7 +21,7 @@ pub struct BlobStore {
     /// Directories whose names are durable.
     durable: Arc<Mutex<HashSet<String>>>,
     directory_syncs: DirectorySyncs,
-    ids: Arc<Mutex<Ids>>,
+    numbers: Numbers,
     /// Blobs that possibly no record names, see [`BlobStore::suspect`].
     suspects: Suspects,
     /// Number of readers that will still open each blob.
@@ -46,13 +47,6 @@ impl Drop for Held {
             }
         }
     }
-}
-
-/// Reserved ids, which can be assigned without the durable counter.
-#[derive(Debug, Default)]
-struct Ids {
-    next: u64,
-    reserved: u64,
 }
 
 /// A file of the directory, for the sweep at opening.
@@ -86,7 +80,7 @@ impl BlobStore {
         Ok(Self {
             durable: Arc::new(Mutex::new(durable.collect())),
             directory_syncs: DirectorySyncs::default(),
-            ids: Arc::default(),
+            numbers: Numbers::default(),
             suspects: Suspects::default(),
             held: Arc::default(),
             disk,
@@ -96,26 +90,18 @@ impl BlobStore {
     /// A reserved id; `None` if the durable counter must be used.
     #[must_use]
     pub fn reserved_id(&self) -> Option<u64> {
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
-        (ids.next < ids.reserved).then(|| {
-            ids.next += 1;
-            ids.next - 1
-        })
+        self.numbers.reserved()
     }
 
     /// The smallest id that was not assigned in this process.
     #[must_use]
     pub fn first_free_id(&self) -> u64 {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).next
+        self.numbers.first_free()
     }
 
     /// Sets the ids: those below `next` are assigned, those below `reserved` are durably reserved.
     pub fn set_reserved(&self, next: u64, reserved: u64) {
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
-        if next > ids.next {
-            ids.next = next;
-        }
-        ids.reserved = ids.reserved.max(reserved);
+        self.numbers.set_reserved(next, reserved);
     }
 
     /// Lists blobs for the next check: their record may never be committed, or they could not be
@@ -160,8 +146,13 @@ impl BlobStore {
     /// Errors of the disk.
     pub fn writer(&self, id: u64) -> Result<BlobWriter> {
         self.prepare_directory(&format::directory(id))?;
-        let (disk, suspects) = (Arc::clone(&self.disk), self.suspects.clone());
-        BlobWriter::create(disk, suspects, self.directory_syncs.clone(), id)
+        let shared = Shared {
+            disk: Arc::clone(&self.disk),
+            suspects: self.suspects.clone(),
+            directories: self.directory_syncs.clone(),
+            numbers: self.numbers.clone(),
+        };
+        BlobWriter::create(shared, id)
     }
 
     /// Writes the blob `id` from `source`. It is durable when this returns; after an error no file
@@ -240,6 +231,14 @@ impl BlobStore {
     pub fn delete(&self, ids: &[u64]) -> Result<()> {
         let paths: Vec<String> = ids.iter().map(|&id| format::path(id)).collect();
         self.remove(&paths)
+    }
+
+    /// Removes the empty files that wait for content, before the store is closed. What cannot be
+    /// removed is garbage for the sweep at the next opening.
+    pub fn remove_ready(&self) {
+        for id in self.numbers.take_ready() {
+            let _ = self.disk.remove_file(&format::path(id));
+        }
     }
 
     /// Removes files that [`BlobStore::list`] found.

@@ -1,11 +1,13 @@
 //! Writes one blob: computes hash and checksums, syncs at the end, and removes an unfinished file.
 
+use std::io;
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
 use super::directory_syncs::DirectorySyncs;
 use super::format::{self, BLOCK_BYTES, CHECK_BYTES};
+use super::numbers::Numbers;
 use super::suspects::Suspects;
 use super::sync_ahead::SyncAhead;
 use crate::disk::{DiskFile, Mode, SharedDisk};
@@ -30,13 +32,21 @@ pub struct BlobInfo {
     pub hash: u128,
 }
 
+/// What all writers of a store share.
+pub(super) struct Shared {
+    pub disk: SharedDisk,
+    pub suspects: Suspects,
+    pub directories: DirectorySyncs,
+    pub numbers: Numbers,
+}
+
 /// A blob that is being written. If it is dropped before [`BlobWriter::finish`], its file is
 /// removed.
 pub struct BlobWriter {
-    disk: SharedDisk,
-    suspects: Suspects,
-    directories: DirectorySyncs,
+    shared: Shared,
     file: Option<Arc<dyn DiskFile>>,
+    /// Whether the name of the file is durable already.
+    is_named: bool,
     /// The background sync of a long content.
     ahead: Option<SyncAhead>,
     /// Number of file bytes covered by the last requested sync.
@@ -56,26 +66,31 @@ pub struct BlobWriter {
 }
 
 impl BlobWriter {
-    pub(super) fn create(
-        disk: SharedDisk,
-        suspects: Suspects,
-        directories: DirectorySyncs,
-        id: u64,
-    ) -> Result<Self> {
+    pub(super) fn create(shared: Shared, id: u64) -> Result<Self> {
         let path = format::path(id);
-        let file = disk
-            .open(&path, Mode::CreateNew)
-            .map_err(|error| Error::io(format_args!("creating {path} for file content"), error))?;
+        let attempt = |error| Error::io(format_args!("creating {path} for file content"), error);
+        let named = match shared.numbers.has_file(id) {
+            true => match shared.disk.open(&path, Mode::ReadWrite) {
+                // Somebody else removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                opened => Some(opened.map_err(attempt)?),
+            },
+            false => None,
+        };
+        let is_named = named.is_some();
+        let file = match named {
+            Some(file) => file,
+            None => shared.disk.open(&path, Mode::CreateNew).map_err(attempt)?,
+        };
         let header = format::header(id);
         let mut buffer = vec![0; header.len() + BATCH_BLOCKS * (BLOCK_BYTES + CHECK_BYTES)];
         for (target, byte) in buffer.iter_mut().zip(header) {
             *target = byte;
         }
         Ok(Self {
-            disk,
-            suspects,
-            directories,
+            shared,
             file: Some(Arc::from(file)),
+            is_named,
             ahead: None,
             asked: 0,
             path,
@@ -174,9 +189,38 @@ impl BlobWriter {
             return Err(Error::invalid("the blob is already finished"));
         };
         file.sync_all().map_err(|error| Error::io(format_args!("syncing {}", self.path), error))?;
-        self.directories.sync(&*self.disk, &format::directory(self.id))?;
+        if !self.is_named {
+            self.sync_name()?;
+        }
         self.file = None;
         Ok(BlobInfo { id: self.id, len: self.len, hash: self.hash.digest128() })
+    }
+
+    /// Makes the name of the file durable, with those of files for the next blobs.
+    fn sync_name(&self) -> Result<()> {
+        let Shared { disk, suspects, directories, numbers } = &self.shared;
+        let asked = numbers.for_files(self.id);
+        let mut created = Vec::with_capacity(asked.len());
+        for id in &asked {
+            // Without such a file the next blob creates its own.
+            match disk.open(&format::path(*id), Mode::CreateNew) {
+                Ok(_) => created.push(*id),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(_) => {
+                    suspects.add([*id]);
+                    break;
+                }
+            }
+        }
+        let synced = directories.sync(&**disk, &format::directory(self.id));
+        match &synced {
+            Ok(()) => numbers.created(asked.len(), &created),
+            Err(_) => {
+                numbers.created(asked.len(), &[]);
+                suspects.add(created);
+            }
+        }
+        synced
     }
 
     fn close_block(&mut self) -> Result<()> {
@@ -225,8 +269,8 @@ impl Drop for BlobWriter {
         if let Some(file) = self.file.take() {
             // Closed first: some systems cannot remove an open file.
             drop(file);
-            if self.disk.remove_file(&self.path).is_err() {
-                self.suspects.add([self.id]);
+            if self.shared.disk.remove_file(&self.path).is_err() {
+                self.shared.suspects.add([self.id]);
             }
         }
     }

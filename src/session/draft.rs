@@ -43,8 +43,8 @@ pub(crate) struct Draft<'v> {
     /// Positions of the indexed members, by kind code.
     positions: BTreeMap<u8, Arc<[Positions]>>,
     scratch: Scratch,
-    /// The workspace that was looked up last, and may be written into.
-    pub(super) required_workspace: RefCell<Option<String>>,
+    /// The workspaces that were looked up, and may be written into.
+    pub(super) required_workspaces: RefCell<BTreeSet<String>>,
     /// Whether the store has a quota; `None` before the first look.
     pub(super) has_quotas: Option<bool>,
     /// The quotas that were looked up, by workspace; `None` for a workspace without one.
@@ -107,7 +107,7 @@ impl<'v> Draft<'v> {
             fillings: None,
             positions: BTreeMap::new(),
             scratch: Scratch::default(),
-            required_workspace: RefCell::default(),
+            required_workspaces: RefCell::default(),
             has_quotas: None,
             quotas: BTreeMap::new(),
         }

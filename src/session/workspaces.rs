@@ -63,11 +63,11 @@ impl Draft<'_> {
     /// # Errors
     /// `InvalidArgument`.
     pub(super) fn require_workspace(&self, id: &str) -> Result<()> {
-        if self.required_workspace.borrow().as_deref() == Some(id) {
+        if self.required_workspaces.borrow().contains(id) {
             return Ok(());
         }
         self.view().require_workspace(id)?;
-        *self.required_workspace.borrow_mut() = Some(id.to_owned());
+        self.required_workspaces.borrow_mut().insert(id.to_owned());
         Ok(())
     }
 }

@@ -187,6 +187,9 @@ impl Store {
     /// `Conflict` while other clones of the store or sessions exist, because no reader may exist
     /// meanwhile.
     pub fn compact(&mut self) -> Result<CompactReport> {
+        // First, because the commit of it would make the file grow again when the store is closed:
+        // redb doubles a file that has no free page. A failure is harmless, as at a close.
+        let _ = self.save_text();
         let engine = self.engine_mut()?;
         engine.check_place()?;
         guarded("compacting", || compact(engine))

@@ -8,6 +8,8 @@ use super::verify::VerifyLevel;
 use crate::disk::sim::{OpKind, SimDisk};
 use crate::disk::{Disk, Mode};
 use crate::prelude::*;
+#[cfg(feature = "search")]
+use crate::search::SearchRequest;
 use crate::value::ManualClock;
 use crate::work_items::CreateWorkItemRequest;
 use crate::{Control, Identity};
@@ -99,6 +101,24 @@ fn without_room_for_a_copy_the_pages_are_moved() {
     assert!(copied_bytes * 5 < moved_bytes * 4, "{copied_bytes} and {moved_bytes}");
     assert_there(&moved);
     assert_there(&copied);
+}
+
+/// The close after a compaction has nothing to write that would make redb double the file.
+#[cfg(feature = "search")]
+#[test]
+fn a_close_after_a_compaction_leaves_the_file_as_it_is() {
+    let disk = SimDisk::new(1);
+    let mut store = filled(&disk);
+    let session = store.session(Identity::user("ada"));
+    let any = SearchRequest { text: Some("item".to_owned()), ..SearchRequest::default() };
+    assert_eq!(session.search(any).unwrap().total, Some(ITEMS as u64));
+    drop(session);
+    let report = store.compact().unwrap();
+    store.close().unwrap();
+    // redb itself writes a few pages when it is closed.
+    let closed = len(&disk, "records.redb");
+    assert!(closed < report.bytes_after / 16 * 17, "{closed} after {}", report.bytes_after);
+    assert_there(&open(&disk));
 }
 
 /// After a close and a compaction the journal has the space of a new store, and commits go on.

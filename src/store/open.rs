@@ -65,17 +65,23 @@ impl Inner {
         if self.is_saved {
             return Ok(());
         }
-        let session = Session::new(self.engine.clone(), Identity::user(MAINTENANCE_USER));
         self.is_saved = true;
-        let saved = guarded("closing", || self.engine.search.save(&session));
+        let saved = save_text(&self.engine);
         // The write that latched the store has told it.
         let told = |error: Error| match error.kind() {
             ErrorKind::Latched => Ok(()),
             _ => Err(error),
         };
+        self.engine.blobs.remove_ready();
         let moved = self.engine.close_journal().or_else(told);
         saved.map(drop).or_else(told).and(moved)
     }
+}
+
+/// Makes the text index durable.
+fn save_text(engine: &Arc<Engine>) -> Result<()> {
+    let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
+    guarded("saving the text index", || engine.search.save(&session))
 }
 
 /// The error of a call that needs the store alone. The handle of the caller is not counted.
@@ -95,8 +101,8 @@ impl Drop for Inner {
         if self.is_saved || self.engine.check_place().is_err() {
             return;
         }
-        let session = Session::new(self.engine.clone(), Identity::user(MAINTENANCE_USER));
-        let _ = guarded("closing", || self.engine.search.save(&session));
+        let _ = save_text(&self.engine);
+        self.engine.blobs.remove_ready();
     }
 }
 
@@ -161,6 +167,11 @@ impl Store {
         drop(in_use);
         Arc::get_mut(&mut inner.engine)
             .ok_or_else(|| Error::conflict("another thread uses the store; try again"))
+    }
+
+    /// Makes the text index durable, unless this is a view.
+    pub(super) fn save_text(&self) -> Result<()> {
+        if self.inner.is_saved { Ok(()) } else { save_text(&self.inner.engine) }
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {

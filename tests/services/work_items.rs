@@ -255,6 +255,43 @@ fn templates_are_copied_into_items_and_the_request_wins() {
 }
 
 #[test]
+fn each_item_of_a_batch_takes_from_the_template_that_it_names() {
+    /// More than a batch keeps.
+    const TEMPLATES: usize = 40;
+    let bench = Bench::new();
+    let templates: Vec<String> = (0..TEMPLATES)
+        .map(|number| {
+            let description = format!("template {number}");
+            let request =
+                json!({"name": "t", "templateGroup": "g", "type": "t", "description": description});
+            bench.template(request).id.unwrap().to_string()
+        })
+        .collect();
+    let named = (0..3 * TEMPLATES).map(|at| match at % 10 {
+        8 => json!({"name": at.to_string()}),
+        9 => json!({"name": at.to_string(), "templateId": "77"}),
+        _ => json!({"name": at.to_string(), "templateId": templates[at / 2 % TEMPLATES]}),
+    });
+    let response =
+        bench.session.create_work_items(named.map(|item| read(&item)).collect()).unwrap();
+    let (mut made, mut failed) = (
+        response.created_work_items.into_iter(),
+        response.failed_work_items.unwrap_or_default().into_iter(),
+    );
+    for at in 0..3 * TEMPLATES {
+        let name = Some(at.to_string());
+        if at % 10 == 9 {
+            assert_eq!(failed.next().unwrap().name, name);
+            continue;
+        }
+        let item = made.next().unwrap();
+        let of_template = (at % 10 != 8).then(|| format!("template {}", at / 2 % TEMPLATES));
+        assert_eq!((item.name, item.description), (name, of_template));
+    }
+    assert!(made.next().is_none() && failed.next().is_none());
+}
+
+#[test]
 fn update_merges_or_replaces_and_tells_absent_from_null() {
     let start = json!({
         "name": "n", "description": "d", "timeline": {"dueDateTime": "2024-06-01T00:00:00Z", "estimatedDurationInSeconds": 5},

@@ -187,6 +187,24 @@ fn once_a_workspace_is_registered_others_are_refused_by_every_service() {
 }
 
 #[test]
+fn each_item_of_a_batch_is_checked_for_its_own_workspace() {
+    let store = TestStore::new();
+    let session = store.session();
+    register(&session, "one");
+    register(&session, "two");
+    let workspaces = ["one", "two", "nowhere", "one", "default", "nowhere", "two", "else"];
+    let items = workspaces.map(|workspace| read(&json!({ "workspace": workspace })));
+    let answer = session.create_work_items(items.to_vec()).unwrap();
+    let of = |workspaces: Vec<Option<String>>| -> Vec<String> {
+        workspaces.into_iter().flatten().collect()
+    };
+    let made = answer.created_work_items.into_iter().map(|item| item.workspace).collect();
+    assert_eq!(of(made), ["one", "two", "one", "default", "two"]);
+    let failed = answer.failed_work_items.into_iter().flatten().map(|item| item.workspace);
+    assert_eq!(of(failed.collect()), ["nowhere", "nowhere", "else"]);
+}
+
+#[test]
 fn an_option_puts_an_empty_registry_in_force() {
     let store = TestStore::with(|options| options.require_registered_workspaces(true));
     let session = store.session();

@@ -285,7 +285,7 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
         return Ok(0);
     }
     let session = Session::new(engine.clone(), Identity::user("stationdb"));
-    let mut garbage: Vec<BlobEntry> = session.read(|view| {
+    let garbage: Vec<BlobEntry> = session.read(|view| {
         let named = named_blobs(view)?;
         let pending: HashSet<Vec<u8>> =
             view.raw_prefix(Space::PendingDelete, b"")?.into_iter().map(|(path, _)| path).collect();
@@ -296,8 +296,14 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
         };
         Ok(listed.into_iter().filter(is_garbage).collect())
     })?;
+    // Files that waited for content when a process was killed. They have nothing to lose.
+    let (empty, mut garbage): (Vec<_>, Vec<_>) =
+        garbage.into_iter().partition(|entry| entry.file_len == 0);
+    let paths = |entries: Vec<BlobEntry>| entries.into_iter().map(|entry| entry.path).collect();
+    let empty: Vec<String> = paths(empty);
+    engine.blobs.remove(&empty)?;
     if garbage.is_empty() {
-        return Ok(0);
+        return Ok(empty.len() as u64);
     }
     // The removal is rare and cannot be undone. So the records themselves are read too: their
     // checksums detect damage, and a blob that a readable record names is kept although its row is
@@ -314,12 +320,12 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
     });
     match walked {
         Ok(named) => garbage.retain(|entry| entry.id.is_some_and(|id| !named.contains(&id))),
-        Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(0),
+        Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(empty.len() as u64),
         Err(error) => return Err(error),
     }
-    let paths: Vec<String> = garbage.into_iter().map(|entry| entry.path).collect();
-    engine.blobs.remove(&paths)?;
-    Ok(paths.len() as u64)
+    let garbage: Vec<String> = paths(garbage);
+    engine.blobs.remove(&garbage)?;
+    Ok((empty.len() + garbage.len()) as u64)
 }
 
 /// The numbers of all blobs that a record or a chunk names.

@@ -3,8 +3,8 @@
 //! What must hold: each call is one write; a rejected item drafts nothing; lists keep the order of
 //! the request.
 
-use super::{Amendment, Creation, LabRecord, not_found};
-use crate::error::{Error, Result};
+use super::{Amendment, Creation, LabRecord, Templates, not_found};
+use crate::error::Result;
 use crate::model::{Resource as _, Stamped as _};
 use crate::services::batch::{Outcome, Umbrella, distinct, run};
 use crate::session::{Access, Draft, What};
@@ -19,9 +19,10 @@ pub(crate) fn create<C: Creation>(
         return Ok(nothing());
     }
     access.write(move |draft| {
+        let mut templates = Templates::default();
         run(Umbrella::SKYLINE.of(draft), requests, |position, request| {
             let name = request.name().map(str::to_owned);
-            create_one(draft, request).map_err(|error| {
+            create_one(draft, &mut templates, request).map_err(|error| {
                 error.with_resource(
                     C::Record::KIND.name,
                     name.unwrap_or_else(|| position.to_string()),
@@ -31,8 +32,12 @@ pub(crate) fn create<C: Creation>(
     })
 }
 
-fn create_one<C: Creation>(draft: &mut Draft<'_>, request: C) -> Result<C::Record> {
-    let mut record = request.build(draft)?;
+fn create_one<C: Creation>(
+    draft: &mut Draft<'_>,
+    templates: &mut Templates<C::Template>,
+    request: C,
+) -> Result<C::Record> {
+    let mut record = request.build(draft, templates)?;
     record.settle();
     if record.workspace_mut().is_none() {
         *record.workspace_mut() = Some(draft.context().default_workspace().to_owned());
@@ -126,19 +131,4 @@ fn forget_url(record: &mut impl LabRecord) {
     if let Some(dashboard) = record.dashboard_mut() {
         dashboard.url = None;
     }
-}
-
-/// The template that a request names.
-pub(crate) fn template<T: LabRecord>(draft: &Draft<'_>, id: Option<&String>) -> Result<Option<T>> {
-    match id {
-        None => Ok(None),
-        Some(id) => match draft.get::<T>(id)? {
-            Some(template) => Ok(Some(template)),
-            None => Err(missing_template::<T>(id)),
-        },
-    }
-}
-
-fn missing_template<T: LabRecord>(id: &str) -> Error {
-    not_found::<T>(id).at_member("templateId")
 }

@@ -11,6 +11,9 @@ pub(super) mod checks;
 pub(super) mod merge;
 pub(super) mod placeholders;
 pub(super) mod query;
+mod templates;
+
+pub(super) use templates::Templates;
 
 use crate::error::{Error, Result};
 use crate::model::Stamped;
@@ -79,15 +82,21 @@ pub(super) trait Creation: Clone + Send + 'static {
     /// The type of the created record.
     type Record: LabRecord;
 
+    /// The type of the template that a request may name.
+    type Template: LabRecord;
+
     /// The name that identifies the request in errors.
     fn name(&self) -> Option<&str>;
 
-    /// Builds the record, without id, default workspace and stamp. Templates are looked up in
-    /// `draft`.
+    /// Builds the record, without id, default workspace and stamp.
     ///
     /// # Errors
     /// `InvalidArgument` and `NotFound`, which concern only this request.
-    fn build(self, draft: &Draft<'_>) -> Result<Self::Record>;
+    fn build(
+        self,
+        draft: &Draft<'_>,
+        templates: &mut Templates<Self::Template>,
+    ) -> Result<Self::Record>;
 }
 
 /// A request that changes a record.

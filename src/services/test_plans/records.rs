@@ -9,7 +9,7 @@ use crate::model::test_plans::test_plan::{
     CreateTestPlanRequest, ScheduleTestPlanRequest, TestPlan, UpdateTestPlanRequest,
 };
 use crate::services::lab::{
-    Amendment, Creation, LabRecord, Stateful, batch, checks, fill_parts, merge, placeholders,
+    Amendment, Creation, LabRecord, Stateful, Templates, checks, fill_parts, merge, placeholders,
 };
 use crate::session::{Draft, What};
 use crate::value::Patch;
@@ -78,15 +78,19 @@ impl LabRecord for TestPlanTemplate {
 
 impl Creation for CreateTestPlanRequest {
     type Record = TestPlan;
+    type Template = TestPlanTemplate;
 
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    fn build(self, draft: &Draft<'_>) -> Result<TestPlan> {
+    fn build(
+        self,
+        draft: &Draft<'_>,
+        templates: &mut Templates<TestPlanTemplate>,
+    ) -> Result<TestPlan> {
         let state = self.state.as_deref().map(checks::state).transpose()?.unwrap_or_default();
-        let template = batch::template::<TestPlanTemplate>(draft, self.template_id.as_ref())?
-            .unwrap_or_default();
+        let template = templates.get(draft, self.template_id.as_ref())?;
         let mut plan = self.into_record();
         plan.state = Some(state);
         plan.substate = Some(state.as_str().to_owned());
@@ -109,12 +113,17 @@ impl Creation for CreateTestPlanRequest {
 
 impl Creation for CreateTestPlanTemplateRequest {
     type Record = TestPlanTemplate;
+    type Template = TestPlanTemplate;
 
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    fn build(self, _draft: &Draft<'_>) -> Result<TestPlanTemplate> {
+    fn build(
+        self,
+        _draft: &Draft<'_>,
+        _templates: &mut Templates<TestPlanTemplate>,
+    ) -> Result<TestPlanTemplate> {
         Ok(self.into_record())
     }
 }

@@ -11,7 +11,7 @@ use crate::model::work_items::template::WorkItemTemplate;
 use crate::model::work_items::work_item::{
     CreateWorkItemRequest, ScheduleWorkItemRequest, UpdateWorkItemRequest, WorkItem,
 };
-use crate::services::lab::{Amendment, Creation, Stateful, batch, checks, merge};
+use crate::services::lab::{Amendment, Creation, Stateful, Templates, checks, merge};
 use crate::session::{Draft, What};
 use crate::value::Patch;
 
@@ -19,15 +19,19 @@ use super::records::planned_start;
 
 impl Creation for CreateWorkItemRequest {
     type Record = WorkItem;
+    type Template = WorkItemTemplate;
 
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    fn build(self, draft: &Draft<'_>) -> Result<WorkItem> {
+    fn build(
+        self,
+        draft: &Draft<'_>,
+        templates: &mut Templates<WorkItemTemplate>,
+    ) -> Result<WorkItem> {
         let state = self.state.as_deref().map(checks::state).transpose()?.unwrap_or_default();
-        let template = batch::template::<WorkItemTemplate>(draft, self.template_id.as_ref())?
-            .unwrap_or_default();
+        let template = templates.get(draft, self.template_id.as_ref())?;
         let mut item = self.into_record();
         if let Some(estimate) =
             template.timeline.and_then(|timeline| timeline.estimated_duration_in_seconds)

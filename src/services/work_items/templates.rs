@@ -5,18 +5,23 @@ use crate::model::lab::resources::{TemplateResourceDefinition, TemplateResourceP
 use crate::model::work_items::template::{
     CreateWorkItemTemplateRequest, UpdateWorkItemTemplateRequest, WorkItemTemplate,
 };
-use crate::services::lab::{Amendment, Creation, merge};
+use crate::services::lab::{Amendment, Creation, Templates, merge};
 use crate::session::{Draft, What};
 use crate::value::Patch;
 
 impl Creation for CreateWorkItemTemplateRequest {
     type Record = WorkItemTemplate;
+    type Template = WorkItemTemplate;
 
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    fn build(self, _draft: &Draft<'_>) -> Result<WorkItemTemplate> {
+    fn build(
+        self,
+        _draft: &Draft<'_>,
+        _templates: &mut Templates<WorkItemTemplate>,
+    ) -> Result<WorkItemTemplate> {
         Ok(self.into_record())
     }
 }
