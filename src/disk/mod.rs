@@ -10,6 +10,7 @@
 pub mod contract;
 #[cfg(test)]
 mod counting;
+mod identity;
 #[cfg(any(test, fuzzing, feature = "faults"))]
 mod memory;
 mod owner;

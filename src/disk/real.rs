@@ -1,17 +1,17 @@
 //! The disk of the operating system.
 //!
-//! The only module that uses `std::fs`. It adds positioned reads and writes on every platform,
+//! The only module that uses `std::fs`, beside the identity of files. It adds positioned reads and writes on every platform,
 //! directory syncs, and retries while a Windows scanner has a new file open. It refuses operations
 //! on names once the directory is not the one that was opened, and all operations in a forked
 //! process.
 
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{DirEntry, Disk, DiskFile, FileId, Mode, Owner, path};
+use super::{DirEntry, Disk, DiskFile, FileId, Mode, Owner, identity, path};
 
 /// The locked file of a temporary directory.
 const HOLD: &str = "HOLD";
@@ -44,7 +44,7 @@ struct OpenedRoot {
 impl OpenedRoot {
     fn of(root: &Path) -> io::Result<Self> {
         let open = File::open(root)?;
-        Ok(Self { id: id_of(&open.metadata()?), _open: open })
+        Ok(Self { id: identity::of_file(&open)?, _open: open })
     }
 }
 
@@ -61,22 +61,8 @@ struct OpenedRoot {
 #[cfg(windows)]
 impl OpenedRoot {
     fn of(root: &Path) -> io::Result<Self> {
-        Ok(Self { id: id_of(&fs::metadata(root)?) })
+        Ok(Self { id: identity::of_path(root)? })
     }
-}
-
-#[cfg(not(windows))]
-fn id_of(metadata: &Metadata) -> FileId {
-    use std::os::unix::fs::MetadataExt;
-    FileId { device: metadata.dev(), index: metadata.ino() }
-}
-
-/// The standard library does not return the file index on Windows. The creation time distinguishes
-/// most files. The replacement of the record file is prevented by [`keep_name`].
-#[cfg(windows)]
-fn id_of(metadata: &Metadata) -> FileId {
-    use std::os::windows::fs::MetadataExt;
-    FileId { device: 0, index: metadata.creation_time() }
 }
 
 #[cfg(not(unix))]
@@ -224,8 +210,8 @@ impl RealDisk {
     /// The path of the directory, if the opened directory is still there.
     fn root(&self) -> io::Result<&Path> {
         self.owner.check()?;
-        let is_there = match fs::metadata(&self.root) {
-            Ok(metadata) => id_of(&metadata) == self.opened.id,
+        let is_there = match identity::of_path(&self.root) {
+            Ok(id) => id == self.opened.id,
             Err(error)
                 if matches!(
                     error.kind(),
@@ -334,7 +320,7 @@ impl Disk for RealDisk {
     }
 
     fn file_id(&self, path: &str) -> io::Result<FileId> {
-        Ok(id_of(&fs::metadata(self.named(path)?)?))
+        identity::of_path(&self.named(path)?)
     }
 
     /// Compares the directory once for all names.
@@ -345,7 +331,7 @@ impl Disk for RealDisk {
         };
         let id = |path: &&str| {
             path::check_name(path)?;
-            Ok(id_of(&fs::metadata(root.join(path))?))
+            identity::of_path(&root.join(path))
         };
         paths.iter().map(id).collect()
     }
@@ -470,7 +456,7 @@ impl DiskFile for RealFile {
     }
 
     fn file_id(&self) -> io::Result<FileId> {
-        Ok(id_of(&self.file.metadata()?))
+        identity::of_file(&self.file)
     }
 
     // A forked process must not read either: the pages that it knows may have been reused.
