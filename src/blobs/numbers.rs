@@ -6,14 +6,17 @@
 //!
 //! What must hold: an id is given to one caller, as a new one or as one that has a file. A file
 //! counts as there only after a sync of its directory that began after its creation. An empty file
-//! that is left over is a blob that no record names: closing removes it, or else the sweep at the
-//! next opening.
+//! that is left over is a blob that no record names: maintenance at rest and a close remove it, or
+//! else the sweep at the next opening.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::format;
 
+/// Syncs of directories for one blob each before one is shared: a process that writes a few blobs
+/// makes no other files.
+const ALONE: u32 = 8;
 /// The most files that wait for content. More would save little: the sync of the directory is then
 /// a small part of 32 syncs of content.
 const READY_MAX: usize = 32;
@@ -33,8 +36,8 @@ struct State {
     taken: HashSet<u64>,
     /// Ids whose files are being created.
     coming: usize,
-    /// How many files the next sync of a directory makes ready: none, then one, two, four.
-    wanted: usize,
+    /// Syncs of directories, for one blob each or with files for others.
+    syncs: u32,
 }
 
 impl Numbers {
@@ -42,13 +45,17 @@ impl Numbers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A reserved id; `None` if the durable counter must be used.
+    /// An id with a file that waits for content; the caller opens the file.
+    pub(super) fn ready(&self) -> Option<u64> {
+        let mut state = self.state();
+        let id = state.ready.pop_front()?;
+        state.taken.insert(id);
+        Some(id)
+    }
+
+    /// A reserved id without a file; `None` if the durable counter must be used.
     pub(super) fn reserved(&self) -> Option<u64> {
         let mut state = self.state();
-        if let Some(id) = state.ready.pop_front() {
-            state.taken.insert(id);
-            return Some(id);
-        }
         (state.next < state.reserved).then(|| {
             state.next += 1;
             state.next - 1
@@ -77,8 +84,10 @@ impl Numbers {
     pub(super) fn for_files(&self, id: u64) -> Vec<u64> {
         let mut state = self.state();
         let room = READY_MAX.saturating_sub(state.ready.len() + state.coming);
-        let count = state.wanted.min(room);
-        state.wanted = (2 * state.wanted).clamp(1, READY_MAX);
+        // None at first, then 1, 2, 4 and so on.
+        let wanted = state.syncs.checked_sub(ALONE).map_or(0, |more| 1 << more.min(5));
+        let count = room.min(wanted);
+        state.syncs = state.syncs.saturating_add(1);
         let directory = format::directory(id);
         let mut ids = Vec::with_capacity(count);
         while ids.len() < count
@@ -92,17 +101,19 @@ impl Numbers {
         ids
     }
 
-    /// Ends what [`Numbers::for_files`] began with `asked` ids: the files of `ready` are there, with
-    /// durable names.
+    /// Ends what [`Numbers::for_files`] began with `asked` ids: the files of `ready` are there,
+    /// with durable names.
     pub(super) fn created(&self, asked: usize, ready: &[u64]) {
         let mut state = self.state();
         state.coming = state.coming.saturating_sub(asked);
         state.ready.extend(ready);
     }
 
-    /// Takes all ids whose files wait for content, and makes no further ones.
+    /// Takes all ids whose files wait for content. The next blobs have syncs of their own again.
     pub(super) fn take_ready(&self) -> Vec<u64> {
-        self.state().ready.drain(..).collect()
+        let mut state = self.state();
+        state.syncs = 0;
+        state.ready.drain(..).collect()
     }
 }
 
@@ -112,7 +123,7 @@ mod tests {
     use std::thread;
 
     use super::super::{BlobInfo, BlobStore};
-    use super::{READY_MAX, format};
+    use super::{ALONE, READY_MAX, format};
     use crate::disk::Disk;
     use crate::disk::sim::{Fault, OpKind, Pick, SimDisk, Survival};
     use crate::value::Control;
@@ -124,7 +135,7 @@ mod tests {
     }
 
     fn put(blobs: &BlobStore) -> crate::error::Result<BlobInfo> {
-        let id = blobs.reserved_id().unwrap();
+        let id = blobs.ready_id().or_else(|| blobs.reserved_id()).unwrap();
         blobs.put(id, &mut &id.to_le_bytes()[..], None, &Control::default())
     }
 
@@ -150,10 +161,12 @@ mod tests {
     fn blobs_in_a_row_need_few_syncs_of_their_directory() {
         let disk = SimDisk::new(1);
         let blobs = store(&disk);
-        put(&blobs).unwrap();
-        assert_eq!(empty(&blobs), 0, "one blob alone makes no names for others");
+        for _ in 0..ALONE {
+            put(&blobs).unwrap();
+            assert_eq!(empty(&blobs), 0, "a few blobs make no files for others");
+        }
         let before = syncs_of_directories(&disk);
-        for _ in 1..250 {
+        for _ in ALONE..250 {
             put(&blobs).unwrap();
             assert!(empty(&blobs) <= READY_MAX);
         }
@@ -170,6 +183,20 @@ mod tests {
         assert!(empty(&blobs) > 0);
         blobs.remove_ready();
         assert_eq!(empty(&blobs), 0);
+    }
+
+    #[test]
+    fn ids_for_other_use_have_no_files() {
+        let disk = SimDisk::new(1);
+        let blobs = store(&disk);
+        let mut used = std::collections::BTreeSet::new();
+        for _ in 0..100 {
+            assert!(used.insert(put(&blobs).unwrap().id));
+            let other = blobs.reserved_id().unwrap();
+            assert!(used.insert(other) && !disk.exists(&format::path(other)).unwrap());
+        }
+        blobs.remove_ready();
+        assert_eq!(blobs.list().unwrap().len(), 100);
     }
 
     #[test]
@@ -191,7 +218,9 @@ mod tests {
         for failing in 1..7 {
             let disk = SimDisk::new(1);
             let blobs = store(&disk);
-            put(&blobs).unwrap();
+            for _ in 0..ALONE {
+                put(&blobs).unwrap();
+            }
             let of_names = Pick::kind(OpKind::SyncDir).on_path(&format::directory(0));
             disk.inject(of_names.nth(failing).once(), Fault::Io);
             let outcomes: Vec<_> = (0..100).map(|_| put(&blobs)).collect();
@@ -201,7 +230,7 @@ mod tests {
             blobs.delete(&suspects).unwrap();
             blobs.remove_ready();
             assert_eq!(empty(&blobs), 0);
-            assert_eq!(blobs.list().unwrap().len(), 100);
+            assert_eq!(blobs.list().unwrap().len(), ALONE as usize + 99);
             disk.crash_now();
             let after = store(&disk.survivors(1, Survival::None));
             for info in outcomes.iter().flatten() {
@@ -214,12 +243,12 @@ mod tests {
     fn files_that_cannot_be_created_or_are_gone_fail_no_blob() {
         let disk = SimDisk::new(1);
         let blobs = store(&disk);
-        for _ in 0..10 {
+        for _ in 0..ALONE + 11 {
             put(&blobs).unwrap();
         }
         let waiting = blobs.list().unwrap().into_iter().find(|entry| entry.file_len == 0).unwrap();
         disk.remove_file(&waiting.path).unwrap();
-        let there: Vec<BlobInfo> = (0..10).map(|_| put(&blobs).unwrap()).collect();
+        let there: Vec<BlobInfo> = (0..20).map(|_| put(&blobs).unwrap()).collect();
         assert!(there.iter().any(|info| Some(info.id) == waiting.id));
         for nth in 1..20 {
             disk.inject(Pick::kind(OpKind::Create).nth(nth).once(), Fault::NoSpace);

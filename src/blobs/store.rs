@@ -87,7 +87,13 @@ impl BlobStore {
         })
     }
 
-    /// A reserved id; `None` if the durable counter must be used.
+    /// An id whose file is there, with a durable name: for [`BlobStore::writer`] alone.
+    #[must_use]
+    pub fn ready_id(&self) -> Option<u64> {
+        self.numbers.ready()
+    }
+
+    /// A reserved id without a file; `None` if the durable counter must be used.
     #[must_use]
     pub fn reserved_id(&self) -> Option<u64> {
         self.numbers.reserved()
@@ -233,8 +239,8 @@ impl BlobStore {
         self.remove(&paths)
     }
 
-    /// Removes the empty files that wait for content, before the store is closed. What cannot be
-    /// removed is garbage for the sweep at the next opening.
+    /// Removes the empty files that wait for content, at rest and before the store is closed. What
+    /// cannot be removed is garbage for the sweep at the next opening.
     pub fn remove_ready(&self) {
         for id in self.numbers.take_ready() {
             let _ = self.disk.remove_file(&format::path(id));

@@ -73,7 +73,7 @@ impl BlobWriter {
             true => match shared.disk.open(&path, Mode::ReadWrite) {
                 // Somebody else removed it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                opened => Some(opened.map_err(attempt)?),
+                opened => Some(opened.map_err(attempt).inspect_err(|_| shared.suspects.add([id]))?),
             },
             false => None,
         };

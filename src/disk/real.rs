@@ -1,9 +1,9 @@
 //! The disk of the operating system.
 //!
-//! The only module that uses `std::fs`, beside the identity of files. It adds positioned reads and writes on every platform,
-//! directory syncs, and retries while a Windows scanner has a new file open. It refuses operations
-//! on names once the directory is not the one that was opened, and all operations in a forked
-//! process.
+//! The only module that uses `std::fs`, beside the identity of files. It adds positioned reads and
+//! writes on every platform, directory syncs, and retries while a Windows scanner has a new file
+//! open. It refuses operations on names once the directory is not the one that was opened, and all
+//! operations in a forked process.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;

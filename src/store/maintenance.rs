@@ -136,6 +136,7 @@ fn run_steps(
     report.files_removed += steps.run(|| remove_forgotten(engine, &session, control));
     control.check()?;
     if is_idle {
+        engine.blobs.remove_ready();
         // First, because a merge of runs has to move what is left while writers wait.
         steps.run(|| checkpoint(&session));
         steps.run(|| settle(&session, control));

@@ -172,8 +172,10 @@ fn put_blob<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> 
 
 /// A blob with a number of its own, still empty.
 fn blob_writer<A: Access>(access: &A) -> Result<BlobWriter> {
+    let blobs = &access.context().engine.blobs;
     for _ in 0..ID_ATTEMPTS {
-        match access.context().engine.blobs.writer(new_id(access)?) {
+        let id = blobs.ready_id().map_or_else(|| new_id(access), Ok)?;
+        match blobs.writer(id) {
             // The file was left by a process that ended before the number was durably reserved. The
             // sweep at the next open removes it.
             Err(error) if is_taken(&error) => {}
