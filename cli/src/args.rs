@@ -15,6 +15,7 @@ Examples:
   stationdb station/ plot Loop --y volts -o loop.png
   stationdb station/ export Loop -o loop.parquet --from 1000 --to 2000
   stationdb new/ --create import loop.csv --name Loop
+  stationdb sql --lake /mnt/lake --root plant 'select count(*) from products'
 
 Exit codes:
   0  all went well              4  another process has the store open
@@ -34,8 +35,7 @@ Environment:
 #[derive(Debug, Parser)]
 #[command(name = "stationdb", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Args {
-    /// Directory of the store.
-    #[arg(required_unless_present = "generate")]
+    /// Directory of the store; all commands but `sql --lake` need it.
     pub dir: Option<PathBuf>,
     /// Creates the store if there is none.
     #[arg(long, global = true)]
@@ -87,6 +87,17 @@ pub struct Look {
     /// Writes long output to the terminal without a pager.
     #[arg(long, global = true)]
     pub no_pager: bool,
+}
+
+/// What a statement is asked of, if not of the store.
+#[derive(Clone, Debug, Default, Flags)]
+pub struct Over {
+    /// Directory of a lake that stations publish, which is asked instead of a store.
+    #[arg(long, value_name = "DIR")]
+    pub lake: Option<PathBuf>,
+    /// Root of the lake in that directory [default: the directory itself].
+    #[arg(long, value_name = "ROOT", requires = "lake")]
+    pub root: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -176,8 +187,11 @@ Examples:
 Examples:
   sql 'select table_name from information_schema.tables'
   sql 'select max(volts), max(amps) from rows.\"Loop\"' --json
-  sql \"select name, timeline['due_date_time'] from work_items where state = 'NEW'\" --csv")]
+  sql \"select name, timeline['due_date_time'] from work_items where state = 'NEW'\" --csv
+  sql --lake /mnt/lake --root plant 'select _station, _batch from lake.batches'")]
     Sql {
+        #[command(flatten)]
+        over: Over,
         /// The statement.
         #[arg(required = true)]
         statement: Vec<String>,

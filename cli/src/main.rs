@@ -16,14 +16,14 @@ mod statement;
 mod words;
 
 use std::io::{self, Write as _};
-use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser as _};
 
 use args::{Args, Generate, Once};
 use commands::Desk;
-use failure::{Failure, Outcome};
+use failure::Outcome;
 use interrupt::Interrupt;
 
 fn main() -> ExitCode {
@@ -43,8 +43,8 @@ fn run(args: &Args) -> Outcome {
         let written = out.write_all(generated(what).as_bytes()).and_then(|()| out.flush());
         return written.map_err(output::failed);
     }
-    let dir: &Path = args.dir.as_deref().ok_or_else(|| Failure::usage("name a directory"))?;
     let interrupt = Interrupt::install()?;
+    let Some(dir) = args.dir.as_deref() else { return without_a_store(args, &interrupt) };
     let open =
         |command| Desk::open(dir, args.create, args.user.as_deref(), command, interrupt.clone());
     match &args.command {
@@ -60,6 +60,17 @@ fn run(args: &Args) -> Outcome {
             Ok(desk.store.close()?)
         }
     }
+}
+
+/// A command line that names no directory.
+fn without_a_store(args: &Args, interrupt: &Interrupt) -> Outcome {
+    if let Some(Once::Command(command)) = &args.command
+        && let Some(asked) = commands::ask_a_lake(&args.look, command, interrupt)
+    {
+        return asked;
+    }
+    let told = "name the directory of a store";
+    Args::command().error(ErrorKind::MissingRequiredArgument, told).exit()
 }
 
 /// What the build made from the declarations of the command line.

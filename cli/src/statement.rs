@@ -63,6 +63,7 @@ pub fn words(line: &str) -> Option<Vec<String>> {
         words.push(option.to_owned());
         rest = before.trim_end();
     }
+    // Options with a value, as `--lake DIR`, stand before a statement in quotes.
     if rest.is_empty() || rest.starts_with(['"', '\'', '-']) {
         return None;
     }
@@ -118,9 +119,16 @@ mod tests {
         for (line, expected) in cases {
             assert_eq!(words(line).unwrap(), expected, "{line}");
         }
-        for line in
-            ["sql", "sql --help", "sql 'select 1' --json", "ls select", "selected", "select-x", ""]
-        {
+        for line in [
+            "sql",
+            "sql --help",
+            "sql 'select 1' --json",
+            "ls select",
+            "selected",
+            "select-x",
+            "",
+            "sql --lake lake 'select 1'",
+        ] {
             assert_eq!(words(line), None, "{line}");
         }
     }

@@ -60,6 +60,29 @@ pub(crate) fn clock_behind_ms() -> i64 {
     0
 }
 
+#[cfg(feature = "faults")]
+thread_local! {
+    static DIVISOR: std::cell::Cell<usize> = const { std::cell::Cell::new(1) };
+}
+
+/// Divides by this the bytes at which publishers that this thread calls begin another file, row
+/// group and commit: what bounds their memory shows in a store that is as much smaller.
+#[cfg(feature = "faults")]
+pub fn set_small_files(divisor: usize) {
+    DIVISOR.set(divisor.max(1));
+}
+
+/// A bound of bytes, as this thread has it.
+#[cfg(feature = "faults")]
+pub(crate) fn bound(bytes: usize) -> usize {
+    bytes / DIVISOR.get()
+}
+
+#[cfg(not(feature = "faults"))]
+pub(crate) fn bound(bytes: usize) -> usize {
+    bytes
+}
+
 /// Runs `call`, in which this thread leaves one check out.
 #[cfg(feature = "faults")]
 pub fn without<T>(check: Check, call: impl FnOnce() -> T) -> T {

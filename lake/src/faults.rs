@@ -16,7 +16,7 @@ use object_store::{
     UploadPart,
 };
 
-pub use crate::checks::{Check, set_clock_back, without};
+pub use crate::checks::{Check, set_clock_back, set_small_files, without};
 
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

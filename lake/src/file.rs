@@ -17,6 +17,7 @@ use stationdb::arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Sch
 use stationdb::{Error, ErrorKind, Result};
 
 use crate::body::{Body, Sink, Zeros};
+use crate::checks::bound;
 use crate::chunk::Written;
 use crate::chunk::general;
 use crate::schema::LakeColumn;
@@ -165,7 +166,7 @@ impl LakeFile {
         group.rows += batch.num_rows();
         let is_full = group.rows >= GROUP_ROWS;
         self.open = Some(group);
-        if is_full || self.open_size() >= GROUP_BYTES {
+        if is_full || self.open_size() >= bound(GROUP_BYTES) {
             self.flush()?;
         }
         Ok(())

@@ -16,6 +16,7 @@ use stationdb::{Control, Error, ErrorKind, Result};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::random;
+use crate::upload::PART_BYTES;
 
 /// How long a call waits before it looks at its control again.
 const LOOK: Duration = Duration::from_millis(20);
@@ -97,6 +98,8 @@ pub(crate) struct Remote {
     pub(crate) objects: Arc<dyn ObjectStore>,
     runtime: Option<Runtime>,
     pub(crate) backoff: Backoff,
+    /// Bytes of a part of an upload.
+    pub(crate) part_bytes: usize,
     pub(crate) listener: Option<Listener>,
 }
 
@@ -144,7 +147,13 @@ impl Remote {
             .enable_all()
             .build()
             .map_err(|error| Error::io("starting the threads of a publisher", error))?;
-        Ok(Self { objects, runtime: Some(runtime), backoff: Backoff::default(), listener: None })
+        Ok(Self {
+            objects,
+            runtime: Some(runtime),
+            backoff: Backoff::default(),
+            part_bytes: PART_BYTES,
+            listener: None,
+        })
     }
 
     pub(crate) fn note(&self, note: Note) {

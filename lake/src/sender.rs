@@ -8,6 +8,7 @@ use stationdb::arrow::array::ArrayRef;
 use stationdb::arrow::datatypes::Field;
 use stationdb::{Control, Result};
 
+use crate::checks::bound;
 use crate::file::LakeFile;
 use crate::ledger::{STATEMENTS, Statement};
 use crate::log::{LakeLog, Outcome, now_ms};
@@ -17,7 +18,7 @@ use crate::remote::Remote;
 /// Bytes of a file at which the next one begins.
 const FILE_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes after which what was sent is committed, so that a crash does not repeat more.
-const COMMIT_BYTES: u64 = 512 * 1024 * 1024;
+const COMMIT_BYTES: usize = 512 * 1024 * 1024;
 /// Tables that a commit names.
 const COMMIT_TABLES: usize = 2_000;
 
@@ -155,7 +156,7 @@ impl<'a> Sender<'a> {
 
     /// The file that takes the next rows.
     pub(crate) fn file(&mut self) -> Result<&mut LakeFile> {
-        if self.file.as_ref().is_some_and(|file| file.size() >= FILE_BYTES) {
+        if self.file.as_ref().is_some_and(|file| file.size() >= bound(FILE_BYTES)) {
             self.upload()?;
         }
         match &mut self.file {
@@ -198,7 +199,8 @@ impl<'a> Sender<'a> {
     /// Whether as much was sent that it is committed.
     pub(crate) fn is_full(&self) -> bool {
         let open = self.file.as_ref().map_or(0, LakeFile::size) as u64;
-        self.uncommitted + open >= COMMIT_BYTES || self.statement.sent.len() >= COMMIT_TABLES
+        self.uncommitted + open >= bound(COMMIT_BYTES) as u64
+            || self.statement.sent.len() >= COMMIT_TABLES
     }
 
     /// Commits what was written since the last commit.

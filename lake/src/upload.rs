@@ -12,7 +12,9 @@ use crate::body::Body;
 use crate::remote::{Remote, failed};
 
 /// Bytes up to which an object is written by one request, and of a part of a larger one.
-const PART_BYTES: usize = 8 * 1024 * 1024;
+pub(crate) const PART_BYTES: usize = 8 * 1024 * 1024;
+/// The fewest bytes of a part.
+pub(crate) const PART_BYTES_MIN: usize = 64 * 1024;
 /// Parts that are on their way at a time.
 const PARTS: usize = 4;
 
@@ -22,10 +24,11 @@ impl Remote {
     pub(crate) fn upload(&self, path: &Path, body: &Arc<Body>, control: &Control) -> Result<()> {
         let attempt = format!("uploading {path}");
         let mut failures = 0;
+        let part_bytes = self.part_bytes;
         loop {
             let answer = self.retried(control, &attempt, || {
                 let (objects, path, body) = (self.objects.clone(), path.clone(), body.clone());
-                async move { put_parts(objects.as_ref(), &path, body).await }
+                async move { put_parts(objects.as_ref(), &path, body, part_bytes).await }
             })?;
             answer.map_err(|error| failed(&attempt, error))??;
             if crate::checks::is_off(crate::checks::Check::UploadSize) {
@@ -65,9 +68,10 @@ async fn put_parts(
     objects: &dyn ObjectStore,
     path: &Path,
     body: Arc<Body>,
+    part_bytes: usize,
 ) -> std::result::Result<Result<()>, StoreError> {
     let byte_count = body.byte_count();
-    if byte_count <= PART_BYTES as u64 {
+    if byte_count <= part_bytes as u64 {
         let bytes = match read(&body, 0, BytesMut::zeroed(byte_count as usize)).await {
             Ok(bytes) => bytes,
             Err(error) => return Ok(Err(error)),
@@ -76,7 +80,7 @@ async fn put_parts(
     }
     let mut upload = objects.put_multipart(path).await?;
     let mut on_their_way = JoinSet::new();
-    let sent = send_parts(upload.as_mut(), &mut on_their_way, &body).await;
+    let sent = send_parts(upload.as_mut(), &mut on_their_way, &body, part_bytes).await;
     if !matches!(sent, Ok(Ok(()))) {
         on_their_way.shutdown().await;
         // Its parts are removed; if that fails as well, the store's own rules remove them.
@@ -91,6 +95,7 @@ async fn send_parts(
     upload: &mut dyn MultipartUpload,
     on_their_way: &mut JoinSet<std::result::Result<Bytes, StoreError>>,
     body: &Arc<Body>,
+    part_bytes: usize,
 ) -> std::result::Result<Result<()>, StoreError> {
     let ended = |done: std::result::Result<_, JoinError>| {
         done.unwrap_or_else(|source| Err(StoreError::JoinError { source }))
@@ -107,9 +112,9 @@ async fn send_parts(
         while let Some(done) = on_their_way.try_join_next() {
             spare.extend(ended(done)?.try_into_mut().ok());
         }
-        let mut buffer = spare.pop().unwrap_or_else(|| BytesMut::zeroed(PART_BYTES));
+        let mut buffer = spare.pop().unwrap_or_else(|| BytesMut::zeroed(part_bytes));
         let left = body.byte_count() - at;
-        buffer.truncate(usize::try_from(left).unwrap_or(PART_BYTES));
+        buffer.truncate(usize::try_from(left).unwrap_or(part_bytes));
         let bytes = match read(body, at, buffer).await {
             Ok(bytes) => bytes,
             Err(error) => return Ok(Err(error)),

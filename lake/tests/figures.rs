@@ -21,6 +21,9 @@ fn row_count(at_night: usize) -> usize {
     std::env::var("STATIONDB_LAKE_ROWS").map_or(few, |text| text.parse().unwrap())
 }
 
+/// Bytes of parts for a directory.
+const SMALL: Option<usize> = Some(512 * 1024);
+
 fn open(directory: &Directory) -> Store {
     Store::options().maintenance_thread(false).open(directory).unwrap()
 }
@@ -59,8 +62,24 @@ fn in_directory(directory: &Directory) -> Objects {
     Arc::new(LocalFileSystem::new_with_prefix(directory).unwrap())
 }
 
+/// Copies files.
+fn copy(files: &[(PathBuf, u64)], to: &Directory) {
+    std::fs::create_dir(to).unwrap();
+    for (at, (path, _)) in files.iter().enumerate() {
+        std::fs::copy(path, to.join(at.to_string())).unwrap();
+    }
+}
+
+/// Copies files and removes the copies, so that what is measured next finds memory that the machine
+/// has. The host of a virtual machine may have taken free memory away, and files are then copied up
+/// to ten times as slowly: without this a figure says how long ago other files were removed.
+fn warm(files: &[(PathBuf, u64)], round: &Directory) {
+    copy(files, &round.join("warm"));
+    std::fs::remove_dir_all(round.join("warm")).unwrap();
+}
+
 /// Publishes a table whose times have this type, beside copying its files. Returns the bytes in the
-/// lake, and the speed, as shares of those of the files.
+/// lake, and the speed with parts that fit a directory, as shares of those of the files.
 fn publish_beside_copying(time: &str) -> (f64, f64) {
     let row_count = row_count(16_000_000);
     let directory = tempfile::tempdir().unwrap();
@@ -72,20 +91,18 @@ fn publish_beside_copying(time: &str) -> (f64, f64) {
     let files = segments(&directory.path().join("store"));
     let stored: u64 = files.iter().map(|(_, bytes)| bytes).sum();
     let rounds = if is_night() { 15 } else { 1 };
-    let [mut copied, mut put, mut local, mut memory] = [const { Vec::new() }; 4];
+    let [mut copied, mut put, mut local, mut parts, mut memory] = [const { Vec::new() }; 5];
     let (mut bytes, mut taken) = (0, 0);
     for _ in 0..rounds {
         let round = directory.path().join("round");
         std::fs::create_dir(&round).unwrap();
         let copies = round.join("copies");
-        std::fs::create_dir(&copies).unwrap();
-        copied.push(timed(|| {
-            for (at, (path, _)) in files.iter().enumerate() {
-                std::fs::copy(path, copies.join(at.to_string())).unwrap();
-            }
-        }));
+        warm(&files, &round);
+        copied.push(timed(|| copy(&files, &copies)));
+        std::fs::remove_dir_all(&copies).unwrap();
 
         let objects = in_directory(&round.join("puts"));
+        warm(&files, &round);
         put.push(timed(|| {
             wait(async {
                 for (at, (path, _)) in files.iter().enumerate() {
@@ -95,39 +112,53 @@ fn publish_beside_copying(time: &str) -> (f64, f64) {
             });
         }));
 
-        let objects = in_directory(&round.join("lake"));
-        let kept = publisher(&store, &objects, lake(), "s1");
-        local.push(timed(|| {
-            let published = publish(&kept);
-            assert_eq!(published.rows, row_count as u64);
-            (bytes, taken) = (published.bytes, published.taken_bytes);
-        }));
+        std::fs::remove_dir_all(round.join("puts")).unwrap();
+
+        for (name, part_bytes, times) in [("lake", None, &mut local), ("parts", SMALL, &mut parts)]
+        {
+            let objects = in_directory(&round.join(name));
+            let mut kept = publisher(&store, &objects, lake(), "s1");
+            if let Some(part_bytes) = part_bytes {
+                kept = kept.with_part_bytes(part_bytes);
+            }
+            warm(&files, &round);
+            times.push(timed(|| {
+                let published = publish(&kept);
+                assert_eq!(published.rows, row_count as u64);
+                (bytes, taken) = (published.bytes, published.taken_bytes);
+            }));
+            std::fs::remove_dir_all(round.join(name)).unwrap();
+        }
 
         let objects = common::objects();
         let kept = publisher(&store, &objects, lake(), "s1");
+        warm(&files, &round);
         memory.push(timed(|| assert_eq!(publish(&kept).rows, row_count as u64)));
         std::fs::remove_dir_all(&round).unwrap();
     }
-    let [copied, put, local, memory] = [copied, put, local, memory].map(median);
+    println!("{time}: copied in {copied:?}, published in {local:?}, in small parts in {parts:?}");
+    let [copied, put, local, parts, memory] = [copied, put, local, parts, memory].map(median);
     let speed = |time: Duration| copied.as_secs_f64() / time.as_secs_f64();
     let share = bytes as f64 / stored as f64;
     println!(
-        "{time}: {row_count} rows in {} files of {stored} bytes, of which {taken} were taken over; {share:.4} \
-         of the bytes are in the lake; copied in {copied:?}, put in {put:?} ({:.2} of the speed), \
-         published to a directory in {local:?} ({:.2}), to memory in {memory:?} ({:.2})",
+        "{time}: {row_count} rows in {} files of {stored} bytes, of which {taken} were taken over; \
+         {share:.4} of the bytes are in the lake; copied in {copied:?}, put in {put:?} ({:.2} of the \
+         speed), published to a directory in {local:?} ({:.2}), in small parts in {parts:?} \
+         ({:.2}), to memory in {memory:?} ({:.2})",
         files.len(),
         speed(put),
         speed(local),
+        speed(parts),
         speed(memory),
     );
-    (share, speed(local))
+    (share, speed(parts))
 }
 
 #[test]
 fn splicing_is_as_cheap_as_copying_files() {
-    // Times in milliseconds have to be multiplied; all else is copied. docs/scale.md has the figures
-    // of several runs: they differ by half, so these bounds find a loss alone.
-    for (time, least) in [("TIMESTAMP_US", 0.25), ("TIMESTAMP", 0.15)] {
+    // Times in milliseconds have to be multiplied; all else is copied. docs/scale.md has figures of a
+    // busy machine, and these bounds leave room for a busier one.
+    for (time, least) in [("TIMESTAMP_US", 0.5), ("TIMESTAMP", 0.3)] {
         let (share, speed) = publish_beside_copying(time);
         assert!(share <= 1.02, "{time}: the lake has {share:.4} of the bytes of the segments");
         if is_night() && !cfg!(debug_assertions) {

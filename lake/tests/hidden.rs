@@ -7,7 +7,7 @@ mod package;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::{Objects, ada, from, names, publish, publisher, records, store, table, wait};
+use common::{Objects, ada, from, latest, names, publish, publisher, records, store, table, wait};
 use futures::StreamExt;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
@@ -17,7 +17,7 @@ use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::scans::{DeleteRecordsRequest, RecordKind};
 use stationdb::tables::TableId;
-use stationdb::{AccessPolicy, Action, Control, Identity, Service, Store, Visibility};
+use stationdb::{AccessPolicy, Action, Control, Identity, Service, Session, Store, Visibility};
 use stationdb_lake::{Layout, OneRoot, Publisher};
 
 /// The publisher sees the workspace `open`.
@@ -170,48 +170,93 @@ fn check(objects: &Objects, hidden: &BTreeSet<String>) {
     assert_eq!(found.collect::<Vec<_>>(), expected.into_iter().collect::<Vec<_>>());
 }
 
-/// Moves what is in the workspace `closed` to another one without a root, and then deletes it.
-/// Returns the kinds of which records were moved, and of which some were deleted.
-fn change_hidden(store: &Store, publish: &dyn Fn()) -> [BTreeSet<RecordKind>; 2] {
-    let session = ada(store);
-    let workspace = json!({ "id": "closed-too", "name": "HIDDEN too" });
-    session.create_workspace(from(workspace)).unwrap();
-    let of = |kind, workspace: &str| -> Vec<Value> {
-        let found = records(&session, kind, |found| found == workspace);
-        found.iter().map(|record| serde_json::from_str(record).unwrap()).collect()
-    };
-    let id = |record: &Value| record["id"].as_str().unwrap().to_owned();
-    let moved = |record: &Value| json!({ "id": id(record), "workspace": "closed-too" });
-    for record in of(RecordKind::Product, "closed") {
+/// The records of a kind in a workspace.
+fn of(session: &Session, kind: RecordKind, workspace: &str) -> Vec<Value> {
+    let found = records(session, kind, |found| found == workspace);
+    found.iter().map(|record| serde_json::from_str(record).unwrap()).collect()
+}
+
+fn id(record: &Value) -> String {
+    record["id"].as_str().unwrap().to_owned()
+}
+
+/// Moves all records of a workspace to another one, with a text for each of them.
+fn move_all(session: &Session, workspace: &str, to: &str, text: &str) {
+    let moved = |record: &Value| json!({ "id": id(record), "workspace": to, "name": text });
+    for record in of(session, RecordKind::Product, workspace) {
         let done = session.update_products(vec![from(moved(&record))], false).unwrap();
         assert!(done.error.is_none(), "{done:?}");
     }
-    for record in of(RecordKind::WorkItem, "closed") {
+    for record in of(session, RecordKind::Specification, workspace) {
+        let mut spec = moved(&record);
+        for member in ["productId", "specId", "type", "version"] {
+            spec[member] = record[member].clone();
+        }
+        let done = session.update_specs(from(json!({ "specs": [spec] }))).unwrap().unwrap();
+        assert!(done.error.is_none(), "{done:?}");
+    }
+    for record in of(session, RecordKind::WorkItem, workspace) {
         let change = json!({ "workItems": [moved(&record)] });
         let done = session.update_work_items(from(change)).unwrap();
         assert!(done.error.is_none(), "{done:?}");
     }
-    for record in of(RecordKind::Asset, "closed") {
+    for record in of(session, RecordKind::WorkItemTemplate, workspace) {
+        let change = json!({ "workItemTemplates": [moved(&record)] });
+        let done = session.update_work_item_templates(from(change)).unwrap();
+        assert!(done.error.is_none(), "{done:?}");
+    }
+    for record in of(session, RecordKind::TestPlan, workspace) {
+        let change = json!({ "testPlans": [moved(&record)] });
+        let done = session.update_test_plans(from(change)).unwrap();
+        assert!(done.error.is_none(), "{done:?}");
+    }
+    let templates = of(session, RecordKind::TestPlanTemplate, workspace);
+    // No service changes them: an import does, of a centre where they were moved.
+    for (after, position, is_moved) in [(None, "first", false), (Some("first"), "second", true)] {
+        let records = templates.iter().map(|template| {
+            let mut record = template.clone();
+            if is_moved {
+                (record["workspace"], record["name"]) = (to.into(), text.into());
+            }
+            json!({ "kind": "TEST_PLAN_TEMPLATE", "id": id(template), "record": record })
+        });
+        let request = json!({ "source": format!("centre of {workspace}"), "position": position, "after": after,
+            "records": records.collect::<Vec<_>>() });
+        let done = session.import_records(from(request)).unwrap();
+        assert!(done.conflicts.is_empty(), "{done:?}");
+    }
+    for record in of(session, RecordKind::Asset, workspace) {
         let done = session.update_assets(vec![from(moved(&record))]).unwrap();
         assert!(done.error.is_none(), "{done:?}");
     }
-    for record in of(RecordKind::Table, "closed") {
-        let change = json!({ "workspace": "closed-too" });
+    for record in of(session, RecordKind::Table, workspace) {
+        let change = json!({ "workspace": to, "name": text });
         session.modify_table(&TableId::parse(&id(&record)).unwrap(), from(change)).unwrap();
     }
-    for record in of(RecordKind::File, "closed") {
-        let change = json!({ "replaceExisting": false, "properties": { "a": "HIDDEN" },
-            "workspace": "closed-too" });
+    for record in of(session, RecordKind::File, workspace) {
+        let change = json!({ "replaceExisting": false, "properties": { "a": text },
+            "workspace": to });
         session.update_metadata(&id(&record).into(), from(change)).unwrap();
     }
-    for record in of(RecordKind::Feed, "closed") {
-        let change = json!({ "workspace": "closed-too" });
+    for record in of(session, RecordKind::Feed, workspace) {
+        let change = json!({ "workspace": to, "name": text });
         session.update_feed(&id(&record).into(), from(change)).unwrap();
     }
+    for (kind, ..) in KINDS {
+        let left = of(session, kind, workspace);
+        assert!(kind == RecordKind::Workspace || left.is_empty(), "{kind} stay: {left:?}");
+    }
+}
+
+/// Moves what is in the workspace `closed` to another one without a root, and then deletes it.
+/// Returns the kinds of which some were deleted.
+fn change_hidden(store: &Store, publish: &dyn Fn()) -> BTreeSet<RecordKind> {
+    let session = ada(store);
+    let workspace = json!({ "id": "closed-too", "name": "HIDDEN too" });
+    session.create_workspace(from(workspace)).unwrap();
+    move_all(&session, "closed", "closed-too", "HIDDEN text");
     publish();
     let all = KINDS.map(|(kind, ..)| kind);
-    let has = |kind: &RecordKind| !of(*kind, "closed-too").is_empty();
-    let moved: BTreeSet<RecordKind> = all.into_iter().filter(has).collect();
     let mut deleted = BTreeSet::new();
     for kind in all {
         let filter = "workspace == \"closed\" || workspace == \"closed-too\"";
@@ -222,13 +267,13 @@ fn change_hidden(store: &Store, publish: &dyn Fn()) -> [BTreeSet<RecordKind>; 2]
         }
     }
     for workspace in ["closed", "closed-too"] {
-        for record in of(RecordKind::Feed, workspace) {
+        for record in of(&session, RecordKind::Feed, workspace) {
             session.delete_feed(&id(&record).into()).unwrap();
             deleted.insert(RecordKind::Feed);
         }
     }
     publish();
-    [moved, deleted]
+    deleted
 }
 
 /// Asserts that changes of what is hidden leave nothing in a lake that has the rest.
@@ -237,11 +282,8 @@ fn changes_of_what_is_hidden_leave_nothing(store: &Store, objects: &Objects, kep
     assert_eq!(kinds.len(), KINDS.len(), "{kinds:?}");
     assert!(ids.len() >= 8, "{ids:?}");
     check(objects, &ids);
-    let [moved, deleted] = change_hidden(store, &|| drop(publish(kept)));
+    let deleted = change_hidden(store, &|| drop(publish(kept)));
     check(objects, &ids);
-    use RecordKind::*;
-    let by_update = [Product, WorkItem, Asset, Table, File, Feed, Package];
-    assert!(by_update.iter().all(|kind| moved.contains(kind)), "moved {moved:?}");
     println!("deleted {deleted:?}");
     assert!(deleted.len() >= 10, "deleted {deleted:?}");
     // A new publisher sees no more.
@@ -287,4 +329,68 @@ fn nothing_of_a_workspace_without_a_root_leaves_the_station() {
     publish(&publisher);
     assert!(everything(&objects).contains("SHOWN-2"));
     changes_of_what_is_hidden_leave_nothing(&store, &objects, &publisher);
+}
+
+/// Moves what is shown to where nothing leaves, with a text, and what is hidden to where it does.
+/// Returns the texts of each kind that are in the lake then.
+fn move_across(store: &Store, objects: &Objects, kept: &Publisher) -> BTreeSet<RecordKind> {
+    let session = ada(store);
+    for workspace in ["from-open", "to-open"] {
+        let workspace = json!({ "id": workspace, "name": "HIDDEN too" });
+        session.create_workspace(from(workspace)).unwrap();
+    }
+    move_all(&session, "open", "from-open", "HIDDEN since it moved");
+    publish(kept);
+    let all = everything(objects);
+    for mark in ["HIDDEN", "hidden", "closed", "from-open"] {
+        assert!(!all.contains(mark), "{mark} left the station");
+    }
+    // What is hidden loses its marks, and is shown.
+    move_all(&session, "closed", "to-open", "HIDDEN until it is shown");
+    publish(kept);
+    let all = everything(objects);
+    for mark in ["HIDDEN", "hidden", "closed", "from-open", "to-open"] {
+        assert!(!all.contains(mark), "{mark} left the station");
+    }
+    move_all(&session, "to-open", "open", "seen now");
+    publish(kept);
+    let all = everything(objects);
+    for mark in ["HIDDEN since", "HIDDEN until", "closed", "from-open", "to-open"] {
+        assert!(!all.contains(mark), "{mark} left the station");
+    }
+    let seen = KINDS.iter().filter(|(_, name, _)| {
+        format!("{:?}", latest(objects, "lake", "s1", name.trim_end_matches("_changes")))
+            .contains("seen now")
+    });
+    seen.map(|(kind, ..)| *kind).collect()
+}
+
+/// What is seen after the moves: all but utilizations, packages and workspaces, which have no text.
+fn moved_kinds() -> BTreeSet<RecordKind> {
+    use RecordKind::{AssetUtilization, Package, Workspace};
+    let all = KINDS.iter().map(|(kind, ..)| *kind);
+    all.filter(|kind| ![AssetUtilization, Package, Workspace].contains(kind)).collect()
+}
+
+#[test]
+fn what_moves_across_is_sent_from_there_on_by_what_the_identity_sees() {
+    let options = Store::options().maintenance_thread(false).access_policy(OpenOnly);
+    let store = options.open_disk(Arc::new(MemoryDisk::new())).unwrap();
+    fill(&store);
+    let objects: Objects = Arc::new(InMemory::new());
+    let who = Identity::user("publisher");
+    let publisher =
+        Publisher::new(&store, who, objects.clone(), OneRoot::new("lake"), "s1").unwrap();
+    publish(&publisher);
+    assert_eq!(move_across(&store, &objects, &publisher), moved_kinds());
+}
+
+#[test]
+fn what_moves_across_is_sent_from_there_on_by_workspaces_with_a_root() {
+    let store = store();
+    fill(&store);
+    let objects: Objects = Arc::new(InMemory::new());
+    let publisher = publisher(&store, &objects, OpenHasARoot, "s1");
+    publish(&publisher);
+    assert_eq!(move_across(&store, &objects, &publisher), moved_kinds());
 }

@@ -4,6 +4,8 @@
 mod changes;
 mod import;
 mod info;
+#[cfg(feature = "lake")]
+mod lake;
 mod list;
 mod picture;
 mod plot;
@@ -19,11 +21,15 @@ use std::path::{Path, PathBuf};
 
 use stationdb::{Error, ErrorKind, Identity, Session, Store};
 
+#[cfg(not(feature = "lake"))]
+use crate::args::Over;
 use crate::args::{Command, Look};
 use crate::failure::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 
+#[cfg(feature = "lake")]
+use lake::sql_of_lake;
 #[cfg(feature = "sql")]
 use sql::sql;
 pub use upkeep::restore;
@@ -133,7 +139,13 @@ pub fn run(desk: &mut Desk, look: &Look, command: &Command) -> Outcome {
         Command::Ls(ls) => list::ls(desk, output, ls),
         Command::Show { id, kind } => list::show(desk, output, id, kind.as_deref()),
         Command::Search { words, kind, take } => list::search(desk, output, words, kind, *take),
-        Command::Sql { statement } => sql(desk, output, &statement.join(" ")),
+        Command::Sql { over, statement } => {
+            let statement = statement.join(" ");
+            match over.lake {
+                Some(_) => sql_of_lake(&desk.interrupt, output, over, &statement),
+                None => sql(desk, output, &statement),
+            }
+        }
         Command::Export(export) => rows::export(desk, output, export),
         Command::Import(import) => import::import(desk, output, import),
         Command::Plot(plot) => plot::plot(desk, output, plot),
@@ -146,10 +158,23 @@ pub fn run(desk: &mut Desk, look: &Look, command: &Command) -> Outcome {
     }
 }
 
+/// Runs a command that needs no store, a statement over a lake; `None` for all others.
+pub fn ask_a_lake(look: &Look, command: &Command, interrupt: &Interrupt) -> Option<Outcome> {
+    let Command::Sql { over, statement } = command else { return None };
+    over.lake.as_ref()?;
+    Some(sql_of_lake(interrupt, Output::new(look), over, &statement.join(" ")))
+}
+
 /// What a build without the feature says.
 #[cfg(not(feature = "sql"))]
 fn sql(_desk: &Desk, _output: Output, _statement: &str) -> Outcome {
     Err(Failure::usage("this build has no SQL; build it with the feature `sql`"))
+}
+
+/// What a build without the feature says.
+#[cfg(not(feature = "lake"))]
+fn sql_of_lake(_interrupt: &Interrupt, _output: Output, _over: &Over, _text: &str) -> Outcome {
+    Err(Failure::usage("this build has no SQL over lakes; build it with the feature `lake`"))
 }
 
 #[cfg(test)]

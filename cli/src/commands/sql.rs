@@ -67,11 +67,24 @@ impl Parts {
 /// Answers one statement, over the state of this moment.
 pub fn sql(desk: &Desk, output: Output, statement: &str) -> Outcome {
     let session = desk.session();
-    // What exceeds the memory goes into files that disappear with the statement.
-    let options = Options { spill_directory: Some(std::env::temp_dir()), ..Options::default() };
-    let context = context_with(&session, &options)?;
+    let context = context_with(&session, &options())?;
     drop(session);
-    let mut work = Work::begin(&desk.interrupt, context, statement.to_owned())?;
+    ask(&desk.interrupt, output, std::future::ready(Ok(context)), statement)
+}
+
+/// What exceeds the memory goes into files that disappear with the statement.
+pub fn options() -> Options {
+    Options { spill_directory: Some(std::env::temp_dir()), ..Options::default() }
+}
+
+/// Answers one statement in a context, which may have to be made first.
+pub fn ask(
+    interrupt: &Interrupt,
+    output: Output,
+    context: impl Future<Output = stationdb::Result<SessionContext>> + Send + 'static,
+    statement: &str,
+) -> Outcome {
+    let mut work = Work::begin(interrupt, context, statement.to_owned())?;
     // A wrong statement is told before the pager starts.
     let Some(Part::Columns(columns)) = work.next()? else {
         return Err(Failure::new(Code::Failed, "the statement has no columns"));
@@ -91,7 +104,7 @@ pub fn sql(desk: &Desk, output: Output, statement: &str) -> Outcome {
             }
         }
     });
-    paged(output, &desk.interrupt, |out| output.records(out, &columns, true, &mut records))
+    paged(output, interrupt, |out| output.records(out, &columns, true, &mut records))
 }
 
 /// The work on a statement. It ends when this is dropped, and then holds the store no longer.
@@ -105,7 +118,7 @@ struct Work<'d> {
 impl<'d> Work<'d> {
     fn begin(
         interrupt: &'d Interrupt,
-        context: SessionContext,
+        context: impl Future<Output = stationdb::Result<SessionContext>> + Send + 'static,
         statement: String,
     ) -> Outcome<Self> {
         let runtime = Builder::new_multi_thread().enable_time().build();
@@ -153,10 +166,11 @@ impl Drop for Work<'_> {
 }
 
 async fn answer(
-    context: SessionContext,
+    context: impl Future<Output = stationdb::Result<SessionContext>>,
     statement: &str,
     out: &Parts,
 ) -> Result<(), DataFusionError> {
+    let context = context.await.map_err(|error| DataFusionError::External(Box::new(error)))?;
     // A receiver that is gone wants nothing more.
     let frame = context.sql_with_options(statement, reads()).await?;
     let fields = frame.schema().fields().iter();

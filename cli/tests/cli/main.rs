@@ -1,6 +1,8 @@
 //! The commands and the shell through the built program, on small stores.
 
 mod bench;
+#[cfg(feature = "lake")]
+mod lake;
 mod look;
 mod other_ways;
 #[path = "../../../tests/common/package.rs"]

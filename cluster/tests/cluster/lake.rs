@@ -1,6 +1,5 @@
 //! A lake of stations answers on three executors as the store answers in this process.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -8,6 +7,7 @@ use stationdb::prelude::*;
 use stationdb::{Control, Identity, Session, Store};
 use stationdb_cluster::Place;
 use stationdb_cluster::datafusion::prelude::SessionContext;
+use stationdb_lake::object_store::ObjectStore;
 use stationdb_lake::object_store::local::LocalFileSystem;
 use stationdb_lake::{OneRoot, Publisher};
 
@@ -25,8 +25,7 @@ const OF_THE_LAKE: [&str; 6] = [
     "select spec_id, check_spec(record, 1.5) from specifications order by spec_id",
 ];
 
-fn publish(store: &Store, objects: &Path, name: &str) {
-    let objects = Arc::new(LocalFileSystem::new_with_prefix(objects).unwrap());
+fn publish(store: &Store, objects: Arc<dyn ObjectStore>, name: &str) {
     let who = Identity::user("ada");
     let publisher = Publisher::new(store, who, objects, OneRoot::new("plant"), name).unwrap();
     let _ = publisher.publish(&Control::default()).unwrap();
@@ -49,23 +48,21 @@ async fn answers(sql: &SessionContext, statement: &str) -> Vec<String> {
     ask(sql, statement).await.unwrap_or_else(|error| panic!("{statement}: {error}"))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn statements_over_a_lake_answer_as_on_the_store() {
-    let directory = tempfile::tempdir().unwrap();
-    let objects = directory.path().join("objects");
-    std::fs::create_dir(&objects).unwrap();
-    let store = open(&directory.path().join("store"));
-    let session = ada(&store);
+/// Publishes a filled store into the lake `plant` of these objects, twice.
+pub fn published(store: &Store, objects: &Arc<dyn ObjectStore>) {
+    let session = ada(store);
     fill(&session);
-    publish(&store, &objects, "s1");
-    settle(&store);
+    publish(store, objects.clone(), "s1");
+    settle(store);
     change(&session);
-    publish(&store, &objects, "s1");
-    let place = Place::open(objects.to_str().unwrap()).unwrap();
-    let cluster = Cluster::start(&objects);
-    let root = "plant".into();
-    let there = stationdb_cluster::lake(&cluster.scheduler.address, &place, &root).await.unwrap();
-    let here = stationdb_sql::context(&session).unwrap();
+    publish(store, objects.clone(), "s1");
+}
+
+/// Asserts that statements over the lake `plant` answer on the cluster as over the store, and those
+/// that only a lake answers as in this process.
+pub async fn equal(store: &Store, objects: Arc<dyn ObjectStore>, place: &Place, scheduler: &str) {
+    let there = stationdb_cluster::lake(scheduler, place, &"plant".into()).await.unwrap();
+    let here = stationdb_sql::context(&ada(store)).unwrap();
     let mut count = 0;
     for statement in STATEMENTS.lines() {
         let expected = answers(&here, statement).await;
@@ -74,11 +71,23 @@ async fn statements_over_a_lake_answer_as_on_the_store() {
     }
     println!("counted: {count} statements over a lake");
     assert!(count >= 40, "{count} statements");
-    let of_one_process = Arc::new(LocalFileSystem::new_with_prefix(&objects).unwrap());
-    let of_one_process = stationdb_sql::lake(of_one_process, &"plant".into()).await.unwrap();
+    let of_one_process = stationdb_sql::lake(objects, &"plant".into()).await.unwrap();
     for statement in OF_THE_LAKE {
         let expected = answers(&of_one_process, statement).await;
         assert!(!expected.is_empty(), "{statement}");
         assert_eq!(expected, answers(&there, statement).await, "{statement}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn statements_over_a_lake_answer_as_on_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let lake = directory.path().join("objects");
+    std::fs::create_dir(&lake).unwrap();
+    let store = open(&directory.path().join("store"));
+    let objects: Arc<dyn ObjectStore> = Arc::new(LocalFileSystem::new_with_prefix(&lake).unwrap());
+    published(&store, &objects);
+    let place = Place::open(lake.to_str().unwrap()).unwrap();
+    let cluster = Cluster::start(&lake);
+    equal(&store, objects, &place, &cluster.scheduler.address).await;
 }

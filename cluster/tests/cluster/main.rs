@@ -7,5 +7,7 @@ mod lake;
 mod lost;
 mod process;
 mod processes;
+#[cfg(feature = "s3")]
+mod s3;
 mod statements;
 mod tables;

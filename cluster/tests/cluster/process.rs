@@ -19,7 +19,11 @@ impl Process {
     }
 
     fn start(args: &[&str]) -> Self {
-        let mut child = Self::command(args).spawn().unwrap();
+        Self::spawn(Self::command(args))
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         out.read_line(&mut line).unwrap();
@@ -37,6 +41,14 @@ impl Process {
     pub fn executor(lake: &Path, scheduler: &str) -> Self {
         let (lake, tasks) = (lake.to_str().unwrap(), ["--tasks", "2", "--memory", "512"]);
         Self::start(&[&["executor", "--scheduler", scheduler, "--lake", lake], &tasks[..]].concat())
+    }
+
+    /// A process of a lake in S3, with this key in its environment.
+    #[cfg(feature = "s3")]
+    pub fn with_key(key: &str, args: &[&str]) -> Self {
+        let mut command = Self::command(args);
+        command.env("AWS_ACCESS_KEY_ID", key);
+        Self::spawn(command)
     }
 
     /// SIGKILL, or what the system has for it.

@@ -1,7 +1,8 @@
 //! A server that speaks S3, on loopback: moto's, for the interpreter that `STATIONDB_PYTHON` names.
 #![allow(dead_code, reason = "each suite uses a part")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
@@ -24,7 +25,17 @@ key = "AWS4-HMAC-SHA256 Credential=key/20240101/us-east-1/s3/aws4_request"
 made = Client(app).put("/lakes", base_url="http://127.0.0.1", headers={"Authorization": key})
 assert made.status_code == 200, made.get_data()
 lock = threading.Lock()
+calls = set()
 def one_at_a_time(environ, start_response):
+    if environ["PATH_INFO"] == "/calls":
+        told = " ".join(sorted(calls)).encode()
+        start_response("200 OK", [("Content-Length", str(len(told)))])
+        return [told]
+    signed = environ.get("HTTP_AUTHORIZATION", "")
+    if "Credential=" in signed:
+        is_list = "list-type=" in environ["QUERY_STRING"]
+        what = "LIST" if is_list else environ["REQUEST_METHOD"]
+        calls.add(signed.split("Credential=")[1].split("/")[0] + ":" + what)
     with lock:
         return app(environ, start_response)
 server = make_server("127.0.0.1", 0, one_at_a_time, threaded=True)
@@ -73,10 +84,24 @@ impl Server {
         Some(Self { process, port: port.expect("the server printed no port") })
     }
 
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The key ids by which requests were signed, each with a method or LIST, as `key:GET`; in order.
+    pub fn calls(&self) -> Vec<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.write_all(b"GET /calls HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (_, calls) = answer.split_once("\r\n\r\n").unwrap();
+        calls.split_whitespace().map(str::to_owned).collect()
+    }
+
     /// The bucket of the server, as a caller of the publisher configures it.
     pub fn objects(&self) -> Objects {
         let store = AmazonS3Builder::new()
-            .with_endpoint(format!("http://127.0.0.1:{}", self.port))
+            .with_endpoint(self.url())
             .with_allow_http(true)
             .with_region("us-east-1")
             .with_bucket_name("lakes")
