@@ -233,7 +233,8 @@ pub mod tables {
         GetTableDataRequest, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest,
     };
     pub use crate::model::tables::deletion::{
-        DeleteRowsRequest, DeleteRowsResponse, DeletedRows, ListDeletedRowsRequest, OrdinalRange,
+        DeleteRowsRequest, DeleteRowsResponse, DeletedRange, DeletedRows, ListDeletedRowsRequest,
+        OrdinalRange,
     };
     pub use crate::model::tables::import::{
         BinaryForm, DateOrder, EpochUnit, ImportTableRequest, ImportTableResponse, ImportedColumn,

@@ -121,6 +121,16 @@ pub trait Layout: Send + Sync + 'static {
     fn rows(&self, _table: &TableMetadata) -> Option<LakeTable> {
         Some(LakeTable::by_columns("rows"))
     }
+
+    /// Whether rows that the retention of a table deletes at the station stay in the lake. By
+    /// default they stay; otherwise they go like rows that a caller deletes.
+    ///
+    /// An answer that changes counts for what the retention deletes after the last batch. With
+    /// `false`, rows that stayed before go with the next full pass; with `true`, rows that went
+    /// before do not come back.
+    fn retains(&self, _table: &TableMetadata) -> bool {
+        true
+    }
 }
 
 /// Everything goes to one root, and the rows of tables with the same columns to one lake table.

@@ -29,6 +29,15 @@ pub(crate) struct Extent {
     pub columns: Vec<Named>,
 }
 
+/// Rows that stayed when the others of their table went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stay {
+    /// The first ordinal after them.
+    pub end: u64,
+    /// The batch with which the others went.
+    pub batch: u64,
+}
+
 /// What commits of the store said.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
@@ -36,6 +45,8 @@ pub(crate) struct Ledger {
     pub sent: BTreeMap<String, Extent>,
     /// The batches with which tables went from this lake table, by table id.
     pub gone: BTreeMap<String, u64>,
+    /// Rows of these that stayed.
+    pub stay: BTreeMap<String, Stay>,
     /// Statements that say that something was sent.
     pub count: u64,
 }
@@ -47,8 +58,11 @@ pub(crate) struct Statement {
     pub columns: Vec<Named>,
     /// Ids of tables, and the first ordinal after what was sent.
     pub sent: BTreeMap<String, u64>,
-    /// Tables of which no row is in the lake table any more.
+    /// Tables whose rows in the lake table are not continued any more.
     pub gone: Vec<String>,
+    /// Those of them of which rows stay that the station cannot send again, and the first ordinal
+    /// after these rows.
+    pub stay: BTreeMap<String, u64>,
 }
 
 /// The columns of a table as a statement names them.
@@ -66,7 +80,7 @@ impl Statement {
     pub(crate) fn tags(&self, app: &str, number: u64) -> Value {
         let value = json!({
             "app": app, "number": number, "batch": self.batch, "columns": self.columns,
-            "sent": self.sent, "gone": self.gone,
+            "sent": self.sent, "gone": self.gone, "stay": self.stay,
         });
         json!({ TAG: value.to_string() })
     }
@@ -95,8 +109,10 @@ impl Said {
                 .map_err(|_| broken())?,
             ..Statement::default()
         };
-        for (id, end) in value.get("sent").and_then(Value::as_object).into_iter().flatten() {
-            statement.sent.insert(id.clone(), end.as_u64().ok_or_else(broken)?);
+        for (member, ends) in [("sent", &mut statement.sent), ("stay", &mut statement.stay)] {
+            for (id, end) in value.get(member).and_then(Value::as_object).into_iter().flatten() {
+                ends.insert(id.clone(), end.as_u64().ok_or_else(broken)?);
+            }
         }
         for id in value.get("gone").and_then(Value::as_array).into_iter().flatten() {
             statement.gone.push(id.as_str().ok_or_else(broken)?.to_owned());
@@ -114,12 +130,20 @@ impl Said {
 impl Ledger {
     /// Takes over the next statement.
     pub(crate) fn take(&mut self, said: Said) {
-        let Statement { batch, columns, sent, gone } = said.statement;
+        let Statement { batch, columns, sent, gone, stay } = said.statement;
         self.count += u64::from(!sent.is_empty() || !gone.is_empty());
         for (id, end) in sent {
             self.sent.insert(id, Extent { end, batch, columns: columns.clone() });
         }
-        self.gone.extend(gone.into_iter().map(|id| (id, batch)));
+        for id in gone {
+            // What stayed before goes with all of the table, and stays with a part of it.
+            let before = self.stay.remove(&id);
+            if let Some(end) = stay.get(&id) {
+                let end = before.map_or(*end, |before| before.end.max(*end));
+                self.stay.insert(id.clone(), Stay { end, batch });
+            }
+            self.gone.insert(id, batch);
+        }
     }
 
     /// What counts of a table: rows of batches from `from` on.

@@ -8,7 +8,7 @@ use crate::ledger::{Named, named};
 use crate::root::Root;
 use crate::rows::{RowsLogs, Work, hash_of, name_of, stored_schema, work};
 use crate::sender::Batch;
-use crate::source::{self, News, TableState};
+use crate::source::{self, Deleted, News, TableState};
 
 /// The work on the rows of a root, by lake table.
 #[derive(Debug, Default)]
@@ -17,8 +17,8 @@ pub(crate) struct Plan {
     pub work: BTreeMap<String, Vec<Work>>,
     /// Deleted rows to send: table, first and last ordinal.
     pub deleted: BTreeMap<String, Vec<(String, u64, u64)>>,
-    /// Tables of which all rows go.
-    pub gone: BTreeMap<String, Vec<String>>,
+    /// Tables of which all rows go, except for those that stay before an ordinal.
+    pub gone: BTreeMap<String, Vec<(String, Option<u64>)>>,
 }
 
 impl Plan {
@@ -26,11 +26,33 @@ impl Plan {
         self.work.is_empty() && self.deleted.is_empty()
     }
 
-    fn goes(&mut self, lake: &str, table: &str, end: u64) {
-        let all = (table.to_owned(), 0, end.saturating_sub(1));
-        self.deleted.entry(lake.to_owned()).or_default().push(all);
-        self.gone.entry(lake.to_owned()).or_default().push(table.to_owned());
+    /// All rows before an ordinal go, except for those in ranges that stay.
+    fn goes(&mut self, lake: &str, table: &str, end: u64, stay: &[(u64, u64)]) {
+        let deleted = self.deleted.entry(lake.to_owned()).or_default();
+        let has_some = stay.iter().any(|(first, _)| *first < end);
+        match has_some {
+            true => deleted.extend(others(end, stay).map(|(a, b)| (table.to_owned(), a, b))),
+            false => deleted.push((table.to_owned(), 0, end.saturating_sub(1))),
+        }
+        let gone = self.gone.entry(lake.to_owned()).or_default();
+        gone.push((table.to_owned(), has_some.then_some(end)));
     }
+}
+
+/// The ordinals up to `end` that are in none of the ranges, which are in order, as ranges. `end`
+/// itself is always there: a statement without a range would not come into the lake, and no row of
+/// this ordinal was sent.
+fn others(end: u64, ranges: &[(u64, u64)]) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let before = ranges.iter().filter(move |(first, _)| *first < end);
+    let before = before.map(move |(first, last)| (*first, (*last).min(end.saturating_sub(1))));
+    let mut from = 0;
+    let bounds = before.chain(std::iter::once((end + 1, end + 1)));
+    bounds.filter_map(move |(first, last)| {
+        let gap = (from, first.saturating_sub(1));
+        let is_gap = from < first;
+        from = last + 1;
+        is_gap.then_some(gap)
+    })
 }
 
 /// Compares the tables of the store, or those that changed, with what the lake has.
@@ -56,16 +78,21 @@ pub(crate) fn plan(
     }
     // These are deleted, or the identity does not see them any more.
     for id in known {
-        for (name, logs) in &*logs {
-            if let Some((end, _)) = logs.has(&id, batch.rows_from) {
-                plan.goes(name, &id, end);
-            }
-        }
+        goes_from_all(&id, batch, logs, &mut plan);
     }
     for work in plan.work.values_mut() {
         work.sort_by(|a, b| (&a.columns, a.id.as_str()).cmp(&(&b.columns, b.id.as_str())));
     }
     Ok(plan)
+}
+
+/// Every row of a table goes, also those that stayed when the others went.
+fn goes_from_all(id: &str, batch: Batch<'_>, logs: &BTreeMap<String, RowsLogs>, plan: &mut Plan) {
+    for (name, logs) in logs {
+        if let Some(end) = logs.end_of_all(id, batch.rows_from) {
+            plan.goes(name, id, end, &[]);
+        }
+    }
 }
 
 /// A lake table with rows of a table, their end, and whether new rows continue them.
@@ -99,9 +126,7 @@ fn plan_table(
     let wanted = is_here.then(|| root.layout.rows(&table.metadata)).flatten();
     let homes = homes(id, &columns, batch, logs);
     let Some(lake) = wanted else {
-        for (home, end, _) in homes {
-            plan.goes(&home, id, end);
-        }
+        goes_from_all(id, batch, logs, plan);
         return Ok(());
     };
     lake.check()?;
@@ -118,18 +143,41 @@ fn plan_table(
     // A list that is out of date may lack the lake table: only its log says what it has.
     let homes = self::homes(id, &columns, batch, logs);
     let end = homes.iter().find(|home| home.2 && home.0 == target).map_or(0, |home| home.1);
-    for (home, had, _) in &homes {
-        if *home != target || end == 0 {
-            plan.goes(home, id, *had);
+    let retains = root.layout.retains(&table.metadata);
+    let is_full = news.full.is_some() && table.has_deleted;
+    let is_replaced = |name: &&str| *name != target || end == 0;
+    let homes = homes.iter().map(|home| home.0.as_str());
+    let mut goes: BTreeSet<&str> = homes.filter(is_replaced).collect();
+    // The station cannot send again what its retention has deleted.
+    let stay = match retains && table.has_deleted && !goes.is_empty() {
+        true => source::deleted_rows(root.session, &table.id, true)?,
+        false => Vec::new(),
+    };
+    if is_full && !retains {
+        // Rows may have stayed while the layout retained them.
+        goes.extend(logs.keys().map(String::as_str).filter(is_replaced));
+    }
+    for name in goes {
+        let end = logs.get(name).and_then(|logs| logs.end_of_all(id, batch.rows_from));
+        if let Some(end) = end {
+            plan.goes(name, id, end, &stay);
         }
     }
-    let has_news = (news.full.is_some() && table.has_deleted) || news.deleted.contains_key(id);
-    if end > 0 && has_news {
-        let told = news.deleted.get(id).cloned().flatten();
-        let ranges = match told {
-            Some(ranges) => ranges,
-            None => source::deleted_rows(root.session, &table.id)?,
-        };
+    let told = match is_full {
+        true => Some(Deleted::UNKNOWN),
+        false => news.deleted.get(id).cloned(),
+    };
+    if let Some(told) = told.filter(|_| end > 0) {
+        let mut ranges = Vec::new();
+        for (told, by_retention) in [(told.by_caller, false), (told.by_retention, true)] {
+            if by_retention && retains {
+                continue;
+            }
+            ranges.extend(match told {
+                Some(ranges) => ranges,
+                None => source::deleted_rows(root.session, &table.id, by_retention)?,
+            });
+        }
         // Rows that were not sent before are sent without those that are deleted.
         let sent = ranges.into_iter().filter(|(first, _)| *first < end);
         let sent: Vec<_> = sent.map(|(first, last)| (id.to_owned(), first, last)).collect();

@@ -253,7 +253,7 @@ impl Pass<'_> {
         &mut self,
         lake: &mut LakeLog,
         ranges: &[(String, u64, u64)],
-        gone: &[String],
+        gone: &[(String, Option<u64>)],
         batch: Batch<'_>,
         control: &Control,
     ) -> Result<Outcome> {
@@ -273,7 +273,9 @@ impl Pass<'_> {
             numbers(&|_| batch.number),
         ])?;
         ranges.iter().for_each(|range| sender.known.has_table(&range.0));
-        sender.statement.gone = gone.to_vec();
+        sender.statement.gone = gone.iter().map(|(table, _)| table.clone()).collect();
+        sender.statement.stay =
+            gone.iter().filter_map(|(table, end)| Some((table.clone(), (*end)?))).collect();
         let outcome = sender.commit()?;
         self.sent.commits += sender.sent.commits;
         Ok(outcome)

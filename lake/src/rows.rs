@@ -89,6 +89,14 @@ impl RowsLogs {
         is_there.then_some((extent.end, extent.columns.as_slice()))
     }
 
+    /// The end of all rows of a table that count: of those that the lake table has, and of those
+    /// that stayed when the others went.
+    pub(crate) fn end_of_all(&self, id: &str, rows_from: u64) -> Option<u64> {
+        let has = self.has(id, rows_from).map(|(end, _)| end);
+        let stay = self.deleted.ledger.stay.get(id).filter(|stay| stay.batch >= rows_from);
+        has.max(stay.map(|stay| stay.end))
+    }
+
     /// Whether rows with these columns continue what the lake table has of a table: each column is
     /// still there.
     pub(crate) fn continues(&self, id: &str, rows_from: u64, columns: &[Named]) -> bool {

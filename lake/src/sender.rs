@@ -228,6 +228,7 @@ impl<'a> Sender<'a> {
         }
         self.statement.sent.clear();
         self.statement.gone.clear();
+        self.statement.stay.clear();
         Ok(outcome)
     }
 }

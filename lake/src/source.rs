@@ -8,7 +8,7 @@ use stationdb::arrow::array::AsArray;
 use stationdb::chrono;
 use stationdb::prelude::*;
 use stationdb::scans::{RecordKind, ScanRecordsRequest};
-use stationdb::tables::{ListDeletedRowsRequest, OrdinalRange, TableId, TableMetadata};
+use stationdb::tables::{ListDeletedRowsRequest, TableId, TableMetadata};
 use stationdb::{Control, ErrorKind, Position, Result, Session, What, from_json};
 
 use crate::layout::Layout;
@@ -65,6 +65,23 @@ pub(crate) enum Changes {
     All,
 }
 
+/// First and last ordinals of deleted rows; `None` if they have to be listed.
+pub(crate) type Ranges = Option<Vec<(u64, u64)>>;
+
+/// The deleted rows of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Deleted {
+    pub by_caller: Ranges,
+    pub by_retention: Ranges,
+}
+
+impl Deleted {
+    /// Nothing, to which events are added.
+    const NONE: Self = Self { by_caller: Some(Vec::new()), by_retention: Some(Vec::new()) };
+    /// What no event tells.
+    pub(crate) const UNKNOWN: Self = Self { by_caller: None, by_retention: None };
+}
+
 /// What changed after a position, as far as it is for one root.
 #[derive(Debug)]
 pub(crate) struct News {
@@ -72,8 +89,8 @@ pub(crate) struct News {
     pub records: BTreeMap<usize, Changes>,
     /// Tables with any change; `None` for all.
     pub tables: Option<BTreeSet<String>>,
-    /// Deleted rows by table; `None` for those whose ranges have to be listed.
-    pub deleted: BTreeMap<String, Option<Vec<(u64, u64)>>>,
+    /// Deleted rows by table.
+    pub deleted: BTreeMap<String, Deleted>,
     /// The last change of all.
     pub last: Option<(u64, i64)>,
     /// Why all is sent, if it is.
@@ -166,15 +183,20 @@ pub(crate) fn news(
 }
 
 fn add_deleted(
-    deleted: &mut BTreeMap<String, Option<Vec<(u64, u64)>>>,
+    deleted: &mut BTreeMap<String, Deleted>,
     id: &str,
     detail: Option<&serde_json::Value>,
 ) {
-    let is_whole = detail.and_then(|detail| detail.get("complete")?.as_bool()) == Some(true);
+    let is = |member: &str| detail.and_then(|detail| detail.get(member)?.as_bool()) == Some(true);
+    let is_whole = is("complete");
     let ranges = detail.and_then(|detail| {
         serde_json::from_value::<Vec<(u64, u64)>>(detail.get("ordinals")?.clone()).ok()
     });
-    let known = deleted.entry(id.to_owned()).or_insert_with(|| Some(Vec::new()));
+    let known = deleted.entry(id.to_owned()).or_insert(Deleted::NONE);
+    let known = match is("retention") {
+        true => &mut known.by_retention,
+        false => &mut known.by_caller,
+    };
     match (ranges.filter(|_| is_whole), known) {
         (Some(ranges), Some(known)) => known.extend(ranges),
         (_, known) => *known = None,
@@ -232,17 +254,20 @@ fn state(session: &Session, metadata: TableMetadata) -> Result<Option<TableState
     Ok(Some(TableState { id, workspace, metadata, next: rows + gone, has_deleted: gone > 0 }))
 }
 
-/// All deleted rows of a table, as first and last ordinals.
-pub(crate) fn deleted_rows(session: &Session, id: &TableId) -> Result<Vec<(u64, u64)>> {
+/// The deleted rows of a table that went by its retention, or the others, as first and last
+/// ordinals.
+pub(crate) fn deleted_rows(
+    session: &Session,
+    id: &TableId,
+    by_retention: bool,
+) -> Result<Vec<(u64, u64)>> {
     let mut ranges = Vec::new();
     let mut from = 0;
     loop {
         let request = ListDeletedRowsRequest::new().from(from).take(10_000);
-        let page = session.list_deleted_rows(id, request)?;
+        let page = session.list_deleted_rows(id, request.retention(by_retention))?;
         let number = |number: i64| u64::try_from(number).unwrap_or_default();
-        ranges.extend(
-            page.ranges.iter().map(|OrdinalRange { first, last }| (number(*first), number(*last))),
-        );
+        ranges.extend(page.ranges.iter().map(|range| (number(range.first), number(range.last))));
         match page.next {
             Some(next) => from = next,
             None => return Ok(ranges),

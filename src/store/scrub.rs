@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::model::by_code;
 use crate::records::keys::index_key;
 use crate::records::{Collection, Snapshot, Source, Space, Sum, Sums, envelope};
+use crate::session::tables::check_deleted_rows;
 use crate::session::{Fillings, guarded};
 use crate::value::Control;
 use crate::value::id::hex;
@@ -312,10 +313,10 @@ impl Scrub<'_> {
             Space::Segments
             | Space::TableState
             | Space::Intents
-            | Space::DeletedRows
             | Space::ColumnHistory
             | Space::Imports => envelope::in_row(value)
                 .map_or(Ok(()), |sealed| envelope::open(key, 0, sealed).map(|_| ())),
+            Space::DeletedRows => check_deleted_rows(key, value),
             Space::TableBuffer => crate::columnar::check_batch(value),
             Space::Log => {
                 self.report.log_entries += 1;

@@ -31,10 +31,10 @@ fn another_format_is_refused_by_kind() {
     let disk = Arc::new(MemoryDisk::new());
     drop(open(&disk));
     disk.remove_file("FORMAT").unwrap();
-    write_file(&disk, "FORMAT", b"stationdb\nformat 10\nrevision 0\nstore 0\n");
+    write_file(&disk, "FORMAT", b"stationdb\nformat 11\nrevision 0\nstore 0\n");
     let error = StoreOptions::default().open_on(disk.clone()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NewerFormat, "{error}");
-    assert!(error.message().contains("format 10"), "{error}");
+    assert!(error.message().contains("format 11"), "{error}");
     disk.remove_file("FORMAT").unwrap();
     write_file(&disk, "FORMAT", b"stationdb\nformat 0\nrevision 4\nstore 0\n");
     let error = StoreOptions::default().open_on(disk.clone()).unwrap_err();

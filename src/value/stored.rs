@@ -32,7 +32,7 @@ impl Format {
     /// The first format, whose stores every later build reads.
     pub(crate) const FIRST: Self = Self(1);
     /// The format that this build writes, and the newest one that it reads.
-    pub(crate) const CURRENT: Self = Self(9);
+    pub(crate) const CURRENT: Self = Self(10);
 
     /// The format with this number, if this build reads it.
     #[must_use]

@@ -34,6 +34,9 @@ record! {
         pub from: Option<i64>,
         /// Number of ranges of the answer; 1,000 when absent, at most 10,000.
         pub take: Option<i64>,
+        /// True for rows that went by the retention of the table alone, false for the others
+        /// alone; both when absent.
+        pub retention: Option<bool>,
     }
 
     /// Consecutive append ordinals.
@@ -44,11 +47,22 @@ record! {
         pub last: i64,
     }
 
+    /// Consecutive append ordinals of rows that were deleted for the same cause.
+    wire pub struct DeletedRange {
+        /// The first one. The first row that was ever appended to a table has the ordinal 0.
+        pub first: i64,
+        /// The last one.
+        pub last: i64,
+        /// True when the rows went by the retention of the table; absent when a caller deleted
+        /// them, and for rows that went before format 10.
+        pub retention: Option<bool>,
+    }
+
     /// The append ordinals of deleted rows, in order.
     wire pub struct DeletedRows {
-        /// The ranges; no two of them touch.
-        pub ranges: Vec<OrdinalRange>,
-        /// Rows of the table that were ever deleted.
+        /// The ranges; no two of them with the same cause touch.
+        pub ranges: Vec<DeletedRange>,
+        /// Rows of the table that were ever deleted, for any cause.
         pub total_row_count: i64,
         /// The `from` of the next part of the list; absent at its end.
         pub next: Option<i64>,
@@ -61,5 +75,13 @@ impl OrdinalRange {
     pub(crate) fn of(range: &Range<u64>) -> Self {
         let number = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
         Self { first: number(range.start), last: number(range.end.saturating_sub(1)) }
+    }
+}
+
+impl DeletedRange {
+    /// The range of ordinals that a set has.
+    pub(crate) fn of(range: &Range<u64>, is_retention: bool) -> Self {
+        let OrdinalRange { first, last } = OrdinalRange::of(range);
+        Self { first, last, retention: is_retention.then_some(true) }
     }
 }

@@ -7,13 +7,13 @@ use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::data::{ColumnFilter, FilterOperation};
 use crate::model::tables::deletion::{
-    DeleteRowsRequest, DeleteRowsResponse, DeletedRows, ListDeletedRowsRequest, OrdinalRange,
+    DeleteRowsRequest, DeleteRowsResponse, DeletedRange, DeletedRows, ListDeletedRowsRequest,
 };
 use crate::model::tables::table::TableMetadata;
 use crate::services::tables::metadata::found;
 use crate::services::tables::read::open;
 use crate::services::tables::row_filter::row_filter;
-use crate::session::tables::{delete_ordinals, deleted_rows};
+use crate::session::tables::{Cause, Deleted, delete_ordinals, deleted_rows};
 use crate::session::{Access, Draft, View, What};
 use crate::value::{Action, Control, limits};
 
@@ -82,7 +82,7 @@ pub(in crate::services) fn delete_these(
     // A caller who may not change the table is refused even if no row matches.
     let service = TableMetadata::KIND.service;
     draft.context().require(service, Action::Update, table.workspace())?;
-    delete_by_store(draft, table, ordinals)
+    delete_by_store(draft, table, ordinals, Cause::Caller)
 }
 
 /// [`delete_these`] on behalf of the store itself, without asking the policy.
@@ -90,20 +90,21 @@ pub(super) fn delete_by_store(
     draft: &mut Draft<'_>,
     mut table: TableMetadata,
     ordinals: &OrdinalSet,
+    cause: Cause,
 ) -> Result<i64> {
-    let deleted = delete_ordinals(draft, &table, ordinals)?;
+    let deleted = delete_ordinals(draft, &table, ordinals, cause)?;
     let count = i64::try_from(deleted.count()).unwrap_or(i64::MAX);
     if count > 0 {
         table.row_count = Some(table.row_count.unwrap_or_default().saturating_sub(count));
         table.rows_modified_at = table.rows_modified_at.max(Some(draft.now()));
-        draft.put_state_by_store(&table, What::RowsDeleted, Some(detail(&deleted)))?;
+        draft.put_state_by_store(&table, What::RowsDeleted, Some(detail(&deleted, cause)))?;
     }
     Ok(count)
 }
 
 /// The detail of the event: the ranges, or the first and the last ordinal of more ranges than an
 /// event may name.
-fn detail(deleted: &OrdinalSet) -> Value {
+fn detail(deleted: &OrdinalSet, cause: Cause) -> Value {
     let ranges = deleted.ranges();
     let pairs: Vec<[u64; 2]> = match ranges {
         [first, .., last] if ranges.len() > limits::EVENT_RANGES => {
@@ -112,7 +113,14 @@ fn detail(deleted: &OrdinalSet) -> Value {
         _ => ranges.iter().map(|range| [range.start, range.end.saturating_sub(1)]).collect(),
     };
     let is_whole = ranges.len() <= limits::EVENT_RANGES;
-    json!({ "rowCount": deleted.count(), "ordinals": pairs, "complete": is_whole })
+    let detail = json!({ "rowCount": deleted.count(), "ordinals": pairs, "complete": is_whole });
+    match (cause, detail) {
+        (Cause::Retention, Value::Object(mut members)) => {
+            members.insert("retention".to_owned(), Value::Bool(true));
+            Value::Object(members)
+        }
+        (_, detail) => detail,
+    }
 }
 
 /// A part of the list of deleted rows.
@@ -137,14 +145,31 @@ pub(in crate::services) fn list(
     }
     let deleted = deleted_rows(view, table.id())?;
     let number = |ordinal: u64| i64::try_from(ordinal).unwrap_or(i64::MAX);
-    let mut left = deleted.within(from..u64::MAX);
-    let ranges = left
-        .by_ref()
-        .take(usize::try_from(take).unwrap_or_default())
-        .map(|range| OrdinalRange::of(&range))
-        .collect();
-    let next = left.next().map(|range| number(range.start));
-    Ok(DeletedRows { ranges, total_row_count: number(deleted.count()), next })
+    let take = usize::try_from(take).unwrap_or_default();
+    // With one range more, which tells where the list goes on.
+    let mut ranges = first_ranges(&deleted, from, take + 1, request.retention);
+    let next = ranges.drain(take.min(ranges.len())..).next().map(|range| range.first);
+    Ok(DeletedRows { ranges, total_row_count: number(deleted.all.count()), next })
+}
+
+/// The first ranges from an ordinal on, in order; if asked, only those that went by the retention,
+/// or only the others.
+fn first_ranges(
+    deleted: &Deleted,
+    from: u64,
+    count: usize,
+    retention: Option<bool>,
+) -> Vec<DeletedRange> {
+    let mut found = Vec::new();
+    for (is_retention, set) in [(false, &deleted.by_caller()), (true, &deleted.by_retention)] {
+        if retention.is_none_or(|asked| asked == is_retention) {
+            let ranges = set.within(from..u64::MAX).take(count);
+            found.extend(ranges.map(|range| DeletedRange::of(&range, is_retention)));
+        }
+    }
+    found.sort_unstable_by_key(|range| range.first);
+    found.truncate(count);
+    found
 }
 
 #[cfg(test)]
@@ -156,7 +181,7 @@ mod tests {
     fn an_event_names_ranges_up_to_the_bound() {
         let named = |count: usize| {
             let ranges = (0..count as u64).map(|at| 2 * at..2 * at + 1);
-            let detail = detail(&OrdinalSet::new(ranges.collect()));
+            let detail = detail(&OrdinalSet::new(ranges.collect()), Cause::Caller);
             let ordinals = detail.get("ordinals").and_then(Value::as_array).map(Vec::len);
             match detail.get("complete") == Some(&Value::Bool(true)) {
                 true if ordinals == Some(count) => Ok(()),

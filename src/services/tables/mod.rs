@@ -479,7 +479,7 @@ pub trait TableService {
     fn delete_rows(&self, id: &TableId, request: DeleteRowsRequest) -> Result<DeleteRowsResponse>;
 
     /// Lists the append ordinals of all rows that were ever deleted, whatever the change log still
-    /// holds.
+    /// holds, and which of them went by the retention of the table.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for an invalid `from` or `take`.
@@ -489,6 +489,9 @@ pub trait TableService {
     /// session.delete_rows(&id, DeleteRowsRequest::new().index_from("0"))?;
     /// let deleted = session.list_deleted_rows(&id, ListDeletedRowsRequest::new())?;
     /// assert_eq!((deleted.ranges[0].first, deleted.ranges[0].last), (0, 0));
+    /// // None of them by a retention.
+    /// let retired = ListDeletedRowsRequest::new().retention(true);
+    /// assert!(session.list_deleted_rows(&id, retired)?.ranges.is_empty());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn list_deleted_rows(

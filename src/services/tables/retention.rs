@@ -14,7 +14,7 @@ use crate::model::tables::table::TableMetadata;
 use crate::services::tables::deletion::{delete_by_store, predicates};
 use crate::services::tables::metadata::{found, save_with};
 use crate::session::tables::{
-    IndexLook, index_limit_ms, is_index_due, is_retention_due, open_table, put_retention,
+    Cause, IndexLook, index_limit_ms, is_index_due, is_retention_due, open_table, put_retention,
     retention_of, schema_of, take_retention,
 };
 use crate::session::{Access, Draft, Session, View, What};
@@ -144,7 +144,7 @@ fn carry_out(
         deleted = session.write(move |draft| {
             let Some(table) = draft.any_by_key::<TableMetadata>(key)? else { return Ok(0) };
             let gone = take_retention(draft, &table, &policy, by_index)?;
-            delete_by_store(draft, table, &gone)
+            delete_by_store(draft, table, &gone, Cause::Retention)
         })?;
     }
     if let Some(look) = found.look {

@@ -69,7 +69,7 @@ pub(in crate::services) fn export<A: Access>(
         ready = access.read(|view| {
             let Some(segments) = Handout::new(view, table.id())? else { return Ok(None) };
             let table = found(id, view.get::<TableMetadata>(id)?)?;
-            let deleted = deleted_rows(view, table.id())?;
+            let deleted = deleted_rows(view, table.id())?.all;
             Ok(Some((table, deleted, segments)))
         })?;
         if ready.is_some() {

@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::TEMPORARY_DIR;
 use super::buffer::number_of;
+use super::deleted::from_some_rows;
 use super::state::{directory, key_of};
 use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::disk::{Disk, Mode};
@@ -66,7 +67,38 @@ pub(crate) fn verify(
             }
         }
     }
+    verify_deleted(&snapshot, control, found)?;
     Ok((files, bytes))
+}
+
+/// Checks that the rows about the deleted rows of each table fit together.
+fn verify_deleted(
+    snapshot: &Snapshot,
+    control: &Control,
+    mut found: impl FnMut(&str, &str),
+) -> Result<()> {
+    let table_of = |key: &[u8]| key.get(..key.len().saturating_sub(8)).unwrap_or_default().to_vec();
+    let mut cursor = Source::Snapshot(snapshot).cursor(Space::DeletedRows, &[], None)?;
+    let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    loop {
+        control.check()?;
+        let next = cursor.next()?;
+        let table = rows.first().map(|(key, _)| table_of(key));
+        if table.is_some() && next.as_ref().map(|(key, _)| table_of(key)) != table {
+            let table = table.unwrap_or_default();
+            // Rows that are damaged by themselves are found as entries of the record file.
+            if from_some_rows(&table, &rows).is_ok_and(|deleted| !deleted.is_list()) {
+                let id = hex(&table);
+                let problem = format!("the deleted rows of the table {id} do not fit together");
+                found("records.redb", &problem);
+            }
+            rows.clear();
+        }
+        match next {
+            Some(row) => rows.push(row),
+            None => return Ok(()),
+        }
+    }
 }
 
 pub(super) fn check_file(

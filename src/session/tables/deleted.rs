@@ -2,13 +2,14 @@
 //!
 //! What must hold: an ordinal stays in the list for as long as the table exists, because no other
 //! row may ever get it. The list, the row count and the counts in the state of the table change in
-//! one commit.
+//! one commit. Ordinals that went by the retention are a part of the list.
 //!
 //! A part of the list has the ranges that begin in `PART` consecutive ordinals. Its key is the
 //! table key and the number of the part. Its ranges are pairs of numbers: the ordinals between the
 //! end of the range before (for the first range, the beginning of the part) and the start of this
-//! one, then the length.
+//! one, then the length. The ranges that went by the retention are divided in the same way.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -35,7 +36,44 @@ record! {
     pub struct DeletedPart {
         /// Pairs of numbers: a gap, and the length of the range after it.
         since(6) pub gaps_and_lengths: Vec<u64>,
+        /// The same of the ordinals of them that went by the retention of the table.
+        since(10) pub retention: Vec<u64>,
     }
+}
+
+/// The ordinals of deleted rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Deleted {
+    /// All of them.
+    pub all: OrdinalSet,
+    /// Those of them that went by the retention; the others were deleted by a caller.
+    pub by_retention: OrdinalSet,
+}
+
+impl Deleted {
+    /// Ordinals of deleted rows, and those of them that went by the retention.
+    pub(crate) fn new(all: OrdinalSet, by_retention: OrdinalSet) -> Self {
+        Self { all, by_retention }
+    }
+
+    /// Whether what went by the retention is a part of the list.
+    pub(crate) fn is_list(&self) -> bool {
+        self.by_retention.minus(&self.all).is_empty()
+    }
+
+    /// The ordinals of rows that a caller deleted.
+    pub(crate) fn by_caller(&self) -> OrdinalSet {
+        self.all.minus(&self.by_retention)
+    }
+}
+
+/// Why rows are deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// A caller asked for it.
+    Caller,
+    /// The retention of the table lets them go.
+    Retention,
 }
 
 fn damaged(table: &[u8]) -> Error {
@@ -61,39 +99,71 @@ fn ranges_of(part: u64, numbers: &[u64]) -> Option<Vec<Range<u64>>> {
 
 /// Whether a row can be a part of the ordinals of deleted rows.
 pub(crate) fn is_deleted_rows(key: &[u8], row: &[u8]) -> bool {
-    envelope::in_row(row).is_some()
-        && envelope::from_row::<DeletedPart>(key, row)
-            .is_ok_and(|part| ranges_of(number_of(key), &part.gaps_and_lengths).is_some())
+    envelope::in_row(row).is_some() && check_deleted_rows(key, row).is_ok()
 }
 
-/// The list in the rows of the space.
-pub(super) fn from_rows(table: &[u8], rows: &[(Vec<u8>, Vec<u8>)]) -> Result<OrdinalSet> {
-    let mut ranges = Vec::new();
+/// Checks a row of the space by itself.
+///
+/// # Errors
+/// `Corrupt`.
+pub(crate) fn check_deleted_rows(key: &[u8], row: &[u8]) -> Result<()> {
+    let (table, _) = key.split_at(key.len().saturating_sub(8));
+    let row = (key.to_vec(), row.to_vec());
+    from_some_rows(table, std::slice::from_ref(&row)).map(drop)
+}
+
+/// The list in the rows of the space, which may lack some.
+pub(super) fn from_some_rows(table: &[u8], rows: &[(Vec<u8>, Vec<u8>)]) -> Result<Deleted> {
+    let (mut all, mut by_retention) = (Vec::new(), Vec::new());
     for (key, row) in rows {
         let part: DeletedPart = envelope::from_row(key, row)?;
-        let part = ranges_of(number_of(key), &part.gaps_and_lengths);
-        ranges.extend(part.ok_or_else(|| damaged(table))?);
+        for (ranges, numbers) in
+            [(&mut all, &part.gaps_and_lengths), (&mut by_retention, &part.retention)]
+        {
+            ranges.extend(ranges_of(number_of(key), numbers).ok_or_else(|| damaged(table))?);
+        }
     }
-    Ok(OrdinalSet::new(ranges))
+    Ok(Deleted::new(OrdinalSet::new(all), OrdinalSet::new(by_retention)))
+}
+
+/// The list in all rows of the space.
+pub(super) fn from_rows(table: &[u8], rows: &[(Vec<u8>, Vec<u8>)]) -> Result<Deleted> {
+    let deleted = from_some_rows(table, rows)?;
+    match deleted.is_list() {
+        true => Ok(deleted),
+        false => Err(damaged(table)),
+    }
+}
+
+/// The ranges of a set as [`DeletedPart`] has them, by the number of the part.
+fn parts_of(set: &OrdinalSet) -> impl Iterator<Item = (u64, Vec<u64>)> + '_ {
+    set.ranges().chunk_by(|a, b| a.start / PART == b.start / PART).map(|ranges| {
+        let part = ranges.first().map_or(0, |range| range.start / PART);
+        let mut at = part * PART;
+        let mut numbers = Vec::with_capacity(2 * ranges.len());
+        for range in ranges {
+            numbers.extend([range.start - at, range.end - range.start]);
+            at = range.end;
+        }
+        (part, numbers)
+    })
 }
 
 /// The rows of the space for a list.
-pub(super) fn to_rows(table: &[u8], set: &OrdinalSet) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    set.ranges()
-        .chunk_by(|a, b| a.start / PART == b.start / PART)
-        .map(|ranges| {
-            let part = ranges.first().map_or(0, |range| range.start / PART);
-            let mut at = part * PART;
-            let mut numbers = Vec::with_capacity(2 * ranges.len());
-            for range in ranges {
-                numbers.extend([range.start - at, range.end - range.start]);
-                at = range.end;
-            }
-            let key = entry_key(table, part);
-            let row = envelope::to_row(&key, &DeletedPart { gaps_and_lengths: numbers })?;
-            Ok((key, row))
-        })
-        .collect()
+pub(super) fn to_rows(table: &[u8], deleted: &Deleted) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let mut parts: BTreeMap<u64, DeletedPart> = BTreeMap::new();
+    for (part, numbers) in parts_of(&deleted.all) {
+        parts.entry(part).or_default().gaps_and_lengths = numbers;
+    }
+    for (part, numbers) in parts_of(&deleted.by_retention) {
+        parts.entry(part).or_default().retention = numbers;
+    }
+    let row = |(part, value)| {
+        let key = entry_key(table, part);
+        let row = envelope::to_row(&key, &value)?;
+        Ok((key, row))
+    };
+    parts.into_iter().map(row).collect()
 }
 
 /// The changes that make `rows` the rows of a table.
@@ -116,12 +186,12 @@ pub(super) fn changes_to(
 
 /// The ordinals of all deleted rows of a table.
 pub(super) fn deleted_in(view: &View<'_>, table: &[u8]) -> Result<OrdinalSet> {
-    from_rows(table, &view.raw_prefix(Space::DeletedRows, table)?)
+    Ok(from_rows(table, &view.raw_prefix(Space::DeletedRows, table)?)?.all)
 }
 
 /// [`deleted_in`], with the changes of a draft.
 pub(super) fn deleted_in_draft(draft: &Draft<'_>, table: &[u8]) -> Result<OrdinalSet> {
-    from_rows(table, &draft.raw_prefix(Space::DeletedRows, table)?)
+    Ok(from_rows(table, &draft.raw_prefix(Space::DeletedRows, table)?)?.all)
 }
 
 /// The ordinals of deleted rows whose rows are stored, or an empty set.
@@ -171,8 +241,19 @@ fn check_ranges(count: usize) -> Result<()> {
     )))
 }
 
+/// Refuses a list that is too long. A range that went by the retention ends at a row of the table
+/// or at a range that a caller deleted, so bounds of these two bound all three.
+fn check(after: &Deleted, cause: Cause) -> Result<()> {
+    check_ranges(after.all.ranges().len())?;
+    match cause {
+        Cause::Caller => check_ranges(after.by_caller().ranges().len()),
+        Cause::Retention => Ok(()),
+    }
+}
+
 /// Drafts the deletion of the rows with these ordinals, without the change of the table's row
-/// count. Returns the ordinals of them that were not deleted before.
+/// count. Returns the ordinals of them that were not deleted before; those that were keep their
+/// cause.
 ///
 /// Segments and buffered batches without further rows are dropped in the same commit; the rows of
 /// others are left out by the next merge or seal.
@@ -180,17 +261,23 @@ pub(crate) fn delete_ordinals(
     draft: &mut Draft<'_>,
     table: &TableMetadata,
     ordinals: &OrdinalSet,
+    cause: Cause,
 ) -> Result<OrdinalSet> {
     let key = key_of(table.id())?;
     let table_key = key.as_bytes();
-    let before = deleted_in_draft(draft, table_key)?;
-    let ordinals = ordinals.minus(&before);
+    let rows_before = draft.raw_prefix(Space::DeletedRows, table_key)?;
+    let mut deleted = from_rows(table_key, &rows_before)?;
+    let ordinals = ordinals.minus(&deleted.all);
     if ordinals.is_empty() {
         return Ok(ordinals);
     }
-    let after = before.union(&ordinals);
-    check_ranges(after.ranges().len())
+    deleted.all = deleted.all.union(&ordinals);
+    if cause == Cause::Retention {
+        deleted.by_retention = deleted.by_retention.union(&ordinals);
+    }
+    check(&deleted, cause)
         .map_err(|error| error.with_resource(TableMetadata::KIND.name, table.id()))?;
+    let after = &deleted.all;
     let mut state = state(draft, key)?;
     let count = ordinals.count();
     state.deleted_rows += count;
@@ -214,8 +301,7 @@ pub(crate) fn delete_ordinals(
     }
     state.merge_due |= state.deleted_stored > 0;
     put_state(draft, key, &state)?;
-    let rows_before = draft.raw_prefix(Space::DeletedRows, table_key)?;
-    for change in changes_to(&rows_before, to_rows(table_key, &after)?) {
+    for change in changes_to(&rows_before, to_rows(table_key, &deleted)?) {
         match change {
             Change::Put { space, key, value } => draft.put_raw(space, key, value),
             Change::Delete { space, key } => draft.delete_raw(space, key),
@@ -225,15 +311,75 @@ pub(crate) fn delete_ordinals(
     Ok(ordinals)
 }
 
-/// The ordinals of all deleted rows of a table.
-pub(crate) fn deleted_rows(view: &View<'_>, id: &str) -> Result<OrdinalSet> {
-    deleted_in(view, key_of(id)?.as_bytes())
+/// The ordinals of the deleted rows of a table, by cause.
+pub(crate) fn deleted_rows(view: &View<'_>, id: &str) -> Result<Deleted> {
+    let key = key_of(id)?;
+    from_rows(key.as_bytes(), &view.raw_prefix(Space::DeletedRows, key.as_bytes())?)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::error::ErrorKind;
+
+    const TABLE: &[u8] = b"table";
+
+    fn deleted(all: Vec<Range<u64>>, by_retention: Vec<Range<u64>>) -> Deleted {
+        Deleted::new(OrdinalSet::new(all), OrdinalSet::new(by_retention))
+    }
+
+    /// Ranges near the bounds of parts, some over a whole part.
+    fn ranges() -> impl Strategy<Value = Vec<Range<u64>>> {
+        let len = prop_oneof![4 => 1..9_u64, 1 => PART - 3..PART + 3];
+        let range = (0..4_u64, 0..24_u64, len)
+            .prop_map(|(part, at, len)| ((part * PART + at).max(12) - 12, len))
+            .prop_map(|(from, len)| from..from + len);
+        proptest::collection::vec(range, 0..9)
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_is_what_its_rows_say(all in ranges(), some in ranges()) {
+            let all = OrdinalSet::new(all);
+            let list = Deleted::new(all.clone(), OrdinalSet::new(some).intersection(&all));
+            let rows = to_rows(TABLE, &list).unwrap();
+            prop_assert!(rows.iter().all(|(key, row)| is_deleted_rows(key, row)));
+            prop_assert!(rows.is_sorted());
+            prop_assert_eq!(from_rows(TABLE, &rows).unwrap(), list.clone());
+            let callers = list.by_caller();
+            prop_assert!(callers.intersection(&list.by_retention).is_empty());
+            prop_assert_eq!(callers.union(&list.by_retention), all);
+        }
+    }
+
+    #[test]
+    fn what_went_by_the_retention_and_is_not_in_the_list_is_damage() {
+        for by_retention in [0..1, 4..7, 9..11, 30..31, PART..PART + 1] {
+            let rows = to_rows(TABLE, &deleted(vec![5..10, 20..21], vec![by_retention])).unwrap();
+            assert!(rows.iter().all(|(key, row)| is_deleted_rows(key, row)));
+            assert_eq!(from_rows(TABLE, &rows).unwrap_err().kind(), ErrorKind::Corrupt);
+        }
+        assert!(
+            from_rows(TABLE, &to_rows(TABLE, &deleted(vec![5..10], vec![5..10])).unwrap()).is_ok()
+        );
+        // A range that begins in another part.
+        let key = entry_key(TABLE, 1);
+        let part = DeletedPart { retention: vec![PART, 1], ..DeletedPart::default() };
+        assert!(!is_deleted_rows(&key, &envelope::to_row(&key, &part).unwrap()));
+    }
+
+    #[test]
+    fn callers_delete_ranges_up_to_the_bound_and_a_retention_goes_on() {
+        let between = |count: usize| {
+            let ranges = (0..count as u64).map(|at| 2 * at..2 * at + 1);
+            deleted(vec![0..2 * count as u64], ranges.collect())
+        };
+        let by_caller = |count| check(&between(count), Cause::Caller);
+        limits::holds_at(limits::DELETED_RANGES, ErrorKind::LimitExceeded, by_caller);
+        check(&between(limits::DELETED_RANGES + 1), Cause::Retention).unwrap();
+    }
 
     #[test]
     fn the_ranges_of_a_table_are_bounded() {

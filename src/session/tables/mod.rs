@@ -44,7 +44,11 @@ use crate::value::{RecordKey, limits};
 pub(crate) use cache::{IndexLook, Numbering, TableCache};
 pub(crate) use check::{named_files, remove_empty, sweep, verify};
 pub(crate) use columns::{ColumnChange, change_columns, is_column_history, layouts_of};
-pub(crate) use deleted::{delete_ordinals, deleted_rows, is_deleted_rows};
+#[cfg(test)]
+pub(crate) use deleted::DeletedPart;
+pub(crate) use deleted::{
+    Cause, Deleted, check_deleted_rows, delete_ordinals, deleted_rows, is_deleted_rows,
+};
 pub(crate) use handout::Handout;
 #[cfg(test)]
 pub(crate) use maintain::settle as settle_merges;

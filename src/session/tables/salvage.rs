@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use super::buffer::{entry_key, number_of};
 use super::check::check_file;
+use super::deleted::Deleted;
 use super::state::{TableState, directory};
 use super::{columns, deleted};
 use crate::columnar::{
@@ -173,10 +174,15 @@ impl TableSalvage<'_> {
         let (mut pieces, strays) = pieces(source, key.as_bytes())?;
         let deleted_before = rows_of(source, Space::DeletedRows, key.as_bytes())?;
         // A part that is damaged is reported with the other entries of the record file.
-        self.deleted = deleted_before.iter().fold(OrdinalSet::default(), |known, row| {
-            let part = deleted::from_rows(key.as_bytes(), std::slice::from_ref(row));
-            part.map_or(known.clone(), |part| known.union(&part))
-        });
+        let mut listed = Deleted::default();
+        for row in &deleted_before {
+            let part = deleted::from_some_rows(key.as_bytes(), std::slice::from_ref(row));
+            let part = part.unwrap_or_default();
+            listed.by_retention = listed.by_retention.union(&part.by_retention);
+            listed.all = listed.all.union(&part.all);
+        }
+        // What went by the retention was deleted, also where the part that lists it so is lost.
+        self.deleted = listed.all.union(&listed.by_retention);
         let history = source.get(Space::ColumnHistory, key.as_bytes())?;
         let counts = source.get(Space::TableState, key.as_bytes())?;
         let counts: Option<TableState> =
@@ -315,7 +321,9 @@ impl TableSalvage<'_> {
         // A policy that is lost keeps rows: that of another table must never be guessed.
         buffer.retention = self.retentions.get(key.as_bytes()).cloned();
         buffer.deleted_stored = stored - done.rows;
-        let rows = deleted::to_rows(key.as_bytes(), &deleted)?;
+        // The rows that are lost did not go by the retention.
+        let by_retention = listed.by_retention.intersection(&deleted);
+        let rows = deleted::to_rows(key.as_bytes(), &Deleted::new(deleted, by_retention))?;
         changes.extend(deleted::changes_to(&deleted_before, rows));
         if !is_state_known {
             // Whether it was closed is unknown, so it stays open for appends.

@@ -11,7 +11,7 @@ use crate::disk::{MemoryDisk, SharedDisk, copy_file};
 use crate::model::Resource as _;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space, envelope};
-use crate::session::tables::{TableSalvage, directory};
+use crate::session::tables::{DeletedPart, TableSalvage, directory};
 use crate::tables::TableService as _;
 use crate::value::Control;
 
@@ -144,4 +144,37 @@ fn the_rows_that_only_a_false_entry_names_are_told_as_lost_once() {
         with_false_entry(&disk, ROWS..2 * ROWS, &[1]),
         (ROWS, std::iter::once(ROWS..2 * ROWS).collect())
     );
+}
+
+/// A part of the list of deleted rows is lost, and the part that says what went by the retention is
+/// not.
+#[test]
+fn what_went_by_the_retention_does_not_come_back_when_its_list_is_lost() {
+    let disk = two_segments();
+    let from: SharedDisk = disk.clone();
+    let (into, records) = records_of(&disk);
+    let entries = manifest(&records);
+    let table = entries[0].0[..TableMetadata::KIND.id.key_len()].to_vec();
+    let key = [table, 0_u64.to_be_bytes().to_vec()].concat();
+    let part = DeletedPart { retention: vec![10, 20], ..DeletedPart::default() };
+    let row = envelope::to_row(&key, &part).unwrap();
+    let space = Space::DeletedRows;
+    let put = Change::Put { space, key: key.clone(), value: row };
+    records.write(|turn| turn.apply([put])).unwrap();
+    let mut salvage = TableSalvage {
+        from: &from,
+        into: &into,
+        records: &records,
+        unproven: &BTreeSet::new(),
+        retentions: &BTreeMap::new(),
+        next_segment: 100,
+        control: &Control::default(),
+        lost: &mut |rows| panic!("{rows:?}"),
+        deleted: crate::columnar::OrdinalSet::default(),
+    };
+    assert_eq!(salvage.run().unwrap().rows, 2 * ROWS - 20);
+    let snapshot = records.snapshot(0).unwrap();
+    let row = Source::Snapshot(&snapshot).get(space, &key).unwrap().unwrap();
+    let whole = DeletedPart { gaps_and_lengths: vec![10, 20], retention: vec![10, 20] };
+    assert_eq!(envelope::from_row::<DeletedPart>(&key, &row).unwrap(), whole);
 }

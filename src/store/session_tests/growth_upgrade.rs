@@ -23,7 +23,7 @@ use crate::value::wire::wire_enum;
 use crate::value::{Control, RecordKey};
 
 /// The format of the additions here: that of this build, so that every older store lacks them.
-const SINCE: u8 = 9;
+const SINCE: u8 = 10;
 
 wire_enum! {
     /// A type of specification, with a value that was added later.
@@ -33,7 +33,7 @@ wire_enum! {
         /// As it was.
         Functional = "FUNCTIONAL",
         /// Added later.
-        Workmanship = "WORKMANSHIP" since 9,
+        Workmanship = "WORKMANSHIP" since 10,
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct GrownSpecification {
     /// As it was.
     pub spec_id: Option<String>,
     /// Added later.
-    #[since(9)]
+    #[since(10)]
     pub note: Option<String>,
     /// As it was, with one more value.
     pub r#type: Option<GrownType>,

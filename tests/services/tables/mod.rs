@@ -3,6 +3,7 @@
 mod aggregates;
 mod append;
 mod basics;
+mod causes;
 mod clocks;
 mod columns;
 mod deletion;

@@ -123,12 +123,16 @@ fn the_rows_that_were_appended_first_go_and_the_event_names_them() {
         .map(|event| (event.who.as_str(), event.detail.clone().unwrap()))
         .collect();
     let detail = |rows: u64, ordinals: Value| json!({"rowCount": rows, "ordinals": ordinals, "complete": true});
+    let by_retention = |mut detail: Value| {
+        detail["retention"] = json!(true);
+        detail
+    };
     assert_eq!(
         gone,
         [
-            ("stationdb", detail(8, json!([[0, 7]]))),
+            ("stationdb", by_retention(detail(8, json!([[0, 7]])))),
             ("ada", detail(3, json!([[10, 12]]))),
-            ("stationdb", detail(1, json!([[8, 8]]))),
+            ("stationdb", by_retention(detail(1, json!([[8, 8]])))),
         ]
     );
     let set: Vec<_> = events.iter().filter(|event| event.what == What::Updated).collect();
