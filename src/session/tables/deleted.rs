@@ -361,9 +361,8 @@ mod tests {
             assert!(rows.iter().all(|(key, row)| is_deleted_rows(key, row)));
             assert_eq!(from_rows(TABLE, &rows).unwrap_err().kind(), ErrorKind::Corrupt);
         }
-        assert!(
-            from_rows(TABLE, &to_rows(TABLE, &deleted(vec![5..10], vec![5..10])).unwrap()).is_ok()
-        );
+        let all = || OrdinalSet::of_range(5..10);
+        assert!(from_rows(TABLE, &to_rows(TABLE, &Deleted::new(all(), all())).unwrap()).is_ok());
         // A range that begins in another part.
         let key = entry_key(TABLE, 1);
         let part = DeletedPart { retention: vec![PART, 1], ..DeletedPart::default() };
@@ -374,7 +373,8 @@ mod tests {
     fn callers_delete_ranges_up_to_the_bound_and_a_retention_goes_on() {
         let between = |count: usize| {
             let ranges = (0..count as u64).map(|at| 2 * at..2 * at + 1);
-            deleted(vec![0..2 * count as u64], ranges.collect())
+            let all = OrdinalSet::of_range(0..2 * count as u64);
+            Deleted::new(all, OrdinalSet::new(ranges.collect()))
         };
         let by_caller = |count| check(&between(count), Cause::Caller);
         limits::holds_at(limits::DELETED_RANGES, ErrorKind::LimitExceeded, by_caller);

@@ -135,7 +135,11 @@ fn what_went_by_a_retention_and_is_not_deleted_is_found() {
     let put = |part: DeletedPart| {
         let key = [key_of(&id).as_bytes(), &0_u64.to_be_bytes()].concat();
         let row = envelope::to_row(&key, &part).unwrap();
-        session.write(move |draft| Ok(draft.put_raw(Space::DeletedRows, key, row))).unwrap();
+        let written = session.write(move |draft| {
+            draft.put_raw(Space::DeletedRows, key, row);
+            Ok(())
+        });
+        written.unwrap();
         let report = store.verify(VerifyLevel::Headers, &Control::default()).unwrap();
         report.findings.into_iter().map(|found| found.problem).collect::<Vec<_>>()
     };
