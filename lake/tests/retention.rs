@@ -318,7 +318,7 @@ fn follows_the_model(seed: u64) {
     let (store, objects) = (store(), objects());
     let session = ada(&store);
     let id = small_table(&session, "a", "");
-    let layout = if seed % 2 == 0 { Retains::new(true) } else { Retains::in_one(true) };
+    let layout = if seed.is_multiple_of(2) { Retains::new(true) } else { Retains::in_one(true) };
     let mut kept = publisher(&store, &objects, layout.clone(), "s1");
     let (mut next, mut name) = (0, "value".to_owned());
     let mut alive: BTreeSet<i64> = BTreeSet::new();

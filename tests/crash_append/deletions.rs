@@ -84,6 +84,9 @@ impl Steps for Deletions {
                 ada(store).set_retention(&id.as_str().into(), twenty).map(drop)
             });
             steps.insert(end, set);
+            // Otherwise callers delete rows that the retention has taken where it was observed.
+            steps
+                .insert(end + 2, (MAINTAIN, |store| store.maintain(&Control::default()).map(drop)));
         }
         steps
     }

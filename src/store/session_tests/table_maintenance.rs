@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use crate::columnar::SegmentMeta;
 use crate::disk::MemoryDisk;
+use crate::error::ErrorKind;
 use crate::model::Resource;
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::model::tables::table::{CreateTableRequest, TableMetadata};
 use crate::records::{Space, envelope};
-use crate::session::tables::{TableState, add_segments, settle_merges};
+use crate::session::tables::{DeletedPart, TableState, add_segments, settle_merges};
 use crate::session::{Access, Identity};
-use crate::store::Store;
+use crate::store::{Store, VerifyLevel};
 use crate::value::{Control, RecordKey};
 
 fn key_of(id: &str) -> RecordKey {
@@ -113,4 +114,35 @@ fn a_damaged_table_keeps_no_other_from_being_merged() {
     let error = store.maintain(&Control::default()).unwrap_err();
     assert_eq!(error.kind(), crate::ErrorKind::Corrupt, "{error}");
     assert_eq!(segments(), 1);
+}
+
+/// Rows about deleted rows that are whole by themselves and do not fit together.
+#[test]
+fn what_went_by_a_retention_and_is_not_deleted_is_found() {
+    let store = Store::options()
+        .maintenance_thread(false)
+        .open_on(Arc::new(MemoryDisk::default()))
+        .unwrap();
+    let session = store.session(Identity::user("ada"));
+    let index = Column {
+        name: "t".into(),
+        data_type: DataType::Int64,
+        column_type: ColumnType::Index,
+        ..Column::default()
+    };
+    let request = CreateTableRequest { columns: vec![index], ..Default::default() };
+    let id = crate::tables::TableService::create_table(&session, request).unwrap();
+    let put = |part: DeletedPart| {
+        let key = [key_of(&id).as_bytes(), &0_u64.to_be_bytes()].concat();
+        let row = envelope::to_row(&key, &part).unwrap();
+        session.write(move |draft| Ok(draft.put_raw(Space::DeletedRows, key, row))).unwrap();
+        let report = store.verify(VerifyLevel::Headers, &Control::default()).unwrap();
+        report.findings.into_iter().map(|found| found.problem).collect::<Vec<_>>()
+    };
+    assert!(put(DeletedPart { gaps_and_lengths: vec![2, 5], retention: vec![3, 4] }).is_empty());
+    let problems = put(DeletedPart { gaps_and_lengths: vec![2, 5], retention: vec![3, 5] });
+    assert!(problems.len() == 1 && problems[0].contains(id.as_str()), "{problems:?}");
+    let list = crate::tables::ListDeletedRowsRequest::new();
+    let refused = crate::tables::TableService::list_deleted_rows(&session, &id, list);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Corrupt);
 }
