@@ -10,12 +10,25 @@ use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::model::tables::table::{CreateTableRequest, TableMetadata};
 use crate::records::{Space, envelope};
 use crate::session::tables::{DeletedPart, TableState, add_segments, settle_merges};
-use crate::session::{Access, Identity};
+use crate::session::{Access, Identity, Session};
 use crate::store::{Store, VerifyLevel};
+use crate::tables::TableId;
 use crate::value::{Control, RecordKey};
 
 fn key_of(id: &str) -> RecordKey {
     RecordKey::parse(TableMetadata::KIND.id, id).unwrap()
+}
+
+/// A table with an index alone.
+fn create_table(session: &Session) -> TableId {
+    let index = Column {
+        name: "t".into(),
+        data_type: DataType::Int64,
+        column_type: ColumnType::Index,
+        ..Column::default()
+    };
+    let request = CreateTableRequest { columns: vec![index], ..Default::default() };
+    crate::tables::TableService::create_table(session, request).unwrap()
 }
 
 #[test]
@@ -25,14 +38,7 @@ fn segments_that_came_after_the_last_merge_stay_due() {
         .open_on(Arc::new(MemoryDisk::default()))
         .unwrap();
     let session = store.session(Identity::user("ada"));
-    let index = Column {
-        name: "t".into(),
-        data_type: DataType::Int64,
-        column_type: ColumnType::Index,
-        ..Column::default()
-    };
-    let request = CreateTableRequest { columns: vec![index], ..Default::default() };
-    let id = crate::tables::TableService::create_table(&session, request).unwrap();
+    let id = create_table(&session);
     let key = key_of(&id);
     let is_due = || {
         let bytes =
@@ -70,16 +76,7 @@ fn a_damaged_table_keeps_no_other_from_being_merged() {
     let options = Store::options().maintenance_thread(false).seal_rows(1);
     let store = options.open_on(Arc::new(MemoryDisk::default())).unwrap();
     let session = store.session(Identity::user("ada"));
-    let create = || {
-        let index = Column {
-            name: "t".into(),
-            data_type: DataType::Int64,
-            column_type: ColumnType::Index,
-            ..Column::default()
-        };
-        let request = CreateTableRequest { columns: vec![index], ..Default::default() };
-        crate::tables::TableService::create_table(&session, request).unwrap().to_string()
-    };
+    let create = || create_table(&session).to_string();
     let [damaged, sound] = [create(), create()];
     session
         .write(move |draft| {
@@ -124,14 +121,7 @@ fn what_went_by_a_retention_and_is_not_deleted_is_found() {
         .open_on(Arc::new(MemoryDisk::default()))
         .unwrap();
     let session = store.session(Identity::user("ada"));
-    let index = Column {
-        name: "t".into(),
-        data_type: DataType::Int64,
-        column_type: ColumnType::Index,
-        ..Column::default()
-    };
-    let request = CreateTableRequest { columns: vec![index], ..Default::default() };
-    let id = crate::tables::TableService::create_table(&session, request).unwrap();
+    let id = create_table(&session);
     let put = |part: DeletedPart| {
         let key = [key_of(&id).as_bytes(), &0_u64.to_be_bytes()].concat();
         let row = envelope::to_row(&key, &part).unwrap();
