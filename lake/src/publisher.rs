@@ -16,7 +16,7 @@ use crate::remote::{Backoff, Note, Remote};
 use crate::root::{Pass, Root};
 use crate::sender::Sent;
 use crate::status::{LakeStatus, RootStatus};
-use crate::upload::PART_BYTES_MIN;
+use crate::upload::Buffers;
 
 /// Bytes of the name of a station.
 const STATION_BYTES: usize = 64;
@@ -147,7 +147,7 @@ impl Publisher {
     /// choice for a `LocalFileSystem`. S3 refuses parts of less than 5 MiB.
     #[must_use]
     pub fn with_part_bytes(mut self, bytes: usize) -> Self {
-        self.remote.part_bytes = bytes.max(PART_BYTES_MIN);
+        self.remote.buffers = Arc::new(Buffers::new(bytes));
         self
     }
 
@@ -183,6 +183,16 @@ impl Publisher {
     /// `control`; errors of the store.
     pub fn publish(&self, control: &Control) -> Result<Published> {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        let published = self.publish_all(&mut logs, control);
+        self.remote.buffers.clear();
+        published
+    }
+
+    fn publish_all(
+        &self,
+        logs: &mut BTreeMap<Path, LakeLog>,
+        control: &Control,
+    ) -> Result<Published> {
         let subscriber = self.subscriber();
         let registered = match self.hold {
             Some(bounds) => self.session.register_subscriber_with(&subscriber, bounds),
@@ -203,9 +213,7 @@ impl Publisher {
             Published { sequence: pinned.position().0, is_held, ..Published::default() };
         let mut sent = Sent::default();
         for root in self.layout.roots() {
-            if let Some(reason) =
-                self.publish_root(&pinned, &root, &mut logs, &mut sent, control)?
-            {
+            if let Some(reason) = self.publish_root(&pinned, &root, logs, &mut sent, control)? {
                 self.remote.note(Note::FullPass { reason: reason.to_owned() });
                 published.full_passes.push(root.to_string());
             }
