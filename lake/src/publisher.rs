@@ -143,8 +143,8 @@ impl Publisher {
     /// The same publisher, which uploads in parts of this many bytes, at least 64 KiB. Default:
     /// 8 MiB.
     ///
-    /// Parts that fit the caches of a processor come into a directory faster: 512 KiB are a good
-    /// choice for a `LocalFileSystem`. S3 refuses parts of less than 5 MiB.
+    /// Parts are read, and come into a directory, in pieces of 512 KiB, so smaller ones do not save
+    /// time there, but memory. S3 refuses parts of less than 5 MiB.
     #[must_use]
     pub fn with_part_bytes(mut self, bytes: usize) -> Self {
         self.remote.buffers = Arc::new(Buffers::new(bytes));
