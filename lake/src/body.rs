@@ -2,7 +2,7 @@
 //! what is taken over from a stored file is read when it is sent.
 
 use std::collections::VecDeque;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -31,6 +31,16 @@ pub(crate) struct Body {
     /// The pieces, each with the place of its first byte.
     pieces: Vec<(u64, Piece)>,
     byte_count: u64,
+    cost: Cost,
+}
+
+/// What a file holds until it is uploaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// Bytes in memory.
+    pub made: u64,
+    /// Pieces of stored files, which stay open.
+    pub taken: usize,
 }
 
 impl Body {
@@ -38,10 +48,20 @@ impl Body {
         self.byte_count
     }
 
+    pub(crate) fn cost(&self) -> Cost {
+        self.cost
+    }
+
     fn push(&mut self, piece: Piece) {
         let count = match &piece {
-            Piece::Made(bytes) => bytes.len() as u64,
-            Piece::Taken(extent) => extent.byte_count,
+            Piece::Made(bytes) => {
+                self.cost.made += bytes.len() as u64;
+                bytes.len() as u64
+            }
+            Piece::Taken(extent) => {
+                self.cost.taken += 1;
+                extent.byte_count
+            }
         };
         self.pieces.push((self.byte_count, piece));
         self.byte_count += count;
@@ -110,6 +130,13 @@ impl Sink {
         self.growing().promised.push_back((at, extent));
     }
 
+    /// What was written so far.
+    pub(crate) fn cost(&self) -> Cost {
+        let growing = self.growing();
+        let Cost { made, taken } = growing.body.cost;
+        Cost { made: made + growing.made.len() as u64, taken: taken + growing.promised.len() }
+    }
+
     /// What was written.
     ///
     /// # Errors
@@ -168,6 +195,16 @@ impl Write for Sink {
 /// As many zeros as are asked for.
 pub(crate) struct Zeros;
 
+/// Reads zeros into buffers that have them, which a buffer of a copy has: writing them again would
+/// take time.
+pub(crate) struct Untouched;
+
+impl Read for Untouched {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        Ok(out.len())
+    }
+}
+
 impl Length for Zeros {
     fn len(&self) -> u64 {
         u64::MAX
@@ -175,10 +212,10 @@ impl Length for Zeros {
 }
 
 impl ChunkReader for Zeros {
-    type T = std::io::Repeat;
+    type T = Untouched;
 
     fn get_read(&self, _start: u64) -> std::result::Result<Self::T, ParquetError> {
-        Ok(std::io::repeat(0))
+        Ok(Untouched)
     }
 
     fn get_bytes(&self, _start: u64, length: usize) -> std::result::Result<Bytes, ParquetError> {

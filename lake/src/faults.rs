@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -50,6 +51,38 @@ struct Chance {
     /// Parts of large objects that were sent, and the one with which the station crashes.
     parts: AtomicU64,
     last_part: AtomicU64,
+    /// The fewest bytes of a part that is not the last of its object.
+    least_part: AtomicU64,
+    uploads: Uploads,
+}
+
+/// Data files whose uploads are held before they end.
+#[derive(Debug, Default)]
+struct Uploads {
+    /// For how long at most, in milliseconds.
+    longest: AtomicU64,
+    held: AtomicU64,
+    /// How many were held that long.
+    given_up: AtomicU64,
+}
+
+impl Uploads {
+    async fn hold(&self) {
+        let began = Instant::now();
+        self.held.fetch_add(1, Ordering::SeqCst);
+        loop {
+            let longest = Duration::from_millis(self.longest.load(Ordering::SeqCst));
+            if longest.is_zero() {
+                break;
+            }
+            if began.elapsed() >= longest {
+                self.given_up.fetch_add(1, Ordering::SeqCst);
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        self.held.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// An object store of a station over the store of all, with faults by chance.
@@ -131,6 +164,8 @@ impl Chance {
 struct FaultyUpload {
     inner: Box<dyn MultipartUpload>,
     chance: Arc<Chance>,
+    /// Whether a part is smaller than one may be that is not the last.
+    has_small: bool,
 }
 
 #[async_trait]
@@ -139,6 +174,13 @@ impl MultipartUpload for FaultyUpload {
         let number = self.chance.parts.fetch_add(1, Ordering::SeqCst) + 1;
         if number == self.chance.last_part.load(Ordering::SeqCst) {
             self.chance.is_down.store(true, Ordering::SeqCst);
+        }
+        let is_refused = self.has_small;
+        let least = self.chance.least_part.load(Ordering::SeqCst);
+        self.has_small = self.has_small || (data.content_length() as u64) < least;
+        if is_refused {
+            let refused = error("a part that is not the last one is too small");
+            return Box::pin(std::future::ready(Err(refused)));
         }
         if let Err(error) = self.chance.fails() {
             return Box::pin(std::future::ready(Err(error)));
@@ -152,6 +194,7 @@ impl MultipartUpload for FaultyUpload {
 
     async fn complete(&mut self) -> Result<PutResult> {
         self.chance.fails()?;
+        self.chance.uploads.hold().await;
         let answer = self.inner.complete().await?;
         if self.chance.happens(Fault::AppliedButFailed) {
             return Err(error("the answer was lost"));
@@ -231,6 +274,29 @@ impl FaultyStore {
         self.chance.last_part.store(number, Ordering::SeqCst);
     }
 
+    /// From here on parts with fewer bytes are refused unless they are the last of an object, as S3
+    /// refuses those of less than 5 MiB.
+    pub fn refuse_parts_below(&self, byte_count: u64) {
+        self.chance.least_part.store(byte_count, Ordering::SeqCst);
+    }
+
+    /// From here on uploads of data files end when they are let go, or after this time.
+    pub fn hold_uploads(&self, longest: Duration) {
+        let longest = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
+        self.chance.uploads.longest.store(longest, Ordering::SeqCst);
+    }
+
+    /// Holds no uploads any more.
+    pub fn let_uploads_go(&self) {
+        self.chance.uploads.longest.store(0, Ordering::SeqCst);
+    }
+
+    /// Uploads that are held now, and those that were held for the whole time.
+    pub fn held_uploads(&self) -> (u64, u64) {
+        let Uploads { held, given_up, .. } = &self.chance.uploads;
+        (held.load(Ordering::SeqCst), given_up.load(Ordering::SeqCst))
+    }
+
     /// Whether a directory was listed.
     pub fn was_listed(&self, directory: &str) -> bool {
         locked(&self.listed).contains_key(directory)
@@ -285,6 +351,9 @@ impl ObjectStore for FaultyStore {
             let half = bytes.slice(..bytes.len() / 2);
             return self.inner.put_opts(location, half.into(), opts).await;
         }
+        if is_upload && is_data {
+            self.chance.uploads.hold().await;
+        }
         let answer = self.inner.put_opts(location, payload, opts).await;
         if answer.is_ok() && self.happens(Fault::CrashAfter) {
             self.chance.is_down.store(true, Ordering::SeqCst);
@@ -303,7 +372,7 @@ impl ObjectStore for FaultyStore {
     ) -> Result<Box<dyn MultipartUpload>> {
         self.begin().await?;
         let inner = self.inner.put_multipart_opts(location, opts).await?;
-        Ok(Box::new(FaultyUpload { inner, chance: self.chance.clone() }))
+        Ok(Box::new(FaultyUpload { inner, chance: self.chance.clone(), has_small: false }))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {

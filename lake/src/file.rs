@@ -16,7 +16,7 @@ use stationdb::arrow::compute::cast;
 use stationdb::arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
 use stationdb::{Error, ErrorKind, Result};
 
-use crate::body::{Body, Sink, Zeros};
+use crate::body::{Body, Cost, Sink, Zeros};
 use crate::checks::bound;
 use crate::chunk::Written;
 use crate::chunk::general;
@@ -124,6 +124,11 @@ impl LakeFile {
     /// Approximate bytes.
     pub(crate) fn size(&self) -> usize {
         self.file.bytes_written() + self.open_size()
+    }
+
+    /// What the row groups that are complete hold.
+    pub(crate) fn cost(&self) -> Cost {
+        self.sink.cost()
     }
 
     fn open_size(&self) -> usize {

@@ -16,7 +16,7 @@ use crate::remote::{Backoff, Note, Remote};
 use crate::root::{Pass, Root};
 use crate::sender::Sent;
 use crate::status::{LakeStatus, RootStatus};
-use crate::upload::PART_BYTES_MIN;
+use crate::upload::Buffers;
 
 /// Bytes of the name of a station.
 const STATION_BYTES: usize = 64;
@@ -143,11 +143,11 @@ impl Publisher {
     /// The same publisher, which uploads in parts of this many bytes, at least 64 KiB. Default:
     /// 8 MiB.
     ///
-    /// Parts that fit the caches of a processor come into a directory faster: 512 KiB are a good
-    /// choice for a `LocalFileSystem`. S3 refuses parts of less than 5 MiB.
+    /// Parts are read, and come into a directory, in pieces of 512 KiB, so smaller ones do not save
+    /// time there, but memory. S3 refuses parts of less than 5 MiB.
     #[must_use]
     pub fn with_part_bytes(mut self, bytes: usize) -> Self {
-        self.remote.part_bytes = bytes.max(PART_BYTES_MIN);
+        self.remote.buffers = Arc::new(Buffers::new(bytes));
         self
     }
 
@@ -183,6 +183,16 @@ impl Publisher {
     /// `control`; errors of the store.
     pub fn publish(&self, control: &Control) -> Result<Published> {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        let published = self.publish_all(&mut logs, control);
+        self.remote.buffers.clear();
+        published
+    }
+
+    fn publish_all(
+        &self,
+        logs: &mut BTreeMap<Path, LakeLog>,
+        control: &Control,
+    ) -> Result<Published> {
         let subscriber = self.subscriber();
         let registered = match self.hold {
             Some(bounds) => self.session.register_subscriber_with(&subscriber, bounds),
@@ -203,9 +213,7 @@ impl Publisher {
             Published { sequence: pinned.position().0, is_held, ..Published::default() };
         let mut sent = Sent::default();
         for root in self.layout.roots() {
-            if let Some(reason) =
-                self.publish_root(&pinned, &root, &mut logs, &mut sent, control)?
-            {
+            if let Some(reason) = self.publish_root(&pinned, &root, logs, &mut sent, control)? {
                 self.remote.note(Note::FullPass { reason: reason.to_owned() });
                 published.full_passes.push(root.to_string());
             }

@@ -14,9 +14,10 @@ use object_store::{
 };
 use stationdb::{Control, Error, ErrorKind, Result};
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
 
 use crate::random;
-use crate::upload::PART_BYTES;
+use crate::upload::Buffers;
 
 /// How long a call waits before it looks at its control again.
 const LOOK: Duration = Duration::from_millis(20);
@@ -98,8 +99,8 @@ pub(crate) struct Remote {
     pub(crate) objects: Arc<dyn ObjectStore>,
     runtime: Option<Runtime>,
     pub(crate) backoff: Backoff,
-    /// Bytes of a part of an upload.
-    pub(crate) part_bytes: usize,
+    /// Buffers of uploads, while a call of the publisher is at work.
+    pub(crate) buffers: Arc<Buffers>,
     pub(crate) listener: Option<Listener>,
 }
 
@@ -151,7 +152,7 @@ impl Remote {
             objects,
             runtime: Some(runtime),
             backoff: Backoff::default(),
-            part_bytes: PART_BYTES,
+            buffers: Arc::default(),
             listener: None,
         })
     }
@@ -160,6 +161,17 @@ impl Remote {
         if let Some(listener) = &self.listener {
             listener(note);
         }
+    }
+
+    /// Starts a request on the publisher's own threads. It ends when what is returned is dropped.
+    pub(crate) fn start<T: Send + 'static>(
+        &self,
+        request: impl Future<Output = T> + Send + 'static,
+    ) -> Result<JoinSet<T>> {
+        let runtime = self.runtime.as_ref().ok_or_else(|| Error::conflict("no threads"))?;
+        let mut started = JoinSet::new();
+        started.spawn_on(request, runtime.handle());
+        Ok(started)
     }
 
     /// Runs a request on the publisher's own threads, so that the caller may be on any thread.

@@ -261,8 +261,7 @@ fn write_part(
                 let ready =
                     sender.file()?.form().prepare(&open, groups, &identity, columns, stored)?;
                 for group in ready {
-                    let taken = sender.file()?.splice(&open, group)?;
-                    sender.sent.taken += taken;
+                    sender.splice(&open, group)?;
                     sender.known.has_table(table.id.as_str());
                 }
             }

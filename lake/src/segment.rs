@@ -27,7 +27,7 @@ use crate::splice::GroupRows;
 
 /// Bytes of a stored file that is read as a whole, and of a chunk that is read when it is sent: a file
 /// of the lake has so few of these that as many files can be open.
-const SMALL_BYTES: u64 = 256 * 1024;
+pub(crate) const SMALL_BYTES: u64 = 256 * 1024;
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 64 * 1024;
 

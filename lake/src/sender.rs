@@ -8,12 +8,16 @@ use stationdb::arrow::array::ArrayRef;
 use stationdb::arrow::datatypes::Field;
 use stationdb::{Control, Result};
 
+use crate::body::Cost;
 use crate::checks::bound;
 use crate::file::LakeFile;
 use crate::ledger::{STATEMENTS, Statement};
 use crate::log::{LakeLog, Outcome, now_ms};
 use crate::nonce;
 use crate::remote::Remote;
+use crate::segment::Segment;
+use crate::splice::Prepared;
+use crate::upload::Upload;
 
 /// Bytes of a file at which the next one begins.
 const FILE_BYTES: usize = 64 * 1024 * 1024;
@@ -21,6 +25,8 @@ const FILE_BYTES: usize = 64 * 1024 * 1024;
 const COMMIT_BYTES: usize = 512 * 1024 * 1024;
 /// Tables that a commit names.
 const COMMIT_TABLES: usize = 2_000;
+/// Pieces of stored files, which stay open, of a file that is on its way and the next one.
+const OPEN_PIECES: usize = 256;
 
 /// What all parts of a batch know.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +113,17 @@ impl Known {
     }
 }
 
+/// A file that is on its way.
+struct Sending {
+    upload: Upload,
+    cost: Cost,
+    name: String,
+    rows: u64,
+    byte_count: u64,
+    /// Its statistics in the log.
+    stats: Value,
+}
+
 pub(crate) struct Sender<'a> {
     pub remote: &'a Remote,
     pub lake: &'a mut LakeLog,
@@ -124,6 +141,8 @@ pub(crate) struct Sender<'a> {
     /// Whether the commit is made without a file.
     pub is_due: bool,
     file: Option<LakeFile>,
+    /// The file before it, which is on its way.
+    upload: Option<Sending>,
     adds: Vec<Value>,
     uncommitted: u64,
 }
@@ -149,6 +168,7 @@ impl<'a> Sender<'a> {
             known: Known::default(),
             is_due: false,
             file: None,
+            upload: None,
             adds: Vec::new(),
             uncommitted: 0,
         }
@@ -165,25 +185,57 @@ impl<'a> Sender<'a> {
         }
     }
 
+    /// Adds rows that are encoded here. The file before is in the lake by then, so that no more is
+    /// in memory than one file.
     pub(crate) fn write(&mut self, columns: Vec<ArrayRef>) -> Result<()> {
+        self.file()?;
+        self.settle()?;
         self.file()?.write(columns)
     }
 
-    /// Ends the open file and uploads it.
+    /// Adds a row group of a stored file, also while the file before is on its way: as long as both
+    /// together hold no more than one may.
+    pub(crate) fn splice(&mut self, segment: &Segment, group: Prepared) -> Result<()> {
+        let open = self.file()?.cost();
+        if let Some(before) = self.upload.as_ref().map(|before| before.cost) {
+            let made = before.made + open.made + group.made_bytes();
+            let taken = before.taken + open.taken + group.pieces.len();
+            if made > bound(FILE_BYTES) as u64 || taken > OPEN_PIECES {
+                self.settle()?;
+            }
+        }
+        let taken = self.file()?.splice(segment, group)?;
+        self.sent.taken += taken;
+        Ok(())
+    }
+
+    /// Ends the open file and begins to upload it.
     fn upload(&mut self) -> Result<()> {
+        self.settle()?;
         let Some(file) = self.file.take() else { return Ok(()) };
         let rows = file.rows;
         if rows == 0 {
             return Ok(());
         }
         let body = Arc::new(file.finish()?);
-        let byte_count = body.byte_count();
+        let (byte_count, cost) = (body.byte_count(), body.cost());
         let Batch { station, number, .. } = self.batch;
         let name = format!("{number}-{}.parquet", nonce());
         let path: Path = self.lake.path.clone().join("data").join(station).join(name.as_str());
-        self.remote.upload(&path, &body, self.control)?;
         let stats = self.known.statistics(rows, station, number);
         self.known.tables = None;
+        self.uncommitted += byte_count;
+        let upload = self.remote.begin_upload(path, body)?;
+        self.upload = Some(Sending { upload, cost, name, rows, byte_count, stats });
+        Ok(())
+    }
+
+    /// Waits for the file that is on its way.
+    fn settle(&mut self) -> Result<()> {
+        let Some(sending) = self.upload.take() else { return Ok(()) };
+        let Sending { upload, cost: _, name, rows, byte_count, stats } = sending;
+        self.remote.end_upload(upload, self.control)?;
+        let station = self.batch.station;
         self.adds.push(json!({
             "path": format!("data/{station}/{name}"), "partitionValues": {},
             "size": byte_count, "modificationTime": now_ms(), "dataChange": true,
@@ -192,7 +244,6 @@ impl<'a> Sender<'a> {
         self.sent.rows += rows;
         self.sent.files += 1;
         self.sent.bytes += byte_count;
-        self.uncommitted += byte_count;
         Ok(())
     }
 
@@ -206,6 +257,7 @@ impl<'a> Sender<'a> {
     /// Commits what was written since the last commit.
     pub(crate) fn commit(&mut self) -> Result<Outcome> {
         self.upload()?;
+        self.settle()?;
         if self.adds.is_empty() && !self.is_due {
             return Ok(Outcome::Done);
         }

@@ -12,12 +12,25 @@ use stationdb::{Error, Result};
 use crate::chunk::{Chunk, One, Written, constant, counting, general, integers};
 use crate::file::{broken, encode, encoded, lake_values};
 use crate::schema::LakeColumn;
-use crate::segment::Segment;
+use crate::segment::{SMALL_BYTES, Segment};
 
 /// A row group of a stored file that is ready for a file of the lake.
 pub(crate) struct Prepared {
     pub pieces: Vec<Piece>,
     pub row_count: u64,
+}
+
+impl Prepared {
+    /// Bytes that are in memory.
+    pub(crate) fn made_bytes(&self) -> u64 {
+        let made = |piece: &Piece| match piece {
+            Piece::Encoded(chunk) => chunk.close().bytes_written,
+            Piece::Made(chunk) => chunk.close.bytes_written,
+            Piece::Taken(close) if close.bytes_written > SMALL_BYTES => 0,
+            Piece::Taken(close) => close.bytes_written,
+        };
+        self.pieces.iter().map(made).sum()
+    }
 }
 
 pub(crate) enum Piece {

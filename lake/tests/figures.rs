@@ -21,7 +21,7 @@ fn row_count(at_night: usize) -> usize {
     std::env::var("STATIONDB_LAKE_ROWS").map_or(few, |text| text.parse().unwrap())
 }
 
-/// Bytes of parts for a directory.
+/// Bytes of smaller parts than those without a choice.
 const SMALL: Option<usize> = Some(512 * 1024);
 
 fn open(directory: &Directory) -> Store {
@@ -79,7 +79,7 @@ fn warm(files: &[(PathBuf, u64)], round: &Directory) {
 }
 
 /// Publishes a table whose times have this type, beside copying its files. Returns the bytes in the
-/// lake, and the speed with parts that fit a directory, as shares of those of the files.
+/// lake, and the speed without a choice of parts, as shares of those of the files.
 fn publish_beside_copying(time: &str) -> (f64, f64) {
     let row_count = row_count(16_000_000);
     let directory = tempfile::tempdir().unwrap();
@@ -93,7 +93,7 @@ fn publish_beside_copying(time: &str) -> (f64, f64) {
     let rounds = if is_night() { 15 } else { 1 };
     let [mut copied, mut put, mut local, mut parts, mut memory] = [const { Vec::new() }; 5];
     let (mut bytes, mut taken) = (0, 0);
-    for _ in 0..rounds {
+    for number in 0..rounds {
         let round = directory.path().join("round");
         std::fs::create_dir(&round).unwrap();
         let copies = round.join("copies");
@@ -114,8 +114,12 @@ fn publish_beside_copying(time: &str) -> (f64, f64) {
 
         std::fs::remove_dir_all(round.join("puts")).unwrap();
 
-        for (name, part_bytes, times) in [("lake", None, &mut local), ("parts", SMALL, &mut parts)]
-        {
+        // The second one of them may find memory that the first one had.
+        let mut both = [("lake", None, &mut local), ("parts", SMALL, &mut parts)];
+        if number % 2 == 1 {
+            both.reverse();
+        }
+        for (name, part_bytes, times) in both {
             let objects = in_directory(&round.join(name));
             let mut kept = publisher(&store, &objects, lake(), "s1");
             if let Some(part_bytes) = part_bytes {
@@ -151,7 +155,7 @@ fn publish_beside_copying(time: &str) -> (f64, f64) {
         speed(parts),
         speed(memory),
     );
-    (share, speed(parts))
+    (share, speed(local))
 }
 
 #[test]
