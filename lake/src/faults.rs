@@ -53,6 +53,10 @@ struct Chance {
     last_part: AtomicU64,
     /// The fewest bytes of a part that is not the last of its object.
     least_part: AtomicU64,
+    /// Uploads in parts that were begun, and neither put together nor given up.
+    open: AtomicU64,
+    /// How many uploads are not put together from here on.
+    incomplete: AtomicU64,
     uploads: Uploads,
 }
 
@@ -195,7 +199,12 @@ impl MultipartUpload for FaultyUpload {
     async fn complete(&mut self) -> Result<PutResult> {
         self.chance.fails()?;
         self.chance.uploads.hold().await;
+        let take = |left: u64| left.checked_sub(1);
+        if self.chance.incomplete.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok() {
+            return Err(error("the parts were refused"));
+        }
         let answer = self.inner.complete().await?;
+        self.chance.open.fetch_sub(1, Ordering::SeqCst);
         if self.chance.happens(Fault::AppliedButFailed) {
             return Err(error("the answer was lost"));
         }
@@ -204,7 +213,9 @@ impl MultipartUpload for FaultyUpload {
 
     async fn abort(&mut self) -> Result<()> {
         self.chance.fails()?;
-        self.inner.abort().await
+        self.inner.abort().await?;
+        self.chance.open.fetch_sub(1, Ordering::SeqCst);
+        Ok(())
     }
 }
 
@@ -278,6 +289,16 @@ impl FaultyStore {
     /// refuses those of less than 5 MiB.
     pub fn refuse_parts_below(&self, byte_count: u64) {
         self.chance.least_part.store(byte_count, Ordering::SeqCst);
+    }
+
+    /// So many of the next uploads in parts fail when all of them were sent.
+    pub fn refuse_completions(&self, count: u64) {
+        self.chance.incomplete.store(count, Ordering::SeqCst);
+    }
+
+    /// Uploads in parts whose parts the object store keeps, waiting for further ones.
+    pub fn open_uploads(&self) -> u64 {
+        self.chance.open.load(Ordering::SeqCst)
     }
 
     /// From here on uploads of data files end when they are let go, or after this time.
@@ -372,6 +393,7 @@ impl ObjectStore for FaultyStore {
     ) -> Result<Box<dyn MultipartUpload>> {
         self.begin().await?;
         let inner = self.inner.put_multipart_opts(location, opts).await?;
+        self.chance.open.fetch_add(1, Ordering::SeqCst);
         Ok(Box::new(FaultyUpload { inner, chance: self.chance.clone(), has_small: false }))
     }
 

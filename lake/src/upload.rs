@@ -183,52 +183,79 @@ async fn put_parts(
         buffers.give(part);
         return Ok(Ok(()));
     }
-    let mut upload = objects.put_multipart(path).await?;
-    let mut on_their_way = JoinSet::new();
-    let sent = send_parts(upload.as_mut(), &mut on_their_way, &body, &buffers).await;
-    if !matches!(sent, Ok(Ok(()))) {
-        on_their_way.shutdown().await;
-        // Its parts are removed; if that fails as well, the store's own rules remove them.
-        let _ = upload.abort().await;
-        return sent;
+    let mut parts =
+        Parts { upload: Some(objects.put_multipart(path).await?), on_their_way: JoinSet::new() };
+    let sent = parts.send(&body, &buffers).await;
+    if matches!(sent, Ok(Ok(()))) {
+        // What could not be put together may be there all the same, and then nothing is removed.
+        parts.complete().await?;
     }
-    upload.complete().await.map(|_| Ok(()))
+    sent
 }
 
-/// Sends the parts, of which each is read while others are on their way.
-async fn send_parts(
-    upload: &mut dyn MultipartUpload,
-    on_their_way: &mut JoinSet<std::result::Result<Vec<Bytes>, StoreError>>,
-    body: &Arc<Body>,
-    buffers: &Arc<Buffers>,
-) -> Answer {
-    let ended = |done: std::result::Result<std::result::Result<_, StoreError>, JoinError>| {
-        buffers.give(done.unwrap_or_else(|source| Err(StoreError::JoinError { source }))?);
-        Ok::<_, StoreError>(())
-    };
-    let mut at = 0;
-    while at < body.byte_count() {
-        while on_their_way.len() >= PARTS {
-            let Some(done) = on_their_way.join_next().await else { break };
-            ended(done)?;
+/// An upload in parts. The object store keeps parts until it is told what they are, so an upload
+/// that fails, or that nobody waits for any more, removes its own when this is dropped. Where that
+/// fails as well, only the rules of the object store remove them.
+struct Parts {
+    /// None once the object is there.
+    upload: Option<Box<dyn MultipartUpload>>,
+    on_their_way: JoinSet<std::result::Result<Vec<Bytes>, StoreError>>,
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        let Some(mut upload) = self.upload.take() else { return };
+        // At the end of the program there is nobody left who could do it.
+        let Ok(threads) = tokio::runtime::Handle::try_current() else { return };
+        let mut on_their_way = std::mem::take(&mut self.on_their_way);
+        threads.spawn(async move {
+            on_their_way.shutdown().await;
+            let _ = upload.abort().await;
+        });
+    }
+}
+
+impl Parts {
+    /// Makes an object of the parts.
+    async fn complete(&mut self) -> std::result::Result<(), StoreError> {
+        if let Some(upload) = &mut self.upload {
+            upload.complete().await?;
+            self.upload = None;
         }
-        while let Some(done) = on_their_way.try_join_next() {
-            ended(done)?;
-        }
-        let left = body.byte_count() - at;
-        let byte_count = usize::try_from(left).unwrap_or(usize::MAX).min(buffers.part_bytes);
-        let part = match read(body, buffers, at, byte_count).await {
-            Ok(part) => part,
-            Err(error) => return Ok(Err(error)),
+        Ok(())
+    }
+
+    /// Sends the parts, of which each is read while others are on their way.
+    async fn send(&mut self, body: &Arc<Body>, buffers: &Arc<Buffers>) -> Answer {
+        let Self { upload: Some(upload), on_their_way } = self else { return Ok(Ok(())) };
+        let ended = |done: std::result::Result<std::result::Result<_, StoreError>, JoinError>| {
+            buffers.give(done.unwrap_or_else(|source| Err(StoreError::JoinError { source }))?);
+            Ok::<_, StoreError>(())
         };
-        at += byte_count as u64;
-        let sent = upload.put_part(part.iter().cloned().collect());
-        on_their_way.spawn(async move { sent.await.map(|()| part) });
+        let mut at = 0;
+        while at < body.byte_count() {
+            while on_their_way.len() >= PARTS {
+                let Some(done) = on_their_way.join_next().await else { break };
+                ended(done)?;
+            }
+            while let Some(done) = on_their_way.try_join_next() {
+                ended(done)?;
+            }
+            let left = body.byte_count() - at;
+            let byte_count = usize::try_from(left).unwrap_or(usize::MAX).min(buffers.part_bytes);
+            let part = match read(body, buffers, at, byte_count).await {
+                Ok(part) => part,
+                Err(error) => return Ok(Err(error)),
+            };
+            at += byte_count as u64;
+            let sent = upload.put_part(part.iter().cloned().collect());
+            on_their_way.spawn(async move { sent.await.map(|()| part) });
+        }
+        while let Some(done) = on_their_way.join_next().await {
+            ended(done)?;
+        }
+        Ok(Ok(()))
     }
-    while let Some(done) = on_their_way.join_next().await {
-        ended(done)?;
-    }
-    Ok(Ok(()))
 }
 
 #[cfg(test)]

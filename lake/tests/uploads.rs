@@ -74,6 +74,45 @@ fn parts_are_as_large_as_every_object_store_takes_them() {
     assert_eq!(small.publish(&Control::default()).unwrap_err().kind(), ErrorKind::Io);
 }
 
+/// Waits until the object store keeps no parts of unfinished uploads.
+fn assert_all_ended(faulty: &FaultyStore) {
+    let began = Instant::now();
+    while faulty.open_uploads() > 0 {
+        assert!(began.elapsed() < Duration::from_secs(10), "{} are left", faulty.open_uploads());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// S3 keeps, and charges for, the parts of an upload that is neither put together nor given up.
+#[test]
+fn no_parts_are_left_of_an_upload_that_failed_or_was_cancelled() {
+    let (store, inner) = (large(), objects());
+    let (faulty, objects) = faulty(&inner, 10);
+    faulty.refuse_completions(2);
+    publish(&publisher(&store, &objects, lake(), "s1"));
+    assert!(faulty.parts() >= 9, "{} parts: nothing was sent again", faulty.parts());
+    assert_all_ended(&faulty);
+    equal(&store, &inner, "s1");
+
+    let again = publisher(&store, &objects, lake(), "s1");
+    again.rebase(&Control::default()).unwrap();
+    faulty.hold_uploads(Duration::from_secs(30));
+    let control = Control::default();
+    std::thread::scope(|scope| {
+        let published = scope.spawn(|| again.publish(&control));
+        while faulty.held_uploads().0 == 0 {
+            assert!(!published.is_finished(), "no upload was held");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        control.cancel();
+        assert_eq!(published.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
+    });
+    assert_all_ended(&faulty);
+    faulty.let_uploads_go();
+    publish(&again);
+    equal(&store, &inner, "s1");
+}
+
 /// Publishes with small files, of which the first is held until rows of the second were prepared, or
 /// for this time. Returns how many reports of rows came while a file was held.
 fn reports_while_held(store: &Store, divisor: usize, longest: Duration) -> (u64, Arc<FaultyStore>) {
