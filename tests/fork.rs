@@ -138,13 +138,14 @@ fn a_forked_child_writes_nothing_and_closes_nothing() {
         let child = Child::start(&told, || {
             let before = contents(&path);
             // Removed from the child's copy only.
-            let (store, session) = (store.take().unwrap(), session.take().unwrap());
+            let (mut store, session) = (store.take().unwrap(), session.take().unwrap());
             refused("a product", create_product(&session, "lost"))?;
             refused("a file", upload(&session))?;
             refused("a transaction", session.transaction(|tx| create_product(tx, "lost")))?;
             refused("maintenance", store.maintain(&Control::default()))?;
             refused("verification", store.verify(VerifyLevel::Headers, &Control::default()))?;
             drop(session);
+            refused("compaction", store.compact())?;
             refused("closing", store.close())?;
             // The parent's maintenance may write meanwhile.
             if has_thread { Ok(()) } else { unchanged(&path, &before) }

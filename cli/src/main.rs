@@ -44,7 +44,15 @@ fn run(args: &Args) -> Outcome {
         return written.map_err(output::failed);
     }
     let interrupt = Interrupt::install()?;
-    let Some(dir) = args.dir.as_deref() else { return without_a_store(args, &interrupt) };
+    if let Some(Once::Command(command)) = &args.command
+        && let Some(asked) = commands::ask_a_lake(&args.look, command, &interrupt)
+    {
+        return asked;
+    }
+    let Some(dir) = args.dir.as_deref() else {
+        let told = "name the directory of a store";
+        Args::command().error(ErrorKind::MissingRequiredArgument, told).exit()
+    };
     let open =
         |command| Desk::open(dir, args.create, args.user.as_deref(), command, interrupt.clone());
     match &args.command {
@@ -60,17 +68,6 @@ fn run(args: &Args) -> Outcome {
             Ok(desk.store.close()?)
         }
     }
-}
-
-/// A command line that names no directory.
-fn without_a_store(args: &Args, interrupt: &Interrupt) -> Outcome {
-    if let Some(Once::Command(command)) = &args.command
-        && let Some(asked) = commands::ask_a_lake(&args.look, command, interrupt)
-    {
-        return asked;
-    }
-    let told = "name the directory of a store";
-    Args::command().error(ErrorKind::MissingRequiredArgument, told).exit()
 }
 
 /// What the build made from the declarations of the command line.

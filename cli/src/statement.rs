@@ -6,6 +6,8 @@
 const STARTS: [&str; 4] = ["select", "with", "explain", "describe"];
 /// Options that may stand before or after a statement.
 const OPTIONS: [&str; 4] = ["--json", "--jsonl", "--csv", "--no-pager"];
+/// Options with a value, which may stand after a statement. Before one, it needs quotes.
+const VALUED: [&str; 2] = ["--lake", "--root"];
 /// The tables of records, and that of quotas.
 pub const RECORDS: [&str; 14] = [
     "products",
@@ -57,10 +59,8 @@ pub fn words(line: &str) -> Option<Vec<String>> {
         rest = after.trim_start();
     }
     // At the end of a line nothing else begins so: it would be a comment.
-    while let Some((before, option)) = rest.rsplit_once(char::is_whitespace)
-        && OPTIONS.contains(&option)
-    {
-        words.push(option.to_owned());
+    if let Some((before, options)) = at_the_end(rest) {
+        words.extend(options);
         rest = before.trim_end();
     }
     // Options with a value, as `--lake DIR`, stand before a statement in quotes.
@@ -69,6 +69,29 @@ pub fn words(line: &str) -> Option<Vec<String>> {
     }
     words.extend(["--".to_owned(), rest.to_owned()]);
     Some(words)
+}
+
+/// A statement, and the options after it: from the first place on after which there is nothing
+/// else.
+fn at_the_end(text: &str) -> Option<(&str, Vec<String>)> {
+    text.match_indices("--").find_map(|(at, _)| {
+        let (before, rest) = text.split_at_checked(at)?;
+        before.ends_with(char::is_whitespace).then_some(())?;
+        let options = crate::words::split(rest).ok()?;
+        are_options(&options).then_some((before, options))
+    })
+}
+
+/// Whether words are options, each with its value.
+fn are_options(words: &[String]) -> bool {
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        let has_value = || words.next().is_some_and(|value| !value.starts_with("--"));
+        if !OPTIONS.contains(&word) && !(VALUED.contains(&word) && has_value()) {
+            return false;
+        }
+    }
+    true
 }
 
 /// The column of a field: the first name of its path in snake case.
@@ -99,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_statement_stays_as_it_is() {
-        let cases: [(&str, &[&str]); 6] = [
+        let cases: [(&str, &[&str]); 10] = [
             ("Select*from products", &["sql", "--", "Select*from products"]),
             (
                 r#"sql select "it's", 'a "b"' from rows."Loop 1""#,
@@ -115,6 +138,14 @@ mod tests {
                 "with a as (select 1) select * from a",
                 &["sql", "--", "with a as (select 1) select * from a"],
             ),
+            (
+                r#"select 1 --lake "my lake" --csv --root plant"#,
+                &["sql", "--lake", "my lake", "--csv", "--root", "plant", "--", "select 1"],
+            ),
+            ("sql select 1 --lake lake", &["sql", "--lake", "lake", "--", "select 1"]),
+            // Comments.
+            ("select 1 --json is text", &["sql", "--", "select 1 --json is text"]),
+            ("select 1 --csv --lake", &["sql", "--", "select 1 --csv --lake"]),
         ];
         for (line, expected) in cases {
             assert_eq!(words(line).unwrap(), expected, "{line}");

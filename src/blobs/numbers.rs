@@ -6,10 +6,10 @@
 //!
 //! What must hold: an id is given to one caller, as a new one or as one that has a file. A file
 //! counts as there only after a sync of its directory that began after its creation. An empty file
-//! that is left over is a blob that no record names: maintenance at rest and a close remove it, or
-//! else the sweep at the next opening.
+//! that is left over is a blob that no record names: maintenance at rest and the drop of the last
+//! handle remove it, or else the sweep at the next opening.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::format;
@@ -32,8 +32,6 @@ struct State {
     reserved: u64,
     /// Ids with an empty file of a durable name.
     ready: VecDeque<u64>,
-    /// Such ids that were assigned, and whose file is not opened yet.
-    taken: HashSet<u64>,
     /// Ids whose files are being created.
     coming: usize,
     /// Syncs of directories, for one blob each or with files for others.
@@ -47,10 +45,7 @@ impl Numbers {
 
     /// An id with a file that waits for content; the caller opens the file.
     pub(super) fn ready(&self) -> Option<u64> {
-        let mut state = self.state();
-        let id = state.ready.pop_front()?;
-        state.taken.insert(id);
-        Some(id)
+        self.state().ready.pop_front()
     }
 
     /// A reserved id without a file; `None` if the durable counter must be used.
@@ -72,11 +67,6 @@ impl Numbers {
         let mut state = self.state();
         state.next = state.next.max(next);
         state.reserved = state.reserved.max(reserved);
-    }
-
-    /// Whether an assigned id has a file, which the caller opens now.
-    pub(super) fn has_file(&self, id: u64) -> bool {
-        self.state().taken.remove(&id)
     }
 
     /// Ids of the directory of `id` for files that the caller creates before it syncs that
@@ -135,8 +125,12 @@ mod tests {
     }
 
     fn put(blobs: &BlobStore) -> crate::error::Result<BlobInfo> {
-        let id = blobs.ready_id().or_else(|| blobs.reserved_id()).unwrap();
-        blobs.put(id, &mut &id.to_le_bytes()[..], None, &Control::default())
+        let writer = match blobs.ready_writer() {
+            Some(writer) => writer,
+            None => blobs.writer(blobs.reserved_id().unwrap())?,
+        };
+        let content = writer.id().to_le_bytes();
+        blobs.fill(writer, &mut &content[..], None, &Control::default())
     }
 
     fn assert_is_there(blobs: &BlobStore, info: &BlobInfo) {
@@ -249,13 +243,22 @@ mod tests {
         let waiting = blobs.list().unwrap().into_iter().find(|entry| entry.file_len == 0).unwrap();
         disk.remove_file(&waiting.path).unwrap();
         let there: Vec<BlobInfo> = (0..20).map(|_| put(&blobs).unwrap()).collect();
-        assert!(there.iter().any(|info| Some(info.id) == waiting.id));
+        assert!(there.iter().all(|info| Some(info.id) != waiting.id));
         for nth in 1..20 {
             disk.inject(Pick::kind(OpKind::Create).nth(nth).once(), Fault::NoSpace);
             let failed = (0..40).filter(|_| put(&blobs).is_err()).count();
             assert!(failed <= 1, "{failed} blobs failed, only the one whose own file did may");
             disk.heal();
         }
+        while empty(&blobs) < 5 {
+            put(&blobs).unwrap();
+        }
+        let waiting = empty(&blobs);
+        let _ = blobs.take_suspects();
+        disk.inject(Pick::kind(OpKind::Open), Fault::Io);
+        put(&blobs).unwrap();
+        disk.heal();
+        assert_eq!(blobs.take_suspects().len(), waiting, "files that cannot be opened");
     }
 
     #[test]

@@ -87,12 +87,6 @@ impl BlobStore {
         })
     }
 
-    /// An id whose file is there, with a durable name: for [`BlobStore::writer`] alone.
-    #[must_use]
-    pub fn ready_id(&self) -> Option<u64> {
-        self.numbers.ready()
-    }
-
     /// A reserved id without a file; `None` if the durable counter must be used.
     #[must_use]
     pub fn reserved_id(&self) -> Option<u64> {
@@ -152,13 +146,30 @@ impl BlobStore {
     /// Errors of the disk.
     pub fn writer(&self, id: u64) -> Result<BlobWriter> {
         self.prepare_directory(&format::directory(id))?;
-        let shared = Shared {
+        BlobWriter::create(self.shared(), id)
+    }
+
+    /// Starts writing a blob whose file is there, empty and with a durable name; `None` if no such
+    /// file waits. A file that cannot be opened fails no blob: it is listed for the next check, and
+    /// nobody gets its id.
+    #[must_use]
+    pub fn ready_writer(&self) -> Option<BlobWriter> {
+        while let Some(id) = self.numbers.ready() {
+            match BlobWriter::open(self.shared(), id) {
+                Ok(writer) => return Some(writer),
+                Err(_) => self.suspects.add([id]),
+            }
+        }
+        None
+    }
+
+    fn shared(&self) -> Shared {
+        Shared {
             disk: Arc::clone(&self.disk),
             suspects: self.suspects.clone(),
             directories: self.directory_syncs.clone(),
             numbers: self.numbers.clone(),
-        };
-        BlobWriter::create(shared, id)
+        }
     }
 
     /// Writes the blob `id` from `source`. It is durable when this returns; after an error no file

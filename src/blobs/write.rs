@@ -68,26 +68,36 @@ pub struct BlobWriter {
 impl BlobWriter {
     pub(super) fn create(shared: Shared, id: u64) -> Result<Self> {
         let path = format::path(id);
-        let attempt = |error| Error::io(format_args!("creating {path} for file content"), error);
-        let named = match shared.numbers.has_file(id) {
-            true => match shared.disk.open(&path, Mode::ReadWrite) {
-                // Somebody else removed it.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                opened => Some(opened.map_err(attempt).inspect_err(|_| shared.suspects.add([id]))?),
-            },
-            false => None,
-        };
-        let is_named = named.is_some();
-        let file = match named {
-            Some(file) => file,
-            None => shared.disk.open(&path, Mode::CreateNew).map_err(attempt)?,
-        };
+        let file = shared
+            .disk
+            .open(&path, Mode::CreateNew)
+            .map_err(|error| Error::io(format_args!("creating {path} for file content"), error))?;
+        Ok(Self::over(shared, id, path, file, false))
+    }
+
+    /// The writer of a blob whose file is there, empty and with a durable name.
+    pub(super) fn open(shared: Shared, id: u64) -> Result<Self> {
+        let path = format::path(id);
+        let file = shared
+            .disk
+            .open(&path, Mode::ReadWriteRemovable)
+            .map_err(|error| Error::io(format_args!("opening {path} for file content"), error))?;
+        Ok(Self::over(shared, id, path, file, true))
+    }
+
+    fn over(
+        shared: Shared,
+        id: u64,
+        path: String,
+        file: Box<dyn DiskFile>,
+        is_named: bool,
+    ) -> Self {
         let header = format::header(id);
         let mut buffer = vec![0; header.len() + BATCH_BLOCKS * (BLOCK_BYTES + CHECK_BYTES)];
         for (target, byte) in buffer.iter_mut().zip(header) {
             *target = byte;
         }
-        Ok(Self {
+        Self {
             shared,
             file: Some(Arc::from(file)),
             is_named,
@@ -102,7 +112,13 @@ impl BlobWriter {
             in_block: 0,
             blocks: 0,
             written: 0,
-        })
+        }
+    }
+
+    /// The blob's id.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// Number of content bytes so far.

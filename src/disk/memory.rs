@@ -106,7 +106,9 @@ impl Disk for MemoryDisk {
             }
             (Some(Node::Directory), _) => return Err(is_directory(path)),
             (Some(Node::File(content)), _) => content.clone(),
-            (None, Mode::Read | Mode::ReadWrite) => return Err(not_found(path)),
+            (None, Mode::Read | Mode::ReadWrite | Mode::ReadWriteRemovable) => {
+                return Err(not_found(path));
+            }
             (None, Mode::CreateNew | Mode::OpenOrCreate) => {
                 need_directory(&tree, parent(path))?;
                 let content = Arc::<Content>::default();

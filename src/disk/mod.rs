@@ -65,6 +65,9 @@ pub enum Mode {
     Read,
     /// The file must exist, and is read and written.
     ReadWrite,
+    /// As `ReadWrite`, for a file that can be removed and renamed meanwhile on every system, like
+    /// one that was created.
+    ReadWriteRemovable,
     /// The file must not exist. It is created, and is read and written.
     CreateNew,
     /// The file is created if it does not exist, and is read and written.

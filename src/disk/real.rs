@@ -250,6 +250,9 @@ impl Disk for RealDisk {
                 options.write(true);
                 keep_name(&mut options);
             }
+            Mode::ReadWriteRemovable => {
+                options.write(true);
+            }
             Mode::CreateNew => {
                 options.write(true).create_new(true);
             }
@@ -599,7 +602,13 @@ mod tests {
         fs::rename(&root, &away).unwrap();
         fs::create_dir(&root).unwrap();
         fs::write(root.join("f"), b"theirs").unwrap();
-        let modes = [Mode::Read, Mode::ReadWrite, Mode::CreateNew, Mode::OpenOrCreate];
+        let modes = [
+            Mode::Read,
+            Mode::ReadWrite,
+            Mode::ReadWriteRemovable,
+            Mode::CreateNew,
+            Mode::OpenOrCreate,
+        ];
         let mut refusals: Vec<_> = modes.map(|mode| disk.open("f", mode).map(drop)).into();
         refusals.extend([disk.create_dir_all("d"), disk.rename("f", "g"), disk.remove_file("f")]);
         refusals.extend([disk.remove_dir_all("f"), disk.sync_dir(""), disk.remove_local("f")]);

@@ -187,11 +187,14 @@ impl Store {
     /// `Conflict` while other clones of the store or sessions exist, because no reader may exist
     /// meanwhile.
     pub fn compact(&mut self) -> Result<CompactReport> {
-        // First, because the commit of it would make the file grow again when the store is closed:
-        // redb doubles a file that has no free page. A failure is harmless, as at a close.
+        // Nothing is written before the store is known to be alone, and in its own process.
+        self.engine().check_place()?;
+        self.engine_mut()?;
+        // Before the rest, because the commit of it would make the file grow again when the store
+        // is closed: redb doubles a file that has no free page. A failure is harmless, as at a
+        // close.
         let _ = self.save_text();
         let engine = self.engine_mut()?;
-        engine.check_place()?;
         guarded("compacting", || compact(engine))
     }
 }

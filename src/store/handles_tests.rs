@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::disk::MemoryDisk;
+use crate::disk::{DirEntry, Disk as _, MemoryDisk};
 use crate::prelude::*;
 use crate::{Control, ErrorKind, Identity, Position, Store, StoreOptions};
 
@@ -83,4 +83,25 @@ fn the_status_of_maintenance_counts_its_passes() {
     let without = StoreOptions::default().maintenance_thread(false);
     let store = without.open_on(Arc::new(MemoryDisk::new())).unwrap();
     assert!(!store.maintenance_status().is_enabled);
+}
+
+/// A session goes on when the store that made it is gone, and makes files for its next contents.
+#[test]
+fn the_last_handle_leaves_no_file_that_waits_for_content() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = StoreOptions::default().seed(Some(1)).open_on(disk.clone()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    drop(store);
+    let content = vec![7; 100_000];
+    for _ in 0..12 {
+        session.upload_file(&mut &*content, Default::default(), &Control::default()).unwrap();
+    }
+    let files = || {
+        let directories = disk.list("files").unwrap();
+        let of = |entry: DirEntry| disk.list(&format!("files/{}", entry.name)).unwrap();
+        directories.into_iter().flat_map(of).map(|entry| entry.len).collect::<Vec<_>>()
+    };
+    assert!(files().contains(&0), "files wait for the next contents");
+    drop(session);
+    assert_eq!((files().len(), files().contains(&0)), (12, false));
 }

@@ -72,7 +72,6 @@ impl Inner {
             ErrorKind::Latched => Ok(()),
             _ => Err(error),
         };
-        self.engine.blobs.remove_ready();
         let moved = self.engine.close_journal().or_else(told);
         saved.map(drop).or_else(told).and(moved)
     }
@@ -102,7 +101,6 @@ impl Drop for Inner {
             return;
         }
         let _ = save_text(&self.engine);
-        self.engine.blobs.remove_ready();
     }
 }
 

@@ -4,7 +4,8 @@
 //! every hit. Without counting, the engine skips blocks of postings in which no document scores
 //! more than a floor.
 //!
-//! What must hold: no document that belongs on the page scores at most the floor. Many documents
+//! What must hold: no document that belongs on the page scores at most the floor, and none of them
+//! is in a block that is skipped ([`super::lengths`]). Many documents
 //! have equal scores. A document that scores like the last hit of a full page comes before it if
 //! its key is smaller, so in general the floor must be below that score ([`below`]). If all keys
 //! that follow are greater, no such document exists, and the floor is raised to skip documents of
@@ -17,6 +18,7 @@ use tantivy::{Searcher, SegmentReader};
 
 use super::document::{DocKey, Shape};
 use super::fixed_statistics::FixedStatistics;
+use super::lengths::{Lengths, factors};
 use super::request::{After, Facets, Hit, Hits, Request, among, below, counted};
 use super::schema::{KIND, KeyNumbers, Keys, WORKSPACE, key_of};
 use super::segment_cache::SegmentCache;
@@ -49,7 +51,7 @@ pub(crate) fn collect(
     query: &dyn Query,
     request: &Request,
     shape: &Shape,
-    key_columns: &SegmentCache<Keys>,
+    (key_columns, lengths): (&SegmentCache<Keys>, &SegmentCache<Lengths>),
     hits: &mut Hits,
 ) -> tantivy::Result<()> {
     let scoring = match request.fixed_statistics {
@@ -57,6 +59,13 @@ pub(crate) fn collect(
         false => EnableScoring::enabled_from_searcher(searcher),
     };
     let weight = query.weight(scoring)?;
+    // The bounds of blocks were computed with the statistics of the index, so blocks cannot be
+    // skipped when fixed statistics are used.
+    let visits_all = hits.total.is_some() || hits.facets.is_some() || request.fixed_statistics;
+    let factors = match visits_all {
+        true => Vec::new(),
+        false => factors(searcher, query, lengths)?,
+    };
     let mut top = Top::new(request.after.as_ref(), request.take.saturating_add(1));
     let mut segments = Vec::with_capacity(searcher.segment_readers().len());
     for reader in searcher.segment_readers() {
@@ -65,22 +74,22 @@ pub(crate) fn collect(
     // Least keys first: later documents of equal score can then be skipped.
     segments.sort_by_key(|(keys, _)| keys.least());
     for (keys, reader) in segments {
-        // The bounds of blocks were computed with the statistics of the index, so blocks cannot be
-        // skipped when fixed statistics are used.
-        if hits.total.is_some() || hits.facets.is_some() || request.fixed_statistics {
+        if visits_all {
             let count = visit_all(&*weight, reader, &keys, &mut top, hits.facets.as_mut())?;
             if let Some(total) = &mut hits.total {
                 *total += count;
             }
         } else {
             let alive = reader.alive_bitset();
+            let factor = factors.iter().find(|(segment, _)| *segment == reader.segment_id());
+            let factor = factor.map_or(1.0, |(_, factor)| *factor);
             top.raise_floor(&keys, 0);
-            weight.for_each_pruning(top.floor, reader, &mut |document, score| {
+            weight.for_each_pruning(top.floor / factor, reader, &mut |document, score| {
                 if alive.is_none_or(|alive| alive.is_alive(document)) {
                     top.offer(&keys, document, score);
                     top.raise_floor(&keys, document);
                 }
-                top.floor
+                top.floor / factor
             })?;
             // Documents of the next segment with equal score may come before the last hit.
             top.lower_floor();

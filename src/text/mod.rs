@@ -51,6 +51,8 @@ mod fixed_statistics;
 #[cfg(feature = "search")]
 mod index;
 #[cfg(feature = "search")]
+mod lengths;
+#[cfg(feature = "search")]
 mod merge;
 #[cfg(feature = "search")]
 mod place;

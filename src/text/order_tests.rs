@@ -146,3 +146,52 @@ fn merged_segments_lie_in_the_order_of_their_keys() {
     }
     assert_eq!(keys.least_from(COUNT as u32 + 128), None);
 }
+
+/// The best hits of segments whose texts have other lengths than those of the whole index. The
+/// engine bounds the scores of a block by the lengths of its segment.
+#[test]
+fn no_better_hit_is_skipped_where_texts_are_long_and_short() {
+    const DOCUMENTS: u64 = 2_000;
+    let mixed = |number: u64, at: u64| {
+        let mixed = (number * 8 + at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed >> 33
+    };
+    let text = |number: u64, lengths: std::ops::Range<u64>| {
+        let words = ["alpha", "beta", "gamma"];
+        let times = |at: u64| mixed(number, at) % 7;
+        let mut text: Vec<&str> =
+            (0..).zip(words).flat_map(|(at, word)| vec![word; times(at) as usize]).collect();
+        let length = lengths.start + mixed(number, 3) % (lengths.end - lengths.start);
+        text.resize(text.len() + length as usize, "filler");
+        text.join(" ")
+    };
+    let (index, _) = open(&memory(), None);
+    for (part, lengths) in [2..20, 60..300, 0..4].into_iter().enumerate() {
+        let first = part as u64 * DOCUMENTS;
+        let changes = (first..first + DOCUMENTS).map(|number| {
+            let Change { key, .. } = change(number);
+            let texts = vec![(1, text(number, lengths.clone()))];
+            let document = Document { key, workspace: "w".to_owned(), texts, cells: Vec::new() };
+            Change { key, document: Some(document), is_new: false }
+        });
+        index.load(&changes.collect::<Vec<_>>(), 1).unwrap();
+        index.commit().unwrap();
+    }
+    let view = index.view();
+    assert_eq!(view.searcher.segment_readers().len(), 3);
+    for text in ["alpha", "beta OR gamma", "alpha OR beta OR gamma", "alpha AND gamma"] {
+        for take in [1, 5, 10, 40, 300] {
+            let scores = |count: bool| -> Vec<f32> {
+                let mut request = Request::new(parse(text, &shape()).unwrap(), take);
+                request.count = count;
+                view.search(&request).unwrap().hits.iter().map(|hit| hit.score).collect()
+            };
+            let (plain, counted) = (scores(false), scores(true));
+            assert_eq!(plain.len(), counted.len());
+            for (at, (one, other)) in plain.iter().zip(&counted).enumerate() {
+                assert!((one - other).abs() < 1e-3, "{text}, hit {at} of {take}: {one} {other}");
+            }
+        }
+    }
+}

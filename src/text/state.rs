@@ -8,6 +8,7 @@ use tantivy::{IndexReader, IndexWriter, ReloadPolicy, Term};
 use super::directory::StoreDirectory;
 use super::document::{Change, Shape};
 use super::failure::failed;
+use super::lengths::Lengths;
 use super::overlay::Overlay;
 use super::schema::{Fields, Keys, engine_document, schema};
 use super::segment_cache::{Deleted, SegmentCache};
@@ -44,6 +45,7 @@ pub(crate) struct State {
     word_lists: Arc<WordLists>,
     /// Key columns of segments.
     key_columns: Arc<SegmentCache<Keys>>,
+    lengths: Arc<SegmentCache<Lengths>>,
     /// Deleted documents of segments.
     deleted: Arc<SegmentCache<Deleted>>,
 }
@@ -81,6 +83,7 @@ impl State {
             is_loading: false,
             word_lists: Arc::default(),
             key_columns: Arc::default(),
+            lengths: Arc::default(),
             deleted: Arc::default(),
         })
     }
@@ -107,6 +110,7 @@ impl State {
             overlay: self.overlay.clone(),
             word_lists: Arc::clone(&self.word_lists),
             key_columns: Arc::clone(&self.key_columns),
+            lengths: Arc::clone(&self.lengths),
             deleted: Arc::clone(&self.deleted),
             sequence: if self.is_loading { self.committed } else { self.applied },
         }

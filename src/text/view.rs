@@ -12,6 +12,7 @@ use super::contains::{candidates, parts};
 use super::document::{Ask, Change, DocKey, Shape};
 use super::failure::{failed, guarded};
 use super::fixed_statistics::FixedStatistics;
+use super::lengths::Lengths;
 use super::overlay::{Chunk, Overlay, Statistics};
 use super::request::{Facets, Hit, Hits, Request, Scope};
 use super::schema::{Fields, Keys};
@@ -28,6 +29,7 @@ pub(crate) struct View {
     pub(super) overlay: Overlay,
     pub(super) word_lists: Arc<WordLists>,
     pub(super) key_columns: Arc<SegmentCache<Keys>>,
+    pub(super) lengths: Arc<SegmentCache<Lengths>>,
     pub(super) deleted: Arc<SegmentCache<Deleted>>,
     pub(super) sequence: u64,
 }
@@ -67,8 +69,8 @@ impl View {
                 failed,
             };
             let query = compiler.request(request, &self.overlay.hidden())?;
-            collect(&self.searcher, &*query, request, &self.shape, &self.key_columns, &mut hits)
-                .map_err(failed)
+            let known = (&*self.key_columns, &*self.lengths);
+            collect(&self.searcher, &*query, request, &self.shape, known, &mut hits).map_err(failed)
         })?;
         let about: &dyn Statistics = if request.fixed_statistics { &FixedStatistics } else { self };
         self.overlay.search(request, &self.shape, about, &mut hits);

@@ -472,6 +472,9 @@ pub fn probes() -> Vec<Probe> {
         ("TableService::table_statistics", Describes, |s, w| {
             s.table_statistics(&w.secret.table.as_str().into()).map(wire)
         }),
+        ("TableService::column_numbers", Describes, |s, w| {
+            s.column_numbers(&w.secret.table.as_str().into()).map(wire)
+        }),
         ("TableService::query_table_data", Shows, |s, w| {
             s.query_table_data(&w.secret.table.as_str().into(), request(json!({}))).map(wire)
         }),

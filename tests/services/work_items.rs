@@ -256,14 +256,16 @@ fn templates_are_copied_into_items_and_the_request_wins() {
 
 #[test]
 fn each_item_of_a_batch_takes_from_the_template_that_it_names() {
-    /// More than a batch keeps.
+    /// Together they have 1.2 MB, more than a batch keeps.
     const TEMPLATES: usize = 40;
     let bench = Bench::new();
     let templates: Vec<String> = (0..TEMPLATES)
         .map(|number| {
             let description = format!("template {number}");
-            let request =
-                json!({"name": "t", "templateGroup": "g", "type": "t", "description": description});
+            let request = json!({
+                "name": "t", "templateGroup": "g", "type": "t", "description": description,
+                "properties": {"long": "x".repeat(30_000)}
+            });
             bench.template(request).id.unwrap().to_string()
         })
         .collect();

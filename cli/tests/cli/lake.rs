@@ -145,6 +145,7 @@ fn a_shell_asks_its_store_and_lakes() {
     let bench = lake();
     let lines = "sql --lake lake --root plant --csv 'select _station from lake.batches'\n\
                  select count(*) as n from rows.\"Loop\" --csv\n\
+                 select _station from lake.batches --lake lake --root plant --csv\n\
                  sql --lake lake 'select 1'\n";
     let mut child = bench
         .command(&[])
@@ -156,6 +157,23 @@ fn a_shell_asks_its_store_and_lakes() {
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(text, format!("_station\ns1\nn\n{ROWS}\n"));
+    assert_eq!(text, format!("_station\ns1\nn\n{ROWS}\n_station\ns1\n"));
     assert_eq!(output.status.code(), Some(3), "{:?}", String::from_utf8(output.stderr));
+}
+
+#[test]
+fn a_store_that_is_named_too_is_not_opened() {
+    let bench = lake();
+    let arguments = ["none", "--create", "sql", "--lake", "lake/plant", "select 1 as n", "--csv"];
+    let answer = run(program(bench.directory.path()).args(arguments)).good();
+    assert_eq!(answer, "n\n1\n");
+    assert!(!bench.path("none").exists());
+}
+
+#[test]
+fn a_root_has_the_name_that_its_layout_gave_it() {
+    let bench = Bench::new();
+    publish(&bench, "größe", "s1");
+    let arguments = ["--lake", "lake", "--root", "größe", "select _station from lake.batches"];
+    assert_eq!(asked(&bench, &[&arguments[..], &["--csv"]].concat()).good(), "_station\ns1\n");
 }

@@ -364,13 +364,13 @@ impl Disk for SimDisk {
             }
             Ok(id) if turn.is_directory(id) => return Err(is_directory_error(path)),
             Ok(id) => id,
-            Err(error) if matches!(mode, Mode::Read | Mode::ReadWrite) => return Err(error),
-            Err(_) => {
+            Err(_) if matches!(mode, Mode::CreateNew | Mode::OpenOrCreate) => {
                 let dir = turn.find_directory(parent(path))?;
                 let id = turn.inner.state.new_id();
                 turn.apply(Change::Create { dir, name: file_name(path), id, is_dir: false });
                 id
             }
+            Err(error) => return Err(error),
         };
         drop(turn);
         let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);

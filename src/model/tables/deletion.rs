@@ -34,8 +34,8 @@ record! {
         pub from: Option<i64>,
         /// Number of ranges of the answer; 1,000 when absent, at most 10,000.
         pub take: Option<i64>,
-        /// True for rows that went by the retention of the table alone, false for the others
-        /// alone; both when absent.
+        /// True for rows that no caller deleted alone, false for the others alone; both when
+        /// absent.
         pub retention: Option<bool>,
     }
 
@@ -53,8 +53,8 @@ record! {
         pub first: i64,
         /// The last one.
         pub last: i64,
-        /// True when the rows went by the retention of the table; absent when a caller deleted
-        /// them, and for rows that went before format 10.
+        /// True when the rows went by the retention of the table, or were lost in a salvage; absent
+        /// when a caller deleted them, and for rows that went before format 10.
         pub retention: Option<bool>,
     }
 

@@ -173,9 +173,11 @@ fn put_blob<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> 
 /// A blob with a number of its own, still empty.
 fn blob_writer<A: Access>(access: &A) -> Result<BlobWriter> {
     let blobs = &access.context().engine.blobs;
+    if let Some(writer) = blobs.ready_writer() {
+        return Ok(writer);
+    }
     for _ in 0..ID_ATTEMPTS {
-        let id = blobs.ready_id().map_or_else(|| new_id(access), Ok)?;
-        match blobs.writer(id) {
+        match blobs.writer(new_id(access)?) {
             // The file was left by a process that ended before the number was durably reserved. The
             // sweep at the next open removes it.
             Err(error) if is_taken(&error) => {}
@@ -280,7 +282,8 @@ fn for_each_content(
 /// Removes blobs that a crash left: those that no record names. Called at open, before any write.
 ///
 /// # Errors
-/// The errors of the disk. A damaged record is not an error here, but then nothing is removed.
+/// The errors of the disk. A damaged record is not an error here, but then only empty files are
+/// removed.
 pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
     let listed = engine.blobs.list()?;
     if listed.is_empty() {

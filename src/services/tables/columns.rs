@@ -10,8 +10,8 @@ use crate::model::tables::columns::{AddColumnsRequest, DropColumnsRequest, Renam
 use crate::model::tables::data::{Column, ColumnType};
 use crate::model::tables::table::TableMetadata;
 use crate::services::tables::metadata::{check_keys, check_revision, found, save_with};
-use crate::session::tables::{ColumnChange, change_columns, schema_of};
-use crate::session::{Draft, What};
+use crate::session::tables::{ColumnChange, change_columns, layouts_of, schema_of};
+use crate::session::{Draft, View, What};
 
 fn nothing() -> Error {
     Error::invalid("the request names no columns; name at least one").at_member("columns")
@@ -36,6 +36,14 @@ fn change(
 
 fn columns_of(table: &TableMetadata) -> Vec<(usize, Column)> {
     table.columns.iter().flatten().cloned().enumerate().collect()
+}
+
+/// The numbers of the columns that a table has.
+pub(in crate::services) fn numbers(view: &View<'_>, id: &str) -> Result<Vec<u64>> {
+    let table = found(id, view.get::<TableMetadata>(id)?)?;
+    let layouts = layouts_of(view, &table)?;
+    let numbered = (0..).zip(layouts.lives());
+    Ok(numbered.filter(|(_, life)| life.dropped.is_none()).map(|(number, _)| number).collect())
 }
 
 /// Adds columns. The rows that the table has are null in them.

@@ -719,6 +719,23 @@ pub trait TableService {
     /// ```
     fn table_statistics(&self, id: &TableId) -> Result<TableStatistics>;
 
+    /// Returns the numbers of the table's columns, in their order: the place of each among all that
+    /// the table ever had, in order of creation, from 0. A column keeps its number when it is
+    /// renamed, and no other one gets it, so numbers tell whether a name still means the same
+    /// column.
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt` for a damaged history of the columns.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.column_numbers(&id)?, [0, 1]);
+    /// session.drop_columns(&id, DropColumnsRequest::new(["volts"]))?;
+    /// assert_eq!(session.column_numbers(&id)?, [0]);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn column_numbers(&self, id: &TableId) -> Result<Vec<u64>>;
+
     /// Returns decimated rows in order of an x column.
     ///
     /// # Errors
@@ -1020,6 +1037,10 @@ impl TableService for Handle<'_, '_> {
 
     fn table_statistics(&self, id: &TableId) -> Result<TableStatistics> {
         guarded("reading statistics", || statistics(&*read::open(self, id)?))
+    }
+
+    fn column_numbers(&self, id: &TableId) -> Result<Vec<u64>> {
+        self.read(|view| columns::numbers(view, id))
     }
 
     fn query_decimated_data(

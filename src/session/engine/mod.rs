@@ -424,10 +424,13 @@ impl Engine {
 }
 
 impl Drop for Engine {
-    /// Moves all commits into the record file, so that the next open has nothing to replay. A
-    /// failure is harmless: they stay in the journal. A store that lost its files, or that another
-    /// process opened, moves nothing.
+    /// Removes the empty files that wait for content, and moves all commits into the record file,
+    /// so that the next open has nothing to replay. A failure is harmless: they stay in the
+    /// journal. A store that lost its files, or that another process opened, moves nothing.
     fn drop(&mut self) {
+        if self.check_process().is_ok() {
+            self.blobs.remove_ready();
+        }
         let _ = guarded("closing the journal", || self.close_journal());
         // redb writes the record file when it is closed, right after this.
         if self.check_process().is_ok() {

@@ -46,7 +46,8 @@ record! {
 pub(crate) struct Deleted {
     /// All of them.
     pub all: OrdinalSet,
-    /// Those of them that went by the retention; the others were deleted by a caller.
+    /// Those of them that went by the retention, or that a salvage could not take over; the others
+    /// were deleted by a caller.
     pub by_retention: OrdinalSet,
 }
 
@@ -230,13 +231,13 @@ pub(super) fn live_run(engine: &Engine, run: Run, deleted: &OrdinalSet) -> Resul
     Ok(run.without(dead))
 }
 
-fn check_ranges(count: usize) -> Result<()> {
+fn check_ranges(of: &str, count: usize, what_to_do: &str) -> Result<()> {
     if count <= limits::DELETED_RANGES {
         return Ok(());
     }
     Err(Error::limit(format!(
-        "the append ordinals of the deleted rows would be {count} ranges, more than the {} that a \
-         table may have; delete neighbouring rows together",
+        "the append ordinals of {of} would be {count} ranges, more than the {} that a table may \
+         have; {what_to_do}",
         limits::DELETED_RANGES
     )))
 }
@@ -244,9 +245,15 @@ fn check_ranges(count: usize) -> Result<()> {
 /// Refuses a list that is too long. A range that went by the retention ends at a row of the table
 /// or at a range that a caller deleted, so bounds of these two bound all three.
 fn check(after: &Deleted, cause: Cause) -> Result<()> {
-    check_ranges(after.all.ranges().len())?;
+    let count = after.all.ranges().len();
+    check_ranges("the deleted rows", count, "delete neighbouring rows together")?;
     match cause {
-        Cause::Caller => check_ranges(after.by_caller().ranges().len()),
+        Cause::Caller => check_ranges(
+            "the rows that callers deleted",
+            after.by_caller().ranges().len(),
+            "they stay listed when a retention deletes the rows between them, so copy the rows \
+             that are left into a new table",
+        ),
         Cause::Retention => Ok(()),
     }
 }
@@ -343,13 +350,13 @@ mod tests {
         #[test]
         fn a_list_is_what_its_rows_say(all in ranges(), some in ranges()) {
             let all = OrdinalSet::new(all);
-            let list = Deleted::new(all.clone(), OrdinalSet::new(some).intersection(&all));
+            let list = Deleted::new(all.clone(), all.minus(&all.minus(&OrdinalSet::new(some))));
             let rows = to_rows(TABLE, &list).unwrap();
             prop_assert!(rows.iter().all(|(key, row)| is_deleted_rows(key, row)));
             prop_assert!(rows.is_sorted());
             prop_assert_eq!(from_rows(TABLE, &rows).unwrap(), list.clone());
             let callers = list.by_caller();
-            prop_assert!(callers.intersection(&list.by_retention).is_empty());
+            prop_assert_eq!(callers.minus(&list.by_retention), callers.clone());
             prop_assert_eq!(callers.union(&list.by_retention), all);
         }
     }
@@ -383,6 +390,8 @@ mod tests {
 
     #[test]
     fn the_ranges_of_a_table_are_bounded() {
-        limits::holds_at(limits::DELETED_RANGES, ErrorKind::LimitExceeded, check_ranges);
+        limits::holds_at(limits::DELETED_RANGES, ErrorKind::LimitExceeded, |count| {
+            check_ranges("the deleted rows", count, "delete neighbouring rows together")
+        });
     }
 }

@@ -178,3 +178,43 @@ fn what_went_by_the_retention_does_not_come_back_when_its_list_is_lost() {
     let whole = DeletedPart { gaps_and_lengths: vec![10, 20], retention: vec![10, 20] };
     assert_eq!(envelope::from_row::<DeletedPart>(&key, &row).unwrap(), whole);
 }
+
+/// A lake may have the only copy of rows that are lost, and drops what a caller deleted.
+#[test]
+fn rows_that_are_lost_do_not_count_as_deleted_by_a_caller() {
+    let disk = two_segments();
+    let from: SharedDisk = disk.clone();
+    let (into, records) = records_of(&disk);
+    let entries = manifest(&records);
+    let kind = TableMetadata::KIND.id;
+    let table = entries[0].0[..kind.key_len()].to_vec();
+    let key = [table.clone(), 0_u64.to_be_bytes().to_vec()].concat();
+    let part = DeletedPart { gaps_and_lengths: vec![10, 20], ..DeletedPart::default() };
+    let row = envelope::to_row(&key, &part).unwrap();
+    let put = Change::Put { space: Space::DeletedRows, key: key.clone(), value: row };
+    records.write(|turn| turn.apply([put])).unwrap();
+    let id = crate::value::RecordKey::from_bytes(kind, &table).unwrap().to_id(kind);
+    let path = format!("{}/{}", directory(&id), crate::columnar::data_name(entries[1].1.id));
+    crate::disk::Disk::remove_file(&*disk, &path).unwrap();
+    let mut lost = Vec::new();
+    let mut salvage = TableSalvage {
+        from: &from,
+        into: &into,
+        records: &records,
+        unproven: &BTreeSet::new(),
+        retentions: &BTreeMap::new(),
+        next_segment: 100,
+        control: &Control::default(),
+        lost: &mut |rows| lost.push(rows.ordinals),
+        deleted: crate::columnar::OrdinalSet::default(),
+    };
+    assert_eq!(salvage.run().unwrap().rows, ROWS - 20);
+    assert_eq!(lost, [ROWS..2 * ROWS]);
+    let snapshot = records.snapshot(0).unwrap();
+    let row = Source::Snapshot(&snapshot).get(Space::DeletedRows, &key).unwrap().unwrap();
+    let listed = DeletedPart {
+        gaps_and_lengths: vec![10, 20, ROWS - 30, ROWS],
+        retention: vec![ROWS, ROWS],
+    };
+    assert_eq!(envelope::from_row::<DeletedPart>(&key, &row).unwrap(), listed);
+}

@@ -395,6 +395,21 @@ fn exported_segments_have_the_columns_that_the_table_has() {
 }
 
 #[test]
+fn a_column_keeps_its_number_and_no_other_one_gets_it() {
+    let (_store, session) = opened(&Arc::new(MemoryDisk::new()));
+    let id = create(&session);
+    let numbers = || session.column_numbers(&id).unwrap();
+    assert_eq!(numbers(), [0, 1, 2]);
+    rename(&session, &id, &[("w", "v"), ("v", "w")]);
+    assert_eq!((numbers(), all(&session, &id).0.join(" ")), (vec![0, 1, 2], "t w v".into()));
+    drop_columns(&session, &id, &["w"]);
+    add(&session, &id, &["w"]);
+    assert_eq!((numbers(), all(&session, &id).0.join(" ")), (vec![0, 2, 3], "t v w".into()));
+    let unknown = session.column_numbers(&"0123456789abcdef01234567".into()).unwrap_err();
+    assert_eq!(unknown.kind(), stationdb::ErrorKind::NotFound);
+}
+
+#[test]
 fn exports_by_ordinal_and_statistics_have_the_columns_of_the_table() {
     let (_store, session) = opened(&Arc::new(MemoryDisk::new()));
     let (id, expected) = grown(&session);

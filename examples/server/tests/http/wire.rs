@@ -309,7 +309,7 @@ fn every_request_and_answer_has_its_wire_form() {
 #[test]
 fn every_operation_has_a_route() {
     /// Operations that only Rust can call, and what the wire has instead.
-    const OTHERS: [(&str, &str); 16] = [
+    const OTHERS: [(&str, &str); 17] = [
         ("append_batches", "append_arrow"),
         ("append_waveform", "append_arrow: the axis and the samples are columns"),
         ("read_waveforms", "export_table_data"),
@@ -318,6 +318,7 @@ fn every_operation_has_a_route() {
         ("export_segments_to", "export_segments; the directory would be one of the server"),
         ("export_rows", "export_table_data; ordinals are for copies that go on"),
         ("table_statistics", "for planners of queries in the process"),
+        ("column_numbers", "for copies that go on"),
         ("record_schema", "for engines in the process"),
         ("scan_records", "the query of each kind"),
         ("delete_records", "the deletion of each service, with the ids of its query"),
