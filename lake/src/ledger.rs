@@ -31,8 +31,21 @@ pub(crate) struct Extent {
     pub batch: u64,
     /// The columns that the table had.
     pub columns: Vec<Named>,
+    /// Their numbers; none if the table never lost a column, so that they count from 0.
+    pub numbers: Option<Vec<u64>>,
     /// Rows that a retention had deleted when the others were sent again.
     pub absent: Ordinals,
+}
+
+impl Extent {
+    /// Whether each column that the table had is still there: under its name, and none that was
+    /// dropped or renamed and whose name another one has now.
+    pub(crate) fn continues(&self, columns: &[Named], numbers: &[u64]) -> bool {
+        let numbers_then = self.numbers.iter().flatten().copied().chain(0..);
+        let then = self.columns.iter().zip(numbers_then);
+        let now = || columns.iter().zip(numbers.iter().copied());
+        then.into_iter().all(|column| now().any(|other| other == column))
+    }
 }
 
 /// Rows that stayed when the others of their table went.
@@ -64,6 +77,8 @@ pub(crate) struct Statement {
     pub columns: Vec<Named>,
     /// Ids of tables, and the first ordinal after what was sent.
     pub sent: BTreeMap<String, u64>,
+    /// The numbers of the columns of those of them whose numbers do not count from 0.
+    pub numbers: BTreeMap<String, Vec<u64>>,
     /// Those of them of which rows were sent from the first ordinal on, in a lake table that had
     /// rows of them before.
     pub again: BTreeSet<String>,
@@ -90,6 +105,7 @@ impl Statement {
     /// After it was committed: the next one says what comes then.
     pub(crate) fn clear(&mut self) {
         self.sent.clear();
+        self.numbers.clear();
         self.again.clear();
         self.absent.clear();
         self.gone.clear();
@@ -103,6 +119,9 @@ impl Statement {
             "sent": self.sent, "gone": self.gone, "stay": self.stay,
         });
         // Most statements have none of these.
+        if !self.numbers.is_empty() {
+            value["numbers"] = json!(self.numbers);
+        }
         if !self.again.is_empty() {
             value["again"] = json!(self.again);
         }
@@ -147,6 +166,9 @@ impl Said {
         };
         statement.gone = texts("gone")?;
         statement.again = texts("again")?.into_iter().collect();
+        if let Some(numbers) = value.get("numbers") {
+            statement.numbers = serde_json::from_value(numbers.clone()).map_err(|_| broken())?;
+        }
         if let Some(absent) = value.get("absent") {
             statement.absent = serde_json::from_value(absent.clone()).map_err(|_| broken())?;
         }
@@ -163,15 +185,18 @@ impl Said {
 impl Ledger {
     /// Takes over the next statement.
     pub(crate) fn take(&mut self, said: Said) {
-        let Statement { batch, columns, sent, again, mut absent, gone, stay } = said.statement;
+        let Statement { batch, columns, sent, mut numbers, again, mut absent, gone, stay } =
+            said.statement;
         self.count += u64::from(!sent.is_empty() || !gone.is_empty());
         for (id, end) in sent {
             let (is_again, absent) = (again.contains(&id), absent.remove(&id));
+            let numbers = numbers.remove(&id);
             let extents = self.sent.entry(id).or_default();
             let last = extents.pop_if(|_| !is_again);
             let mut extent = last.unwrap_or(Extent { begin: batch, ..Extent::default() });
             (extent.end, extent.batch) = (end, batch);
             extent.columns.clone_from(&columns);
+            extent.numbers = numbers;
             extent.absent.extend(absent.unwrap_or_default());
             extents.push(extent);
         }

@@ -108,7 +108,7 @@ struct Home {
 }
 
 fn homes(
-    id: &str,
+    table: &TableState,
     columns: &[Named],
     batch: Batch<'_>,
     logs: &BTreeMap<String, RowsLogs>,
@@ -118,9 +118,9 @@ fn homes(
             lake: name.clone(),
             begin: extent.begin,
             end: extent.end,
-            continues: extent.columns.iter().all(|column| columns.contains(column)),
+            continues: extent.continues(columns, &table.numbers),
         };
-        logs.extents(id, batch.rows_from).map(home).collect()
+        logs.extents(table.id.as_str(), batch.rows_from).map(home).collect()
     };
     logs.iter().flat_map(of).collect()
 }
@@ -149,7 +149,7 @@ fn plan_table(
         return Ok(());
     };
     lake.check()?;
-    let (target, end) = match continued(&homes(id, &columns, batch, logs), &lake) {
+    let (target, end) = match continued(&homes(table, &columns, batch, logs), &lake) {
         Some(home) => (home.lake.clone(), home.end),
         None => (name_of(&lake, &columns), 0),
     };
@@ -159,7 +159,7 @@ fn plan_table(
         false => target,
     };
     // A list that is out of date may lack the lake table: only its log says what it has.
-    let homes = homes(id, &columns, batch, logs);
+    let homes = homes(table, &columns, batch, logs);
     let home = continued(&homes, &lake).filter(|home| home.lake == target);
     let end = home.map_or(0, |home| home.end);
     let retains = root.layout.retains(&table.metadata);

@@ -36,6 +36,8 @@ pub(crate) struct Work {
     pub from: u64,
     pub to: u64,
     pub columns: Vec<Named>,
+    /// The numbers of the columns.
+    pub numbers: Vec<u64>,
     /// Whether the lake table has earlier rows of the table, which go.
     pub is_again: bool,
     /// Rows that a retention has deleted, if the others are sent again.
@@ -52,6 +54,9 @@ impl Work {
         }
         if self.is_again && from == self.from {
             statement.again.insert(id.clone());
+        }
+        if !self.numbers.iter().copied().eq(0..self.numbers.len() as u64) {
+            statement.numbers.insert(id.clone(), self.numbers.clone());
         }
         statement.sent.insert(id, end);
     }
@@ -168,6 +173,7 @@ pub(crate) fn work(table: &TableState, end: u64) -> Work {
         from: end,
         to: table.next,
         columns: named(table.metadata.columns.as_deref().unwrap_or_default()),
+        numbers: table.numbers.clone(),
     }
 }
 
