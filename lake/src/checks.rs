@@ -31,6 +31,10 @@ pub enum Check {
     NamedFirst,
     /// A store has one name in a lake, and a name one store.
     OneStation,
+    /// Rows that are sent again are in the lake before the statement with which the earlier ones go.
+    GoneLast,
+    /// Rows that are sent again say which ones a retention had deleted before.
+    RetiredBefore,
 }
 
 #[cfg(feature = "faults")]

@@ -3,11 +3,13 @@
 //! A commit says so in the tags of its last file, so the rows and the statement come into the lake
 //! together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use stationdb::tables::Column;
 use stationdb::{Error, Result};
+
+use crate::ordinals::Ordinals;
 
 /// Key of the tag.
 const TAG: &str = "stationdb.sent";
@@ -18,15 +20,32 @@ pub(crate) const STATEMENTS: &str = "/statements";
 /// Name and type of a column.
 pub(crate) type Named = (String, String);
 
-/// What the lake has of the rows of a table.
+/// Rows of a table in a lake table that were sent from the first ordinal on, and go as one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
+    /// The batch of the first rows. Rows of earlier batches are of earlier extents.
+    pub begin: u64,
     /// The first ordinal that was not sent.
     pub end: u64,
     /// The batch of the last rows.
     pub batch: u64,
     /// The columns that the table had.
     pub columns: Vec<Named>,
+    /// Their numbers; none if the table never lost a column, so that they count from 0.
+    pub numbers: Option<Vec<u64>>,
+    /// Rows that a retention had deleted when the others were sent again.
+    pub absent: Ordinals,
+}
+
+impl Extent {
+    /// Whether each column that the table had is still there: under its name, and none that was
+    /// dropped or renamed and whose name another one has now.
+    pub(crate) fn continues(&self, columns: &[Named], numbers: &[u64]) -> bool {
+        let numbers_then = self.numbers.iter().flatten().copied().chain(0..);
+        let then = self.columns.iter().zip(numbers_then);
+        let now = || columns.iter().zip(numbers.iter().copied());
+        then.into_iter().all(|column| now().any(|other| other == column))
+    }
 }
 
 /// Rows that stayed when the others of their table went.
@@ -41,8 +60,8 @@ pub(crate) struct Stay {
 /// What commits of the store said.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
-    /// By table id. Rows that were sent before the table went are not counted again.
-    pub sent: BTreeMap<String, Extent>,
+    /// By table id, the last extent last.
+    pub sent: BTreeMap<String, Vec<Extent>>,
     /// The batches with which tables went from this lake table, by table id.
     pub gone: BTreeMap<String, u64>,
     /// Rows of these that stayed.
@@ -58,6 +77,13 @@ pub(crate) struct Statement {
     pub columns: Vec<Named>,
     /// Ids of tables, and the first ordinal after what was sent.
     pub sent: BTreeMap<String, u64>,
+    /// The numbers of the columns of those of them whose numbers do not count from 0.
+    pub numbers: BTreeMap<String, Vec<u64>>,
+    /// Those of them of which rows were sent from the first ordinal on, in a lake table that had
+    /// rows of them before.
+    pub again: BTreeSet<String>,
+    /// Rows of them that a retention had deleted when the others were sent again.
+    pub absent: BTreeMap<String, Ordinals>,
     /// Tables whose rows in the lake table are not continued any more.
     pub gone: Vec<String>,
     /// Those of them of which rows stay that the station cannot send again, and the first ordinal
@@ -76,12 +102,32 @@ impl Statement {
         self.sent.is_empty() && self.gone.is_empty()
     }
 
+    /// After it was committed: the next one says what comes then.
+    pub(crate) fn clear(&mut self) {
+        self.sent.clear();
+        self.numbers.clear();
+        self.again.clear();
+        self.absent.clear();
+        self.gone.clear();
+        self.stay.clear();
+    }
+
     /// The tags of a file; `number` counts the statements of the store in the log.
     pub(crate) fn tags(&self, app: &str, number: u64) -> Value {
-        let value = json!({
+        let mut value = json!({
             "app": app, "number": number, "batch": self.batch, "columns": self.columns,
             "sent": self.sent, "gone": self.gone, "stay": self.stay,
         });
+        // Most statements have none of these.
+        if !self.numbers.is_empty() {
+            value["numbers"] = json!(self.numbers);
+        }
+        if !self.again.is_empty() {
+            value["again"] = json!(self.again);
+        }
+        if !self.absent.is_empty() {
+            value["absent"] = json!(self.absent);
+        }
         json!({ TAG: value.to_string() })
     }
 }
@@ -114,8 +160,17 @@ impl Said {
                 ends.insert(id.clone(), end.as_u64().ok_or_else(broken)?);
             }
         }
-        for id in value.get("gone").and_then(Value::as_array).into_iter().flatten() {
-            statement.gone.push(id.as_str().ok_or_else(broken)?.to_owned());
+        let texts = |member: &str| -> Result<Vec<String>> {
+            let ids = value.get(member).and_then(Value::as_array).into_iter().flatten();
+            ids.map(|id| id.as_str().map(str::to_owned).ok_or_else(broken)).collect()
+        };
+        statement.gone = texts("gone")?;
+        statement.again = texts("again")?.into_iter().collect();
+        if let Some(numbers) = value.get("numbers") {
+            statement.numbers = serde_json::from_value(numbers.clone()).map_err(|_| broken())?;
+        }
+        if let Some(absent) = value.get("absent") {
+            statement.absent = serde_json::from_value(absent.clone()).map_err(|_| broken())?;
         }
         let number = value.get("number").and_then(Value::as_u64).unwrap_or_default();
         Ok(Some(Self { number, statement }))
@@ -130,10 +185,20 @@ impl Said {
 impl Ledger {
     /// Takes over the next statement.
     pub(crate) fn take(&mut self, said: Said) {
-        let Statement { batch, columns, sent, gone, stay } = said.statement;
+        let Statement { batch, columns, sent, mut numbers, again, mut absent, gone, stay } =
+            said.statement;
         self.count += u64::from(!sent.is_empty() || !gone.is_empty());
         for (id, end) in sent {
-            self.sent.insert(id, Extent { end, batch, columns: columns.clone() });
+            let (is_again, absent) = (again.contains(&id), absent.remove(&id));
+            let numbers = numbers.remove(&id);
+            let extents = self.sent.entry(id).or_default();
+            let last = extents.pop_if(|_| !is_again);
+            let mut extent = last.unwrap_or(Extent { begin: batch, ..Extent::default() });
+            (extent.end, extent.batch) = (end, batch);
+            extent.columns.clone_from(&columns);
+            extent.numbers = numbers;
+            extent.absent.extend(absent.unwrap_or_default());
+            extents.push(extent);
         }
         for id in gone {
             // What stayed before goes with all of the table, and stays with a part of it.
@@ -146,8 +211,9 @@ impl Ledger {
         }
     }
 
-    /// What counts of a table: rows of batches from `from` on.
-    pub(crate) fn extent(&self, id: &str, from: u64) -> Option<&Extent> {
-        self.sent.get(id).filter(|extent| extent.batch >= from)
+    /// What counts of a table: extents with rows of batches from `from` on.
+    pub(crate) fn extents(&self, id: &str, from: u64) -> impl Iterator<Item = &Extent> {
+        let all = self.sent.get(id).into_iter().flatten();
+        all.filter(move |extent| extent.batch >= from)
     }
 }

@@ -22,6 +22,7 @@ mod import;
 mod layout;
 mod ledger;
 mod log;
+mod ordinals;
 mod plan;
 mod position;
 mod publisher;

@@ -4,55 +4,57 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stationdb::{Control, Result};
 
-use crate::ledger::{Named, named};
+use crate::checks::{Check, is_off};
+use crate::layout::LakeTable;
+use crate::ledger::{Extent, Named, named};
+use crate::ordinals::{Ordinals, joined, minus, within};
 use crate::root::Root;
 use crate::rows::{RowsLogs, Work, hash_of, name_of, stored_schema, work};
 use crate::sender::Batch;
 use crate::source::{self, Deleted, News, TableState};
+
+/// What goes of a lake table, of rows of earlier batches.
+#[derive(Debug, Default)]
+pub(crate) struct Goes {
+    /// Tables, with first and last ordinals.
+    pub ranges: Vec<(String, u64, u64)>,
+    /// Tables of which all rows go, except for those that stay before an ordinal.
+    pub whole: Vec<(String, Option<u64>)>,
+}
 
 /// The work on the rows of a root, by lake table.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// Rows to send, tables with the same columns one after another.
     pub work: BTreeMap<String, Vec<Work>>,
-    /// Deleted rows to send: table, first and last ordinal.
-    pub deleted: BTreeMap<String, Vec<(String, u64, u64)>>,
-    /// Tables of which all rows go, except for those that stay before an ordinal.
-    pub gone: BTreeMap<String, Vec<(String, Option<u64>)>>,
+    /// What goes, also by the batch that has it.
+    pub goes: BTreeMap<(String, u64), Goes>,
 }
 
 impl Plan {
     pub(crate) fn is_empty(&self) -> bool {
-        self.work.is_empty() && self.deleted.is_empty()
+        self.work.is_empty() && self.goes.is_empty()
     }
 
-    /// All rows before an ordinal go, except for those in ranges that stay.
-    fn goes(&mut self, lake: &str, table: &str, end: u64, stay: &[(u64, u64)]) {
-        let deleted = self.deleted.entry(lake.to_owned()).or_default();
-        let has_some = stay.iter().any(|(first, _)| *first < end);
-        match has_some {
-            true => deleted.extend(others(end, stay).map(|(a, b)| (table.to_owned(), a, b))),
-            false => deleted.push((table.to_owned(), 0, end.saturating_sub(1))),
+    fn ranges(&mut self, lake: &str, number: u64, table: &str, ranges: &[(u64, u64)]) {
+        if !ranges.is_empty() {
+            let goes = self.goes.entry((lake.to_owned(), number)).or_default();
+            goes.ranges.extend(ranges.iter().map(|(from, to)| (table.to_owned(), *from, *to)));
         }
-        let gone = self.gone.entry(lake.to_owned()).or_default();
-        gone.push((table.to_owned(), has_some.then_some(end)));
     }
-}
 
-/// The ordinals up to `end` that are in none of the ranges, which are in order, as ranges. `end`
-/// itself is always there: a statement without a range would not come into the lake, and no row of
-/// this ordinal was sent.
-fn others(end: u64, ranges: &[(u64, u64)]) -> impl Iterator<Item = (u64, u64)> + '_ {
-    let before = ranges.iter().filter(move |(first, _)| *first < end);
-    let before = before.map(move |(first, last)| (*first, (*last).min(end.saturating_sub(1))));
-    let mut from = 0;
-    let bounds = before.chain(std::iter::once((end + 1, end + 1)));
-    bounds.filter_map(move |(first, last)| {
-        let gap = (from, first.saturating_sub(1));
-        let is_gap = from < first;
-        from = last + 1;
-        is_gap.then_some(gap)
-    })
+    /// All rows before an ordinal and a batch go, except for those that stay.
+    fn whole(&mut self, lake: &str, number: u64, table: &str, end: u64, stay: &[(u64, u64)]) {
+        let has_some = stay.iter().any(|(first, _)| *first < end);
+        // A statement without a range would not come into the lake, and no row has this ordinal.
+        let ranges = match has_some {
+            true => joined([minus(&within(&[(0, end)], 0, end), stay), vec![(end, end)]]),
+            false => vec![(0, end.saturating_sub(1))],
+        };
+        self.ranges(lake, number, table, &ranges);
+        let goes = self.goes.entry((lake.to_owned(), number)).or_default();
+        goes.whole.push((table.to_owned(), has_some.then_some(end)));
+    }
 }
 
 /// Compares the tables of the store, or those that changed, with what the lake has.
@@ -90,25 +92,43 @@ pub(crate) fn plan(
 fn goes_from_all(id: &str, batch: Batch<'_>, logs: &BTreeMap<String, RowsLogs>, plan: &mut Plan) {
     for (name, logs) in logs {
         if let Some(end) = logs.end_of_all(id, batch.rows_from) {
-            plan.goes(name, id, end, &[]);
+            plan.whole(name, batch.number, id, end, &[]);
         }
     }
 }
 
-/// A lake table with rows of a table, their end, and whether new rows continue them.
-type Home = (String, u64, bool);
+/// A lake table with rows of a table that were sent from the first ordinal on.
+#[derive(Debug)]
+struct Home {
+    lake: String,
+    begin: u64,
+    end: u64,
+    /// Whether each of their columns is still there.
+    continues: bool,
+}
 
 fn homes(
-    id: &str,
+    table: &TableState,
     columns: &[Named],
     batch: Batch<'_>,
     logs: &BTreeMap<String, RowsLogs>,
 ) -> Vec<Home> {
-    let home = |(name, logs): (&String, &RowsLogs)| {
-        let (end, _) = logs.has(id, batch.rows_from)?;
-        Some((name.clone(), end, logs.continues(id, batch.rows_from, columns)))
+    let of = |(name, logs): (&String, &RowsLogs)| -> Vec<Home> {
+        let home = |extent: &Extent| Home {
+            lake: name.clone(),
+            begin: extent.begin,
+            end: extent.end,
+            continues: extent.continues(columns, &table.numbers),
+        };
+        logs.extents(table.id.as_str(), batch.rows_from).map(home).collect()
     };
-    logs.iter().filter_map(home).collect()
+    logs.iter().flat_map(of).collect()
+}
+
+/// The home that new rows continue: the last one that was begun, if it takes them.
+fn continued<'h>(homes: &'h [Home], lake: &LakeTable) -> Option<&'h Home> {
+    let last = homes.iter().map(|home| home.begin).max()?;
+    homes.iter().find(|home| home.begin == last && home.continues && lake.has(&home.lake))
 }
 
 fn plan_table(
@@ -124,15 +144,13 @@ fn plan_table(
     let columns = named(table.metadata.columns.as_deref().unwrap_or_default());
     let is_here = root.layout.root(&table.workspace).as_ref() == Some(root.path);
     let wanted = is_here.then(|| root.layout.rows(&table.metadata)).flatten();
-    let homes = homes(id, &columns, batch, logs);
     let Some(lake) = wanted else {
         goes_from_all(id, batch, logs, plan);
         return Ok(());
     };
     lake.check()?;
-    let stays = |home: &&Home| home.2 && lake.has(&home.0);
-    let (target, end) = match homes.iter().find(stays) {
-        Some((home, end, _)) => (home.clone(), *end),
+    let (target, end) = match continued(&homes(table, &columns, batch, logs), &lake) {
+        Some(home) => (home.lake.clone(), home.end),
         None => (name_of(&lake, &columns), 0),
     };
     // Columns that were added may not fit, and then the whole table goes elsewhere.
@@ -141,28 +159,28 @@ fn plan_table(
         false => target,
     };
     // A list that is out of date may lack the lake table: only its log says what it has.
-    let homes = self::homes(id, &columns, batch, logs);
-    let end = homes.iter().find(|home| home.2 && home.0 == target).map_or(0, |home| home.1);
+    let homes = homes(table, &columns, batch, logs);
+    let home = continued(&homes, &lake).filter(|home| home.lake == target);
+    let end = home.map_or(0, |home| home.end);
     let retains = root.layout.retains(&table.metadata);
     let is_full = news.full.is_some() && table.has_deleted;
-    let is_replaced = |name: &&str| *name != target || end == 0;
-    let homes = homes.iter().map(|home| home.0.as_str());
-    let mut goes: BTreeSet<&str> = homes.filter(is_replaced).collect();
-    // The station cannot send again what its retention has deleted.
-    let stay = match retains && table.has_deleted && !goes.is_empty() {
-        true => source::deleted_rows(root.session, &table.id, true)?,
-        false => Vec::new(),
-    };
+    let is_replaced = |other: &&Home| home.is_none_or(|home| !std::ptr::eq(home, *other));
+    let mut goes: BTreeSet<&str> =
+        homes.iter().filter(is_replaced).map(|home| home.lake.as_str()).collect();
     if is_full && !retains {
         // Rows may have stayed while the layout retained them.
-        goes.extend(logs.keys().map(String::as_str).filter(is_replaced));
+        let is_other = |name: &&str| *name != target || home.is_none();
+        goes.extend(logs.keys().map(String::as_str).filter(is_other));
     }
-    for name in goes {
-        let end = logs.get(name).and_then(|logs| logs.end_of_all(id, batch.rows_from));
-        if let Some(end) = end {
-            plan.goes(name, id, end, &stay);
-        }
-    }
+    // The station cannot send again what its retention has deleted.
+    let is_begun = home.is_none_or(|home| home.begin > batch.complete);
+    let had = logs.values().any(|logs| logs.had(id));
+    let retired = match retains && table.has_deleted && had && (is_begun || !goes.is_empty()) {
+        true => source::deleted_rows(root.session, &table.id, true)?,
+        false => Ordinals::new(),
+    };
+    let last = home.map(|home| (home.lake.as_str(), home.begin));
+    replace(id, batch, logs, &goes, last, &retired, plan);
     let told = match is_full {
         true => Some(Deleted::UNKNOWN),
         false => news.deleted.get(id).cloned(),
@@ -179,16 +197,65 @@ fn plan_table(
             });
         }
         // Rows that were not sent before are sent without those that are deleted.
-        let sent = ranges.into_iter().filter(|(first, _)| *first < end);
-        let sent: Vec<_> = sent.map(|(first, last)| (id.to_owned(), first, last)).collect();
-        if !sent.is_empty() {
-            plan.deleted.entry(target.clone()).or_default().extend(sent);
-        }
+        ranges.retain(|(first, _)| *first < end);
+        plan.ranges(&target, batch.number, id, &ranges);
     }
     if table.next > end {
-        plan.work.entry(target).or_default().push(work(table, end));
+        let is_again = end == 0 && logs.get(&target).is_some_and(|logs| logs.had(id));
+        let absent = if is_begun { retired } else { Ordinals::new() };
+        plan.work.entry(target).or_default().push(Work { is_again, absent, ..work(table, end) });
     }
     Ok(())
+}
+
+/// Lets the rows of a table go from lake tables, after they were sent again: to `last`, a lake table
+/// and the batch with which that began, or from now on.
+///
+/// Of retired rows the last copy stays. When sending again was interrupted, it is among the rows
+/// that were sent then, if the retention deleted the row later; else it is where it was before.
+fn replace(
+    id: &str,
+    batch: Batch<'_>,
+    logs: &BTreeMap<String, RowsLogs>,
+    goes: &BTreeSet<&str>,
+    last: Option<(&str, u64)>,
+    retired: &[(u64, u64)],
+    plan: &mut Plan,
+) {
+    if goes.is_empty() {
+        return;
+    }
+    let begun = logs
+        .iter()
+        .flat_map(|(name, logs)| logs.begun(id, batch).map(move |extent| (name.as_str(), extent)));
+    let mut begun: Vec<_> = begun.collect();
+    begun.sort_by_key(|(_, extent)| std::cmp::Reverse(extent.begin));
+    let mut copied = Ordinals::new();
+    // The rows of which each of these has the last copy.
+    let mut copies: Vec<((&str, u64), Ordinals)> = Vec::new();
+    for (name, extent) in begun {
+        let mut has = within(retired, 0, extent.end);
+        if !is_off(Check::RetiredBefore) {
+            has = minus(&has, &extent.absent);
+        }
+        copies.push(((name, extent.begin), minus(&has, &copied)));
+        copied = joined([copied, has]);
+    }
+    for name in goes {
+        let Some(logs) = logs.get(*name) else { continue };
+        let Some(end) = logs.end_of_all(id, batch.rows_from) else { continue };
+        let mut stay = minus(retired, &copied);
+        for (at, last_copies) in copies.iter().filter(|(at, _)| at.0 == *name && Some(*at) != last)
+        {
+            // Earlier copies in the same lake table.
+            if logs.extents(id, batch.rows_from).any(|extent| extent.begin < at.1) {
+                plan.ranges(name, at.1, id, last_copies);
+            }
+            stay = joined([stay, last_copies.clone()]);
+        }
+        let number = last.filter(|last| last.0 == *name).map_or(batch.number, |last| last.1);
+        plan.whole(name, number, id, end, &stay);
+    }
 }
 
 /// The lake table that takes the columns of a table: `name`, or one beside it if a column has

@@ -22,6 +22,13 @@ pub(crate) struct LakePosition {
     pub rows_from: u64,
 }
 
+impl LakePosition {
+    /// The number of the last complete batch; zero if there is none.
+    pub(crate) fn complete(&self) -> u64 {
+        self.sequence.map_or(0, |sequence| self.epoch << crate::EPOCH_BITS | sequence)
+    }
+}
+
 /// A version of an application id of the store.
 pub(crate) fn txn(app: &str, epoch: u64, what: &str, version: u64) -> Value {
     let version = i64::try_from(version).unwrap_or(i64::MAX);

@@ -11,7 +11,7 @@ use stationdb::{Control, Position, Result, Session};
 use crate::checks::{Check, is_off};
 use crate::layout::Layout;
 use crate::log::{LakeLog, Outcome, now_ms};
-use crate::plan::{self, Plan};
+use crate::plan::{self, Goes, Plan};
 use crate::position::{self, LakePosition};
 use crate::publisher::check_history;
 use crate::records::{Records, table_of};
@@ -134,6 +134,7 @@ impl Pass<'_> {
             sequence,
             number: position.epoch << crate::EPOCH_BITS | sequence,
             rows_from: position.rows_from,
+            complete: position.complete(),
         };
         let is_all = is_first || news.full.is_some();
         let mut rows_logs = self.rows_logs(&batches, is_all, control)?;
@@ -216,7 +217,8 @@ impl Pass<'_> {
         Ok(outcome)
     }
 
-    /// What is gone first: rows that are sent again must not be taken for those that went.
+    /// What goes last: rows that are sent again are in the lake then, so a retention cannot delete
+    /// them before they are.
     fn rows(
         &mut self,
         plan: &Plan,
@@ -225,13 +227,8 @@ impl Pass<'_> {
         control: &Control,
     ) -> Result<Outcome> {
         let root = self.root;
-        for (name, deleted) in &plan.deleted {
-            let Some(logs) = logs.get_mut(name) else { continue };
-            let gone = plan.gone.get(name).map(Vec::as_slice).unwrap_or_default();
-            if self.deleted(&mut logs.deleted, deleted, gone, batch, control)? == Outcome::PlanAgain
-            {
-                return Ok(Outcome::PlanAgain);
-            }
+        if is_off(Check::GoneLast) && self.all_deleted(plan, batch, logs, control)?.is_late() {
+            return Ok(Outcome::PlanAgain);
         }
         for (name, work) in &plan.work {
             let Some(logs) = logs.get_mut(name) else { continue };
@@ -245,15 +242,32 @@ impl Pass<'_> {
                 }
             }
         }
+        self.all_deleted(plan, batch, logs, control)
+    }
+
+    /// Sends what goes, by lake table, and in each by batch.
+    fn all_deleted(
+        &mut self,
+        plan: &Plan,
+        batch: Batch<'_>,
+        logs: &mut BTreeMap<String, RowsLogs>,
+        control: &Control,
+    ) -> Result<Outcome> {
+        for ((name, number), goes) in &plan.goes {
+            let Some(logs) = logs.get_mut(name) else { continue };
+            let batch = Batch { number: *number, ..batch };
+            if self.deleted(&mut logs.deleted, goes, batch, control)?.is_late() {
+                return Ok(Outcome::PlanAgain);
+            }
+        }
         Ok(Outcome::Done)
     }
 
-    /// Sends ranges of deleted rows: table, first and last ordinal.
+    /// Sends what goes of a lake table, of rows of earlier batches.
     fn deleted(
         &mut self,
         lake: &mut LakeLog,
-        ranges: &[(String, u64, u64)],
-        gone: &[(String, Option<u64>)],
+        Goes { ranges, whole }: &Goes,
         batch: Batch<'_>,
         control: &Control,
     ) -> Result<Outcome> {
@@ -273,9 +287,9 @@ impl Pass<'_> {
             numbers(&|_| batch.number),
         ])?;
         ranges.iter().for_each(|range| sender.known.has_table(&range.0));
-        sender.statement.gone = gone.iter().map(|(table, _)| table.clone()).collect();
+        sender.statement.gone = whole.iter().map(|(table, _)| table.clone()).collect();
         sender.statement.stay =
-            gone.iter().filter_map(|(table, end)| Some((table.clone(), (*end)?))).collect();
+            whole.iter().filter_map(|(table, end)| Some((table.clone(), (*end)?))).collect();
         let outcome = sender.commit()?;
         self.sent.commits += sender.sent.commits;
         Ok(outcome)

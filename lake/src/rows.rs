@@ -12,14 +12,15 @@ use stationdb::{Control, Error, ErrorKind, Result, Session};
 use crate::chunk::One;
 use crate::file::lake_values;
 use crate::layout::LakeTable;
-use crate::ledger::{Named, named};
+use crate::ledger::{Extent, Named, Statement, Stay, named};
 use crate::log::{LakeLog, Outcome};
+use crate::ordinals::{self, Ordinals};
 use crate::remote::Remote;
 use crate::schema::{LakeColumn, needed, placed, row_identity, short_hash};
 use crate::segment::Segment;
 use crate::sender::{Batch, Sender, Sent};
 use crate::source::TableState;
-use crate::splice::{GroupRows, Ordinals, RowIdentity};
+use crate::splice::{self, GroupRows, RowIdentity};
 
 /// Rows that are encoded at a time.
 const BATCH_ROWS: usize = 8 * 1024;
@@ -35,6 +36,30 @@ pub(crate) struct Work {
     pub from: u64,
     pub to: u64,
     pub columns: Vec<Named>,
+    /// The numbers of the columns.
+    pub numbers: Vec<u64>,
+    /// Whether the lake table has earlier rows of the table, which go.
+    pub is_again: bool,
+    /// Rows that a retention has deleted, if the others are sent again.
+    pub absent: Ordinals,
+}
+
+impl Work {
+    /// Says that the rows before `end` were sent, and those from `from` on since the last commit.
+    fn said(&self, statement: &mut Statement, from: u64, end: u64) {
+        let id = self.id.to_string();
+        let absent = ordinals::within(&self.absent, from, end);
+        if !absent.is_empty() {
+            statement.absent.insert(id.clone(), absent);
+        }
+        if self.is_again && from == self.from {
+            statement.again.insert(id.clone());
+        }
+        if !self.numbers.iter().copied().eq(0..self.numbers.len() as u64) {
+            statement.numbers.insert(id.clone(), self.numbers.clone());
+        }
+        statement.sent.insert(id, end);
+    }
 }
 
 /// The logs of a lake table with rows, and of the rows that were deleted from it.
@@ -80,28 +105,40 @@ impl RowsLogs {
         }
     }
 
-    /// What the lake table has of a table: its first ordinal that was not sent, and the columns
-    /// that it had. Nothing after the table went.
-    pub(crate) fn has(&self, id: &str, rows_from: u64) -> Option<(u64, &[Named])> {
-        let extent = self.rows.ledger.extent(id, rows_from)?;
-        let gone = self.deleted.ledger.gone.get(id);
-        let is_there = gone.is_none_or(|gone| *gone <= extent.batch);
-        is_there.then_some((extent.end, extent.columns.as_slice()))
+    /// What the lake table has of a table: rows after which the table did not go, in the order in
+    /// which they were sent.
+    pub(crate) fn extents(&self, id: &str, rows_from: u64) -> impl Iterator<Item = &Extent> {
+        let extents = self.rows.ledger.extents(id, rows_from);
+        extents.filter(move |extent| !self.is_gone(id, extent))
+    }
+
+    fn is_gone(&self, id: &str, extent: &Extent) -> bool {
+        self.deleted.ledger.gone.get(id).is_some_and(|gone| *gone > extent.batch)
+    }
+
+    /// What was sent from the first ordinal on after the last complete batch. Of rows that went
+    /// meanwhile some stay, or they are not here.
+    pub(crate) fn begun(&self, id: &str, batch: Batch<'_>) -> impl Iterator<Item = &Extent> {
+        let has_stay = self.stay(id, batch.rows_from).is_some();
+        let extents = self.rows.ledger.extents(id, batch.rows_from);
+        let begun = extents.filter(move |extent| extent.begin > batch.complete);
+        begun.filter(move |extent| has_stay || !self.is_gone(id, extent))
+    }
+
+    fn stay(&self, id: &str, rows_from: u64) -> Option<&Stay> {
+        self.deleted.ledger.stay.get(id).filter(|stay| stay.batch >= rows_from)
     }
 
     /// The end of all rows of a table that count: of those that the lake table has, and of those
     /// that stayed when the others went.
     pub(crate) fn end_of_all(&self, id: &str, rows_from: u64) -> Option<u64> {
-        let has = self.has(id, rows_from).map(|(end, _)| end);
-        let stay = self.deleted.ledger.stay.get(id).filter(|stay| stay.batch >= rows_from);
-        has.max(stay.map(|stay| stay.end))
+        let has = self.extents(id, rows_from).map(|extent| extent.end).max();
+        has.max(self.stay(id, rows_from).map(|stay| stay.end))
     }
 
-    /// Whether rows with these columns continue what the lake table has of a table: each column is
-    /// still there.
-    pub(crate) fn continues(&self, id: &str, rows_from: u64, columns: &[Named]) -> bool {
-        let has = self.has(id, rows_from);
-        has.is_some_and(|(_, before)| before.iter().all(|column| columns.contains(column)))
+    /// Whether the lake table had rows of a table.
+    pub(crate) fn had(&self, id: &str) -> bool {
+        self.rows.ledger.sent.contains_key(id)
     }
 }
 
@@ -126,14 +163,17 @@ pub(crate) fn stored_schema(session: &Session, id: &TableId) -> Result<SchemaRef
     Ok(session.scan(id, nothing, &Control::default())?.schema())
 }
 
-/// The work on a table in a lake table that has `end` of it.
+/// The work on a table in a lake table that has `end` of it, in which no row is sent again.
 pub(crate) fn work(table: &TableState, end: u64) -> Work {
     Work {
+        is_again: false,
+        absent: Ordinals::new(),
         id: table.id.clone(),
         workspace: table.workspace.clone(),
         from: end,
         to: table.next,
         columns: named(table.metadata.columns.as_deref().unwrap_or_default()),
+        numbers: table.numbers.clone(),
     }
 }
 
@@ -164,12 +204,14 @@ pub(crate) fn send(
     for table in work {
         // A commit inside of a table ends the work on it when others were first.
         let mut again = false;
+        let mut from = table.from;
         let mut pass = |part: RowsPart<'_>| {
             let end = part.first_ordinal + part.row_count;
             write_part(&mut sender, table, part, &columns, &stored)?;
             control.report(before + sender.sent.rows, None, "rows");
             if sender.is_full() {
-                sender.statement.sent.insert(table.id.to_string(), end);
+                table.said(&mut sender.statement, from, end);
+                from = end;
                 if sender.commit()? == Outcome::PlanAgain {
                     again = true;
                     return Err(Error::conflict("another publisher of the station was first"));
@@ -182,7 +224,7 @@ pub(crate) fn send(
             return Ok(Outcome::PlanAgain);
         }
         exported?;
-        sender.statement.sent.insert(table.id.to_string(), table.to);
+        table.said(&mut sender.statement, from, table.to);
     }
     let outcome = sender.commit()?;
     let Sent { rows, files, bytes, taken, commits } = sender.sent;
@@ -243,8 +285,8 @@ fn write_part(
                 let rows = row..row + row_count;
                 row += row_count;
                 let ordinals = match segment.is_in_append_order() {
-                    true => Ordinals::From(part.first_ordinal + rows.start),
-                    false => Ordinals::Each(segment.ordinals(rows)?),
+                    true => splice::Ordinals::From(part.first_ordinal + rows.start),
+                    false => splice::Ordinals::Each(segment.ordinals(rows)?),
                 };
                 groups.push(GroupRows { group, row_count, ordinals });
             }

@@ -41,6 +41,8 @@ pub(crate) struct Batch<'a> {
     pub number: u64,
     /// The first batch of which rows count.
     pub rows_from: u64,
+    /// The last complete batch; zero if there is none.
+    pub complete: u64,
 }
 
 impl Batch<'_> {
@@ -278,9 +280,7 @@ impl<'a> Sender<'a> {
         if outcome == Outcome::Done {
             self.sent.commits += 1;
         }
-        self.statement.sent.clear();
-        self.statement.gone.clear();
-        self.statement.stay.clear();
+        self.statement.clear();
         Ok(outcome)
     }
 }

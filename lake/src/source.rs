@@ -40,6 +40,8 @@ pub(crate) struct TableState {
     pub id: TableId,
     pub workspace: String,
     pub metadata: TableMetadata,
+    /// The numbers of its columns.
+    pub numbers: Vec<u64>,
     /// The ordinal of the next row.
     pub next: u64,
     /// Whether rows of it were deleted.
@@ -251,7 +253,8 @@ fn state(session: &Session, metadata: TableMetadata) -> Result<Option<TableState
     let number = |number: i64| u64::try_from(number).unwrap_or_default();
     let rows = number(metadata.row_count.unwrap_or_default());
     let gone = number(deleted.total_row_count);
-    Ok(Some(TableState { id, workspace, metadata, next: rows + gone, has_deleted: gone > 0 }))
+    let (numbers, next) = (session.column_numbers(&id)?, rows + gone);
+    Ok(Some(TableState { id, workspace, metadata, numbers, next, has_deleted: gone > 0 }))
 }
 
 /// The deleted rows of a table that went by its retention, or the others, as first and last

@@ -67,6 +67,7 @@ impl Root<'_> {
             sequence: 0,
             number: 0,
             rows_from: position.rows_from,
+            complete: position.complete(),
         };
         let plan = plan::plan(self, &news, true, batch, &mut logs, control)?;
         let (mut rows, mut row_bytes) = (0, 0);

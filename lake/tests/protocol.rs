@@ -30,9 +30,7 @@ fn a_new_publisher_takes_what_was_sent_from_the_lake() {
 #[test]
 fn a_commit_without_an_answer_is_looked_for() {
     needs(Check::OwnCommit, || {
-        let (store, inner) = (store(), objects());
-        let id = small_table(&ada(&store), "a", "");
-        append(&ada(&store), &id, 0..10);
+        let (store, inner, _) = filled(0..10);
         let (faulty, objects) = faulty(&inner, 1);
         faulty.rate(Fault::AppliedButFailed, 700);
         let published = publish(&publisher(&store, &objects, lake(), "s1"));
@@ -84,9 +82,7 @@ fn a_cut_upload_is_sent_again() {
 #[test]
 fn another_publisher_of_the_station_is_noticed_before_the_commit() {
     needs(Check::OwnStation, || {
-        let (store, objects) = (store(), objects());
-        let id = small_table(&ada(&store), "a", "");
-        append(&ada(&store), &id, 0..10);
+        let (store, objects, id) = filled(0..10);
         let first = publisher(&store, &objects, lake(), "s1");
         publish(&first);
         append(&ada(&store), &id, 10..20);
@@ -111,25 +107,13 @@ fn a_version_is_created_only_once() {
 fn readers_see_no_part_of_a_batch() {
     needs(Check::BatchesLast, || {
         for crash_after in 1..8 {
-            let (store, objects) = (store(), objects());
-            let id = small_table(&ada(&store), "a", "");
-            append(&ada(&store), &id, 0..10);
+            let (store, objects, id) = filled(0..10);
             publish(&publisher(&store, &objects, lake(), "s1"));
             let before = live_rows(&objects, "lake", "s1");
             append(&ada(&store), &id, 10..20);
             let other = small_table(&ada(&store), "b", "");
             append(&ada(&store), &other, 0..10);
-            let control = Control::default();
-            let (cancelled, count) = (control.clone(), Mutex::new(0));
-            let crashing = publisher(&store, &objects, lake(), "s1").with_notes(move |note| {
-                if matches!(note, Note::Committed { .. }) {
-                    *count.lock().unwrap() += 1;
-                    if *count.lock().unwrap() == crash_after {
-                        cancelled.cancel();
-                    }
-                }
-            });
-            let is_whole = crashing.publish(&control).is_ok();
+            let is_whole = interrupted(publisher(&store, &objects, lake(), "s1"), crash_after);
             let live = live_rows(&objects, "lake", "s1");
             let is_complete = live == store_rows(&ada(&store), |_| true);
             assert!(live == before || is_complete, "a part is seen after {crash_after} commits");
@@ -150,9 +134,7 @@ fn copy_of(store: &Store) -> Arc<MemoryDisk> {
 #[test]
 fn a_store_behind_the_lake_is_refused_until_it_is_rebased() {
     needs(Check::StoreBehind, || {
-        let (store, objects) = (store(), objects());
-        let id = small_table(&ada(&store), "a", "");
-        append(&ada(&store), &id, 0..10);
+        let (store, objects, id) = filled(0..10);
         publish(&publisher(&store, &objects, lake(), "s1"));
         let backup = copy_of(&store);
         for at in 1..20 {
@@ -175,9 +157,7 @@ fn a_store_behind_the_lake_is_refused_until_it_is_rebased() {
 #[test]
 fn a_store_with_another_history_is_refused_until_it_is_rebased() {
     needs(Check::OtherHistory, || {
-        let (store, objects) = (store(), objects());
-        let id = small_table(&ada(&store), "a", "");
-        append(&ada(&store), &id, 0..10);
+        let (store, objects, id) = filled(0..10);
         publish(&publisher(&store, &objects, lake(), "s1"));
         let backup = copy_of(&store);
         append(&ada(&store), &id, 10..20);
@@ -199,9 +179,7 @@ fn a_store_with_another_history_is_refused_until_it_is_rebased() {
 
 #[test]
 fn a_lake_behind_the_store_is_sent_again_from_its_own_position() {
-    let (store, objects) = (store(), objects());
-    let id = small_table(&ada(&store), "a", "");
-    append(&ada(&store), &id, 0..10);
+    let (store, objects, id) = filled(0..10);
     publish(&publisher(&store, &objects, lake(), "s1"));
     let logs = |name: &str| Path::from(format!("lake/{name}/_delta_log"));
     let before: Vec<(String, u64)> = names(&objects, "lake")
@@ -256,9 +234,7 @@ fn a_trimmed_change_log_costs_a_full_pass_and_no_row() {
 
 #[test]
 fn a_publisher_stops_when_it_is_cancelled_or_late_and_the_next_one_goes_on() {
-    let (store, inner) = (store(), objects());
-    let id = small_table(&ada(&store), "a", "");
-    append(&ada(&store), &id, 0..10);
+    let (store, inner, _) = filled(0..10);
     let (faulty, objects) = faulty(&inner, 9);
     faulty.rate(Fault::Failed, 1000);
     let told = Arc::new(AtomicBool::new(false));
@@ -334,9 +310,7 @@ fn names_of_stations_are_checked() {
 
 #[test]
 fn a_status_says_what_the_lake_lacks() {
-    let (store, objects) = (store(), objects());
-    let id = small_table(&ada(&store), "a", "");
-    append(&ada(&store), &id, 0..10);
+    let (store, objects, id) = filled(0..10);
     let publisher = publisher(&store, &objects, lake(), "s1");
     let status =
         |publisher: &Publisher| publisher.status(&Control::default()).unwrap().roots.remove(0);

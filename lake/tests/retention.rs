@@ -11,9 +11,10 @@ use object_store::path::Path;
 use serde_json::json;
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
-use stationdb::tables::{DeleteRowsRequest, SetRetentionRequest, TableId, TableMetadata};
-use stationdb::{Control, Session, Store};
-use stationdb_lake::{LakeTable, Layout};
+use stationdb::tables::{TableId, TableMetadata};
+use stationdb::{Control, Store};
+use stationdb_lake::faults::{Check, set_small_files};
+use stationdb_lake::{LakeTable, Layout, Publisher};
 
 /// One root, or a second one for the workspace `away`; the answer of `retains` can change.
 #[derive(Clone)]
@@ -52,24 +53,6 @@ impl Layout for Retains {
     }
 }
 
-fn delete(session: &Session, id: &TableId, from: i64, before: i64) {
-    let request =
-        DeleteRowsRequest::new().index_from(from.to_string()).index_before(before.to_string());
-    session.delete_rows(id, request).unwrap();
-}
-
-/// Leaves the newest rows of a table, as a retention does.
-fn retire(store: &Store, id: &TableId, rows: u64) {
-    ada(store).set_retention(id, SetRetentionRequest::new().rows_max(rows)).unwrap();
-    store.maintain(&Control::default()).unwrap();
-    ada(store).delete_retention(id).unwrap();
-}
-
-fn rename(session: &Session, id: &TableId, from_name: &str, to: &str) {
-    let request = json!({ "columns": [{ "name": from_name, "newName": to }] });
-    session.rename_columns(id, from(request)).unwrap();
-}
-
 /// The ordinals of the live rows of a table.
 fn live(objects: &Objects, root: &str, id: &TableId) -> Vec<i64> {
     let rows = live_rows(objects, root, "s1").into_keys();
@@ -82,10 +65,8 @@ fn of(ranges: &[(i64, i64)]) -> Vec<i64> {
 
 #[test]
 fn retired_rows_stay_and_what_callers_delete_goes() {
-    let (store, objects) = (store(), objects());
+    let (store, objects, id) = filled(0..100);
     let session = ada(&store);
-    let id = small_table(&session, "a", "");
-    append(&session, &id, 0..100);
     let default = publisher(&store, &objects, lake(), "s1");
     publish(&default);
     // In one publication, callers beside the retention on both sides.
@@ -123,10 +104,8 @@ fn retired_rows_stay_and_what_callers_delete_goes() {
 
 #[test]
 fn a_layout_lets_retired_rows_go() {
-    let (store, objects) = (store(), objects());
+    let (store, objects, id) = filled(0..100);
     let session = ada(&store);
-    let id = small_table(&session, "a", "");
-    append(&session, &id, 0..100);
     let publisher = publisher(&store, &objects, Retains::new(false), "s1");
     publish(&publisher);
     delete(&session, &id, 10, 12);
@@ -210,10 +189,8 @@ fn a_full_pass_lists_what_callers_deleted_alone() {
 #[test]
 fn retired_rows_stay_with_the_columns_that_they_had() {
     for layout in [Retains::new(true), Retains::in_one(true)] {
-        let (store, objects) = (store(), objects());
+        let (store, objects, id) = filled(0..100);
         let session = ada(&store);
-        let id = small_table(&session, "a", "");
-        append(&session, &id, 0..100);
         let new = || publisher(&store, &objects, layout.clone(), "s1");
         publish(&new());
         delete(&session, &id, 0, 5);
@@ -250,6 +227,81 @@ fn retired_rows_stay_with_the_columns_that_they_had() {
     }
 }
 
+/// Publishes until that many commits were made. Returns whether the lake has another complete batch.
+fn is_completed(objects: &Objects, publisher: Publisher, commits: u64) -> bool {
+    let before = complete(objects, "lake", "s1");
+    let is_whole = interrupted(publisher, commits);
+    is_whole || complete(objects, "lake", "s1") != before
+}
+
+/// What happens while the rows of a table are sent again, which crashes again and again.
+fn interrupted_again_and_again(layout: &Retains, commits: [u64; 2], is_back: bool) {
+    let (store, objects, id) = filled(0..1_000);
+    let session = ada(&store);
+    store.maintain(&Control::default()).unwrap();
+    append(&session, &id, 1_000..1_200);
+    let new = || publisher(&store, &objects, layout.clone(), "s1");
+    publish(&new());
+    delete(&session, &id, 0, 5);
+    retire(&store, &id, 1_145);
+    publish(&new());
+    let before = live_rows(&objects, "lake", "s1");
+    let names = ["value", "volts", if is_back { "value" } else { "amperes" }];
+    let mut is_whole = false;
+    for (at, commits) in commits.into_iter().enumerate() {
+        rename(&session, &id, names[at], names[at + 1]);
+        delete(&session, &id, 1_100 + 20 * at as i64, 1_105 + 20 * at as i64);
+        retire(&store, &id, 1_100 - 300 * at as u64);
+        is_whole |= is_completed(&objects, new(), commits);
+        let is_same = || live_rows(&objects, "lake", "s1") == before;
+        assert!(is_whole || is_same(), "a part is seen");
+        retire(&store, &id, 900 - 300 * at as u64);
+    }
+    publish(&new());
+    assert_eq!(live(&objects, "lake", &id), of(&[(5, 1_100), (1_105, 1_120), (1_125, 1_200)]));
+    // Nothing waits for a later publication.
+    append(&session, &id, 1_200..1_210);
+    publish(&new());
+    assert_eq!(live(&objects, "lake", &id), of(&[(5, 1_100), (1_105, 1_120), (1_125, 1_210)]));
+    session.delete_table(&id).unwrap();
+    publish(&new());
+    assert_eq!(live(&objects, "lake", &id), of(&[]));
+}
+
+/// Commits in parts, so that a crash is also between those of a table.
+fn in_parts(scenario: impl Fn()) {
+    set_small_files(1 << 18);
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(scenario));
+    set_small_files(1);
+    if let Err(panic) = ended {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn interrupted_after(layout: &Retains, commits: &[u64]) {
+    in_parts(|| {
+        for first in commits {
+            for second in [2, 5, 8] {
+                interrupted_again_and_again(layout, [*first, second], second == 5);
+            }
+        }
+    });
+}
+
+#[test]
+fn an_interrupted_publication_leaves_no_row_to_the_retention() {
+    for layout in [Retains::new(true), Retains::in_one(true)] {
+        needs(Check::GoneLast, || interrupted_after(&layout, &[1, 2, 3, 4, 5, 6, 7, 8]));
+    }
+}
+
+#[test]
+fn rows_that_were_retired_before_others_were_sent_again_are_told_from_those_after() {
+    for layout in [Retains::new(true), Retains::in_one(true)] {
+        needs(Check::RetiredBefore, || interrupted_after(&layout, &[4]));
+    }
+}
+
 #[test]
 fn what_stayed_goes_when_the_layout_or_the_table_goes_elsewhere() {
     for lets_go in [true, false] {
@@ -280,10 +332,8 @@ fn what_stayed_goes_when_the_layout_or_the_table_goes_elsewhere() {
 
 #[test]
 fn a_rebased_lake_has_what_the_station_has() {
-    let (store, objects) = (store(), objects());
+    let (store, objects, id) = filled(0..100);
     let session = ada(&store);
-    let id = small_table(&session, "a", "");
-    append(&session, &id, 0..100);
     let publisher = publisher(&store, &objects, lake(), "s1");
     publish(&publisher);
     retire(&store, &id, 75);
@@ -312,25 +362,39 @@ impl Rng {
     }
 }
 
-/// The lake has the rows of the station, and those that it had when a retention deleted them.
+/// The lake has the rows of the station, and those that it had when a retention deleted them. Those
+/// that only an interrupted publication sent may be there too.
 fn follows_the_model(seed: u64) {
     let mut rng = Rng(seed + 1);
     let (store, objects) = (store(), objects());
     let session = ada(&store);
     let id = small_table(&session, "a", "");
-    let layout = if seed.is_multiple_of(2) { Retains::new(true) } else { Retains::in_one(true) };
+    let mut layout =
+        if seed.is_multiple_of(2) { Retains::new(true) } else { Retains::in_one(true) };
     let mut kept = publisher(&store, &objects, layout.clone(), "s1");
     let (mut next, mut name) = (0, "value".to_owned());
     let mut alive: BTreeSet<i64> = BTreeSet::new();
     let mut retired: BTreeSet<i64> = BTreeSet::new();
     let mut sent: BTreeMap<i64, Row> = BTreeMap::new();
+    // What interrupted publications may have sent since.
+    let mut begun: BTreeSet<i64> = BTreeSet::new();
     for step in 0..30 {
-        match rng.below(9) {
-            0..=2 => {
+        let case = format!("seed {seed}, step {step}");
+        match rng.below(10) {
+            what @ (0..=2 | 9) => {
                 let count = 1 + rng.below(60);
                 append(&session, &id, next..next + count);
                 alive.extend(next..next + count);
                 next += count;
+                if what == 9 {
+                    let lake_table = match rng.below(3) {
+                        0 => LakeTable::by_columns("rows"),
+                        1 => LakeTable::named("measured"),
+                        _ => LakeTable::named("others"),
+                    };
+                    layout = Retains { lake_table, ..layout };
+                    kept = publisher(&store, &objects, layout.clone(), "s1");
+                }
             }
             3 | 4 => {
                 let from = rng.below(next);
@@ -355,29 +419,62 @@ fn follows_the_model(seed: u64) {
             _ => {
                 kept.rebase(&Control::default()).unwrap();
                 sent.clear();
+                begun.clear();
             }
         }
+        let mut is_whole = false;
         if rng.below(3) == 0 {
-            continue;
+            let crashing = publisher(&store, &objects, layout.clone(), "s1");
+            let commits = 1 + rng.below(6).unsigned_abs();
+            let before = live_rows(&objects, "lake", "s1");
+            is_whole = is_completed(&objects, crashing, commits);
+            if !is_whole {
+                let is_same = live_rows(&objects, "lake", "s1") == before;
+                assert!(is_same, "a part is seen, {case}");
+                begun.extend(&alive);
+            }
         }
-        if rng.below(3) == 0 {
-            kept = publisher(&store, &objects, layout.clone(), "s1");
+        if !is_whole {
+            if rng.below(2) == 0 {
+                continue;
+            }
+            if rng.below(3) == 0 {
+                kept = publisher(&store, &objects, layout.clone(), "s1");
+            }
+            publish(&kept);
         }
-        publish(&kept);
-        let mut expected = store_rows(&session, |_| true);
-        let stay = sent.iter().filter(|(row, _)| retired.contains(row));
-        expected.extend(stay.map(|(row, cells)| ((id.to_string(), *row), cells.clone())));
         let found = live_rows(&objects, "lake", "s1");
-        let rows: Vec<i64> = found.keys().map(|(_, row)| *row).collect();
-        let wanted: Vec<i64> = expected.keys().map(|(_, row)| *row).collect();
-        assert_eq!(rows, wanted, "seed {seed}, step {step}");
-        assert_eq!(found, expected, "seed {seed}, step {step}");
+        let mut expected = store_rows(&session, |_| true);
+        for ((_, row), cells) in &found {
+            let had = sent.get(row).filter(|_| !begun.contains(row));
+            if retired.contains(row) && (had.is_some() || begun.contains(row)) {
+                let cells = had.unwrap_or(cells);
+                expected.insert((id.to_string(), *row), cells.clone());
+                let value = cells.iter().find(|(name, _)| name.starts_with("value")).unwrap().1;
+                assert_eq!(value.parse::<f64>().unwrap(), *row as f64 * 0.5, "{case}");
+            }
+        }
+        let wanted = alive.iter().chain(retired.iter().filter(|row| sent.contains_key(*row)));
+        let lost: Vec<i64> =
+            wanted.copied().filter(|row| !found.contains_key(&(id.to_string(), *row))).collect();
+        assert_eq!(lost, of(&[]), "lost, {case}");
+        let rows = |rows: &Rows| rows.keys().map(|(_, row)| *row).collect::<Vec<i64>>();
+        assert_eq!(rows(&found), rows(&expected), "{case}");
+        let other = found.iter().find(|(key, row)| expected[*key] != **row);
+        assert_eq!(other, None, "{case}");
         sent = found.into_iter().map(|((_, row), cells)| (row, cells)).collect();
+        begun.clear();
     }
 }
 
 #[test]
 fn the_lake_follows_the_model() {
-    let seeds = if std::env::var_os("STATIONDB_NIGHT").is_some() { 300 } else { 6 };
+    let seeds = if std::env::var_os("STATIONDB_NIGHT").is_some() { 300 } else { 12 };
     (0..seeds).for_each(follows_the_model);
+}
+
+#[test]
+fn the_lake_follows_the_model_in_parts() {
+    let seeds = if std::env::var_os("STATIONDB_NIGHT").is_some() { 300 } else { 12 };
+    in_parts(|| (1_000..1_000 + seeds).for_each(follows_the_model));
 }

@@ -14,13 +14,6 @@ use stationdb::{Control, ErrorKind, HoldBounds, HoldState, Store};
 use stationdb_lake::faults::Check;
 use stationdb_lake::{Note, Publisher};
 
-fn filled() -> Store {
-    let store = store();
-    let id = small_table(&ada(&store), "a", "");
-    append(&ada(&store), &id, 0..10);
-    store
-}
-
 /// Publishes, and returns the text of the conflict.
 fn refused(publisher: &Publisher) -> String {
     let error = publisher.publish(&Control::default()).expect_err("it was not refused");
@@ -31,7 +24,7 @@ fn refused(publisher: &Publisher) -> String {
 #[test]
 fn a_store_has_one_name_in_a_lake() {
     needs(Check::OneStation, || {
-        let (store, objects) = (filled(), objects());
+        let (store, objects, _) = filled(0..10);
         publish(&publisher(&store, &objects, lake(), "s1"));
         let other = publisher(&store, &objects, lake(), "s2");
         let text = refused(&other);
@@ -45,7 +38,7 @@ fn a_store_has_one_name_in_a_lake() {
 #[test]
 fn a_name_belongs_to_one_store() {
     needs(Check::OneStation, || {
-        let (first, second, objects) = (filled(), filled(), objects());
+        let (first, second, objects) = (filled(0..10).0, filled(0..10).0, objects());
         publish(&publisher(&first, &objects, lake(), "s1"));
         let text = refused(&publisher(&second, &objects, lake(), "s1"));
         assert!(text.contains("under another name"), "{text}");
@@ -74,9 +67,9 @@ fn race(first: &Store, second: &Store, names: [&str; 2]) {
 
 #[test]
 fn a_name_belongs_to_one_store_also_when_two_begin_at_once() {
-    needs(Check::OneStation, || race(&filled(), &filled(), ["s1", "s1"]));
+    needs(Check::OneStation, || race(&filled(0..10).0, &filled(0..10).0, ["s1", "s1"]));
     needs(Check::OneStation, || {
-        let store = filled();
+        let store = filled(0..10).0;
         race(&store, &store, ["s1", "s2"]);
     });
 }
@@ -98,7 +91,7 @@ fn without_names(objects: &Objects) {
 
 #[test]
 fn in_a_lake_of_an_earlier_version_the_first_publisher_names_its_station() {
-    let (store, objects) = (filled(), objects());
+    let (store, objects, _) = filled(0..10);
     publish(&publisher(&store, &objects, lake(), "s1"));
     without_names(&objects);
     let id = small_table(&ada(&store), "b", "");
@@ -106,7 +99,7 @@ fn in_a_lake_of_an_earlier_version_the_first_publisher_names_its_station() {
     publish(&publisher(&store, &objects, lake(), "s1"));
     equal(&store, &objects, "s1");
     refused(&publisher(&store, &objects, lake(), "s2"));
-    refused(&publisher(&filled(), &objects, lake(), "s1"));
+    refused(&publisher(&filled(0..10).0, &objects, lake(), "s1"));
 }
 
 #[test]

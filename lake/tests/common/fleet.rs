@@ -1,6 +1,5 @@
 //! Eight stations that publish to one lake under faults and crashes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,6 +10,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::json;
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
+use stationdb::tables::TableId;
 use stationdb::{Clock, Control, ManualClock, Store, SystemClock};
 use stationdb_lake::OneRoot;
 use stationdb_lake::faults::{Fault, FaultyStore, set_clock_back};
@@ -64,8 +64,41 @@ impl StationClock {
     }
 }
 
+/// The retention and the names of columns of a station's tables.
+struct Retiring {
+    /// Rows of each table that the retention leaves, of those that the lake has.
+    left: [u64; 2],
+    retired: u64,
+    renamed: u64,
+}
+
+impl Retiring {
+    /// Deletes the oldest rows of both tables by a retention.
+    fn retire(&mut self, store: &Store, tables: &[TableId; 2], rows: u64) {
+        for (id, left) in tables.iter().zip(&mut self.left) {
+            let most = left.saturating_sub(rows).max(1);
+            let has = ada(store).get_table_metadata(id).unwrap().row_count.unwrap() as u64;
+            if most < *left {
+                // Rows that the lake does not have yet stay.
+                retire(store, id, most + has - *left);
+                self.retired += *left - most;
+                *left = most;
+            }
+        }
+    }
+
+    /// Gives the value another name, so that the rows are sent again.
+    fn rename(&mut self, store: &Store, tables: &[TableId; 2]) {
+        let name = |at: u64| if at == 0 { "value".to_owned() } else { format!("value{}", at % 3) };
+        for id in tables {
+            rename(&ada(store), id, &name(self.renamed), &name(self.renamed + 1));
+        }
+        self.renamed += 1;
+    }
+}
+
 /// Publishes until it succeeds; a crash is followed by a new publisher, and sometimes by an earlier
-/// time. Returns the crashes.
+/// time, or by a retention. Returns the crashes.
 fn survive(
     store: &Store,
     clock: &mut StationClock,
@@ -73,6 +106,7 @@ fn survive(
     objects: &Objects,
     kept: &mut stationdb_lake::Publisher,
     name: &str,
+    crashed: &mut dyn FnMut(u64),
 ) -> u64 {
     for tries in 0.. {
         assert!(tries < 500, "{name} does not get through");
@@ -84,6 +118,7 @@ fn survive(
                 if tries % 3 == 1 {
                     clock.set_back(3_600_000);
                 }
+                crashed(tries);
                 *kept = publisher(store, objects, OneRoot::new("lake"), name);
             }
         }
@@ -97,6 +132,13 @@ struct Counts {
     crashes: AtomicU64,
     faults: AtomicU64,
     clocks: AtomicU64,
+    retired: AtomicU64,
+    renamed: AtomicU64,
+}
+
+/// Whether a station has a retention, and renames columns.
+fn is_retiring(at: u64) -> bool {
+    at % 2 == 1
 }
 
 /// One station's life; returns its store and the sum of its values.
@@ -124,6 +166,7 @@ fn station(at: u64, lake: &Objects, batches: i64, counts: &Counts) -> (Store, f6
     let mut kept = publisher(&store, &objects, OneRoot::new("lake"), &name);
     let tables = [small_table(&session, "a", ""), small_table(&session, "b", "")];
     let mut sum = 0.0;
+    let mut retiring = Retiring { left: [0; 2], retired: 0, renamed: 0 };
     for batch in 0..batches {
         match batch % 4 {
             // By up to a month.
@@ -132,15 +175,32 @@ fn station(at: u64, lake: &Objects, batches: i64, counts: &Counts) -> (Store, f6
         }
         let rows = batch * 40..batch * 40 + 20 + at as i64;
         sum += rows.clone().map(|n| n as f64 * 0.5).sum::<f64>();
+        let added = 20 + at;
         append(&session, &tables[batch as usize % 2], rows);
         if batch % 3 == 0 {
             let product = json!({ "partNumber": format!("{name}-{batch}") });
             let made = session.create_products(vec![from(product)]).unwrap();
             assert!(made.error.is_none());
         }
-        let crashes = survive(&store, &mut clock, &faulty, &objects, &mut kept, &name);
+        if is_retiring(at) && batch > 0 {
+            retiring.retire(&store, &tables, 3);
+            retiring.rename(&store, &tables);
+        }
+        let mut crashed = |tries: u64| {
+            if is_retiring(at) {
+                retiring.retire(&store, &tables, 2);
+                if tries % 4 == 2 {
+                    retiring.rename(&store, &tables);
+                }
+            }
+        };
+        let crashes =
+            survive(&store, &mut clock, &faulty, &objects, &mut kept, &name, &mut crashed);
+        retiring.left[batch as usize % 2] += added;
         counts.crashes.fetch_add(crashes, Ordering::Relaxed);
     }
+    counts.retired.fetch_add(retiring.retired, Ordering::Relaxed);
+    counts.renamed.fetch_add(retiring.renamed, Ordering::Relaxed);
     counts.clocks.fetch_add(clock.set_back, Ordering::Relaxed);
     counts.faults.fetch_add(faulty.counts().values().sum(), Ordering::Relaxed);
     // Puts that are late come when everything is over.
@@ -157,33 +217,46 @@ pub fn fleet_loses_nothing(lake: &Objects, batches: i64) {
         let threads: Vec<_> = (0..STATIONS).map(begin).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let Counts { crashes, faults, clocks } = counts;
+    let Counts { crashes, faults, clocks, retired, renamed } = counts;
     let (crashes, faults) = (crashes.into_inner(), faults.into_inner());
+    let (retired, renamed) = (retired.into_inner(), renamed.into_inner());
     println!("counted: {crashes} crashes");
     println!("counted: {faults} faults");
+    println!("counted: {retired} retired rows");
+    println!("counted: {renamed} renamed columns");
     println!("counted: {} clocks", clocks.into_inner());
     // Read from memory, because each station's check reads all.
     let lake: &Objects = &copied(lake);
-    for (at, (store, _)) in stations.iter().enumerate() {
-        equal(store, lake, &format!("station-{at}"));
+    let name = |at: usize| format!("station-{at}");
+    for (at, (store, sum)) in stations.iter().enumerate() {
+        let (session, name) = (ada(store), name(at));
+        assert_same_records(&session, lake, "lake", &name, |_| true);
+        // Each row that was appended, also those that the station has no more.
+        let (live, own) = (live_rows(lake, "lake", &name), store_rows(&session, |_| true));
+        let lost: Vec<_> = own.keys().filter(|key| !live.contains_key(*key)).take(5).collect();
+        assert!(lost.is_empty(), "{name} lost {lost:?}");
+        own.iter().for_each(|(key, row)| assert_eq!(row, &live[key], "{name} {key:?}"));
+        let value = |row: &Row| -> f64 {
+            let mut cells = row.iter().filter(|(name, _)| name.starts_with("value"));
+            cells.next().unwrap().1.parse().unwrap()
+        };
+        let found = (live.len() as i64, live.values().map(value).sum::<f64>());
+        assert_eq!(found, (batches * (20 + at as i64), *sum), "{name}");
+        assert!(is_retiring(at as u64) || live.len() == own.len(), "{name} has more");
     }
-    // What the lake has, by the numbers that a reader counts.
-    let mut counted: BTreeMap<String, (i64, f64)> = BTreeMap::new();
-    for name in names(lake, "lake").into_iter().filter(|name| is_rows(name)) {
-        let rows = table(lake, "lake", &name).rows;
-        let places: std::collections::BTreeSet<_> =
-            rows.iter().map(|row| (row["_table"].clone(), row["_row"].clone())).collect();
-        assert_eq!(places.len(), rows.len(), "rows of {name} are there twice");
-        for row in rows {
-            let station = counted.entry(row["_station"].clone()).or_default();
-            station.0 += 1;
-            station.1 += row["value"].parse::<f64>().unwrap();
-        }
+    // Without a statement of deleted rows, no row of the others is in a file twice.
+    for lake_table in names(lake, "lake").into_iter().filter(|name| is_rows(name)) {
+        let is_plain = |row: &&Row| {
+            (0..STATIONS).any(|at| !is_retiring(at) && row["_station"] == name(at as usize))
+        };
+        let rows = table(lake, "lake", &lake_table).rows;
+        let places: Vec<_> =
+            rows.iter().filter(is_plain).map(|row| (&row["_table"], &row["_row"])).collect();
+        let each: std::collections::BTreeSet<_> = places.iter().collect();
+        assert_eq!(each.len(), places.len(), "rows of {lake_table} are there twice");
     }
-    for (at, (_, sum)) in stations.into_iter().enumerate() {
-        let expected = (batches * (20 + at as i64), sum);
-        assert_eq!(counted[&format!("station-{at}")], expected);
-    }
+    assert!(retired as i64 >= batches, "{retired} retired rows are too few to show anything");
+    assert!(renamed as i64 >= batches / 3, "{renamed} renames are too few to show anything");
     assert!(crashes as i64 >= batches / 2, "{crashes} crashes are too few to show anything");
     assert!(faults as i64 >= batches * 5, "{faults} faults are too few to show anything");
 }

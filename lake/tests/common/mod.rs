@@ -4,7 +4,9 @@
 pub mod curves;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,10 +22,10 @@ use stationdb::arrow::util::display::{ArrayFormatter, FormatOptions};
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::scans::{RecordKind, ScanRecordsRequest};
-use stationdb::tables::{PartRows, TableId};
+use stationdb::tables::{DeleteRowsRequest, PartRows, SetRetentionRequest, TableId};
 use stationdb::{Control, Identity, Session, Store};
 use stationdb_lake::faults::{Check, FaultyStore, without};
-use stationdb_lake::{Backoff, Layout, OneRoot, Publisher};
+use stationdb_lake::{Backoff, Layout, Note, OneRoot, Publisher};
 use tokio::runtime::Runtime;
 
 pub type Objects = Arc<dyn ObjectStore>;
@@ -381,6 +383,17 @@ pub fn assert_equal(
     for (key, row) in &store {
         assert_eq!(row, &lake[key], "{key:?}");
     }
+    assert_same_records(session, objects, root, station, is_wanted);
+}
+
+/// Asserts that one root has exactly the records that the store has in these workspaces.
+pub fn assert_same_records(
+    session: &Session,
+    objects: &Objects,
+    root: &str,
+    station: &str,
+    is_wanted: impl Fn(&str) -> bool + Copy,
+) {
     for (kind, name) in KINDS {
         let mut in_lake: Vec<String> = latest(objects, root, station, name).into_values().collect();
         in_lake.sort();
@@ -403,6 +416,46 @@ pub fn append(session: &Session, id: &TableId, rows: impl Iterator<Item = i64>) 
     let data: Vec<Value> =
         rows.map(|n| json!([n.to_string(), format!("{}", n as f64 * 0.5)])).collect();
     session.append_table_data(id, from(json!({ "frame": { "data": data } }))).unwrap();
+}
+
+/// A store with a small table of these rows, and an empty lake.
+pub fn filled(rows: Range<i64>) -> (Store, Objects, TableId) {
+    let store = store();
+    let id = small_table(&ada(&store), "a", "");
+    append(&ada(&store), &id, rows);
+    (store, objects(), id)
+}
+
+/// Deletes the rows of a small table with index values from `from` on and before `before`.
+pub fn delete(session: &Session, id: &TableId, from: i64, before: i64) {
+    let request =
+        DeleteRowsRequest::new().index_from(from.to_string()).index_before(before.to_string());
+    session.delete_rows(id, request).unwrap();
+}
+
+/// Leaves the newest rows of a table, as a retention does.
+pub fn retire(store: &Store, id: &TableId, rows: u64) {
+    ada(store).set_retention(id, SetRetentionRequest::new().rows_max(rows)).unwrap();
+    store.maintain(&Control::default()).unwrap();
+    ada(store).delete_retention(id).unwrap();
+}
+
+pub fn rename(session: &Session, id: &TableId, from_name: &str, to: &str) {
+    let request = json!({ "columns": [{ "name": from_name, "newName": to }] });
+    session.rename_columns(id, from(request)).unwrap();
+}
+
+/// Publishes until that many commits were made, and crashes. Returns whether that was all.
+pub fn interrupted(publisher: Publisher, commits: u64) -> bool {
+    let control = Control::default();
+    let (cancelled, count) = (control.clone(), AtomicU64::new(0));
+    let crashing = publisher.with_notes(move |note| {
+        let is_last = || count.fetch_add(1, Ordering::SeqCst) + 1 == commits;
+        if matches!(note, Note::Committed { .. }) && is_last() {
+            cancelled.cancel();
+        }
+    });
+    crashing.publish(&control).is_ok()
 }
 
 pub fn lake() -> OneRoot {
