@@ -209,7 +209,8 @@ fn rows_that_are_lost_do_not_count_as_deleted_by_a_caller() {
         deleted: crate::columnar::OrdinalSet::default(),
     };
     assert_eq!(salvage.run().unwrap().rows, ROWS - 20);
-    assert_eq!(lost, [ROWS..2 * ROWS]);
+    assert_eq!(lost.len(), 1);
+    assert_eq!(lost.first(), Some(&(ROWS..2 * ROWS)));
     let snapshot = records.snapshot(0).unwrap();
     let row = Source::Snapshot(&snapshot).get(Space::DeletedRows, &key).unwrap().unwrap();
     let listed = DeletedPart {
