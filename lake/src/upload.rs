@@ -268,7 +268,7 @@ mod tests {
     use crate::body::Sink;
 
     fn body(byte_count: usize) -> (Vec<u8>, Arc<Body>) {
-        let bytes: Vec<u8> = (0..byte_count).map(|at| (at * 31 >> 9) as u8).collect();
+        let bytes: Vec<u8> = (0..byte_count).map(|at| ((at * 31) >> 9) as u8).collect();
         let mut sink = Sink::default();
         sink.write_all(&bytes).unwrap();
         (bytes, Arc::new(sink.finish().unwrap()))

@@ -161,8 +161,8 @@ fn publish_beside_copying(time: &str) -> (f64, f64) {
 #[test]
 fn splicing_is_as_cheap_as_copying_files() {
     // Times in milliseconds have to be multiplied; all else is copied. docs/scale.md has figures of a
-    // busy machine, and these bounds leave room for a busier one.
-    for (time, least) in [("TIMESTAMP_US", 0.5), ("TIMESTAMP", 0.3)] {
+    // busy machine with real-time priority, and these bounds leave room for a busier one.
+    for (time, least) in [("TIMESTAMP_US", 0.5), ("TIMESTAMP", 0.4)] {
         let (share, speed) = publish_beside_copying(time);
         assert!(share <= 1.02, "{time}: the lake has {share:.4} of the bytes of the segments");
         if is_night() && !cfg!(debug_assertions) {
