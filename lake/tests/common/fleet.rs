@@ -255,7 +255,8 @@ pub fn fleet_loses_nothing(lake: &Objects, batches: i64) {
         let each: std::collections::BTreeSet<_> = places.iter().collect();
         assert_eq!(each.len(), places.len(), "rows of {lake_table} are there twice");
     }
-    assert!(retired as i64 >= batches, "{retired} retired rows are too few to show anything");
+    // Those of the first batch are not in the lake before it is complete.
+    assert!(retired as i64 >= batches - 1, "{retired} retired rows are too few to show anything");
     assert!(renamed as i64 >= batches / 3, "{renamed} renames are too few to show anything");
     assert!(crashes as i64 >= batches / 2, "{crashes} crashes are too few to show anything");
     assert!(faults as i64 >= batches * 5, "{faults} faults are too few to show anything");

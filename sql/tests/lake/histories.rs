@@ -200,3 +200,55 @@ async fn rows_that_are_sent_again_to_the_same_lake_table_count() {
     assert_same(&session, &sql).await;
     assert_eq!(answers(&sql, "select count(*) from lake.curves").await, ["50"]);
 }
+
+/// Retired rows stay with the columns that they had: a column is found by the name that it has now.
+#[tokio::test(flavor = "multi_thread")]
+async fn retired_rows_are_null_in_columns_that_were_renamed_since() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory.path().join("store"));
+    let session = ada(&store);
+    let objects: Objects = Arc::new(InMemory::new());
+    let table = small(&session, "curve", "");
+    append(&session, &table, 0..50);
+    let retire = |rows: u64| {
+        let retention = stationdb::tables::SetRetentionRequest::new().rows_max(rows);
+        session.set_retention(&table, retention).unwrap();
+        store.maintain(&Control::default()).unwrap();
+        session.delete_retention(&table).unwrap();
+    };
+    let rename = |from: &str, to: &str| {
+        let renamed = json!({ "columns": [{ "name": from, "newName": to }] });
+        session.rename_columns(&table, request(renamed)).unwrap();
+    };
+    publish(&store, &objects, "s1");
+    retire(40);
+    rename("value", "volts");
+    publish(&store, &objects, "s1");
+    retire(25);
+    let added = json!({ "columns": [{ "name": "more", "dataType": "INT64",
+        "columnType": "NULLABLE" }] });
+    append(&session, &table, 50..60);
+    session.add_columns(&table, request(added)).unwrap();
+    publish(&store, &objects, "s1");
+    let sql = lake(&objects).await;
+    let all = "select count(*), count(n), sum(n), count(volts), min(volts), count(more) \
+               from rows.curve";
+    assert_eq!(answers(&sql, all).await, ["60 | 60 | 1770 | 50 | 2.00000000e1 | 0"]);
+    let null = "select min(n), max(n) from rows.curve where volts is null";
+    assert_eq!(answers(&sql, null).await, ["0 | 9"]);
+    assert!(ask(&sql, "select value from rows.curve").await.is_err(), "it has another name");
+    // The lake table has the values of retired rows, under the earlier name.
+    let lake_tables = "select table_name from information_schema.columns \
+                       where table_schema = 'lake' and table_name like 'rows_%' \
+                       and column_name = 'value'";
+    let earlier = answers(&sql, lake_tables).await.remove(0);
+    let values = format!("select count(*), max(value) from lake.\"{earlier}\"");
+    assert_eq!(answers(&sql, &values).await, ["10 | 1.80000000e1"]);
+    // Under the earlier name again, rows of both eras have values, and those between have none.
+    rename("volts", "value");
+    publish(&store, &objects, "s1");
+    let sql = lake(&objects).await;
+    let back = "select count(*), count(value), min(n) filter (where value is null), \
+                max(n) filter (where value is null) from rows.curve";
+    assert_eq!(answers(&sql, back).await, ["60 | 45 | 10 | 24"]);
+}
