@@ -156,7 +156,7 @@ fn curves(tables: usize, rows: usize, seal_rows: u64) -> Store {
 #[test]
 fn the_next_file_is_prepared_while_one_is_on_its_way() {
     // Chunks that are read when they are sent, so that two files hold little.
-    let (reports, faulty) = reports_while_held(&curves(3, 50_000, 1), 200, Duration::from_secs(10));
+    let (reports, faulty) = reports_while_held(&curves(3, 100_000, 1), 64, Duration::from_secs(10));
     assert!(reports > 0 && faulty.held_uploads() == (0, 0), "{:?}", faulty.held_uploads());
 }
 
