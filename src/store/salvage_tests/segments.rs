@@ -46,6 +46,30 @@ fn records_of(disk: &Arc<MemoryDisk>) -> (SharedDisk, RecordFile) {
     (into, records)
 }
 
+/// Salvages the table in `records`, whose files are on `disk`. Returns the row count and the ranges
+/// that are reported as lost.
+fn salvaged(
+    disk: &Arc<MemoryDisk>,
+    (into, records): (&SharedDisk, &RecordFile),
+    unproven: &BTreeSet<Vec<u8>>,
+) -> (u64, Vec<Range<u64>>) {
+    let from: SharedDisk = disk.clone();
+    let mut lost = Vec::new();
+    let mut salvage = TableSalvage {
+        from: &from,
+        into,
+        records,
+        unproven,
+        retentions: &BTreeMap::new(),
+        next_segment: 100,
+        control: &Control::default(),
+        lost: &mut |rows| lost.push(rows.ordinals),
+        deleted: crate::columnar::OrdinalSet::default(),
+    };
+    let rows = salvage.run().unwrap().rows;
+    (rows, lost)
+}
+
 /// The keys and entries of the manifest.
 fn manifest(records: &RecordFile) -> Vec<(Vec<u8>, SegmentMeta)> {
     let snapshot = records.snapshot(0).unwrap();
@@ -66,7 +90,6 @@ fn with_false_entry(
     named: Range<u64>,
     unproven: &[usize],
 ) -> (u64, Vec<Range<u64>>) {
-    let from: SharedDisk = disk.clone();
     let (into, records) = records_of(disk);
     let entries = manifest(&records);
     assert_eq!(entries.iter().map(|(_, meta)| meta.row_count).collect::<Vec<_>>(), [ROWS, ROWS]);
@@ -89,19 +112,7 @@ fn with_false_entry(
         .unwrap();
     let unproven: BTreeSet<_> =
         unproven.iter().map(|at| entries[*at].0.clone()).chain([key]).collect();
-    let mut lost = Vec::new();
-    let mut salvage = TableSalvage {
-        from: &from,
-        into: &into,
-        records: &records,
-        unproven: &unproven,
-        retentions: &BTreeMap::new(),
-        next_segment: 100,
-        control: &Control::default(),
-        lost: &mut |rows| lost.push(rows.ordinals),
-        deleted: crate::columnar::OrdinalSet::default(),
-    };
-    let rows = salvage.run().unwrap().rows;
+    let (rows, lost) = salvaged(disk, (&into, &records), &unproven);
     let kept: u64 = manifest(&records).iter().map(|(_, meta)| meta.row_count).sum();
     assert_eq!(rows, kept);
     (rows, lost)
@@ -151,7 +162,6 @@ fn the_rows_that_only_a_false_entry_names_are_told_as_lost_once() {
 #[test]
 fn what_went_by_the_retention_does_not_come_back_when_its_list_is_lost() {
     let disk = two_segments();
-    let from: SharedDisk = disk.clone();
     let (into, records) = records_of(&disk);
     let entries = manifest(&records);
     let table = entries[0].0[..TableMetadata::KIND.id.key_len()].to_vec();
@@ -161,18 +171,8 @@ fn what_went_by_the_retention_does_not_come_back_when_its_list_is_lost() {
     let space = Space::DeletedRows;
     let put = Change::Put { space, key: key.clone(), value: row };
     records.write(|turn| turn.apply([put])).unwrap();
-    let mut salvage = TableSalvage {
-        from: &from,
-        into: &into,
-        records: &records,
-        unproven: &BTreeSet::new(),
-        retentions: &BTreeMap::new(),
-        next_segment: 100,
-        control: &Control::default(),
-        lost: &mut |rows| panic!("{rows:?}"),
-        deleted: crate::columnar::OrdinalSet::default(),
-    };
-    assert_eq!(salvage.run().unwrap().rows, 2 * ROWS - 20);
+    let found = salvaged(&disk, (&into, &records), &BTreeSet::new());
+    assert_eq!(found, (2 * ROWS - 20, vec![]));
     let snapshot = records.snapshot(0).unwrap();
     let row = Source::Snapshot(&snapshot).get(space, &key).unwrap().unwrap();
     let whole = DeletedPart { gaps_and_lengths: vec![10, 20], retention: vec![10, 20] };
@@ -183,7 +183,6 @@ fn what_went_by_the_retention_does_not_come_back_when_its_list_is_lost() {
 #[test]
 fn rows_that_are_lost_do_not_count_as_deleted_by_a_caller() {
     let disk = two_segments();
-    let from: SharedDisk = disk.clone();
     let (into, records) = records_of(&disk);
     let entries = manifest(&records);
     let kind = TableMetadata::KIND.id;
@@ -196,21 +195,8 @@ fn rows_that_are_lost_do_not_count_as_deleted_by_a_caller() {
     let id = crate::value::RecordKey::from_bytes(kind, &table).unwrap().to_id(kind);
     let path = format!("{}/{}", directory(&id), crate::columnar::data_name(entries[1].1.id));
     crate::disk::Disk::remove_file(&*disk, &path).unwrap();
-    let mut lost = Vec::new();
-    let mut salvage = TableSalvage {
-        from: &from,
-        into: &into,
-        records: &records,
-        unproven: &BTreeSet::new(),
-        retentions: &BTreeMap::new(),
-        next_segment: 100,
-        control: &Control::default(),
-        lost: &mut |rows| lost.push(rows.ordinals),
-        deleted: crate::columnar::OrdinalSet::default(),
-    };
-    assert_eq!(salvage.run().unwrap().rows, ROWS - 20);
-    assert_eq!(lost.len(), 1);
-    assert_eq!(lost.first(), Some(&(ROWS..2 * ROWS)));
+    let found = salvaged(&disk, (&into, &records), &BTreeSet::new());
+    assert_eq!(found, (ROWS - 20, std::iter::once(ROWS..2 * ROWS).collect()));
     let snapshot = records.snapshot(0).unwrap();
     let row = Source::Snapshot(&snapshot).get(Space::DeletedRows, &key).unwrap().unwrap();
     let listed = DeletedPart {
