@@ -62,6 +62,7 @@ fn put(disk: &dyn Disk, path: &str, bytes: &[u8]) {
 fn modes(disk: &dyn Disk) {
     assert_eq!(kind(disk.open("f", Mode::Read)), io::ErrorKind::NotFound);
     assert_eq!(kind(disk.open("f", Mode::ReadWrite)), io::ErrorKind::NotFound);
+    assert_eq!(kind(disk.open("f", Mode::ReadWriteRemovable)), io::ErrorKind::NotFound);
     assert!(!disk.exists("f").unwrap());
     let file = disk.open("f", Mode::CreateNew).unwrap();
     assert_eq!(file.len().unwrap(), 0);
@@ -77,6 +78,13 @@ fn modes(disk: &dyn Disk) {
     disk.create_dir_all("d").unwrap();
     assert!(disk.open("d", Mode::Read).is_err());
     assert!(disk.open("d", Mode::CreateNew).is_err());
+    drop((file, reader));
+    let removable = disk.open("f", Mode::ReadWriteRemovable).unwrap();
+    removable.write_all_at(b"x", 0).unwrap();
+    disk.remove_file("f").unwrap();
+    removable.write_all_at(b"y", 1).unwrap();
+    assert_eq!(contents(&*removable), b"xyc");
+    assert!(!disk.exists("f").unwrap());
 }
 
 fn positioned_io(disk: &dyn Disk) {

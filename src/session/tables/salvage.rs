@@ -321,8 +321,8 @@ impl TableSalvage<'_> {
         // A policy that is lost keeps rows: that of another table must never be guessed.
         buffer.retention = self.retentions.get(key.as_bytes()).cloned();
         buffer.deleted_stored = stored - done.rows;
-        // Only what the list says was deleted by a caller. A lake keeps the others, and may have the
-        // only copy of what is lost here.
+        // Only what the list says was deleted by a caller. A lake keeps the others, and may have
+        // the only copy of what is lost here.
         let by_retention = deleted.minus(&listed.by_caller());
         let rows = deleted::to_rows(key.as_bytes(), &Deleted::new(deleted, by_retention))?;
         changes.extend(deleted::changes_to(&deleted_before, rows));
