@@ -730,7 +730,7 @@ pub trait TableService {
     /// ```
     #[doc = include_str!("example.txt")]
     /// assert_eq!(session.column_numbers(&id)?, [0, 1]);
-    /// session.drop_columns(&id, DropColumnsRequest::new(["volts"]))?;
+    /// session.drop_columns(&id, DropColumnsRequest::new(["volts".to_owned()]))?;
     /// assert_eq!(session.column_numbers(&id)?, [0]);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
