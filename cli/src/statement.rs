@@ -86,7 +86,7 @@ fn at_the_end(text: &str) -> Option<(&str, Vec<String>)> {
 fn are_options(words: &[String]) -> bool {
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
-        let has_value = || words.next().is_some_and(|value| !value.starts_with("--"));
+        let mut has_value = || words.next().is_some_and(|value| !value.starts_with("--"));
         if !OPTIONS.contains(&word) && !(VALUED.contains(&word) && has_value()) {
             return false;
         }
