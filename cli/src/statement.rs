@@ -86,8 +86,11 @@ fn at_the_end(text: &str) -> Option<(&str, Vec<String>)> {
 fn are_options(words: &[String]) -> bool {
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
-        let mut has_value = || words.next().is_some_and(|value| !value.starts_with("--"));
-        if !OPTIONS.contains(&word) && !(VALUED.contains(&word) && has_value()) {
+        let is_option = match VALUED.contains(&word) {
+            true => words.next().is_some_and(|value| !value.starts_with("--")),
+            false => OPTIONS.contains(&word),
+        };
+        if !is_option {
             return false;
         }
     }
