@@ -375,13 +375,10 @@ mod tests {
     }
 
     /// Mutates the corpora of external input, for machines without a fuzzer.
-    /// `STATIONDB_FUZZ_SECONDS` sets the seconds for each target.
+    /// `STATIONDB_FUZZ_MILLIS` sets the time for each target.
     #[test]
     fn mutations_of_the_corpora_break_no_promise() {
-        let seconds =
-            std::env::var("STATIONDB_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
-        let until =
-            std::time::Duration::from_millis(seconds.map_or(300, |seconds: u64| seconds * 1000));
+        let until = std::time::Duration::from_millis(crate::sizes::size("fuzz_millis"));
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut next = |below: usize| {

@@ -64,6 +64,9 @@ mod packages;
 mod records;
 mod services;
 mod session;
+#[cfg(test)]
+#[path = "../tests/common/sizes.rs"]
+mod sizes;
 mod store;
 mod text;
 mod value;
@@ -85,7 +88,7 @@ pub mod faults {
 }
 
 /// Bodies of the fuzz targets; only the binaries in `fuzz/` use them.
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzz;
 

@@ -1,6 +1,9 @@
 //! A real process on a real disk, killed at random moments. Every acknowledged write is there
 //! afterwards, and the store opens without help each time.
 
+#[path = "common/sizes.rs"]
+mod sizes;
+
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -19,12 +22,7 @@ const MEMORY: &str = "STATIONDB_KILL_MEMORY";
 /// Memory tables of one kill after the other. The small one is full after a few writes, so that
 /// checkpoints are under way all the time; without one each commit is one of the record file.
 const MEMORIES: [usize; 4] = [32 << 20, 8_000, 100_000, 0];
-const KILLS: u64 = 10;
 const ACKED: &str = "acknowledged ";
-
-fn kills() -> u64 {
-    std::env::var("STATIONDB_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS)
-}
 
 /// Not a separate test: the code that the child process runs until it is killed.
 #[test]
@@ -51,7 +49,7 @@ fn a_killed_process_loses_nothing_that_was_acknowledged() {
     // Any seed is good enough: the moment of the kill is not repeatable anyway.
     let mut random = u64::from(std::process::id()) | 1;
     let mut acked = None;
-    for kill in 0..kills() {
+    for kill in 0..sizes::size("kills") {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
@@ -73,9 +71,9 @@ fn a_killed_process_loses_nothing_that_was_acknowledged() {
         acked = found;
     }
     // `.ci/night` adds up these lines.
-    println!("counted: {} kills", kills());
-    println!("{} kills, {acked:?} is the newest write", kills());
-    assert!(acked > Some(kills()), "the child hardly wrote anything");
+    println!("counted: {} kills", sizes::size("kills"));
+    println!("{} kills, {acked:?} is the newest write", sizes::size("kills"));
+    assert!(acked > Some(sizes::size("kills")), "the child hardly wrote anything");
 }
 
 /// Starts the child, kills it `delay` after its first acknowledgement, and returns its last

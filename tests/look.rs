@@ -1,5 +1,8 @@
 //! Processes that look into a store while another one writes it, and is killed.
 
+#[path = "common/sizes.rs"]
+mod sizes;
+
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -24,16 +27,11 @@ const SAID: &str = "done ";
 /// Memory tables, one owner after the other: most commits only in the journal, checkpoints all the
 /// time, and each commit one of the record file.
 const MEMORIES: [usize; 3] = [32 << 20, 20_000, 0];
-/// Looks of the run in the gate.
-const LOOKS: u64 = 48;
-/// Looks at one owner.
+/// Looks into one store, and at one of its owners.
+const LOOKS_OF_STORE: u64 = 48;
 const LOOKS_OF_OWNER: u64 = 8;
 const ROWS: i64 = 5;
 const FILE_BYTES: usize = 30_000;
-
-fn looks() -> u64 {
-    std::env::var("STATIONDB_LOOKS").ok().and_then(|text| text.parse().ok()).unwrap_or(LOOKS)
-}
 
 fn say(number: i64) {
     // In one write, past the capture of the test harness.
@@ -189,9 +187,9 @@ fn private_copies(path: &Path) -> usize {
 #[test]
 fn each_look_beside_a_writer_shows_one_commit() {
     let mut looked = 0;
-    while looked < looks() {
+    while looked < sizes::size("looks") {
         // A new store: the time of a check grows with the store.
-        looked += looks_into_one_store(looks() - looked);
+        looked += looks_into_one_store(sizes::size("looks") - looked);
     }
     println!("counted: {looked} looks");
 }
@@ -201,7 +199,7 @@ fn looks_into_one_store(most: u64) -> u64 {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");
     let (mut looked, mut seen, mut owners) = (0, 0, 0);
-    while looked < most.min(LOOKS) {
+    while looked < most.min(LOOKS_OF_STORE) {
         let owner = Owner::start(&path, MEMORIES[owners % MEMORIES.len()]);
         owners += 1;
         for _ in 0..LOOKS_OF_OWNER {

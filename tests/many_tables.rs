@@ -1,6 +1,9 @@
 //! Many tables, and one table with many columns. `STATIONDB_TABLES` sets the number of tables
 //! (10,000 for the figures of a report).
 
+#[path = "common/sizes.rs"]
+mod sizes;
+
 use std::time::Instant;
 
 use stationdb::prelude::*;
@@ -35,8 +38,7 @@ fn frame(rows: usize, columns: usize) -> DataFrame {
 
 #[test]
 fn many_tables_open_fast_and_read_right() {
-    let count: usize =
-        std::env::var("STATIONDB_TABLES").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
+    let count = sizes::count("tables");
     let rows = if count >= 1000 { 1000 } else { 100 };
     let dir = tempfile::tempdir().unwrap();
     let options = || Store::options().maintenance_thread(false);

@@ -6,6 +6,9 @@
 //! rounds on one store. `STATIONDB_CRASH_SEED` is the seed of the first story,
 //! `STATIONDB_SEARCH_ROUNDS` the number of rounds.
 
+#[path = "common/sizes.rs"]
+mod sizes;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -19,8 +22,6 @@ use stationdb::search::SearchRequest;
 use stationdb::{Control, Error, Identity, Session, Store, VerifyLevel};
 
 const ROUNDS_OF_A_STORY: u64 = 25;
-const ROUNDS: u64 = 500;
-const ROUNDS_AT_NIGHT: u64 = 10_000;
 /// Number of stories that run in parallel.
 const WORKERS: usize = 2;
 
@@ -445,16 +446,10 @@ impl Story {
     }
 }
 
-fn env(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|text| text.parse().ok())
-}
-
 #[test]
 fn search_and_counts_are_those_of_the_records() {
-    let is_night = env("STATIONDB_NIGHT").is_some_and(|night| night > 0);
-    let rounds =
-        env("STATIONDB_SEARCH_ROUNDS").unwrap_or(if is_night { ROUNDS_AT_NIGHT } else { ROUNDS });
-    let first_seed = env("STATIONDB_CRASH_SEED").unwrap_or(1);
+    let rounds = sizes::size("search_rounds");
+    let first_seed = sizes::seed();
     // The first story uses the seed itself, so that a failed story can be repeated alone.
     let mut further = Random::new(first_seed);
     let stories: Vec<u64> = (0..rounds.div_ceil(ROUNDS_OF_A_STORY))

@@ -165,6 +165,21 @@ fn every_bound_is_tried() {
     report(problems);
 }
 
+/// How much a suite does is decided in one file.
+#[test]
+fn sizes_of_suites_are_in_one_file() {
+    const HOME: &str = "tests/common/sizes.rs";
+    let folders = ["src", "tests", "cli", "cluster", "examples", "lake", "sql"];
+    let files: Vec<_> = folders.into_iter().flat_map(sources::rust_files).collect();
+    assert!(files.iter().any(|(path, _)| path == HOME), "{HOME} was not found");
+    let others = files.iter().filter(|(path, _)| path != HOME && path != "tests/tidy.rs");
+    let asks = |text: &str| {
+        ["\"STATIONDB_NIGHT\"", "\"STATIONDB_CRASH_SEED\""].map(|name| text.contains(name))
+    };
+    let odd = others.filter(|(_, text)| asks(text).contains(&true));
+    report(odd.map(|(path, _)| format!("{path}: the sizes of suites belong in {HOME}")).collect());
+}
+
 /// Test modules have the form that CONTRIBUTING.md describes under "Tests".
 #[test]
 fn test_modules_have_one_form() {

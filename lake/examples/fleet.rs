@@ -2,7 +2,7 @@
 //! answers over it.
 //!
 //! ```sh
-//! cargo run --profile members -p stationdb-cluster --example fleet -- DIRECTORY [ROWS_AN_HOUR]
+//! cargo run -p stationdb-cluster --example fleet -- DIRECTORY [ROWS_AN_HOUR]
 //! ```
 //!
 //! Some stations are offline for most of the day, and one is restored from an old backup and

@@ -1,7 +1,7 @@
 //! What publishing costs beside copying files: time, bytes, and what a writing station notices.
 //!
-//! `STATIONDB_LAKE_ROWS` is the number of rows; with `STATIONDB_NIGHT` there are 16 million beside
-//! copies and 4 million beside a writer. Times are asserted with `STATIONDB_NIGHT` alone, in an optimised build on a machine that does nothing else.
+//! Times are asserted with `STATIONDB_NIGHT` alone, in an optimised build on a machine that does
+//! nothing else.
 
 mod common;
 
@@ -10,16 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::curves::{append_curve, curve_table, curve_table_of, is_night};
+use common::curves::{append_curve, curve_table, curve_table_of};
+use common::sizes::is_night;
 use common::*;
 use object_store::ObjectStoreExt;
 use object_store::local::LocalFileSystem;
 use stationdb::{Control, Store};
-
-fn row_count(at_night: usize) -> usize {
-    let few = if is_night() { at_night } else { 500_000 };
-    std::env::var("STATIONDB_LAKE_ROWS").map_or(few, |text| text.parse().unwrap())
-}
 
 /// Bytes of smaller parts than those without a choice.
 const SMALL: Option<usize> = Some(512 * 1024);
@@ -81,7 +77,7 @@ fn warm(files: &[(PathBuf, u64)], round: &Directory) {
 /// Publishes a table whose times have this type, beside copying its files. Returns the bytes in the
 /// lake, and the speed without a choice of parts, as shares of those of the files.
 fn publish_beside_copying(time: &str) -> (f64, f64) {
-    let row_count = row_count(16_000_000);
+    let row_count = sizes::count("lake_copy_rows");
     let directory = tempfile::tempdir().unwrap();
     let store = open(&directory.path().join("store"));
     let session = ada(&store);
@@ -90,7 +86,7 @@ fn publish_beside_copying(time: &str) -> (f64, f64) {
     store.maintain(&Control::default()).unwrap();
     let files = segments(&directory.path().join("store"));
     let stored: u64 = files.iter().map(|(_, bytes)| bytes).sum();
-    let rounds = if is_night() { 15 } else { 1 };
+    let rounds = sizes::count("lake_copy_rounds");
     let [mut copied, mut put, mut local, mut parts, mut memory] = [const { Vec::new() }; 5];
     let (mut bytes, mut taken) = (0, 0);
     for number in 0..rounds {
@@ -190,14 +186,14 @@ fn appends_a_second(store: &Store, first: &mut usize) -> f64 {
 
 #[test]
 fn a_writing_station_hardly_notices_a_publisher() {
-    let row_count = row_count(4_000_000);
+    let row_count = sizes::count("lake_writer_rows");
     let directory = tempfile::tempdir().unwrap();
     let store = open(&directory.path().join("store"));
     let session = ada(&store);
     let id = curve_table(&session, "curve");
     append_curve(&session, &id, 0..row_count);
     store.maintain(&Control::default()).unwrap();
-    let rounds = if is_night() { 9 } else { 1 };
+    let rounds = sizes::count("lake_writer_rounds");
     let mut shares = Vec::new();
     let mut first = 0;
     for _ in 0..rounds {

@@ -469,12 +469,12 @@ fn follows_the_model(seed: u64) {
 
 #[test]
 fn the_lake_follows_the_model() {
-    let seeds = if std::env::var_os("STATIONDB_NIGHT").is_some() { 300 } else { 12 };
+    let seeds = sizes::size("lake_models");
     (0..seeds).for_each(follows_the_model);
 }
 
 #[test]
 fn the_lake_follows_the_model_in_parts() {
-    let seeds = if std::env::var_os("STATIONDB_NIGHT").is_some() { 300 } else { 12 };
+    let seeds = sizes::size("lake_models");
     in_parts(|| (1_000..1_000 + seeds).for_each(follows_the_model));
 }

@@ -1,8 +1,7 @@
 //! The publisher over a server that speaks S3.
 //!
 //! `STATIONDB_PYTHON` names an interpreter with `moto[server]`; the default is `python3`. Without it
-//! the tests are skipped with a message, unless the variable is set. `STATIONDB_LAKE_BATCHES` is the
-//! number of batches of each of eight stations, 20 with `STATIONDB_NIGHT`.
+//! the tests are skipped with a message, unless the variable is set.
 
 mod common;
 #[path = "common/fleet.rs"]
@@ -16,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::*;
-use fleet::{batches, fleet_loses_nothing};
+use fleet::fleet_loses_nothing;
 use large::{ROWS, large};
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
@@ -112,5 +111,5 @@ fn a_large_file_comes_into_s3_in_parts() {
 #[test]
 fn eight_stations_lose_and_double_nothing_in_s3() {
     let Some(server) = Server::start() else { return };
-    fleet_loses_nothing(&server.objects(), batches(1, 20));
+    fleet_loses_nothing(&server.objects(), sizes::size("lake_s3_batches") as i64);
 }

@@ -1,8 +1,6 @@
 //! What a log costs as it grows: the inputs of `docs/scale.md`.
 //!
-//! `STATIONDB_LAKE_BATCHES` is the number of batches, and `STATIONDB_LAKE_DIRECTORY` a new
-//! directory for the lake, which is kept for other readers. With `STATIONDB_NIGHT` checkpoints have
-//! 10,000 and 100,000 files.
+//! `STATIONDB_LAKE_DIRECTORY` is a new directory for the lake, which is kept for other readers.
 
 mod common;
 #[path = "common/memory.rs"]
@@ -12,7 +10,6 @@ use std::path::Path as Directory;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::curves::is_night;
 use common::*;
 use memory::peak_of;
 use object_store::local::LocalFileSystem;
@@ -60,7 +57,7 @@ fn measure(objects: &Objects, table: &str, batches: usize) {
 #[test]
 fn the_inputs_of_the_page_on_scale_hold() {
     let setting = |name| std::env::var(name).ok();
-    let batches: usize = setting("STATIONDB_LAKE_BATCHES").map_or(60, |text| text.parse().unwrap());
+    let batches: usize = sizes::count("lake_scale_batches");
     let kept = setting("STATIONDB_LAKE_DIRECTORY");
     let inner: Objects = match &kept {
         Some(kept) => {
@@ -337,8 +334,8 @@ fn measure_checkpoints(files: usize) {
 
 #[test]
 fn a_checkpoint_grows_with_its_files_alone() {
-    let files: &[usize] = if is_night() { &[10_000, 100_000] } else { &[2_000] };
-    for files in files {
-        measure_checkpoints(*files);
+    let most = sizes::count("lake_scale_files");
+    for files in [most / 10, most] {
+        measure_checkpoints(files);
     }
 }

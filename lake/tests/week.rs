@@ -1,6 +1,5 @@
 //! A station that was offline for a week: one call sends what the lake lacks, in bounded memory.
 //!
-//! 20 million rows and 100,000 changes with `STATIONDB_NIGHT`, otherwise a twentieth and a fiftieth.
 //! The short form has files, parts and row groups that are smaller, so that whoever keeps all that is
 //! sent allocates more than it may.
 
@@ -12,7 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use common::curves::{append_curve, curve_table, is_night};
+use common::curves::{append_curve, curve_table};
+use common::sizes::{self, is_night};
 use common::*;
 use memory::peak_of;
 use object_store::ObjectStoreExt;
@@ -161,8 +161,11 @@ fn change(session: &Session, changes: usize, commits: usize) {
 
 /// Publishes after a week. The change log keeps `log_entries` commits beyond what is held.
 fn week(log_entries: Option<u64>, hold: Option<HoldBounds>) -> Published {
-    let (rows, changes, commits) =
-        if is_night() { (20_000_000, 100_000, 2_000) } else { (1_000_000, 2_000, 200) };
+    let (rows, changes, commits) = (
+        sizes::count("lake_week_rows"),
+        sizes::count("lake_week_changes"),
+        sizes::count("lake_week_commits"),
+    );
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     if !is_night() {
         set_small_files(64);
@@ -233,7 +236,7 @@ fn week(log_entries: Option<u64>, hold: Option<HoldBounds>) -> Published {
 
 /// Commits that the change log keeps, which are fewer than those of the week.
 fn few() -> Option<u64> {
-    Some(if is_night() { 1_000 } else { 100 })
+    Some(sizes::size("lake_week_commits") / 2)
 }
 
 #[test]

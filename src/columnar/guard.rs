@@ -17,20 +17,20 @@ pub(super) fn guarded<T>(parse: impl FnOnce() -> T) -> Option<T> {
 }
 
 fn catch<T>(parse: impl FnOnce() -> T) -> Option<T> {
-    #[cfg(any(test, fuzzing))]
+    #[cfg(any(test, feature = "fuzzing"))]
     if IS_OFF.with(Cell::get) {
         return Some(parse());
     }
     catch_unwind(AssertUnwindSafe(parse)).ok()
 }
 
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 thread_local! {
     static IS_OFF: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs `f` without catching panics on this thread, as in a host with `panic = "abort"`.
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn unguarded<T>(f: impl FnOnce() -> T) -> T {
     /// Catches panics again at the end, also after a panic.
     struct Guard;
@@ -46,7 +46,7 @@ pub(crate) fn unguarded<T>(f: impl FnOnce() -> T) -> T {
 
 /// Whether a panic on this thread would be caught here. The panic hook of a fuzzer needs to know,
 /// because it runs before the catch.
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn is_guarded() -> bool {
     DEPTH.with(Cell::get) > 0 && !IS_OFF.with(Cell::get)
 }

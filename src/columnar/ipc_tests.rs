@@ -19,6 +19,7 @@ use super::ipc::read_stream;
 use super::schema::TableSchema;
 use crate::error::{ErrorKind, Result};
 use crate::model::tables::data::{ColumnType, DataType, column};
+use crate::sizes;
 use crate::value::limits;
 
 fn schema() -> TableSchema {
@@ -366,7 +367,7 @@ impl Random {
 /// No forged stream makes the library panic: panics are not caught here.
 #[test]
 fn forged_metadata_panics_nowhere() {
-    let count = if std::env::var_os("STATIONDB_NIGHT").is_some() { 1_000_000 } else { 5_000 };
+    let count = sizes::size("arrow_streams");
     let schema = wide_schema();
     let streams =
         [None, Some(CompressionType::ZSTD), Some(CompressionType::LZ4_FRAME)].map(every_type);
@@ -374,12 +375,8 @@ fn forged_metadata_panics_nowhere() {
     for bytes in &streams {
         assert_eq!(read_unguarded(&schema, bytes).unwrap(), 33);
     }
-    let seed = std::env::var("STATIONDB_CRASH_SEED")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(1u64);
     let mut random =
-        Random(seed.wrapping_mul(2).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        Random(sizes::seed().wrapping_mul(2).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let (mut good, mut bad) = (0, 0);
     for _ in 0..count {
         let which = random.below(streams.len());

@@ -78,7 +78,7 @@ pub(crate) use explain::touched;
 pub(crate) use export::{export_csv, export_ipc, export_parquet};
 pub(crate) use export_metadata::{comment_lines, with_metadata};
 pub(crate) use frame::{batch_rows, frame_to_batch};
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use guard::{is_guarded, unguarded};
 pub use import::ReadSeek;
 pub(crate) use import::{CsvImport, ImportOptions, ParquetImport, Told, is_numbered};
@@ -98,7 +98,7 @@ pub use rows::RowStream;
 pub(crate) use rows::read_page;
 pub(crate) use scan::MergedScan;
 pub(crate) use schema::TableSchema;
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use segment::fuzz as segment_fuzz;
 pub(crate) use segment::{
     DATA_SUFFIX, Patch, SUMMARY_SUFFIX, Segment, SegmentMeta, SegmentWriter, data_name,

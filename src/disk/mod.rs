@@ -11,7 +11,7 @@ pub mod contract;
 #[cfg(test)]
 mod counting;
 mod identity;
-#[cfg(any(test, fuzzing, feature = "faults"))]
+#[cfg(any(test, feature = "fuzzing", feature = "faults"))]
 mod memory;
 mod owner;
 mod path;
@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 
 #[cfg(test)]
 pub(crate) use counting::CountingDisk;
-#[cfg(any(test, fuzzing, feature = "faults"))]
+#[cfg(any(test, feature = "fuzzing", feature = "faults"))]
 pub use memory::MemoryDisk;
 pub(crate) use owner::Owner;
 pub(crate) use place::{directories_in, existing_parent, file_in_the_way, is_inside};

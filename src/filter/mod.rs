@@ -174,7 +174,7 @@ impl Filter {
 
     /// For tests: whether the filter matches a row that no text search matches. There is no
     /// deadline, and no match when the work exceeds its bound.
-    #[cfg(any(test, fuzzing))]
+    #[cfg(any(test, feature = "fuzzing"))]
     #[must_use]
     pub(crate) fn matches(&self, row: &dyn Row) -> bool {
         let work = Work::new(&|| Ok(()));

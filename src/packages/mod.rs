@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Error;
 
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
 #[cfg(test)]
 mod tests;

@@ -37,7 +37,7 @@ pub use search::{
     SearchService, SearchSnippet,
 };
 pub use specifications::SpecificationService;
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use tables::compile_row_filter;
 pub(crate) use tables::retain_rows;
 pub use tables::{

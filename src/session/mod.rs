@@ -45,7 +45,7 @@ pub use changes::{ChangeEvent, ChangeStream};
 pub(crate) use context::Context;
 pub(crate) use draft::Draft;
 pub(crate) use engine::{Checkpoints, Engine};
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use event::LogEntry;
 pub use event::What;
 pub(crate) use fillings::{FILLING_KEY, Fillings};

@@ -1,6 +1,6 @@
 //! Backups during deletes, transactions and maintenance; backups of stores that lost files.
 //!
-//! `STATIONDB_CRASH_SEED` is the first seed of the model, `STATIONDB_NIGHT` makes it long.
+//! `STATIONDB_CRASH_SEED` is the first seed of the model.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,6 +13,7 @@ use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk, read_file, walk, write_new
 use crate::error::{Error, ErrorKind};
 use crate::files::*;
 use crate::prelude::*;
+use crate::sizes;
 use crate::tables::*;
 use crate::*;
 
@@ -404,9 +405,8 @@ fn backups_beside_changes(seed: u64, backups: usize) {
 
 #[test]
 fn backups_beside_deletes_transactions_and_maintenance_hold_one_state() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let first = number("STATIONDB_CRASH_SEED").unwrap_or(1);
-    let (seeds, backups) = if number("STATIONDB_NIGHT").is_some() { (40, 40) } else { (2, 8) };
+    let first = sizes::seed();
+    let (seeds, backups) = (sizes::size("backup_seeds"), sizes::count("backups"));
     for seed in first..first + seeds {
         backups_beside_changes(seed, backups);
     }

@@ -435,9 +435,12 @@ impl StoreOptions {
         let records = RecordFile::open(&disk, options)?;
         let is_view = self.is_view;
         let engine = Arc::new(Engine::start(self.settings, disk, records, lock)?);
-        crate::services::sweep_contents(&engine)?;
-        crate::session::tables::sweep(&engine)?;
+        let swept = crate::services::sweep_contents(&engine)
+            .and_then(|()| crate::session::tables::sweep(&engine));
+        // Also after an error: the engine that is dropped then shuts its own gate, and would wait
+        // for this one.
         drop(shut);
+        swept?;
         if is_view {
             return Self::view(engine);
         }

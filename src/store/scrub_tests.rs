@@ -14,6 +14,7 @@ use crate::prelude::*;
 use crate::products::*;
 use crate::records::backend::DiskBackend;
 use crate::records::{Source, Space};
+use crate::sizes;
 use crate::tables::*;
 use crate::value::ManualClock;
 use crate::*;
@@ -297,8 +298,7 @@ fn a_wrong_bit_of_the_record_file_hides_nothing_from_one_pass() {
     };
     let live = live_sectors(&whole);
     let branches = branch_sectors(&whole);
-    let flips =
-        std::env::var("STATIONDB_FLIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
+    let flips = sizes::size("flips_of_scrubs");
     let mut random = crate::disk::sim::Random::new(1);
     let (mut refused, mut reported, mut untouched) = (0, 0, 0);
     for _ in 0..flips {

@@ -197,7 +197,7 @@ pub(crate) struct Payload<'a> {
 
 impl<'a> Payload<'a> {
     /// Bytes that this build wrote.
-    #[cfg(any(test, fuzzing))]
+    #[cfg(any(test, feature = "fuzzing"))]
     #[must_use]
     pub(crate) const fn current(bytes: &'a [u8]) -> Self {
         Self { format: Format::CURRENT, bytes }
@@ -218,7 +218,7 @@ pub(crate) fn read<T: Stored>(payload: Payload<'_>) -> Result<T> {
 ///
 /// # Errors
 /// As [`read`].
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T> {
     read(Payload::current(bytes))
 }

@@ -7,7 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
 use stationdb::{Error, Store};
 
-use crate::harness::{Extent, History, Problem, Scenario, counted, explore, first_seed, is_night};
+use crate::harness::{
+    Extent, History, Problem, Scenario, counted, explore, first_seed, one_in_operations,
+};
 use crate::scenarios::Records;
 
 /// The first process ends before the operation with this number.
@@ -44,7 +46,7 @@ fn a_creation_that_was_cut_short_is_finished_by_the_next_process() {
     assert!(ops > 20, "{ops} operations");
     // The first operations distinguish an empty directory from somebody else's; by day only some of
     // the later ones are cut.
-    let one_in = if is_night() { 1 } else { 5 };
+    let one_in = one_in_operations(5) as u64;
     let (mut images, mut runs) = (0, 0);
     for op in (0..ops).filter(|op| *op < 12 || op % one_in == 0) {
         let scenario = CutShort(op);

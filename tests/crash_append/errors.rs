@@ -10,6 +10,7 @@ use stationdb::{Error, ErrorKind};
 
 use crate::harness::{
     History, Scenario, check, counted, file_kind, first_seed, is_night, is_record_file,
+    one_in_operations, size,
 };
 use crate::scenarios::{Checkpoints, Grouped, Records, with_memory};
 
@@ -51,7 +52,7 @@ pub fn fills_up(name: &str, scenario: &dyn Scenario) -> u64 {
     // The record file shrinks after its creation and grows again at the next opening, so the peak
     // alone is not enough.
     let needed = whole.disk.peak_bytes().max(bytes_on(&empty(), "") + ROOM_BYTES);
-    let sizes = if is_night() { 256 } else { 24 };
+    let sizes = size("disk_sizes");
     let mut refused = 0;
     for size in 0..sizes {
         let capacity = needed * size / sizes;
@@ -98,7 +99,7 @@ pub fn every_operation_fails(name: &str, scenario: &dyn Scenario) {
 /// As [`every_operation_fails`], but by day only for one in `one_in` operations, and for the first
 /// operation of each kind on each kind of file. For long scenarios.
 pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
-    let one_in = if is_night() { 1 } else { one_in };
+    let one_in = one_in_operations(one_in);
     let begun = Instant::now();
     let whole = History::new(scenario.disk());
     scenario.run(&whole).unwrap();
@@ -180,7 +181,7 @@ pub fn reads_go_on(name: &str, scenario: &dyn Scenario, one_in: usize) {
     let is_ours = |path: &str| is_record_file(path) || file_kind(path) == "journal";
     let changes: Vec<_> =
         changes.filter(|entry| is_ours(&entry.path) && is_change(entry.kind)).collect();
-    let one_in = if is_night() { 1 } else { one_in };
+    let one_in = one_in_operations(one_in);
     let mut looked = 0;
     for (turn, entry) in
         changes.iter().enumerate().skip(first_seed() as usize % one_in).step_by(one_in)

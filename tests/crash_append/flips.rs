@@ -9,7 +9,7 @@ use std::time::Instant;
 use stationdb::faults::{Disk, Mode, Random, SimDisk, Survival};
 use stationdb::{Control, VerifyLevel};
 
-use crate::harness::{History, Problem, Scenario, counted, env, first_seed};
+use crate::harness::{History, Problem, Scenario, counted, first_seed, size};
 
 /// Flips this many bits, each in its own copy, spread evenly over the files.
 pub fn one_bit_is_wrong(name: &str, scenario: &dyn Scenario, flips_default: u64) {
@@ -30,7 +30,7 @@ pub fn one_bit_is_wrong(name: &str, scenario: &dyn Scenario, flips_default: u64)
             Err(_) => problems.push(format!("{place}: a panic left the library")),
         }
     };
-    let flips = env("STATIONDB_FLIPS", flips_default);
+    let flips = (flips_default * size("flips")).div_ceil(100);
     for flip in 0..flips {
         let image = closed.survivors(0, Survival::All);
         // A file is drawn first and then a bit of it; drawing by length would choose the record

@@ -15,35 +15,16 @@ use stationdb::faults::{OpKind, Random, Replay, SimDisk, Survival, TraceEntry};
 use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
 
 use crate::scenarios::{SMALL_MEMORY, with_memory};
+pub(crate) use crate::sizes::{is_night, seed as first_seed, size};
 
-/// Images for each change: nothing survives, everything survives, and random draws in both modes.
-pub fn draws() -> u64 {
-    env("STATIONDB_CRASH_DRAWS", 6)
-}
-
-/// The first seed. A failure prints the seed that replays it.
-pub fn first_seed() -> u64 {
-    env("STATIONDB_CRASH_SEED", 1)
-}
-
-/// Whether this is a long run.
-pub fn is_night() -> bool {
-    draws() > 6 || env("STATIONDB_NIGHT", 0) > 0
-}
-
-/// One in this many distinct images is opened with a crash point at every change of the opening.
-fn recovery_one_in() -> u64 {
-    env("STATIONDB_CRASH_RECOVERY", 40)
+/// Of operations, one in this many fails, for a long scenario that says `one_in`.
+pub fn one_in_operations(one_in: usize) -> usize {
+    (one_in * size("crash_one_in") as usize / 100).max(1)
 }
 
 /// Prints a count for `.ci/night`, which adds these lines up.
 pub fn counted(number: u64, unit: &str) {
     println!("counted: {number} {unit}");
-}
-
-/// Reads a number from the environment.
-pub fn env(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 /// The kind of file at a path: its directory and its extension.
@@ -438,8 +419,8 @@ pub fn must_hold_by_day(name: &str, scenario: &dyn Scenario, draws_by_day: u64) 
 
 pub fn default_extent() -> Extent {
     Extent {
-        draws: draws(),
-        recovery_one_in: recovery_one_in(),
+        draws: size("crash_draws"),
+        recovery_one_in: size("crash_recovery"),
         images_max: u64::MAX,
         takes_turns: false,
     }
@@ -450,8 +431,12 @@ pub fn default_extent() -> Extent {
 /// The scenario runs twice: with all commits in the journal until the store is closed, and with
 /// checkpoints between its steps. By day the second run has one image of one change in three.
 pub fn must_hold_within(name: &str, scenario: &dyn Scenario, by_day: Extent) {
-    let sampled =
-        Extent { draws: 1, takes_turns: true, recovery_one_in: 4 * recovery_one_in(), ..by_day };
+    let sampled = Extent {
+        draws: 1,
+        takes_turns: true,
+        recovery_one_in: 4 * size("crash_recovery"),
+        ..by_day
+    };
     let extent = |by_day| if is_night() { default_extent() } else { by_day };
     explore_whole(name, scenario, extent(by_day));
     let name = format!("{name}, with checkpoints");

@@ -1,9 +1,8 @@
 //! The crash suites: the power is cut after every change of every scenario, and nothing
 //! acknowledged may be lost.
 //!
-//! `STATIONDB_CRASH_MEMORY` sets the bytes of the memory table: with a few thousand every scenario
-//! has checkpoints. `STATIONDB_CRASH_DRAWS` sets the number of images for each change (6 here, more
-//! at night), and `STATIONDB_CRASH_SEED` the first seed.
+//! `tests/common/sizes.rs` has the sizes. `STATIONDB_CRASH_MEMORY` sets the bytes of the memory
+//! table: with a few thousand every scenario has checkpoints.
 
 mod backup;
 mod beside;
@@ -24,6 +23,8 @@ mod rewrite;
 mod scenarios;
 mod sequence;
 mod sessions;
+#[path = "../common/sizes.rs"]
+mod sizes;
 mod station;
 mod tables;
 #[cfg(feature = "packages")]
@@ -65,7 +66,7 @@ fn each_removed_barrier_of_the_journal_is_found() {
     Checkpoints.run(&history).unwrap();
     let syncs = history.barriers();
     assert!(syncs.len() > 20, "{syncs:?}");
-    let one_in = if harness::is_night() { 1 } else { 4 };
+    let one_in = harness::size("crash_syncs") as usize;
     for (op, kind, path) in syncs.into_iter().step_by(one_in) {
         must_fail(&format!("operation {op} ({kind:?} {path:?})"), &Checkpoints, Pick::op(op));
     }
@@ -91,7 +92,7 @@ fn one_removed_sync_is_found() {
     Records.run(&history).unwrap();
     let syncs = history.barriers();
     assert!(syncs.len() > 20, "{syncs:?}");
-    let one_in = if harness::is_night() { 1 } else { 5 };
+    let one_in = harness::size("crash_syncs") as usize;
     for (op, kind, path) in syncs.into_iter().step_by(one_in) {
         must_fail(&format!("operation {op} ({kind:?} {path:?})"), &Records, Pick::op(op));
     }

@@ -9,7 +9,7 @@ use stationdb::faults::{OpKind, SimDisk};
 use stationdb::products::{CreateProductRequest, Product, ProductService};
 use stationdb::{Error, ErrorKind, Identity, Position, Session, Store, StoreOptions};
 
-use crate::harness::{History, Problem, Scenario, env, first_seed, is_night};
+use crate::harness::{History, Problem, Scenario, first_seed, is_night, size};
 
 thread_local! {
     /// Bytes of the memory table of the stores that this thread opens.
@@ -31,7 +31,7 @@ pub fn options() -> StoreOptions {
     // Without a reserve, so that a full disk is met in the middle of an operation and not refused
     // before it.
     let options = Store::options().seed(Some(7)).maintenance_thread(false).reserve_bytes(0);
-    let memory = || usize::try_from(env("STATIONDB_CRASH_MEMORY", 32 << 20)).unwrap();
+    let memory = || usize::try_from(size("crash_memory")).unwrap();
     let options = options.memory_table_bytes(MEMORY.get().unwrap_or_else(memory));
     // With every second seed at night the record file has no cache, so that each read of a page can
     // fail.

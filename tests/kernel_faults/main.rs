@@ -13,8 +13,11 @@
 #![cfg(target_os = "linux")]
 
 mod machine;
+#[path = "../common/sizes.rs"]
+mod sizes;
 mod work;
 
+use sizes::is_night;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
@@ -35,20 +38,12 @@ const READABLE: &str = "all";
 /// Prefix of each line that is meant for the parent.
 const TOLD: &str = "told: ";
 
-fn night() -> bool {
-    std::env::var_os("STATIONDB_NIGHT").is_some()
-}
-
 /// Numbers from the seed of the run.
 struct Random(u64);
 
 impl Random {
     fn new() -> Self {
-        let seed: u64 = std::env::var("STATIONDB_CRASH_SEED")
-            .ok()
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(1);
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+        Self(sizes::seed().wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
     fn below(&mut self, bound: u64) -> u64 {
@@ -61,7 +56,7 @@ impl Random {
     /// Numbers from `range`: a few by day, and at night enough for each `step`.
     fn some(&mut self, range: std::ops::RangeInclusive<u64>, by_day: usize, step: u64) -> Vec<u64> {
         let (first, last) = (*range.start(), *range.end());
-        match night() {
+        match is_night() {
             true => range.step_by(usize::try_from(step).unwrap()).collect(),
             false => {
                 (0..by_day).map(|_| first + self.below(last.saturating_sub(first) + 1)).collect()
@@ -287,7 +282,8 @@ fn a_system_call_that_fails_loses_nothing() {
             run(strace.count(calls), &path, first, false);
             let most = strace.calls();
             for at in random.some(1..=most, by_day, 1) {
-                for lasts in if night() { vec![false, true] } else { vec![random.below(2) == 0] } {
+                for lasts in if is_night() { vec![false, true] } else { vec![random.below(2) == 0] }
+                {
                     let directory = machine::directory();
                     let path = directory.path().join("store");
                     let first = begun.put(&path, from);

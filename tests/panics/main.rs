@@ -12,6 +12,8 @@ mod handles;
 mod operations;
 mod pages;
 mod public;
+#[path = "../common/sizes.rs"]
+mod sizes;
 #[path = "../common/sources.rs"]
 mod sources;
 mod transaction;
@@ -19,6 +21,7 @@ mod transaction;
 #[allow(dead_code, reason = "the suite of the policy looks at more of it")]
 mod world;
 
+use sizes::{is_night, seed};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -27,14 +30,6 @@ use operations::{Effect, probes};
 use stationdb::faults::Random;
 use stationdb::{Control, Error, ErrorKind, Store, StoreOptions, VerifyLevel};
 use world::World;
-
-fn night() -> bool {
-    std::env::var_os("STATIONDB_NIGHT").is_some()
-}
-
-fn seed() -> u64 {
-    std::env::var("STATIONDB_CRASH_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
-}
 
 /// Rows in segments and contents in files, so that there are reads; no caches, and no background
 /// threads that read.
@@ -78,7 +73,7 @@ impl Filled {
 
 /// Chooses which of `reads` reads panic: a few by day, each at night.
 fn places(reads: u64, random: &mut Random) -> BTreeSet<u64> {
-    if night() {
+    if is_night() {
         return (1..=reads).collect();
     }
     [1, reads, 1 + random.below(reads)].into()
@@ -165,7 +160,7 @@ fn no_operation_lets_a_panic_out() {
                 }
             }
         }
-        assert!(refused || night(), "{name} met no panic in {reads} reads");
+        assert!(refused || is_night(), "{name} met no panic in {reads} reads");
     }
     println!("counted: {panics} panics");
     assert!(panics > 200, "only {panics} panics");

@@ -7,8 +7,9 @@ use stationdb::faults::{Mode, Random};
 use stationdb::prelude::*;
 use stationdb::{Control, ErrorKind, Result, VerifyLevel};
 
+use crate::sizes::{self, is_night, seed};
 use crate::world::{World, request};
-use crate::{Filled, disk, night, open_on, seed, without_panic};
+use crate::{Filled, disk, open_on, without_panic};
 
 const PAGE_BYTES: usize = 4096;
 
@@ -57,7 +58,7 @@ fn a_damaged_page_never_ends_the_process() {
     let mut random = Random::new(seed());
     let begun = disk::engine_panics();
     let (mut refused, mut damaged) = (0, 0);
-    let draws = if night() { 2_000 } else { 60 };
+    let draws = sizes::size("panic_pages");
     for draw in 0..draws {
         // Page 0 is redb's header. A used page is drawn, because most of a small file is empty.
         let used = |at: usize| {
@@ -70,7 +71,7 @@ fn a_damaged_page_never_ends_the_process() {
             .find(|&at| used(at))
             .unwrap();
         let place = format!("draw {draw}, page {page} of {pages}");
-        if night() {
+        if is_night() {
             // Printed first, because a process that aborts prints nothing more.
             println!("seed {}, {place}", seed());
         }

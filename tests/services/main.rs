@@ -24,6 +24,8 @@ mod quotas;
 mod record_groups;
 mod record_imports;
 mod records;
+#[path = "../common/sizes.rs"]
+mod sizes;
 mod specifications;
 mod tables;
 mod test_plans;

@@ -6,6 +6,7 @@ use stationdb_cluster::distributed;
 use tokio::time::sleep;
 
 use crate::process::{Cluster, Process};
+use crate::sizes::size;
 use crate::tables;
 
 /// Several stages whose tasks read what those of other executors have written.
@@ -17,10 +18,6 @@ order by p.family";
 
 /// From the kill to the answer.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
-
-fn kills() -> u32 {
-    std::env::var("STATIONDB_KILLS").map_or(4, |text| text.parse().unwrap())
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_executor_changes_no_answer() {
@@ -36,7 +33,7 @@ async fn a_killed_executor_changes_no_answer() {
     assert_eq!(tables::ask(&there, STATEMENT).await.unwrap(), expected);
     let takes = began.elapsed();
 
-    let (kills, mut slowest, mut in_the_middle) = (kills(), Duration::ZERO, 0);
+    let (kills, mut slowest, mut in_the_middle) = (size("cluster_kills") as u32, Duration::ZERO, 0);
     for kill in 0..kills {
         let asked = tokio::spawn({
             let there = there.clone();

@@ -9,5 +9,7 @@ mod process;
 mod processes;
 #[cfg(feature = "s3")]
 mod s3;
+#[path = "../../../tests/common/sizes.rs"]
+mod sizes;
 mod statements;
 mod tables;

@@ -18,11 +18,6 @@ use super::from;
 /// Rows of an append.
 const APPEND_ROWS: usize = 250_000;
 
-/// Whether sizes are those of a long run.
-pub fn is_night() -> bool {
-    std::env::var_os("STATIONDB_NIGHT").is_some()
-}
-
 /// A table with a time, two curves and a channel.
 pub fn curve_table(session: &Session, name: &str) -> TableId {
     curve_table_of(session, name, "TIMESTAMP")

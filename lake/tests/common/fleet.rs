@@ -19,16 +19,6 @@ use crate::common::*;
 
 const STATIONS: u64 = 8;
 
-pub fn setting(name: &str) -> Option<i64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap())
-}
-
-/// The number of batches: `STATIONDB_LAKE_BATCHES`, or one of these in the gate and at night.
-pub fn batches(few: i64, at_night: i64) -> i64 {
-    let usual = if setting("STATIONDB_NIGHT").is_some() { at_night } else { few };
-    setting("STATIONDB_LAKE_BATCHES").unwrap_or(usual)
-}
-
 /// The objects of a lake, in memory.
 pub fn copied(lake: &Objects) -> Objects {
     let copy: Objects = Arc::new(InMemory::new());
@@ -144,7 +134,7 @@ fn is_retiring(at: u64) -> bool {
 /// One station's life; returns its store and the sum of its values.
 fn station(at: u64, lake: &Objects, batches: i64, counts: &Counts) -> (Store, f64) {
     let name = format!("station-{at}");
-    let seed = setting("STATIONDB_CRASH_SEED").unwrap_or(1) as u64 * STATIONS + at;
+    let seed = sizes::seed() * STATIONS + at;
     let faulty = Arc::new(FaultyStore::new(lake.clone(), seed));
     for (fault, rate) in [
         (Fault::AppliedButFailed, 30),

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each suite uses a part")]
 
 pub mod curves;
+#[path = "../../../tests/common/sizes.rs"]
+pub mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

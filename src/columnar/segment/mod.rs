@@ -20,7 +20,7 @@ mod summary_file;
 mod values;
 mod writer;
 
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
 #[cfg(test)]
 mod restate_tests;

@@ -41,7 +41,7 @@ pub(super) struct Section {
     block_count: u32,
 }
 
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 impl Section {
     /// A section in the input of the fuzz target.
     pub(super) fn from_word(position: usize, word: [u8; 8]) -> Self {

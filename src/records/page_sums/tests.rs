@@ -8,19 +8,18 @@ use super::*;
 use crate::disk::sim::Random;
 use crate::error::ErrorKind;
 use crate::records::{Change, RecordFileOptions};
+use crate::sizes;
 use crate::value::guarded;
 
 /// The seed of a test; each run of a night has its own.
 fn random(test: u64) -> Random {
-    let seed = std::env::var("STATIONDB_CRASH_SEED").ok().and_then(|text| text.parse().ok());
-    Random::new(seed.unwrap_or(0_u64) * 10 + test)
+    Random::new(sizes::seed() * 10 + test)
 }
 
-/// The number of damaged pages that a test tries; the night run sets that of the first test, and
-/// the others grow with it.
+/// The number of damaged pages that a test tries: the size is that of the first test, and the others
+/// grow with it.
 fn draws(default: u64) -> u64 {
-    let all = std::env::var("STATIONDB_PAGES").ok().and_then(|text| text.parse().ok());
-    all.map_or(default, |all: u64| (all * default / 5_000).max(1))
+    (sizes::size("pages") * default / 5_000).max(1)
 }
 
 /// While the file is open: in pages that it had before, and in pages that redb wrote since.

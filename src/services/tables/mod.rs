@@ -21,7 +21,7 @@ pub(in crate::services) use aggregate::{
 pub(in crate::services) use metadata::delete as delete_table;
 pub use ordinals::{PartRows, RowsPart, StoredBytes, StoredRows};
 pub(crate) use retention::retain_rows;
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use row_filter::compile as compile_row_filter;
 pub use rows::{PagedTableRows, Rows, TablePlan, TableRows};
 pub use segments::SegmentFile;

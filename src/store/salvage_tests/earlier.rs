@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::products::ProductService;
 use crate::records::salvage::leaf_of_records;
+use crate::sizes;
 
 /// A store that was not closed, as a killed process leaves it: before its last commit, and after
 /// it.
@@ -174,7 +175,7 @@ fn an_older_version_in_the_place_of_a_page_is_not_taken() {
     let truth = Truth::of(&whole);
     let bytes = damage::read(&*whole, "records.redb");
     let with_older = with_older(&whole, &truth);
-    let per_leaf = if std::env::var_os("STATIONDB_NIGHT").is_some() { usize::MAX } else { 2 };
+    let per_leaf = sizes::count("salvage_versions");
     let mut salvaged = 0;
     for (leaf, older) in &with_older {
         for old in some(older, per_leaf) {
@@ -205,7 +206,7 @@ fn what_an_earlier_commit_left_does_not_come_back() {
     let bytes = damage::read(&*whole, "records.redb");
     let sector = |page: usize, n: usize| &bytes[page + n * 512..][..512];
     let with_older = with_older(&whole, &truth);
-    let per_leaf = if std::env::var_os("STATIONDB_NIGHT").is_some() { usize::MAX } else { 2 };
+    let per_leaf = sizes::count("salvage_versions");
     let (mut salvaged, mut leaves) = (0, BTreeSet::new());
     for (leaf, older) in &with_older {
         for old in some(older, per_leaf) {

@@ -24,6 +24,7 @@ use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk};
 use crate::error::ErrorKind;
 use crate::model::files::content::StoredContent;
 use crate::records::Space;
+use crate::sizes;
 use crate::store::{Lost, SalvageReport, Store, StoreOptions};
 use crate::tables::TableService;
 use crate::value::Control;
@@ -109,10 +110,6 @@ fn salvage(from: &Arc<MemoryDisk>) -> (SalvageReport, Arc<MemoryDisk>) {
     (report, into)
 }
 
-fn env(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
-}
-
 /// The bytes of all files, to check that nothing was written.
 fn image(disk: &dyn Disk) -> BTreeMap<String, Vec<u8>> {
     files(disk).into_iter().map(|(path, _)| (path.clone(), damage::read(disk, &path))).collect()
@@ -144,8 +141,8 @@ fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
     // may be torn, that of the one before.
     let stores =
         [(&closed, vec![Truth::of(&closed)]), (&open, vec![Truth::of(&open), Truth::of(&earlier)])];
-    let mut random = Random::new(env("STATIONDB_CRASH_SEED", 1));
-    let runs = env("STATIONDB_SALVAGES", 60);
+    let mut random = Random::new(sizes::seed());
+    let runs = sizes::size("salvages");
     let mut kinds = BTreeMap::<Kind, [u64; 3]>::new();
     let (mut lossless, mut lost, mut unproven, mut problems) = (0, 0, 0, Vec::new());
     let made = begun.elapsed();

@@ -231,6 +231,6 @@ fn follows_the_model(seed: u64) {
 
 #[test]
 fn a_table_with_deletions_of_both_kinds_follows_the_model() {
-    let seeds = if std::env::var_os("STATIONDB_NIGHT").is_some() { 400 } else { 12 };
+    let seeds = crate::sizes::size("table_models");
     (0..seeds).for_each(follows_the_model);
 }

@@ -89,6 +89,7 @@ use sync::{Arc, AtomicBool, Instant, Mutex, Ordering};
 use turns::{Member, Turns};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::sizes;
 
 const WRITERS: u32 = 3;
 const WRITES: u32 = 3;
@@ -347,18 +348,14 @@ fn leader_that_panics() {
     assert_eq!(last.unwrap(), 9_999);
 }
 
-fn number_of(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
-}
-
 /// Runs `scenario` under two kinds of schedules: uniformly random ones, and ones with few thread
 /// switches (PCT).
 fn draw(scenario: impl Fn() + Clone + Send + Sync + 'static) {
     if let Ok(schedule) = std::env::var("STATIONDB_SCHEDULE") {
         return shuttle::replay(scenario, &schedule);
     }
-    let seed = number_of("STATIONDB_CRASH_SEED", 1);
-    let count = number_of("STATIONDB_SCHEDULES", 500) as usize;
+    let seed = sizes::seed();
+    let count = sizes::count("schedules");
     let run = |scheduler: Box<dyn Scheduler + Send>| {
         Runner::new(scheduler, Config::new()).run(scenario.clone())
     };

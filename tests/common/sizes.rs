@@ -1,0 +1,109 @@
+//! How much the long suites do: with each change, and at night.
+//!
+//! This is the only place with these numbers. `STATIONDB_NIGHT=1` takes the second one of a line.
+//! `STATIONDB_` and the name in capitals sets the number of one run, as in
+//! `STATIONDB_CRASH_DRAWS=24`.
+#![allow(dead_code, reason = "each suite uses a part of it")]
+
+/// Name, with each change, at night.
+const SIZES: &[(&str, u64, u64)] = &[
+    // Damaged Arrow streams.
+    ("arrow_streams", 5_000, 1_000_000),
+    // Backups of a store that changes, and seeds of the changes.
+    ("backups", 8, 40),
+    ("backup_seeds", 2, 40),
+    // Killed executors of a cluster.
+    ("cluster_kills", 4, 20),
+    // Images of a change: nothing survives, everything survives, and random draws.
+    ("crash_draws", 6, 24),
+    // Bytes of the memory table of a scenario.
+    ("crash_memory", 32 << 20, 32 << 20),
+    // Of operations that fail in a long scenario, one in as many, in hundredths of what a test says.
+    ("crash_one_in", 100, 0),
+    // Of images, one in as many is opened with a crash point at every change of the opening.
+    ("crash_recovery", 40, 40),
+    // Of single syncs that are removed, one in as many.
+    ("crash_syncs", 5, 1),
+    // Sizes of a disk that fills up.
+    ("disk_sizes", 24, 256),
+    // Time for each fuzz target without a fuzzer.
+    ("fuzz_millis", 300, 60_000),
+    // Wrong bits in the stores of the crash suites, in hundredths of what a test says.
+    ("flips", 100, 2_500),
+    // Wrong bits in each kind of file of each fixture.
+    ("flips_of_fixtures", 1, 20),
+    // Wrong bits in a record file that a scrub reads.
+    ("flips_of_scrubs", 150, 3_000),
+    // Killed processes.
+    ("kills", 10, 100),
+    // Batches of each of eight stations in a fleet, on a disk in memory and over S3.
+    ("lake_batches", 12, 200),
+    ("lake_s3_batches", 1, 20),
+    // Batches of the inputs of docs/scale.md, and files of the checkpoints that are measured.
+    ("lake_scale_batches", 60, 60),
+    ("lake_scale_files", 2_000, 100_000),
+    // Rows and rounds of publishing beside copies, and beside a writing station.
+    ("lake_copy_rows", 500_000, 16_000_000),
+    ("lake_copy_rounds", 1, 15),
+    ("lake_writer_rows", 500_000, 4_000_000),
+    ("lake_writer_rounds", 1, 9),
+    // A week offline.
+    ("lake_week_rows", 1_000_000, 20_000_000),
+    ("lake_week_changes", 2_000, 100_000),
+    ("lake_week_commits", 200, 2_000),
+    // Seeds of the model of a lake with retentions.
+    ("lake_models", 12, 300),
+    // Looks beside a writer.
+    ("looks", 48, 1_000),
+    // Tables of a store that is opened.
+    ("tables", 150, 10_000),
+    // Damaged pages of the record file.
+    ("pages", 5_000, 1_000_000),
+    // Places at which an engine panics, for each public call, and damaged pages below them.
+    ("panics", 40, 1_000_000),
+    ("panic_pages", 60, 2_000),
+    // Damaged stores that are salvaged, and older versions of each leaf.
+    ("salvages", 60, 5_000),
+    ("salvage_versions", 2, 1_000_000),
+    // Schedules of the queue of writers, by each of two schedulers.
+    ("schedules", 500, 20_000),
+    // Rounds of the model of searches.
+    ("search_rounds", 500, 10_000),
+    // Seeds of the model of rows that callers and a retention delete.
+    ("table_models", 12, 400),
+];
+
+/// The number of a suite.
+///
+/// # Panics
+/// When the list has no such name, or a variable is not a number.
+pub(crate) fn size(name: &str) -> u64 {
+    let Some((_, daily, night)) = SIZES.iter().find(|(known, ..)| *known == name) else {
+        panic!("tests/common/sizes.rs has no {name:?}");
+    };
+    let usual = if is_night() { *night } else { *daily };
+    number(&format!("STATIONDB_{}", name.to_uppercase())).unwrap_or(usual)
+}
+
+/// [`size`] for what is counted in memory.
+///
+/// # Panics
+/// As [`size`].
+pub(crate) fn count(name: &str) -> usize {
+    usize::try_from(size(name)).unwrap()
+}
+
+/// Whether this is a long run.
+pub(crate) fn is_night() -> bool {
+    number("STATIONDB_NIGHT").is_some_and(|night| night > 0)
+}
+
+/// The first seed of a run. A failure prints the seed that repeats it.
+pub(crate) fn seed() -> u64 {
+    number("STATIONDB_CRASH_SEED").unwrap_or(1)
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")))
+}
