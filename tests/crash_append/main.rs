@@ -27,7 +27,6 @@ mod sessions;
 mod station;
 mod tables;
 #[cfg(feature = "packages")]
-mod upgrade;
 mod written;
 
 use harness::{Extent, History, Scenario, explore, must_hold};
