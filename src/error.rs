@@ -44,8 +44,8 @@ pub enum ErrorKind {
     NotAStore,
     /// The store was written by a build with a newer format version.
     NewerFormat,
-    /// The store has an early format that later builds do not read; only the build that wrote it
-    /// opens it.
+    /// The store has a stored form that this build does not read and that no newer build will; a
+    /// build with the same form opens it, and can export its data.
     OlderFormat,
     /// Bytes on disk differ from what was written.
     Corrupt,

@@ -72,7 +72,7 @@ fn enumeration(name: &Ident, doc: &str, values: &[Value]) -> TokenStream {
     let values = values
         .iter()
         .map(|Value { variant, text, doc, .. }| quote!(#[doc = #doc] #variant = #text));
-    quote!(crate::value::wire::wire_enum! { #[doc = #doc] pub enum #name { #(#values),* } })
+    quote!(crate::value::wire::wire_enum! { #[doc = #doc] wire pub enum #name { #(#values),* } })
 }
 
 /// The enumerations of orders; each variant has the path of its field.

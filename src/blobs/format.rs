@@ -2,7 +2,7 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 8 | magic `SDBLOB2` and a line feed |
+//! | 8 | magic `SDBLOB1` and a line feed |
 //! | 8 | the blob's id, little-endian |
 //! | up to 65,536 | the first block of the content |
 //! | 8 | XXH3-64 of the block, seeded by the blob's id and the block's number, little-endian |
@@ -26,7 +26,7 @@ pub(super) const CHECK_BYTES: usize = 8;
 /// Number of bytes before the first block.
 pub(super) const HEADER_BYTES: usize = 16;
 
-const MAGIC: [u8; 8] = *b"SDBLOB2\n";
+pub(crate) const MAGIC: [u8; 8] = *b"SDBLOB1\n";
 
 pub(super) fn header(id: u64) -> [u8; HEADER_BYTES] {
     let mut out = [0; HEADER_BYTES];

@@ -20,6 +20,8 @@ mod sync_ahead;
 mod write;
 
 pub use content::ContentReader;
+#[cfg(test)]
+pub(crate) use format::MAGIC as BLOB_MAGIC;
 pub(crate) use format::{check_ranges, path};
 pub(crate) use store::{BlobEntry, BlobStore, check_limit};
 pub(crate) use write::{BlobInfo, BlobWriter};

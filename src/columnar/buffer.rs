@@ -2,11 +2,10 @@
 //! when it is read back.
 //!
 //! Layout, all little-endian: `SDTB`, version u8, the revision of the columns in three bytes, rows
-//! u32, columns u32, CRC-32 u32 of the 16 bytes before it and of everything after it. Batches of
-//! revision 0 have version 1, as before revisions existed. Then each column: u8 1 if a validity
-//! bitmap follows, otherwise 0; the bitmap (bit set = value, padded to whole bytes); the values:
-//! bits for BOOL, numbers of 4 or 8 bytes, for STRING rows + 1 offsets of u32 and the bytes. Values
-//! under a null are written as they are.
+//! u32, columns u32, CRC-32 u32 of the 16 bytes before it and of everything after it. Then each
+//! column: u8 1 if a validity bitmap follows, otherwise 0; the bitmap (bit set = value, padded to
+//! whole bytes); the values: bits for BOOL, numbers of 4 or 8 bytes, for STRING rows + 1 offsets of
+//! u32 and the bytes. Values under a null are written as they are.
 
 use std::sync::Arc;
 
@@ -24,9 +23,7 @@ use crate::model::tables::data::DataType;
 use crate::value::limits;
 
 const MAGIC: &[u8; 4] = b"SDTB";
-const VERSION: u8 = 2;
-/// The version of batches of the first revision of the columns.
-const FIRST_VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 1;
 const HEADER: usize = 20;
 
 /// Bytes in memory of the rows of a batch. A slice shares the buffers of the whole batch, so only
@@ -49,8 +46,7 @@ pub(crate) fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<
     let [low, middle, high, 0, ..] = schema.revision().to_le_bytes() else {
         return Err(Error::limit("the columns of the table were changed too often"));
     };
-    let version = if schema.revision() == 0 { FIRST_VERSION } else { VERSION };
-    out.extend_from_slice(&[version, low, middle, high]);
+    out.extend_from_slice(&[VERSION, low, middle, high]);
     out.extend_from_slice(&rows.to_le_bytes());
     out.extend_from_slice(&(batch.num_columns() as u32).to_le_bytes());
     out.extend_from_slice(&[0; 4]);
@@ -213,7 +209,7 @@ pub(crate) fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordB
             .ok_or_else(damaged)
     };
     check_batch(bytes)?;
-    if !matches!(header.get(4), Some(&(FIRST_VERSION | VERSION))) {
+    if header.get(4) != Some(&VERSION) {
         return Err(Error::new(
             crate::error::ErrorKind::NewerFormat,
             "a buffered append was written by a newer version of this library; open the store with \

@@ -18,21 +18,21 @@ record! {
     /// A name that a column had.
     pub struct EarlierName {
         /// The revision of the columns in which the name ended.
-        since(6) pub until: u64,
+        pub until: u64,
         /// The name.
-        since(6) pub name: String,
+        pub name: String,
     }
 
     /// From when to when a table had a column.
     pub struct ColumnLife {
         /// The revision of the columns that began with it.
-        since(6) pub added: u64,
+        pub added: u64,
         /// The revision that began without it; none for a column that the table has.
-        since(6) pub dropped: Option<u64>,
+        pub dropped: Option<u64>,
         /// Earlier names, in order.
-        since(6) pub names: Vec<EarlierName>,
+        pub names: Vec<EarlierName>,
         /// The column when it was dropped, without its properties.
-        since(6) pub column: Option<Column>,
+        pub column: Option<Column>,
     }
 }
 

@@ -67,6 +67,8 @@ pub(crate) use aggregate::{
     Aggregated, AggregatedParts, Aggregation, Bins, Bounds, Key, Term, Want, Width, aggregate,
 };
 pub(crate) use append_order::in_append_order;
+#[cfg(test)]
+pub(crate) use buffer::VERSION as BUFFER_VERSION;
 pub(crate) use buffer::{
     batch_bytes, batch_revision, batch_row_count, check_batch, decode_batch, encode_batch,
 };
@@ -87,8 +89,6 @@ pub(crate) use keys::index_values;
 pub(crate) use layouts::{ColumnLife, Layouts};
 pub(crate) use matching::matching;
 pub(crate) use memory_run::MemoryRun;
-#[cfg(test)]
-pub(crate) use nan_statistics::as_before_format_6;
 pub(crate) use order::OrderColumn;
 pub(crate) use ordinal_set::OrdinalSet;
 pub(crate) use predicate::Predicates;
@@ -98,6 +98,8 @@ pub use rows::RowStream;
 pub(crate) use rows::read_page;
 pub(crate) use scan::MergedScan;
 pub(crate) use schema::TableSchema;
+#[cfg(test)]
+pub(crate) use segment::SUMMARY_VERSION;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use segment::fuzz as segment_fuzz;
 pub(crate) use segment::{

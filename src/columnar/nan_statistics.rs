@@ -21,26 +21,8 @@ type Written<T> = std::result::Result<T, ParquetError>;
 /// Rows of a row group at most, as many as the library takes for one.
 const GROUP_ROWS: usize = 1024 * 1024;
 
-#[cfg(test)]
-thread_local! {
-    static IS_KEPT: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-}
-
-/// Runs `write`, in which this thread writes statistics as builds before format 6 did.
-#[cfg(test)]
-pub(crate) fn as_before_format_6<T>(write: impl FnOnce() -> T) -> T {
-    IS_KEPT.set(true);
-    let written = write();
-    IS_KEPT.set(false);
-    written
-}
-
 /// Removes statistics and column index of an encoded column chunk.
 pub(super) fn leave_out(chunk: &mut ArrowColumnChunk) -> Written<()> {
-    #[cfg(test)]
-    if IS_KEPT.get() {
-        return Ok(());
-    }
     let close = chunk.close_mut();
     close.column_index = None;
     close.metadata = close.metadata.clone().into_builder().clear_statistics().build()?;

@@ -7,32 +7,32 @@ use crate::value::wire::{record, wire_enum};
 
 wire_enum! {
     /// What becomes of a conflict of an import.
-    pub enum ImportDecision {
+    wire pub enum ImportDecision {
         /// The record here stays, and the conflict is not told again until the record changes at
         /// the source.
-        Keep = "KEEP" since 9,
+        Keep = "KEEP",
         /// The state of the source is taken over.
-        Take = "TAKE" since 9,
+        Take = "TAKE",
     }
 }
 
 wire_enum! {
     /// Why the state of a record at the source was not taken over.
-    pub enum ImportConflictReason {
+    wire pub enum ImportConflictReason {
         /// The record was changed here since it was imported.
-        ChangedHere = "CHANGED_HERE" since 9,
+        ChangedHere = "CHANGED_HERE",
         /// The record has an id that a record has that was created here.
-        CreatedHere = "CREATED_HERE" since 9,
+        CreatedHere = "CREATED_HERE",
         /// The record was deleted here since it was imported.
-        DeletedHere = "DELETED_HERE" since 9,
+        DeletedHere = "DELETED_HERE",
         /// Another record has its part number, or its product, workspace and `specId`.
-        KeyTaken = "KEY_TAKEN" since 9,
+        KeyTaken = "KEY_TAKEN",
         /// The product of the specification is not here.
-        ProductMissing = "PRODUCT_MISSING" since 9,
+        ProductMissing = "PRODUCT_MISSING",
         /// Its workspace is not here, and the request maps it to none.
-        WorkspaceMissing = "WORKSPACE_MISSING" since 9,
+        WorkspaceMissing = "WORKSPACE_MISSING",
         /// The caller may not read the record that is here, or may not write what waits.
-        NotPermitted = "NOT_PERMITTED" since 9,
+        NotPermitted = "NOT_PERMITTED",
     }
 }
 

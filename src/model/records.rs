@@ -5,33 +5,33 @@ use crate::value::wire::{record, wire_enum};
 
 wire_enum! {
     /// A kind of record.
-    pub enum RecordKind {
+    wire pub enum RecordKind {
         /// Products.
-        Product = "PRODUCT" since 6,
+        Product = "PRODUCT",
         /// Specifications of products.
-        Specification = "SPECIFICATION" since 6,
+        Specification = "SPECIFICATION",
         /// Assets.
-        Asset = "ASSET" since 6,
+        Asset = "ASSET",
         /// Utilizations of assets.
-        AssetUtilization = "ASSET_UTILIZATION" since 6,
+        AssetUtilization = "ASSET_UTILIZATION",
         /// Work items.
-        WorkItem = "WORK_ITEM" since 6,
+        WorkItem = "WORK_ITEM",
         /// Templates of work items.
-        WorkItemTemplate = "WORK_ITEM_TEMPLATE" since 6,
+        WorkItemTemplate = "WORK_ITEM_TEMPLATE",
         /// Legacy test plans.
-        TestPlan = "TEST_PLAN" since 6,
+        TestPlan = "TEST_PLAN",
         /// Templates of legacy test plans.
-        TestPlanTemplate = "TEST_PLAN_TEMPLATE" since 6,
+        TestPlanTemplate = "TEST_PLAN_TEMPLATE",
         /// Metadata of measurement tables.
-        Table = "TABLE" since 6,
+        Table = "TABLE",
         /// Metadata of files.
-        File = "FILE" since 6,
+        File = "FILE",
         /// Package feeds.
-        Feed = "FEED" since 6,
+        Feed = "FEED",
         /// Packages in feeds.
-        Package = "PACKAGE" since 6,
+        Package = "PACKAGE",
         /// Registered workspaces.
-        Workspace = "WORKSPACE" since 6,
+        Workspace = "WORKSPACE",
     }
 }
 
@@ -54,19 +54,19 @@ record! {
 
 wire_enum! {
     /// A stretch of the calendar, in UTC.
-    pub enum TimeBucket {
+    wire pub enum TimeBucket {
         /// An hour.
-        Hour = "HOUR" since 7,
+        Hour = "HOUR",
         /// A day.
-        Day = "DAY" since 7,
+        Day = "DAY",
         /// A week; it begins on Monday.
-        Week = "WEEK" since 7,
+        Week = "WEEK",
         /// A month.
-        Month = "MONTH" since 7,
+        Month = "MONTH",
         /// Three months, from January, April, July or October on.
-        Quarter = "QUARTER" since 7,
+        Quarter = "QUARTER",
         /// A year.
-        Year = "YEAR" since 7,
+        Year = "YEAR",
     }
 }
 

@@ -7,13 +7,7 @@
 use crate::error::{Error, Result};
 use crate::value::stored::{self, Format, Payload, Stored};
 
-const CURRENT: u8 = Format::CURRENT.number();
 const HEADER: usize = 6;
-
-/// First byte of a row that has an envelope, in a space whose rows had none in format 1. No row of
-/// format 1 begins with it: they began with an integer of variable length, whose first byte is at
-/// most `fe`, or with the high byte of a sequence number.
-const MARK: u8 = 0xff;
 
 fn checksum(key: &[u8], format: u8, kind: u8, payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
@@ -25,10 +19,7 @@ fn checksum(key: &[u8], format: u8, kind: u8, payload: &[u8]) -> u32 {
 
 /// Puts `payload` into its envelope.
 pub(crate) fn seal(key: &[u8], kind: u8, payload: &[u8]) -> Vec<u8> {
-    seal_in(CURRENT, key, kind, payload)
-}
-
-fn seal_in(format: u8, key: &[u8], kind: u8, payload: &[u8]) -> Vec<u8> {
+    let format = Format::current().number();
     let mut bytes = Vec::with_capacity(HEADER + payload.len());
     bytes.extend_from_slice(&[format, kind]);
     bytes.extend_from_slice(&checksum(key, format, kind, payload).to_le_bytes());
@@ -36,37 +27,20 @@ fn seal_in(format: u8, key: &[u8], kind: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// [`seal`] with the number of the first format.
-#[cfg(test)]
-pub(crate) fn seal_in_first_format(key: &[u8], kind: u8, payload: &[u8]) -> Vec<u8> {
-    seal_in(Format::FIRST.number(), key, kind, payload)
-}
-
-/// The row of `value` under `key`, in a space whose rows had no envelope in format 1: [`MARK`],
-/// then an envelope of kind 0.
+/// The row of `value` under `key`: an envelope of kind 0.
 ///
 /// # Errors
 /// As [`stored::to_bytes`].
 pub(crate) fn to_row<T: Stored>(key: &[u8], value: &T) -> Result<Vec<u8>> {
-    let payload = stored::to_bytes(value)?;
-    let mut row = Vec::with_capacity(1 + HEADER + payload.len());
-    row.push(MARK);
-    row.extend_from_slice(&seal(key, 0, &payload));
-    Ok(row)
+    Ok(seal(key, 0, &stored::to_bytes(value)?))
 }
 
-/// The envelope in a row that [`to_row`] made; `None` for a row of format 1.
-pub(crate) fn in_row(row: &[u8]) -> Option<&[u8]> {
-    row.split_first().filter(|(mark, _)| **mark == MARK).map(|(_, sealed)| sealed)
-}
-
-/// The value of a row that [`to_row`] made, or of a row of format 1 without an envelope.
+/// The value of a row that [`to_row`] made.
 ///
 /// # Errors
 /// As [`open`] and [`stored::read`].
 pub(crate) fn from_row<T: Stored>(key: &[u8], row: &[u8]) -> Result<T> {
-    let first = Payload { format: Format::FIRST, bytes: row };
-    stored::read(in_row(row).map_or(Ok(first), |sealed| open(key, 0, sealed))?)
+    stored::read(open(key, 0, row)?)
 }
 
 /// Makes an envelope whose payload is what `write` appends to its buffer. The payload is written in
@@ -80,11 +54,12 @@ pub(crate) fn seal_with(
     expected: usize,
     write: impl FnOnce(&mut Vec<u8>) -> Result<()>,
 ) -> Result<Vec<u8>> {
+    let format = Format::current().number();
     let mut bytes = Vec::with_capacity(HEADER + expected);
-    bytes.extend_from_slice(&[CURRENT, kind, 0, 0, 0, 0]);
+    bytes.extend_from_slice(&[format, kind, 0, 0, 0, 0]);
     write(&mut bytes)?;
     if let Some(([_, _, sum @ ..], payload)) = bytes.split_first_chunk_mut::<HEADER>() {
-        *sum = checksum(key, CURRENT, kind, payload).to_le_bytes();
+        *sum = checksum(key, format, kind, payload).to_le_bytes();
     }
     Ok(bytes)
 }

@@ -46,6 +46,8 @@ pub(crate) use cursor::Cursor;
 pub(crate) use entries::Entries;
 pub(crate) use file::{RecordFile, RecordFileOptions};
 pub(crate) use file_turn::FileTurn;
+#[cfg(test)]
+pub(crate) use journal::JOURNAL_MAGIC;
 pub(crate) use journal::{
     Journal, LostCommits, NAMES as JOURNAL_NAMES, copy as copy_journal, rescue,
 };

@@ -606,12 +606,6 @@ impl<'v> Draft<'v> {
         self.entries.change_key(key, false, Some(value));
     }
 
-    /// Removes an entry that an index has, even if its record requires it.
-    #[cfg(test)]
-    pub(crate) fn remove_entry(&mut self, key: &[u8]) {
-        self.entries.change_key(key, true, None);
-    }
-
     /// Drafts the changes of the index entries that turn the record `old` into `new`; `None` means
     /// that the record does not exist.
     ///

@@ -23,9 +23,9 @@ wire_enum! {
         /// It was closed for appends.
         Closed = "CLOSED",
         /// Rows were deleted; the detail tells how many, and their append ordinals.
-        RowsDeleted = "ROWS_DELETED" since 6,
+        RowsDeleted = "ROWS_DELETED",
         /// Columns were added, renamed or dropped; the detail names them.
-        ColumnsChanged = "COLUMNS_CHANGED" since 6,
+        ColumnsChanged = "COLUMNS_CHANGED",
     }
 }
 

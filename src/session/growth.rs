@@ -17,7 +17,7 @@ use super::access::{Access, Session};
 use super::draft::Draft;
 use super::fillings::{FILLING_KEY, Filling, Fillings};
 use crate::error::{Error, Result};
-use crate::model::{REGISTRY, by_code};
+use crate::model::{by_code, kinds};
 use crate::records::keys::index_key;
 use crate::records::{Space, envelope};
 use crate::value::stored::Format;
@@ -45,16 +45,14 @@ fn put(fillings: &Fillings, draft: &mut Draft<'_>) -> Result<()> {
 
 /// The row of a record file that has all indexes of this build's format.
 pub(crate) fn format_row() -> (Vec<u8>, Vec<u8>) {
-    (FORMAT_KEY.to_vec(), vec![Format::CURRENT.number()])
+    (FORMAT_KEY.to_vec(), vec![Format::current().number()])
 }
 
 fn format_of(row: Option<&[u8]>) -> Result<u8> {
     match row {
-        // Format 1 has no such row.
-        None => Ok(Format::FIRST.number()),
         Some(&[number]) if Format::from_number(number).is_some() => Ok(number),
-        Some(_) => Err(Error::corrupt(
-            "records.redb: the row of its format is damaged; restore it from a backup",
+        _ => Err(Error::corrupt(
+            "records.redb: the row of its format is missing or damaged; restore it from a backup",
         )),
     }
 }
@@ -63,13 +61,13 @@ fn format_of(row: Option<&[u8]>) -> Result<u8> {
 /// opened, before any read or write.
 ///
 /// # Errors
-/// As any write; `Corrupt` when the row of the format is damaged.
+/// As any write; `Corrupt` when the row of the format is missing or damaged.
 pub(crate) fn begin(session: &Session) -> Result<()> {
     let is_growing = session.write(|draft| {
         let mut fillings = Fillings::of(draft.view().source())?;
         let held = format_of(draft.raw(Space::Meta, FORMAT_KEY)?.as_deref())?;
-        if held < Format::CURRENT.number() {
-            for registered in REGISTRY {
+        if held < Format::current().number() {
+            for registered in kinds() {
                 let kind = registered.kind.code;
                 let mut records = draft.view().cursor(Space::Records, &[kind])?;
                 if records.next()?.is_none() {

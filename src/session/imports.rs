@@ -22,21 +22,21 @@ record! {
     /// How far a source was imported.
     pub struct SourcePosition {
         /// As the importer named it.
-        since(9) pub position: String,
+        pub position: String,
     }
 
     /// What was agreed about a record of a source.
     pub struct Agreed {
         /// The hash of the record as it was imported last, or as both sides had it.
-        since(9) pub imported: Option<String>,
+        pub imported: Option<String>,
         /// The hash of the state of the source that the caller decided against.
-        since(9) pub kept: Option<String>,
+        pub kept: Option<String>,
     }
 
     /// A state of a record at the source that was not imported, because it conflicts.
     pub struct Waiting {
         /// Its JSON; `None` when it was deleted there.
-        since(9) pub record: Option<serde_json::Value>,
+        pub record: Option<serde_json::Value>,
     }
 }
 
@@ -152,11 +152,10 @@ fn set<T: crate::value::Stored>(
 
 /// Whether a row can be one of the space.
 pub(crate) fn is_import(key: &[u8], row: &[u8]) -> bool {
-    let is_one = match key.first() {
+    match key.first() {
         Some(&POSITION) => envelope::from_row::<SourcePosition>(key, row).is_ok(),
         Some(&AGREED) => envelope::from_row::<Agreed>(key, row).is_ok(),
         Some(&WAITING) => envelope::from_row::<Waiting>(key, row).is_ok(),
         _ => false,
-    };
-    is_one && envelope::in_row(row).is_some()
+    }
 }

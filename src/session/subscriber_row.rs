@@ -2,9 +2,8 @@
 
 use super::position::Position;
 use super::sync_point::SyncPoint;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::records::envelope;
-use crate::value::stored;
 use crate::value::wire::record;
 
 /// Prefix of the key of a subscriber. The name follows. If the subscriber has an owner, [`OWNED`],
@@ -19,13 +18,13 @@ record! {
     pub struct SubscriberRow {
         /// Sequence of the last commit that was handled; in a full pass, the commit at which it
         /// began.
-        since(3) pub position: u64,
+        pub position: u64,
         /// Milliseconds for which it holds the change log; `None` for those of the settings.
-        since(9) pub hold_ms: Option<u64>,
+        pub hold_ms: Option<u64>,
         /// Bytes of the change log that it holds; `None` for those of the settings.
-        since(9) pub hold_bytes: Option<u64>,
+        pub hold_bytes: Option<u64>,
         /// In a full pass, the key of the last record that was handled; empty before the first.
-        since(9) pub pass_after: Option<Vec<u8>>,
+        pub pass_after: Option<Vec<u8>>,
     }
 }
 
@@ -57,28 +56,12 @@ impl SubscriberRow {
         envelope::to_row(key, self)
     }
 
-    /// Reads the row of a subscriber. Formats 1 and 2 stored the bare sequence number, and no
-    /// owners.
-    ///
-    /// A row with an envelope may be eight bytes long as well. If its mark is damaged, it is still
-    /// not taken for a bare sequence number: no store has 2^56 commits, so the first byte of a
-    /// sequence number is zero.
+    /// Reads the row of a subscriber.
     ///
     /// # Errors
     /// `Corrupt` when the row is damaged.
     pub(crate) fn open(key: &[u8], row: &[u8]) -> Result<Self> {
-        if let Some(sealed) = envelope::in_row(row) {
-            return stored::read(envelope::open(key, 0, sealed)?);
-        }
-        match <[u8; 8]>::try_from(row) {
-            Ok(sequence @ [0, ..]) if parts_of(key).0.is_none() => {
-                Ok(Self::at(Position(u64::from_be_bytes(sequence))))
-            }
-            _ => Err(Error::corrupt(
-                "records.redb: the position of a subscriber is damaged; remove the subscriber and \
-                 register it again",
-            )),
-        }
+        envelope::from_row(key, row)
     }
 }
 

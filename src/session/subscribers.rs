@@ -2,8 +2,7 @@
 //!
 //! The log is kept for subscribers, so each one costs the store, and whoever moves a subscriber
 //! decides what its reader finds. So each user has its own names, and no call of one user depends
-//! on the names of another. Subscribers that the host registers, and those that a build of format 1
-//! or 2 stored, have no owner.
+//! on the names of another. Subscribers that the host registers have no owner.
 //!
 //! Reading the feed needs no subscriber; each caller gets the events that it may see.
 
@@ -28,8 +27,7 @@ use crate::value::{Action, Service};
 pub struct Subscriber {
     /// Its name; another owner may have one with the same name.
     pub name: String,
-    /// The user id of the owner; `None` if the host of the store registered it, or a build before
-    /// format 3.
+    /// The user id of the owner; `None` if the host of the store registered it.
     pub owner: Option<String>,
     /// All commits up to this position were handled; in a full pass, the position at which the pass
     /// began.
@@ -182,7 +180,7 @@ impl Session {
     /// [`Service::CHANGES`] in all workspaces. To move it, that is [`Action::Update`]; to remove
     /// it, [`Action::Delete`]; to list it, [`Action::Read`]. An identity that may also read every
     /// service in all workspaces is unrestricted. If it owns no subscriber of this name, but one
-    /// without owner exists (such as one from before format 3), it finds that one.
+    /// without owner exists, it finds that one.
     ///
     /// # Errors
     /// `Conflict` when the log no longer reaches back to the position that it has, and when it is

@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::error::{Error, Result};
 use crate::value::limits;
 
-const VERSION: u8 = 2;
+pub(crate) const VERSION: u8 = 1;
 const TAG_BYTES: usize = 16;
 
 /// A running hash over everything that must stay the same while a client reads page after page.

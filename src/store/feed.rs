@@ -129,14 +129,16 @@ mod tests {
         StoreOptions::default().maintenance_thread(false)
     }
 
-    /// Registers subscribers as builds without limits did.
+    /// Registers subscribers of the host in one commit.
     fn put(store: &Store, names: impl IntoIterator<Item = String>) {
         let keys: Vec<Vec<u8>> =
             names.into_iter().map(|name| format!("subscriber {name}").into_bytes()).collect();
         let put = store.feed().write(move |draft| {
-            keys.into_iter()
-                .for_each(|key| draft.put_raw(Space::Positions, key, 0u64.to_be_bytes().to_vec()));
-            Ok(())
+            keys.into_iter().try_for_each(|key| {
+                let row = crate::session::SubscriberRow::at(Position::START).sealed(&key)?;
+                draft.put_raw(Space::Positions, key, row);
+                Ok(())
+            })
         });
         put.unwrap();
     }
@@ -174,18 +176,15 @@ mod tests {
     }
 
     #[test]
-    fn a_subscriber_from_before_owners_belongs_to_nobody_also_when_it_moves() {
+    fn a_subscriber_without_an_owner_belongs_to_nobody_also_when_it_moves() {
         let disk = Arc::new(MemoryDisk::new());
         let store = options().open_on(disk.clone()).unwrap();
         put(&store, ["old".to_owned()]);
-        assert_eq!(row(&store, b"subscriber old").unwrap(), [0; 8]);
         let ada = store.session(Identity::user("ada"));
         ada.register_subscriber("own").unwrap();
         let position = ada.position();
         ada.advance_subscriber("old", position).unwrap();
         assert_eq!(ada.register_subscriber("old").unwrap(), position);
-        // The row now has the form of format 3.
-        assert_eq!(row(&store, b"subscriber old").unwrap()[0], 0xff);
         let listed = |store: &Store| {
             let told = store.subscribers().unwrap().into_iter();
             told.map(|told| (told.name, told.owner, told.position)).collect::<Vec<_>>()
@@ -245,7 +244,7 @@ mod tests {
             damage(flipped);
             assert_eq!(store.subscribers().unwrap_err().kind(), ErrorKind::Corrupt, "bit {bit}");
         }
-        // The form of formats 1 and 2 has no owner.
+        // A bare sequence number.
         damage(vec![0; 8]);
         assert_eq!(store.subscribers().unwrap_err().kind(), ErrorKind::Corrupt);
         // The row of another subscriber is not valid for this one.
@@ -256,42 +255,6 @@ mod tests {
         assert_eq!(store.subscribers().unwrap_err().kind(), ErrorKind::Corrupt);
         store.session(Identity::user("ada")).remove_subscriber("a").unwrap();
         assert_eq!(store.subscribers().unwrap(), []);
-    }
-
-    #[test]
-    fn subscribers_from_before_the_bounds_are_read_moved_and_removed() {
-        let disk = Arc::new(MemoryDisk::new());
-        let long = "n".repeat(64 * 1024);
-        let store = options().open_on(disk.clone()).unwrap();
-        put(
-            &store,
-            (0..SUBSCRIBERS + 5).map(|number| format!("{number:05}")).chain([long.clone()]),
-        );
-        drop(store);
-        let store = options().open_on(disk).unwrap();
-        let names = || store.subscribers().unwrap().into_iter().map(|subscriber| subscriber.name);
-        assert_eq!((names().count(), names().next_back()), (SUBSCRIBERS + 6, Some(long.clone())));
-        let session = store.session(Identity::user("ada"));
-        assert_eq!(session.register_subscriber(&long).unwrap(), Position::START);
-        session.advance_subscriber(&long, session.position()).unwrap();
-        // A message does not repeat a name of that length.
-        let refused = session.advance_subscriber(&long, Position::START).unwrap_err();
-        assert!(
-            refused.message().len() < 200 && refused.message().contains("65536 bytes"),
-            "{refused}"
-        );
-        store.maintain(&crate::Control::default()).unwrap();
-        for number in 0..6 {
-            assert_eq!(
-                session.register_subscriber("new").unwrap_err().kind(),
-                ErrorKind::LimitExceeded,
-                "{number}"
-            );
-            session.remove_subscriber(&format!("{number:05}")).unwrap();
-        }
-        store.unregister(&long).unwrap();
-        session.register_subscriber("new").unwrap();
-        assert_eq!(names().count(), SUBSCRIBERS);
     }
 
     /// Commits that each have an event.

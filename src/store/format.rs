@@ -12,17 +12,26 @@ pub(super) const NAME: &str = "FORMAT";
 /// A file that marks the copy of a store until the copy is complete.
 pub(super) const INCOMPLETE: &str = "BACKUP-INCOMPLETE";
 const NEW_NAME: &str = "FORMAT.new";
-const MAGIC: &str = "stationdb";
+/// The first line of the file.
+const MAGIC: &str = "stationdb store";
+/// The first line of stores from before format 1 got its form.
+const FORMER_MAGIC: &str = "stationdb";
 
-/// The format that this build writes, and the newest one that it reads. Later builds were never
-/// promised to read format 0.
-///
-/// It is raised with any change of stored bytes that an older build could not read, or would
-/// damage. Such a change includes the upgrade of stores of the format before. See "Versions" in
-/// `docs/format.md`.
-pub(super) const VERSION: u32 = Format::CURRENT.number() as u32;
-/// Distinguished stores of format 0. Builds of that time read the line before they refuse a store.
-const REVISION: u32 = 0;
+/// The format that this build writes, and the newest one that it reads.
+fn version() -> u32 {
+    Format::current().number().into()
+}
+
+/// A hash of everything that the stored form consists of: `tests/fixtures/v1/format.txt`. Until the
+/// first release each change of it changes format 1, and only builds with the same fingerprint read
+/// one another's stores. A test compares it with the list, and says how it is changed.
+pub(super) const FINGERPRINT: u64 = 0xeb1a_4e9b_8011_deef;
+
+/// The version of the crate, and the commit that it was built from if that is known.
+const BUILD: &str = match option_env!("STATIONDB_BUILD") {
+    Some(build) => build,
+    None => env!("CARGO_PKG_VERSION"),
+};
 
 /// The kind of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +45,8 @@ pub(super) enum Found {
 /// Determines the kind of a directory, without changing it.
 ///
 /// # Errors
-/// `NotAStore` if it contains something else; `NewerFormat` or `OlderFormat` if this build does not
-/// read its format; `Corrupt` if FORMAT is damaged.
+/// `NotAStore` if it contains something else; `OlderFormat` if it is a store with another stored
+/// form, `NewerFormat` if it has a later format; `Corrupt` if FORMAT is damaged.
 pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
     let entries = match disk.list("") {
         Ok(entries) => entries,
@@ -93,41 +102,74 @@ fn read(disk: &SharedDisk) -> Result<String> {
         .map_err(|_| Error::corrupt("FORMAT is not text; restore the store from a backup"))
 }
 
+/// The rest of the line that begins with `name` and a space.
+fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+}
+
+fn number_in(text: &str) -> Option<u32> {
+    value(text, "format")?.parse().ok().filter(|number| *number > 0)
+}
+
+/// A value of 16 hexadecimal digits.
+fn hexadecimal(text: &str, name: &str) -> Option<u64> {
+    value(text, name)
+        .filter(|digits| digits.len() == 16)
+        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+}
+
+fn damaged() -> Error {
+    Error::corrupt("FORMAT is damaged; restore the store from a backup")
+}
+
+/// The error of a store that a build with another stored form wrote.
+fn another_form(form: &str) -> Error {
+    Error::new(
+        ErrorKind::OlderFormat,
+        format!(
+            "{form}; this build ({BUILD}) reads only the stored form {FINGERPRINT:016x}, and \
+             nothing converts it: open it with the build that wrote it, which can export the rows \
+             of each table, print the records of each kind with `ls KIND --json` and read the \
+             contents of files by the library, and put them into a new store"
+        ),
+    )
+}
+
+/// Whether this build can read the store. The fingerprint counts before the number: no number says
+/// anything about bytes of another form.
 fn check(text: &str) -> Result<()> {
-    let mut lines = text.lines();
-    if lines.next() != Some(MAGIC) {
-        return Err(Error::new(
-            ErrorKind::NotAStore,
-            "the FORMAT file in this directory is not one of a store; choose another directory",
-        ));
+    match text.lines().next() {
+        Some(MAGIC) => {}
+        Some(FORMER_MAGIC) => {
+            return Err(another_form("the store is from before format 1 got its form"));
+        }
+        _ => {
+            return Err(Error::new(
+                ErrorKind::NotAStore,
+                "the FORMAT file in this directory is not one of a store; choose another directory",
+            ));
+        }
     }
-    let mut number = |name: &str| {
-        lines
-            .next()
-            .and_then(|line| line.strip_prefix(name))
-            .and_then(|rest| rest.trim().parse::<u32>().ok())
-    };
-    let (Some(version), Some(revision)) = (number("format "), number("revision ")) else {
-        return Err(Error::corrupt("FORMAT is damaged; restore the store from a backup"));
-    };
-    match version {
-        0 => Err(Error::new(
-            ErrorKind::OlderFormat,
-            format!(
-                "the store has format 0 revision {revision}, which only the build that wrote it \
-                 can read; open it with that build, export the data (tables as Parquet, files, \
-                 records as JSON), and import it into a new store"
-            ),
-        )),
-        newer if newer > VERSION => Err(Error::new(
+    let number = number_in(text).ok_or_else(damaged)?;
+    let fingerprint = hexadecimal(text, "fingerprint").ok_or_else(damaged)?;
+    if fingerprint != FINGERPRINT {
+        let build = value(text, "build").unwrap_or("unknown");
+        return Err(another_form(&format!(
+            "the store has the stored form {fingerprint:016x} of format {number}, which the build \
+             {build} wrote"
+        )));
+    }
+    if number > version() {
+        return Err(Error::new(
             ErrorKind::NewerFormat,
             format!(
-                "the store has format {newer}, and this build reads formats up to {VERSION}; open \
-                 it with a build that is at least as new as the one that wrote it"
+                "the store has format {number}, and this build reads formats up to {}; open it \
+                 with a build that is at least as new as the one that wrote it",
+                version()
             ),
-        )),
-        _ => Ok(()),
+        ));
     }
+    Ok(())
 }
 
 /// The number of the format in FORMAT.
@@ -137,12 +179,7 @@ fn check(text: &str) -> Result<()> {
 pub(super) fn number(disk: &SharedDisk) -> Result<u32> {
     let text = read(disk)?;
     check(&text)?;
-    Ok(number_in(&text))
-}
-
-fn number_in(text: &str) -> u32 {
-    let number = text.lines().find_map(|line| line.strip_prefix("format "));
-    number.and_then(|number| number.trim().parse().ok()).unwrap_or_default()
+    number_in(&text).ok_or_else(damaged)
 }
 
 /// Raises the number in FORMAT to the one that this build writes. Called before anything else is
@@ -154,13 +191,13 @@ fn number_in(text: &str) -> u32 {
 pub(super) fn raise(disk: &SharedDisk) -> Result<()> {
     let text = read(disk)?;
     check(&text)?;
-    let held = number_in(&text);
-    if held >= VERSION {
+    let held = number_in(&text).ok_or_else(damaged)?;
+    if held >= version() {
         return Ok(());
     }
-    let raised = text.replacen(&format!("\nformat {held}\n"), &format!("\nformat {VERSION}\n"), 1);
-    write_text(disk, &raised).map_err(|error| {
-        error.context(format!("raising the store from format {held} to {VERSION}"))
+    let seed = hexadecimal(&text, "store").ok_or_else(damaged)?;
+    write(disk, seed).map_err(|error| {
+        error.context(format!("raising the store from format {held} to {}", version()))
     })
 }
 
@@ -171,11 +208,9 @@ pub(super) fn raise(disk: &SharedDisk) -> Result<()> {
 pub(super) fn check_seed(disk: &SharedDisk, seed: u64) -> Result<()> {
     let text = read(disk)?;
     check(&text).map_err(|error| Error::corrupt(error.message()))?;
-    let stored = text.lines().find_map(|line| line.strip_prefix("store "));
-    if stored.and_then(|stored| u64::from_str_radix(stored, 16).ok()) == Some(seed) {
-        Ok(())
-    } else {
-        Err(Error::corrupt("FORMAT names another store"))
+    match hexadecimal(&text, "store") == Some(seed) {
+        true => Ok(()),
+        false => Err(Error::corrupt("FORMAT names another store")),
     }
 }
 
@@ -183,18 +218,18 @@ pub(super) fn check_seed(disk: &SharedDisk, seed: u64) -> Result<()> {
 pub(super) fn seed(disk: &SharedDisk) -> Option<u64> {
     let text = read(disk).ok()?;
     check(&text).ok()?;
-    let seed = text
-        .lines()
-        .find_map(|line| line.strip_prefix("store "))
-        .filter(|seed| seed.len() == 16)?;
-    u64::from_str_radix(seed, 16).ok()
+    hexadecimal(&text, "store")
 }
 
 /// Writes FORMAT: the last step of a creation.
 pub(super) fn write(disk: &SharedDisk, seed: u64) -> Result<()> {
+    let version = version();
     write_text(
         disk,
-        &format!("{MAGIC}\nformat {VERSION}\nrevision {REVISION}\nstore {seed:016x}\n"),
+        &format!(
+            "{MAGIC}\nformat {version}\nfingerprint {FINGERPRINT:016x}\nbuild {BUILD}\n\
+             store {seed:016x}\n"
+        ),
     )
 }
 

@@ -1,34 +1,52 @@
-//! Compares what is stored with committed lists: numbers, members, values and codes of every
-//! format.
+//! Compares what is stored with a committed list: members, values, codes and versions of layouts.
 //!
-//! `tests/fixtures/v<format>/format.txt` lists what that format stores. The list of the format that
-//! this build writes must equal the sources. Without all later additions, it must equal the list of
-//! each earlier format.
+//! `tests/fixtures/v<format>/format.txt` must equal the sources, and `FINGERPRINT` must be its hash.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::format::FINGERPRINT;
+use crate::blobs::BLOB_MAGIC;
+use crate::columnar::{BUFFER_VERSION, SUMMARY_VERSION};
 use crate::model::REGISTRY;
-use crate::records::Space;
+use crate::records::{JOURNAL_MAGIC, Space};
+use crate::session::token::VERSION as TOKEN_VERSION;
 use crate::value::stored::Format;
 
-const RULE: &str = "What is stored has changed. A member, an enumeration value, a union variant or an index may \
-    be added: raise `Format::CURRENT`, give it `since` with that number, and write the list of the new format with \
-    STATIONDB_PIN_FORMAT=1. Nothing that an earlier format stores may change or go. See \"How the format grows\" in \
-    docs/format.md.";
-
-/// Kinds that came after format 1, by code, with their formats.
-const KINDS_SINCE: &[(u8, &str)] = &[(14, "4"), (15, "5")];
-/// The formats that introduced spaces, where that is not the first.
-const SPACES_SINCE: &[(u8, &str)] = &[(15, "6"), (16, "6"), (17, "9")];
+const RULE: &str = "What is stored has changed. Until the first release that changes format 1: write its list and \
+    its fingerprint with STATIONDB_PIN_FORMAT=1 before this test, and its stores with \
+    `STATIONDB_MAKE_FIXTURES=1 cargo test --locked --all-features --test fixtures make`. Stores of earlier builds are \
+    refused from then on. See \"How the format grows\" in docs/format.md.";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-fn list_of(format: u8) -> PathBuf {
-    root().join(format!("tests/fixtures/v{format}/format.txt"))
+fn list() -> PathBuf {
+    root().join(format!("tests/fixtures/v{}/format.txt", Format::FIRST.number()))
+}
+
+/// A text of the repository; a checkout may use other line ends.
+fn text_of(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n")
+}
+
+/// The layouts with a version, as the table in `docs/format.md` names them.
+fn layouts() -> [(String, String); 5] {
+    let magic = |name: &str, magic: [u8; 8]| {
+        let magic = String::from_utf8_lossy(&magic).trim_end().to_owned();
+        (format!("{name} `{magic}`"), magic.trim_start_matches(char::is_alphabetic).to_owned())
+    };
+    [
+        ("continuation token".to_owned(), TOKEN_VERSION.to_string()),
+        ("buffered append `SDTB`".to_owned(), BUFFER_VERSION.to_string()),
+        ("segment summary `SDSM`".to_owned(), SUMMARY_VERSION.to_string()),
+        magic("blob", BLOB_MAGIC),
+        magic("journal", JOURNAL_MAGIC),
+    ]
 }
 
 /// The sources of the library, without tests.
@@ -134,28 +152,6 @@ fn resources(text: &str, found: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Orders and projections, which the derive generates. No record contains one, but the lists of
-/// formats 1 and 2 have them, so they stay there.
-fn made(found: &mut BTreeMap<String, String>) {
-    use crate::{
-        assets::*, files::*, products::*, specifications::*, tables::*, test_plans::*,
-        work_items::*,
-    };
-    macro_rules! made {
-        ($($name:ident),* $(,)?) => { $(
-            let values = $name::ALL.iter().enumerate();
-            let values = values.map(|(at, value)| line(&format!("{at} {value:?} = {:?}", value.as_str()), "1"));
-            found.insert(concat!("enum ", stringify!($name)).to_owned(), values.collect());
-        )* };
-    }
-    made! {
-        AssetField, AssetOrderBy, FileLinqQueryOrderBy, FileQueryOrderBy, ProductField, ProductOrderBy,
-        ProductProjection, SpecificationOrderBy, SpecificationProjection, TableOrderBy, TableProjection,
-        TestPlanField, TestPlanOrderBy, TestPlanTemplateField, TestPlanTemplateOrderBy, UtilizationOrderBy,
-        WorkItemField, WorkItemOrderBy, WorkItemTemplateField, WorkItemTemplateOrderBy,
-    }
-}
-
 /// `record!`: each stored struct with its members in order.
 fn records(text: &str, found: &mut BTreeMap<String, String>) {
     for body in bodies(text, "record! {") {
@@ -179,7 +175,8 @@ fn records(text: &str, found: &mut BTreeMap<String, String>) {
 fn enumerations(text: &str, found: &mut BTreeMap<String, String>) {
     for (opening, kind) in [("wire_enum! {", "enum"), ("wire_union! {", "union")] {
         for body in bodies(text, opening) {
-            let rest = body.trim_start().strip_prefix("pub enum ").unwrap();
+            // Enumerations of requests and answers are not stored.
+            let Some(rest) = body.trim_start().strip_prefix("pub enum ") else { continue };
             let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap();
             let values = parts(braced(&rest[rest.find('{').unwrap()..]))
                 .into_iter()
@@ -210,13 +207,10 @@ fn stored() -> String {
         enumerations(&code, &mut found);
         resources(text, &mut found);
     }
-    made(&mut found);
-    assert!(found.len() > 60, "{} stored types were found", found.len());
+    assert!(found.len() > 40, "{} stored types were found", found.len());
     for registered in REGISTRY {
         let kind = &registered.kind;
-        let since =
-            KINDS_SINCE.iter().find(|(code, _)| *code == kind.code).map_or("1", |(_, since)| since);
-        let mut lines = line(&format!("{:?} ids", kind.id), since);
+        let mut lines = format!("  {:?} ids\n", kind.id);
         for index in (registered.indexes)() {
             let unique = if index.unique { " unique" } else { "" };
             let text = format!(
@@ -228,11 +222,10 @@ fn stored() -> String {
         assert!(found.insert(format!("kind {:03}", kind.code), lines).is_none());
     }
     for (number, space) in Space::ALL.into_iter().enumerate() {
-        let since = SPACES_SINCE
-            .iter()
-            .find(|(at, _)| *at as usize == number)
-            .map_or("1", |(_, since)| since);
-        found.insert(format!("space {number:03}"), line(space.name(), since));
+        found.insert(format!("space {number:03}"), format!("  {}\n", space.name()));
+    }
+    for (name, version) in layouts() {
+        found.insert(format!("layout {name}"), format!("  {version}\n"));
     }
     let mut text = String::new();
     for (head, lines) in found {
@@ -241,121 +234,41 @@ fn stored() -> String {
     text
 }
 
-/// A list without the additions after `format`.
-fn as_of(list: &str, format: u8) -> String {
-    let mut kept: Vec<&str> = Vec::new();
-    for line in list.lines() {
-        let since =
-            line.rsplit_once(" since ").filter(|_| line.starts_with(' ')).map(|(_, since)| since);
-        if since.is_some_and(|since| since.parse::<u8>().unwrap() > format) {
-            continue;
-        }
-        // A type whose lines all came later did not exist.
-        let is_head = since.is_none();
-        if is_head && kept.last().is_some_and(|last| !last.starts_with(' ')) {
-            kept.pop();
-        }
-        kept.push(line);
-    }
-    if kept.last().is_some_and(|last| !last.starts_with(' ')) {
-        kept.pop();
-    }
-    kept.iter().map(|line| format!("{line}\n")).collect()
-}
-
-/// A list with type names without their paths: a type may move to another module.
-fn without_paths(list: &str) -> String {
-    let mut parts = list.split("::").peekable();
-    let mut text = String::new();
-    while let Some(part) = parts.next() {
-        let is_path = parts.peek().is_some();
-        let kept = part.trim_end_matches(|c: char| is_path && (c.is_alphanumeric() || c == '_'));
-        text.push_str(kept);
-    }
-    text
-}
-
-/// A list in which a record of one member is that member wherever it is part of another record: the
-/// bytes are the same. So a member may become a record, to which later formats add.
-fn without_single_members(list: &str) -> String {
-    let mut heads: Vec<(&str, Vec<String>)> = Vec::new();
-    for line in list.lines() {
-        match (line.starts_with(' '), heads.last_mut()) {
-            (true, Some((_, lines))) => lines.push(line.to_owned()),
-            _ => heads.push((line, Vec::new())),
-        }
-    }
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    loop {
-        let single = heads.iter().enumerate().find_map(|(at, (head, lines))| {
-            let name = head.strip_prefix("record ")?;
-            let [line] = lines.as_slice() else { return None };
-            let ty = line.split_once(": ")?.1.rsplit_once(" since ")?.0.to_owned();
-            let is_used = heads
-                .iter()
-                .flat_map(|(_, lines)| lines)
-                .any(|line| line.split(|c| !is_word(c)).any(|word| word == name));
-            is_used.then(|| (at, name.to_owned(), ty))
-        });
-        let Some((at, name, ty)) = single else { break };
-        heads.remove(at);
-        for line in heads.iter_mut().flat_map(|(_, lines)| lines) {
-            let mut text = String::new();
-            for part in line.split_inclusive(|c| !is_word(c)) {
-                let word = part.trim_end_matches(|c| !is_word(c));
-                text += if word == name { &ty } else { word };
-                text += &part[word.len()..];
-            }
-            *line = text;
-        }
-    }
-    heads
-        .into_iter()
-        .map(|(head, lines)| {
-            format!("{head}\n{}", lines.iter().map(|line| format!("{line}\n")).collect::<String>())
-        })
-        .collect()
-}
-
 #[test]
-fn what_is_stored_is_what_the_committed_lists_say() {
+fn what_is_stored_is_what_the_committed_list_says() {
     let now = stored();
-    let current = Format::CURRENT.number();
+    let fingerprint = xxh3_64(now.as_bytes());
     if std::env::var_os("STATIONDB_PIN_FORMAT").is_some() {
-        std::fs::create_dir_all(list_of(current).parent().unwrap()).unwrap();
-        std::fs::write(list_of(current), &now).unwrap();
+        std::fs::create_dir_all(list().parent().unwrap()).unwrap();
+        std::fs::write(list(), &now).unwrap();
+        let source = root().join("src/store/format.rs");
+        let digits = format!("{fingerprint:016x}");
+        let groups = [&digits[..4], &digits[4..8], &digits[8..12], &digits[12..]].join("_");
+        let code = text_of(&source);
+        let (before, rest) = code.split_once("FINGERPRINT: u64 = 0x").unwrap();
+        let after = rest.split_once(';').unwrap().1;
+        let code = format!("{before}FINGERPRINT: u64 = 0x{groups};{after}");
+        std::fs::write(source, code).unwrap();
+        return;
     }
-    let list = |format| {
-        let text = std::fs::read_to_string(list_of(format)).unwrap_or_default();
-        // A checkout may use other line ends.
-        without_paths(&text.replace("\r\n", "\n"))
-    };
-    for format in 1..=current {
-        let is = without_single_members(&without_paths(&as_of(&now, format)));
-        let was = without_single_members(&list(format));
-        let differs = was.lines().zip(is.lines()).find(|(was, is)| was != is);
-        assert!(was == is, "format {format}, first difference {differs:?}. {RULE}");
+    let was = text_of(&list());
+    let differs = was.lines().zip(now.lines()).find(|(was, is)| was != is);
+    assert!(was == now, "first difference {differs:?}. {RULE}");
+    assert!(fingerprint == FINGERPRINT, "the fingerprint is {fingerprint:016x}. {RULE}");
+    let page = text_of(&root().join("docs/format.md"));
+    for (name, version) in layouts() {
+        assert!(page.contains(&format!("| {name} | {version} |")), "docs/format.md: {name}");
     }
 }
 
 #[test]
-fn a_list_without_what_came_later_is_that_of_the_format_before() {
-    let now = "enum E\n  0 A = \"A\" since 1\n  1 B = \"B\" since 2\nrecord New\n  a: u8 since 2\nrecord R\n  a: u8 since 1\n";
-    let before = "enum E\n  0 A = \"A\" since 1\nrecord R\n  a: u8 since 1\n";
-    assert_eq!(as_of(now, 1), before);
-    assert_eq!(as_of(now, 2), now);
-    let grown = "record A\n  a: Option<Time> since 1\n  b: Vec<Time> since 1\nrecord Time\n  utc: i64 since 1\n  zone: bool since 2\n";
-    let inline = "record A\n  a: Option<i64> since 1\n  b: Vec<i64> since 1\n";
-    assert_eq!(without_single_members(&as_of(grown, 1)), inline);
-    assert_eq!(without_single_members(inline), inline);
-    assert_eq!(without_single_members(grown), grown);
-    let paths = "  a: Option<super::b::C> since 1\n  d: E<f::G, H> since 1\n";
-    assert_eq!(without_paths(paths), "  a: Option<C> since 1\n  d: E<G, H> since 1\n");
+fn the_list_has_what_the_sources_declare_as_stored() {
     let mut found = BTreeMap::new();
     let text = "record! {\n/// A.\npub struct A requires(b) {\n/// B.\n#[serde(default)]\npub b: Map<K, V>,\nsince(2) pub c: u8,\n}\n\
         wire pub struct B { pub d: u8 }\n}\n";
     records(&bare(text), &mut found);
     enumerations("wire_enum! { pub enum L { A = \"A\", B = \"B\" since 2, } }", &mut found);
+    enumerations("wire_enum! { wire pub enum W { A = \"A\", } }", &mut found);
     resources(
         "#[derive(Clone, Resource)]\n#[fields(a)]\npub struct C {\n    /// A.\n    #[since(2)]\n    pub a: Option<u8>,\n\
             \x20   #[serde(default)]\n    pub r#type: u8,\n}\n",
@@ -367,4 +280,49 @@ fn a_list_without_what_came_later_is_that_of_the_format_before() {
     assert_eq!(list[1], ("record A", "  b: Map<K, V> since 1\n  c: u8 since 2\n"));
     assert_eq!(list[2], ("record C", "  a: Option<u8> since 2\n  r#type: u8 since 1\n"));
     assert_eq!(list.len(), 3);
+}
+
+/// The build script.
+#[path = "../../build.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod build;
+
+#[test]
+fn the_build_script_finds_the_commit_of_every_form_of_a_checkout() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let put = |path: &str, text: &str| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let told = |path: &str| {
+        let watched = std::cell::RefCell::new(Vec::new());
+        let commit = build::commit(&root.join(path), &|path| {
+            assert!(path.exists(), "{}", path.display());
+            watched.borrow_mut().push(path.file_name().unwrap().to_str().unwrap().to_owned());
+        });
+        (commit.unwrap_or_default(), watched.into_inner())
+    };
+    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let [one, two, three] = ["1", "2", "3"].map(|digit| digit.repeat(40));
+    assert_eq!(told("main"), (String::new(), vec![]), "a package");
+    put("main/.git/HEAD", "ref: refs/heads/main\n");
+    put(
+        "main/.git/packed-refs",
+        &format!("# pack-refs\n{two} refs/heads/x/main\n{one} refs/heads/main\n"),
+    );
+    put("main/.git/refs/tags/t", "");
+    assert_eq!(told("main"), ("1".repeat(12), named(&["HEAD", "refs", "packed-refs"])), "packed");
+    put("main/.git/refs/heads/main", &format!("{two}\n"));
+    assert_eq!(told("main"), ("2".repeat(12), named(&["HEAD", "main"])), "a commit on it");
+    put("main/.git/HEAD", &format!("{three}\n"));
+    assert_eq!(told("main"), ("3".repeat(12), named(&["HEAD"])), "no branch");
+    put("other/.git", &format!("gitdir: {}\n", root.join("main/.git/worktrees/other").display()));
+    put("main/.git/worktrees/other/HEAD", "ref: refs/heads/side\n");
+    put("main/.git/worktrees/other/commondir", "../..\n");
+    put("main/.git/refs/heads/side", &format!("{one}\n"));
+    assert_eq!(told("other"), ("1".repeat(12), named(&["HEAD", "side"])), "a worktree");
+    put("main/.git/refs/heads/side", "ref: refs/heads/main\n");
+    assert_eq!(told("other"), (String::new(), named(&["HEAD", "side"])), "no commit");
 }

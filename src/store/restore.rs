@@ -93,7 +93,7 @@ pub(super) fn restore_to(
     let mut report = BackupReport::default();
     copy_one(&**source, &**target, "records.redb", 0, None, control)?;
     // A store that was killed has commits in its journal. The open below replays the copy, and the
-    // close moves them into the record file. A store of an earlier format has no journal.
+    // close moves them into the record file. A backup that was never opened has no journal.
     for name in JOURNAL_NAMES {
         if source.exists(name).map_err(&attempt)? {
             copy_one(&**source, &**target, name, 0, None, control)?;

@@ -309,13 +309,12 @@ impl Scrub<'_> {
                 self.record(key, value)
             }
             Space::RecordState => envelope::open(key, kind_of(space, key), value).map(|_| ()),
-            Space::UploadChunks => envelope::open(key, 0, value).map(|_| ()),
             Space::Segments
             | Space::TableState
             | Space::Intents
             | Space::ColumnHistory
-            | Space::Imports => envelope::in_row(value)
-                .map_or(Ok(()), |sealed| envelope::open(key, 0, sealed).map(|_| ())),
+            | Space::Imports
+            | Space::UploadChunks => envelope::open(key, 0, value).map(|_| ()),
             Space::DeletedRows => check_deleted_rows(key, value),
             Space::TableBuffer => crate::columnar::check_batch(value),
             Space::Log => {
@@ -331,7 +330,7 @@ impl Scrub<'_> {
         let code = kind_of(Space::Records, key);
         let payload = envelope::open(key, code, value)?;
         let registered = by_code(code).ok_or_else(|| Error::corrupt("its kind is unknown"))?;
-        if payload.format < Format::CURRENT {
+        if payload.format < Format::current() {
             self.report.older_records += 1;
         }
         let entries = (registered.entries)(payload)?;

@@ -187,7 +187,6 @@ fn a_subscriber_without_bounds_has_those_of_the_options() {
         (open(options().subscriber_hold_bytes(0)), false),
         (open(options().subscriber_hold_ms(0)), false),
     ] {
-        // As a build of format 3 stored it.
         store.register("r").unwrap();
         let ada = store.session(Identity::user("ada"));
         for at in 0..40 {

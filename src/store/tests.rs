@@ -30,25 +30,112 @@ fn a_directory_that_is_no_store_stays_untouched() {
 fn another_format_is_refused_by_kind() {
     let disk = Arc::new(MemoryDisk::new());
     drop(open(&disk));
-    disk.remove_file("FORMAT").unwrap();
-    write_file(&disk, "FORMAT", b"stationdb\nformat 11\nrevision 0\nstore 0\n");
-    let error = StoreOptions::default().open_on(disk.clone()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NewerFormat, "{error}");
-    assert!(error.message().contains("format 11"), "{error}");
-    disk.remove_file("FORMAT").unwrap();
-    write_file(&disk, "FORMAT", b"stationdb\nformat 0\nrevision 4\nstore 0\n");
-    let error = StoreOptions::default().open_on(disk.clone()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::OlderFormat, "{error}");
-    assert!(error.message().contains("the build that wrote"), "{error}");
-    disk.remove_file("FORMAT").unwrap();
-    write_file(&disk, "FORMAT", b"stationdb\ngarbage");
-    assert_eq!(
-        StoreOptions::default().open_on(disk.clone()).unwrap_err().kind(),
-        ErrorKind::Corrupt
-    );
-    disk.remove_file("FORMAT").unwrap();
-    write_file(&disk, "FORMAT", b"#!/bin/sh\n");
-    assert_eq!(StoreOptions::default().open_on(disk).unwrap_err().kind(), ErrorKind::NotAStore);
+    let own = format!("{:016x}", super::format::FINGERPRINT);
+    let other = format!("{:016x}", !super::format::FINGERPRINT);
+    let text = |number: &str, fingerprint: &str| {
+        format!(
+            "stationdb store\nformat {number}\nfingerprint {fingerprint}\nbuild 7.7 abc\nstore {other}\n"
+        )
+    };
+    let former = |number: u32| format!("stationdb\nformat {number}\nrevision 4\nstore {other}\n");
+    let (older, newer) = (ErrorKind::OlderFormat, ErrorKind::NewerFormat);
+    for (text, kind, told) in [
+        (text("11", &own), newer, "format 11"),
+        (text("1", &other), older, "which the build 7.7 abc wrote"),
+        (text("11", &other), older, other.as_str()),
+        (former(0), older, "`ls KIND --json`"),
+        (former(10), older, "before format 1 got its form"),
+        (former(11), older, "nothing converts it"),
+        (text("1", "9"), ErrorKind::Corrupt, "damaged"),
+        (text("0", &own), ErrorKind::Corrupt, "damaged"),
+        (text("one", &own), ErrorKind::Corrupt, "damaged"),
+        ("stationdb store\ngarbage".to_owned(), ErrorKind::Corrupt, "damaged"),
+        ("#!/bin/sh\n".to_owned(), ErrorKind::NotAStore, "not one of a store"),
+    ] {
+        disk.remove_file("FORMAT").unwrap();
+        write_file(&disk, "FORMAT", text.as_bytes());
+        let error = StoreOptions::default().open_on(disk.clone()).unwrap_err();
+        assert_eq!(error.kind(), kind, "{text}: {error}");
+        assert!(error.message().contains(told), "{text}: {error}");
+    }
+}
+
+/// A directory with a store, a backup of it, and its FORMAT after `change`.
+fn with_format(change: impl Fn(&str) -> String) -> (tempfile::TempDir, Store) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let store = StoreOptions::default().maintenance_thread(false).open(path("store")).unwrap();
+    store.backup(path("backup"), &Control::default()).unwrap();
+    for name in ["store", "backup"] {
+        let format = path(name).join("FORMAT");
+        let text = std::fs::read_to_string(&format).unwrap();
+        let changed = change(&text);
+        assert_ne!(text, changed);
+        std::fs::write(format, changed).unwrap();
+    }
+    (directory, store)
+}
+
+/// Each call that reads a store, a backup or the copy of a look refuses one with another stored
+/// form, in either direction, and changes nothing.
+#[test]
+fn another_stored_form_is_refused_by_every_call() {
+    let own = format!("{:016x}", super::format::FINGERPRINT);
+    let other = format!("{:016x}", !super::format::FINGERPRINT);
+    let with_other = |text: &str| text.replace(&own, &other);
+    let with_former = |_: &str| "stationdb\nformat 10\nrevision 0\nstore 0\n".to_owned();
+    let changes: [&dyn Fn(&str) -> String; 2] = [&with_other, &with_former];
+    for change in changes {
+        let (directory, store) = with_format(change);
+        let path = |name: &str| directory.path().join(name);
+        let control = Control::default();
+        let image = || {
+            let mut files: Vec<_> = ["store", "backup"]
+                .into_iter()
+                .flat_map(|name| std::fs::read_dir(path(name)).unwrap())
+                .map(|entry| entry.unwrap().path())
+                .filter(|path| path.is_file() && !path.ends_with("LOCK.owner"))
+                .map(|path| (std::fs::read(&path).unwrap(), path))
+                .collect();
+            files.sort_by(|a, b| a.1.cmp(&b.1));
+            files
+        };
+        let look = || Store::look(path("store")).map(drop);
+        let refused = |what: &str, result: crate::Result<()>| {
+            let error = result.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OlderFormat, "{what}: {error}");
+            assert!(error.message().contains("open it with"), "{what}: {error}");
+        };
+        refused("a look at an open store", look());
+        refused("a backup onto one", store.backup(path("backup"), &control).map(drop));
+        store.close().unwrap();
+        let before = image();
+        refused("opening", Store::open(path("store")).map(drop));
+        refused("a look", look());
+        refused("opening a backup", Store::open(path("backup")).map(drop));
+        let new = path("new");
+        refused("a restore", Store::restore(path("backup"), &new, &control).map(drop));
+        refused("a salvage", Store::salvage(path("store"), &new, &control).map(drop));
+        assert!(image() == before);
+        // Whoever knows that this build wrote the store removes FORMAT.
+        std::fs::remove_file(path("store").join("FORMAT")).unwrap();
+        assert!(Store::salvage(path("store"), &new, &control).unwrap().is_complete());
+    }
+}
+
+/// Older builds compare the first line, so they refuse the store as none of theirs.
+#[test]
+fn format_names_the_form_and_the_build() {
+    let disk = Arc::new(MemoryDisk::new());
+    drop(open(&disk));
+    let text = String::from_utf8(crate::disk::read_file(&*disk, "FORMAT", 4096).unwrap()).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let [first, number, fingerprint, build, store] = lines[..] else { panic!("{text}") };
+    assert_eq!((first, number), ("stationdb store", "format 1"));
+    assert_eq!(fingerprint, format!("fingerprint {:016x}", super::format::FINGERPRINT));
+    let own = format!("build {}", env!("CARGO_PKG_VERSION"));
+    assert!(build == own || build.len() == own.len() + 13 && build.starts_with(&own), "{text}");
+    assert_eq!(store.len(), 22);
 }
 
 #[test]
@@ -288,6 +375,20 @@ fn nothing_works_on_the_whole_record_file_after_a_failed_write() {
             ["before"]
         );
     }
+}
+
+/// The engine of an opening that fails shuts the gate when it is dropped, which the opening had shut.
+#[test]
+fn an_opening_that_fails_to_remove_leftovers_waits_for_nobody() {
+    use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
+    let disk = SimDisk::new(1);
+    let options = || StoreOptions::default().maintenance_thread(false);
+    drop(options().open_on(Arc::new(disk.clone())).unwrap());
+    disk.inject(Pick::kind(OpKind::List).on_path("tables"), Fault::Io);
+    let begun = std::time::Instant::now();
+    let error = options().open_on(Arc::new(disk)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    assert!(begun.elapsed() < crate::value::limits::LOOKER_WAIT / 2, "{:?}", begun.elapsed());
 }
 
 #[test]

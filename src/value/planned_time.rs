@@ -87,8 +87,7 @@ impl<'de> Deserialize<'de> for PlannedTime {
     }
 }
 
-/// The stored form. Formats 1 to 3 stored the instant alone, which has the bytes of a record with
-/// this one member.
+/// The stored form.
 mod stored_form {
     use chrono::{DateTime, Utc};
 
@@ -100,7 +99,7 @@ mod stored_form {
             /// The instant.
             pub utc: DateTime<Utc>,
             /// Whether it was given without an offset.
-            since(4) pub has_no_offset: bool,
+            pub has_no_offset: bool,
         }
     }
 }

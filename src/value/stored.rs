@@ -29,15 +29,30 @@ use crate::error::{ApiError, Error, Result};
 pub(crate) struct Format(u8);
 
 impl Format {
-    /// The first format, whose stores every later build reads.
+    /// The first format.
     pub(crate) const FIRST: Self = Self(1);
+    /// The newest format.
+    const NEWEST: Self = Self(1);
+
     /// The format that this build writes, and the newest one that it reads.
-    pub(crate) const CURRENT: Self = Self(10);
+    #[cfg(not(test))]
+    #[must_use]
+    pub(crate) const fn current() -> Self {
+        Self::NEWEST
+    }
+
+    /// The format that this build writes: the next one while [`grown`] says so.
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) fn current() -> Self {
+        if grown::is_next() { Self(Self::NEWEST.0 + 1) } else { Self::NEWEST }
+    }
 
     /// The format with this number, if this build reads it.
     #[must_use]
-    pub(crate) const fn from_number(number: u8) -> Option<Self> {
-        if number >= Self::FIRST.0 && number <= Self::CURRENT.0 { Some(Self(number)) } else { None }
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        let format = Self(number);
+        (Self::FIRST..=Self::current()).contains(&format).then_some(format)
     }
 
     /// Its number.
@@ -50,6 +65,25 @@ impl Format {
     #[must_use]
     pub(crate) const fn has(self, since: u8) -> bool {
         since <= self.0
+    }
+}
+
+/// Threads that write the next format, for tests of how the format grows.
+#[cfg(test)]
+pub(crate) mod grown {
+    use std::cell::Cell;
+
+    thread_local! {
+        static IS_NEXT: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn is_next() -> bool {
+        IS_NEXT.get()
+    }
+
+    /// Whether this thread writes the next format from now on.
+    pub(crate) fn set(is_next: bool) {
+        IS_NEXT.set(is_next);
     }
 }
 
@@ -199,8 +233,8 @@ impl<'a> Payload<'a> {
     /// Bytes that this build wrote.
     #[cfg(any(test, feature = "fuzzing"))]
     #[must_use]
-    pub(crate) const fn current(bytes: &'a [u8]) -> Self {
-        Self { format: Format::CURRENT, bytes }
+    pub(crate) fn current(bytes: &'a [u8]) -> Self {
+        Self { format: Format::current(), bytes }
     }
 }
 

@@ -535,8 +535,8 @@ impl Serializer for IsNone {
 /// `record! { patch pub struct … }`: null members are passed on, for requests with [`crate::Patch`]
 /// members; not stored.
 /// `record! { wire pub struct … }`: as the first, without a stored form (requests and answers).
-/// `since(2) pub member: …`: format 2 introduced the member; it has its default when older bytes
-/// are read.
+/// `since(2) pub member: …`: format 2 introduced the member; it has its default when bytes of
+/// format 1 are read.
 /// `record! { pub struct Name requires(member, …) … }`: JSON without these members is refused.
 /// `record! { pub struct Name also("otherName" = "member", …) … }`: JSON may use an alternative
 /// name for a member.
@@ -573,9 +573,39 @@ pub(crate) use record;
 /// ignoring letter case, `_`, `-` and spaces. The stored form is the position of the value, so
 /// values are only ever added at the end, with the format that introduces them:
 /// `Name = "NAME" since 2`. The default is the first value.
+///
+/// `wire_enum! { wire pub enum … }`: without a stored form (requests and answers).
 macro_rules! wire_enum {
     ($(#[$meta:meta])* pub enum $name:ident {
         $($(#[$vmeta:meta])* $variant:ident = $text:literal $(since $since:literal)?),* $(,)?
+    }) => {
+        $crate::value::wire::wire_enum!($(#[$meta])* wire pub enum $name {
+            $($(#[$vmeta])* $variant = $text),*
+        });
+
+        impl $crate::value::Stored for $name {
+            fn put<E: $crate::value::stored::Encoder>(
+                &self,
+                out: &mut E,
+            ) -> $crate::value::stored::EncodeResult {
+                (*self as u8).put(out)
+            }
+            fn take<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
+                input: &mut D,
+            ) -> $crate::value::stored::DecodeResult<Self> {
+                // The format that introduced each value. Bytes of an older format cannot contain
+                // it.
+                const SINCE: &[u8] = &[$(1 $(- 1 + $since)?),*];
+                let position = usize::from(u8::take(input)?);
+                let format = *$crate::value::stored::Decoder::context(input);
+                let known = SINCE.get(position).is_some_and(|since| format.has(*since));
+                let value = Self::ALL.get(position).copied().filter(|_| known);
+                value.ok_or_else(|| $crate::value::stored::bad(stringify!($name)))
+            }
+        }
+    };
+    ($(#[$meta:meta])* wire pub enum $name:ident {
+        $($(#[$vmeta:meta])* $variant:ident = $text:literal),* $(,)?
     }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -641,27 +671,6 @@ macro_rules! wire_enum {
                 text.parse().map_err(|error: $crate::error::Error| {
                     serde::de::Error::custom(error.message())
                 })
-            }
-        }
-
-        impl $crate::value::Stored for $name {
-            fn put<E: $crate::value::stored::Encoder>(
-                &self,
-                out: &mut E,
-            ) -> $crate::value::stored::EncodeResult {
-                (*self as u8).put(out)
-            }
-            fn take<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
-                input: &mut D,
-            ) -> $crate::value::stored::DecodeResult<Self> {
-                // The format that introduced each value. Bytes of an older format cannot contain
-                // it.
-                const SINCE: &[u8] = &[$(1 $(- 1 + $since)?),*];
-                let position = usize::from(u8::take(input)?);
-                let format = *$crate::value::stored::Decoder::context(input);
-                let known = SINCE.get(position).is_some_and(|since| format.has(*since));
-                let value = Self::ALL.get(position).copied().filter(|_| known);
-                value.ok_or_else(|| $crate::value::stored::bad(stringify!($name)))
             }
         }
 

@@ -28,7 +28,6 @@ mod sizes;
 mod station;
 mod tables;
 #[cfg(feature = "packages")]
-mod upgrade;
 mod written;
 
 use harness::{Extent, History, Scenario, explore, must_hold};

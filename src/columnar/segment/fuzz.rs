@@ -14,12 +14,12 @@ const COLUMN_BYTES: usize = 8;
 /// Any bytes are a footer or none. The columns of a file with right checksums are read or refused,
 /// whatever its body and the places in its footer are.
 ///
-/// The input is the version, a count of rows (u16), a count of columns, a word of 8 bytes for each
-/// column (kind, zero, block count as u16, offset as u32), and the body.
+/// The input is a byte for the flags, a count of rows (u16), a count of columns, a word of 8 bytes
+/// for each column (kind, zero, block count as u16, offset as u32), and the body.
 pub(crate) fn summary_file(data: &[u8]) {
     let meta = |row_count| SegmentMeta { row_count, ..SegmentMeta::default() };
     let _ = Footer::read(data, &meta(1));
-    let Some((&[version, low, high, columns], mut rest)) = data.split_first_chunk() else { return };
+    let Some((&[flags, low, high, columns], mut rest)) = data.split_first_chunk() else { return };
     let row_count = u64::from(u16::from_le_bytes([low, high]));
     let mut sections = Vec::new();
     for position in 0..usize::from(columns) {
@@ -30,11 +30,13 @@ pub(crate) fn summary_file(data: &[u8]) {
     let disk = MemoryDisk::default();
     let Ok(file) = disk.open("summary", Mode::CreateNew) else { return };
     let mut file = HashingFile::new(file, "summary".to_owned());
-    let head = (u16::from(version), version & 1 == 1);
+    let has_ordinals = flags & 1 == 1;
     if file.write_all(rest).is_err() {
         return;
     }
-    let Ok(crc) = write_footer(&mut file, head, row_count, &sections, &[], &[]) else { return };
+    let Ok(crc) = write_footer(&mut file, has_ordinals, row_count, &sections, &[], &[]) else {
+        return;
+    };
     let Ok(written) = file.finish() else { return };
     let meta = SegmentMeta { summary_bytes: written.len, summary_crc: crc, ..meta(row_count) };
     let Ok(file) = disk.open("summary", Mode::Read) else { return };

@@ -28,21 +28,17 @@ record! {
         pub summary_hash: String,
         /// CRC-32 of the summary file's footer, which contains the checksums of all other bytes.
         pub summary_crc: u32,
-        /// Whether no statistics in the Parquet file hide NaN: a column chunk with NaN has none.
-        since(6) pub shows_nan: bool,
         /// Number of ordinals from the first one on that only this segment can have. There are
-        /// more of them than rows when deleted rows were left out. 0 in earlier formats: as many as
-        /// rows.
-        since(6) pub ordinal_count: u64,
+        /// more of them than rows when deleted rows were left out.
+        pub ordinal_count: u64,
         /// The revision of the table's columns with which it was written.
-        since(6) pub columns_revision: u64,
+        pub columns_revision: u64,
     }
 }
 
 impl SegmentMeta {
     /// The ordinals that only this segment can have.
     pub(crate) fn ordinals(&self) -> Range<u64> {
-        let count = self.ordinal_count.max(self.row_count);
-        self.first_ordinal..self.first_ordinal.saturating_add(count)
+        self.first_ordinal..self.first_ordinal.saturating_add(self.ordinal_count)
     }
 }

@@ -14,7 +14,6 @@ mod extreme_rows;
 mod mend;
 mod meta;
 mod reader;
-mod restate;
 mod summary;
 mod summary_file;
 mod values;
@@ -23,7 +22,7 @@ mod writer;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
 #[cfg(test)]
-mod restate_tests;
+mod nan_tests;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +33,8 @@ pub(crate) use mend::{Patch, wrong_bits};
 pub(crate) use meta::SegmentMeta;
 pub(crate) use reader::{Filtered, Segment};
 pub(crate) use summary::{Block, ColumnSummary, Levels, Scale};
+#[cfg(test)]
+pub(crate) use summary_file::VERSION as SUMMARY_VERSION;
 pub(crate) use values::Part;
 pub(crate) use writer::SegmentWriter;
 

@@ -183,19 +183,13 @@ impl Segment {
         self.data.read_at(start, out)
     }
 
-    pub(super) fn data(&self) -> &Arc<CheckedFile> {
-        &self.data
-    }
-
+    #[cfg(test)]
     pub(super) fn parquet(&self) -> &ArrowReaderMetadata {
         &self.parquet
     }
 
-    pub(super) fn summary_file(&self) -> &SummaryFile {
-        &self.summary
-    }
-
     /// The columns of its table.
+    #[cfg(test)]
     pub(super) fn schema(&self) -> &TableSchema {
         &self.schema
     }

@@ -3,7 +3,7 @@
 //! Body: the append ordinals of the rows, if they are not in order (u32 offsets from the segment's
 //! first ordinal), then for each numeric column its blocks (min, max as 8 bytes, min_at, max_at,
 //! rows, nulls, nans as u16: 26 bytes each), followed by the parts of these blocks (32 bytes each),
-//! and since version 3, except of times, by the sums of these blocks (55 bytes each).
+//! and, except of times, by the sums of these blocks (55 bytes each).
 //! Footer: `SDSM`, version u16, ordinal flag u8, zero u8, row count u64, column count u32; for each
 //! column its position u32, kind u8 (0 integer, 1 float, and 2 more with sums), offset u64, block
 //! count u32; then the offset in the Parquet file of the extreme rows of each row group (count u32,
@@ -19,13 +19,10 @@ use super::meta::SegmentMeta;
 use super::summary::{Block, Blocks, Column, ColumnSummary, Levels, PARTS_BYTES, Parts};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
-use crate::value::Control;
 use crate::value::exact::{BLOCK_SUM_BYTES, BlockSums};
 
 const MAGIC: &[u8; 4] = b"SDSM";
-/// The version of formats 1 to 7, without sums.
-const WITHOUT_SUMS: u16 = 2;
-const VERSION: u16 = 3;
+pub(crate) const VERSION: u16 = 1;
 const FLOAT: u8 = 1;
 const SUMS: u8 = 2;
 pub(super) const BLOCK_BYTES: usize = 26;
@@ -58,7 +55,6 @@ impl Section {
 
 #[derive(Debug)]
 pub(super) struct SummaryFile {
-    version: u16,
     pub has_ordinals: bool,
     pub sections: Vec<Section>,
     /// Offset in the Parquet file of the extreme rows of each row group; empty if there are none.
@@ -118,13 +114,13 @@ pub(super) fn write_rest(file: &mut HashingFile, rest: &Rest<'_>) -> std::io::Re
         });
         file.write_all(&body)?;
     }
-    write_footer(file, (VERSION, has_ordinals), row_count, &sections, extreme_rows, data_crcs)
+    write_footer(file, has_ordinals, row_count, &sections, extreme_rows, data_crcs)
 }
 
 /// Appends the footer to a file that has the body already; returns the footer's CRC-32.
 pub(super) fn write_footer(
     file: &mut HashingFile,
-    (version, has_ordinals): (u16, bool),
+    has_ordinals: bool,
     row_count: u64,
     sections: &[Section],
     extreme_rows: &[u64],
@@ -132,7 +128,7 @@ pub(super) fn write_footer(
 ) -> std::io::Result<u32> {
     let mut footer = Vec::new();
     footer.extend_from_slice(MAGIC);
-    footer.extend_from_slice(&version.to_le_bytes());
+    footer.extend_from_slice(&VERSION.to_le_bytes());
     footer.extend_from_slice(&[u8::from(has_ordinals), 0]);
     footer.extend_from_slice(&row_count.to_le_bytes());
     footer.extend_from_slice(&(sections.len() as u32).to_le_bytes());
@@ -183,7 +179,6 @@ impl SummaryFile {
     /// An empty summary, for a segment whose summary file is damaged. `body` has length 0.
     pub(super) fn none(body: CheckedFile) -> Self {
         Self {
-            version: VERSION,
             has_ordinals: false,
             sections: Vec::new(),
             extreme_rows: Vec::new(),
@@ -214,36 +209,10 @@ impl SummaryFile {
         }
         let footer = Footer::read(&footer, meta)
             .map_err(|error| error.context(format!("reading {name}")))?;
-        let Footer { version, has_ordinals, sections, extreme_rows, body_crcs, data_crcs } =
+        let Footer { has_ordinals, sections, extreme_rows, body_crcs, data_crcs } =
             footer.ok_or_else(damaged)?;
         let body = CheckedFile::new(file, name.clone(), body_len, body_crcs)?;
-        Ok(Self { version, has_ordinals, sections, extreme_rows, data_crcs, body })
-    }
-
-    /// Writes the summary of a copy of the Parquet file with these checksums: the same body under a
-    /// new footer of the same version. Returns the footer's CRC-32.
-    ///
-    /// # Errors
-    /// `Corrupt` when the body is damaged; `Io`, `NoSpace`; the errors of `control`.
-    pub(super) fn copy(
-        &self,
-        file: &mut HashingFile,
-        row_count: u64,
-        data_crcs: &[u32],
-        control: &Control,
-    ) -> Result<u32> {
-        const PIECE_BYTES: usize = 1024 * 1024;
-        let io = |error| Error::io("writing a segment's summary again", error);
-        let mut at = 0;
-        while at < self.body.len() {
-            control.check()?;
-            let len = usize::try_from(self.body.len() - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
-            file.write_all(&self.body.read(at, len)?).map_err(io)?;
-            at += len as u64;
-        }
-        let Self { sections, extreme_rows, .. } = self;
-        let head = (self.version, self.has_ordinals);
-        write_footer(file, head, row_count, sections, extreme_rows, data_crcs).map_err(io)
+        Ok(Self { has_ordinals, sections, extreme_rows, data_crcs, body })
     }
 
     /// Reads the blocks of one column.
@@ -286,7 +255,6 @@ impl SummaryFile {
 }
 
 pub(super) struct Footer {
-    version: u16,
     has_ordinals: bool,
     sections: Vec<Section>,
     extreme_rows: Vec<u64>,
@@ -305,15 +273,15 @@ impl Footer {
         if magic != Some(*MAGIC) {
             return Ok(None);
         }
-        let Some(version @ (WITHOUT_SUMS | VERSION)) = version else {
+        if version != Some(VERSION) {
             let text = "the summary of a segment was written by another version of this library";
             return Err(Error::new(crate::error::ErrorKind::NewerFormat, text));
-        };
-        Ok(Self::parse(&mut cursor, version, meta))
+        }
+        Ok(Self::parse(&mut cursor, meta))
     }
 
     /// Reads what follows the version.
-    fn parse(cursor: &mut Cursor<'_>, version: u16, meta: &SegmentMeta) -> Option<Self> {
+    fn parse(cursor: &mut Cursor<'_>, meta: &SegmentMeta) -> Option<Self> {
         let [has_ordinals, _] = cursor.take::<2>()?;
         if u64::from_le_bytes(cursor.take()?) != meta.row_count {
             return None;
@@ -326,7 +294,7 @@ impl Footer {
             let section = Section {
                 position,
                 is_float: kind & FLOAT != 0,
-                has_sums: version == VERSION && kind & SUMS != 0,
+                has_sums: kind & SUMS != 0,
                 offset: u64::from_le_bytes(cursor.take()?),
                 block_count: cursor.u32()?,
             };
@@ -336,7 +304,6 @@ impl Footer {
             sections.push(section);
         }
         Some(Self {
-            version,
             has_ordinals: has_ordinals == 1,
             sections,
             extreme_rows: cursor.list(u64::from_le_bytes)?,

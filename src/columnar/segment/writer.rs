@@ -231,7 +231,6 @@ impl SegmentWriter {
             summary_bytes: summary.len,
             summary_hash: summary.hash,
             summary_crc,
-            shows_nan: true,
             ordinal_count: self.row_count,
             columns_revision: self.schema.revision(),
         })

@@ -84,7 +84,7 @@ wire_enum! {
 
 wire_enum! {
     /// The presence in an update of an asset.
-    pub enum AssetPresenceUpdate {
+    wire pub enum AssetPresenceUpdate {
         /// Initializing.
         Initializing = "INITIALIZING",
         /// Unknown.

@@ -45,10 +45,10 @@ record! {
 #[index(3, name)]
 #[index(4, extension)]
 #[index(5, properties)]
-#[index(6, size, since = 2)]
-#[index(7, workspace, since = 2)]
-#[index(8, folded_name, since = 5)]
-#[index(9, folded_extension, since = 5)]
+#[index(6, size)]
+#[index(7, workspace)]
+#[index(8, folded_name)]
+#[index(9, folded_extension)]
 #[text(name(2.0, get(add_name)), properties(1.0, get(add_properties)))]
 #[order(FileQueryOrderBy(
     created = "created",
@@ -78,8 +78,7 @@ pub struct FileRecord {
     pub workspace: String,
     /// Location of the bytes.
     pub content: StoredContent,
-    /// Id of the user who uploaded it; unknown for files that were stored before format 4.
-    #[since(4)]
+    /// Id of the user who uploaded it.
     pub user_id: Option<String>,
 }
 

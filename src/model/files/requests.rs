@@ -11,7 +11,7 @@ use crate::value::wire::{record, wire_enum};
 
 wire_enum! {
     /// How a total count relates to the number of matches.
-    pub enum TotalCountRelation {
+    wire pub enum TotalCountRelation {
         /// No further file matches.
         Equal = "eq",
         /// More files match.
@@ -21,7 +21,7 @@ wire_enum! {
 
 wire_enum! {
     /// The comparison of a part of a structured query.
-    pub enum FileQueryOperation {
+    wire pub enum FileQueryOperation {
         /// Equal, or one of.
         Equal = "EQUAL",
         /// Not equal, or none of.

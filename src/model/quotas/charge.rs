@@ -13,11 +13,11 @@ record! {
     /// A number of records, bytes of contents, and rows: of one record, or of all in a workspace.
     pub struct Usage {
         /// Records of all kinds but workspaces and quotas.
-        since(5) pub records: u64,
+        pub records: u64,
         /// Bytes of the contents of files and packages.
-        since(5) pub content_bytes: u64,
+        pub content_bytes: u64,
         /// Rows of tables.
-        since(5) pub rows: u64,
+        pub rows: u64,
     }
 }
 

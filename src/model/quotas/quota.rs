@@ -28,29 +28,22 @@ id_type!(
     title(workspace)
 )]
 #[fields(workspace, updated_at)]
-#[index(1, unique(workspace), called(WORKSPACE), since = 5)]
+#[index(1, unique(workspace), called(WORKSPACE))]
 pub(crate) struct QuotaRecord {
     /// The record key. Events of the change feed contain it as the id.
     #[serde(skip)]
-    #[since(5)]
     pub key: Option<QuotaKey>,
     /// The workspace.
-    #[since(5)]
     pub workspace: Option<String>,
     /// Maximum number of records.
-    #[since(5)]
     pub records_max: Option<u64>,
     /// Maximum bytes of contents.
-    #[since(5)]
     pub content_bytes_max: Option<u64>,
     /// Maximum number of rows.
-    #[since(5)]
     pub rows_max: Option<u64>,
     /// Time of the last change.
-    #[since(5)]
     pub updated_at: Option<DateTime<Utc>>,
     /// Id of the user who set it.
-    #[since(5)]
     pub updated_by: Option<String>,
 }
 

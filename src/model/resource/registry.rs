@@ -182,14 +182,65 @@ macro_rules! registry {
         /// All kinds of resources that the store stores.
         pub(crate) static REGISTRY: &[Registered] = &[$(Registered::of::<$resource>()),*];
 
+        /// All kinds of resources that this build stores.
+        pub(crate) fn kinds() -> impl Iterator<Item = &'static Registered> {
+            let added = $crate::model::resource::registry::added();
+            let is_kept = move |known: &&Registered| {
+                added.iter().all(|added| added.kind.code != known.kind.code)
+            };
+            added.iter().chain(REGISTRY.iter().filter(is_kept))
+        }
+
         /// The kind with this code.
         #[must_use]
         pub(crate) fn by_code(code: u8) -> Option<&'static Registered> {
-            REGISTRY.iter().find(|registered| registered.kind.code == code)
+            kinds().find(|registered| registered.kind.code == code)
         }
     };
 }
 pub(crate) use registry;
+
+/// Kinds that the build of the next format adds, or has in another form: none but in a test.
+pub(crate) fn added() -> &'static [Registered] {
+    #[cfg(test)]
+    return grown::added();
+    #[cfg(not(test))]
+    &[]
+}
+
+/// A build of the next format, for tests of how the format grows.
+#[cfg(test)]
+pub(crate) mod grown {
+    use std::cell::Cell;
+
+    use super::Registered;
+    use crate::value::stored::grown;
+
+    thread_local! {
+        static ADDED: Cell<&'static [Registered]> = const { Cell::new(&[]) };
+    }
+
+    pub(super) fn added() -> &'static [Registered] {
+        ADDED.get()
+    }
+
+    /// Runs `f` as a build of the next format does: this thread writes that format, and knows these
+    /// kinds, each in place of the one with its code.
+    pub(crate) fn build<T>(kinds: &'static [Registered], f: impl FnOnce() -> T) -> T {
+        /// Ends the change also when `f` panics.
+        struct Restore;
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                ADDED.set(&[]);
+                grown::set(false);
+            }
+        }
+        let _restore = Restore;
+        ADDED.set(kinds);
+        grown::set(true);
+        f()
+    }
+}
 
 #[cfg(test)]
 mod tests {

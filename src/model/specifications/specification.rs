@@ -45,7 +45,7 @@ record! {
     }
 }
 
-/// The stored form of a limit. Formats 1 to 3 stored only doubles.
+/// The stored form of a limit.
 mod stored_form {
     use crate::value::wire::record;
 
@@ -59,11 +59,11 @@ mod stored_form {
             /// Maximum.
             pub max: Option<f64>,
             /// The minimum, if it was sent as an integer.
-            since(4) pub min_integer: Option<i64>,
+            pub min_integer: Option<i64>,
             /// The expected value, if it was sent as an integer.
-            since(4) pub typical_integer: Option<i64>,
+            pub typical_integer: Option<i64>,
             /// The maximum, if it was sent as an integer.
-            since(4) pub max_integer: Option<i64>,
+            pub max_integer: Option<i64>,
         }
     }
 }

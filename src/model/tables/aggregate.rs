@@ -6,33 +6,33 @@ use crate::value::wire::{record, wire_enum};
 wire_enum! {
     /// What an [`Aggregate`] computes. Nulls take no part. NaN is counted, and takes part in
     /// nothing else but `FIRST` and `LAST`.
-    pub enum AggregateFunction {
+    wire pub enum AggregateFunction {
         /// Cells that are not null; rows without a column.
-        Count = "COUNT" since 6,
+        Count = "COUNT",
         /// Least value.
-        Min = "MIN" since 6,
+        Min = "MIN",
         /// Greatest value.
-        Max = "MAX" since 6,
+        Max = "MAX",
         /// Sum: exact of integers, correctly rounded of floats.
-        Sum = "SUM" since 6,
+        Sum = "SUM",
         /// Mean, a double.
-        Mean = "MEAN" since 6,
+        Mean = "MEAN",
         /// Standard deviation of the rows as a sample, a double.
-        Deviation = "DEVIATION" since 6,
+        Deviation = "DEVIATION",
         /// Standard deviation of the rows as the whole population, a double.
-        PopulationDeviation = "POPULATION_DEVIATION" since 6,
+        PopulationDeviation = "POPULATION_DEVIATION",
         /// Percentile by nearest rank: the least value that `percentile` percent of the values do
         /// not exceed.
-        PercentileNearest = "PERCENTILE_NEAREST" since 6,
+        PercentileNearest = "PERCENTILE_NEAREST",
         /// Percentile between the two values beside rank `percentile / 100 * (n - 1)`, a double.
-        PercentileLinear = "PERCENTILE_LINEAR" since 6,
+        PercentileLinear = "PERCENTILE_LINEAR",
         /// Numbers of values in `bins` ranges of equal width from `lower` to `upper`. A range
         /// contains its start, the last one its end, too.
-        Histogram = "HISTOGRAM" since 6,
+        Histogram = "HISTOGRAM",
         /// Cell of the first row in the order of the index, also if it is null.
-        First = "FIRST" since 6,
+        First = "FIRST",
         /// Cell of the last row in the order of the index, also if it is null.
-        Last = "LAST" since 6,
+        Last = "LAST",
     }
 }
 

@@ -22,10 +22,10 @@ wire_enum! {
         /// Instant in UTC with millisecond precision.
         Timestamp = "TIMESTAMP",
         /// Instant in UTC with microsecond precision. A type of this crate, unknown to the wire.
-        TimestampMicros = "TIMESTAMP_US" since 6,
+        TimestampMicros = "TIMESTAMP_US",
         /// Instant in UTC with nanosecond precision, in the years 1677 to 2262. A type of this
         /// crate, unknown to the wire.
-        TimestampNanos = "TIMESTAMP_NS" since 6,
+        TimestampNanos = "TIMESTAMP_NS",
     }
 }
 
@@ -119,7 +119,7 @@ record! {
 
 wire_enum! {
     /// How a cell is compared with the value of a [`ColumnFilter`].
-    pub enum FilterOperation {
+    wire pub enum FilterOperation {
         /// The cell equals the value. With null: the cell is null.
         Equals = "EQUALS",
         /// The cell differs from the value, or is null. With null: the cell is not null; with
@@ -200,7 +200,7 @@ record! {
 
 wire_enum! {
     /// The format of an export.
-    pub enum ExportFormat {
+    wire pub enum ExportFormat {
         /// Comma-separated values.
         Csv = "CSV",
         /// Apache Parquet; not available on the wire.
@@ -212,7 +212,7 @@ wire_enum! {
 
 wire_enum! {
     /// The destination of an export; in process always the caller.
-    pub enum ExportDestination {
+    wire pub enum ExportDestination {
         /// The caller.
         Inline = "INLINE",
         /// Accepted and treated as [`ExportDestination::Inline`].
@@ -271,7 +271,7 @@ record! {
 
 wire_enum! {
     /// A method of decimation.
-    pub enum DecimationMethod {
+    wire pub enum DecimationMethod {
         /// Rows spread evenly over the order of x.
         Lossy = "LOSSY",
         /// The rows of the maximum and of the minimum of every y column in each interval.
@@ -283,7 +283,7 @@ wire_enum! {
 
 wire_enum! {
     /// How the rows are divided into intervals.
-    pub enum DecimationDistribution {
+    wire pub enum DecimationDistribution {
         /// Intervals with equal numbers of rows.
         EqualFrequency = "EQUAL_FREQUENCY",
         /// Intervals with equal spans of x.

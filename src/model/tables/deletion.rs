@@ -54,7 +54,7 @@ record! {
         /// The last one.
         pub last: i64,
         /// True when the rows went by the retention of the table, or were lost in a salvage; absent
-        /// when a caller deleted them, and for rows that went before format 10.
+        /// when a caller deleted them.
         pub retention: Option<bool>,
     }
 

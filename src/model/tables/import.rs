@@ -9,37 +9,37 @@ use crate::value::wire::{record, wire_enum};
 
 wire_enum! {
     /// The order of day and month in dates such as 01/02/2024.
-    pub enum DateOrder {
+    wire pub enum DateOrder {
         /// The first of February.
-        DayFirst = "DAY_FIRST" since 6,
+        DayFirst = "DAY_FIRST",
         /// The second of January.
-        MonthFirst = "MONTH_FIRST" since 6,
+        MonthFirst = "MONTH_FIRST",
     }
 }
 
 wire_enum! {
     /// The text that binary values of a Parquet file become.
-    pub enum BinaryForm {
+    wire pub enum BinaryForm {
         /// The bytes as UTF-8; others are refused.
-        Utf8 = "UTF8" since 6,
+        Utf8 = "UTF8",
         /// Two hexadecimal digits for each byte.
-        Hex = "HEX" since 6,
+        Hex = "HEX",
         /// Base64 with padding.
-        Base64 = "BASE64" since 6,
+        Base64 = "BASE64",
     }
 }
 
 wire_enum! {
     /// The unit of numbers that count time since 1970 UTC.
-    pub enum EpochUnit {
+    wire pub enum EpochUnit {
         /// Seconds.
-        Seconds = "S" since 6,
+        Seconds = "S",
         /// Milliseconds.
-        Millis = "MS" since 6,
+        Millis = "MS",
         /// Microseconds.
-        Micros = "US" since 6,
+        Micros = "US",
         /// Nanoseconds.
-        Nanos = "NS" since 6,
+        Nanos = "NS",
     }
 }
 

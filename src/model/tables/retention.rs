@@ -36,25 +36,25 @@ record! {
     /// Rows whose time of append is known.
     pub struct AppendMark {
         /// Milliseconds since 1970 UTC: no row before `end` was appended later.
-        since(7) pub time_ms: i64,
+        pub time_ms: i64,
         /// The append ordinal after these rows.
-        since(7) pub end: u64,
+        pub end: u64,
     }
 
     /// The policy of a table as its state has it.
     pub struct RetentionPolicy {
         /// Greatest number of rows.
-        since(7) pub rows_max: Option<u64>,
+        pub rows_max: Option<u64>,
         /// Seconds after the time in the index.
-        since(7) pub index_age_seconds: Option<u64>,
+        pub index_age_seconds: Option<u64>,
         /// Seconds after the append.
-        since(7) pub append_age_seconds: Option<u64>,
+        pub append_age_seconds: Option<u64>,
         /// Time of the last change of the bounds.
-        since(7) pub updated_at: Option<DateTime<Utc>>,
+        pub updated_at: Option<DateTime<Utc>>,
         /// Id of the user who set them.
-        since(7) pub updated_by: Option<String>,
+        pub updated_by: Option<String>,
         /// When rows were appended, in order; only with a bound of the time after the append.
-        since(7) pub marks: Vec<AppendMark>,
+        pub marks: Vec<AppendMark>,
     }
 }
 

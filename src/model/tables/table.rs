@@ -28,8 +28,8 @@ id_type!(
 #[fields(row_count, supports_append, properties, columns)]
 #[index(1, name)]
 #[index(2, test_result_id)]
-#[index(3, created_at, since = 2)]
-#[index(4, metadata_modified_at, since = 2)]
+#[index(3, created_at)]
+#[index(4, metadata_modified_at)]
 #[text(name = 3.0, properties = 1.0)]
 #[state(TableRowState(row_count, rows_modified_at, supports_append))]
 #[order(TableOrderBy(

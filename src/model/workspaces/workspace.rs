@@ -34,9 +34,9 @@ id_type!(
     created_within(within(created_at)),
     created_by
 )]
-#[index(1, unique(workspace), called(ID), since = 4)]
-#[index(2, name, since = 4)]
-#[index(3, created_at, since = 4)]
+#[index(1, unique(workspace), called(ID))]
+#[index(2, name)]
+#[index(3, created_at)]
 #[order(WorkspaceOrderBy(name, created_at))]
 #[request(CreateWorkspaceRequest = "A workspace to register.")]
 #[request(CreateWorkspaceRequest(name(String, "Name; required.")))]
@@ -44,19 +44,14 @@ id_type!(
 pub struct Workspace {
     /// The record key. Events of the change feed contain it as the id.
     #[serde(skip)]
-    #[since(4)]
     pub key: Option<WorkspaceKey>,
     /// The id that resources have in their member `workspace`.
-    #[since(4)]
     pub id: Option<String>,
     /// Name.
-    #[since(4)]
     pub name: Option<String>,
     /// Time of creation.
-    #[since(4)]
     pub created_at: Option<DateTime<Utc>>,
     /// Id of the user who registered it.
-    #[since(4)]
     pub created_by: Option<String>,
 }
 

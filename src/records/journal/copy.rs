@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// How often the copy is begun.
 const TRIES: u32 = 4;
 
-/// Copies both files to a disk that has neither. A store of an earlier format has no journal.
+/// Copies both files to a disk that has neither. A backup that was never opened has no journal.
 ///
 /// # Errors
 /// `Corrupt` if a file is missing; `Conflict` if passes go on beginning; `Io`, `NoSpace`.

@@ -6,7 +6,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-const MAGIC: [u8; 8] = *b"SDJOURN1";
+pub(crate) const MAGIC: [u8; 8] = *b"SDJOURN1";
 /// Bytes of a header.
 const LEN: usize = 48;
 /// Distance of the two copies, and the bytes that each takes.

@@ -24,6 +24,8 @@ mod tests;
 pub(super) use body::encode;
 pub(crate) use copy::copy;
 pub(crate) use file::NAMES;
+#[cfg(test)]
+pub(crate) use header::MAGIC as JOURNAL_MAGIC;
 pub(crate) use replay::Replayed;
 pub(crate) use rescue::{LostCommits, rescue};
 

@@ -137,8 +137,7 @@ pub(in crate::services) fn export<A: Access>(
             && own.end - own.start == run.live_count() as u64
             && run.has_columns_of_table();
         match run.stored() {
-            // Statistics in segments of earlier formats may hide NaN from other readers.
-            Stored::Segment(segment) if is_whole && segment.meta().shows_nan => {
+            Stored::Segment(segment) if is_whole => {
                 let mut reader = guarded("opening a segment", || files.open(segment.meta()))?;
                 let (name, row_count, byte_count) =
                     (reader.name(), segment.meta().row_count, segment.meta().data_bytes);

@@ -57,7 +57,6 @@ pub(in crate::services) fn export<A: Access>(
     // Sealing moves rows and does not change which rows exist, so it is a write of the store and
     // not of the caller.
     let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
-    guarded("writing segments again", || session_tables::restate(&session, table.id(), control))?;
     let mut ready = None;
     for _ in 0..ATTEMPTS {
         guarded("sealing a table", || session_tables::seal(&session, table.id(), control))?;

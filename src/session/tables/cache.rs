@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -63,8 +63,6 @@ pub(crate) struct TableCache {
     pub(super) looked: Mutex<HashMap<RecordKey, IndexLook>>,
     /// Tables whose rows an import numbers.
     numbered: Arc<Mutex<HashSet<RecordKey>>>,
-    /// Whether no segment of the store is left to be looked at by `restate`.
-    pub(super) shows_nan: AtomicBool,
     /// Locked while segments are sealed or merged: one at a time.
     pub(super) turn: Mutex<()>,
 }
@@ -89,7 +87,6 @@ impl Default for TableCache {
             held: Arc::default(),
             looked: Mutex::default(),
             numbered: Arc::default(),
-            shows_nan: AtomicBool::default(),
             turn: Mutex::default(),
         }
     }

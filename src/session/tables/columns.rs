@@ -21,13 +21,13 @@ record! {
     /// table.
     pub struct ColumnHistory {
         /// Every column that the table ever had, in order of creation.
-        since(6) pub lives: Vec<ColumnLife>,
+        pub lives: Vec<ColumnLife>,
     }
 }
 
 /// Whether a row can be the history of a table's columns.
 pub(crate) fn is_column_history(key: &[u8], row: &[u8]) -> bool {
-    envelope::in_row(row).is_some() && envelope::from_row::<ColumnHistory>(key, row).is_ok()
+    envelope::from_row::<ColumnHistory>(key, row).is_ok()
 }
 
 fn columns_of(table: &TableMetadata) -> Vec<Column> {

@@ -35,9 +35,9 @@ record! {
     /// One part of the ordinals of deleted rows of a table.
     pub struct DeletedPart {
         /// Pairs of numbers: a gap, and the length of the range after it.
-        since(6) pub gaps_and_lengths: Vec<u64>,
+        pub gaps_and_lengths: Vec<u64>,
         /// The same of the ordinals of them that went by the retention of the table.
-        since(10) pub retention: Vec<u64>,
+        pub retention: Vec<u64>,
     }
 }
 
@@ -100,7 +100,7 @@ fn ranges_of(part: u64, numbers: &[u64]) -> Option<Vec<Range<u64>>> {
 
 /// Whether a row can be a part of the ordinals of deleted rows.
 pub(crate) fn is_deleted_rows(key: &[u8], row: &[u8]) -> bool {
-    envelope::in_row(row).is_some() && check_deleted_rows(key, row).is_ok()
+    check_deleted_rows(key, row).is_ok()
 }
 
 /// Checks a row of the space by itself.

@@ -1,11 +1,10 @@
-//! Table maintenance: seals full buffers, merges segments, and writes those of earlier formats
+//! Table maintenance: seals full buffers, merges segments
 //! again.
 
 use super::buffer::number_of;
 use super::columns::{draft_layouts, layouts_of};
 use super::deleted::{deleted_in, deleted_in_draft};
 use super::merge::{Rewrite, merge, mergeable, outdated, small_count};
-use super::restate::restate_all;
 use super::seal::seal;
 use super::set_merge_due;
 use super::state::TableState;
@@ -71,11 +70,6 @@ pub(crate) fn maintain(session: &Session, due: Due, control: &Control) -> Result
             Ok(segments) => written += segments,
             Err(error) => failure = failure.or(Some(error)),
         }
-    }
-    // Last: what was merged need not be written again.
-    match restate_all(session, control) {
-        Ok(segments) => written += segments,
-        Err(error) => failure = failure.or(Some(error)),
     }
     failure.map_or(Ok(written), Err)
 }

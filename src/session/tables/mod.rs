@@ -21,7 +21,6 @@ mod handout;
 mod maintain;
 mod merge;
 mod open;
-mod restate;
 mod retention;
 mod salvage;
 mod seal;
@@ -55,7 +54,6 @@ pub(crate) use maintain::settle as settle_merges;
 pub(crate) use maintain::{deleted_stored, due, maintain};
 pub(crate) use merge::{Rewrite, merge};
 pub(crate) use open::open_table;
-pub(crate) use restate::restate;
 pub(crate) use retention::{
     index_limit_ms, is_index_due, is_retention_due, put_retention, retention_in_row, retention_of,
     take_retention,

@@ -125,11 +125,6 @@ impl NewSegments {
         Self { metas: Vec::new(), started: Vec::new(), place }
     }
 
-    /// Adds a segment whose files are about to be created.
-    pub(super) fn starts(&mut self, number: u64) {
-        self.started.push(number);
-    }
-
     /// Decides about the files by the outcome of the commit that names them: they are kept if it
     /// succeeded, or if it may have.
     pub(crate) fn settle<T>(self, written: Result<T>) -> Result<T> {

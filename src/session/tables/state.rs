@@ -25,13 +25,13 @@ record! {
         /// merge.
         pub merge_due: bool,
         /// Rows that were ever deleted.
-        since(6) pub deleted_rows: u64,
+        pub deleted_rows: u64,
         /// Those of them that are still stored.
-        since(6) pub deleted_stored: u64,
+        pub deleted_stored: u64,
         /// The revision of the table's columns: how often they changed.
-        since(6) pub columns_revision: u64,
+        pub columns_revision: u64,
         /// How long rows are kept; for ever without.
-        since(7) pub retention: Option<RetentionPolicy>,
+        pub retention: Option<RetentionPolicy>,
     }
 }
 

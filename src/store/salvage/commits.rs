@@ -12,12 +12,9 @@ use crate::records::salvage::{LostEntries, Proof, Salvaged};
 use crate::records::{
     Change, Collection, Entries, JOURNAL_NAMES, LostCommits, RecordFile, Source, Space, rescue,
 };
-use crate::store::format;
 use crate::store::scrub_indexes::index_entries;
 use crate::value::{Control, limits};
 
-/// The first format with a journal.
-const SINCE: u32 = 6;
 /// What follows from lost commits.
 const EARLIER: &str = "what they changed is missing or in an earlier state";
 
@@ -31,11 +28,6 @@ pub(super) fn replay(
     control: &Control,
     report: &mut SalvageReport,
 ) -> Result<()> {
-    let is_there = |name: &str| source.exists(name).unwrap_or(true);
-    let is_older = format::number(source).is_ok_and(|number| number < SINCE);
-    if is_older && salvaged.link.is_none() && !JOURNAL_NAMES.into_iter().any(is_there) {
-        return Ok(());
-    }
     let rescued = rescue(source, salvaged.link, facts.sequence());
     for lost in rescued.lost {
         tell(lost, salvaged, facts, report);

@@ -102,7 +102,8 @@ impl Store {
     }
 }
 
-/// Refuses a directory that is not a store, or that is an incomplete copy of one.
+/// Refuses a directory that is not a store, that is an incomplete copy of one, or that a build with
+/// another stored form wrote: its bytes could be misread.
 fn check_source(source: &SharedDisk) -> Result<()> {
     let entries = source.list("").map_err(failed("listing the damaged store"))?;
     let has = |name: &str| entries.iter().any(|entry| entry.name == name);
@@ -116,7 +117,13 @@ fn check_source(source: &SharedDisk) -> Result<()> {
             "the source has neither records.redb nor FORMAT; choose the directory of a store",
         ));
     }
-    Ok(())
+    match format::probe(source) {
+        Err(error) if error.kind() == ErrorKind::OlderFormat => Err(error.followed_by(
+            "; if this build wrote it and FORMAT is damaged, remove FORMAT and salvage again",
+        )),
+        // A FORMAT that is missing or damaged stops no salvage.
+        _ => Ok(()),
+    }
 }
 
 /// The files of the damaged store that are kept open and locked until everything was read.

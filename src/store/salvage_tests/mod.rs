@@ -248,7 +248,8 @@ fn the_sources_of_a_salvage_are_checked() {
     Store::open(&target).unwrap().close().unwrap();
     assert_eq!(kind(&from, &target), ErrorKind::NotAStore, "it is not empty");
     // The record file tells everything that FORMAT does.
-    std::fs::write(from.join("FORMAT"), "stationdb\nformat 11\nrevision 0\nstore 0\n").unwrap();
+    let format = std::fs::read_to_string(from.join("FORMAT")).unwrap();
+    std::fs::write(from.join("FORMAT"), format.replace("format 1\n", "format 2\n")).unwrap();
     assert!(
         Store::salvage(&from, directory.path().join("again"), &Control::default())
             .unwrap()

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use arrow::array::{Float64Array, Int64Array, RecordBatch};
 
-use crate::columnar::{SegmentMeta, as_before_format_6};
+use crate::columnar::SegmentMeta;
 use crate::disk::Disk as _;
 use crate::disk::sim::SimDisk;
 use crate::model::tables::data::{ColumnType, DataType, column};
 use crate::model::tables::table::CreateTableRequest;
 use crate::records::{Space, envelope};
+use crate::session::Access as _;
 use crate::session::tables::{self as session_tables, Rewrite, SORT_ROWS};
-use crate::session::{Access as _, Draft};
 use crate::store::Store;
 use crate::tables::{DeleteRowsRequest, DropColumnsRequest, TableId, TableService};
 use crate::value::Control;
@@ -133,32 +133,6 @@ fn rewrites_for_readers_ask_for_space_first() {
     bench.asks_first("a rewrite without a column", len, || bench.merge(Rewrite::ForReaders));
 }
 
-#[test]
-fn statistics_that_are_written_again_ask_for_space_first() {
-    let bench = Bench::new();
-    // As an earlier build left it.
-    as_before_format_6(|| {
-        bench.append(0, 500).unwrap();
-        assert!(bench.seal().unwrap());
-    });
-    let forget = |draft: &mut Draft<'_>| {
-        for (key, row) in draft.raw_prefix(Space::Segments, &[])? {
-            let meta: SegmentMeta = envelope::from_row(&key, &row)?;
-            let old = SegmentMeta { shows_nan: false, ..meta };
-            draft.put_raw(Space::Segments, key.clone(), envelope::to_row(&key, &old)?);
-        }
-        Ok(())
-    };
-    bench.session.write(forget).unwrap();
-    let len = files(&bench.segments());
-    bench.asks_first("new statistics", len, || {
-        let restated =
-            session_tables::restate(&bench.session, bench.id.as_ref(), &Control::default());
-        restated.map(|(count, _)| count == 1)
-    });
-}
-
-/// Rows that are too many for the buffer go into segments while they arrive.
 #[test]
 fn a_long_append_asks_for_space_first() {
     let bench = Bench::new();

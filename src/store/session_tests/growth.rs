@@ -1,25 +1,26 @@
-//! Stores of an older format under this build: members, enum values, indexes and kinds that were
-//! added later.
+//! A store that a build of one format wrote, under a build of the next one: a member, a value, an
+//! index and a kind are added.
 
 use std::sync::Arc;
 
-use crate::disk::{Disk, MemoryDisk, Mode, read_file};
+use crate::disk::sim::{SimDisk, Survival};
+use crate::disk::{Disk, MemoryDisk, SharedDisk, parent, read_file, walk, write_new_file};
 use crate::error::{ErrorKind, Result};
-use crate::model::REGISTRY;
+use crate::model::Registered;
 use crate::model::resource::Resource;
-use crate::model::tables::table::TableMetadata;
-use crate::records::{Space, envelope};
+use crate::model::resource::registry::grown;
+use crate::records::{Source, Space, envelope};
 use crate::session::{
     Access, Draft, FILLING_KEY, Fillings, Identity, OrderTerm, Query, Session, What, growth,
 };
 use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::value::key::after_prefix;
+use crate::value::Control;
 use crate::value::stored::{self, Format, Members, Payload};
 use crate::value::wire::{record, wire_enum};
-use crate::value::{Control, IdForm, RecordKey, time};
 
-/// The types as a build of format 1 had them.
+/// The types as a build of format 1 has them.
 mod first {
+    use crate::model::resource::Resource;
     use crate::value::wire::{record, wire_enum};
 
     wire_enum! {
@@ -38,18 +39,23 @@ mod first {
             /// Name.
             pub name: Option<String>,
         }
+    }
 
-        /// A device.
-        pub struct Device {
-            /// Id.
-            pub id: String,
-            /// Workspace.
-            pub workspace: String,
-            /// Parts.
-            pub parts: Vec<Part>,
-            /// Level.
-            pub level: Level,
-        }
+    /// A device.
+    #[derive(Clone, Debug, Default, PartialEq, Resource)]
+    #[resource(kind = 201, name = "device", service = "devices", id(Decimal))]
+    #[fields(id, number)]
+    pub(crate) struct Device {
+        /// Id.
+        pub id: String,
+        /// Workspace.
+        pub workspace: String,
+        /// Parts.
+        pub parts: Vec<Part>,
+        /// Level.
+        pub level: Level,
+        /// Number.
+        pub number: Option<i64>,
     }
 }
 
@@ -78,7 +84,9 @@ record! {
 /// A device.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 201, name = "device", service = "devices", id(Decimal))]
-#[fields(id, note)]
+#[fields(id, number, note)]
+#[index(1, number, since = 2)]
+#[index(2, note, since = 2)]
 pub(crate) struct Device {
     /// Id.
     pub id: String,
@@ -91,7 +99,31 @@ pub(crate) struct Device {
     pub parts: Vec<Part>,
     /// Level.
     pub level: Level,
+    /// Number.
+    pub number: Option<i64>,
 }
+
+/// A kind that was added later.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 202, name = "probe", service = "probes", id(Decimal))]
+#[fields(id, tip)]
+#[index(1, tip, since = 2)]
+pub(crate) struct Probe {
+    /// Id.
+    #[since(2)]
+    pub id: String,
+    /// Workspace.
+    #[since(2)]
+    pub workspace: String,
+    /// Tip.
+    #[since(2)]
+    pub tip: Option<String>,
+}
+
+/// What the next format adds.
+static ADDED: [Registered; 2] = [Registered::of::<Device>(), Registered::of::<Probe>()];
+/// The indexes of devices that it adds.
+const INDEXES: [&str; 2] = ["index 1 of device", "index 2 of device"];
 
 fn old_device() -> first::Device {
     first::Device {
@@ -99,6 +131,7 @@ fn old_device() -> first::Device {
         workspace: "default".into(),
         parts: vec![first::Part { name: Some("one".into()) }, first::Part { name: None }],
         level: first::Level::High,
+        number: Some(7),
     }
 }
 
@@ -106,21 +139,26 @@ fn of_first_format(bytes: &[u8]) -> Payload<'_> {
     Payload { format: Format::FIRST, bytes }
 }
 
-#[test]
-fn members_that_came_later_are_absent_at_every_depth() {
-    let bytes = stored::to_bytes(&old_device()).unwrap();
-    let device: Device = stored::read(of_first_format(&bytes)).unwrap();
+/// The old device as the next format has it.
+fn grown_device() -> Device {
     let part = |name: Option<&str>| Part { name: name.map(str::to_owned), serial: None };
-    let expected = Device {
+    Device {
         id: "1000".into(),
         note: None,
         workspace: "default".into(),
         parts: vec![part(Some("one")), part(None)],
         level: Level::High,
-    };
-    assert_eq!(device, expected);
+        number: Some(7),
+    }
+}
+
+#[test]
+fn members_that_came_later_are_absent_at_every_depth() {
+    let bytes = stored::to_bytes(&old_device()).unwrap();
+    let device: Device = stored::read(of_first_format(&bytes)).unwrap();
+    assert_eq!(device, grown_device());
     // Members are skipped in the same way.
-    for place in 0..5 {
+    for place in 0..6 {
         let mut some = Device { note: Some("before".into()), ..Device::default() };
         stored::fill(&mut some, of_first_format(&bytes), Members::NONE.with(place)).unwrap();
         assert_eq!(
@@ -129,23 +167,23 @@ fn members_that_came_later_are_absent_at_every_depth() {
             "an absent member that is wanted becomes its default"
         );
     }
-    // Records that this build writes have the new members.
-    let now = Device { note: Some("n".into()), level: Level::Top, ..expected };
-    assert_eq!(stored::from_bytes::<Device>(&stored::to_bytes(&now).unwrap()).unwrap(), now);
+    // Records of the next format have the new members.
+    grown::build(&ADDED, || {
+        let now = Device { note: Some("n".into()), level: Level::Top, ..grown_device() };
+        assert_eq!(stored::from_bytes::<Device>(&stored::to_bytes(&now).unwrap()).unwrap(), now);
+    });
 }
 
 #[test]
 fn bytes_that_do_not_belong_to_their_format_are_corrupt() {
     let kind = |payload| stored::read::<Device>(payload).unwrap_err().kind();
     let old = stored::to_bytes(&old_device()).unwrap();
-    let now: Device = stored::read(of_first_format(&old)).unwrap();
-    let new = stored::to_bytes(&now).unwrap();
+    let new = stored::to_bytes(&grown_device()).unwrap();
     assert_eq!(
         kind(of_first_format(&new)),
         ErrorKind::Corrupt,
         "members of a later format in older bytes"
     );
-    assert_eq!(kind(Payload::current(&old)), ErrorKind::Corrupt, "members are missing");
     for len in 0..old.len() {
         assert_eq!(kind(of_first_format(&old[..len])), ErrorKind::Corrupt, "cut to {len} bytes");
     }
@@ -153,242 +191,296 @@ fn bytes_that_do_not_belong_to_their_format_are_corrupt() {
     assert_eq!(kind(of_first_format(&longer)), ErrorKind::Corrupt, "a byte is left over");
     // A value that was added later is not valid in older bytes.
     let top = stored::to_bytes(&Level::Top).unwrap();
-    assert_eq!(stored::from_bytes::<Level>(&top).unwrap(), Level::Top);
     assert_eq!(
         stored::read::<Level>(of_first_format(&top)).unwrap_err().kind(),
         ErrorKind::Corrupt
     );
-    let next = stored::to_bytes(&3u8).unwrap();
-    assert_eq!(stored::from_bytes::<Level>(&next).unwrap_err().kind(), ErrorKind::Corrupt);
+    grown::build(&ADDED, || {
+        assert_eq!(kind(Payload::current(&old)), ErrorKind::Corrupt, "members are missing");
+        assert_eq!(stored::from_bytes::<Level>(&top).unwrap(), Level::Top);
+        let next = stored::to_bytes(&3u8).unwrap();
+        assert_eq!(stored::from_bytes::<Level>(&next).unwrap_err().kind(), ErrorKind::Corrupt);
+    });
+}
+
+fn try_open(disk: SharedDisk) -> Result<Store> {
+    StoreOptions::default().seed(Some(1)).maintenance_thread(false).open_on(disk)
 }
 
 fn open(disk: &Arc<MemoryDisk>) -> Store {
-    let options = StoreOptions::default().seed(Some(1)).maintenance_thread(false);
-    options.open_on(disk.clone()).unwrap()
+    try_open(disk.clone()).unwrap()
 }
 
-pub(super) fn ada(store: &Store) -> Session {
+fn ada(store: &Store) -> Session {
     store.session(Identity::user("ada"))
 }
 
-fn set_format(disk: &MemoryDisk, number: u32) {
-    let text = String::from_utf8(read_file(disk, "FORMAT", 4096).unwrap()).unwrap();
-    let current = Format::CURRENT.number();
-    let text = text.replace(&format!("format {current}\n"), &format!("format {number}\n"));
-    disk.remove_file("FORMAT").unwrap();
-    disk.open("FORMAT", Mode::CreateNew).unwrap().write_all_at(text.as_bytes(), 0).unwrap();
+fn change(session: &Session, f: impl FnOnce(&mut Draft<'_>) -> Result<()> + Send + 'static) {
+    session.write(f).unwrap();
 }
 
-fn format(disk: &MemoryDisk) -> String {
+fn format(disk: &dyn Disk) -> String {
     let text = String::from_utf8(read_file(disk, "FORMAT", 4096).unwrap()).unwrap();
     text.lines().nth(1).unwrap().to_owned()
 }
 
-/// Turns the store into one that a build of format 1 would have written: without the indexes that
-/// were added later, and with the older format number.
-pub(super) fn age(disk: &Arc<MemoryDisk>) {
-    let store = open(disk);
-    ada(&store)
-        .write(|draft| {
-            for registered in REGISTRY {
-                for index in (registered.indexes)().into_iter().filter(|index| index.since > 1) {
-                    let prefix = [registered.kind.code, index.number];
-                    let source = draft.view().source();
-                    let mut keys = Vec::new();
-                    {
-                        let mut cursor = source.cursor(
-                            Space::Index,
-                            &prefix,
-                            after_prefix(&prefix).as_deref(),
-                        )?;
-                        while let Some((key, _)) = cursor.next()? {
-                            keys.push(key);
-                        }
-                    }
-                    keys.iter().for_each(|key| draft.remove_entry(key));
-                }
-            }
-            draft.delete_raw(Space::Meta, growth::format_row().0);
-            Ok(())
+/// The format of the envelope of each device.
+fn formats(session: &Session) -> Vec<u8> {
+    let rows = session.read(|view| view.raw_prefix(Space::Records, &[Device::KIND.code])).unwrap();
+    let format =
+        |(key, row): &(Vec<u8>, Vec<u8>)| envelope::open(key, key[0], row).unwrap().format.number();
+    rows.iter().map(format).collect()
+}
+
+/// A store of format 1 with this many devices.
+fn made(devices: usize) -> Arc<MemoryDisk> {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    change(&ada(&store), move |draft| {
+        (0..devices).try_for_each(|at| {
+            let device = device(at, devices);
+            let device = first::Device {
+                id: device.id,
+                workspace: device.workspace,
+                number: device.number,
+                ..old_device()
+            };
+            draft.put(&device, What::Created)
         })
-        .unwrap();
+    });
     store.close().unwrap();
-    set_format(disk, 1);
+    disk
+}
+
+/// Device `at` of a store with `devices` of them. The order of the numbers differs from that of the
+/// keys; 7,919 has no divisor in common with a number of devices here.
+fn device(at: usize, devices: usize) -> Device {
+    let number = Some((at * 7_919 % devices) as i64);
+    Device { id: (1_000 + at).to_string(), number, ..grown_device() }
+}
+
+fn by_number(take: usize) -> Query<'static> {
+    let order = vec![OrderTerm { path: "number", descending: false }];
+    Query { order, take, ..Query::default() }
+}
+
+fn in_order(session: &Session) -> Vec<String> {
+    let query = by_number(10_000);
+    let page = session.read(|view| view.query::<Device>(&query)).unwrap();
+    page.items.into_iter().map(|device| device.id).collect()
+}
+
+fn uses_index(session: &Session) -> bool {
+    let access = session.read(|view| view.plan::<Device>(&by_number(1))).unwrap().access;
+    access.contains("number")
+}
+
+/// Checks the store; returns the incomplete indexes and the number of records in the older form.
+fn sound(store: &Store) -> (Vec<String>, u64) {
+    let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
+    assert!(report.is_sound(), "{:?}", report.findings);
+    assert_eq!(report.format, u32::from(Format::current().number()));
+    (report.incomplete_indexes, report.older_records)
 }
 
 #[test]
-fn a_store_of_the_first_format_is_raised_before_anything_else_and_written_on() {
-    let disk = Arc::new(MemoryDisk::new());
-    drop(open(&disk));
-    let full_key =
-        [&[Device::KIND.code][..], RecordKey::parse(IdForm::Decimal, "1000").unwrap().as_bytes()]
-            .concat();
-    {
+fn a_store_of_the_format_before_is_raised_and_written_on() {
+    let disk = made(3);
+    assert_eq!(format(&*disk), "format 1");
+    grown::build(&ADDED, || {
         let store = open(&disk);
-        let bytes = stored::to_bytes(&old_device()).unwrap();
-        let row = envelope::seal_in_first_format(&full_key, Device::KIND.code, &bytes);
-        let key = full_key.clone();
-        change(&ada(&store), move |draft| {
-            draft.put_raw(Space::Records, key, row);
-            Ok(())
-        });
-    }
-    age(&disk);
-    assert_eq!(format(&disk), "format 1");
-    let store = open(&disk);
-    assert_eq!(format(&disk), format!("format {}", Format::CURRENT.number()));
-    let session = ada(&store);
-    let device = session.read(|view| view.get::<Device>("1000")).unwrap().unwrap();
-    assert_eq!((device.level, &device.note, device.parts.len()), (Level::High, &None, 2));
-    let mut changed = device;
-    changed.note = Some("since the second format".into());
-    changed.level = Level::Top;
-    let expected = changed.clone();
-    session.write(move |draft| draft.put(&changed, What::Updated)).unwrap();
-    drop((session, store));
-    // A kind that was added later: the store has no record of it, and accepts some.
-    let store = open(&disk);
-    assert_eq!(ada(&store).read(|view| view.get::<Device>("1000")).unwrap(), Some(expected));
-    assert_eq!(ada(&store).read(|view| view.get::<Device>("1001")).unwrap(), None);
-    drop(store);
-    set_format(&disk, u32::from(Format::CURRENT.number()) + 1);
-    let error = StoreOptions::default().open_on(disk.clone()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NewerFormat);
-}
+        assert_eq!(format(&*disk), "format 2");
+        let session = ada(&store);
+        assert_eq!(sound(&store), (INDEXES.map(str::to_owned).to_vec(), 3));
+        // The member is absent, and the index is not used before it is complete.
+        let get = |session: &Session, id: &str| {
+            let id = id.to_owned();
+            session.read(|view| view.get::<Device>(&id)).unwrap()
+        };
+        assert_eq!(get(&session, "1001"), Some(device(1, 3)));
+        assert!(!uses_index(&session));
+        assert_eq!(in_order(&session).len(), 3);
+        // One record is written again, with the member and the value; the others keep their form.
+        let changed = Device { note: Some("came later".into()), level: Level::Top, ..device(1, 3) };
+        let put = changed.clone();
+        change(&session, move |draft| draft.put(&put, What::Updated));
+        assert_eq!(formats(&session), [1, 2, 1]);
+        // The kind: the store has no record of it, and takes some.
+        assert_eq!(session.read(|view| view.get::<Probe>("1000")).unwrap(), None);
+        let probe = Probe { id: "1000".into(), workspace: "default".into(), tip: Some("t".into()) };
+        let put = probe.clone();
+        change(&session, move |draft| draft.put(&put, What::Created));
+        drop(session);
+        store.close().unwrap();
 
-const TABLES: usize = 2_500;
-
-pub(super) fn table(number: usize) -> TableMetadata {
-    TableMetadata {
-        id: Some(RecordKey::generate(TableMetadata::KIND, number as u64, 1).into()),
-        name: Some(format!("table {number}")),
-        workspace: Some("default".into()),
-        // An order that differs from key order; 2,500 and 7,919 have no common divisor.
-        created_at: Some(time::from_millis((number * 7_919 % TABLES) as i64)),
-        row_count: Some(0),
-        ..TableMetadata::default()
-    }
-}
-
-pub(super) fn in_order(session: &Session) -> Vec<String> {
-    let order = vec![OrderTerm { path: "createdAt", descending: false }];
-    let query = Query { order, take: 2 * TABLES, ..Query::default() };
-    let page = session.read(|view| view.query::<TableMetadata>(&query)).unwrap();
-    page.items.into_iter().map(|table| table.name.unwrap()).collect()
-}
-
-fn access(session: &Session) -> String {
-    let order = vec![OrderTerm { path: "createdAt", descending: false }];
-    let query = Query { order, take: 1, ..Query::default() };
-    session.read(|view| view.plan::<TableMetadata>(&query)).unwrap().access
-}
-
-pub(super) fn change(
-    session: &Session,
-    f: impl FnOnce(&mut Draft<'_>) -> Result<()> + Send + 'static,
-) {
-    session.write(f).unwrap();
+        let store = open(&disk);
+        let session = ada(&store);
+        assert_eq!(get(&session, "1001"), Some(changed));
+        assert_eq!(session.read(|view| view.get::<Probe>("1000")).unwrap(), Some(probe));
+        // Two indexes of three devices.
+        assert_eq!(store.maintain(&Control::default()).unwrap().index_entries_added, 6);
+        assert!(uses_index(&session));
+        assert_eq!(sound(&store), (vec![], 2));
+        drop(session);
+        store.close().unwrap();
+    });
+    // A build of the format before refuses it, and changes nothing.
+    let before = walk(&*disk, "").unwrap();
+    let error = try_open(disk.clone()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NewerFormat, "{error}");
+    assert_eq!(walk(&*disk, "").unwrap(), before);
+    assert_eq!(format(&*disk), "format 2");
 }
 
 #[test]
 fn an_index_that_came_later_is_filled_step_by_step_beside_writes() {
-    let disk = Arc::new(MemoryDisk::new());
-    let store = open(&disk);
-    change(&ada(&store), |draft| {
-        (0..TABLES).try_for_each(|number| draft.put(&table(number), What::Created))
+    const DEVICES: usize = 2_500;
+    let disk = made(DEVICES);
+    grown::build(&ADDED, || {
+        let mut expected: Vec<Device> = (0..DEVICES).map(|at| device(at, DEVICES)).collect();
+        let (mut made, mut steps) = (DEVICES, 0);
+        let mut store = open(&disk);
+        loop {
+            let session = ada(&store);
+            let listed =
+                session.read(|view| Ok(view.fillings()?.unwrap_or_default())).unwrap().names();
+            assert_eq!(sound(&store).0, listed);
+            let is_complete = !listed.contains(&INDEXES[0].to_owned());
+            assert_eq!(uses_index(&session), is_complete, "{listed:?}");
+            expected.sort_by_key(|device| (device.number, device.id.clone()));
+            let ids: Vec<String> = expected.iter().map(|device| device.id.clone()).collect();
+            assert_eq!(in_order(&session), ids, "after {steps} steps");
+            if listed.is_empty() {
+                break;
+            }
+            // A reader that began earlier keeps using the indexes of its snapshot.
+            let before = session.context().engine.snapshot();
+            let held = Fillings::of(Source::Snapshot(&before)).unwrap();
+            // Writes before and after the position of the filling: the first and the last device
+            // change, one is deleted, one is created.
+            expected.sort_by_key(|device| device.id.clone());
+            let last = expected.len() - 1;
+            for at in [0, last] {
+                expected[at].number = expected[at].number.map(|number| number + 10_000);
+            }
+            let (one, other) = (expected[0].clone(), expected[last].clone());
+            let gone = expected.remove(last / 2);
+            let new = Device { number: Some(5), ..device(made, DEVICES) };
+            expected.push(new.clone());
+            made += 1;
+            change(&session, move |draft| {
+                draft.put(&one, What::Updated)?;
+                draft.put(&other, What::Updated)?;
+                draft.put(&new, What::Created)?;
+                draft.delete::<Device>(&gone.id).map(drop)
+            });
+            growth::step(&session, 1_000).unwrap();
+            assert_eq!(Fillings::of(Source::Snapshot(&before)).unwrap(), held);
+            steps += 1;
+            // Every second step runs in a reopened store.
+            if steps % 2 == 0 {
+                drop((before, session));
+                drop(store);
+                store = open(&disk);
+            }
+        }
+        // 2,500 devices in steps of 1,000, for each of two indexes.
+        assert_eq!(steps, 6);
+        drop(store);
+        let store = open(&disk);
+        assert_eq!(sound(&store).0, Vec::<String>::new());
+        assert_eq!(ada(&store).read(|view| view.raw(Space::Meta, FILLING_KEY)).unwrap(), None);
     });
-    assert!(access(&ada(&store)).contains("createdAt"), "{}", access(&ada(&store)));
-    drop(store);
-    age(&disk);
-
-    let assert_sound = |store: &Store, incomplete: &[&str]| {
-        let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
-        assert!(report.is_sound(), "{:?}", report.findings);
-        assert_eq!(report.incomplete_indexes, incomplete);
-    };
-    let mut expected: Vec<TableMetadata> = (0..TABLES).map(table).collect();
-    let (mut number, mut steps) = (TABLES, 0);
-    let mut store = open(&disk);
-    loop {
-        let session = ada(&store);
-        let listed = session.read(|view| Ok(view.fillings()?.unwrap_or_default())).unwrap().names();
-        let listed: Vec<&str> = listed.iter().map(String::as_str).collect();
-        assert_sound(&store, &listed);
-        let is_usable = !listed.contains(&"index 3 of table");
-        assert_eq!(
-            access(&session).contains("createdAt"),
-            is_usable,
-            "{}; {listed:?}",
-            access(&session)
-        );
-        expected.sort_by_key(|table| (table.created_at, table.id.clone()));
-        let names: Vec<String> = expected.iter().map(|table| table.name.clone().unwrap()).collect();
-        assert_eq!(in_order(&session), names, "after {steps} steps");
-        if listed.is_empty() {
-            break;
-        }
-        // A reader that began earlier keeps using the indexes of its snapshot.
-        let before = session.context().engine.snapshot();
-        let held = Fillings::of(crate::records::Source::Snapshot(&before)).unwrap();
-        // Writes before and after the position of the filling: the first and the last table change,
-        // one is deleted, one is created.
-        expected.sort_by_key(|table| table.id.clone());
-        let last = expected.len() - 1;
-        for at in [0, last] {
-            expected[at].created_at =
-                expected[at].created_at.map(|time| time + chrono::TimeDelta::milliseconds(10_000));
-        }
-        let (one, other) = (expected[0].clone(), expected[last].clone());
-        let gone = expected.remove(last / 2);
-        let new = TableMetadata { created_at: Some(time::from_millis(5)), ..table(number) };
-        expected.push(new.clone());
-        number += 1;
-        change(&session, move |draft| {
-            draft.put(&one, What::Updated)?;
-            draft.put(&other, What::Updated)?;
-            draft.put(&new, What::Created)?;
-            draft.delete::<TableMetadata>(gone.id.as_deref().unwrap_or_default()).map(drop)
-        });
-        growth::step(&session, 1_000).unwrap();
-        assert_eq!(Fillings::of(crate::records::Source::Snapshot(&before)).unwrap(), held);
-        steps += 1;
-        // Every second step runs in a reopened store.
-        if steps % 2 == 0 {
-            drop((before, session));
-            drop(store);
-            store = open(&disk);
-        }
-    }
-    // 2,500 tables in steps of 1,000, for each of two indexes.
-    assert_eq!(steps, 6);
-    drop(store);
-    let store = open(&disk);
-    assert_sound(&store, &[]);
-    assert_eq!(ada(&store).read(|view| view.raw(Space::Meta, FILLING_KEY)).unwrap(), None);
 }
 
 #[test]
-fn maintenance_fills_what_is_missing_and_a_backup_has_it() {
-    let disk = Arc::new(MemoryDisk::new());
-    let store = open(&disk);
-    change(&ada(&store), |draft| {
-        (0..100).try_for_each(|number| draft.put(&table(number), What::Created))
+fn a_backup_has_the_indexes_that_are_not_filled_yet() {
+    let disk = made(100);
+    grown::build(&ADDED, || {
+        let store = open(&disk);
+        let target: SharedDisk = Arc::new(MemoryDisk::new());
+        store.backup_to(&target, &Control::default()).unwrap();
+        let copy = try_open(target).unwrap();
+        assert!(uses_index(&ada(&copy)) && !uses_index(&ada(&store)));
+        assert_eq!(in_order(&ada(&copy)), in_order(&ada(&store)));
+        assert_eq!(sound(&copy), (vec![], 100));
     });
-    let names = in_order(&ada(&store));
-    drop(store);
-    age(&disk);
-    let store = open(&disk);
-    let target: crate::disk::SharedDisk = Arc::new(MemoryDisk::new());
-    store.backup_to(&target, &Control::default()).unwrap();
-    let copy = StoreOptions::default().maintenance_thread(false).open_on(target).unwrap();
-    assert!(access(&ada(&copy)).contains("createdAt"), "the indexes of a backup are complete");
-    assert_eq!(in_order(&ada(&copy)), names);
-    assert!(!access(&ada(&store)).contains("createdAt"));
-    assert_eq!(store.maintain(&Control::default()).unwrap().index_entries_added, 200);
-    assert!(access(&ada(&store)).contains("createdAt"));
-    for store in [store, copy] {
-        let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
-        assert!(report.is_sound() && report.incomplete_indexes.is_empty(), "{report:?}");
-        assert_eq!((report.format, report.older_records), (Format::CURRENT.number().into(), 0));
+}
+
+/// The store is raised and filled seven records at a time, with a write after each step, and the
+/// power is cut after every change of the disk.
+#[test]
+fn an_upgrade_that_the_power_cuts_goes_on_where_it_was_and_completes() {
+    const MADE: usize = 30;
+    const STEP: usize = 7;
+    let memory = made(MADE);
+    let disk = SimDisk::new(1);
+    for (path, _) in walk(&*memory, "").unwrap() {
+        disk.create_dir_all(parent(&path)).unwrap();
+        write_new_file(&disk, &path, &read_file(&*memory, &path, u64::MAX).unwrap()).unwrap();
     }
+    let disk = disk.survivors(0, Survival::All);
+    let before = disk.clone().survivors(0, Survival::All);
+    // While FORMAT lets the build of the format before open the store, it has what that one wrote.
+    let is_untouched = |cut: &SimDisk| {
+        let files = walk(&before, "").unwrap().into_iter().map(|(path, _)| path);
+        files.filter(|path| path != "LOCK.owner" && path != "FORMAT").all(|path| {
+            read_file(cut, &path, u64::MAX).unwrap() == read_file(&before, &path, u64::MAX).unwrap()
+        })
+    };
+    grown::build(&ADDED, || {
+        let store = try_open(Arc::new(disk.clone())).unwrap();
+        let session = ada(&store);
+        // The answers after each write, and the number of disk changes up to then.
+        let mut answers = vec![(0, in_order(&session))];
+        loop {
+            let at = MADE + answers.len();
+            change(&session, move |draft| draft.put(&device(at, MADE), What::Created));
+            answers.push((disk.changes(), in_order(&session)));
+            if growth::step(&session, STEP).unwrap() {
+                break;
+            }
+        }
+        // Two indexes over 30 records and those that were added meanwhile.
+        assert!(answers.len() > 10, "{}", answers.len());
+        drop((session, store));
+
+        let (mut replay, mut changes) = (disk.replay(), 0);
+        let (mut images, mut older, mut halfway) = (0, 0, 0);
+        while replay.advance().is_some() {
+            changes += 1;
+            for survival in [Survival::None, Survival::Random] {
+                let place = format!("after change {changes}, {survival:?}");
+                let cut = replay.survivors(changes, survival);
+                if format(&cut) == "format 1" {
+                    older += 1;
+                    assert!(is_untouched(&cut), "{place}");
+                }
+                let store =
+                    try_open(Arc::new(cut)).unwrap_or_else(|error| panic!("{place}: {error}"));
+                let session = ada(&store);
+                let incomplete = sound(&store).0;
+                let snapshot = session.context().engine.snapshot();
+                let fillings = Fillings::of(Source::Snapshot(&snapshot)).unwrap();
+                drop(snapshot);
+                assert_eq!(fillings.names(), incomplete, "{place}");
+                halfway +=
+                    usize::from(fillings.indexes.iter().any(|filling| !filling.after.is_empty()));
+                let found = in_order(&session);
+                let is_acknowledged = |(at, _): &&(usize, Vec<String>)| *at <= changes as usize;
+                let least = answers.iter().filter(is_acknowledged).count() - 1;
+                // Acknowledged writes are there, and of a write in progress all or nothing.
+                let is_known = answers[least..].iter().take(2).any(|(_, ids)| *ids == found);
+                assert!(is_known, "{place}: {found:?}, not {:?}", answers[least]);
+                while !growth::step(&session, STEP).unwrap() {}
+                assert_eq!(sound(&store).0, Vec::<String>::new(), "{place}");
+                assert_eq!(in_order(&session), found, "{place}");
+                images += 1;
+            }
+        }
+        println!(
+            "{images} images, {older} before the upgrade, {halfway} in the middle of an index"
+        );
+        assert!(images > 100 && older > 0 && halfway > 20);
+    });
 }

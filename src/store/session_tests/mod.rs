@@ -6,7 +6,6 @@ mod checkpoints;
 mod damaged_pages;
 mod growth;
 #[cfg(feature = "packages")]
-mod growth_upgrade;
 mod large_transactions;
 mod query;
 #[cfg(feature = "search")]
