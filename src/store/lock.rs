@@ -57,9 +57,12 @@ fn write_owner(disk: &SharedDisk) -> std::io::Result<()> {
     let program = std::env::args().next().unwrap_or_default();
     let program = program.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
     let text = format!("process {} ({program})", std::process::id());
-    let file = disk.open(OWNER, Mode::OpenOrCreate)?;
-    file.set_len(0)?;
-    file.write_all_at(text.as_bytes(), 0)
+    // A new file: the name may be a link, and what it leads to is not ours to write.
+    match disk.remove_file(OWNER) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    disk.open(OWNER, Mode::CreateNew)?.write_all_at(text.as_bytes(), 0)
 }
 
 fn read_owner(disk: &SharedDisk) -> Option<String> {

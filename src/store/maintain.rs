@@ -1,8 +1,11 @@
 //! Maintenance on request.
 
-use super::maintenance::{self, MaintenanceReport};
+use chrono::{DateTime, Utc};
+
+use super::maintenance::{self, MAINTENANCE_USER, MaintenanceReport};
 use super::open::Store;
 use crate::error::Result;
+use crate::session::{Access, Identity, Session, guarded, tables};
 use crate::value::Control;
 
 impl Store {
@@ -27,5 +30,39 @@ impl Store {
     pub fn maintain(&self, control: &Control) -> Result<MaintenanceReport> {
         self.engine().write_queue.refuse_in_transaction()?;
         maintenance::run(self.engine(), control, true)
+    }
+
+    /// Makes the present time of the clock the time of the store, which otherwise never goes back.
+    /// Returns the time that the store had, if it was ahead.
+    ///
+    /// A clock that was once far ahead stops the store's time: records get that time, and retention
+    /// by age waits until the clock reaches it. [`MaintenanceReport::time_ahead`] tells when it was.
+    /// Rows that were noted as appended then count as appended now, so they are kept for their whole
+    /// age. Times of records stay. Call this only when the clock is right: rows that are noted while
+    /// it is behind go too early when it is corrected.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = stationdb::Store::open(directory.path())?;
+    /// assert_eq!(store.take_present_time()?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As any write; `Conflict` inside a transaction of the same thread.
+    pub fn take_present_time(&self) -> Result<Option<DateTime<Utc>>> {
+        self.engine().write_queue.refuse_in_transaction()?;
+        let before = self.engine().time_ahead();
+        let session = Session::new(self.engine().clone(), Identity::user(MAINTENANCE_USER));
+        let due = guarded("finding the tables with a retention", || tables::due(&session));
+        let retained = due?.retained;
+        self.engine().take_clock();
+        session.write(move |draft| {
+            for (key, _) in &retained {
+                tables::take_present_time(draft, *key)?;
+            }
+            Ok(())
+        })?;
+        Ok(before)
     }
 }

@@ -50,6 +50,11 @@ pub struct MaintenanceReport {
     pub index_entries_added: u64,
     /// Bytes by which a rewrite made the record file smaller.
     pub record_file_bytes_returned: u64,
+    /// The time of the store, if it is ahead of the clock by more than a minute: the clock was once
+    /// set to it, and ages of rows do not advance before the clock is there again.
+    /// [`Store::take_present_time`](crate::Store::take_present_time) ends that.
+    #[serde(with = "crate::value::time::opt", skip_serializing_if = "Option::is_none")]
+    pub time_ahead: Option<DateTime<Utc>>,
 }
 
 /// What the maintenance thread has done since the store was opened.
@@ -120,6 +125,7 @@ fn run_steps(
 ) -> Result<()> {
     // Also if there is nothing to do, so that a store that lost its files reports it soon.
     engine.check_place()?;
+    report.time_ahead = engine.time_ahead();
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
     let mut due = steps.run(|| tables::due(&session));
     let retained = std::mem::take(&mut due.retained);

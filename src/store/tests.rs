@@ -533,3 +533,25 @@ fn maintenance_inside_a_transaction_of_its_thread_is_refused() {
     let refused = refused.expect("maintenance waits for the transaction that it is called in");
     assert_eq!(refused.unwrap().unwrap_err(), ErrorKind::Conflict);
 }
+
+#[cfg(unix)]
+#[test]
+fn an_opening_does_not_write_where_a_link_in_place_of_the_owner_leads() {
+    let parent = tempfile::tempdir().unwrap();
+    let (store, theirs) = (parent.path().join("store"), parent.path().join("theirs"));
+    std::fs::write(&theirs, b"important").unwrap();
+    drop(Store::open(&store).unwrap());
+    let owner = store.join("LOCK.owner");
+    for target in [theirs.clone(), parent.path().join("missing")] {
+        std::fs::remove_file(&owner).unwrap();
+        std::os::unix::fs::symlink(&target, &owner).unwrap();
+        let opened = Store::open(&store).unwrap();
+        assert_eq!(std::fs::read(&theirs).unwrap(), b"important");
+        assert!(!parent.path().join("missing").exists());
+        assert!(std::fs::symlink_metadata(&owner).unwrap().is_file());
+        let second = Store::open(&store).unwrap_err();
+        let own = format!("process {}", std::process::id());
+        assert!(second.message().contains(&own), "{second}");
+        drop(opened);
+    }
+}

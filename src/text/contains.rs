@@ -38,8 +38,10 @@ pub(crate) enum Part {
 /// The parts of a piece of text. `None` if the piece has no letter or digit, or a word so long that
 /// the tokeniser may split it elsewhere in a document.
 pub(crate) fn parts(piece: &str, folding: Folding) -> Option<Vec<Part>> {
-    let is_open_before = piece.chars().next().is_some_and(is_word_char);
-    let is_open_after = piece.chars().next_back().is_some_and(is_word_char);
+    let mut form = String::with_capacity(piece.len());
+    piece.chars().for_each(|c| folding.push(c, &mut form));
+    let is_open_before = form.chars().next().is_some_and(is_word_char);
+    let is_open_after = form.chars().next_back().is_some_and(is_word_char);
     let words: Vec<String> = words(piece, folding).map(|word| word.text).collect();
     if words.iter().any(|word| is_long(word)) {
         return None;
@@ -201,8 +203,16 @@ mod tests {
         assert_eq!(parts(" - ", Folding::Case), None);
         // Marks that are dropped leave the piece open: the text may have a letter before them.
         assert_eq!(
-            parts("\u{301} Größe \u{301}", Folding::Diacritics),
+            parts("\u{301}Größe\u{301}", Folding::Diacritics),
             Some(vec![Part::Has("grosse".into())])
+        );
+        assert_eq!(
+            parts("\u{ad}er ℃", Folding::Diacritics),
+            Some(vec![Part::Ends("er".into()), Part::Starts("c".into())])
+        );
+        assert_eq!(
+            parts("\u{301} Größe \u{301}", Folding::Diacritics),
+            Some(vec![Part::Is("grosse".into())])
         );
         assert_eq!(parts("\u{301}", Folding::Diacritics), None);
         assert_eq!(parts(&"a".repeat(WORD_CHARS), Folding::Case), None);

@@ -82,7 +82,8 @@ pub(crate) struct ColumnName {
 ///
 /// 3: earlier builds could leave documents of deleted and updated records in the index.
 /// 4: words are folded, and long ones are cut by the characters of their folded form.
-const CONTENT_VERSION: u32 = 4;
+/// 5: compatible characters are folded, and invisible ones stand inside of words.
+const CONTENT_VERSION: u32 = 5;
 
 /// The fields, kinds and columns of the index; derived from the declarations of the resources.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -140,9 +141,10 @@ impl Shape {
     /// A number that differs for every shape whose index cannot be read with this one.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut text = format!(
-            "{CONTENT_VERSION} {} {:?}",
+            "{CONTENT_VERSION} {} {:?} {}",
             super::words::WORD_CHARS,
-            self.folding == Folding::Diacritics
+            self.folding == Folding::Diacritics,
+            super::folding::unicode_versions()
         );
         for field in &self.fields {
             text.push_str(&format!("\nfield {}", field.name));

@@ -74,7 +74,11 @@ pub(crate) fn highlight(
     let end = if text.len() - end < 8 { text.len() } else { end };
     let mut highlights: Vec<Range<usize>> = Vec::new();
     for word in marked.iter().filter(|word| word.start >= start && word.end <= end) {
-        highlights.push(word.start - start..word.end - start);
+        match highlights.last_mut() {
+            // Words of one character, such as a fraction.
+            Some(last) if last.end > word.start - start => last.end = word.end - start,
+            _ => highlights.push(word.start - start..word.end - start),
+        }
     }
     Some(Snippet {
         text: text.get(start..end)?.to_owned(),

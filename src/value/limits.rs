@@ -107,7 +107,7 @@ pub const TABLE_ROWS: u64 = 1_000_000_000;
 /// Rows of one page of a row query.
 pub const ROWS_TAKE: u32 = 10_000;
 /// Ranges of append ordinals of deleted rows that one table may have. Ranges that touch are one.
-/// So many may be those that callers deleted; ranges that went by its retention do not join them.
+/// More that callers deleted are joined over the rows between them that went by its retention.
 pub const DELETED_RANGES: usize = 1_000_000;
 /// Seconds for which a policy may keep the rows of a table by their age: a thousand years.
 pub const RETENTION_SECONDS: u64 = 31_622_400_000;

@@ -217,6 +217,10 @@ pub fn probes() -> Vec<(&'static str, Run)> {
             d.begin();
             w.store.maintain(&Control::default()).map(drop)
         }),
+        ("Store::take_present_time", |w, d| {
+            d.begin();
+            w.store.take_present_time().map(drop)
+        }),
         ("Store::trim_changes", |w, d| {
             let late = stationdb::chrono::DateTime::<stationdb::chrono::Utc>::MAX_UTC;
             d.begin();

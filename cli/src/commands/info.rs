@@ -8,7 +8,7 @@ use stationdb::serde_json::{Map, Value, json};
 use super::Desk;
 use crate::failure::Outcome;
 use crate::kinds::{Ask, KINDS};
-use crate::output::Output;
+use crate::output::{Form, Output};
 use crate::pager::paged;
 use crate::progress::Bar;
 
@@ -40,14 +40,18 @@ pub fn info(desk: &Desk, output: Output) -> Outcome {
     }
     counts.insert("rows".to_owned(), json!(rows));
     drop(bar);
+    let shown = |bytes: u64| match output.form {
+        Form::Table => json!(for_people(bytes)),
+        _ => json!(bytes),
+    };
     let mut bytes = Map::new();
     for (name, part) in PARTS {
-        bytes.insert((*part).to_owned(), json!(size(&desk.dir.join(name))));
+        bytes.insert((*part).to_owned(), shown(size(&desk.dir.join(name))));
     }
-    bytes.insert("journal".to_owned(), json!(journal(&desk.dir)));
+    bytes.insert("journal".to_owned(), shown(journal(&desk.dir)));
     // Copies of those who look are no part of the store, and this command may work on one.
     let all = size(&desk.dir).saturating_sub(size(&desk.dir.join("look")));
-    bytes.insert("all".to_owned(), json!(all));
+    bytes.insert("all".to_owned(), shown(all));
     let health = match (verified.is_sound(), desk.store.maintenance_error()) {
         (true, None) => "no damage found; `verify` also checks the checksums".to_owned(),
         (true, Some(error)) => format!("the last maintenance failed: {error}"),
@@ -67,6 +71,24 @@ pub fn info(desk: &Desk, output: Output) -> Outcome {
     paged(output, &desk.interrupt, |out| output.object(out, &Value::Object(about)))
 }
 
+/// A number of bytes as people read it, in units of 1,024.
+fn for_people(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut size = bytes as f64 / 1024.0;
+    let mut units = UNITS.iter();
+    let mut unit = units.next();
+    // 1023.95 would be written as 1024.0.
+    while size >= 1023.95 {
+        let Some(next) = units.next() else { break };
+        unit = Some(next);
+        size /= 1024.0;
+    }
+    format!("{size:.1} {}", unit.unwrap_or(&"KiB"))
+}
+
 /// Bytes of the files of the journal, `journal.0` and so on.
 fn journal(store: &Path) -> u64 {
     let entries = std::fs::read_dir(store).into_iter().flatten().flatten();
@@ -83,4 +105,24 @@ fn size(path: &Path) -> u64 {
     }
     let entries = std::fs::read_dir(path).into_iter().flatten();
     entries.flatten().map(|entry| size(&entry.path())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_written_in_the_unit_that_people_read() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            ((1 << 20) - 1, "1.0 MiB"),
+            (5 * (1 << 30) + (1 << 29), "5.5 GiB"),
+            (u64::MAX, "16.0 EiB"),
+        ] {
+            assert_eq!(for_people(bytes), text, "{bytes}");
+        }
+    }
 }

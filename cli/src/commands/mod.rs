@@ -1,6 +1,7 @@
 //! The commands. Each is a function over the open store; a new one gets a variant in `args.rs` and
 //! a line in [`run`].
 
+mod axis;
 mod changes;
 mod import;
 mod info;

@@ -3,9 +3,11 @@
 use std::error::Error;
 use std::path::Path;
 
+use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 
+use super::axis::Axis;
 use super::plot::Drawing;
 use super::scale::number;
 
@@ -21,19 +23,53 @@ const CURVES: [RGBColor; 6] = [
 const LIMIT: RGBColor = RGBColor(90, 90, 90);
 
 pub fn draw(path: &Path, drawing: &Drawing) -> Result<(), Box<dyn Error>> {
+    draw_on(BitMapBackend::new(path, SIZE).into_drawing_area(), drawing)
+}
+
+/// The places of an axis on the chart: the values, or parts of the range where the marks between
+/// values cannot be counted in doubles.
+#[derive(Clone, Copy)]
+struct Places {
+    axis: Axis,
+    are_parts: bool,
+}
+
+impl Places {
+    fn new(range: (f64, f64)) -> Self {
+        let axis = Axis::new(range);
+        Self { axis, are_parts: !axis.has_steps() }
+    }
+
+    fn place(self, value: f64) -> f64 {
+        if self.are_parts { self.axis.part(value) } else { value }
+    }
+
+    fn value(self, place: f64) -> f64 {
+        if self.are_parts { self.axis.at(place) } else { place }
+    }
+
+    /// The place at a part of the range.
+    fn part(self, part: f64) -> f64 {
+        if self.are_parts { part } else { self.axis.at(part) }
+    }
+}
+
+fn draw_on(
+    root: DrawingArea<BitMapBackend<'_>, Shift>,
+    drawing: &Drawing,
+) -> Result<(), Box<dyn Error>> {
     // Our own font, so that the plot needs no font of the system.
     register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF)
         .map_err(|_| "the font cannot be read")?;
     let (x, y) = drawing.ranges();
-    let margin = (y.1 - y.0) * 0.05;
-    let root = BitMapBackend::new(path, SIZE).into_drawing_area();
+    let (x, y) = (Places::new(x), Places::new(y));
     root.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&root)
         .caption(&drawing.title, ("sans-serif", 24))
         .margin(14)
         .x_label_area_size(44)
         .y_label_area_size(80)
-        .build_cartesian_2d(x.0..x.1, y.0 - margin..y.1 + margin)?;
+        .build_cartesian_2d(x.part(0.0)..x.part(1.0), y.part(-0.05)..y.part(1.05))?;
     chart
         .configure_mesh()
         .x_desc(&drawing.x_name)
@@ -42,17 +78,19 @@ pub fn draw(path: &Path, drawing: &Drawing) -> Result<(), Box<dyn Error>> {
         .light_line_style(RGBColor(240, 240, 240))
         .bold_line_style(RGBColor(220, 220, 220))
         .x_labels(8)
-        .x_label_formatter(&|x| drawing.x_label(*x))
-        .y_label_formatter(&|y| number(*y))
+        .x_label_formatter(&|place| drawing.x_label(x.value(*place)))
+        .y_label_formatter(&|place| number(y.value(*place)))
         .draw()?;
     for (curve, color) in drawing.curves.iter().zip(CURVES.into_iter().cycle()) {
+        let points = curve.points.iter().map(|point| (x.place(point.0), y.place(point.1)));
         chart
-            .draw_series(LineSeries::new(curve.points.iter().copied(), color))?
+            .draw_series(LineSeries::new(points, color))?
             .label(&curve.name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
     }
     for limit in &drawing.limits {
-        let ends = [(x.0, limit.value), (x.1, limit.value)];
+        let line = y.place(limit.value);
+        let ends = [(x.part(0.0), line), (x.part(1.0), line)];
         chart
             .draw_series(LineSeries::new(ends, LIMIT.stroke_width(2)))?
             .label(&limit.name)
@@ -67,4 +105,51 @@ pub fn draw(path: &Path, drawing: &Drawing) -> Result<(), Box<dyn Error>> {
         .draw()?;
     root.present()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::commands::axis::EXTREMES;
+    use crate::commands::plot::{Curve, Limit};
+    use crate::commands::terminal;
+
+    #[test]
+    fn every_picture_ends_whatever_its_numbers_are() {
+        const SMALL: (u32, u32) = (320, 200);
+        let started = Instant::now();
+        for (at, low) in EXTREMES.into_iter().enumerate() {
+            for high in EXTREMES.into_iter().skip(at) {
+                let (sender, receiver) = mpsc::channel();
+                // A picture that does not end is left behind by its thread.
+                std::thread::spawn(move || {
+                    let drawing = Drawing {
+                        title: format!("{low:e} to {high:e}"),
+                        x_name: "x".to_owned(),
+                        is_time: false,
+                        curves: vec![Curve {
+                            name: "y".to_owned(),
+                            points: vec![(low, high), (high, low)],
+                        }],
+                        limits: vec![Limit { name: "limit".to_owned(), value: high }],
+                        is_partial: false,
+                    };
+                    let mut buffer = vec![0; (SMALL.0 * SMALL.1 * 3) as usize];
+                    let root = BitMapBackend::with_buffer(&mut buffer, SMALL).into_drawing_area();
+                    let drawn = draw_on(root, &drawing).map_err(|error| error.to_string());
+                    let text = terminal::draw(&drawing, 40, 10);
+                    let _ = sender.send((drawn, buffer.iter().any(|byte| *byte != 255), text));
+                });
+                let (drawn, has_picture, text) = receiver
+                    .recv_timeout(Duration::from_secs(1))
+                    .unwrap_or_else(|_| panic!("{low:e} to {high:e} takes more than a second"));
+                assert_eq!(drawn, Ok(()), "{low:e} to {high:e}");
+                assert!(has_picture && !text.contains("NaN"), "{low:e} to {high:e}: {text}");
+            }
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+    }
 }

@@ -44,7 +44,12 @@ pub struct Drawing {
     pub is_time: bool,
     pub curves: Vec<Curve>,
     pub limits: Vec<Limit>,
+    /// Whether values are left out because they are infinite or NaN.
+    pub is_partial: bool,
 }
+
+/// What is said of values that are infinite or NaN.
+pub const LEFT_OUT: &str = "values that are infinite or NaN are left out";
 
 impl Drawing {
     /// The range of x and that of y. A range is never empty.
@@ -100,9 +105,15 @@ pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
     })?;
     draft.finish()?;
     let name = target.display().to_string();
+    let mut message =
+        format!("plotted {points} points of {} rows to {name}", table.row_count.unwrap_or(0));
+    if drawing.is_partial {
+        message.push_str(&format!("; {LEFT_OUT}"));
+    }
+    let rows = table.row_count;
     output.report(
-        &format!("plotted {points} points of {} rows to {name}", table.row_count.unwrap_or(0)),
-        &json!({"file": name, "points": points, "rows": table.row_count}),
+        &message,
+        &json!({"file": name, "points": points, "rows": rows, "isPartial": drawing.is_partial}),
     )
 }
 
@@ -149,6 +160,11 @@ fn read(session: &Session, table: &TableMetadata, plot: &Plot, intervals: i64) -
         rows.map(|row| coordinate(row.get(at)?.as_deref()?, is_time)).collect()
     };
     let x = cells(&x_name);
+    let is_finite = |cell: &Option<String>| {
+        let value = cell.as_deref().and_then(|cell| cell.parse::<f64>().ok());
+        value.is_none_or(f64::is_finite)
+    };
+    let is_partial = !frame.data.iter().flatten().all(is_finite);
     let curves = plot.y.iter().map(|name| {
         let mut points: Vec<(f64, f64)> =
             x.iter().zip(cells(name)).filter_map(|(x, y)| Some(((*x)?, y?))).collect();
@@ -160,6 +176,7 @@ fn read(session: &Session, table: &TableMetadata, plot: &Plot, intervals: i64) -
         is_time: is_time(&x_name),
         curves: curves.collect(),
         limits: limits(session, plot)?,
+        is_partial,
         x_name: printable(&x_name),
     })
 }

@@ -2,7 +2,8 @@
 
 use console::{Color, Term, measure_text_width, style};
 
-use super::plot::Drawing;
+use super::axis::Axis;
+use super::plot::{Drawing, LEFT_OUT};
 use super::scale::number;
 
 const CURVES: [Color; 6] =
@@ -82,12 +83,12 @@ pub fn draw(drawing: &Drawing, width: usize, height: usize) -> String {
     let cells = width * height;
     let mut canvas = Canvas { width, height, dots: vec![0; cells], drawn_by: vec![None; cells] };
     let ((left, right), (low, high)) = drawing.ranges();
-    let place = |value: f64, from: f64, to: f64, dots: usize| {
-        ((value - from) / (to - from) * (dots - 1) as f64).round().clamp(0.0, (dots - 1) as f64)
-            as usize
+    let (across, up) = (Axis::new((left, right)), Axis::new((low, high)));
+    let place = |value: f64, axis: Axis, dots: usize| {
+        (axis.part(value) * (dots - 1) as f64).round().clamp(0.0, (dots - 1) as f64) as usize
     };
-    let column = |x: f64| place(x, left, right, width * 2);
-    let line = |y: f64| height * 4 - 1 - place(y, low, high, height * 4);
+    let column = |x: f64| place(x, across, width * 2);
+    let line = |y: f64| height * 4 - 1 - place(y, up, height * 4);
     for limit in &drawing.limits {
         for x in (0..width * 2).filter(|x| x % 4 < 2) {
             canvas.dot(x, line(limit.value), None);
@@ -101,7 +102,7 @@ pub fn draw(drawing: &Drawing, width: usize, height: usize) -> String {
             before = Some(dot);
         }
     }
-    let labels = [(0, number(high)), (height / 2, number((low + high) / 2.0))];
+    let labels = [(0, number(high)), (height / 2, number(up.at(0.5)))];
     let label = |row: usize| {
         let last = (row + 1 == height).then(|| number(low));
         let text = labels.iter().find(|(at, _)| *at == row).map(|(_, text)| text.clone());
@@ -120,6 +121,9 @@ pub fn draw(drawing: &Drawing, width: usize, height: usize) -> String {
         legend.push(style(&curve.name).fg(CURVES[at % CURVES.len()]).to_string());
     }
     legend.extend(drawing.limits.iter().map(|limit| format!("┄ {}", limit.name)));
+    if drawing.is_partial {
+        legend.push(LEFT_OUT.to_owned());
+    }
     text.push_str(&format!("{:>11}{}\n", "", legend.join("   ")));
     text
 }
@@ -138,6 +142,7 @@ mod tests {
             is_time: false,
             curves: vec![Curve { name: "volts".to_owned(), points: points.collect() }],
             limits: vec![Limit { name: "max 9".to_owned(), value: 9.0 }],
+            is_partial: false,
         };
         console::set_colors_enabled(false);
         let text = draw(&drawing, 40, 10);

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::DiskWriter;
-use crate::disk::{Disk, RealDisk};
+use crate::disk::{Disk, RealDisk, SharedDisk, is_inside};
 use crate::error::{Error, Result};
 
 /// A fresh directory, and the files that were written to it. Dropped before
@@ -21,13 +21,27 @@ pub(in crate::services) struct ExportDirectory {
 }
 
 impl ExportDirectory {
-    /// Opens a directory that does not exist or is empty; `what` names the export in errors.
+    /// Opens a directory that does not exist or is empty, outside of the store, whose maintenance
+    /// removes files that no record names. `what` names the export in errors.
     ///
     /// # Errors
-    /// `Conflict` for a directory that is not empty; the errors of the disk.
-    pub(in crate::services) fn create(directory: &Path, what: &str) -> Result<Self> {
+    /// `InvalidArgument` for a directory of the store; `Conflict` for one that is not empty; the
+    /// errors of the disk.
+    pub(in crate::services) fn create(
+        directory: &Path,
+        what: &str,
+        store: &SharedDisk,
+    ) -> Result<Self> {
         let attempt = format!("exporting {what} into {}", directory.display());
         let failed = |error| Error::io(&attempt, error);
+        let store = store.directory();
+        if let Some(true) =
+            store.map(|store| is_inside(directory, &store)).transpose().map_err(failed)?
+        {
+            let message =
+                "the directory is the store itself, or inside of it; choose another directory";
+            return Err(Error::invalid(message).context(&attempt));
+        }
         let disk = RealDisk::create(directory).map_err(failed)?;
         if !disk.list("").map_err(failed)?.is_empty() {
             return Err(Error::conflict(format!(
@@ -97,6 +111,10 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
+    fn memory() -> SharedDisk {
+        Arc::new(crate::disk::MemoryDisk::new())
+    }
+
     fn files(directory: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(directory).unwrap();
         let mut names: Vec<String> =
@@ -109,7 +127,7 @@ mod tests {
     fn only_what_was_finished_stays() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("export");
-        let mut partial = ExportDirectory::create(&path, "numbers").unwrap();
+        let mut partial = ExportDirectory::create(&path, "numbers", &memory()).unwrap();
         partial.write_all("one", b"1").unwrap();
         let cut = partial.write("two", |target| {
             target.write_all(b"2").map_err(|error| Error::io("writing", error))?;
@@ -120,11 +138,11 @@ mod tests {
         drop(partial);
         assert_eq!(files(&path), Vec::<String>::new());
 
-        let mut whole = ExportDirectory::create(&path, "numbers").unwrap();
+        let mut whole = ExportDirectory::create(&path, "numbers", &memory()).unwrap();
         whole.write_all("one", b"1").unwrap();
         whole.finish();
         assert_eq!(std::fs::read(path.join("one")).unwrap(), b"1");
-        let again = ExportDirectory::create(&path, "numbers").err().unwrap();
+        let again = ExportDirectory::create(&path, "numbers", &memory()).err().unwrap();
         assert_eq!(again.kind(), ErrorKind::Conflict, "{again}");
         assert_eq!(files(&path), ["one"]);
     }

@@ -138,7 +138,8 @@ pub(in crate::services) fn export<A: Access>(
     access.read(|view| {
         let feed = feed(view, feed_id)?;
         let records = packages(view, &feed)?;
-        let mut target = ExportDirectory::create(directory, "the feed")?;
+        let mut target =
+            ExportDirectory::create(directory, "the feed", &access.context().engine.disk)?;
         write(&mut target, view, &feed, &records, control)?;
         target.finish();
         Ok(records.len() as u64)

@@ -128,7 +128,7 @@ pub(in crate::services) fn export_to<A: Access>(
     let control = &access.context().control(control);
     // The table is looked up first, so that a wrong id leaves no directory.
     access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
-    let mut target = ExportDirectory::create(directory, "segments")?;
+    let mut target = ExportDirectory::create(directory, "segments", &access.context().engine.disk)?;
     let manifest = export(
         access,
         id,

@@ -37,6 +37,8 @@ use write_queue::WriteQueue;
 pub(in crate::session) use write_queue::{Answer, Planned, Room};
 
 const STATE_KEY: &[u8] = b"state";
+/// By how much a clock is set back without being called wrong before.
+const CORRECTION_MS: i64 = 60_000;
 
 /// The shared state of one open store.
 #[derive(Debug)]
@@ -227,6 +229,20 @@ impl Engine {
         let clock = self.settings.clock.now().timestamp_millis().clamp(time::MIN_MS, time::MAX_MS);
         let before = self.time_ms.fetch_max(clock, Ordering::SeqCst);
         time::from_millis(before.max(clock))
+    }
+
+    /// The time that the clock once had and the store still has, if it is ahead of the clock by more
+    /// than clocks are corrected by.
+    pub(crate) fn time_ahead(&self) -> Option<DateTime<Utc>> {
+        let clock = self.settings.clock.now().timestamp_millis();
+        let time = self.time_ms.load(Ordering::SeqCst);
+        (time.saturating_sub(clock) > CORRECTION_MS).then(|| time::from_millis(time))
+    }
+
+    /// Makes the clock the store's time, also if that goes back.
+    pub(crate) fn take_clock(&self) {
+        let clock = self.settings.clock.now().timestamp_millis().clamp(time::MIN_MS, time::MAX_MS);
+        self.time_ms.store(clock, Ordering::SeqCst);
     }
 
     /// The row that keeps sequence and time across a restart.

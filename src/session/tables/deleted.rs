@@ -231,31 +231,36 @@ pub(super) fn live_run(engine: &Engine, run: Run, deleted: &OrdinalSet) -> Resul
     Ok(run.without(dead))
 }
 
-fn check_ranges(of: &str, count: usize, what_to_do: &str) -> Result<()> {
+fn check_ranges(count: usize) -> Result<()> {
     if count <= limits::DELETED_RANGES {
         return Ok(());
     }
     Err(Error::limit(format!(
-        "the append ordinals of {of} would be {count} ranges, more than the {} that a table may \
-         have; {what_to_do}",
+        "the append ordinals of the deleted rows would be {count} ranges, more than the {} that a \
+         table may have; delete neighbouring rows together",
         limits::DELETED_RANGES
     )))
 }
 
-/// Refuses a list that is too long. A range that went by the retention ends at a row of the table
-/// or at a range that a caller deleted, so bounds of these two bound all three.
-fn check(after: &Deleted, cause: Cause) -> Result<()> {
-    let count = after.all.ranges().len();
-    check_ranges("the deleted rows", count, "delete neighbouring rows together")?;
-    match cause {
-        Cause::Caller => check_ranges(
-            "the rows that callers deleted",
-            after.by_caller().ranges().len(),
-            "they stay listed when a retention deletes the rows between them, so copy the rows \
-             that are left into a new table",
-        ),
-        Cause::Retention => Ok(()),
+/// Joins ranges that callers deleted, if there are more than `most`: the shortest runs between them
+/// that went by the retention then count as deleted by callers, until half of `most` are left or
+/// rows of the table part them all. A range that went by the retention ends at a row of the table or
+/// at a range that a caller deleted, so the bounds of all ranges and of these bound all three.
+fn join(deleted: &mut Deleted, most: usize) {
+    let by_caller = deleted.by_caller();
+    let ranges = by_caller.ranges();
+    if ranges.len() <= most {
+        return;
     }
+    let gaps = ranges.windows(2).filter_map(|pair| match pair {
+        [before, after] => Some(before.end..after.start),
+        _ => None,
+    });
+    let mut gaps: Vec<Range<u64>> =
+        gaps.filter(|gap| deleted.by_retention.covers(gap.clone())).collect();
+    gaps.sort_by_key(|gap| gap.end - gap.start);
+    gaps.truncate(ranges.len() - most / 2);
+    deleted.by_retention = deleted.by_retention.minus(&OrdinalSet::new(gaps));
 }
 
 /// Drafts the deletion of the rows with these ordinals, without the change of the table's row
@@ -282,7 +287,8 @@ pub(crate) fn delete_ordinals(
     if cause == Cause::Retention {
         deleted.by_retention = deleted.by_retention.union(&ordinals);
     }
-    check(&deleted, cause)
+    join(&mut deleted, limits::DELETED_RANGES);
+    check_ranges(deleted.all.ranges().len())
         .map_err(|error| error.with_resource(TableMetadata::KIND.name, table.id()))?;
     let after = &deleted.all;
     let mut state = state(draft, key)?;
@@ -377,21 +383,47 @@ mod tests {
     }
 
     #[test]
-    fn callers_delete_ranges_up_to_the_bound_and_a_retention_goes_on() {
+    fn ranges_of_callers_are_joined_over_what_a_retention_deleted_between_them() {
+        let joined = |all: &[Range<u64>], by_caller: &[Range<u64>], most: usize| {
+            let (all, by_caller) =
+                (OrdinalSet::new(all.to_vec()), OrdinalSet::new(by_caller.to_vec()));
+            let mut deleted = Deleted::new(all.clone(), all.minus(&by_caller));
+            join(&mut deleted, most);
+            assert_eq!(deleted.all, all, "no row comes back, and none goes");
+            assert!(from_rows(TABLE, &to_rows(TABLE, &deleted).unwrap()).is_ok());
+            deleted.by_caller().ranges().to_vec()
+        };
+        // The gaps are 2, 1, 3, 1, 7, 1 and 6 rows; the shortest are joined first.
+        let of_callers = [0..1, 3..4, 5..6, 9..11, 12..13, 20..21, 22..23, 29..30];
+        let all = 0..30;
+        assert_eq!(joined(std::slice::from_ref(&all), &of_callers, 8), of_callers);
+        let left = [0..13, 20..23, 29..30];
+        assert_eq!(joined(std::slice::from_ref(&all), &of_callers, 7), left);
+        // Rows that are left part ranges for ever.
+        let of_callers = [0..1, 3..4, 40..41, 42..43];
+        let left = [0..4, 40..41, 42..43];
+        assert_eq!(joined(&[0..30, 40..41, 42..43], &of_callers, 2), left);
+    }
+
+    #[test]
+    fn callers_delete_ranges_between_those_of_a_retention_beyond_the_bound() {
         let between = |count: usize| {
             let ranges = (0..count as u64).map(|at| 2 * at..2 * at + 1);
             let all = OrdinalSet::of_range(0..2 * count as u64);
             Deleted::new(all, OrdinalSet::new(ranges.collect()))
         };
-        let by_caller = |count| check(&between(count), Cause::Caller);
-        limits::holds_at(limits::DELETED_RANGES, ErrorKind::LimitExceeded, by_caller);
-        check(&between(limits::DELETED_RANGES + 1), Cause::Retention).unwrap();
+        for (count, left) in [
+            (limits::DELETED_RANGES, limits::DELETED_RANGES),
+            (limits::DELETED_RANGES + 1, limits::DELETED_RANGES / 2),
+        ] {
+            let mut deleted = between(count);
+            join(&mut deleted, limits::DELETED_RANGES);
+            assert_eq!(deleted.by_caller().ranges().len(), left);
+        }
     }
 
     #[test]
     fn the_ranges_of_a_table_are_bounded() {
-        limits::holds_at(limits::DELETED_RANGES, ErrorKind::LimitExceeded, |count| {
-            check_ranges("the deleted rows", count, "delete neighbouring rows together")
-        });
+        limits::holds_at(limits::DELETED_RANGES, ErrorKind::LimitExceeded, check_ranges);
     }
 }

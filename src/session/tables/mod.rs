@@ -56,7 +56,7 @@ pub(crate) use merge::{Rewrite, merge};
 pub(crate) use open::open_table;
 pub(crate) use retention::{
     index_limit_ms, is_index_due, is_retention_due, put_retention, retention_in_row, retention_of,
-    take_retention,
+    take_present_time, take_retention,
 };
 pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
 pub(crate) use seal::seal;

@@ -18,6 +18,7 @@ use crate::records::envelope;
 use crate::session::draft::Draft;
 use crate::session::lock::lock;
 use crate::session::view::View;
+use crate::value::RecordKey;
 
 /// Into how many parts an age is divided: rows go at most one part of their age too late. More
 /// parts are more marks in the state of the table, and more passes that read the index.
@@ -59,6 +60,26 @@ pub(crate) fn put_retention(
     });
     put_state(draft, key, &state)?;
     Ok(before)
+}
+
+/// Whether a policy waits for a time that the clock had and has no more.
+fn is_ahead(policy: &RetentionPolicy, now_ms: i64) -> bool {
+    policy.marks.last().is_some_and(|last| last.time_ms > now_ms)
+}
+
+/// Drafts the marks of a table as if what was noted ahead of the present time was appended now.
+/// Returns whether there was any.
+pub(crate) fn take_present_time(draft: &mut Draft<'_>, key: RecordKey) -> Result<bool> {
+    let now_ms = draft.now().timestamp_millis();
+    let mut state = state(draft, key)?;
+    let Some(policy) = state.retention.as_mut().filter(|policy| is_ahead(policy, now_ms)) else {
+        return Ok(false);
+    };
+    let end = policy.marks.last().map_or(0, |last| last.end);
+    policy.marks.retain(|mark| mark.time_ms <= now_ms);
+    policy.marks.push(AppendMark { time_ms: now_ms, end });
+    put_state(draft, key, &state)?;
+    Ok(true)
 }
 
 fn part_ms(age_seconds: u64) -> i64 {

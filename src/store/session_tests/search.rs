@@ -753,7 +753,9 @@ fn every_spelling_finds_every_other_one_until_the_option_is_off() {
         }
         let with = |folded: &[&str], exact: &[&str]| sorted(if folds { folded } else { exact });
         assert_eq!(names(session, "GRÖ*"), with(&SPELLINGS[0..4], &["Größe", "größe"]));
-        assert_eq!(names(session, "gro*"), with(&SPELLINGS[0..4], &["GROSSE", "grosse"]));
+        // A kept mark comes after its letter, so a prefix that ends in the letter finds it too.
+        assert_eq!(names(session, "gro*"), sorted(&SPELLINGS[0..4]));
+        assert_eq!(names(session, "gros*"), with(&SPELLINGS[0..4], &["GROSSE", "grosse"]));
         assert_eq!(names(session, "\"die hohe\""), with(&SPELLINGS, &[]));
         assert_eq!(names(session, "\"die hö\"*"), sorted(&SPELLINGS));
         let others = ["Größe", "größe", "Re\u{301}sume\u{301}", "Œuvre", "oeuvre"];

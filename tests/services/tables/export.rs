@@ -8,7 +8,7 @@ use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::ipc::reader::StreamReader;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use stationdb::faults::{MemoryDisk, SharedDisk};
+use stationdb::faults::{MemoryDisk, RealDisk, SharedDisk, walk};
 use stationdb::prelude::*;
 use stationdb::tables::{
     AppendTableDataRequest, ColumnType, CreateTableRequest, DataFrame, DataType, ExportFormat,
@@ -141,6 +141,28 @@ fn rows_of(directory: &Path, manifest: &SegmentManifest) -> Vec<i64> {
         rows.extend(own);
     }
     rows
+}
+
+#[test]
+fn segments_are_not_exported_into_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let store = Store::options().maintenance_thread(false).open(&path).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let columns = [column("t", DataType::Int64, ColumnType::Index)];
+    let id = session.create_table(CreateTableRequest::new(columns)).unwrap();
+    let frame = DataFrame { columns: None, data: vec![vec![Some("1".to_owned())]] };
+    session.append_table_data(&id, AppendTableDataRequest::new().frame(frame)).unwrap();
+    let export = |to: &Path| session.export_segments_to(&id, to, &Control::default());
+    let before = walk(&*RealDisk::open(&path).unwrap(), "").unwrap();
+    for inside in ["", "new", "tables", "tables/new/deep", "../store/new", "new/../other"] {
+        let error = export(&path.join(inside)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{inside}: {error}");
+        assert!(error.message().contains("the store itself"), "{inside}: {error}");
+    }
+    let after = walk(&*RealDisk::open(&path).unwrap(), "").unwrap();
+    assert_eq!(after, before, "nothing was made in the store");
+    assert_eq!(export(&directory.path().join("store2")).unwrap().row_count, 1);
 }
 
 #[test]

@@ -372,3 +372,56 @@ fn rows_are_deleted_by_a_filter_in_the_language() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert_eq!(bench.rows(&id).len(), 13);
 }
+
+#[test]
+fn a_clock_that_was_far_ahead_is_told_and_taken_back_on_request() {
+    let bench = Bench::new();
+    let id = bench.table(DataType::Int64);
+    let pass = || bench.store.maintain(&Control::default()).unwrap();
+    bench.keep(&id, SetRetentionRequest::new().append_age_seconds(160));
+    let far = DateTime::from_timestamp_millis(NOON + 3_600_000_000).unwrap();
+    bench.clock.set(far);
+    bench.numbers(&id, 0..5);
+    assert_eq!(pass().time_ahead, None, "the clock says the same");
+    bench.clock.set(DateTime::from_timestamp_millis(NOON).unwrap());
+    bench.numbers(&id, 5..10);
+    for _ in 0..10 {
+        bench.clock.advance_ms(100_000);
+        let report = pass();
+        assert_eq!((report.rows_deleted, report.time_ahead), (0, Some(far)));
+    }
+    let json = serde_json::to_value(pass()).unwrap();
+    assert_eq!(json["timeAhead"], "2023-12-26T14:13:20.000Z");
+    assert_eq!(bench.store.take_present_time().unwrap(), Some(far));
+    assert_eq!(bench.store.take_present_time().unwrap(), None);
+    assert_eq!(pass().time_ahead, None);
+    // What was noted counts as appended at that moment: no row goes before its age.
+    bench.clock.advance_ms(159_000);
+    assert_eq!(bench.tidy(), 0);
+    let Bench { store, ada, clock, disk } = bench;
+    drop((store, ada));
+    let store = options(&clock).open_disk(disk.clone()).unwrap();
+    let ada = store.session(Identity::user("ada"));
+    let bench = Bench { store, ada, clock, disk };
+    assert_eq!(bench.store.maintain(&Control::default()).unwrap().time_ahead, None);
+    bench.clock.advance_ms(1_000);
+    assert_eq!(bench.tidy(), 5);
+    bench.clock.advance_ms(30_000);
+    bench.tidy();
+    bench.clock.advance_ms(160_000);
+    bench.tidy();
+    assert_eq!(bench.rows(&id), Vec::<i64>::new());
+}
+
+#[test]
+fn a_corrected_clock_is_not_called_far_ahead() {
+    let bench = Bench::new();
+    let ahead = |ms: i64| {
+        bench.clock.advance_ms(ms);
+        bench.numbers(&bench.table(DataType::Int64), 0..1);
+        bench.clock.advance_ms(-ms);
+        bench.store.maintain(&Control::default()).unwrap().time_ahead.is_some()
+    };
+    assert!(!ahead(60_000));
+    assert!(ahead(60_001));
+}
