@@ -7,7 +7,8 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 
 use super::source::Source;
 use crate::columnar::byte_reader::ByteReader;
-use crate::columnar::thrift::{Stop, walk};
+use crate::columnar::parquet_format::PAGE_HEADER;
+use crate::columnar::thrift::{Part, Stop, walk};
 use crate::error::{Error, Result};
 use crate::value::{Control, limits};
 
@@ -79,13 +80,17 @@ fn read_header(source: &Source, at: u64, end: u64) -> Result<Header> {
             values: -1,
             ..Header::default()
         };
-        let walked = walk(&bytes, |path, value| match path {
-            [1] => header.page_type = value,
-            [2] => header.uncompressed = value,
-            [3] => header.compressed = value,
-            [5 | 7 | 8, 1] => header.values = value,
-            [8, 5 | 6] => header.levels = header.levels.saturating_add(value.max(0)),
-            _ => {}
+        let walked = walk(&bytes, PAGE_HEADER, |path, part| {
+            let Part::Number(value) = part else { return Ok(()) };
+            match path {
+                [1] => header.page_type = value,
+                [2] => header.uncompressed = value,
+                [3] => header.compressed = value,
+                [5 | 7 | 8, 1] => header.values = value,
+                [8, 5 | 6] => header.levels = header.levels.saturating_add(value.max(0)),
+                _ => {}
+            }
+            Ok(())
         });
         match walked {
             Ok(len) => return Ok(Header { len: len as u64, ..header }),

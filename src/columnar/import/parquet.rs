@@ -29,8 +29,8 @@ use super::source::{Chunks, Source, damaged};
 use super::{ReadSeek, convert, int96};
 use crate::columnar::coerce::coerce_batch;
 use crate::columnar::guard::guarded;
+use crate::columnar::parquet_format::check_parquet_metadata;
 use crate::columnar::schema::TableSchema;
-use crate::columnar::thrift;
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, ColumnType};
 use crate::value::{Control, limits};
@@ -143,7 +143,7 @@ impl ParquetImport {
             .checked_sub(footer_len)
             .ok_or_else(|| damaged("its footer would begin before the file"))?;
         let footer = source.read(start, footer_len as usize)?;
-        thrift::check(&footer, "the footer of the Parquet file")?;
+        check_parquet_metadata(&footer)?;
         let (metadata, schema, levels) = guarded(|| {
             let metadata = ParquetMetaDataReader::decode_metadata(&footer)?;
             let descr = metadata.file_metadata().schema_descr();
