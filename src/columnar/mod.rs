@@ -22,6 +22,7 @@ mod explain;
 mod export;
 mod export_metadata;
 mod fetch;
+mod foreign;
 mod frame;
 mod guard;
 pub(crate) mod import;

@@ -30,6 +30,8 @@ trait Source {
     fn told(&self, name: &str) -> Told;
     /// Separator and line of the header of a text.
     fn form(&self) -> Option<(char, u64)>;
+    /// What the caller should look at.
+    fn warnings(&self) -> Vec<String>;
 }
 
 impl Source for CsvImport<'_> {
@@ -56,6 +58,10 @@ impl Source for CsvImport<'_> {
     fn form(&self) -> Option<(char, u64)> {
         Some((self.separator(), self.header_line()))
     }
+
+    fn warnings(&self) -> Vec<String> {
+        CsvImport::warnings(self)
+    }
 }
 
 impl Source for ParquetImport {
@@ -77,6 +83,10 @@ impl Source for ParquetImport {
 
     fn told(&self, name: &str) -> Told {
         ParquetImport::told(self, name)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
     }
 
     fn form(&self) -> Option<(char, u64)> {
@@ -175,6 +185,7 @@ fn response(
         columns: columns.collect(),
         separator: source.form().map(|(separator, _)| separator.to_string()),
         header_line: source.form().and_then(|(_, line)| i64::try_from(line).ok()),
+        warnings: source.warnings(),
     }
 }
 
