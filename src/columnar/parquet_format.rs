@@ -220,3 +220,28 @@ pub fn check_parquet_metadata(metadata: &[u8]) -> Result<()> {
     });
     walked.map_err(|stop| stop.into_error("the footer of the Parquet file"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    /// The metadata of a file without rows, whose one column is inside of `groups` groups.
+    fn nested(groups: usize) -> Vec<u8> {
+        let count = groups + 1;
+        let mut out = vec![0x15, 2, 0x19, 0xfc, count as u8 & 0x7f | 0x80, (count >> 7) as u8];
+        out.extend([0x48, 1, b'g', 0x15, 2, 0]);
+        for _ in 1..groups {
+            out.extend([0x35, 0, 0x18, 1, b'g', 0x15, 2, 0]);
+        }
+        out.extend([0x15, 2, 0x25, 0, 0x18, 1, b'i', 0, 0x16, 0, 0x19, 0x0c, 0]);
+        out
+    }
+
+    #[test]
+    fn groups_nest_as_deep_as_the_limit_and_no_deeper() {
+        limits::holds_at(limits::PARQUET_DEPTH, ErrorKind::LimitExceeded, |groups| {
+            check_parquet_metadata(&nested(groups))
+        });
+    }
+}

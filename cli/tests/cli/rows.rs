@@ -123,6 +123,21 @@ fn an_import_says_what_became_of_each_column() {
 }
 
 #[test]
+fn names_with_commas_are_given_in_quotes() {
+    let bench = Bench::empty();
+    let text = "t,\"Torque, Request\",v\n1,2.5,3\n2,3.5,4\n";
+    std::fs::write(bench.path("a.csv"), text).unwrap();
+    bench.good(&["--create", "import", "a.csv", "--name", "T", "--index", "t"]);
+    let export = |columns: &str| bench.good(&["export", "T", "--columns", columns]);
+    assert_eq!(export("v,\"Torque, Request\""), "v,\"Torque, Request\"\n3,2.5\n4,3.5\n");
+    assert_eq!(export("Torque, Request"), "\"Torque, Request\"\n2.5\n3.5\n");
+    let sorted = ["export", "T", "--columns", "t", "--order", "\"Torque, Request\"", "--desc"];
+    assert_eq!(bench.good(&sorted), "t\n2\n1\n");
+    let plot = bench.good(&["plot", "T", "--y", "\"Torque, Request\",v"]);
+    assert!(plot.contains("Torque, Request   v"), "{plot}");
+}
+
+#[test]
 fn a_plot_is_a_picture_or_text() {
     let bench = Bench::new();
     let said = bench.good(&["plot", "Loop", "--y", "volts,amps", "--spec", "GAIN", "-o", "a.png"]);
