@@ -200,7 +200,7 @@ fn other_lines() -> Vec<Case> {
             "Messung vom 2025-01-06\nkanal;wert\n1;2\n2;3\n",
             new(),
             (2, None),
-            &["line 1", "2 values", "\";\"", "skipLines to 1"],
+            &["line 1", "2 values", "';'", "skipLines to 1"],
         ),
         case(
             "Messung, vom 2025-01-06\nTafel 3\n\nkanal;wert\n1,5;2\n2;3\n",
