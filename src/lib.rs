@@ -220,7 +220,8 @@ pub mod lab {
 /// Tables of measured rows: metadata, rows, import and export.
 pub mod tables {
     pub use crate::columnar::{
-        ColumnStatistics, ReadSeek, RecordBatches, RowStream, TableStatistics, Touched, kernels,
+        ColumnStatistics, ReadSeek, RecordBatches, RowStream, TableStatistics, Touched,
+        check_parquet_metadata, kernels,
     };
     pub use crate::model::tables::aggregate::{
         Aggregate, AggregateFunction, AggregateGroup, AggregateKey, AggregateTableDataRequest,

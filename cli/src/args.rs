@@ -310,11 +310,11 @@ pub struct Export {
     pub format: Option<RowFormat>,
     #[command(flatten)]
     pub range: Range,
-    /// Columns to write, in this order; all if absent.
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    /// Columns to write, in this order; all if absent. A name with a comma is in double quotes.
+    #[arg(long, value_name = "COLUMNS")]
     pub columns: Vec<String>,
     /// Columns to sort by; the index if absent.
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMNS")]
     pub order: Vec<String>,
     /// Sorts in descending order.
     #[arg(long, requires = "order")]
@@ -395,8 +395,8 @@ pub struct Reading {
 pub struct Plot {
     /// Id of the table, or its name.
     pub table: String,
-    /// Columns to plot.
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', required = true)]
+    /// Columns to plot. A name with a comma is in double quotes.
+    #[arg(long, value_name = "COLUMNS", required = true)]
     pub y: Vec<String>,
     /// Column of the x axis [default: the index].
     #[arg(long, value_name = "COLUMN")]

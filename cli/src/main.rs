@@ -8,6 +8,7 @@ mod failure;
 mod fields;
 mod interrupt;
 mod kinds;
+mod names;
 mod output;
 mod pager;
 mod progress;

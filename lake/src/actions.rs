@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -17,6 +17,8 @@ use stationdb::arrow::array::{
 use stationdb::arrow::buffer::{NullBuffer, OffsetBuffer};
 use stationdb::arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 use stationdb::{Error, ErrorKind, Result};
+
+use crate::footer;
 
 /// Actions that are encoded or decoded at a time.
 const BATCH: usize = 4 * 1024;
@@ -226,8 +228,7 @@ pub(crate) fn decode(bytes: Bytes, each: &mut dyn FnMut(&str, Value) -> Result<(
     };
     // The types of the file, and not those that the engine had which wrote it.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let reader = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, options);
-    let reader = reader.map_err(broken)?;
+    let reader = footer::open(bytes, options).map_err(broken)?;
     let roots = reader.parquet_schema().root_schema().get_fields();
     let is_known = |name: &str| KINDS.contains(&name) || OTHERS.contains(&name);
     let known = roots.iter().enumerate().filter(|(_, root)| is_known(root.name()));

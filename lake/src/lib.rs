@@ -18,6 +18,7 @@ mod deltas;
 #[cfg(feature = "faults")]
 pub mod faults;
 mod file;
+mod footer;
 mod import;
 mod layout;
 mod ledger;

@@ -53,13 +53,36 @@ impl TableFunctionImpl for Decimate {
         else {
             return plan_err!("{form}");
         };
-        let columns: Vec<String> = columns.split(',').map(|name| name.trim().to_owned()).collect();
         let rows = self.rows(&table)?;
+        let columns = match rows.schema().field_with_name(&columns) {
+            Ok(_) => vec![columns],
+            Err(_) => split(&columns),
+        };
         let options = DecimationOptions::new(DecimationMethod::MaxMin)
             .y_columns(columns)
             .intervals(intervals);
         Ok(Arc::new(Decimated { rows, options }))
     }
+}
+
+/// Names with commas between them; a name that has a comma is in double quotes.
+fn split(text: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut is_quoted = false;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, out.last_mut()) {
+            ('"', Some(name)) if is_quoted => match chars.next_if_eq(&'"') {
+                Some(_) => name.push('"'),
+                None => is_quoted = false,
+            },
+            ('"', Some(name)) if name.trim().is_empty() => is_quoted = true,
+            (',', _) if !is_quoted => out.push(String::new()),
+            (c, Some(name)) => name.push(c),
+            (_, None) => {}
+        }
+    }
+    out.iter().map(|name| name.trim().to_owned()).collect()
 }
 
 /// A decimated table.
@@ -97,5 +120,22 @@ impl TableProvider for Decimated {
         };
         let label = format!("decimated rows of {}", self.rows.id);
         Ok(Arc::new(StoreScan::new(label, schema, Arc::new(open))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn a_name_with_a_comma_is_in_quotes() {
+        for (text, expected) in [
+            ("volts, amps", &["volts", "amps"][..]),
+            ("\"Torque, Request\"", &["Torque, Request"]),
+            ("t, \"Torque, Request\" ,\"say \"\"x\"\"\"", &["t", "Torque, Request", "say \"x\""]),
+            ("5\" pipe,v", &["5\" pipe", "v"]),
+        ] {
+            assert_eq!(split(text), expected, "{text}");
+        }
     }
 }

@@ -265,15 +265,12 @@ fn to_timestamps(
         .find(|&row| counts.get(row).is_some_and(Option::is_none) && array.is_valid(row))
     {
         let error = misfit(row);
-        let is_finer = matches!(array.data_type(), Arrow::Timestamp(from, _)
-            if ticks::per_second(*from) > ticks::per_second(unit));
-        if !is_finer {
-            return Err(error);
-        }
+        let Some(finer) = finer_type(array, unit, row) else { return Err(error) };
         let message = format!(
-            "{} unless digits are cut off; declare the column as TIMESTAMP_US or TIMESTAMP_NS to \
-             keep them, or give it the property {FINER_TIMES} with the value {CUT}",
-            error.message()
+            "{} unless digits are cut off; give the column the type {} to keep them, or cut them \
+             off with its property {FINER_TIMES} = {CUT}, in an import also with cutTimes",
+            error.message(),
+            finer.as_str()
         );
         let place = error.place().cloned();
         let error = Error::invalid(message);
@@ -286,11 +283,28 @@ fn to_timestamps(
     Ok(ticks::array_of(column.data_type, values, array.nulls().cloned()))
 }
 
+/// The type of column that keeps all digits of the times; `None` if the time of `row` does not fit
+/// for another reason than its digits.
+fn finer_type(array: &ArrayRef, unit: TimeUnit, row: usize) -> Option<DataType> {
+    let Arrow::Timestamp(from, _) = array.data_type() else { return None };
+    let times = ticks::ticks(array);
+    let cut = ticks::convert(*times.get(row)?, *from, unit, true)?;
+    if !ticks::is_in_years(cut, unit) {
+        return None;
+    }
+    let is_micros = (0..times.len()).filter(|&row| array.is_valid(row)).all(|row| {
+        let time = times.get(row).copied().unwrap_or_default();
+        ticks::convert(time, *from, TimeUnit::Microsecond, false).is_some()
+    });
+    Some(if is_micros { DataType::TimestampMicros } else { DataType::TimestampNanos })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use arrow::array::{
-        Date32Array, TimestampMicrosecondArray, TimestampSecondArray, UInt32Array, UInt64Array,
+        Date32Array, TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray,
+        UInt32Array, UInt64Array,
     };
 
     /// Microseconds in a column of milliseconds were cut off without a word.
@@ -307,6 +321,17 @@ mod tests {
         for part in ["2024-01-01T00:00:00.000001", "row 7", "TIMESTAMP_US", "finerTimes"] {
             assert!(told.contains(part), "{part}: {told}");
         }
+        // Nanoseconds below a microsecond in a later row need the finest type.
+        let later: ArrayRef = Arc::new(TimestampNanosecondArray::from(vec![0, 1_000, 1_001]));
+        let told = coerce_array(&column, &later, 5).unwrap_err().to_string();
+        for part in ["row 6", "TIMESTAMP_NS", "finerTimes", "cutTimes"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        // A year that no column holds is no matter of digits.
+        let far: ArrayRef =
+            Arc::new(TimestampMicrosecondArray::from(vec![253_402_300_800_000_000]));
+        let told = coerce_array(&column, &far, 5).unwrap_err().to_string();
+        assert!(!told.contains("finerTimes"), "{told}");
         column.properties.insert(FINER_TIMES.to_owned(), CUT.to_owned());
         let cut = coerce_array(&column, &times, 5).unwrap();
         assert_eq!(ticks::ticks(&cut), [-1, 0, 1_704_067_200_000]);

@@ -16,12 +16,15 @@ use arrow::ipc::convert::fb_to_schema;
 use arrow::ipc::reader::{read_dictionary, read_record_batch};
 use arrow::ipc::{DictionaryBatch, Message, MessageHeader, MetadataVersion, root_as_message};
 
+use super::foreign;
 use super::guard::guarded;
 use super::ipc_check::{StreamColumns, check_batch, malformed, too_large};
 use crate::error::{Error, Result};
 use crate::value::limits;
 
 const CONTINUATION: u32 = u32::MAX;
+/// Bytes that are read to tell what is no stream.
+const START_BYTES: u64 = 60;
 /// Memory is allocated in steps of this size, so a forged length costs no more than the bytes that
 /// were sent.
 const READ_STEP: usize = 1024 * 1024;
@@ -38,9 +41,10 @@ pub(crate) fn read_stream(
 ) -> Result<usize> {
     let mut stream: Option<Stream> = None;
     let mut batch_count = 0;
-    while let Some(metadata) = read_metadata(input, stream.is_none())? {
-        let message = root_as_message(&metadata)
-            .map_err(|error| malformed(&format!("a message header is damaged: {error}")))?;
+    let mut marks = None;
+    while let Some(metadata) = read_metadata(input, &mut marks)? {
+        let message =
+            root_as_message(&metadata).map_err(|_| malformed("a message header is damaged"))?;
         let body = read_body(input, &message)?;
         match &mut stream {
             None => stream = Some(Stream::open(&message)?),
@@ -176,10 +180,23 @@ fn read(input: &mut dyn Read, len: usize) -> Result<Vec<u8>> {
 /// The metadata of the next message, or `None` at the end of the stream.
 ///
 /// The end-of-stream marker is required, although the format lets a stream just stop: otherwise a
-/// stream that was cut between two messages would lose rows unnoticed.
-fn read_metadata(input: &mut dyn Read, is_first: bool) -> Result<Option<Vec<u8>>> {
+/// stream that was cut between two messages would lose rows unnoticed. `marks` says whether the
+/// messages before this one have continuation markers; then the end has one, too, and zeros there
+/// are what a power cut left.
+fn read_metadata(input: &mut dyn Read, marks: &mut Option<bool>) -> Result<Option<Vec<u8>>> {
+    let is_first = marks.is_none();
     let word = read_word(input)?
         .ok_or_else(|| malformed(if is_first { "it is empty" } else { "it has no end" }))?;
+    let is_marked = word == CONTINUATION;
+    if is_first && !is_marked {
+        check_start(input, word)?;
+    }
+    if *marks.get_or_insert(is_marked) && word == 0 {
+        return Err(malformed(
+            "it has NUL bytes where a message or its end should be, as a file may after a power \
+             cut",
+        ));
+    }
     let len = if word == CONTINUATION {
         read_word(input)?.ok_or_else(|| malformed("it ends inside a length"))?
     } else {
@@ -201,6 +218,26 @@ fn read_metadata(input: &mut dyn Read, is_first: bool) -> Result<Option<Vec<u8>>
         )));
     }
     read(input, len).map(Some)
+}
+
+/// Refuses a stream whose first word is that of another format. Streams from before Arrow 0.15
+/// begin with a length.
+fn check_start(input: &mut dyn Read, word: u32) -> Result<()> {
+    let start = word.to_le_bytes();
+    let is_length = word as usize <= limits::IMPORT_METADATA_BYTES && word > 0;
+    if is_length && foreign::marked(&start).is_none() {
+        return Ok(());
+    }
+    let mut bytes = start.to_vec();
+    // Only for the message, so a failed read tells no more.
+    let _ = input.take(START_BYTES).read_to_end(&mut bytes);
+    match foreign::known(&bytes) {
+        Some(what) => Err(malformed(&what)),
+        None if foreign::is_text(&bytes) => {
+            Err(malformed("it is text; import it as CSV, or write the rows as an Arrow IPC stream"))
+        }
+        None => Err(malformed("a message does not begin with a marker and a length")),
+    }
 }
 
 fn read_body(input: &mut dyn Read, message: &Message<'_>) -> Result<Buffer> {

@@ -139,6 +139,57 @@ fn a_stream_with_a_changed_byte_is_rows_or_an_error() {
 }
 
 /// Every length in the metadata in turn becomes huge or negative.
+/// Damage is told in one line, without the types of a library.
+#[test]
+fn the_error_of_a_damaged_stream_is_one_line() {
+    let [bytes, ..] = &streams()[..] else { panic!() };
+    for at in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[at] ^= [0x01, 0x80, 0xff][at % 3];
+        let Err(error) = read(&changed) else { continue };
+        let told = error.to_string();
+        assert!(!told.contains('\n') && !told.contains("::"), "byte {at}: {told}");
+    }
+    // A table of the schema whose offset leads out of it.
+    for at in (8..bytes.len().min(400)).step_by(4) {
+        let mut changed = bytes.clone();
+        changed[at..at + 4].copy_from_slice(&0x7fff_ff00u32.to_le_bytes());
+        let Err(error) = read(&changed) else { continue };
+        let told = error.to_string();
+        assert!(!told.contains('\n') && !told.contains("::"), "word {at}: {told}");
+    }
+}
+
+#[test]
+fn bytes_of_another_format_are_named() {
+    for (bytes, part) in [
+        (&b"\x1f\x8b\x08\0\0\0\0\0"[..], "compressed with gzip"),
+        (b"\x28\xb5\x2f\xfd\x24\0\0\0", "compressed with zstd"),
+        (b"PK\x03\x04\x14\0\0\0", "a zip archive"),
+        (b"\xfd7zXZ\0\0\x04", "compressed with xz"),
+        (b"ARROW1\0\0\xff\xff\xff\xff", "an Arrow file"),
+        (b"a,b\n1,2\n", "it is text"),
+        (&[0; 64], "only NUL bytes"),
+    ] {
+        let error = read(bytes).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert!(error.message().contains(part), "{part}: {error}");
+    }
+}
+
+/// A power cut leaves zeros; where a message should begin they looked like the end of a stream.
+#[test]
+fn a_stream_whose_end_is_zeros_is_not_complete() {
+    for bytes in streams() {
+        for (at, (metadata, _)) in messages(&bytes).into_iter().enumerate() {
+            let mut cut = bytes.clone();
+            cut[metadata.start - 8..].fill(0);
+            let error = read(&cut).map(|rows| format!("{rows} rows, cut at message {at}"));
+            assert!(error.unwrap_err().message().contains("NUL bytes"), "message {at}");
+        }
+    }
+}
+
 #[test]
 fn forged_lengths_are_refused() {
     let bytes = stream(&[batch(texts())], None);

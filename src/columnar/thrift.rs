@@ -3,9 +3,13 @@
 //! A walk allocates nothing for the lengths that the bytes declare. After it, every declared length
 //! was there in full, and nesting and number of structs are within bounds. So a parser that
 //! reserves memory by declared lengths reserves at most a small multiple of the bytes.
+//!
+//! What must hold: the parser reads the same message that was walked. It takes the type of a known
+//! field for granted, so a field that declares another one would make it read other lengths. The
+//! walk therefore compares the types of the fields that it is given, see [`Kind`].
 
 use super::byte_reader::{ByteReader, VARINT_BYTES_MAX};
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 const DEPTH_MAX: usize = 16;
 /// Structs of one message; a file of 10,000 columns and 20 row groups has about as many.
@@ -20,45 +24,95 @@ pub(super) enum Stop {
     /// The bytes are not a message within the bounds.
     #[error("{0}")]
     Malformed(&'static str),
+    /// What the message describes is beyond a bound.
+    #[error("{0}")]
+    Beyond(String),
 }
 
 impl Stop {
     pub(super) fn into_error(self, what: &str) -> Error {
-        Error::invalid(format!("{what} is damaged: {self}"))
+        match self {
+            Self::Beyond(bound) => Error::limit(format!("{what} {bound}")),
+            other => Error::invalid(format!("{what} is damaged: {other}")),
+        }
     }
 }
 
-type Walked<T> = std::result::Result<T, Stop>;
+pub(super) type Walked<T> = std::result::Result<T, Stop>;
 
-/// Walks one struct at the start of `bytes`, and calls `number` with the path of field ids of each
-/// integer and its value. Returns the bytes of the struct.
-pub(super) fn walk(bytes: &[u8], number: impl FnMut(&[i64], i64)) -> Walked<usize> {
+/// The type that the format gives to a field or to the elements of a list.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Bool,
+    Byte,
+    I16,
+    I32,
+    I64,
+    Double,
+    Binary,
+    List(&'static Kind),
+    Struct(Fields),
+}
+
+/// The fields of a struct, by their ids.
+pub(super) type Fields = &'static [(i16, Kind)];
+
+impl Kind {
+    fn is(&self, of_type: u8) -> bool {
+        match self {
+            Self::Bool => matches!(of_type, 1 | 2),
+            Self::Byte => of_type == 3,
+            Self::I16 => of_type == 4,
+            Self::I32 => of_type == 5,
+            Self::I64 => of_type == 6,
+            Self::Double => of_type == 7,
+            Self::Binary => of_type == 8,
+            Self::List(_) => of_type == 9,
+            Self::Struct(_) => of_type == 12,
+        }
+    }
+}
+
+/// What a walk passes on, with the path of field ids that leads to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Number(i64),
+    /// A struct ends.
+    End,
+}
+
+/// Walks one struct at the start of `bytes`, which has these fields and others, and passes its
+/// parts on. Returns the bytes of the struct.
+pub(super) fn walk(
+    bytes: &[u8],
+    fields: Fields,
+    each: impl FnMut(&[i16], Part) -> Walked<()>,
+) -> Walked<usize> {
     let mut walker = Walker {
         bytes: ByteReader::new(bytes),
         structs: 0,
         path: [0; DEPTH_MAX + 1],
         path_len: 0,
-        number,
+        each,
     };
-    walker.structure(0)?;
+    walker.structure(0, fields)?;
     Ok(walker.bytes.at)
-}
-
-/// [`walk`] for a message that must be complete.
-pub(super) fn check(bytes: &[u8], what: &str) -> Result<()> {
-    walk(bytes, |_, _| {}).map(|_| ()).map_err(|stop| stop.into_error(what))
 }
 
 struct Walker<'b, F> {
     bytes: ByteReader<'b>,
     structs: u32,
     /// The ids of the fields that the walk is inside of; each struct adds one.
-    path: [i64; DEPTH_MAX + 1],
+    path: [i16; DEPTH_MAX + 1],
     path_len: usize,
-    number: F,
+    each: F,
 }
 
-impl<F: FnMut(&[i64], i64)> Walker<'_, F> {
+impl<F: FnMut(&[i16], Part) -> Walked<()>> Walker<'_, F> {
+    fn pass(&mut self, part: Part) -> Walked<()> {
+        (self.each)(self.path.get(..self.path_len).unwrap_or_default(), part)
+    }
+
     fn byte(&mut self) -> Walked<u8> {
         self.bytes.byte().ok_or(Stop::TooShort)
     }
@@ -85,7 +139,7 @@ impl<F: FnMut(&[i64], i64)> Walker<'_, F> {
         self.read(|bytes| bytes.zigzag())
     }
 
-    fn structure(&mut self, depth: usize) -> Walked<()> {
+    fn structure(&mut self, depth: usize, fields: Fields) -> Walked<()> {
         if depth > DEPTH_MAX {
             return Err(Stop::Malformed("it is nested too deeply"));
         }
@@ -93,16 +147,21 @@ impl<F: FnMut(&[i64], i64)> Walker<'_, F> {
         if self.structs > STRUCTS_MAX {
             return Err(Stop::Malformed("it has too many parts"));
         }
-        let mut id = 0i64;
+        let mut id = 0i16;
         loop {
             let head = self.byte()?;
             if head & 0x0f == 0 {
-                return Ok(());
+                return self.pass(Part::End);
             }
-            id = match head >> 4 {
-                0 => self.zigzag()?,
-                delta => id.wrapping_add(i64::from(delta)),
+            let next = match head >> 4 {
+                0 => i16::try_from(self.zigzag()?).ok(),
+                delta => id.checked_add(i16::from(delta)),
             };
+            id = next.ok_or(Stop::Malformed("a field has too large a number"))?;
+            let known = fields.iter().find(|(known, _)| *known == id).map(|(_, kind)| kind);
+            if known.is_some_and(|kind| !kind.is(head & 0x0f)) {
+                return Err(Stop::Malformed("a field has another type than the format gives it"));
+            }
             let Some(last) = self.path.get_mut(self.path_len) else {
                 return Err(Stop::Malformed("it is nested too deeply"));
             };
@@ -110,19 +169,26 @@ impl<F: FnMut(&[i64], i64)> Walker<'_, F> {
             self.path_len += 1;
             // The type of a boolean field contains its value.
             if !matches!(head & 0x0f, 1 | 2) {
-                self.value(head & 0x0f, depth)?;
+                self.value(head & 0x0f, known, depth)?;
             }
             self.path_len -= 1;
         }
     }
 
-    fn value(&mut self, of_type: u8, depth: usize) -> Walked<()> {
+    fn value(&mut self, of_type: u8, known: Option<&'static Kind>, depth: usize) -> Walked<()> {
         match of_type {
             1..=3 => self.skip(1),
             4..=6 => {
                 let value = self.zigzag()?;
-                (self.number)(self.path.get(..self.path_len).unwrap_or_default(), value);
-                Ok(())
+                let fits = match of_type {
+                    4 => i16::try_from(value).is_ok(),
+                    5 => i32::try_from(value).is_ok(),
+                    _ => true,
+                };
+                if !fits {
+                    return Err(Stop::Malformed("a number is larger than its type"));
+                }
+                self.pass(Part::Number(value))
             }
             7 => self.skip(8),
             8 => {
@@ -135,22 +201,43 @@ impl<F: FnMut(&[i64], i64)> Walker<'_, F> {
                     15 => self.varint()?,
                     count => u64::from(count),
                 };
-                self.repeat(count, &[head & 0x0f], depth)
+                let element = match known {
+                    Some(Kind::List(element)) => Some(*element),
+                    _ => None,
+                };
+                if count > 0 && element.is_some_and(|kind| !kind.is(head & 0x0f)) {
+                    return Err(Stop::Malformed(
+                        "a list has elements of another type than the format gives it",
+                    ));
+                }
+                self.repeat(count, &[head & 0x0f], element, depth)
             }
             11 => match self.varint()? {
                 0 => Ok(()),
                 count => {
                     let types = self.byte()?;
-                    self.repeat(count, &[types >> 4, types & 0x0f], depth)
+                    self.repeat(count, &[types >> 4, types & 0x0f], None, depth)
                 }
             },
-            12 => self.structure(depth + 1),
+            12 => {
+                let fields = match known {
+                    Some(Kind::Struct(fields)) => *fields,
+                    _ => &[],
+                };
+                self.structure(depth + 1, fields)
+            }
             13 => self.skip(16),
             _ => Err(Stop::Malformed("it has a value of an unknown type")),
         }
     }
 
-    fn repeat(&mut self, count: u64, types: &[u8], depth: usize) -> Walked<()> {
+    fn repeat(
+        &mut self,
+        count: u64,
+        types: &[u8],
+        known: Option<&'static Kind>,
+        depth: usize,
+    ) -> Walked<()> {
         if depth >= DEPTH_MAX {
             return Err(Stop::Malformed("it is nested too deeply"));
         }
@@ -158,9 +245,13 @@ impl<F: FnMut(&[i64], i64)> Walker<'_, F> {
         if count > self.bytes.left() as u64 {
             return Err(Stop::TooShort);
         }
+        // Parsers do not agree on the bytes of booleans in lists that they skip.
+        if count > 0 && types.iter().any(|of_type| matches!(of_type, 1 | 2)) {
+            return Err(Stop::Malformed("it has a list of an unknown kind"));
+        }
         for _ in 0..count {
             for of_type in types {
-                self.value(*of_type, depth + 1)?;
+                self.value(*of_type, known, depth + 1)?;
             }
         }
         Ok(())
@@ -171,10 +262,55 @@ impl<F: FnMut(&[i64], i64)> Walker<'_, F> {
 mod tests {
     use super::*;
 
-    fn numbers(bytes: &[u8]) -> Walked<(usize, Vec<(Vec<i64>, i64)>)> {
+    type Numbers = Vec<(Vec<i16>, i64)>;
+
+    fn numbers_of(bytes: &[u8], fields: Fields) -> Walked<(usize, Numbers)> {
         let mut found = Vec::new();
-        let len = walk(bytes, |path, value| found.push((path.to_vec(), value)))?;
+        let len = walk(bytes, fields, |path, part| {
+            if let Part::Number(value) = part {
+                found.push((path.to_vec(), value));
+            }
+            Ok(())
+        })?;
         Ok((len, found))
+    }
+
+    fn numbers(bytes: &[u8]) -> Walked<(usize, Numbers)> {
+        numbers_of(bytes, &[])
+    }
+
+    /// A parser that takes the types of fields for granted would read another message.
+    #[test]
+    fn a_known_field_has_the_type_that_the_format_gives_it() {
+        const INNER: Fields = &[(1, Kind::I64)];
+        const FIELDS: Fields = &[
+            (1, Kind::I32),
+            (2, Kind::Bool),
+            (3, Kind::Binary),
+            (4, Kind::List(&Kind::I32)),
+            (5, Kind::Struct(INNER)),
+        ];
+        let good = [
+            0x15, 5, 0x11, 0x18, 1, b'a', 0x19, 0x25, 2, 4, 0x1c, 0x16, 0x80, 1, 0, 0x07, 42, 0, 0,
+            0, 0, 0, 0, 0, 0, 0,
+        ];
+        assert_eq!(numbers_of(&good, FIELDS).unwrap().0, good.len());
+        // An empty list may have elements of no type.
+        assert!(numbers_of(&[0x49, 0, 0], FIELDS).is_ok());
+        for (at, byte) in [(0, 0x16), (0, 0x18), (2, 0x15), (3, 0x19), (7, 0x26), (11, 0x15)] {
+            let mut bad = good;
+            bad[at] = byte;
+            let stop = numbers_of(&bad, FIELDS).unwrap_err();
+            assert!(matches!(stop, Stop::Malformed(_)), "byte {at}: {stop}");
+        }
+        let is_malformed = |bytes: &[u8]| matches!(numbers(bytes), Err(Stop::Malformed(_)));
+        // A number of a field, a number of 32 bits and one of 16, each one too large.
+        for bytes in [&[0x05, 0x80, 0x80, 4, 2, 0][..], &[0x15, 0x80, 0x80, 0x80, 0x80, 0x10, 0]] {
+            assert!(is_malformed(bytes), "{bytes:?}");
+        }
+        assert!(is_malformed(&[0x14, 0x80, 0x80, 4, 0]) && is_malformed(&[0x19, 0x11, 1, 0]));
+        assert!(numbers(&[0x05, 0xfe, 0xff, 3, 2, 0]).is_ok());
+        assert!(is_malformed(&[0x05, 0xfe, 0xff, 3, 2, 0x15, 2, 0]), "one above the last field");
     }
 
     #[test]

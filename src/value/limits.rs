@@ -90,6 +90,8 @@ pub const IMPORT_PAGE_HEADER_BYTES: usize = 1024 * 1024;
 /// Uncompressed bytes of the pages of a Parquet file that are open at the same time on import: one
 /// page of each column, and the dictionaries.
 pub const IMPORT_OPEN_BYTES: u64 = 1024 * 1024 * 1024;
+/// Levels of groups in the schema of a Parquet file; the root is one of them.
+pub const PARQUET_DEPTH: usize = 32;
 /// Columns on import.
 pub const IMPORT_COLUMNS: usize = 10_000;
 

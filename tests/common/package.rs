@@ -1,9 +1,15 @@
 //! Packages for uploads, for the suites and for the tests of the server and of the shell.
 
 /// A Debian package of nothing, with archives that are not compressed.
+#[allow(dead_code)]
 pub(crate) fn package(name: &str) -> Vec<u8> {
+    package_with(name, "")
+}
+
+/// [`package`] with further lines of its control file.
+pub(crate) fn package_with(name: &str, lines: &str) -> Vec<u8> {
     let control = format!(
-        "Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: {name} <a@b.c>\nDescription: {name}\n"
+        "Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: {name} <a@b.c>\n{lines}Description: {name}\n"
     );
     let mut out = b"!<arch>\n".to_vec();
     for (member, content) in [

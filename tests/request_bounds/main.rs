@@ -5,7 +5,10 @@
 //! record. Lists that control a query are tested at their limit and one above. Batches are tested
 //! with 100,000 entries. Both run in a child process with limited memory.
 
+mod depth;
 mod lists;
+#[path = "../common/package.rs"]
+mod package;
 mod requests;
 #[path = "../common/sources.rs"]
 mod sources;

@@ -106,6 +106,10 @@ fn report(output: Output, answer: &ImportTableResponse) -> Outcome {
         object.insert("columns".to_owned(), json!(answer.columns));
         object.insert("separator".to_owned(), json!(answer.separator));
         object.insert("headerLine".to_owned(), json!(answer.header_line));
+        object.insert("warnings".to_owned(), json!(answer.warnings));
+    }
+    for warning in &answer.warnings {
+        let _ = writeln!(io::stderr(), "stationdb: warning: {}", printable(&with_options(warning)));
     }
     output.report(&format!("imported {rows} rows into table {id}"), &object)?;
     if output.form != Form::Table {
@@ -117,12 +121,26 @@ fn report(output: Output, answer: &ImportTableResponse) -> Outcome {
             0 => String::new(),
             count => format!(", {count} null"),
         };
-        // The option of this member of the request.
-        let why = column.why.replace("indexColumn", "--index");
+        let why = with_options(&column.why);
         let line = format!("{}: {}{nulls}; {why}", column.name, column.data_type);
         writeln!(out, "  {}", printable(&line)).map_err(failed)?;
     }
     out.flush().map_err(failed)
+}
+
+/// A text with the options of the members of the request that it names.
+fn with_options(text: &str) -> String {
+    [
+        ("indexColumn", "--index"),
+        ("decimalSeparator", "--decimal"),
+        ("skipLines", "--skip-lines"),
+        ("nullTexts", "--null"),
+        ("commentPrefix", "--comment"),
+        ("columnTypes", "--type"),
+        ("dateOrder", "--date-order"),
+    ]
+    .iter()
+    .fold(text.to_owned(), |text, (member, option)| text.replace(member, option))
 }
 
 /// A stream that ends with an error once Ctrl-C was pressed.

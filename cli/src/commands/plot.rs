@@ -11,13 +11,14 @@ use stationdb::tables::{
 };
 
 use super::Desk;
-use super::rows::Draft;
+use super::rows::{Draft, has_column};
 use super::scale::{number, range};
 use super::{picture, terminal};
 use crate::args::Plot;
 use crate::conditions;
 use crate::failure::{Failure, Outcome};
 use crate::kinds::{self, Ask};
+use crate::names::names;
 use crate::output::{Output, failed, printable};
 use crate::progress::Bar;
 
@@ -122,7 +123,8 @@ fn read(session: &Session, table: &TableMetadata, plot: &Plot, intervals: i64) -
         Some(x) => x.clone(),
         None => conditions::index(table)?.to_owned(),
     };
-    let columns = || std::iter::once(&x_name).chain(&plot.y);
+    let y_names = names(&plot.y, |name| has_column(table, name));
+    let columns = || std::iter::once(&x_name).chain(&y_names);
     for name in columns() {
         let column = table.columns.iter().flatten().find(|column| column.name == *name);
         match column.map(|column| column.data_type.is_numeric()) {
@@ -139,7 +141,7 @@ fn read(session: &Session, table: &TableMetadata, plot: &Plot, intervals: i64) -
     };
     // With the first and the last row of each interval, the lines between intervals are right too.
     let mut options = DecimationOptions::new(DecimationMethod::EntryExit)
-        .y_columns(plot.y.clone())
+        .y_columns(y_names.clone())
         .intervals(intervals);
     options.x_column.clone_from(&plot.x);
     let mut request = QueryDecimatedDataRequest::new().decimation(options);
@@ -165,7 +167,7 @@ fn read(session: &Session, table: &TableMetadata, plot: &Plot, intervals: i64) -
         value.is_none_or(f64::is_finite)
     };
     let is_partial = !frame.data.iter().flatten().all(is_finite);
-    let curves = plot.y.iter().map(|name| {
+    let curves = y_names.iter().map(|name| {
         let mut points: Vec<(f64, f64)> =
             x.iter().zip(cells(name)).filter_map(|(x, y)| Some(((*x)?, y?))).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use stationdb::prelude::*;
 use stationdb::serde_json::json;
-use stationdb::tables::{ColumnOrderBy, ExportFormat, ExportTableDataRequest};
+use stationdb::tables::{ColumnOrderBy, ExportFormat, ExportTableDataRequest, TableMetadata};
 
 use super::Desk;
 use crate::args::{Export, RowFormat};
 use crate::conditions;
 use crate::failure::{Failure, Outcome};
 use crate::kinds;
+use crate::names::names;
 use crate::output::Output;
 use crate::progress::Bar;
 
@@ -75,6 +76,11 @@ pub fn format_of(chosen: Option<RowFormat>, path: Option<&Path>) -> RowFormat {
     })
 }
 
+/// Whether a table has a column of this name.
+pub fn has_column(table: &TableMetadata, name: &str) -> bool {
+    table.columns.iter().flatten().any(|column| column.name == name)
+}
+
 pub fn export(desk: &Desk, output: Output, export: &Export) -> Outcome {
     let session = desk.session();
     let table = kinds::metadata(&session, &export.table)?;
@@ -87,8 +93,10 @@ pub fn export(desk: &Desk, output: Output, export: &Export) -> Outcome {
         RowFormat::Arrow => ExportFormat::ArrowStream,
     });
     request.filters = Some(conditions::filters(&table, &export.range)?);
-    request.columns = Some(export.columns.clone());
-    let order = export.order.iter().map(|column| {
+    let is_column = |name: &str| has_column(&table, name);
+    request.columns = Some(names(&export.columns, is_column));
+    let order = names(&export.order, is_column);
+    let order = order.iter().map(|column| {
         let mut order = ColumnOrderBy::new(column);
         order.descending = export.desc;
         order

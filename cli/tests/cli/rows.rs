@@ -1,5 +1,7 @@
 //! `export`, `import` and `plot`.
 
+use stationdb::serde_json::{self, Value};
+
 use crate::bench::{Bench, ROWS, SPIKE};
 
 #[test]
@@ -104,13 +106,35 @@ fn an_import_says_what_became_of_each_column() {
         "at,day,v,u\n2024-01-31T14:05:10.250Z,2024-01-01T23:00:00.000Z,,1.5\n\
          2024-01-31T14:05:11.000Z,2024-03-03T23:00:00.000Z,7,2\n"
     );
-    let arguments = ["import", "a.csv", "--name", "B", "--skip-lines", "1", "--comment", "//"];
-    let told = bench.json(&arguments);
+    let arguments =
+        ["import", "a.csv", "--name", "B", "--skip-lines", "1", "--comment", "//", "--json"];
+    let ran = bench.run(&arguments);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // What may be meant otherwise does not go unnoticed, nor into the output.
+    let warning = "stationdb: warning: column \"day\" is text: ";
+    assert!(ran.err.starts_with(warning) && ran.err.contains("--date-order"), "{ran:?}");
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(told["warnings"].as_array().map(Vec::len), Some(1), "{told}");
     let column = |at: usize, member: &str| told["columns"][at][member].clone();
     assert_eq!((told["separator"].as_str(), told["headerLine"].as_i64()), (Some(";"), Some(3)));
     assert_eq!((column(0, "name"), column(0, "columnType")), ("row".into(), "INDEX".into()));
     assert_eq!(column(2, "dataType"), "STRING");
     assert!(column(2, "why").as_str().unwrap().contains("dateOrder"), "{told}");
+}
+
+#[test]
+fn names_with_commas_are_given_in_quotes() {
+    let bench = Bench::empty();
+    let text = "t,\"Torque, Request\",v\n1,2.5,3\n2,3.5,4\n";
+    std::fs::write(bench.path("a.csv"), text).unwrap();
+    bench.good(&["--create", "import", "a.csv", "--name", "T", "--index", "t"]);
+    let export = |columns: &str| bench.good(&["export", "T", "--columns", columns]);
+    assert_eq!(export("v,\"Torque, Request\""), "v,\"Torque, Request\"\n3,2.5\n4,3.5\n");
+    assert_eq!(export("Torque, Request"), "\"Torque, Request\"\n2.5\n3.5\n");
+    let sorted = ["export", "T", "--columns", "t", "--order", "\"Torque, Request\"", "--desc"];
+    assert_eq!(bench.good(&sorted), "t\n2\n1\n");
+    let plot = bench.good(&["plot", "T", "--y", "\"Torque, Request\",v"]);
+    assert!(plot.contains("Torque, Request   v"), "{plot}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::errors::ParquetError;
 use stationdb::arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
 use stationdb::arrow::compute::cast;
@@ -11,6 +11,7 @@ use stationdb::arrow::datatypes::{DataType, Int64Type};
 use stationdb::{Control, Error, ErrorKind, Result};
 
 use super::files::DataFile;
+use crate::footer;
 use crate::ranges::{Ranges, unread};
 use crate::remote::Remote;
 
@@ -59,7 +60,7 @@ pub(super) fn rows(
     let (remote, control) = (remote.clone(), control.clone());
     let ranges =
         Ranges { remote, path: file.path.clone(), size: file.size, control: control.clone() };
-    let builder = ParquetRecordBatchReaderBuilder::try_new(ranges).map_err(failed)?;
+    let builder = footer::open(ranges, ArrowReaderOptions::new()).map_err(failed)?;
     let mask = ProjectionMask::columns(builder.parquet_schema(), names.iter().copied());
     let reader =
         builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(failed)?;

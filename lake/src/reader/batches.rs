@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use object_store::path::Path;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::errors::ParquetError;
 use stationdb::arrow::array::{AsArray, RecordBatch};
 use stationdb::arrow::datatypes::Int64Type;
@@ -13,6 +13,7 @@ use stationdb::{Control, Error, Result};
 
 use super::LakeStation;
 use super::log::ReadLog;
+use crate::footer;
 use crate::ranges::{Ranges, unread};
 use crate::remote::Remote;
 
@@ -69,7 +70,7 @@ fn open(
     impl Iterator<Item = std::result::Result<RecordBatch, stationdb::arrow::error::ArrowError>>,
     ParquetError,
 > {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
+    let reader = footer::open(file, ArrowReaderOptions::new())?;
     let mask = ProjectionMask::columns(reader.parquet_schema(), COLUMNS);
     reader.with_projection(mask).build()
 }

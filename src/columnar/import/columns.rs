@@ -9,9 +9,10 @@ use arrow::array::{
 use arrow::datatypes::Int64Type;
 
 use super::csv::Records;
-use super::form::{Form, is_null, lost_of, number, small_number, time};
+use super::form::{Form, time};
 use super::moment;
 use super::options::ImportOptions;
+use super::value::{is_null, lost_of, number, small_number};
 use crate::columnar::coerce::{CUT, FINER_TIMES};
 use crate::columnar::frame::shortened;
 use crate::columnar::{cells, ticks};

@@ -49,6 +49,19 @@ impl Records {
     pub(super) fn line(&self, row: usize) -> u64 {
         self.lines.get(row).copied().unwrap_or_default()
     }
+
+    /// Whether a column has no value.
+    pub(super) fn is_null(&self, column: usize) -> bool {
+        (0..self.len()).all(|row| self.get(row, column).is_none_or(str::is_empty))
+    }
+
+    /// The record of a line, for messages.
+    pub(super) fn shown(&self, line: u64, separator: char) -> String {
+        let row = self.lines.partition_point(|other| *other < line);
+        let fields = (0..self.width).map(|at| self.get(row, at).unwrap_or_default());
+        let text = fields.collect::<Vec<_>>().join(&separator.to_string());
+        format!("{:?}", text.chars().take(40).collect::<String>())
+    }
 }
 
 /// A reader of records.
@@ -126,6 +139,16 @@ impl<'r> CsvReader<'r> {
                     "a line takes more than {} bytes; perhaps a closing quote is missing",
                     limits::IMPORT_RECORD_BYTES
                 )),
+                self.line,
+            ));
+        }
+        // A text has none; at the end of a file they are what a power cut left of it.
+        if byte == 0 {
+            return Err(at_line(
+                Error::invalid(
+                    "a NUL byte, as a file may have after a power cut; write the file again, or \
+                     cut it before this line",
+                ),
                 self.line,
             ));
         }

@@ -6,14 +6,11 @@ use super::convert::unit_name;
 use super::csv::Records;
 use super::moment::{self, Moment};
 use super::options::ImportOptions;
+use super::value::{has_leading_zero, is_null, loses_digits, number, real};
 use super::zone::Zone;
 use crate::columnar::cells;
 use crate::model::tables::data::DataType;
 use crate::model::tables::import::DateOrder;
-
-/// Texts that are null in columns of other types than STRING, unless the request names others.
-pub(super) const NULL_TEXTS: [&str; 9] =
-    ["NA", "N/A", "n/a", "#N/A", "null", "NULL", "Null", "<NA>", "\\N"];
 
 /// How the values of a column are read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,81 +30,18 @@ pub(super) struct Decision {
     pub(super) form: Form,
     pub(super) why: String,
     pub(super) zone: Option<String>,
+    /// Whether the column is text because nobody but the caller can know what its values mean.
+    pub(super) is_doubtful: bool,
 }
 
-/// Whether a text of a column of this type is null.
-pub(super) fn is_null(
-    text: &str,
-    is_quoted: bool,
-    data_type: DataType,
-    options: &ImportOptions,
-) -> bool {
-    if is_quoted {
-        return false;
-    }
-    match &options.null_texts {
-        Some(texts) => texts.contains(text),
-        None => data_type != DataType::String && NULL_TEXTS.contains(&text.trim()),
-    }
-}
-
-/// A number with a decimal point, or a comma; also `nan` and `inf` in any letter case.
-pub(super) fn number(text: &str, comma: bool) -> Option<f64> {
-    let text = text.trim();
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
-    if unsigned.eq_ignore_ascii_case("nan") {
-        return Some(f64::NAN);
-    }
-    if unsigned.eq_ignore_ascii_case("inf") || unsigned.eq_ignore_ascii_case("infinity") {
-        return Some(sign * f64::INFINITY);
-    }
-    if !comma {
-        return cells::parse_f64(text);
-    }
-    if text.contains('.') {
-        return None;
-    }
-    cells::parse_f64(&text.replacen(',', ".", 1))
-}
-
-/// As [`number`], rounded once to 32 bits.
-pub(super) fn small_number(text: &str, comma: bool) -> Option<f32> {
-    let wide = number(text, comma)?;
-    if !wide.is_finite() {
-        return Some(wide as f32);
-    }
-    let text = text.trim();
-    if comma { cells::parse_f32(&text.replacen(',', ".", 1)) } else { cells::parse_f32(text) }
-}
-
-/// Whether zeros at the beginning say that a text is a number of a part or a place, not a quantity.
-fn has_leading_zero(text: &str) -> bool {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text).as_bytes();
-    matches!(digits, [b'0', next, ..] if next.is_ascii_digit())
-}
-
-/// Whether a number of 64 bits would lose digits of a whole number.
-fn loses_digits(text: &str) -> bool {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    digits.len() > 15
-        && digits.bytes().all(|byte| byte.is_ascii_digit())
-        && text.parse::<i128>().ok().is_none_or(|whole| {
-            let near = whole as f64;
-            near as i128 != whole
-        })
-}
-
-/// What a column of this type of numbers would not keep of a text that is a number.
-pub(super) fn lost_of(text: &str, data_type: DataType, comma: bool) -> Option<&'static str> {
-    let text = text.trim();
-    match data_type {
-        DataType::Int64 | DataType::Float64 if has_leading_zero(text) => {
-            number(text, comma).map(|_| "begins with a zero, which a number does not keep")
-        }
-        DataType::Float64 if loses_digits(text) => Some("has more digits than a number keeps"),
-        _ => None,
-    }
+/// The decimal mark of a file, and what decides it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Mark {
+    pub(super) is_comma: bool,
+    /// A value whose point can only be a decimal mark.
+    point: Option<String>,
+    /// A value whose comma may be a decimal mark or separate thousands, where nothing decides.
+    unknown: Option<String>,
 }
 
 /// What the first values of a column can be.
@@ -155,11 +89,6 @@ fn whole(text: &str) -> bool {
     cells::parse_i64(text).is_some() && !has_leading_zero(text)
 }
 
-fn real(text: &str, comma: bool) -> bool {
-    let trimmed = text.trim();
-    number(text, comma).is_some() && !has_leading_zero(trimmed) && !loses_digits(trimmed)
-}
-
 /// The values of a column that are not null, with their lines.
 fn values<'r>(
     records: &'r Records,
@@ -176,31 +105,80 @@ fn values<'r>(
         .collect()
 }
 
-/// Whether the values of a column are numbers only with decimal commas. A comma also separates
-/// thousands where it separates values, so it is then no decimal comma unless the request says so.
-pub(super) fn has_commas(
-    records: &Records,
-    column: usize,
-    separator: u8,
-    options: &ImportOptions,
-) -> bool {
-    if separator == b',' || options.decimal_comma.is_some() {
-        return false;
-    }
-    let texts = values(records, column, DataType::Float64, options);
-    texts.iter().any(|(_, text)| text.contains(','))
-        && texts.iter().all(|(_, text)| real(text, true))
+/// Whether each mark of a number may separate thousands: there are groups of three digits behind
+/// it, and no zero at the beginning.
+fn may_be_thousands(text: &str, mark: char) -> bool {
+    let text = text.trim();
+    let mut groups = text.strip_prefix(['+', '-']).unwrap_or(text).split(mark);
+    let is_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+    let first = groups.next().unwrap_or_default();
+    let mut rest = groups.peekable();
+    (1..=3).contains(&first.len())
+        && is_digits(first)
+        && !first.starts_with('0')
+        && rest.peek().is_some()
+        && rest.all(|group| group.len() == 3 && is_digits(group))
 }
 
-/// Decides how a column is read. `wanted` is its type if the caller declares one; `file_comma` says
-/// that the file has decimal commas.
+/// The decimal mark of a file, from the columns that may be numbers: those whose type is unknown,
+/// and those of floats. A comma that separates values is no decimal mark unless `said`.
+///
+/// What must hold: there is one mark for the whole file. A value that has the other one is a text,
+/// or is refused. A comma before three digits decides nothing, because programs that write decimal
+/// points also write thousands with commas.
+pub(super) fn mark(
+    records: &Records,
+    types: &[Option<DataType>],
+    separator: u8,
+    said: Option<bool>,
+    options: &ImportOptions,
+) -> Mark {
+    if let Some(is_comma) = said {
+        return Mark { is_comma, ..Mark::default() };
+    }
+    let (mut point, mut comma, mut unknown) = (None, false, None);
+    for (at, data_type) in types.iter().enumerate() {
+        // Numbers may count time, beside texts of times.
+        let counts = options.epoch.is_some() && data_type.is_some_and(DataType::is_time);
+        if !counts && !matches!(data_type, None | Some(DataType::Float32 | DataType::Float64)) {
+            continue;
+        }
+        let is_number = |text: &str| real(text, false) || real(text, true);
+        let mut texts = values(records, at, DataType::Float64, options);
+        texts.retain(|(_, text)| !counts || is_number(text));
+        // Units, or other lines, may come before the numbers.
+        let texts = match texts.iter().rposition(|(_, text)| !is_number(text)) {
+            Some(at) if at + 2 < texts.len() => texts.get(at + 1..).unwrap_or_default(),
+            Some(_) => continue,
+            None => &texts[..],
+        };
+        let with = |mark: char, sure: bool| {
+            let is_sure = move |text: &str| !sure || !may_be_thousands(text, mark);
+            texts.iter().find(|(_, text)| text.contains(mark) && is_sure(text)).copied()
+        };
+        if texts.iter().all(|(_, text)| real(text, false)) {
+            point = point.or_else(|| with('.', true));
+        } else if separator != b',' && texts.iter().all(|(_, text)| real(text, true)) {
+            comma |= with(',', true).is_some();
+            unknown = unknown.or_else(|| with(',', false));
+        }
+    }
+    match (point, comma) {
+        (Some(point), _) => Mark { point: Some(shown(point)), ..Mark::default() },
+        (None, true) => Mark { is_comma: true, ..Mark::default() },
+        (None, false) => Mark { unknown: unknown.map(shown), ..Mark::default() },
+    }
+}
+
+/// Decides how a column is read. `wanted` is its type if the caller declares one.
 pub(super) fn decide(
     records: &Records,
     column: usize,
     wanted: Option<DataType>,
-    file_comma: bool,
+    mark: &Mark,
     options: &ImportOptions,
 ) -> Decision {
+    let file_comma = mark.is_comma;
     let facts = Facts { texts: values(records, column, wanted.unwrap_or(DataType::Bool), options) };
     let texts = &facts.texts[..];
     let form = |order| Form {
@@ -225,9 +203,15 @@ pub(super) fn decide(
             why.push_str(&format!("; numbers count {} since 1970 UTC", unit_name(unit)));
             zone = zone.or_else(|| Some("UTC".to_owned()));
         }
-        return Decision { data_type, form: form(order), why, zone };
+        return Decision { data_type, form: form(order), why, zone, is_doubtful: false };
     }
-    let plain = |data_type, why: String| Decision { data_type, form: form(None), why, zone: None };
+    let plain = |data_type, why: String| Decision {
+        data_type,
+        form: form(None),
+        why,
+        zone: None,
+        is_doubtful: false,
+    };
     if texts.is_empty() {
         return plain(DataType::String, "no value in the first rows".to_owned());
     }
@@ -239,24 +223,37 @@ pub(super) fn decide(
         return plain(DataType::Int64, format!("the first {count} values are whole numbers"));
     }
     let Some(not_number) = first_other(texts, |text| real(text, file_comma)) else {
+        if let Some(comma) = &mark.unknown
+            && let Some(point) = first_other(texts, |text| !may_be_thousands(text, '.'))
+        {
+            let why = format!(
+                "the comma of {comma} may be a decimal mark, so the point of {} may separate \
+                 thousands; name the decimal mark with decimalSeparator",
+                shown(point)
+            );
+            return Decision { is_doubtful: true, ..plain(DataType::String, why) };
+        }
         let mark = if file_comma { " with a decimal comma" } else { "" };
         return plain(DataType::Float64, format!("the first {count} values are numbers{mark}"));
     };
-    time_or_text(texts, not_number, file_comma, options)
+    time_or_text(texts, not_number, mark, options)
 }
 
 fn time_or_text(
     texts: &[(u64, &str)],
     not_number: (u64, &str),
-    file_comma: bool,
+    mark: &Mark,
     options: &ImportOptions,
 ) -> Decision {
+    let file_comma = mark.is_comma;
     let text = |why: String| Decision {
         data_type: DataType::String,
         form: Form { is_inferred: true, ..Form::default() },
         why,
         zone: None,
+        is_doubtful: false,
     };
+    let doubtful = |why: String| Decision { is_doubtful: true, ..text(why) };
     match orders(texts, options)[..] {
         [] => {}
         [order] => {
@@ -296,10 +293,11 @@ fn time_or_text(
                     assumed(texts, order, options)
                 ),
                 zone: zone_of(texts, order, options),
+                is_doubtful: false,
             };
         }
         _ => {
-            return text(
+            return doubtful(
                 "the order of day and month is ambiguous; say it with dateOrder".to_owned(),
             );
         }
@@ -312,13 +310,59 @@ fn time_or_text(
         return text(format!("{} begins with a zero", shown(not_number)));
     }
     if file_comma && number(value, false).is_some() {
-        return text(format!(
+        return doubtful(format!(
             "the file has decimal commas, so the point of {} may separate thousands; name the \
              mark with decimalSeparator",
             shown(not_number)
         ));
     }
+    if !file_comma && number(value, true).is_some() {
+        return doubtful(match &mark.point {
+            Some(point) => format!(
+                "the point of {point} is a decimal mark, so the comma of {} is none; it may \
+                 separate thousands, or name the decimal mark with decimalSeparator",
+                shown(not_number)
+            ),
+            None => format!(
+                "the comma of {} may be a decimal mark or separate thousands; name the decimal \
+                 mark with decimalSeparator",
+                shown(not_number)
+            ),
+        });
+    }
+    let (decimal, other) = if file_comma { (',', '.') } else { ('.', ',') };
+    if may_be_thousands(value.trim().split(decimal).next().unwrap_or_default(), other) {
+        return doubtful(format!(
+            "{} has marks that may separate thousands, which are not read",
+            shown(not_number)
+        ));
+    }
     text(format!("{} is neither a number, a time nor true or false", shown(not_number)))
+}
+
+/// The row of a column of texts behind which all values are numbers or times, and how many of them
+/// are before and behind it. `None` if fewer than two are behind it.
+pub(super) fn last_text(
+    records: &Records,
+    column: usize,
+    mark: &Mark,
+    options: &ImportOptions,
+) -> Option<LastText> {
+    let texts = values(records, column, DataType::Float64, options);
+    let is_value = |text: &str| real(text, mark.is_comma) || moment::is_time(text);
+    let at = texts.iter().rposition(|(_, text)| !is_value(text))?;
+    let (line, text) = texts.get(at)?;
+    let (before, behind) = (at + 1, texts.len() - at - 1);
+    (behind >= 2).then(|| LastText { line: *line, shown: shown((*line, text)), before, behind })
+}
+
+/// A text that is no number, behind which all values of its column are.
+#[derive(Debug)]
+pub(super) struct LastText {
+    pub(super) line: u64,
+    pub(super) shown: String,
+    pub(super) before: usize,
+    pub(super) behind: usize,
 }
 
 /// Whether all texts name their zones, and the request names none for others.

@@ -16,8 +16,11 @@ mod parquet_types;
 mod sniff;
 mod source;
 mod text;
+mod value;
 mod zone;
 
+#[cfg(test)]
+mod dialect_tests;
 #[cfg(test)]
 mod tests;
 

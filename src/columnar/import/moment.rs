@@ -169,6 +169,13 @@ pub(super) fn parse(text: &str, order: Option<DateOrder>) -> Option<Moment> {
     cursor.0.is_empty().then_some(Moment { local: date.and_time(time), nanos, digits, offset })
 }
 
+/// Whether a text is a time, in whatever order day and month are.
+pub(super) fn is_time(text: &str) -> bool {
+    [DateOrder::DayFirst, DateOrder::MonthFirst]
+        .into_iter()
+        .any(|order| parse(text, Some(order)).is_some())
+}
+
 /// Reads a number as a count of a unit since 1970 UTC, with up to nine digits after the decimal
 /// mark. Digits beyond a nanosecond must be 0.
 pub(super) fn counted(text: &str, unit: TimeUnit, comma: bool) -> Option<Moment> {

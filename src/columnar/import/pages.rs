@@ -1,13 +1,15 @@
 //! The pages of one column chunk of an external Parquet file. All page headers are checked before a
 //! page is decoded, and the lengths inside a page before a decoder allocates memory for them.
 
-use parquet::basic::Encoding;
+use parquet::basic::{Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::schema::types::ColumnDescriptor;
 
 use super::source::Source;
 use crate::columnar::byte_reader::ByteReader;
-use crate::columnar::thrift::{Stop, walk};
+use crate::columnar::parquet_format::PAGE_HEADER;
+use crate::columnar::thrift::{Part, Stop, walk};
 use crate::error::{Error, Result};
 use crate::value::{Control, limits};
 
@@ -79,13 +81,17 @@ fn read_header(source: &Source, at: u64, end: u64) -> Result<Header> {
             values: -1,
             ..Header::default()
         };
-        let walked = walk(&bytes, |path, value| match path {
-            [1] => header.page_type = value,
-            [2] => header.uncompressed = value,
-            [3] => header.compressed = value,
-            [5 | 7 | 8, 1] => header.values = value,
-            [8, 5 | 6] => header.levels = header.levels.saturating_add(value.max(0)),
-            _ => {}
+        let walked = walk(&bytes, PAGE_HEADER, |path, part| {
+            let Part::Number(value) = part else { return Ok(()) };
+            match path {
+                [1] => header.page_type = value,
+                [2] => header.uncompressed = value,
+                [3] => header.compressed = value,
+                [5 | 7 | 8, 1] => header.values = value,
+                [8, 5 | 6] => header.levels = header.levels.saturating_add(value.max(0)),
+                _ => {}
+            }
+            Ok(())
         });
         match walked {
             Ok(len) => return Ok(Header { len: len as u64, ..header }),
@@ -210,28 +216,40 @@ pub(super) fn longest(dictionary: &[u8]) -> usize {
 /// The pages of a column chunk; each is checked before it is returned.
 pub(super) struct CheckedPages {
     inner: Box<dyn PageReader>,
-    is_nullable: bool,
+    /// The level of a value that is there, 0 if all are.
+    top_level: u16,
+    /// Bits of the numbers of a delta encoding.
+    delta_bits: u8,
+    is_bool: bool,
 }
 
 impl CheckedPages {
-    pub(super) fn new(inner: Box<dyn PageReader>, is_nullable: bool) -> Self {
-        Self { inner, is_nullable }
+    pub(super) fn new(inner: Box<dyn PageReader>, column: &ColumnDescriptor) -> Self {
+        let levels = column.max_def_level();
+        Self {
+            inner,
+            top_level: levels.unsigned_abs(),
+            delta_bits: if column.physical_type() == PhysicalType::INT64 { 64 } else { 32 },
+            is_bool: column.physical_type() == PhysicalType::BOOLEAN,
+        }
     }
 
     fn check(&self, page: &Page) -> ParquetResult<()> {
         let bad = |why: &str| Err(ParquetError::General(why.to_owned()));
-        let (buf, count, encoding, levels) = match page {
+        let bad = &bad;
+        let is_nullable = self.top_level > 0;
+        let (buf, count, encoding, levels, from) = match page {
             Page::DictionaryPage { .. } => return Ok(()),
             Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
-                if self.is_nullable && *def_level_encoding != Encoding::RLE {
+                if is_nullable && *def_level_encoding != Encoding::RLE {
                     return bad("levels in a deprecated encoding");
                 }
-                let levels = match (self.is_nullable, buf.first_chunk::<4>()) {
+                let levels = match (is_nullable, buf.first_chunk::<4>()) {
                     (false, _) => 0,
                     (true, Some(len)) => 4 + u32::from_le_bytes(*len) as usize,
                     (true, None) => return bad("a page without its levels"),
                 };
-                (buf, *num_values, *encoding, levels)
+                (buf, *num_values, *encoding, levels, if is_nullable { 4 } else { 0 })
             }
             Page::DataPageV2 {
                 buf,
@@ -241,30 +259,172 @@ impl CheckedPages {
                 rep_levels_byte_len,
                 ..
             } => {
-                let levels = *def_levels_byte_len as usize + *rep_levels_byte_len as usize;
-                (buf, *num_values, *encoding, levels)
+                let from = *rep_levels_byte_len as usize;
+                (buf, *num_values, *encoding, *def_levels_byte_len as usize + from, from)
             }
         };
         let Some(values) = buf.get(levels..) else {
             return bad("levels that extend beyond their page");
         };
+        let levels = buf.get(from..levels).unwrap_or_default();
+        let present = match is_nullable {
+            true => match check_levels(levels, self.top_level, count) {
+                Ok(present) => present,
+                Err(why) => return bad(why),
+            },
+            false => u64::from(count),
+        };
+        // No values may be encoded as no bytes.
+        if present == 0 && values.is_empty() {
+            return Ok(());
+        }
         match encoding {
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => match values.split_first() {
+                Some((bits, runs)) => check_runs(runs, *bits, count).or_else(bad),
+                None => bad("indexes without their bits"),
+            },
+            Encoding::RLE if self.is_bool => match values.split_at_checked(4) {
+                Some((_, runs)) => check_runs(runs, 1, count).or_else(bad),
+                None => bad("values without their length"),
+            },
             Encoding::DELTA_BYTE_ARRAY => {
                 bad("the encoding DELTA_BYTE_ARRAY, which is not supported here")
             }
             Encoding::DELTA_BINARY_PACKED | Encoding::DELTA_LENGTH_BYTE_ARRAY => {
                 match delta_count(values) {
-                    // No values may be encoded as no bytes.
-                    None if !values.is_empty() => bad("a delta encoding without its header"),
+                    None => bad("a delta encoding without its header"),
                     Some(declared) if declared > u64::from(count) => {
                         bad("more encoded values than the page has")
                     }
-                    _ => Ok(()),
+                    Some(declared) if declared < present => {
+                        bad("fewer encoded values than the page has")
+                    }
+                    Some(_) => check_delta(values, self.delta_bits).or_else(bad),
                 }
             }
             _ => Ok(()),
         }
     }
+}
+
+/// Why bytes are refused.
+type Checked = std::result::Result<(), &'static str>;
+
+/// A run of a hybrid of repeated and packed numbers.
+enum Run<'b> {
+    Repeated(u64, &'b [u8]),
+    Packed(u64, &'b [u8]),
+}
+
+/// The next run of numbers of `bits` each.
+///
+/// What must hold: the decoder reads the number of a run from as many bytes as the bits need, into
+/// eight bytes, and the length of a run from at most ten. It panics on more.
+fn next_run<'b>(
+    bytes: &mut ByteReader<'b>,
+    bits: u8,
+) -> std::result::Result<Run<'b>, &'static str> {
+    let head = bytes.varint().ok_or("a run without its length")?;
+    let len = head >> 1;
+    if len > u64::from(u32::MAX) / 8 {
+        return Err("a run that is longer than its page");
+    }
+    if head & 1 == 1 {
+        // Writers may leave out the bytes behind the last value.
+        let packed = usize::try_from(len * u64::from(bits)).unwrap_or(usize::MAX);
+        let packed = bytes.take(packed.min(bytes.left())).unwrap_or_default();
+        return Ok(Run::Packed(len * 8, packed));
+    }
+    if len == 0 {
+        return Ok(Run::Repeated(0, &[]));
+    }
+    let number = bytes.take(usize::from(bits.div_ceil(8))).ok_or("a run without its number")?;
+    Ok(Run::Repeated(len, number))
+}
+
+/// Checks the runs of `count` numbers of `bits` each, as far as there are bytes.
+fn check_runs(bytes: &[u8], bits: u8, count: u32) -> Checked {
+    if bits > 32 {
+        return Err("numbers of more than 32 bits");
+    }
+    let (mut bytes, mut seen) = (ByteReader::new(bytes), 0u64);
+    while seen < u64::from(count) && bytes.left() > 0 {
+        match next_run(&mut bytes, bits)? {
+            // The decoder ends here.
+            Run::Repeated(0, _) => break,
+            Run::Repeated(len, _) | Run::Packed(len, _) => seen += len,
+        }
+    }
+    Ok(())
+}
+
+/// Checks the levels of `count` values, and returns how many values are there. The decoder takes
+/// all packed levels from the bytes of their run without a look at its end.
+fn check_levels(bytes: &[u8], top: u16, count: u32) -> std::result::Result<u64, &'static str> {
+    const CUT: &str = "levels that are cut";
+    let bits = (u16::BITS - top.leading_zeros()) as u8;
+    let (mut bytes, mut left, mut present) = (ByteReader::new(bytes), u64::from(count), 0);
+    while left > 0 {
+        match next_run(&mut bytes, bits)? {
+            Run::Repeated(0, _) => return Err(CUT),
+            Run::Repeated(len, level) => {
+                let len = len.min(left);
+                let level = level.iter().rev().fold(0u16, |all, byte| all << 8 | u16::from(*byte));
+                // With one bit, the decoder takes any number for a value that is there.
+                present += if level == top || bits == 1 && level > 0 { len } else { 0 };
+                left -= len;
+            }
+            Run::Packed(len, packed) => {
+                let len = len.min(left);
+                if len == 0 || (len * u64::from(bits)).div_ceil(8) > packed.len() as u64 {
+                    return Err(CUT);
+                }
+                let bit = |at: u64| {
+                    let byte = usize::try_from(at / 8).ok().and_then(|at| packed.get(at));
+                    byte.map_or(0, |byte| u16::from(byte >> (at % 8) & 1))
+                };
+                let level = |at: u64| {
+                    let bits = u64::from(bits);
+                    (0..bits).fold(0, |all, place| all | bit(at * bits + place) << place)
+                };
+                present += (0..len).filter(|at| level(*at) == top).count() as u64;
+                left -= len;
+            }
+        }
+    }
+    Ok(present)
+}
+
+/// Checks the blocks of a delta encoding whose numbers have `bits` each: no difference has more.
+fn check_delta(bytes: &[u8], bits: u8) -> Checked {
+    const CUT: &str = "a delta encoding that is cut";
+    let mut bytes = ByteReader::new(bytes);
+    let block = bytes.varint().ok_or(CUT)?;
+    let parts = bytes.varint().ok_or(CUT)?;
+    let mut left = bytes.varint().ok_or(CUT)?.saturating_sub(1);
+    bytes.zigzag().ok_or(CUT)?;
+    let is_whole = |of: u64, by: u64| of.checked_rem(by) == Some(0);
+    let per = block.checked_div(parts).unwrap_or_default();
+    if block == 0 || !is_whole(block, 128) || !is_whole(block, parts) || !is_whole(per, 32) {
+        return Err("a delta encoding whose blocks have no such length");
+    }
+    while left > 0 && bytes.left() > 0 {
+        bytes.zigzag().ok_or(CUT)?;
+        let widths = usize::try_from(parts).ok().and_then(|parts| bytes.take(parts)).ok_or(CUT)?;
+        for width in widths {
+            // The widths behind the last value may be anything.
+            if left == 0 {
+                break;
+            }
+            if *width > bits {
+                return Err("differences of more bits than their numbers");
+            }
+            let packed = per.saturating_mul(u64::from(*width)) / 8;
+            bytes.take(usize::try_from(packed).unwrap_or(usize::MAX).min(bytes.left()));
+            left = left.saturating_sub(per);
+        }
+    }
+    Ok(())
 }
 
 /// The number of values that a delta encoding declares: the third number of its header.

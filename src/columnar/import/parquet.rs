@@ -4,7 +4,7 @@
 //! it describes, the headers of all pages of a row group. Only then are pages decoded, in batches
 //! whose size is bounded by the longest text.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -28,15 +28,18 @@ use super::parquet_types;
 use super::source::{Chunks, Source, damaged};
 use super::{ReadSeek, convert, int96};
 use crate::columnar::coerce::coerce_batch;
+use crate::columnar::foreign;
 use crate::columnar::guard::guarded;
+use crate::columnar::parquet_format::check_parquet_metadata;
 use crate::columnar::schema::TableSchema;
-use crate::columnar::thrift;
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, ColumnType};
 use crate::value::{Control, limits};
 
 const MAGIC: &[u8; 4] = b"PAR1";
 const TRAILER: u64 = 8;
+/// Bytes that are read to tell what is no Parquet file.
+const START_BYTES: u64 = 64;
 /// Rows of one batch, unless texts are long.
 const BATCH_ROWS: u64 = 8 * 1024;
 /// Cells of one batch.
@@ -68,7 +71,7 @@ impl Group<'_> {
         let rows = usize::try_from(group.num_rows()).unwrap_or_default();
         let pages =
             SerializedPageReader::new(Arc::new(Chunks(self.source.clone())), chunk, rows, None)?;
-        Ok(CheckedPages::new(Box::new(pages), chunk.column_descr().max_def_level() > 0))
+        Ok(CheckedPages::new(Box::new(pages), chunk.column_descr()))
     }
 }
 
@@ -105,6 +108,10 @@ pub(crate) struct ParquetImport {
     reader: Option<ParquetRecordBatchReader>,
     /// What the report says of each column.
     told: HashMap<String, Told>,
+    /// Columns of whose nulls only the statistics say that there are none, and those that have
+    /// some nevertheless.
+    counted: HashSet<String>,
+    uncounted: BTreeSet<String>,
     /// The number of the row that is read next, where rows are numbered.
     row: u64,
     /// Rows read from the current row group, and rows of the groups before it.
@@ -125,7 +132,12 @@ impl ParquetImport {
     pub(crate) fn new(input: Box<dyn ReadSeek>, options: ImportOptions) -> Result<Self> {
         let source = Arc::new(Source::new(input)?);
         if source.len < TRAILER + 4 || source.read(0, 4)? != MAGIC {
-            return Err(damaged("it does not begin and end with PAR1"));
+            let start = source.read(0, source.len.min(START_BYTES) as usize)?;
+            return Err(damaged(&match foreign::known(&start) {
+                Some(what) => what,
+                None if foreign::is_text(&start) => "it is text; import it as CSV".to_owned(),
+                None => "it does not begin and end with PAR1".to_owned(),
+            }));
         }
         let trailer = source.read(source.len - TRAILER, TRAILER as usize)?;
         let footer_len = match trailer.split_first_chunk::<4>() {
@@ -143,7 +155,7 @@ impl ParquetImport {
             .checked_sub(footer_len)
             .ok_or_else(|| damaged("its footer would begin before the file"))?;
         let footer = source.read(start, footer_len as usize)?;
-        thrift::check(&footer, "the footer of the Parquet file")?;
+        check_parquet_metadata(&footer)?;
         let (metadata, schema, levels) = guarded(|| {
             let metadata = ParquetMetaDataReader::decode_metadata(&footer)?;
             let descr = metadata.file_metadata().schema_descr();
@@ -162,6 +174,8 @@ impl ParquetImport {
             group: 0,
             reader: None,
             told: HashMap::new(),
+            counted: HashSet::new(),
+            uncounted: BTreeSet::new(),
             row: 0,
             group_rows: 0,
             rows_before: 0,
@@ -253,7 +267,18 @@ impl ParquetImport {
             let zone = zones.get(&leaf.name).map(String::as_str);
             let found = parquet_types::column(leaf, zone, &self.options)?;
             let mut told = found.told;
-            let nulls = self.nulls(at);
+            let is_optional =
+                self.metadata.file_metadata().schema_descr().column(at).max_def_level() > 0;
+            let nulls = match self.uncounted.contains(&leaf.name) {
+                true => {
+                    told.why.push_str("; NULLABLE, as it has nulls that the file does not count");
+                    Some(1)
+                }
+                false => self.nulls(at),
+            };
+            if nulls == Some(0) && is_optional {
+                self.counted.insert(leaf.name.clone());
+            }
             let column_type =
                 if nulls == Some(0) { ColumnType::Normal } else { ColumnType::Nullable };
             if nulls.is_none() {
@@ -319,10 +344,44 @@ impl ParquetImport {
             .map_err(|error| damaged("its columns do not fit together").with_source(error))
     }
 
+    /// Whether the columns have to be inferred again, because some have nulls that the statistics
+    /// of the file do not count. Old writers count none. The file is then read from its start.
+    pub(crate) fn begin_again(&mut self) -> bool {
+        if self.counted.is_disjoint(&self.uncounted.iter().cloned().collect()) {
+            return false;
+        }
+        self.counted.clear();
+        (self.group, self.group_rows, self.rows_before, self.reader) = (0, 0, 0, None);
+        self.is_over = false;
+        true
+    }
+
+    /// What the caller should look at.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let warn = |name: &String| {
+            format!(
+                "column {name:?} is NULLABLE: it has nulls, and the statistics of the file say \
+                 that it has none"
+            )
+        };
+        self.uncounted.iter().map(warn).collect()
+    }
+
+    /// Notes the columns with nulls that are not counted. Returns whether there are any.
+    fn note_nulls(&mut self, flat: &RecordBatch) -> bool {
+        let mut any = false;
+        for (field, array) in flat.schema_ref().fields().iter().zip(flat.columns()) {
+            if self.counted.contains(field.name()) && array.logical_null_count() > 0 {
+                self.uncounted.insert(field.name().clone());
+                any = true;
+            }
+        }
+        any
+    }
+
     /// A batch of the file as rows of the table; `row` is the row of its first one in the file.
-    fn fit(&self, schema: &TableSchema, batch: &RecordBatch, row: u64) -> Result<RecordBatch> {
-        let flat = convert::flatten(batch)?;
-        let converted = convert::convert(schema, &flat, &self.options, row)?;
+    fn fit(&self, schema: &TableSchema, flat: &RecordBatch, row: u64) -> Result<RecordBatch> {
+        let converted = convert::convert(schema, flat, &self.options, row)?;
         coerce_batch(schema, &self.number(schema, converted)?, row)
     }
 
@@ -345,6 +404,29 @@ impl ParquetImport {
     }
 
     fn next(&mut self, schema: &TableSchema, control: &Control) -> Result<Option<RecordBatch>> {
+        let Some((flat, row)) = self.read(control)? else { return Ok(None) };
+        let group = self.group;
+        if self.note_nulls(&flat) {
+            // The other columns, too, so that the file is read again only once.
+            while let Some((flat, _)) = self.read(control)? {
+                self.note_nulls(&flat);
+            }
+            let error = Error::invalid("the statistics of the file do not count its nulls");
+            return Err(error.at(place(group, Some(row), self.uncounted.first().cloned())));
+        }
+        let fitted =
+            self.fit(schema, &flat, row).map_err(|error| match error.place().cloned() {
+                Some(Place::Cell { row, column }) => {
+                    error.at(place(group, Some(row), Some(column)))
+                }
+                _ => error,
+            })?;
+        self.row += fitted.num_rows() as u64;
+        Ok(Some(fitted))
+    }
+
+    /// The next rows as they are in the file, with the number of the first one.
+    fn read(&mut self, control: &Control) -> Result<Option<(RecordBatch, u64)>> {
         loop {
             control.check()?;
             let Some(meta) = self.metadata.row_groups().get(self.group) else { return Ok(None) };
@@ -370,15 +452,7 @@ impl ParquetImport {
                 continue;
             };
             self.group_rows += batch.num_rows() as u64;
-            let fitted =
-                self.fit(schema, &batch, row).map_err(|error| match error.place().cloned() {
-                    Some(Place::Cell { row, column }) => {
-                        error.at(place(group, Some(row), Some(column)))
-                    }
-                    _ => error,
-                })?;
-            self.row += fitted.num_rows() as u64;
-            return Ok(Some(fitted));
+            return Ok(Some((convert::flatten(&batch)?, row)));
         }
     }
 

@@ -273,6 +273,121 @@ fn an_encoding_that_is_not_read_is_told_with_its_column() {
     }
 }
 
+/// Lengths and widths inside of pages made the decoder panic, which a host that aborts on panics
+/// does not survive, and which the hook of any host prints.
+#[test]
+fn no_byte_of_a_page_makes_the_decoder_panic() {
+    let rows = cells(40);
+    let batch = batch(&rows);
+    let written = |properties: WriterProperties| {
+        let mut bytes = Vec::new();
+        let mut writer =
+            ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        bytes
+    };
+    let delta = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_2_0)
+        .set_column_encoding(
+            ColumnPath::new(vec!["s".to_owned()]),
+            Encoding::DELTA_LENGTH_BYTE_ARRAY,
+        )
+        .set_dictionary_enabled(false);
+    let (mut good, mut bad) = (0, 0);
+    for bytes in [written(WriterProperties::builder().build()), written(delta.build())] {
+        let import =
+            ParquetImport::new(Box::new(Cursor::new(bytes.clone())), ImportOptions::default())
+                .unwrap();
+        for column in 0..columns().len() {
+            let start = import.metadata.row_group(0).column(column).data_page_offset() as usize;
+            let header = crate::columnar::thrift::walk(&bytes[start..], &[], |_, _| Ok(()));
+            let page = start + header.unwrap();
+            // Levels, the bits of indexes, the heads of runs and of delta encodings.
+            for at in page..page + 10 {
+                for byte in [0, 1, 3, 33, 65, 128, 170, 255] {
+                    let mut changed = bytes.clone();
+                    changed[at] = byte;
+                    match crate::columnar::unguarded(|| read(changed, Some(&schema()))) {
+                        Ok(_) => good += 1,
+                        Err(error) => {
+                            assert!(!error.message().contains("contradict"), "{at}: {error}");
+                            bad += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(good > 100 && bad > 100, "{good} {bad}");
+}
+
+/// The writer of Arrow 4.0.1 counted no nulls where there were some.
+#[test]
+fn a_column_whose_statistics_count_no_nulls_may_have_some() {
+    use arrow::array::{ArrayRef, Int64Array, StringArray};
+    let ids: ArrayRef = Arc::new((0..9).map(Some).collect::<Int64Array>());
+    let texts: ArrayRef = Arc::new(StringArray::from_iter(
+        (0..9).map(|row| (row % 4 != 3).then(|| format!("id{row}"))),
+    ));
+    let numbers: ArrayRef =
+        Arc::new((0..9).map(|row| (row > 0).then_some(row)).collect::<Int64Array>());
+    let whole: ArrayRef = Arc::new((0..9).map(Some).collect::<Int64Array>());
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        ("i", ids, true),
+        ("s", texts, true),
+        ("n", numbers, true),
+        ("w", whole, true),
+    ])
+    .unwrap();
+    let mut bytes = Vec::new();
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(3)).build();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let footer = bytes.len()
+        - 8
+        - u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap()) as usize;
+    let mut changed = 0;
+    for at in footer..bytes.len() - 12 {
+        // A field 3 of 64 bits, behind field 2 or at the beginning, with 1 as 2. Field 5 follows.
+        if matches!(bytes[at], 0x16 | 0x36) && bytes[at + 1..at + 3] == [2, 0x28] {
+            bytes[at + 1] = 0;
+            changed += 1;
+        }
+    }
+    assert_eq!(changed, 3);
+    let mut import = ParquetImport::new(Box::new(Cursor::new(bytes)), by("i")).unwrap();
+    let types =
+        |columns: &[Column]| columns.iter().map(|column| column.column_type).collect::<Vec<_>>();
+    use ColumnType::{Index, Normal, Nullable};
+    let first = import.infer().unwrap();
+    assert_eq!(types(&first), [Index, Normal, Normal, Normal]);
+    let schema = TableSchema::with_default_limit(first).unwrap();
+    let mut outcome = Ok(());
+    while outcome.is_ok() {
+        match import.next_batch(&schema, &Control::default()) {
+            Ok(None) => break,
+            Ok(Some(_)) => {}
+            Err(error) => outcome = Err(error),
+        }
+    }
+    outcome.unwrap_err();
+    assert!(import.begin_again());
+    let again = import.infer().unwrap();
+    assert_eq!(types(&again), [Index, Nullable, Nullable, Normal]);
+    let schema = TableSchema::with_default_limit(again).unwrap();
+    let mut found = Vec::new();
+    while let Some(batch) = import.next_batch(&schema, &Control::default()).unwrap() {
+        found.extend(batch_rows(&batch));
+    }
+    assert_eq!(found.len(), 9);
+    assert_eq!(found[3][1], None);
+    assert_eq!(found[0][2], None);
+    assert!(import.warnings().iter().any(|told| told.contains("\"s\"")), "{:?}", import.warnings());
+    assert!(!import.begin_again(), "the second reading is as it should be");
+}
+
 #[test]
 fn nested_columns_are_refused() {
     use arrow::array::{ArrayRef, Int64Array, ListArray, StructArray};

@@ -8,7 +8,7 @@ use arrow::array::{RecordBatch, new_null_array};
 
 use super::columns::build;
 use super::csv::{CsvReader, Records};
-use super::form::{Decision, Form, decide, has_commas};
+use super::form::{Decision, Form, LastText, Mark, decide, last_text, mark};
 use super::numbered::{self, Told};
 use super::options::ImportOptions;
 use super::sniff::has_values_only;
@@ -41,6 +41,8 @@ pub(crate) struct CsvImport<'r> {
     /// The source of each column of the table, once the first rows are read.
     plan: Vec<Source>,
     told: HashMap<String, Told>,
+    /// What the caller should look at.
+    warnings: Vec<String>,
     row: u64,
 }
 
@@ -97,6 +99,7 @@ impl<'r> CsvImport<'r> {
             inferred: Vec::new(),
             plan: Vec::new(),
             told: HashMap::new(),
+            warnings: Vec::new(),
             row: 0,
         })
     }
@@ -114,6 +117,11 @@ impl<'r> CsvImport<'r> {
     /// The line of the header, from 1.
     pub(crate) fn header_line(&self) -> u64 {
         self.reader.dialect.line
+    }
+
+    /// What the caller should look at, because it may not be what the file means.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
     }
 
     /// What the report says of a column.
@@ -141,30 +149,35 @@ impl<'r> CsvImport<'r> {
     /// like values; the errors of reading the text.
     pub(crate) fn infer(&mut self) -> Result<Vec<Column>> {
         self.options.check_names(&self.names)?;
+        if let Some((line, doubt)) = self.reader.dialect.doubt.clone() {
+            return Err(Error::invalid(doubt).at(Place::Line { line, column: None }));
+        }
+        let comment = self.comment();
         if has_values_only(&self.raw_names) {
-            let error = Error::invalid(
+            let error = Error::invalid(format!(
                 "the first line looks like values, and would be taken for the names of the \
-                 columns; put a line of names before it, or declare columns with these names",
-            );
+                 columns; put a line of names before it, or declare columns with these names{}",
+                comment.unwrap_or_default()
+            ));
             return Err(error.at(Place::Line { line: self.header_line(), column: None }));
         }
         let records = self.read()?;
         let is_told = |name: &String| self.options.types.contains_key(name);
         if records.len() == 0 && !self.names.iter().all(is_told) {
-            let error = Error::invalid(
+            let error = Error::invalid(format!(
                 "the text has no rows, so the types of its columns are unknown; declare the \
-                 columns, or name their types with columnTypes",
-            );
+                 columns, or name their types with columnTypes{}",
+                comment.unwrap_or_default()
+            ));
             return Err(error.at(Place::Line { line: self.header_line(), column: None }));
         }
-        let separator = self.reader.dialect.separator;
-        let comma = self.said_comma().unwrap_or_else(|| {
-            (0..self.names.len()).any(|at| has_commas(&records, at, separator, &self.options))
-        });
+        let types: Vec<Option<DataType>> =
+            self.names.iter().map(|name| self.options.types.get(name).copied()).collect();
+        let mark = self.mark(&records, &types);
         let mut columns = Vec::with_capacity(self.names.len() + 1);
         for (at, name) in self.names.iter().enumerate() {
             let wanted = self.options.types.get(name).copied();
-            let decision = decide(&records, at, wanted, comma, &self.options);
+            let decision = decide(&records, at, wanted, &mark, &self.options);
             let mut column = Column {
                 name: name.clone(),
                 data_type: decision.data_type,
@@ -177,6 +190,8 @@ impl<'r> CsvImport<'r> {
             columns.push(column);
             self.inferred.push(decision);
         }
+        self.doubt(&records, &mark)?;
+        self.warnings.extend(comment.map(|comment| comment.trim_start_matches("; ").to_owned()));
         match self.options.index.as_deref() {
             Some(name) => {
                 let position = numbered::index_position(&columns, name)?;
@@ -188,6 +203,69 @@ impl<'r> CsvImport<'r> {
         }
         self.first = Some(records);
         Ok(columns)
+    }
+
+    fn mark(&self, records: &Records, types: &[Option<DataType>]) -> Mark {
+        mark(records, types, self.reader.dialect.separator, self.said_comma(), &self.options)
+    }
+
+    /// What messages add if the line above the header may have the names.
+    fn comment(&self) -> Option<String> {
+        let (line, parts) = self.reader.dialect.comment?;
+        let prefix = self.options.comment.as_deref().unwrap_or("#");
+        (parts == self.names.len() && (parts > 1 || has_values_only(&self.raw_names))).then(|| {
+            format!(
+                "; line {line} begins with {prefix:?} and was taken for a comment: if it has the \
+                 names, set commentPrefix to \"\""
+            )
+        })
+    }
+
+    /// Refuses a text in which lines that are not rows make every column one of texts, and warns of
+    /// single columns.
+    fn doubt(&mut self, records: &Records, mark: &Mark) -> Result<()> {
+        let mut found: Vec<(usize, LastText)> = Vec::new();
+        let mut others = 0;
+        for (at, name) in self.names.iter().enumerate() {
+            let Some(decision) = self.inferred.get(at) else { continue };
+            if self.options.types.contains_key(name) {
+                continue;
+            }
+            let is_text = decision.data_type == DataType::String;
+            if is_text && decision.is_doubtful {
+                self.warnings.push(format!("column {name:?} is text: {}", decision.why));
+            }
+            match last_text(records, at, mark, &self.options) {
+                Some(last) if is_text && !decision.is_doubtful => found.push((at, last)),
+                // A column without values says nothing.
+                _ => others += usize::from(!records.is_null(at)),
+            }
+        }
+        let is_all = found.len() > 1 && others == 0;
+        if is_all && found.iter().all(|(_, last)| last.behind >= last.before) {
+            let line = found.iter().map(|(_, last)| last.line).max().unwrap_or_default();
+            let error = Error::invalid(format!(
+                "line {line} ({}) has no numbers, and the lines behind it have, so every column \
+                 would be text; if line {line} has the names, set skipLines to {}; if it has \
+                 units, remove it; if its texts mean null, name them in nullTexts; to import all \
+                 as texts, set columnTypes",
+                records.shown(line, self.separator()),
+                line.saturating_sub(1),
+            ));
+            return Err(error.at(Place::Line { line, column: None }));
+        }
+        for (at, last) in found {
+            let name = self.names.get(at).map(String::as_str).unwrap_or_default();
+            self.warnings.push(format!(
+                "column {name:?} is text, because {} is no number, and the {} values behind it \
+                 are; if that line has the names, set skipLines to {}; if the text means null, \
+                 name it in nullTexts",
+                last.shown,
+                last.behind,
+                last.line.saturating_sub(1),
+            ));
+        }
+        Ok(())
     }
 
     fn position(&self, schema: &TableSchema, at: usize) -> Result<usize> {
@@ -203,18 +281,21 @@ impl<'r> CsvImport<'r> {
     /// Finds the source of each column of the table.
     fn plan(&mut self, schema: &TableSchema, records: &Records) -> Result<()> {
         let mut fields = vec![None; schema.len()];
+        let mut types = Vec::with_capacity(self.names.len());
         for at in 0..self.names.len() {
             let position = self.position(schema, at)?;
+            types.push(Some(schema.column(position)?.data_type));
             if let Some(slot) = fields.get_mut(position) {
                 *slot = Some(at);
             }
         }
+        let mark = self.mark(records, &types);
         for (column, field) in schema.columns().iter().zip(fields) {
             let (source, told) = match field {
                 Some(at) => {
                     let decision = match self.inferred.get(at) {
                         Some(decision) => decision.clone(),
-                        None => self.decide(column, at, records),
+                        None => decide(records, at, Some(column.data_type), &mark, &self.options),
                     };
                     let Decision { form, why, zone, .. } = decision;
                     (Source::Field(at, form), Told { why, unit: None, zone })
@@ -237,16 +318,6 @@ impl<'r> CsvImport<'r> {
             self.plan.push(source);
         }
         Ok(())
-    }
-
-    /// How a declared column is read.
-    fn decide(&self, column: &Column, at: usize, records: &Records) -> Decision {
-        let separator = self.reader.dialect.separator;
-        let is_float = matches!(column.data_type, DataType::Float32 | DataType::Float64);
-        let comma = self
-            .said_comma()
-            .unwrap_or_else(|| is_float && has_commas(records, at, separator, &self.options));
-        decide(records, at, Some(column.data_type), comma, &self.options)
     }
 
     /// The next rows, with the columns of the table; `None` at the end.

@@ -8,7 +8,8 @@ use std::ops::Range;
 use arrow::array::BooleanBufferBuilder;
 
 use crate::columnar::byte_reader::ByteReader;
-use crate::columnar::thrift;
+use crate::columnar::parquet_format::PAGE_HEADER;
+use crate::columnar::thrift::{self, Part};
 
 /// The header of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,13 +34,17 @@ pub(super) const RLE_DICTIONARY: i32 = 8;
 /// Reads the header at the start of `bytes`.
 pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     let (mut page_type, mut encoding, mut body_len, mut values) = (-1, -1, 0, 0);
-    let walked = thrift::walk(bytes, |path, value| match path {
-        [1] => page_type = value,
-        [3] => body_len = value,
-        // The headers of data pages and of dictionaries begin with the same fields.
-        [5 | 7, 1] => values = value,
-        [5 | 7, 2] => encoding = value,
-        _ => {}
+    let walked = thrift::walk(bytes, PAGE_HEADER, |path, part| {
+        let Part::Number(value) = part else { return Ok(()) };
+        match path {
+            [1] => page_type = value,
+            [3] => body_len = value,
+            // The headers of data pages and of dictionaries begin with the same fields.
+            [5 | 7, 1] => values = value,
+            [5 | 7, 2] => encoding = value,
+            _ => {}
+        }
+        Ok(())
     });
     Some(PageHeader {
         len: walked.ok()?,

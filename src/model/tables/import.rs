@@ -118,5 +118,8 @@ record! {
         pub separator: Option<String>,
         /// The line of the header of the CSV text, from 1.
         pub header_line: Option<i64>,
+        /// What may not be what the file means, with the line that says so and the member of the
+        /// request that decides.
+        pub warnings: Vec<String>,
     }
 }

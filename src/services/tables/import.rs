@@ -30,6 +30,13 @@ trait Source {
     fn told(&self, name: &str) -> Told;
     /// Separator and line of the header of a text.
     fn form(&self) -> Option<(char, u64)>;
+    /// What the caller should look at.
+    fn warnings(&self) -> Vec<String>;
+    /// Whether, after a failure, the columns have to be inferred again. The source then begins
+    /// again.
+    fn begin_again(&mut self) -> bool {
+        false
+    }
 }
 
 impl Source for CsvImport<'_> {
@@ -56,6 +63,10 @@ impl Source for CsvImport<'_> {
     fn form(&self) -> Option<(char, u64)> {
         Some((self.separator(), self.header_line()))
     }
+
+    fn warnings(&self) -> Vec<String> {
+        CsvImport::warnings(self)
+    }
 }
 
 impl Source for ParquetImport {
@@ -77,6 +88,14 @@ impl Source for ParquetImport {
 
     fn told(&self, name: &str) -> Told {
         ParquetImport::told(self, name)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        ParquetImport::warnings(self)
+    }
+
+    fn begin_again(&mut self) -> bool {
+        ParquetImport::begin_again(self)
     }
 
     fn form(&self) -> Option<(char, u64)> {
@@ -175,6 +194,7 @@ fn response(
         columns: columns.collect(),
         separator: source.form().map(|(separator, _)| separator.to_string()),
         header_line: source.form().and_then(|(_, line)| i64::try_from(line).ok()),
+        warnings: source.warnings(),
     }
 }
 
@@ -268,7 +288,7 @@ fn import<A: Access>(
     if !is_declared {
         table.columns = source.infer()?;
     }
-    let schema = Arc::new(metadata::check_new(access.context(), &table)?);
+    let mut schema = Arc::new(metadata::check_new(access.context(), &table)?);
     // Checked before the rows are read, so that a caller without permission, or an
     // unknown workspace, is rejected early.
     let workspace = table.workspace.as_deref().unwrap_or(access.context().default_workspace());
@@ -277,9 +297,19 @@ fn import<A: Access>(
     // The id is drawn in a commit of its own: the segments of the rows are stored under it before
     // the table exists.
     let id = TableId::from(access.write(|draft| draft.new_key::<TableMetadata>())?);
-    let mut rest = Rest::new(access, &id, schema.clone(), 0);
-    let filled = fill(&mut rest, source, cut_times, &control)?;
-    let arrived = rest.finish()?;
+    let (filled, arrived) = loop {
+        let mut rest = Rest::new(access, &id, schema.clone(), 0);
+        match fill(&mut rest, source, cut_times, &control) {
+            Ok(filled) => break (filled, rest.finish()?),
+            // The segments of the rows that were read go with `rest`.
+            Err(_) if !is_declared && source.begin_again() => {
+                drop(rest);
+                table.columns = source.infer()?;
+                schema = Arc::new(metadata::check_new(access.context(), &table)?);
+            }
+            Err(error) => return Err(error),
+        }
+    };
     let new_id = id.clone();
     commit(access, &id, arrived, end_of_data, move |draft| {
         metadata::create_as(draft, new_id, table)

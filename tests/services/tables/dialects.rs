@@ -52,13 +52,13 @@ const FILES: &[File] = &[
     File {
         program: "a spreadsheet, German",
         bytes: "Zeit;Spannung (V);Prüfer\r\n31.01.2024 14:05:10;4,998;Jörg\r\n\
-                01.02.2024 08:00:00;-5;Ada\r\n"
+                01.02.2024 08:00:00;-5,1;Ada\r\n"
             .as_bytes(),
         request: as_it_is,
         columns: &[("Zeit", Timestamp), ("Spannung (V)", Float64), ("Prüfer", Text)],
         rows: &[
             &["2024-01-31T14:05:10.000Z", "4.998", "Jörg"],
-            &["2024-02-01T08:00:00.000Z", "-5", "Ada"],
+            &["2024-02-01T08:00:00.000Z", "-5.1", "Ada"],
         ],
     },
     File {

@@ -177,16 +177,163 @@ fn forms() -> Vec<Case> {
         case("a,b\n1\n", new(), (2, None), &["1 values for the 2 columns"]),
         case("a,b\r1,2\n", new(), (2, None), &["carriage return"]),
         case("a,b\n1,\"x\n", new(), (2, None), &["not closed"]),
-        case("a,b\n1,2\0\n", new(), (1, None), &["save it as UTF-8"]),
+        case("a,b\n1,2\0\n", new(), (1, None), &["NUL bytes from byte 8 on", "power cut"]),
+        case("\0".repeat(4096), new(), (1, None), &["only NUL bytes", "power cut"]),
+        // Behind the bytes that tell what a file is.
+        case(
+            format!("a,b\n{}{}", "1,x\n".repeat(20_000), "\0".repeat(4096)),
+            new(),
+            (20_002, None),
+            &["NUL byte", "power cut"],
+        ),
+        case("a\0,\0b\0\n\0", new(), (1, None), &["UTF-16", "save it as UTF-8"]),
+        case("PK\u{3}\u{4}\0\0", new(), (1, None), &["a zip archive", "CSV UTF-8"]),
         case("a\n1\n", new().skip_lines(9), (2, None), &["skipLines"]),
     ]
+}
+
+/// Lines that are not rows made every column one of texts, and nothing said so.
+fn other_lines() -> Vec<Case> {
+    vec![
+        // A title.
+        case(
+            "Messung vom 2025-01-06\nkanal;wert\n1;2\n2;3\n",
+            new(),
+            (2, None),
+            &["line 1", "2 values", "';'", "skipLines to 1"],
+        ),
+        case(
+            "Messung, vom 2025-01-06\nTafel 3\n\nkanal;wert\n1,5;2\n2;3\n",
+            new(),
+            (4, None),
+            &["skipLines to 3"],
+        ),
+        // Blanks between values.
+        case(
+            "t volts amps\n0.0 1.5 0.1\n0.1 1.6 0.2\n",
+            new(),
+            (1, None),
+            &["3 numbers", "blanks", "separator to \" \""],
+        ),
+        case("t   volts\n0.0   1.5\n0.1  1.6\n", new(), (1, None), &["2 numbers", "a comma"]),
+        // Units below the names.
+        case(
+            "TIME,VOLTS,AMPS\ns,V,A\n0.0,1.5,0.1\n0.1,1.6,0.2\n",
+            new(),
+            (2, None),
+            &["\"s,V,A\"", "no numbers", "units", "skipLines to 1", "columnTypes"],
+        ),
+        // The names below a line of other things.
+        case(
+            "Model,MSO44\n\nTIME,CH1\n-1.0E-3,0.04\n-0.9E-3,0.08\n",
+            new(),
+            (3, None),
+            &["\"TIME,CH1\"", "skipLines to 2"],
+        ),
+        // The form of an oscilloscope whose rows are shorter than its header.
+        case(
+            "X,CH1,CH2,Start,Increment,\nSequence,Volt,Volt,-3.0e-07,5.0e-10\n\
+             0,3.28e+00,9.60e-01,\n1,3.20e+00,9.60e-01,\n",
+            new(),
+            (3, None),
+            &["4 values", "line 1"],
+        ),
+        // A comment that has the names.
+        case(
+            "#a,b\n1,2\n",
+            new().comment_prefix("#a"),
+            (2, None),
+            &["looks like values", "line 1 begins with \"#a\"", "commentPrefix"],
+        ),
+        case("#a,b\nx,y\n", new(), (2, None), &["no rows", "line 1 begins with", "comment"]),
+    ]
+}
+
+/// What may be meant otherwise is imported as it is, and told.
+#[test]
+fn what_may_be_meant_otherwise_is_told_with_its_line() {
+    let (_store, session) = session();
+    for (text, types, parts) in [
+        // The lines before the header have as many values.
+        (
+            "Model,MSO44\nFirmware Version,1.2.3\n\nLabel,\n\nTIME,CH1\n-1.0E-3,0.04\n\
+             -0.9E-3,0.08\n",
+            &[DataType::String, DataType::String][..],
+            &["\"Model\"", "\"MSO44\"", "\"TIME\" in line 6", "skipLines to 5"][..],
+        ),
+        // A note beside the numbers, so that units leave a column of texts.
+        (
+            "t,v,note\ns,V,\n0.5,1.5,a\n0.6,1.6,b\n",
+            &[DataType::String; 3],
+            &["\"t\"", "\"s\" in line 2", "\"v\"", "\"V\" in line 2"],
+        ),
+        (
+            "station;cycles;volts\nA;1,234;0.51\nB;5,678;0.52\nC;9,012;0.53\n",
+            &[DataType::String, DataType::String, DataType::Float64],
+            &["\"cycles\"", "\"1,234\" in line 2", "\"0.51\" in line 2", "decimalSeparator"],
+        ),
+        (
+            "station\tcycles\nA\t1,234\nB\t5,678\nC\t12,345\n",
+            &[DataType::String, DataType::String],
+            &["\"cycles\"", "\"1,234\" in line 2", "thousands", "decimalSeparator"],
+        ),
+        ("day,v\n01/02/2024,1\n", &[DataType::String, DataType::Int64], &["dateOrder"]),
+        (
+            "#serial,part\nA1,x\nA2,y\n",
+            &[DataType::String; 2],
+            &["line 1 begins with \"#\"", "comment", "commentPrefix"],
+        ),
+    ] {
+        let answer = session.import_csv(new(), &mut text.as_bytes(), &Control::default()).unwrap();
+        let found: Vec<DataType> =
+            answer.columns.iter().skip(1).map(|column| column.data_type).collect();
+        assert_eq!(found, types, "{text:?}");
+        let told = answer.warnings.join("\n");
+        for part in parts {
+            assert!(told.contains(part), "{text:?}: {part:?} is not in {told}");
+        }
+    }
+    // What is as it seems is not warned of.
+    for text in [
+        "a,b\n1,x\n2,y\n",
+        "a,b\n1,\"\"\n2,2.5\n",
+        "# a note\na,b\n1,2\n",
+        "serial no\nA 1\nB 2\n",
+        "when\n2024-01-31 14:05\n2024-01-31 14:06\n",
+        "note\nhello\na;b\nc;d\n",
+    ] {
+        let answer = session.import_csv(new(), &mut text.as_bytes(), &Control::default()).unwrap();
+        assert_eq!(answer.warnings, Vec::<String>::new(), "{text:?}");
+    }
+}
+
+/// Programs that quote every value have no other form for a value that is absent.
+#[test]
+fn quoted_empty_cells_are_null_except_in_texts() {
+    let (_store, session) = session();
+    let text = "\"n\",\"v\",\"s\",\"t\"\n\"1\",\"\",\"a\",\"2024-01-31\"\n\
+                \"\",\"2.5\",\"\",\"\"\n";
+    let answer = session.import_csv(new(), &mut text.as_bytes(), &Control::default()).unwrap();
+    let found: Vec<(DataType, i64)> =
+        answer.columns.iter().skip(1).map(|column| (column.data_type, column.null_count)).collect();
+    let expected = [
+        (DataType::Int64, 1),
+        (DataType::Float64, 1),
+        (DataType::String, 0),
+        (DataType::Timestamp, 1),
+    ];
+    assert_eq!(found, expected);
+    let error = session
+        .import_csv(declared(DataType::Int64), &mut &b"i,v\n\"\",\"1\"\n"[..], &Control::default())
+        .unwrap_err();
+    assert!(error.message().contains("not NULLABLE"), "{error}");
 }
 
 #[test]
 fn what_does_not_fit_is_refused_with_place_value_and_fix() {
     let (_store, session) = session();
     for Case { text, request, line, column, parts } in
-        late_values().into_iter().chain(declared_values()).chain(forms())
+        late_values().into_iter().chain(declared_values()).chain(forms()).chain(other_lines())
     {
         let start: String = text.chars().take(60).collect();
         let error = session
@@ -232,6 +379,8 @@ fn the_offered_options_read_what_was_refused() {
     let float = |request: ImportTableRequest| request.column_types([("v", DataType::Float64)]);
     let fine = "2024-01-31 00:00:00.0015";
     for (text, request) in [
+        ("t v\n0.0 1.5\n".to_owned(), new().separator(" ")),
+        ("a;b\n1,234;x\n".to_owned(), new().decimal_separator(",")),
         (late("7", "7.5"), float(new())),
         (late("7", "n.a."), new().null_texts(["n.a."])),
         (

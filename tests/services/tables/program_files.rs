@@ -470,8 +470,8 @@ const FILES: &[File] = &[
     file!(
         "python_unix.csv",
         |request| request,
-        [("id?", Int64), ("text?", Text), ("v?", Text),],
-        [&["1", "a;b", "1.5"], &["2", "q\"x", ""], &["3", "line\nbreak", "-2e-3"],]
+        [("id?", Int64), ("text?", Text), ("v?", Float64),],
+        [&["1", "a;b", "1.5"], &["2", "q\"x", "~"], &["3", "line\nbreak", "-0.002"],]
     ),
     file!(
         "jq.csv",

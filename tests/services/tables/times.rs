@@ -14,7 +14,8 @@ use stationdb::tables::{
     Aggregate, AggregateFunction, AggregateKey, AggregateTableDataRequest, Column, ColumnFilter,
     ColumnOrderBy, ColumnType, CreateTableRequest, DataType, DecimationDistribution,
     DecimationMethod, DecimationOptions, ExportFormat, ExportTableDataRequest, FilterOperation,
-    ImportTableRequest, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest, TableId,
+    GetTableDataRequest, ImportTableRequest, QueryDecimatedDataRequest, QueryTableDataRequest,
+    ScanRequest, TableId,
 };
 use stationdb::{Control, ErrorKind, Identity, Place, Session, Store};
 
@@ -305,6 +306,47 @@ fn every_export_is_read_back_with_its_digits() {
     let stream = export(&id, ExportFormat::ArrowStream);
     session.append_arrow(&made, &mut &stream[..], None).unwrap();
     assert_eq!(export(&made, ExportFormat::Csv), csv);
+}
+
+/// Data frames commonly count nanoseconds, whatever they were made of.
+#[test]
+fn nanoseconds_whose_finer_digits_are_zero_are_taken_by_coarser_columns() {
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    let (_store, session) = open(&disk);
+    let append = |data_type: DataType, times: Vec<i64>| {
+        let columns = vec![column("t", data_type, ColumnType::Index)];
+        let id = session.create_table(CreateTableRequest::new(columns)).unwrap();
+        let times: ArrayRef = Arc::new(TimestampNanosecondArray::from(times));
+        let batch = RecordBatch::try_from_iter([("t", times)]).unwrap();
+        let mut stream = Vec::new();
+        let mut writer =
+            arrow::ipc::writer::StreamWriter::try_new(&mut stream, &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+        session.append_arrow(&id, &mut &stream[..], None)?;
+        let page = session.get_table_data(&id, GetTableDataRequest::default())?;
+        Ok::<_, stationdb::Error>(page.frame.to_data_frame().data)
+    };
+    let cell = |text: &str| vec![Some(text.to_owned())];
+    assert_eq!(
+        append(DataType::Timestamp, vec![START, START + 2_000_000]).unwrap(),
+        [cell("2024-01-01T00:00:00.000Z"), cell("2024-01-01T00:00:00.002Z")]
+    );
+    assert_eq!(
+        append(DataType::TimestampMicros, vec![-1_000, START]).unwrap(),
+        [cell("1969-12-31T23:59:59.999999Z"), cell("2024-01-01T00:00:00.000000Z")]
+    );
+    for (data_type, finest, part) in [
+        (DataType::Timestamp, 1_000, "TIMESTAMP_US to keep"),
+        (DataType::Timestamp, 1, "TIMESTAMP_NS to keep"),
+        (DataType::TimestampMicros, 1, "TIMESTAMP_NS to keep"),
+    ] {
+        let error = append(data_type, vec![START, START + finest]).unwrap_err();
+        assert_eq!(error.place(), Some(&Place::Cell { row: 1, column: "t".to_owned() }));
+        for part in [part, "finerTimes = CUT"] {
+            assert!(error.message().contains(part), "{part}: {error}");
+        }
+    }
 }
 
 /// Digits finer than a column were cut off without a word.
