@@ -1,6 +1,9 @@
 //! The crash suites: the power is cut after every change of every scenario, and nothing
 //! acknowledged may be lost.
 //!
+//! At changes of each scenario the process is killed too, and the power is cut after the next
+//! opening (`kills`): at one change in `STATIONDB_CRASH_KILLS`, and at night at every one.
+//!
 //! `STATIONDB_CRASH_MEMORY` sets the bytes of the memory table: with a few thousand every scenario
 //! has checkpoints. `STATIONDB_CRASH_DRAWS` sets the number of images for each change (6 here, more
 //! at night), and `STATIONDB_CRASH_SEED` the first seed.
@@ -16,6 +19,7 @@ mod files;
 mod flips;
 mod harness;
 mod holds;
+mod kills;
 mod known_bad;
 mod long_append;
 #[cfg(feature = "packages")]

@@ -29,8 +29,7 @@ impl Journal {
     /// Opens the journal that `link` names and reads the commits after `sequence`, the one of the
     /// record file. Further records go after the last one that was found.
     ///
-    /// The last record is written again before the sync. It may have been readable and not durable,
-    /// and after a failed sync the system may take its pages for written.
+    /// On return everything that was read is durable, see [`settle`].
     ///
     /// # Errors
     /// `Corrupt` if a file is missing or is not the one that the record file needs, if a record is
@@ -56,13 +55,7 @@ impl Journal {
         }
         let file = files.get_mut(file_of(newest.pass));
         let file = file.ok_or_else(|| Error::conflict("internal error: no file of a pass"))?;
-        if file.header()?.is_none_or(|(_, are_equal)| !are_equal) {
-            file.write_header(newest)?;
-        }
-        if let Some((at, record)) = &end.last {
-            file.write(record, *at)?;
-            file.sync()?;
-        }
+        settle(file, newest, end.last.as_ref())?;
         let journal = Self { files, newest, at: end.at, older, buffer: Vec::new() };
         Ok((journal, replayed))
     }
@@ -84,6 +77,18 @@ impl Journal {
         }
         Ok(false)
     }
+}
+
+/// Makes durable what a killed process may have left readable and not durable: the header of the
+/// newest pass, or the last record, and nothing else, because each is synced before what follows
+/// it is written. Both are written again, since after a failed sync the system may take their
+/// pages for written. A power cut meanwhile tears only bytes that were not durable before.
+fn settle(file: &mut PassFile, header: Header, last: Option<&(u64, Vec<u8>)>) -> Result<()> {
+    file.write(&header.to_blocks(), 0)?;
+    if let Some((at, record)) = last {
+        file.write(record, *at)?;
+    }
+    file.sync()
 }
 
 /// The error of a pass that begins after the commit that follows `sequence`.
