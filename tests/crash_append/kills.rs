@@ -61,7 +61,7 @@ pub fn explore_kills(scenario: &dyn Scenario, history: &History, kills: &Kills) 
     for changes in 0.. {
         let window = Window { exact: true, ..history.window(changes) };
         let is_killed = (changes as u64 + first_seed()).is_multiple_of(kills.one_in);
-        let ways = match (is_killed, kills.is_full) {
+        let ways = match (is_killed, kills.is_full || kills.removed.is_some()) {
             (false, _) => 0..0,
             (true, true) => 0..8,
             (true, false) => {
@@ -133,7 +133,7 @@ fn reopen_then_cut(
     let opened = killed.changes();
     if way.is_busy {
         // Nothing that a scenario compares.
-        let written = ada(&store).register_subscriber("later");
+        let written = ada(&store).register_subscriber("after a kill");
         written.map_err(|error| format!("the reopened store refuses a write: {error:?}"))?;
     }
     // Moves what the journal has into the record file.
