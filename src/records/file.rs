@@ -10,6 +10,7 @@ use super::free_space::FreeSpace;
 use super::journal::{Journal, Replayed};
 use super::medium::Medium;
 use super::names::{OpenName, check_names};
+use super::pages::{HEADER_BYTES, MAGIC, NOT_CLOSED, TWO_PHASES};
 use super::space::Table;
 use super::{
     Base, Change, FileTurn, Finished, Frozen, Snapshot, Space, WriteTransaction, bookkeeping,
@@ -172,6 +173,7 @@ impl RecordFile {
     ) -> Result<Self> {
         // Before redb reads these pages: damage there would abort the process in a later commit.
         let free_bytes = bookkeeping::check(&*file)?;
+        settle(&*file).map_err(|error| Error::io("writing records.redb again", error))?;
         let medium = Medium::new(file);
         let record_file = Self::over(disk, medium, options)?;
         // `written_bytes` is passed as 0, so that whatever redb wrote during the open counts
@@ -444,6 +446,36 @@ impl Drop for RecordFile {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// Makes durable what a killed process may have left readable and not durable.
+///
+/// A commit of two phases, and a clean close, sync all pages before the header that names them, and
+/// redb writes and syncs the header whenever it opens the file. Only a commit of one phase may have
+/// left pages whose sync failed: the system takes them for written, and no later sync writes them.
+/// Which ones is not known, so all are written again. redb reads all of them too in this case.
+fn settle(file: &dyn DiskFile) -> std::io::Result<()> {
+    const PIECE_BYTES: usize = 1 << 20;
+    let len = file.len()?;
+    let mut header = [0; HEADER_BYTES];
+    if len < HEADER_BYTES as u64 {
+        return Ok(());
+    }
+    file.read_exact_at(&mut header, 0)?;
+    let flags = header.get(MAGIC.len()).copied().unwrap_or_default();
+    if flags & NOT_CLOSED == 0 || flags & TWO_PHASES != 0 {
+        return Ok(());
+    }
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut at = 0;
+    while at < len {
+        let size = usize::try_from(len - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+        let part = piece.get_mut(..size).unwrap_or_default();
+        file.read_exact_at(part, at)?;
+        file.write_all_at(part, at)?;
+        at += size as u64;
+    }
+    file.sync_data()
 }
 
 fn open_database(medium: Arc<Medium>, options: RecordFileOptions) -> Result<Database> {

@@ -15,6 +15,8 @@ pub(super) const PAGE_BYTES: u64 = 4096;
 pub(super) const PAGE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Flags of the byte after the magic number.
 pub(super) const PRIMARY_IS_SLOT_1: u8 = 1;
+/// The file was not closed.
+pub(super) const NOT_CLOSED: u8 = 2;
 pub(super) const TWO_PHASES: u8 = 4;
 /// Two slots follow the first 64 bytes of the file. The last bytes of a slot are its checksum.
 pub(super) const SLOTS_AT: usize = 64;

@@ -436,7 +436,7 @@ impl StoreOptions {
         let is_view = self.is_view;
         let engine = Arc::new(Engine::start(self.settings, disk, records, lock)?);
         let swept = crate::services::sweep_contents(&engine)
-            .and_then(|()| crate::session::tables::sweep(&engine));
+            .and_then(|_| crate::session::tables::sweep(&engine));
         // Also after an error: the engine that is dropped then shuts its own gate, and would wait
         // for this one.
         drop(shut);

@@ -16,6 +16,8 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("cluster_kills", 4, 20),
     // Images of a change: nothing survives, everything survives, and random draws.
     ("crash_draws", 6, 24),
+    // Of changes, at one in as many the process is killed, opened again and cut off.
+    ("crash_kills", 24, 1),
     // Bytes of the memory table of a scenario.
     ("crash_memory", 32 << 20, 32 << 20),
     // Of operations that fail in a long scenario, one in as many, in hundredths of what a test says.

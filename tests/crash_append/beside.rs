@@ -12,7 +12,9 @@ use stationdb::{Error, Store};
 use crate::errors;
 use crate::harness::{
     Extent, History, Problem, Scenario, counted, default_extent, explore, is_night, is_record_file,
+    must_survive_kills,
 };
+use crate::kills::of_a_run;
 use crate::scenarios::{ada, options, those_there};
 
 /// Bytes of the memory table: full after a few commits.
@@ -168,6 +170,7 @@ fn every_change_of_commits_beside_a_checkpoint_can_be_the_last() {
     counted(explored.images - explored.recovery_images, "images");
     counted(explored.recovery_images, "images of a second cut");
     assert_eq!(explored.failure, None);
+    must_survive_kills("commits beside a checkpoint", &scenario, &history, &of_a_run(false));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use std::time::Instant;
 use stationdb::faults::{OpKind, Random, Replay, SimDisk, Survival, TraceEntry};
 use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
 
+use crate::kills::{self, Kills, explore_kills};
 use crate::scenarios::{SMALL_MEMORY, with_memory};
 pub(crate) use crate::sizes::{is_night, seed as first_seed, size};
 
@@ -159,7 +160,7 @@ impl History {
     /// A step whose call returned by then must be complete. A step that made a change by then, and
     /// whose call returned later or with an unknown outcome, may be complete or absent. A step that
     /// made no change yet, or that the store refused, must be absent.
-    fn window(&self, changes: usize) -> Window {
+    pub fn window(&self, changes: usize) -> Window {
         let mut window = Window::default();
         for mark in self.marks.lock().unwrap().iter() {
             match mark.outcome {
@@ -355,7 +356,7 @@ pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Ex
     }
 }
 
-fn survival(draw: u64) -> Survival {
+pub fn survival(draw: u64) -> Survival {
     match draw {
         0 => Survival::None,
         1 => Survival::All,
@@ -438,12 +439,13 @@ pub fn must_hold_within(name: &str, scenario: &dyn Scenario, by_day: Extent) {
         ..by_day
     };
     let extent = |by_day| if is_night() { default_extent() } else { by_day };
-    explore_whole(name, scenario, extent(by_day));
+    explore_whole(name, scenario, extent(by_day), &kills::of_a_run(false));
     let name = format!("{name}, with checkpoints");
-    with_memory(SMALL_MEMORY, || explore_whole(&name, scenario, extent(sampled)));
+    let kills = kills::of_a_run(true);
+    with_memory(SMALL_MEMORY, || explore_whole(&name, scenario, extent(sampled), &kills));
 }
 
-fn explore_whole(name: &str, scenario: &dyn Scenario, extent: Extent) {
+fn explore_whole(name: &str, scenario: &dyn Scenario, extent: Extent, kills: &Kills) {
     let history = History::new(scenario.disk());
     scenario.run(&history).unwrap();
     let begun = Instant::now();
@@ -462,4 +464,15 @@ fn explore_whole(name: &str, scenario: &dyn Scenario, extent: Extent) {
     counted(explored.recovery_images, "images of a second cut");
     assert_eq!(explored.failure, None, "{name}");
     assert!(explored.changes > 10, "{name}: the run changed nothing");
+    must_survive_kills(name, scenario, &history, kills);
+}
+
+/// Kills the process at changes of a run, and fails if a cut after the reopening loses anything.
+pub fn must_survive_kills(name: &str, scenario: &dyn Scenario, history: &History, kills: &Kills) {
+    let begun = Instant::now();
+    let explored = explore_kills(scenario, history, kills);
+    let seconds = begun.elapsed().as_secs_f64();
+    println!("{name}: {} images after kills in {seconds:.1} s", explored.images);
+    counted(explored.images, "images after a kill");
+    assert_eq!(explored.failure, None, "{name}");
 }

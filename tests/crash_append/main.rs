@@ -1,6 +1,9 @@
 //! The crash suites: the power is cut after every change of every scenario, and nothing
 //! acknowledged may be lost.
 //!
+//! At changes of each scenario the process is killed too, and the power is cut after the next
+//! opening (`kills`): by day at one change in many, and at night at every one.
+//!
 //! `tests/common/sizes.rs` has the sizes. `STATIONDB_CRASH_MEMORY` sets the bytes of the memory
 //! table: with a few thousand every scenario has checkpoints.
 
@@ -15,6 +18,7 @@ mod files;
 mod flips;
 mod harness;
 mod holds;
+mod kills;
 mod known_bad;
 mod long_append;
 #[cfg(feature = "packages")]

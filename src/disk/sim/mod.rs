@@ -710,4 +710,23 @@ impl Replay {
     pub fn survivors(&self, seed: u64, survival: Survival) -> SimDisk {
         SimDisk::with_state(self.state.after_power_cut(seed, survival), seed)
     }
+
+    /// A new disk as a process that is killed at this point leaves it. Everything that it wrote can
+    /// be read, and what no sync covered is lost by a later power cut.
+    #[must_use]
+    pub fn killed(&self, seed: u64) -> SimDisk {
+        SimDisk::with_state(self.state.clone(), seed)
+    }
+
+    /// As [`Self::killed`], after the next change has failed, which is the sync of a file: what it
+    /// should have written can be read, and no later sync writes it. `None` if the next change is
+    /// another one.
+    #[must_use]
+    pub fn killed_in_failed_sync(&self, seed: u64) -> Option<SimDisk> {
+        let Change::Sync { node, .. } = self.log.get(self.next)?.change else { return None };
+        self.state.file(node)?;
+        let mut state = self.state.clone();
+        state.apply(&Change::Forget { node });
+        Some(SimDisk::with_state(state, seed))
+    }
 }

@@ -24,8 +24,11 @@ impl Journal {
 
 /// What is wrong with a pass whose records end at `end`; `None` if nothing is.
 fn problem(file: &PassFile, header: Header, end: u64) -> Result<Option<String>> {
-    if file.header()?.is_none_or(|(found, _)| found != header) {
+    if file.header()?.is_none_or(|found| found != header) {
         return Ok(Some("its header is damaged".to_owned()));
+    }
+    if !file.marks(header)?.are_whole() {
+        return Ok(Some("a mark of what was acknowledged is damaged".to_owned()));
     }
     let mut window = Window::over(file);
     let mut at = RECORDS;

@@ -2,6 +2,7 @@
 //! extent that was never written changes metadata, and its sync costs more.
 
 use super::header::{COPY, Header};
+use super::mark::Marks;
 use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
 use crate::error::{Error, Result};
 use crate::records::names::OpenName;
@@ -71,14 +72,24 @@ impl PassFile {
         self.len
     }
 
-    /// The newer valid copy of the header, and whether both copies are equal.
-    pub(super) fn header(&self) -> Result<Option<(Header, bool)>> {
+    /// What lies in front of the records; `None` if the file is shorter.
+    pub(super) fn front(&self) -> Result<Option<Vec<u8>>> {
         if self.len < RECORDS {
             return Ok(None);
         }
-        let mut blocks = vec![0; COPY * 2];
-        self.read(&mut blocks, 0)?;
-        Ok(Header::from_blocks(&blocks))
+        let mut front = vec![0; COPY * 2];
+        self.read(&mut front, 0)?;
+        Ok(Some(front))
+    }
+
+    /// The newer valid copy of the header.
+    pub(super) fn header(&self) -> Result<Option<Header>> {
+        Ok(self.front()?.and_then(|front| Header::from_front(&front)))
+    }
+
+    /// The marks of a pass.
+    pub(super) fn marks(&self, header: Header) -> Result<Marks> {
+        Ok(Marks::of(&self.front()?.unwrap_or_default(), header.salt))
     }
 
     /// Reads a part of the file.
@@ -86,19 +97,21 @@ impl PassFile {
         self.file.read_exact_at(buffer, at).map_err(failed("read it", self.name))
     }
 
-    /// Writes the header of a pass and makes it durable.
-    pub(super) fn write_header(&mut self, header: Header) -> Result<()> {
-        self.write(&header.to_blocks(), 0)?;
+    /// Writes what lies in front of the records of a new pass and makes it durable.
+    pub(super) fn begin(&mut self, header: Header) -> Result<()> {
+        self.write(&header.to_first_front(), 0)?;
         self.sync()
     }
 
-    /// Writes a record and makes it durable. If the file is too short, it grows with zeros first;
-    /// the same sync makes them durable.
-    pub(super) fn append(&mut self, at: u64, record: &[u8]) -> Result<()> {
+    /// Writes a record, and a mark at its place, and makes both durable. If the file is too short,
+    /// it grows with zeros first; the same sync makes them durable.
+    pub(super) fn append(&mut self, at: u64, record: &[u8], mark: (u64, &[u8])) -> Result<()> {
         let end = at.saturating_add(record.len() as u64);
         if end > self.len {
             self.grow(end)?;
         }
+        let (place, bytes) = mark;
+        self.write(bytes, place)?;
         self.write(record, at)?;
         self.sync()
     }

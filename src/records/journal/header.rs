@@ -3,10 +3,15 @@
 //! A power cut while the header is written may leave the header of an earlier pass, the new one, or
 //! nothing valid in each of the two places. The newer valid copy counts: a pass whose header is not
 //! durable has no record yet, and the earlier pass of the file is in the record file.
+//!
+//! Every header of a file begins with the same bytes, so a power cut never changes these. A file
+//! that begins otherwise was damaged.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-pub(crate) const MAGIC: [u8; 8] = *b"SDJOURN1";
+use super::mark::{Mark, PLACES};
+
+pub(crate) const MAGIC: [u8; 8] = *b"SDJOURN2";
 /// Bytes of a header.
 const LEN: usize = 48;
 /// Distance of the two copies, and the bytes that each takes.
@@ -45,22 +50,34 @@ impl Header {
         is_valid.then_some(Self { id, pass, first, salt })
     }
 
-    /// The first bytes of the file: both copies.
-    pub(super) fn to_blocks(self) -> Vec<u8> {
+    /// The first bytes of the file: both copies, and both marks.
+    pub(super) fn to_front(self, marks: [Mark; 2]) -> Vec<u8> {
         let mut block = self.to_bytes().to_vec();
         block.resize(COPY, 0);
-        block.repeat(2)
+        let mut front = block.repeat(2);
+        for (mark, place) in marks.into_iter().zip(PLACES) {
+            let bytes = mark.to_bytes(self.salt, place);
+            front.iter_mut().skip(place).zip(bytes).for_each(|(to, from)| *to = from);
+        }
+        front
     }
 
-    /// The newer valid copy, and whether both copies are equal.
-    pub(super) fn from_blocks(blocks: &[u8]) -> Option<(Self, bool)> {
-        let (one, other) = blocks.split_at_checked(COPY)?;
+    /// The first bytes of the file when the pass begins.
+    pub(super) fn to_first_front(self) -> Vec<u8> {
+        self.to_front([Mark::at(self.first.saturating_sub(1)); 2])
+    }
+
+    /// Whether a power cut explains that neither copy is valid.
+    pub(super) fn may_be_torn(front: &[u8]) -> bool {
+        [0, COPY].iter().any(|at| front.get(*at..).is_some_and(|copy| copy.starts_with(&MAGIC)))
+    }
+
+    /// The newer valid copy.
+    pub(super) fn from_front(front: &[u8]) -> Option<Self> {
+        let (one, other) = front.split_at_checked(COPY)?;
         match (Self::from_bytes(one), Self::from_bytes(other)) {
-            (Some(one), Some(other)) => {
-                let newer = if other.pass > one.pass { other } else { one };
-                Some((newer, one == other))
-            }
-            (one, other) => one.or(other).map(|header| (header, false)),
+            (Some(one), Some(other)) if other.pass > one.pass => Some(other),
+            (one, other) => one.or(other),
         }
     }
 }

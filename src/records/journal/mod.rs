@@ -8,6 +8,8 @@
 //! - A record is written only after the sync of the record before it, so that a torn record is the
 //!   last one of its pass.
 //! - A pass begins only when the record file has every commit of the pass whose file it overwrites.
+//! - Each append writes with its record how far commits were acknowledged before it, in another
+//!   sector. So what is missing is known, up to the last record.
 //! - After a failed write or sync nothing more is written: [`Journal::append`] is not called again.
 
 mod body;
@@ -15,6 +17,9 @@ mod check;
 mod copy;
 mod file;
 mod header;
+#[cfg(test)]
+mod loss_tests;
+mod mark;
 mod record;
 mod replay;
 mod rescue;
@@ -31,6 +36,7 @@ pub(crate) use rescue::{LostCommits, rescue};
 
 use file::{PassFile, RECORDS};
 use header::Header;
+use mark::{Mark, PLACES};
 
 use super::envelope;
 use super::names::OpenName;
@@ -69,6 +75,8 @@ pub(crate) struct Journal {
     newest: Header,
     /// Where the next record goes.
     at: u64,
+    /// Which of the two places the next mark goes to.
+    next_mark: usize,
     /// The pass before the newest one, and where its records end. Its file may be overwritten.
     older: Option<(Header, u64)>,
     /// The record that is being written; kept for its capacity.
@@ -102,7 +110,7 @@ impl Journal {
         let id = draw()?;
         for (pass, name) in (0..).zip(NAMES) {
             let header = Header { id, pass, first: 1, salt: draw()? };
-            PassFile::create(disk, name)?.write_header(header)?;
+            PassFile::create(disk, name)?.begin(header)?;
         }
         Ok(Link { id, pass: 1 })
     }
@@ -115,10 +123,11 @@ impl Journal {
         let pass = self.newest.pass + 1;
         let first = sequence.saturating_add(1);
         let header = Header { id: self.newest.id, pass, first, salt: draw()? };
-        self.file(pass)?.write_header(header)?;
+        self.file(pass)?.begin(header)?;
         self.older = Some((self.newest, self.at));
         self.newest = header;
         self.at = RECORDS;
+        self.next_mark = 0;
         Ok(pass)
     }
 
@@ -139,7 +148,8 @@ impl Journal {
         self.newest.pass
     }
 
-    /// Appends the record of the commits after `before` up to `after`, and makes it durable.
+    /// Appends the record of the commits after `before` up to `after`, and makes it durable. All
+    /// commits up to `before` were acknowledged.
     ///
     /// # Errors
     /// `Io`, `NoSpace`: the record may be there or not, and the store must latch.
@@ -147,9 +157,12 @@ impl Journal {
         let (salt, at, pass) = (self.newest.salt, self.at, self.newest.pass);
         let mut buffer = std::mem::take(&mut self.buffer);
         record::write(&mut buffer, salt, at, record::Sequences { before, after }, body);
-        let written = self.file(pass)?.append(at, &buffer);
+        let place = PLACES.get(self.next_mark).copied().unwrap_or_default();
+        let mark = Mark { acknowledged: before, written: after }.to_bytes(salt, place);
+        let written = self.file(pass)?.append(at, &buffer, (place as u64, &mark));
         if written.is_ok() {
             self.at = at.saturating_add(buffer.len() as u64);
+            self.next_mark = 1 - self.next_mark;
         }
         // A large record does not keep its memory for the small ones after it.
         buffer.clear();

@@ -1,16 +1,19 @@
 //! Opening the journal: which passes are there, and which commits the record file lacks.
 //!
-//! What must hold: every commit that was acknowledged is found, or opening fails. A torn record
-//! ends its pass. An intact record after a damaged one proves that the damaged one was durable,
-//! because a record is written only after the sync of the one before.
+//! What must hold: every commit that was acknowledged is found, or opening fails, apart from those
+//! of the last record of the newest pass: it cannot be told from a torn one. A torn record ends its
+//! pass. An intact record after a damaged one proves that the damaged one was durable, because a
+//! record is written only after the sync of the one before; the marks prove it where no record
+//! follows.
 
 use super::body;
 use super::file::{NAMES, PassFile, RECORDS, open_both};
 use super::header::Header;
 use super::record::{self, HEAD};
+use super::rescue::rescue;
 use super::{Journal, Link, damaged, file_of};
 use crate::disk::{Mode, SharedDisk};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::records::Change;
 
 /// Bytes that are read at a time.
@@ -29,13 +32,24 @@ impl Journal {
     /// Opens the journal that `link` names and reads the commits after `sequence`, the one of the
     /// record file. Further records go after the last one that was found.
     ///
-    /// The last record is written again before the sync. It may have been readable and not durable,
-    /// and after a failed sync the system may take its pages for written.
+    /// On return everything that was read is durable, see [`settle`].
     ///
     /// # Errors
     /// `Corrupt` if a file is missing or is not the one that the record file needs, if a record is
-    /// damaged that others follow, or if the commits do not continue those of the record file.
+    /// damaged that others follow or that was acknowledged before the last one, or if the commits do
+    /// not continue those of the record file. The message says what a salvage would keep.
     pub(crate) fn open(disk: &SharedDisk, link: Link, sequence: u64) -> Result<(Self, Replayed)> {
+        Self::replay(disk, link, sequence).map_err(|error| match error.kind() {
+            ErrorKind::Corrupt => {
+                let kept = rescue(disk, Some(link), Some(sequence)).kept;
+                let text = error.message();
+                Error::corrupt(format!("{text}, or salvage it, which keeps {kept} of its commits"))
+            }
+            _ => error,
+        })
+    }
+
+    fn replay(disk: &SharedDisk, link: Link, sequence: u64) -> Result<(Self, Replayed)> {
         let mut files = open_both(disk)?;
         let (live, next) = passes(&files, link)?;
         let mut replayed = Replayed { passes: Vec::new(), sequence };
@@ -50,21 +64,15 @@ impl Journal {
                 .get(file_of(header.pass))
                 .ok_or_else(|| Error::conflict("internal error: the journal has two files"))?;
             let mut changes = Vec::new();
-            end = read_pass(file, header, &mut replayed.sequence, &mut changes)?;
+            end = read_pass(file, header, header == live, &mut replayed.sequence, &mut changes)?;
             replayed.passes.push(changes);
             newest = header;
         }
         let file = files.get_mut(file_of(newest.pass));
         let file = file.ok_or_else(|| Error::conflict("internal error: no file of a pass"))?;
-        if file.header()?.is_none_or(|(_, are_equal)| !are_equal) {
-            file.write_header(newest)?;
-        }
-        if let Some((at, record)) = &end.last {
-            file.write(record, *at)?;
-            file.sync()?;
-        }
-        let journal = Self { files, newest, at: end.at, older, buffer: Vec::new() };
-        Ok((journal, replayed))
+        let next_mark = settle(file, newest, replayed.sequence, end.last.as_ref())?;
+        let (at, buffer) = (end.at, Vec::new());
+        Ok((Self { files, newest, at, next_mark, older, buffer }, replayed))
     }
 
     /// Whether the files on this disk have any commit, whatever the record file says. A file that
@@ -76,7 +84,7 @@ impl Journal {
                 continue;
             }
             let file = PassFile::open(disk, name, Mode::Read)?;
-            let Some((header, _)) = file.header()? else { continue };
+            let Some(header) = file.header()? else { continue };
             let mut window = Window::over(&file);
             if header.pass > 1 || window.record(header.salt, RECORDS)?.is_some() {
                 return Ok(true);
@@ -84,6 +92,27 @@ impl Journal {
         }
         Ok(false)
     }
+}
+
+/// Makes durable what a killed process may have left readable and not durable: the header of the
+/// newest pass, or the last record with its mark, and nothing else, because each is synced before
+/// what follows it is written. They are written again, since after a failed sync the system may take
+/// their pages for written. Returns at which place the next mark goes.
+///
+/// A power cut meanwhile tears only bytes that were not durable before, and at most one mark.
+fn settle(
+    file: &mut PassFile,
+    header: Header,
+    sequence: u64,
+    last: Option<&(u64, Vec<u8>)>,
+) -> Result<usize> {
+    let (marks, next_mark) = file.marks(header)?.settled(sequence);
+    file.write(&header.to_front(marks), 0)?;
+    if let Some((at, record)) = last {
+        file.write(record, *at)?;
+    }
+    file.sync()?;
+    Ok(next_mark)
 }
 
 /// The error of a pass that begins after the commit that follows `sequence`.
@@ -101,7 +130,15 @@ fn behind(files: &[PassFile; 2], header: Header, sequence: u64) -> Error {
 fn passes(files: &[PassFile; 2], link: Link) -> Result<(Header, Option<Header>)> {
     let [mut live, mut next] = [None, None];
     for (number, file) in files.iter().enumerate() {
-        let Some((header, _)) = file.header()? else { continue };
+        let Some(front) = file.front()? else {
+            return Err(damaged(file.name(), "it is shorter than its header"));
+        };
+        let Some(header) = Header::from_front(&front) else {
+            if Header::may_be_torn(&front) {
+                continue;
+            }
+            return Err(damaged(file.name(), "its header is missing"));
+        };
         let foreign = || damaged(file.name(), "it is not the journal that records.redb names");
         if header.id != link.id || file_of(header.pass) != number {
             return Err(foreign());
@@ -127,9 +164,11 @@ struct End {
 }
 
 /// Reads the records of a pass. Adds the changes of the commits after `sequence`, and advances it.
+/// `is_durable` says that the beginning of the pass is.
 fn read_pass(
     file: &PassFile,
     header: Header,
+    is_durable: bool,
     sequence: &mut u64,
     changes: &mut Vec<Change>,
 ) -> Result<End> {
@@ -158,6 +197,22 @@ fn read_pass(
             file.name(),
             &format!("the record at {} is damaged, and the one at {at} is intact", end.at),
         ));
+    }
+    let marks = file.marks(header)?;
+    match marks.needed() {
+        Some(needed) if *sequence < needed => {
+            return Err(damaged(
+                file.name(),
+                &format!(
+                    "the commits {} to {needed} were acknowledged, and their records are missing",
+                    sequence.saturating_add(1)
+                ),
+            ));
+        }
+        None if is_durable || last.is_some() || !marks.may_have_begun() => {
+            return Err(damaged(file.name(), "both marks of what was acknowledged are damaged"));
+        }
+        _ => {}
     }
     if let Some((at, len)) = last {
         end.last = Some((at, window.bytes(at, usize::try_from(len).unwrap_or(0))?.to_vec()));

@@ -18,6 +18,8 @@ use crate::records::Change;
 pub(crate) struct Rescued {
     /// The changes of the commits that the record file lacks, in the order in which they were made.
     pub(crate) changes: Vec<Change>,
+    /// How many commits these are.
+    pub(crate) kept: u64,
     /// What is missing.
     pub(crate) lost: Vec<LostCommits>,
 }
@@ -49,7 +51,7 @@ pub(crate) fn rescue(disk: &SharedDisk, link: Option<Link>, sequence: Option<u64
         };
         let opened = PassFile::open(disk, name, Mode::Read);
         match opened.and_then(|file| Ok((file.header()?, file))) {
-            Ok((Some((header, _)), file)) if is_ours(&header) => passes.push((header, file)),
+            Ok((Some(header), file)) if is_ours(&header) => passes.push((header, file)),
             Ok((Some(_), _)) => rescued.lose(name, "it is not the journal of records.redb"),
             Ok((None, _)) => rescued.lose(name, "its header is damaged"),
             Err(error) => rescued.lose(name, error.message()),
@@ -71,8 +73,14 @@ pub(crate) fn rescue(disk: &SharedDisk, link: Option<Link>, sequence: Option<u64
             continue;
         }
         tell_gap(&mut rescued, file.name(), &mut at, header.first.saturating_sub(1));
-        if let Err(error) = read_pass(&file, header, &mut at, &mut rescued) {
-            rescued.lose(file.name(), error.message());
+        let read = read_pass(&file, header, &mut at, &mut rescued);
+        let marks = read.and_then(|()| file.marks(header)).map(|marks| marks.needed());
+        match marks {
+            Ok(Some(needed)) => tell_gap(&mut rescued, file.name(), &mut at, needed),
+            Ok(None) => {
+                rescued.lose(file.name(), "both marks of what was acknowledged are damaged")
+            }
+            Err(error) => rescued.lose(file.name(), error.message()),
         }
     }
     rescued
@@ -108,7 +116,10 @@ fn read_pass(
         if sequence.is_none_or(|held| after > held) {
             tell_gap(rescued, file.name(), sequence, before);
             match body::decode(window.body(at, found.len)?, file.name()) {
-                Ok(read) => rescued.changes.extend(read),
+                Ok(read) => {
+                    rescued.changes.extend(read);
+                    rescued.kept += after.saturating_sub(before);
+                }
                 Err(error) => rescued.lost.push(LostCommits {
                     file: file.name(),
                     commits: Some((before.saturating_add(1), after)),

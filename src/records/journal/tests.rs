@@ -1,5 +1,5 @@
-//! The journal alone, on disks in memory: every byte flipped, a cut at every byte, passes and files
-//! that do not belong together.
+//! The journal alone, on disks in memory: every byte flipped, passes and files that do not belong
+//! together. `loss_tests` has cuts and zeroed sectors.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::disk::{Disk, MemoryDisk, Mode, read_file};
 use crate::error::ErrorKind;
 use crate::records::{Change, Entries, Space};
 
-fn shared(disk: &MemoryDisk) -> SharedDisk {
+pub(super) fn shared(disk: &MemoryDisk) -> SharedDisk {
     Arc::new(disk.clone())
 }
 
@@ -19,14 +19,14 @@ fn change(number: u64) -> Change {
     Change::Put { space: Space::Blobs, key: number.to_be_bytes().to_vec(), value }
 }
 
-fn body(number: u64) -> Vec<u8> {
+pub(super) fn body(number: u64) -> Vec<u8> {
     let mut out = Vec::new();
     encode(&change(number), &mut out);
     out
 }
 
 /// The numbers of the changes that a pass had.
-fn numbers(changes: &[Change]) -> Vec<u64> {
+pub(super) fn numbers(changes: &[Change]) -> Vec<u64> {
     let number = |change: &Change| match change {
         Change::Put { space: Space::Blobs, key, value } => {
             let number = u64::from_be_bytes(key.as_slice().try_into().unwrap());
@@ -39,7 +39,11 @@ fn numbers(changes: &[Change]) -> Vec<u64> {
     changes.iter().map(number).collect()
 }
 
-fn open(disk: &MemoryDisk, link: Link, sequence: u64) -> Result<(Journal, Vec<Vec<u64>>, u64)> {
+pub(super) fn open(
+    disk: &MemoryDisk,
+    link: Link,
+    sequence: u64,
+) -> Result<(Journal, Vec<Vec<u64>>, u64)> {
     let (journal, replayed) = Journal::open(&shared(disk), link, sequence)?;
     let passes = replayed.passes.iter().map(|changes| numbers(changes)).collect();
     Ok((journal, passes, replayed.sequence))
@@ -61,12 +65,12 @@ fn append(journal: &mut Journal, numbers: std::ops::RangeInclusive<u64>) {
     }
 }
 
-fn bytes(disk: &MemoryDisk, name: &str) -> Vec<u8> {
+pub(super) fn bytes(disk: &MemoryDisk, name: &str) -> Vec<u8> {
     read_file(disk, name, 1 << 30).unwrap()
 }
 
 /// A disk with the same files, of which `name` has other bytes.
-fn with(disk: &MemoryDisk, name: &str, bytes: &[u8]) -> MemoryDisk {
+pub(super) fn with(disk: &MemoryDisk, name: &str, bytes: &[u8]) -> MemoryDisk {
     let fresh = MemoryDisk::new();
     for each in NAMES {
         let held = if each == name { bytes.to_vec() } else { self::bytes(disk, each) };
@@ -121,7 +125,8 @@ fn a_flip_of_any_byte_is_repaired_or_reported() {
     let held = bytes(&disk, "journal.1");
     let places = places(COUNT);
     let (last, end) = (places[COUNT as usize - 1], places[COUNT as usize]);
-    let blocks = (0..64).chain(4_096..4_096 + 64);
+    let marks = mark::PLACES.map(|place| place..place + mark::LEN);
+    let blocks = (0..64).chain(4_096..4_096 + 64).chain(marks.into_iter().flatten());
     let (mut whole, mut refused, mut ended) = (0, 0, 0);
     for at in blocks.chain(RECORDS as usize..end + 64) {
         for bit in [at % 8, (at + 3) % 8] {
@@ -154,26 +159,62 @@ fn a_flip_of_any_byte_is_repaired_or_reported() {
     assert!(whole > 200 && refused > 200 && ended > 50, "{whole} {refused} {ended}");
 }
 
+/// A torn write of a record and its mark: either may be torn at any byte, or not be there.
 #[test]
-fn a_cut_at_any_byte_leaves_the_records_before_it() {
+fn a_torn_last_append_leaves_the_records_before_it() {
     const COUNT: u64 = 5;
-    let (disk, link, _) = written(COUNT);
-    let held = bytes(&disk, "journal.1");
+    let (disk, link, mut journal) = written(COUNT - 1);
+    let before = bytes(&disk, "journal.1");
+    append(&mut journal, COUNT..=COUNT);
+    let after = bytes(&disk, "journal.1");
     let places = places(COUNT);
-    for cut in RECORDS as usize..=places[COUNT as usize] {
-        let mut zeroed = held.clone();
-        zeroed[cut..].fill(0);
-        for left in [&zeroed, &held[..cut].to_vec()] {
-            let image = with(&disk, "journal.1", left);
+    let (start, end) = (places[COUNT as usize - 1], places[COUNT as usize]);
+    let place = mark::PLACES.into_iter().find(|place| {
+        let mark = *place..*place + mark::LEN;
+        before[mark.clone()] != after[mark]
+    });
+    let place = place.unwrap();
+    for torn_mark in [0, 1, 8, 11, 20, 24, 31, mark::LEN] {
+        for cut in start..=end {
+            let mut torn = before.clone();
+            torn[place..place + torn_mark].copy_from_slice(&after[place..place + torn_mark]);
+            torn[start..cut].copy_from_slice(&after[start..cut]);
+            let image = with(&disk, "journal.1", &torn);
+            let at = format!("cut at {cut}, {torn_mark} bytes of the mark");
             let (mut journal, passes, sequence) = open(&image, link, 0).unwrap();
             // The last bytes of a record may be zeros anyway.
-            let least = places.iter().filter(|end| **end <= cut).count() as u64 - 1;
-            assert!((least..=least + 1).contains(&sequence), "cut at {cut}: {sequence}");
-            assert_eq!(passes, [until(sequence)], "cut at {cut}");
-            // What is written next is found, whatever the torn record left behind it.
-            append(&mut journal, sequence + 1..=sequence + 1);
+            assert!((COUNT - 1..=COUNT).contains(&sequence), "{at}: {sequence}");
+            assert_eq!(passes, [until(sequence)], "{at}");
+            // What is written next is found, whatever the torn append left, and a torn one after
+            // that leaves it.
+            append(&mut journal, sequence + 1..=sequence + 2);
             let (_, passes, _) = open(&image, link, 0).unwrap();
-            assert_eq!(passes, [until(sequence + 1)], "cut at {cut}");
+            assert_eq!(passes, [until(sequence + 2)], "{at}");
+        }
+    }
+}
+
+/// A torn record was of many commits, and those that are written in its place are fewer. Its mark
+/// must not stay: it names commits that were never acknowledged.
+#[test]
+fn the_mark_of_a_torn_record_is_replaced() {
+    let (disk, link, mut journal) = written(3);
+    let before = bytes(&disk, "journal.1");
+    let mut many = Vec::new();
+    (4..=9).for_each(|number| encode(&change(number), &mut many));
+    journal.append(3, 9, &many).unwrap();
+    let mut torn = bytes(&disk, "journal.1");
+    torn[RECORDS as usize..].copy_from_slice(&before[RECORDS as usize..]);
+    let image = with(&disk, "journal.1", &torn);
+    let (mut journal, passes, _) = open(&image, link, 0).unwrap();
+    assert_eq!(passes, [until(3)]);
+    for next in 4..=6 {
+        append(&mut journal, next..=next);
+        for place in mark::PLACES {
+            let mut torn = bytes(&image, "journal.1");
+            torn[place + 20] ^= 1;
+            let found = open(&with(&image, "journal.1", &torn), link, 0).unwrap().2;
+            assert_eq!(found, next, "the mark at {place} is torn");
         }
     }
 }
@@ -407,23 +448,38 @@ fn every_change_is_read_as_it_was_written() {
 }
 
 /// A copy ends at the last record before a gap: a later record may be there when an earlier part of
-/// the file was read before its record was written.
+/// the file was read before its record was written. A mark may be read while it is written.
 #[test]
 fn a_copy_beside_appends_ends_at_a_whole_record() {
-    let (disk, link, _) = written(9);
-    let places = places(9);
+    const COUNT: u64 = 9;
     let name = NAMES[1];
+    let (disk, link, mut journal) = written(0);
+    let front = |disk: &MemoryDisk| bytes(disk, name)[..RECORDS as usize].to_vec();
+    let mut fronts = vec![front(&disk)];
+    for number in 1..=COUNT {
+        append(&mut journal, number..=number);
+        fronts.push(front(&disk));
+    }
     let held = bytes(&disk, name);
-    for (count, place) in places.windows(2).enumerate() {
-        for cut in [place[0], place[0] + 3, place[1] - 1] {
-            let mut torn = held.clone();
-            torn[cut..place[1]].fill(0);
-            let count = if torn == held { 9 } else { count as u64 };
-            let copied = MemoryDisk::new();
-            super::copy(&shared(&with(&disk, name, &torn)), &shared(&copied)).unwrap();
-            let (mut journal, passes, sequence) = open(&copied, link, 0).unwrap();
-            assert_eq!((passes, sequence), (vec![until(count)], count), "cut at {cut}");
-            append(&mut journal, count + 1..=count + 1);
+    for (count, place) in places(COUNT).windows(2).enumerate() {
+        // The front was read before the record that is missing was acknowledged.
+        for begun in 0..=count {
+            for cut in [place[0], place[0] + 3, place[1] - 1] {
+                let mut torn = held.clone();
+                torn[cut..place[1]].fill(0);
+                let count = if torn == held { COUNT } else { count as u64 };
+                torn[..RECORDS as usize].copy_from_slice(&fronts[begun]);
+                if begun < count as usize && begun % 2 == 1 {
+                    let next = fronts[begun + 1].iter().zip(&fronts[begun]);
+                    let at = next.clone().position(|(one, other)| one != other).unwrap();
+                    torn[at] ^= 0x55;
+                }
+                let copied = MemoryDisk::new();
+                super::copy(&shared(&with(&disk, name, &torn)), &shared(&copied)).unwrap();
+                let (mut journal, passes, sequence) = open(&copied, link, 0).unwrap();
+                assert_eq!((passes, sequence), (vec![until(count)], count), "cut at {cut}");
+                append(&mut journal, count + 1..=count + 1);
+            }
         }
     }
 }

@@ -8,14 +8,11 @@ use super::source::{ANY, PageSource, mend};
 use super::walk::{Visited, walk};
 use crate::error::Result;
 use crate::records::pages::{
-    Child, FORMAT_VERSION, HEADER_BYTES, LEAF, MAGIC, Node, PAGE_BYTES, PRIMARY_IS_SLOT_1,
-    SLOT_BYTES, SLOT_SUMMED_BYTES, SLOTS_AT, TWO_PHASES, le, le_u128,
+    Child, FORMAT_VERSION, HEADER_BYTES, LEAF, MAGIC, NOT_CLOSED, Node, PAGE_BYTES,
+    PRIMARY_IS_SLOT_1, SLOT_BYTES, SLOT_SUMMED_BYTES, SLOTS_AT, TWO_PHASES, le, le_u128,
 };
 use crate::records::space::{Place, Space, Table};
 use crate::value::Control;
-
-/// Flag of the byte after the magic number: the file was not closed.
-const NOT_CLOSED: u8 = 2;
 
 /// If the header is lost, at most this many commits are walked.
 const EXTENTS: usize = 64;

@@ -95,6 +95,32 @@ fn a_damaged_record_of_the_journal_is_told_with_its_commit() {
     assert_eq!(report.sequence, truth.sequence + COMMITS as u64 - 1);
 }
 
+/// The journal ends with an intact record, as one whose next record was torn. The marks say that
+/// more was acknowledged.
+#[test]
+fn a_journal_that_was_cut_is_refused_and_its_commits_are_told() {
+    const COMMITS: usize = 30;
+    let (from, name, ends) = killed_with_journal(COMMITS);
+    let truth = Truth::of(&from);
+    for kept in [0, 5, COMMITS - 2] {
+        let cut = || {
+            let image = copy(&*from);
+            let end = if kept == 0 { 8_192 } else { (ends[kept - 1] as u64).next_multiple_of(8) };
+            image.open(name, Mode::ReadWrite).unwrap().set_len(end).unwrap();
+            image
+        };
+        let error = options().open_on(cut()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{kept}: {error}");
+        let says = format!("keeps {kept} of its commits");
+        assert!(error.to_string().contains(&says), "{kept}: {error}");
+        let (report, _) = salvage(&cut());
+        let first = truth.sequence + 1 + kept as u64;
+        let place = format!("{first} to {}", truth.sequence + COMMITS as u64 - 1);
+        let is_gap = |lost: &Lost| lost.kind == "commits" && lost.place == place;
+        assert!(report.lost.iter().any(is_gap), "{kept}: {report:#?}");
+    }
+}
+
 #[test]
 fn a_journal_that_is_lost_is_told() {
     let (from, name, _) = killed_with_journal(10);
