@@ -470,6 +470,7 @@ fn damage_a_table(store: &Store) -> crate::tables::TableId {
         let meta = |id| SegmentMeta {
             id,
             row_count: 10,
+            ordinal_count: 10,
             min_index: 0,
             max_index: 9,
             ..SegmentMeta::default()

@@ -140,7 +140,7 @@ impl From<&PlannedTime> for Val<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::stored::{self, Payload};
+    use crate::value::stored;
 
     #[test]
     fn an_offset_that_was_not_given_is_not_answered() {
@@ -164,20 +164,5 @@ mod tests {
             assert_eq!(stored::from_bytes::<Option<PlannedTime>>(&bytes).unwrap(), Some(time));
         }
         assert!(serde_json::from_value::<PlannedTime>("2024-06-01".into()).is_err());
-    }
-
-    #[test]
-    fn what_earlier_formats_stored_is_an_instant() {
-        let instant = time::from_millis(1_717_228_800_123);
-        let bytes = stored::to_bytes(&Some(instant)).unwrap();
-        for number in 1..4 {
-            let payload = Payload { format: Format::from_number(number).unwrap(), bytes: &bytes };
-            assert_eq!(
-                stored::read::<Option<PlannedTime>>(payload).unwrap(),
-                Some(instant.into()),
-                "format {number}"
-            );
-        }
-        assert!(stored::from_bytes::<Option<PlannedTime>>(&bytes).is_err());
     }
 }

@@ -1,5 +1,4 @@
-//! Table maintenance: seals full buffers, merges segments
-//! again.
+//! Table maintenance: seals full buffers and merges segments.
 
 use super::buffer::number_of;
 use super::columns::{draft_layouts, layouts_of};

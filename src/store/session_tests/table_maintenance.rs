@@ -85,6 +85,7 @@ fn a_damaged_table_keeps_no_other_from_being_merged() {
             let meta = |id| SegmentMeta {
                 id,
                 row_count: 10,
+                ordinal_count: 10,
                 min_index: 0,
                 max_index: 9,
                 ..SegmentMeta::default()
