@@ -6,7 +6,6 @@
 //! cargo run --example lab_week [directory]
 //! ```
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use chrono::{DateTime, Duration, Utc};
@@ -90,14 +89,13 @@ fn make_template(session: &Session) -> Result<String> {
     let job = |function: &str| Job {
         functions: vec![function.to_owned()],
         arguments: vec![vec!["<partNumber>".into(), "<id>".into()]],
-        metadata: BTreeMap::new(),
+        ..Job::default()
     };
-    let manual =
-        |action: &str| ExecutionDefinition::from(ManualExecution { action: action.to_owned() });
+    let manual = |action: &str| ExecutionDefinition::from(ManualExecution::new(action));
     let start = JobExecution {
         action: "START".to_owned(),
         jobs: Some(vec![job("station.prepare"), job("station.measure")]),
-        system_id: None,
+        ..JobExecution::default()
     };
     let request = CreateWorkItemTemplateRequest {
         name: Some("Burn-in".to_owned()),

@@ -350,4 +350,6 @@ pub use store::{
 pub use value::query::{FromQuery, from_query, from_query_and_json};
 pub use value::strict::{from_json_report, from_json_strict};
 pub use value::wire::from_json;
-pub use value::{Action, Clock, Control, ManualClock, Patch, Progress, Service, SystemClock};
+pub use value::{
+    Absent, Action, Clock, Control, ManualClock, Patch, Progress, Service, SystemClock,
+};

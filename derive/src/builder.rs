@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 use syn::{DeriveInput, Error, Ident, Result, Type};
 
 use crate::node::{nodes, plain};
-use crate::record::{Member, bare};
+use crate::record::{Member, bare, is_absent};
 
 /// Generates `Name::new(…)` and the setters, if the struct has `#[new(…)]`.
 pub fn builder(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
@@ -23,7 +23,7 @@ pub fn builder(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
     let names: Vec<&Ident> = arguments.iter().map(|member| &member.name).collect();
     let types: Vec<&Type> = arguments.iter().map(|member| &member.ty).collect();
     let doc = format!("Makes a `{}`; members that are not set are absent or empty.", plain(name));
-    let methods = members.iter().map(methods);
+    let methods = members.iter().filter(|member| !is_absent(&member.ty)).map(methods);
     Ok(quote! {
         impl #name {
             #[doc = #doc]

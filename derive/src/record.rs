@@ -72,6 +72,12 @@ pub fn generic(ty: &Type) -> Option<(&Ident, &Type)> {
     }
 }
 
+/// Whether a member takes the names of the members that the JSON does not have.
+pub fn is_absent(ty: &Type) -> bool {
+    let Type::Path(path) = bare(ty) else { return false };
+    path.path.segments.last().is_some_and(|last| last.ident == "Absent")
+}
+
 fn is_time(ty: &Type) -> bool {
     generic(ty).is_some_and(|(name, _)| name == "DateTime")
 }
@@ -132,8 +138,30 @@ pub fn wire(input: &DeriveInput, members: &[Member], form: Form) -> Result<Token
     let fields = members.iter().map(|member| {
         let Member { name, ty, serde, .. } = member;
         let time = time_form(ty).map(|module| quote!(#[serde(with = #module)]));
-        quote!(#[serde(default)] #(#serde)* #time #name: #ty)
+        let skip = is_absent(ty).then(|| quote!(#[serde(skip)]));
+        quote!(#[serde(default)] #(#serde)* #skip #time #name: #ty)
     });
+    let respell = |absent: TokenStream| {
+        quote! {
+            #shadow::deserialize(crate::value::wire::Respell {
+                inner: deserializer,
+                drop_nulls: #drop_nulls,
+                required: &[#(#required),*],
+                also: &[#(#also),*],
+                absent: #absent,
+            })
+        }
+    };
+    let read = match members.iter().find(|member| is_absent(&member.ty)) {
+        None => respell(quote!(::core::option::Option::None)),
+        Some(Member { name, .. }) => {
+            let read = respell(quote!(::core::option::Option::Some(&absent)));
+            quote! {
+                let absent = ::core::cell::Cell::default();
+                #read.map(|record| Self { #name: absent.into_inner(), ..record })
+            }
+        }
+    };
     Ok(quote! {
         const _: () = {
             // Serde's own code for the same members; the adapters around it are in `value::wire`.
@@ -155,12 +183,7 @@ pub fn wire(input: &DeriveInput, members: &[Member], form: Form) -> Result<Token
                 fn deserialize<D: ::serde::Deserializer<'de>>(
                     deserializer: D,
                 ) -> ::core::result::Result<Self, D::Error> {
-                    #shadow::deserialize(crate::value::wire::Respell {
-                        inner: deserializer,
-                        drop_nulls: #drop_nulls,
-                        required: &[#(#required),*],
-                        also: &[#(#also),*],
-                    })
+                    #read
                 }
             }
         };

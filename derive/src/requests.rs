@@ -233,13 +233,7 @@ fn field(taken: &Taken, member: Option<&Member>, is_patch: bool) -> Result<Token
             ));
         }
     };
-    // A required text that is missing is left out of the JSON.
-    let skip = taken
-        .ty
-        .as_ref()
-        .is_some_and(is_text)
-        .then(|| quote!(#[serde(skip_serializing_if = "String::is_empty")]));
-    Ok(quote!(#doc #(#serde)* #skip pub #name: #ty))
+    Ok(quote!(#doc #(#serde)* pub #name: #ty))
 }
 
 fn is_text(ty: &Type) -> bool {

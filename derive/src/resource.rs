@@ -12,7 +12,7 @@ use crate::{lists, requests};
 const OPTIONS: [&str; 9] =
     ["also", "equality", "hidden", "of", "within", "get", "at", "from", "or_empty"];
 /// Names of field types, for fields whose type cannot be inferred from a member.
-const TYPES: [&str; 10] = [
+const TYPES: [&str; 11] = [
     "Bool",
     "String",
     "DecimalId",
@@ -23,6 +23,7 @@ const TYPES: [&str; 10] = [
     "Strings",
     "Map",
     "Object",
+    "WorkspaceName",
 ];
 
 /// A field that filters can use.

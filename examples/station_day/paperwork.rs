@@ -176,9 +176,7 @@ pub fn begin_work_item(
                     "Times a loop, the timer, the memory and the disk of a workbench".to_owned(),
                 ),
                 test_program: Some(program.to_owned()),
-                execution_actions: Some(vec![ExecutionDefinition::Manual(ManualExecution {
-                    action: "START".to_owned(),
-                })]),
+                execution_actions: Some(vec![ManualExecution::new("START").into()]),
                 ..Default::default()
             }])?;
             first(made.created_work_item_templates, made.error)?

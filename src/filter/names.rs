@@ -133,7 +133,7 @@ impl<'c> Checker<'c> {
         };
         match decl.ty {
             FieldType::Bool => scalar(Type::Bool),
-            FieldType::String => scalar(Type::Text),
+            FieldType::String | FieldType::WorkspaceName => scalar(Type::Text),
             FieldType::DecimalId => scalar(Type::Id),
             FieldType::Reference => scalar(Type::Reference),
             FieldType::Object => scalar(Type::Object),

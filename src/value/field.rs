@@ -31,6 +31,9 @@ pub(crate) enum FieldType {
     Time,
     /// Reference time minus the time that the getter returns.
     Within,
+    /// The registered name of the workspace whose id the getter returns; the id if none is
+    /// registered.
+    WorkspaceName,
     /// One of these canonical texts, compared ignoring letter case, `_`, `-` and spaces. Each entry
     /// is a canonical text and its alternative spellings.
     Enum(&'static [(&'static str, &'static [&'static str])]),

@@ -4,6 +4,7 @@
 //! Nothing here knows a resource, a file or an engine. What must hold: the byte order of [`key`]
 //! equals the order of [`Val`], and every bound of the crate is a constant in [`limits`].
 
+pub(crate) mod absent;
 pub(crate) mod access;
 pub(crate) mod cache;
 pub(crate) mod clock;
@@ -30,6 +31,7 @@ pub(crate) mod val;
 pub(crate) mod wire;
 pub(crate) mod work;
 
+pub use absent::Absent;
 pub use access::{Action, Service};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use control::{Control, Progress};

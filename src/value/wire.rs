@@ -6,6 +6,7 @@
 //! members on input, prefers the camelCase spelling, lets the last of equal keys win, and names the
 //! path of a faulty member. [`SkipNulls`] omits members that are `None` on output.
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde::de::value::StrDeserializer;
@@ -17,7 +18,7 @@ use serde::ser::{Impossible, Serialize, SerializeStruct, Serializer};
 use serde_json::Value;
 pub(crate) use stationdb_derive::Record;
 
-use super::ignored;
+use super::{Absent, ignored};
 
 /// Converts `order_by_descending` to `orderByDescending`.
 #[must_use]
@@ -47,7 +48,7 @@ pub(crate) fn fold(text: &str) -> String {
 }
 
 /// Runs derived struct code over a map whose members may have either spelling.
-pub(crate) struct Respell<D> {
+pub(crate) struct Respell<'a, D> {
     /// The deserializer of the map.
     pub inner: D,
     /// Whether null members are dropped (absent and null mean the same), or passed on (three-state
@@ -58,9 +59,11 @@ pub(crate) struct Respell<D> {
     /// Alternative names of members in camelCase, each with the name that serde knows the member
     /// by.
     pub also: &'static [(&'static str, &'static str)],
+    /// Takes the members that the map does not have.
+    pub absent: Option<&'a Cell<Absent>>,
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<'_, D> {
     type Error = D::Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -73,8 +76,8 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        let Self { inner, drop_nulls, required, also } = self;
-        let visitor = RespellVisitor { fields, drop_nulls, required, also, visitor };
+        let Self { inner, drop_nulls, required, also, absent } = self;
+        let visitor = RespellVisitor { fields, drop_nulls, required, also, absent, visitor };
         inner.deserialize_struct(name, fields, visitor)
     }
 
@@ -85,15 +88,16 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<D> {
     }
 }
 
-struct RespellVisitor<V> {
+struct RespellVisitor<'a, V> {
     fields: &'static [&'static str],
     drop_nulls: bool,
     required: &'static [&'static str],
     also: &'static [(&'static str, &'static str)],
+    absent: Option<&'a Cell<Absent>>,
     visitor: V,
 }
 
-impl<V> RespellVisitor<V> {
+impl<V> RespellVisitor<'_, V> {
     /// The member with this name or alternative name.
     fn member(&self, name: &str) -> Option<&'static str> {
         let further =
@@ -102,7 +106,7 @@ impl<V> RespellVisitor<V> {
     }
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<'_, V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,6 +136,10 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<V> {
             if !members.iter().any(|(member, ..)| *member == name) {
                 return Err(A::Error::custom(format_args!("member `{name}`: it is required")));
             }
+        }
+        if let Some(absent) = self.absent {
+            let is_absent = |field: &&str| !members.iter().any(|(member, ..)| member == field);
+            absent.set(Absent::new(self.fields.iter().copied().filter(is_absent).collect()));
         }
         let mut members = Members { rest: members.into_iter(), current: None };
         self.visitor.visit_map(&mut members).map_err(|error| A::Error::custom(error.0))
@@ -727,11 +735,15 @@ pub(crate) fn from_value<T: serde::de::DeserializeOwned>(value: Value) -> Result
     T::deserialize(Located(value)).map_err(|error| error.0)
 }
 
-/// Reads a request from JSON text, as a server that wraps the store does.
+/// Reads a request from JSON text, as a server that wraps the store does. An empty text is `{}`
+/// where every member of the request is optional.
 ///
 /// # Errors
 /// `InvalidArgument`, with the member that has the wrong type, or the position of the syntax error.
 pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::Result<T> {
+    if let Some(value) = of_nothing(json) {
+        return Ok(value);
+    }
     serde_json::from_slice(json).map_err(|error| {
         // Reads again with `Located`, whose errors contain indexes and terms of JSON. The first
         // error may be a type in terms of Rust, also where the text is not JSON behind it.
@@ -747,6 +759,9 @@ pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::R
 
 /// As [`from_json`], over a parsed text: every level adds its part of the member path.
 pub(crate) fn from_located<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::Result<T> {
+    if let Some(value) = of_nothing(json) {
+        return Ok(value);
+    }
     match serde_json::from_slice::<Value>(json) {
         Ok(value) => T::deserialize(Located(value)).map_err(|error| fault(&error.0)),
         // Its words where the text is not JSON.
@@ -754,6 +769,14 @@ pub(crate) fn from_located<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate
             from_json(json).and_then(|_: T| Err(crate::error::Error::invalid(error.to_string())))
         }
     }
+}
+
+/// The request that an empty text is: `{}`, unless it has required members.
+fn of_nothing<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
+    if !json.trim_ascii().is_empty() {
+        return None;
+    }
+    T::deserialize(Located(Value::Object(serde_json::Map::new()))).ok()
 }
 
 /// The error of a request whose reader says `text`.
@@ -901,6 +924,25 @@ mod tests {
                 .message()
                 .contains("DARK_RED, BLUE")
         );
+    }
+
+    #[test]
+    fn an_empty_text_is_an_object_unless_a_member_is_required() {
+        for text in ["", " ", "\r\n\t"] {
+            let nothing = text.as_bytes();
+            let optional = super::from_json::<Outer>(nothing).unwrap();
+            assert_eq!(optional, Outer::default());
+            assert_eq!(super::from_located::<Outer>(nothing).unwrap(), optional);
+            assert_eq!(super::from_json::<Change>(nothing).unwrap(), Change::default());
+            let required = super::from_json::<Known>(nothing).unwrap_err();
+            assert!(required.message().ends_with("it is empty"), "{required}");
+            assert!(super::from_located::<Known>(nothing).is_err());
+            assert!(super::from_json::<Vec<Outer>>(nothing).is_err());
+            let page: crate::model::QueryFilesRequest =
+                crate::value::query::from_query_and_json("take=1", nothing).unwrap();
+            assert_eq!(page.take, Some(1));
+        }
+        assert!(super::from_json::<Outer>(b"null").is_err());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use stationdb::feeds::{
     CreateFeedRequest, Feed, Package, PackageId, Platform, QueryFeedsRequest, UpdateFeedRequest,
 };
 use stationdb::prelude::*;
+use stationdb::workspaces::CreateWorkspaceRequest;
 use stationdb::{Control, Error, ErrorKind, Identity, Result, Session, Store, StoreOptions};
 
 use crate::holds_at::holds_at;
@@ -519,4 +520,19 @@ fn concurrent_overwrites_leave_one_whole_package() {
     assert_eq!(session.query_packages(&rt.id).unwrap().packages.len(), 1);
     store.maintain(&control()).unwrap();
     assert_eq!(walk(&*disk, "files").unwrap().len(), 1);
+}
+
+#[test]
+fn feeds_of_a_workspace_that_is_not_registered_are_refused() {
+    let (_, _, session) = fresh();
+    let ask = |workspace: &str| session.query_feeds(QueryFeedsRequest::new().workspace(workspace));
+    assert_eq!(ask("lab").unwrap().feeds, [], "the registry is not in force");
+    let made = session.create_workspace(CreateWorkspaceRequest::new("Lab").id("lab"));
+    assert!(made.is_ok(), "{made:?}");
+    assert_eq!(ask("lab").unwrap().feeds, []);
+    assert_eq!(ask("default").unwrap().feeds, [], "the default workspace is always registered");
+    let error = ask("Lab").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(error.api_error().name.as_deref(), Some("Feeds.UnauthorizedWorkspaceError"));
+    assert!(session.query_feeds(QueryFeedsRequest::new()).is_ok());
 }

@@ -161,7 +161,13 @@ fn value(decl: &FieldDecl, value: &Value) -> Owned {
             Owned::Text(found.unwrap_or_else(|| panic!("{value} is no member")).to_owned())
         }
         (FieldType::Object, _) => Owned::Bool(true),
-        (FieldType::String | FieldType::DecimalId | FieldType::Reference, _) => Owned::Text(text()),
+        (
+            FieldType::String
+            | FieldType::WorkspaceName
+            | FieldType::DecimalId
+            | FieldType::Reference,
+            _,
+        ) => Owned::Text(text()),
     }
 }
 

@@ -96,7 +96,7 @@ const TABLE: &[Entry] = &[
     ("id", T, ""),
     ("name", T, ""),
     ("workspace", T, ""),
-    ("workspaceName", T, "workspace"),
+    ("workspaceName", FieldType::WorkspaceName, "workspace"),
     ("testResultId", T, ""),
     ("createdAt", D, ""),
     ("metadataModifiedAt", D, ""),

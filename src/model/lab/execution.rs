@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::error::{ApiError, Error, ErrorKind};
 use crate::model::resource::union::wire_union;
+use crate::value::Absent;
 use crate::value::wire::record;
 
 record! {
@@ -18,6 +19,8 @@ record! {
         pub arguments: Vec<Vec<Value>>,
         /// Metadata that is passed to the runner.
         pub metadata: BTreeMap<String, Value>,
+        /// Members that the JSON did not have.
+        pub absent: Absent,
     }
 
     /// Queues jobs.
@@ -28,18 +31,24 @@ record! {
         pub jobs: Option<Vec<Job>>,
         /// The system that runs them, instead of the system of the item.
         pub system_id: Option<String>,
+        /// Members that the JSON did not have.
+        pub absent: Absent,
     }
 
     /// Runs nothing, and changes the state of the item as the action specifies.
     pub struct ManualExecution new(action: String) {
         /// Name of the action; required.
         pub action: String,
+        /// Members that the JSON did not have.
+        pub absent: Absent,
     }
 
     /// Runs nothing, and does not change the state of the item.
-    pub struct NoneExecution {
+    pub struct NoneExecution new(action: String) {
         /// Name of the action; required.
         pub action: String,
+        /// Members that the JSON did not have.
+        pub absent: Absent,
     }
 
     /// Runs a notebook.
@@ -50,6 +59,8 @@ record! {
         pub notebook_id: String,
         /// Parameters of the notebook.
         pub parameters: Option<BTreeMap<String, String>>,
+        /// Members that the JSON did not have.
+        pub absent: Absent,
     }
 }
 
@@ -78,6 +89,15 @@ impl ExecutionDefinition {
             Self::Notebook(definition) => &definition.action,
         }
     }
+
+    fn absent(&self) -> &Absent {
+        match self {
+            Self::Job(definition) => &definition.absent,
+            Self::Manual(definition) => &definition.absent,
+            Self::None(definition) => &definition.absent,
+            Self::Notebook(definition) => &definition.absent,
+        }
+    }
 }
 
 /// Writes the definitions of a rejected request as they were sent: members that were absent are
@@ -87,7 +107,7 @@ pub(crate) mod as_sent {
     use serde_json::Value;
 
     use super::ExecutionDefinition;
-    use crate::value::Patch;
+    use crate::value::{Absent, Patch};
 
     fn is_empty(value: &Value) -> bool {
         match value {
@@ -98,17 +118,21 @@ pub(crate) mod as_sent {
         }
     }
 
-    fn remove_empty(value: &mut Value, names: &[&str]) {
+    /// A member that was absent may have been filled since.
+    fn remove(absent: &Absent, value: &mut Value) {
         if let Value::Object(members) = value {
-            members.retain(|name, value| !names.contains(&name.as_str()) || !is_empty(value));
+            members.retain(|name, value| !absent.has(name) || !is_empty(value));
         }
     }
 
     fn definition(definition: &ExecutionDefinition) -> Result<Value, serde_json::Error> {
         let mut value = serde_json::to_value(definition)?;
-        remove_empty(&mut value, &["action", "notebookId"]);
-        for job in value.get_mut("jobs").and_then(Value::as_array_mut).into_iter().flatten() {
-            remove_empty(job, &["functions", "arguments", "metadata"]);
+        remove(definition.absent(), &mut value);
+        if let ExecutionDefinition::Job(definition) = definition {
+            let values = value.get_mut("jobs").and_then(Value::as_array_mut).into_iter().flatten();
+            for (job, value) in definition.jobs.iter().flatten().zip(values) {
+                remove(&job.absent, value);
+            }
         }
         Ok(value)
     }

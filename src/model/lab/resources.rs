@@ -2,7 +2,17 @@
 //! which ones are reserved.
 
 use crate::value::Patch;
-use crate::value::wire::record;
+use crate::value::wire::{record, wire_enum};
+
+wire_enum! {
+    /// The language of the filters of resources. It is kept; the filters are opaque.
+    pub enum ResourceFilterType {
+        /// Words and fields of a search.
+        Lucene = "LUCENE",
+        /// Expressions.
+        Linq = "LINQ",
+    }
+}
 
 record! {
     /// All resources of a work item; the four groups are independent.
@@ -12,7 +22,7 @@ record! {
         duts(Patch<ResourcePatch>),
         fixtures(Patch<ResourcePatch>)
     ))]
-    #[patch(ResourcesPatch(systems(Patch<SystemResourcePatch>)))]
+    #[patch(ResourcesPatch(systems(Patch<SystemResourcePatch>), filter_type))]
     pub struct ResourcesDefinition new() {
         /// Assets.
         pub assets: Option<ResourceDefinition>,
@@ -22,6 +32,8 @@ record! {
         pub fixtures: Option<ResourceDefinition>,
         /// Systems.
         pub systems: Option<SystemResourceDefinition>,
+        /// The language of the filters.
+        pub filter_type: Option<ResourceFilterType>,
     }
 
     /// One group of resources.
@@ -104,7 +116,8 @@ record! {
     ))]
     #[patch(TemplateResourcesPatch(
         fixtures(Patch<TemplateResourcePatch>),
-        systems(Patch<TemplateResourcePatch>)
+        systems(Patch<TemplateResourcePatch>),
+        filter_type
     ))]
     pub struct TemplateResourcesDefinition new() {
         /// Assets.
@@ -115,6 +128,8 @@ record! {
         pub fixtures: Option<TemplateResourceDefinition>,
         /// Systems.
         pub systems: Option<TemplateResourceDefinition>,
+        /// The language of the filters.
+        pub filter_type: Option<ResourceFilterType>,
     }
 
     /// One group of a template's resources.

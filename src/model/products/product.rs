@@ -58,6 +58,7 @@ id_type!(
 #[request(UpdateProductRequest = "A change of a product; absent members keep their values.")]
 #[request(UpdateProductRequest(
     id(String, "Id of the product; required."),
+    part_number(own, "Ignored: a part number never changes. A failed entry has it."),
     name = "New name.",
     family = "New family."
 ))]

@@ -14,7 +14,7 @@ record! {
     wire pub struct CreateProductsPartialSuccess {
         /// The created products, in request order.
         pub products: Vec<Product>,
-        /// The requests that failed, as they were sent.
+        /// The requests that failed, as they were sent, with every required member.
         pub failed: Option<Vec<CreateProductRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
@@ -25,7 +25,7 @@ record! {
     wire pub struct UpdateProductsPartialSuccess {
         /// The updated products, in request order.
         pub products: Vec<Product>,
-        /// The requests that failed, as they were sent.
+        /// The requests that failed, as they were sent, with every required member.
         pub failed: Option<Vec<UpdateProductRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,

@@ -64,7 +64,7 @@ record! {
     wire pub struct CreateSpecificationsPartialSuccess {
         /// The created specifications, in request order.
         pub created_specs: Option<Vec<CreatedSpecification>>,
-        /// The requests that failed, as they were sent.
+        /// The requests that failed, as they were sent, with every required member.
         pub failed_specs: Option<Vec<CreateSpecificationRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
@@ -75,7 +75,7 @@ record! {
     wire pub struct UpdateSpecificationsPartialSuccess {
         /// The updated specifications, in request order.
         pub updated_specs: Option<Vec<UpdatedSpecification>>,
-        /// The requests that failed, as they were sent.
+        /// The requests that failed, as they were sent, with every required member.
         pub failed_specs: Option<Vec<UpdateSpecificationRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,

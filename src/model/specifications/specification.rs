@@ -131,7 +131,7 @@ impl Stored for SpecificationLimit {
     keywords = 2.0,
     properties = 1.0
 )]
-#[order(SpecificationOrderBy(id, spec_id))]
+#[order(SpecificationOrderBy(id, spec_id, updated_at))]
 #[projection(SpecificationProjection(
     id, product_id, spec_id, name, category, r#type, symbol, block, limit, unit
 ))]
@@ -147,6 +147,7 @@ impl Stored for SpecificationLimit {
     workspace,
     created_at,
     created_by,
+    updated_at,
     then(project_conditions)
 ))]
 #[request(CreateSpecificationRequest = "A specification to create.")]
@@ -196,7 +197,8 @@ impl Stored for SpecificationLimit {
 #[request(UpdateSpecificationRequest(
     conditions = "All conditions.",
     keywords = "All keywords.",
-    properties = "All properties."
+    properties = "All properties.",
+    absent(crate::value::Absent, "Members that the JSON did not have.")
 ))]
 pub struct Specification {
     /// Global id.

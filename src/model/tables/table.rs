@@ -21,7 +21,8 @@ id_type!(
 /// The metadata of a table; members that a projection omits are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 9, name = "table", service(TABLES), id(Hex24), title(name))]
-#[fields(id, name, workspace(also("workspaceName")), test_result_id)]
+#[fields(id, name, workspace, test_result_id)]
+#[fields(workspace_name(from(workspace), of(WorkspaceName)))]
 #[fields(created_at, created_within(within(created_at)))]
 #[fields(metadata_modified_at, metadata_modified_within(within(metadata_modified_at)))]
 #[fields(rows_modified_at, rows_modified_within(within(rows_modified_at)))]

@@ -15,7 +15,7 @@ fn full() -> WorkItem {
     serde_json::from_value(json!({
         "id": "1000", "name": "n", "type": "t", "state": "NEW", "substate": "s", "description": "d",
         "parentId": "1", "templateId": "2", "assignedTo": "a", "requestedBy": "r", "testProgram": "p",
-        "partNumber": "pn", "workspace": "w", "workflowId": "f",
+        "partNumber": "pn", "productFamily": "pf", "workspace": "w", "workflowId": "f",
         "timeline": {"earliestStartDateTime": "2024-01-01T00:00:00Z", "dueDateTime": "2024-01-02T00:00:00Z",
             "estimatedDurationInSeconds": 5},
         "schedule": {"plannedStartDateTime": "2024-01-01T00:00:00Z", "plannedEndDateTime": "2024-01-02T00:00:00Z",
@@ -24,7 +24,8 @@ fn full() -> WorkItem {
             "assets": {"selections": selection("a"), "filter": "fa"},
             "duts": {"selections": selection("d"), "filter": "fd"},
             "fixtures": {"selections": selection("f"), "filter": "ff"},
-            "systems": {"selections": [{"id": "s1", "targetLocationId": "l"}], "filter": "fs"}},
+            "systems": {"selections": [{"id": "s1", "targetLocationId": "l"}], "filter": "fs"},
+            "filterType": "LUCENE"},
         "executionActions": [{"type": "MANUAL", "action": "A"}],
         "fileIdsFromTemplate": ["f"], "properties": {"k": "v"}, "dashboard": {"id": "d", "url": "u"},
         "createdBy": "c", "createdAt": "2024-01-01T00:00:00Z", "updatedBy": "u", "updatedAt": "2024-01-01T00:00:00Z",
@@ -86,7 +87,7 @@ fn only(value: &Value, path: &[String]) -> Value {
 fn each_name_returns_exactly_the_part_that_it_names() {
     let item = full();
     let whole = serde_json::to_value(&item).unwrap();
-    assert_eq!(WorkItemField::ALL.len(), 56);
+    assert_eq!(WorkItemField::ALL.len(), 58);
     for &field in WorkItemField::ALL {
         let path = path_of(field.as_str(), &whole);
         let part = serde_json::to_value(item.clone().project(&[field])).unwrap();
@@ -130,14 +131,14 @@ fn each_template_name_returns_exactly_the_part_that_it_names() {
     let template: WorkItemTemplate = serde_json::from_value(json!({
         "id": "1", "name": "n", "templateGroup": "g", "type": "t", "productFamilies": ["p"], "partNumbers": ["q"],
         "summary": "s", "description": "d", "testProgram": "t", "timeline": {"estimatedDurationInSeconds": 1},
-        "resources": {"assets": group, "duts": group, "fixtures": group, "systems": group},
+        "resources": {"assets": group, "duts": group, "fixtures": group, "systems": group, "filterType": "LINQ"},
         "executionActions": [{"type": "NONE", "action": "A"}], "fileIds": ["f"], "workspace": "w",
         "properties": {"k": "v"}, "dashboard": {"id": "d"}, "workflowId": "w", "createdBy": "c",
         "createdAt": "2024-01-01T00:00:00Z", "updatedBy": "u", "updatedAt": "2024-01-01T00:00:00Z"
     }))
     .unwrap();
     let whole = serde_json::to_value(&template).unwrap();
-    assert_eq!(WorkItemTemplateField::ALL.len(), 30);
+    assert_eq!(WorkItemTemplateField::ALL.len(), 31);
     for &field in WorkItemTemplateField::ALL {
         let path = path_of(field.as_str(), &whole);
         let part = serde_json::to_value(template.clone().project(&[field])).unwrap();

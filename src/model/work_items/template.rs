@@ -76,6 +76,7 @@ id_type!(
     fixtures(filter),
     systems(filter)
 )))]
+#[projection(WorkItemTemplateField(resources(filter_type)))]
 #[request(CreateWorkItemTemplateRequest = "A work item template to create.")]
 #[request(CreateWorkItemTemplateRequest(name = "Display name of the template; required."))]
 #[request(CreateWorkItemTemplateRequest(

@@ -35,6 +35,7 @@ id_type!(
     requested_by,
     test_program,
     part_number,
+    product_family,
     workspace,
     workflow_id
 )]
@@ -81,7 +82,7 @@ id_type!(
     template_id,
     assigned_to
 ))]
-#[projection(WorkItemField(requested_by, test_program, part_number))]
+#[projection(WorkItemField(requested_by, test_program, part_number, product_family))]
 #[projection(WorkItemField(
     timeline,
     timeline(earliest_start_date_time, due_date_time, estimated_duration_in_seconds)
@@ -118,6 +119,7 @@ id_type!(
     created_at,
     updated_by
 ))]
+#[projection(WorkItemField(resources(filter_type)))]
 #[projection(WorkItemField(updated_at, workspace, workflow_id))]
 #[request(CreateWorkItemRequest = "A work item to create. Nothing is required.")]
 #[request(CreateWorkItemRequest(name, r#type = "Free type text; from the template when absent."))]
@@ -133,7 +135,8 @@ id_type!(
 #[request(CreateWorkItemRequest(
     requested_by = "The user who requests the work.",
     test_program,
-    part_number
+    part_number,
+    product_family
 ))]
 #[request(CreateWorkItemRequest(
     workspace = "The workspace; the session's default when absent.",
@@ -162,7 +165,7 @@ id_type!(
     assigned_to,
     requested_by
 ))]
-#[patch(UpdateWorkItemRequest(test_program, part_number))]
+#[patch(UpdateWorkItemRequest(test_program, part_number, product_family))]
 #[patch(UpdateWorkItemRequest(workspace(Option<String>, "The workspace; null keeps it.")))]
 #[patch(UpdateWorkItemRequest(
     timeline(Patch<TimelinePatch>, "When the work may and should happen, merged member by member."),
@@ -244,6 +247,8 @@ pub struct WorkItem {
     pub updated_at: Option<DateTime<Utc>>,
     /// Actions that were triggered, oldest first, the last 1000.
     pub execution_history: Option<Vec<ExecutionEvent>>,
+    /// The family of the product; null unless it was given.
+    pub product_family: Option<String>,
 }
 
 impl WorkItem {

@@ -450,6 +450,7 @@ impl FeedService for Handle<'_, '_> {
             if let Some(workspace) = &request.workspace {
                 let allowed = view.context().require(Feed::KIND.service, Action::Read, workspace);
                 allowed
+                    .and_then(|()| view.require_workspace(workspace))
                     .map_err(|error| error.with_name("Feeds.UnauthorizedWorkspaceError", None))?;
             }
             view.for_each::<Feed>(|feed| {

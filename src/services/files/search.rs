@@ -1,7 +1,9 @@
 //! The search expressions of files: `name:("*.tdms") AND (extension:("txt") OR size:[0 TO 1000])`.
 //!
 //! Text comparison ignores letter case, except for workspaces. `*` stands for any characters, and
-//! `\*` for itself. Sizes are compared with inclusive ranges, in which `*` leaves an end open.
+//! `\*` for itself. A word with a star and without a field is compared with the name. A range has
+//! its ends in brackets if they belong to it, in braces if not; `*` leaves an end open.
+//! `_exists_:field` tells whether the file has the field.
 //! Blanks between conditions mean AND. AND binds closer than OR, and NOT closer than both. The same
 //! words combine the values of one field in parentheses, where blanks mean OR.
 //!
@@ -36,18 +38,87 @@ pub(in crate::services) fn parse(text: Option<&str>) -> Result<Clause> {
     }
 }
 
-/// The sizes between two ends, inclusive.
-fn sizes(from: i64, to: i64) -> Clause {
-    let side = |comparison, value| Clause::Compare {
-        field: "size",
-        comparison,
-        value: Constant::Int(value),
-    };
-    match (from <= to, from == to) {
-        (false, _) => Clause::Any(Vec::new()),
-        (_, true) => side(Comparison::Eq, from),
-        _ => Clause::All(vec![side(Comparison::Ge, from), side(Comparison::Le, to)]),
+/// A field of files in an expression.
+#[derive(Clone, Debug)]
+enum Member {
+    Size,
+    Text(Subject),
+    /// `_exists_`, whose values are members.
+    Exists,
+}
+
+impl Member {
+    /// The member with this name, in any letter case.
+    fn named(name: &str) -> Option<Self> {
+        let subject = match name.to_ascii_lowercase().as_str() {
+            "_exists_" => return Some(Self::Exists),
+            "size" => return Some(Self::Size),
+            "name" => Subject::Folded { field: "name", folded: "foldedName" },
+            "extension" => Subject::Folded { field: "extension", folded: "foldedExtension" },
+            // Ids are stored in lower case.
+            "id" => Subject::Field("id"),
+            "workspaceid" | "workspace" => Subject::Field(WORKSPACE),
+            _ => {
+                let (map, key) = name.split_once('.')?;
+                let is_key = map.eq_ignore_ascii_case("properties") && !key.is_empty();
+                is_key.then(|| Subject::Entry { map: "properties", key: key.into() })?
+            }
+        };
+        Some(Self::Text(subject))
     }
+
+    /// Whether a file has it.
+    fn exists(&self) -> Option<Clause> {
+        let any = || Pattern::new(vec![String::new(), String::new()]);
+        let has_key = |key: &str| Clause::Like {
+            text: Subject::Entry { map: "properties", key: key.into() },
+            pattern: any(),
+        };
+        match self {
+            Self::Exists => None,
+            Self::Text(Subject::Folded { field: "name", .. }) => Some(has_key("Name")),
+            Self::Text(Subject::Folded { field, .. }) => Some(Clause::Compare {
+                field,
+                comparison: Comparison::Ne,
+                value: Constant::Text("".into()),
+            }),
+            Self::Text(Subject::Entry { key, .. }) => Some(has_key(key)),
+            Self::Size | Self::Text(Subject::Field(_)) => Some(Clause::All(Vec::new())),
+        }
+    }
+}
+
+/// The field whose letter case counts.
+const WORKSPACE: &str = "workspace";
+
+/// A text as it is compared with this field.
+fn folded(subject: &Subject, text: &str) -> String {
+    match subject {
+        Subject::Field(WORKSPACE) => text.to_owned(),
+        _ => lower_case(text),
+    }
+}
+
+/// An end of a range: the value, unless it is open, and whether it belongs to the range.
+struct End<T> {
+    value: Option<T>,
+    is_included: bool,
+}
+
+/// The values of a field between two ends.
+fn between<T>(
+    field: &'static str,
+    from: End<T>,
+    to: End<T>,
+    constant: impl Fn(T) -> Constant,
+) -> Clause {
+    let side = |end: End<T>, included, excluded| {
+        let comparison = if end.is_included { included } else { excluded };
+        end.value.map(|value| Clause::Compare { field, comparison, value: constant(value) })
+    };
+    let sides =
+        [side(from, Comparison::Ge, Comparison::Gt), side(to, Comparison::Le, Comparison::Lt)];
+    one_or(sides.into_iter().flatten().collect(), Clause::All)
 }
 
 struct Parser {
@@ -150,39 +221,115 @@ impl Parser {
             return Ok(inner);
         }
         let start = self.at;
-        let name = self.word(|c| c == ':' || c == '(' || c == ')' || c.is_whitespace())?.join("*");
+        let pieces = self.name()?;
+        let has_star = pieces.len() > 1;
+        let name = pieces.join("*");
         if name.is_empty() {
             return Err(self.fault("a field name is expected".to_owned()));
         }
         self.blanks();
+        if has_star && self.peek() != Some(':') {
+            let text = Subject::Folded { field: "name", folded: "foldedName" };
+            let pieces = pieces.iter().map(|piece| lower_case(piece)).collect();
+            return Ok(Clause::Like { text, pattern: Pattern::new(pieces) });
+        }
         self.expect(':')?;
-        let is_exact = matches!(name.as_str(), "workspaceId" | "workspace");
-        let subject = match (name.as_str(), name.strip_prefix("properties.")) {
-            ("size", _) => return self.group(&Self::size),
-            ("name", _) => Subject::Folded { field: "name", folded: "foldedName" },
-            ("extension", _) => Subject::Folded { field: "extension", folded: "foldedExtension" },
-            // Ids are stored in lower case.
-            ("id", _) => Subject::Field("id"),
-            _ if is_exact => Subject::Field("workspace"),
-            (_, Some(key)) if !key.is_empty() => {
-                Subject::Entry { map: "properties", key: key.into() }
-            }
-            _ => {
-                self.at = start;
-                return Err(self.fault(format!(
-                    "{name:?} is not a field of files; expected name, extension, id, workspaceId, \
-                     size or properties.<key>"
-                )));
-            }
-        };
-        self.group(&|parser| {
-            let pieces = parser.value()?.into_iter();
-            let pieces = match is_exact {
-                true => pieces.collect(),
-                false => pieces.map(|piece| lower_case(&piece)).collect(),
-            };
-            Ok(Clause::Like { text: subject.clone(), pattern: Pattern::new(pieces) })
+        match self.member(&name, start)? {
+            Member::Size => self.group(&Self::size),
+            Member::Exists => self.group(&|parser| {
+                let start = parser.at;
+                let name = parser.value(false)?.join("*");
+                let exists = parser.member(&name, start)?.exists();
+                exists.ok_or_else(|| parser.fault("a field name is expected".to_owned()))
+            }),
+            Member::Text(subject) => self.group(&|parser| parser.text(&subject)),
+        }
+    }
+
+    /// The member with this name, which began at `start`.
+    fn member(&mut self, name: &str, start: usize) -> Result<Member> {
+        Member::named(name).ok_or_else(|| {
+            self.at = start;
+            self.fault(format!(
+                "{name:?} is not a field of files; expected name, extension, id, workspaceId, \
+                 size or properties.<key>"
+            ))
         })
+    }
+
+    /// The pieces of a name or of a word without a field, split at stars. Parts of it may be in
+    /// quotes.
+    fn name(&mut self) -> Result<Vec<String>> {
+        let mut pieces = vec![String::new()];
+        loop {
+            let part = match self.peek() {
+                Some('"') => self.quoted()?,
+                Some(c) if !is_end_of_name(c) => self.word(|c| is_end_of_name(c) || c == '"')?,
+                _ => return Ok(pieces),
+            };
+            let mut part = part.into_iter();
+            if let (Some(last), Some(first)) = (pieces.last_mut(), part.next()) {
+                last.push_str(&first);
+            }
+            pieces.extend(part);
+        }
+    }
+
+    /// A condition on a text: a pattern or a range.
+    fn text(&mut self, subject: &Subject) -> Result<Clause> {
+        let start = self.at;
+        if self.peek() == Some('[') || (self.peek() == Some('{') && self.at_range()) {
+            let field = match subject {
+                Subject::Field(field) => *field,
+                Subject::Folded { folded, .. } => *folded,
+                Subject::Entry { .. } => {
+                    self.at = start;
+                    return Err(self.fault("a property has no ranges".to_owned()));
+                }
+            };
+            let text = |_: &mut Self, text: &str, _| Ok(folded(subject, text));
+            let (from, to) = self.range(text)?;
+            return Ok(between(field, from, to, |text| Constant::Text(text.into())));
+        }
+        let pieces = self.value(false)?.iter().map(|piece| folded(subject, piece)).collect();
+        Ok(Clause::Like { text: subject.clone(), pattern: Pattern::new(pieces) })
+    }
+
+    /// Whether a brace begins a range; otherwise it is a character of a value.
+    fn at_range(&self) -> bool {
+        let rest = self.chars.get(self.at..).unwrap_or_default();
+        let inside: String = rest.iter().take_while(|c| !matches!(c, ']' | '}')).collect();
+        inside.split_whitespace().any(|word| word == "TO")
+    }
+
+    /// A range, whose ends `read` reads from their text and place.
+    fn range<T>(
+        &mut self,
+        read: impl Fn(&mut Self, &str, usize) -> Result<T>,
+    ) -> Result<(End<T>, End<T>)> {
+        let end = |parser: &mut Self, is_included| -> Result<End<T>> {
+            let start = parser.at;
+            let is_quoted = parser.peek() == Some('"');
+            let text = parser.value(true)?.join("*");
+            let is_open = text == "*" && !is_quoted;
+            let value = (!is_open).then(|| read(parser, &text, start)).transpose()?;
+            Ok(End { value, is_included })
+        };
+        let is_included = self.take('[');
+        if !is_included {
+            self.expect('{')?;
+        }
+        let from = end(self, is_included)?;
+        if !self.keyword("TO") {
+            return Err(self.fault("TO is expected between the ends of a range".to_owned()));
+        }
+        let mut to = end(self, true)?;
+        if self.take('}') {
+            to.is_included = false;
+        } else {
+            self.expect(']')?;
+        }
+        Ok((from, to))
     }
 
     fn nest(&mut self) -> Result<()> {
@@ -234,27 +381,35 @@ impl Parser {
         Ok(Clause::Not(Box::new(inner)))
     }
 
-    /// The pieces of a value, split at its stars.
-    fn value(&mut self) -> Result<Vec<String>> {
+    /// The pieces of a value, split at its stars. In a range a brace ends it.
+    fn value(&mut self, in_range: bool) -> Result<Vec<String>> {
         let value = if self.peek() == Some('"') {
-            self.at += 1;
-            let start = self.at;
-            let value = self.word(|c| c == '"')?;
-            if self.peek() != Some('"') {
-                self.at = start;
-                return Err(self.fault("a quoted value has no closing quote".to_owned()));
-            }
-            self.at += 1;
-            value
+            self.quoted()?
         } else {
-            let value =
-                self.word(|c| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '"'))?;
+            let ends = |c: char| {
+                let is_brace = in_range && c == '}';
+                is_brace || c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '"')
+            };
+            let value = self.word(ends)?;
             if value.iter().all(String::is_empty) && value.len() == 1 {
                 return Err(self.fault("a value is expected".to_owned()));
             }
             value
         };
         self.blanks();
+        Ok(value)
+    }
+
+    /// The pieces of a text in quotes.
+    fn quoted(&mut self) -> Result<Vec<String>> {
+        self.at += 1;
+        let start = self.at;
+        let value = self.word(|c| c == '"')?;
+        if self.peek() != Some('"') {
+            self.at = start;
+            return Err(self.fault("a quoted value has no closing quote".to_owned()));
+        }
+        self.at += 1;
         Ok(value)
     }
 
@@ -282,22 +437,25 @@ impl Parser {
 
     fn size(&mut self) -> Result<Clause> {
         let start = self.at;
-        if !self.take('[') {
-            let value = self.value()?.join("*");
-            let number = self.number(&value, start)?;
-            return Ok(sizes(number, number));
-        }
-        let start = self.at;
-        let from = self.value()?.join("*");
-        let from = if from == "*" { 0 } else { self.number(&from, start)? };
-        if !self.keyword("TO") {
-            return Err(self.fault("TO is expected between the ends of a range".to_owned()));
-        }
-        let start = self.at;
-        let to = self.value()?.join("*");
-        let to = if to == "*" { i64::MAX } else { self.number(&to, start)? };
-        self.expect(']')?;
-        Ok(sizes(from, to))
+        let (from, to) = if matches!(self.peek(), Some('[' | '{')) {
+            self.range(Self::number)?
+        } else {
+            let text = self.value(false)?.join("*");
+            let number = self.number(&text, start)?;
+            let end = || End { value: Some(number), is_included: true };
+            (end(), end())
+        };
+        Ok(match (from.value, to.value) {
+            (Some(from), Some(to)) if from > to => Clause::Any(Vec::new()),
+            (Some(one), Some(other)) if one == other && from.is_included && to.is_included => {
+                Clause::Compare {
+                    field: "size",
+                    comparison: Comparison::Eq,
+                    value: Constant::Int(one),
+                }
+            }
+            _ => between("size", from, to, Constant::Int),
+        })
     }
 
     fn number(&mut self, text: &str, start: usize) -> Result<i64> {
@@ -306,6 +464,10 @@ impl Parser {
             self.fault(format!("{text:?} is not a number of bytes"))
         })
     }
+}
+
+fn is_end_of_name(c: char) -> bool {
+    matches!(c, ':' | '(' | ')') || c.is_whitespace()
 }
 
 fn one_or(mut parts: Vec<Clause>, all: impl FnOnce(Vec<Clause>) -> Clause) -> Clause {
@@ -415,6 +577,36 @@ mod tests {
             "properties.star:(\"a\\*b\")",
             "properties.star:(\"a*b\")",
             "properties.a*:x",
+            "NAME:(\"run 7.tdms\")",
+            "Extension:tdms AND SIZE:[0 TO *]",
+            "WorkspaceID:w1",
+            "Properties.serial:sn-42",
+            "*7.tdms",
+            "*RUN*",
+            "\"run 7*\"",
+            "(*7* OR *8*) AND size:100",
+            "*7* extension:tdms",
+            "_exists_:name",
+            "_exists_:properties.serial",
+            "_exists_:\"properties.my key\"",
+            "_exists_:(extension AND size)",
+            "_EXISTS_:Workspace",
+            "NOT _exists_:properties.none",
+            "\"name\":(\"run*\")",
+            "\"properties.my key\":a*",
+            "properties.\"my key\":a*",
+            "\"properties.a*\":x",
+            "size:{99 TO 101}",
+            "size:{99 TO 100]",
+            "size:[100 TO 101}",
+            "size:{* TO *}",
+            "name:[* TO z]",
+            "name:[\"run 7.tdms\" TO s}",
+            "id:{0 TO 1}",
+            "workspaceId:[w1 TO w1]",
+            "(NOT name:x)",
+            "(NOT *x*)",
+            "name:(NOT x)",
         ] {
             assert!(matches(text), "{text}");
         }
@@ -441,6 +633,18 @@ mod tests {
             "name:(\"*7*7*\")",
             "properties.serial:(\"SN\\*42\")",
             "workspaceId:(\"*W*\")",
+            "*8*",
+            "_exists_:properties.none",
+            "_exists_:properties.Serial",
+            "properties.Serial:sn-42",
+            "NOT *run*",
+            "size:{100 TO 101}",
+            "size:[99 TO 100}",
+            "size:{100 TO 100]",
+            "name:[* TO \"run 7.tdms\"}",
+            "name:{\"RUN 7.TDMS\" TO *]",
+            "workspaceId:[W1 TO W2]",
+            "(NOT name:run*)",
         ] {
             assert!(!matches(text), "{text}");
         }
@@ -469,6 +673,15 @@ mod tests {
             ("name:x AND NOT", 14),
             ("NOT OR name:x", 7),
             ("not name:x", 4),
+            ("\"name:x", 1),
+            ("_exists_:colour", 9),
+            ("_exists_:_exists_", 17),
+            ("size:{1 TO 2", 12),
+            ("size:{1 2}", 8),
+            ("name:[a TO", 10),
+            ("properties.x:[a TO b]", 13),
+            ("bare", 4),
+            ("TO", 2),
         ] {
             let error = parse(Some(text)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");

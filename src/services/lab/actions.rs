@@ -176,7 +176,7 @@ mod tests {
     use crate::model::lab::execution::{ManualExecution, NoneExecution};
 
     fn manual(action: &str) -> ExecutionDefinition {
-        ManualExecution { action: action.to_owned() }.into()
+        ManualExecution::new(action).into()
     }
 
     fn go(
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn names_are_exact_for_definitions_and_free_of_case_for_built_ins() {
-        let definitions = [manual("Burn in"), NoneExecution { action: "START".to_owned() }.into()];
+        let definitions = [manual("Burn in"), NoneExecution::new("START").into()];
         assert_eq!(go(State::New, &definitions, "Burn in").unwrap(), None);
         assert_eq!(
             go(State::New, &definitions, "burn in").unwrap_err().kind(),

@@ -183,10 +183,8 @@ mod tests {
 
     #[test]
     fn actions_and_selections_of_the_same_key_take_the_place_of_the_stored_ones() {
-        let manual =
-            |action: &str| ExecutionDefinition::from(ManualExecution { action: action.to_owned() });
-        let none =
-            |action: &str| ExecutionDefinition::from(NoneExecution { action: action.to_owned() });
+        let manual = |action: &str| ExecutionDefinition::from(ManualExecution::new(action));
+        let none = |action: &str| ExecutionDefinition::from(NoneExecution::new(action));
         let mut target = Some(vec![manual("A"), manual("B")]);
         actions(&mut target, Patch::Value(vec![none("A"), none("C")]), false).unwrap();
         assert_eq!(target, Some(vec![none("A"), manual("B"), none("C")]));

@@ -318,6 +318,11 @@ impl ProductService for Handle<'_, '_> {
                 draft.put(&product, What::Updated).map_err(batch::about(Product::KIND.name, id))?;
                 Ok(product.answered())
             })?;
+            for request in outcome.failed.iter_mut().filter(|failed| failed.part_number.is_none()) {
+                let stored = draft.get::<Product>(&request.id)?;
+                request.part_number =
+                    Some(stored.and_then(|product| product.part_number).unwrap_or_default());
+            }
             let failed = outcome.failed_or_none();
             Ok(UpdateProductsPartialSuccess {
                 products: outcome.succeeded,

@@ -137,6 +137,7 @@ fn data_type(ty: FieldType) -> Option<DataType> {
             DataType::String
         }
         FieldType::Within
+        | FieldType::WorkspaceName
         | FieldType::Strings
         | FieldType::Map
         | FieldType::Rows(_)

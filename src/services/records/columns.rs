@@ -75,11 +75,12 @@ fn place<'n>(nodes: &'n mut Vec<Node>, name: &str) -> Option<&'n mut Node> {
     nodes.get_mut(at)
 }
 
-/// The columns of these fields, in order. Fields that depend on the time of reading have none.
+/// The columns of these fields, in order. Fields that are computed when a filter reads them have
+/// none.
 pub(super) fn nodes(fields: &[FieldDecl]) -> Vec<Node> {
     let mut nodes = Vec::new();
     for (at, decl) in fields.iter().enumerate() {
-        if matches!(decl.ty, FieldType::Within) {
+        if matches!(decl.ty, FieldType::Within | FieldType::WorkspaceName) {
             continue;
         }
         let mut level = &mut nodes;
@@ -194,6 +195,7 @@ pub(super) fn leaf(at: usize, ty: FieldType, rows: &[&dyn Row]) -> Result<ArrayR
             Arc::new(times.with_timezone("UTC"))
         }
         FieldType::String
+        | FieldType::WorkspaceName
         | FieldType::DecimalId
         | FieldType::Reference
         | FieldType::Enum(_)

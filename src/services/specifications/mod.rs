@@ -190,6 +190,9 @@ impl SpecificationService for Handle<'_, '_> {
                         position,
                     ))
                 })?;
+            for request in &mut outcome.failed {
+                request.r#type.get_or_insert_default();
+            }
             let failed_specs = outcome.failed_or_none();
             let created_specs = Some(outcome.succeeded);
             Ok(CreateSpecificationsPartialSuccess {
@@ -242,6 +245,9 @@ impl SpecificationService for Handle<'_, '_> {
                 let id = request.id.clone();
                 update(draft, request).map_err(batch::about(Specification::KIND.name, id))
             })?;
+            for request in &mut outcome.failed {
+                fill_required(draft, request)?;
+            }
             let failed_specs = outcome.failed_or_none();
             let updated_specs = Some(outcome.succeeded);
             Ok(Some(UpdateSpecificationsPartialSuccess {
@@ -320,6 +326,24 @@ fn update(
     check_free(draft, &spec)?;
     draft.put_changed(old, &spec, What::Updated)?;
     Ok(UpdatedSpecification::from(&spec))
+}
+
+/// Gives a failed entry the required members that it was sent without: as they are stored, or
+/// empty.
+fn fill_required(draft: &Draft<'_>, request: &mut UpdateSpecificationRequest) -> Result<()> {
+    let stored = draft.get::<Specification>(&request.id)?.unwrap_or_default();
+    for (name, member, stored) in [
+        ("productId", &mut request.product_id, stored.product_id),
+        ("specId", &mut request.spec_id, stored.spec_id),
+        ("workspace", &mut request.workspace, stored.workspace),
+    ] {
+        if request.absent.has(name) {
+            *member = stored.unwrap_or_default();
+        }
+    }
+    request.r#type.get_or_insert(stored.r#type.unwrap_or_default());
+    request.version.get_or_insert(stored.version.unwrap_or_default());
+    Ok(())
 }
 
 fn to_query(request: &QuerySpecificationsRequest) -> Result<Query<'_>> {

@@ -214,6 +214,7 @@ fn job_call(item: &WorkItem, definition: &JobExecution) -> Result<Call> {
             })
             .collect(),
         metadata: job.metadata.clone(),
+        ..Job::default()
     };
     Ok(Call::Jobs { system_id, jobs: definition.jobs.iter().flatten().map(fill).collect() })
 }

@@ -57,7 +57,8 @@ impl Creation for CreateWorkItemRequest {
     }
 }
 
-/// The resources of a new item: each filter that is absent in the request comes from the template.
+/// The resources of a new item: each filter that is absent in the request comes from the template,
+/// and so does the language of the filters.
 fn inherited_resources(
     request: Option<ResourcesDefinition>,
     template: Option<TemplateResourcesDefinition>,
@@ -79,6 +80,7 @@ fn inherited_resources(
     if let Some(filter) = filter(&template.systems) {
         resources.systems.get_or_insert_default().filter.get_or_insert(filter);
     }
+    resources.filter_type = resources.filter_type.or(template.filter_type);
     Some(resources)
 }
 
@@ -108,6 +110,7 @@ impl Amendment for UpdateWorkItemRequest {
             merge_group(&mut resources.duts, patch.duts, replace);
             merge_group(&mut resources.fixtures, patch.fixtures, replace);
             merge_systems(&mut resources.systems, patch.systems, replace);
+            patch.filter_type.apply(&mut resources.filter_type);
         });
         merge::actions(&mut item.execution_actions, self.execution_actions, replace)?;
         merge::strings(&mut item.file_ids_from_template, self.file_ids_from_template, replace);

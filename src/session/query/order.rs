@@ -1,6 +1,6 @@
 //! The order of a query, as sort keys.
 
-use super::predicate::{Predicate, RecordRow, field_index};
+use super::predicate::{Predicate, field_index};
 use super::{OrderTerm, Query};
 use crate::error::Result;
 use crate::model::Resource;
@@ -39,7 +39,7 @@ impl Order {
         record_key: RecordKey,
         predicate: &Predicate,
     ) -> Vec<u8> {
-        let row = RecordRow { record, env: predicate.env };
+        let row = predicate.row(record);
         let mut sort = Vec::new();
         for (field, descending) in &self.terms {
             let start = sort.len();

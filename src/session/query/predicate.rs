@@ -1,12 +1,13 @@
 //! The tests of every candidate: filter, restrictions and access policy.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Query, text};
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter::{self, Condition, Constant, Filter, Schema, Times};
 use crate::model::Resource;
+use crate::model::workspaces::Workspace;
 use crate::session::view::View;
 use crate::session::{Context, Visibility};
 use crate::value::{Env, FieldDecl, FieldType, RecordKey, Row, Val, Work};
@@ -16,12 +17,41 @@ use crate::value::{Env, FieldDecl, FieldType, RecordKey, Row, Val, Work};
 pub(super) struct RecordRow<'r, R> {
     pub(super) record: &'r R,
     pub(super) env: Env,
+    /// The names of workspaces by their ids.
+    pub(super) workspaces: &'r Workspaces,
 }
+
+/// The registered names of workspaces by their ids.
+pub(super) type Workspaces = HashMap<String, String>;
 
 impl<R: Resource> Row for RecordRow<'_, R> {
     fn val(&self, index: usize) -> Val<'_> {
-        R::fields().get(index).map_or(Val::Null, |field| (field.get)(self.record, &self.env))
+        let Some(field) = R::fields().get(index) else { return Val::Null };
+        let value = (field.get)(self.record, &self.env);
+        match (field.decl.ty, value) {
+            (FieldType::WorkspaceName, Val::Str(id)) => {
+                self.workspaces.get(&*id).map_or(Val::Str(id), |name| Val::Str(name.into()))
+            }
+            (_, value) => value,
+        }
     }
+}
+
+/// The names of the workspaces that the caller may see, if the filter reads them.
+fn workspaces<R: Resource>(view: &View<'_>, filter: Option<&Filter>) -> Result<Workspaces> {
+    let mut names = Workspaces::new();
+    let is_name = |field: &usize| {
+        R::fields()
+            .get(*field)
+            .is_some_and(|field| matches!(field.decl.ty, FieldType::WorkspaceName))
+    };
+    if filter.is_some_and(|filter| filter.fields().iter().any(is_name)) {
+        view.for_each::<Workspace>(|workspace| {
+            names.extend(workspace.id.zip(workspace.name));
+            Ok(true)
+        })?;
+    }
+    Ok(names)
 }
 
 /// The position of a field in its resource's declaration.
@@ -55,6 +85,7 @@ pub(super) struct Predicate {
     pub(super) env: Env,
     /// The records that each `search("...")` of the filter finds.
     pub(super) searches: Vec<Arc<HashSet<RecordKey>>>,
+    workspaces: Workspaces,
     context: Arc<Context>,
 }
 
@@ -81,12 +112,13 @@ impl Predicate {
             None => filter::compile(query.filter, query.substitutions, &schema, &times)?,
         };
         let searches = text::searches::<R>(view, filter.as_ref())?;
+        let workspaces = workspaces::<R>(view, filter.as_ref())?;
         let mut conditions: Vec<Condition> =
             restrict.iter().map(|(field, values)| restriction(&fields, *field, values)).collect();
         conditions.extend(filter.iter().flat_map(|filter| filter.conjuncts().iter().cloned()));
         let (visibility, env, context) =
             (view.visibility(R::KIND), view.env(), view.context().clone());
-        Ok(Self { filter, conditions, visibility, restrict, env, searches, context })
+        Ok(Self { filter, conditions, visibility, restrict, env, searches, workspaces, context })
     }
 
     /// Whether a record matches. Only the members that [`Predicate::reads`] names need to be filled
@@ -100,7 +132,7 @@ impl Predicate {
         if !self.visibility.allows(record.workspace()) {
             return Ok(false);
         }
-        let row = RecordRow { record, env: self.env };
+        let row = self.row(record);
         let is_admitted = self.restrict.iter().all(|(index, values)| match row.val(*index) {
             Val::Str(text) => values.contains(&*text),
             Val::Strings(items) => items.iter().any(|item| values.contains(item)),
@@ -121,6 +153,11 @@ impl Predicate {
             _ => error,
         })?;
         Ok(is_match)
+    }
+
+    /// A record as tests and orders read it.
+    pub(super) fn row<'r, R>(&'r self, record: &'r R) -> RecordRow<'r, R> {
+        RecordRow { record, env: self.env, workspaces: &self.workspaces }
     }
 
     /// The positions of the fields that the tests read.

@@ -276,7 +276,7 @@ fn what_could_not_be_read_again_is_refused() {
     let with = |argument: Value| {
         let job =
             Job { functions: vec!["f".into()], arguments: vec![vec![argument]], ..Job::default() };
-        let action = JobExecution { action: "A".into(), jobs: Some(vec![job]), system_id: None };
+        let action = JobExecution::new("A").jobs([job]);
         let actions: Vec<ExecutionDefinition> = vec![action.into()];
         CreateWorkItemRequest {
             execution_actions: Some(actions),
@@ -371,6 +371,68 @@ fn a_test_plan_lives_as_its_client_sees_it() {
         &client.get("delete_test_plans", json!({"ids": ["1000", "x"]})),
         &json!({"deletedTestPlanIds": ["1000"], "failedTestPlanIds": ["x"]}),
     );
+}
+
+#[test]
+fn a_family_and_the_language_of_filters_are_kept_as_they_are_given() {
+    let client = Client::new();
+    let template = json!({"name": "t", "templateGroup": "g", "type": "t", "productFamilies": ["F"],
+        "resources": {"systems": {"filter": "f"}, "filterType": "lucene"}});
+    let made = client.get("create_work_item_templates", json!({"workItemTemplates": [template]}));
+    let made = &made["createdWorkItemTemplates"][0];
+    assert_eq!(made["resources"]["filterType"], "LUCENE");
+    let made = client.get("create_work_items", json!({"workItems": [
+        {"productFamily": "", "resources": {"filter_type": "LINQ"}},
+        {"templateId": "1000"},
+        {"templateId": "1000", "product_family": "Amplifiers", "resources": {"filterType": "LINQ"}},
+        {"name": "none", "resources": {}},
+    ]}));
+    let client = client.reopened();
+    let items = client.get("query_work_items", json!({}))["workItems"].clone();
+    assert_eq!(items, made["createdWorkItems"]);
+    for (at, family, language) in [
+        (0, json!(""), json!("LINQ")),
+        (1, json!(null), json!("LUCENE")),
+        (2, json!("Amplifiers"), json!("LINQ")),
+        (3, json!(null), json!(null)),
+    ] {
+        assert_eq!(
+            (&items[at]["productFamily"], &items[at]["resources"]["filterType"]),
+            (&family, &language),
+            "{at}"
+        );
+    }
+    let change = json!({"workItems": [
+        {"id": "1000", "productFamily": null, "resources": {"filterType": null}},
+        {"id": "1001", "productFamily": "x", "resources": {"filterType": "LINQ"}},
+        {"id": "1002", "name": "kept"},
+        {"id": "1003", "resources": {"filterType": "other"}},
+    ]});
+    let error = client.refusal("update_work_items", change.clone());
+    assert!(error.message().contains("LUCENE, LINQ"), "{error}");
+    let mut change = change;
+    change["workItems"].as_array_mut().unwrap().truncate(3);
+    client.get("update_work_items", change);
+    let page = client.get(
+        "query_work_items",
+        json!({"projection": ["PRODUCT_FAMILY", "RESOURCES_FILTER_TYPE"], "filter": "id != \"1003\""}),
+    );
+    assert_eq!(
+        page["workItems"],
+        json!([
+            {"resources": {}},
+            {"productFamily": "x", "resources": {"filterType": "LINQ"}},
+            {"productFamily": "Amplifiers", "resources": {"filterType": "LINQ"}},
+        ])
+    );
+    let page = client.get(
+        "query_work_items",
+        json!({"filter": "productFamily == \"Amplifiers\"", "projection": ["ID"]}),
+    );
+    assert_eq!(page["workItems"], json!([{"id": "1002"}]));
+    let page =
+        client.get("query_work_item_templates", json!({"projection": ["RESOURCES_FILTER_TYPE"]}));
+    assert_eq!(page["workItemTemplates"], json!([{"resources": {"filterType": "LUCENE"}}]));
 }
 
 #[test]

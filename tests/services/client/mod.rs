@@ -4,6 +4,7 @@
 
 mod assets;
 mod collections;
+mod echoes;
 mod ends;
 mod events;
 mod files;
@@ -60,7 +61,9 @@ impl Client {
         let id = || body["id"].as_str().unwrap_or_default();
         let replace = || body["replace"].as_bool().unwrap_or_default();
         match operation {
-            "create_products" => written(s.create_products(read(&body)?)),
+            "create_products" => {
+                written(s.create_products(read(body.get("products").unwrap_or(&body))?))
+            }
             "query_products" => written(s.query_products(read(&body)?)),
             "query_product_values" => written(s.query_product_values(read(&body)?)),
             "get_product" => written(s.get_product(&id().into())),
@@ -76,10 +79,10 @@ impl Client {
             "delete_specs" => {
                 written(s.delete_specs(ids(&body)?.into_iter().map(Into::into).collect()))
             }
-            "create_assets" => written(s.create_assets(read(&body)?)),
+            "create_assets" => written(s.create_assets(read(body.get("assets").unwrap_or(&body))?)),
             "query_assets" => written(s.query_assets(read(&body)?)),
             "get_asset" => written(s.get_asset(&id().into())),
-            "update_assets" => written(s.update_assets(read(&body)?)),
+            "update_assets" => written(s.update_assets(read(body.get("assets").unwrap_or(&body))?)),
             "delete_assets" => {
                 written(s.delete_assets(ids(&body)?.into_iter().map(Into::into).collect()))
             }
@@ -130,6 +133,7 @@ impl Client {
                 written(s.create_test_plan_templates(read(&body["testPlanTemplates"])?))
             }
             "query_test_plan_templates" => written(s.query_test_plan_templates(read(&body)?)),
+            "modify_tables" => written(s.modify_tables(read(&body)?)),
             "create_table" => written(s.create_table(read(&body)?)),
             "get_table_metadata" => written(s.get_table_metadata(&id().into())),
             "create_feed" => written(s.create_feed(read(&body)?)),

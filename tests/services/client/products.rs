@@ -311,3 +311,32 @@ fn specifications_are_moved_cleared_and_projected() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{filter}");
     }
 }
+
+#[test]
+fn specifications_are_projected_and_ordered_by_their_last_change() {
+    let client = Client::new();
+    let spec = |id: &str| json!({"productId": "P", "specId": id, "type": "FUNCTIONAL"});
+    for id in ["a", "b", "c"] {
+        client.get("create_specs", json!({"specs": [spec(id)]}));
+        client.store.clock.advance_ms(1);
+    }
+    let all = client.get("query_specs", json!({"productIds": ["P"]}));
+    let change = json!({"id": all["specs"][0]["id"], "productId": "P", "specId": "a", "type": "FUNCTIONAL",
+        "workspace": "default", "version": 0});
+    client.get("update_specs", json!({"specs": [change]}));
+    let ask = |descending: bool, token: &Value| {
+        client.get(
+            "query_specs",
+            json!({"productIds": ["P"], "projection": ["SPEC_ID", "UPDATED_AT"], "orderBy": "UPDATED_AT",
+                "orderByDescending": descending, "take": 2, "continuationToken": token}),
+        )
+    };
+    let page = ask(false, &Value::Null);
+    assert_eq!(
+        page["specs"],
+        json!([{"specId": "b", "updatedAt": "2024-03-01T00:00:00.001Z"},
+            {"specId": "c", "updatedAt": "2024-03-01T00:00:00.002Z"}])
+    );
+    assert_eq!(names(&ask(false, &page["continuationToken"]), "specs", "specId"), ["a"]);
+    assert_eq!(names(&ask(true, &Value::Null), "specs", "specId"), ["a", "c"]);
+}

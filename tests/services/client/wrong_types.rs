@@ -332,7 +332,12 @@ fn what_is_told_of_a_wrong_type_names_members_and_types_of_the_service() {
         for body in
             ["[]", "7", "\"x\"", "null", "true", "[7]", "{", "", " ", "{\"a\":}", "[", "7 x", &deep]
         {
-            let error = read(body.as_bytes()).unwrap_or_else(|| panic!("{name} reads {body:?}"));
+            let Some(error) = read(body.as_bytes()) else {
+                // Nothing is an object without members.
+                let is_nothing = body.trim().is_empty() && read(b"{}").is_none();
+                assert!(is_nothing, "{name} reads {body:?}");
+                continue;
+            };
             assert_eq!(
                 (error.kind(), foreign(error.message())),
                 (ErrorKind::InvalidArgument, None),

@@ -10,8 +10,9 @@ use stationdb::tables::{
     DataFrame, DataType, DecimationOptions, ExportTableDataRequest, FilterOperation,
     GetTableDataRequest, ListTablesRequest, ModifyTableRequest, ModifyTablesRequest,
     QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest, ScanRequest,
-    TableMetadataModification,
+    TableMetadataModification, TableOrderBy,
 };
+use stationdb::workspaces::CreateWorkspaceRequest;
 use stationdb::{Control, ErrorKind, Identity, Patch, Result, Session, Store};
 
 use super::{column, int64_values, ipc_stream};
@@ -481,5 +482,38 @@ fn the_plan_says_which_orders_of_tables_read_all_tables() {
     for filter in ["workspace == \"lab\"", "rowCount > 5", "rowsModifiedAt > \"2024-01-01\""] {
         let plan = plan(serde_json::json!({ "filter": filter }));
         assert!(plan.starts_with("all records"), "{filter}: {plan}");
+    }
+}
+
+#[test]
+fn workspaces_are_filtered_by_their_registered_names() {
+    let disk = disk();
+    let store = store(&disk);
+    let session = session(&store);
+    let find = |filter: &str| {
+        let query = QueryTablesRequest::new().filter(filter).order_by(TableOrderBy::Name);
+        let tables = session.query_tables(query).unwrap().tables;
+        tables.into_iter().filter_map(|table| table.name).collect::<String>()
+    };
+    for (name, workspace) in [("a", "w1"), ("b", "w2"), ("c", "default")] {
+        session.create_table(request().name(name).workspace(workspace)).unwrap();
+    }
+    assert_eq!(find("workspaceName = \"w1\""), "a", "nothing is registered");
+    let registered = CreateWorkspaceRequest::new("Bench 1").id("w1");
+    session.create_workspace(registered).unwrap();
+    for (filter, found) in [
+        ("workspaceName = \"w1\"", ""),
+        ("workspaceName = \"Bench 1\"", "a"),
+        ("workspaceName != \"Bench 1\"", "bc"),
+        ("workspaceName = \"w2\"", "b"),
+        ("workspaceName in (\"Bench 1\", \"default\")", "ac"),
+        ("workspaceName.StartsWith(\"Bench\") or workspaceName.Contains(\"2\")", "ab"),
+        ("workspaceName < \"a\"", "a"),
+        ("workspace = \"w1\" and WorkspaceName = \"Bench 1\"", "a"),
+        ("workspace = \"Bench 1\"", ""),
+        ("string.IsNullOrEmpty(workspaceName)", ""),
+        ("columns.any(it.name = \"v\" and workspaceName = \"w2\") and testResultId = null", "b"),
+    ] {
+        assert_eq!(find(filter), found, "{filter}");
     }
 }

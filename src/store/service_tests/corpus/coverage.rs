@@ -107,9 +107,13 @@ fn wanted(decl: &FieldDecl) -> Vec<(Option<usize>, &'static str)> {
         (Ops::None, _) => &[],
         (Ops::Equality, _) => &["=", "!=", "in", "refused"],
         (Ops::All, FieldType::Object) => &["null"],
-        (Ops::All, FieldType::String | FieldType::DecimalId | FieldType::Reference) => {
-            &["=", "!=", "<", "<=", ">", ">=", "contains", "starts", "ends", "in", "null"]
-        }
+        (
+            Ops::All,
+            FieldType::String
+            | FieldType::WorkspaceName
+            | FieldType::DecimalId
+            | FieldType::Reference,
+        ) => &["=", "!=", "<", "<=", ">", ">=", "contains", "starts", "ends", "in", "null"],
         (Ops::All, FieldType::Enum(_)) => &["=", "!=", "in"],
         (Ops::All, FieldType::Bool) => &["=", "!=", "truth"],
         (Ops::All, FieldType::Int | FieldType::Double | FieldType::Time) => {

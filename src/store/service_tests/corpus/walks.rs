@@ -114,9 +114,10 @@ fn set(record: &mut Value, path: &str, value: Value) {
 fn value(random: &mut Random, decl: &FieldDecl) -> Value {
     match decl.ty {
         FieldType::Bool | FieldType::Object => random.chance(50).into(),
-        FieldType::String | FieldType::DecimalId | FieldType::Reference => {
-            (*random.pick(&TEXTS)).into()
-        }
+        FieldType::String
+        | FieldType::WorkspaceName
+        | FieldType::DecimalId
+        | FieldType::Reference => (*random.pick(&TEXTS)).into(),
         FieldType::Int => (*random.pick(&INTS)).into(),
         FieldType::Double => (*random.pick(&DOUBLES)).into(),
         FieldType::Time | FieldType::Within => (*random.pick(&TIMES)).into(),
@@ -209,7 +210,10 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
             1 => format!("not {path}"),
             _ => format!("{path} {} {}", random.pick(&["=", "!="]), random.chance(50)),
         },
-        FieldType::String | FieldType::DecimalId | FieldType::Reference => {
+        FieldType::String
+        | FieldType::WorkspaceName
+        | FieldType::DecimalId
+        | FieldType::Reference => {
             let text = quoted(random.pick(&TEXTS));
             match random.below(11) {
                 0..4 => format!("{path} {} {text}", comparison(random)),
