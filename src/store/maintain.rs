@@ -36,10 +36,10 @@ impl Store {
     /// Returns the time that the store had, if it was ahead.
     ///
     /// A clock that was once far ahead stops the store's time: records get that time, and retention
-    /// by age waits until the clock reaches it. [`MaintenanceReport::time_ahead`] tells when it was.
-    /// Rows that were noted as appended then count as appended now, so they are kept for their whole
-    /// age. Times of records stay. Call this only when the clock is right: rows that are noted while
-    /// it is behind go too early when it is corrected.
+    /// by age waits until the clock reaches it. [`MaintenanceReport::time_ahead`] tells when it
+    /// was. Rows that were noted as appended then count as appended now, so they are kept for their
+    /// whole age. Times of records stay. Call this only when the clock is right: rows that are
+    /// noted while it is behind go too early when it is corrected.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;

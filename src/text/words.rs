@@ -1,10 +1,10 @@
 //! The tokeniser: one definition of words for index, overlay, queries and snippets.
 //!
 //! A word is a run of letters, digits and combining marks in the form that [`Folding`] gives the
-//! text. `DMM-4065/2` gives the words `dmm`, `4065`, `2`. It is found by each of them, and as a whole
-//! because a query for it requires the words side by side. `10℃` has the words of `10°C`. A run whose
-//! form is longer than [`WORD_CHARS`] continues as the next word, so no text is lost and the length
-//! of a word is bounded.
+//! text. `DMM-4065/2` gives the words `dmm`, `4065`, `2`. It is found by each of them, and as a
+//! whole because a query for it requires the words side by side. `10℃` has the words of `10°C`. A
+//! run whose form is longer than [`WORD_CHARS`] continues as the next word, so no text is lost and
+//! the length of a word is bounded.
 //!
 //! The characters of the form decide and are counted, not those of the text. So the words of a text
 //! are those of its folded form (`ß` and `ss` are cut alike), and a word that continues has exactly

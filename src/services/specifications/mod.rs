@@ -328,7 +328,8 @@ fn update(
     Ok(UpdatedSpecification::from(&spec))
 }
 
-/// Gives a failed entry the required members that it was sent without: as they are stored, or empty.
+/// Gives a failed entry the required members that it was sent without: as they are stored, or
+/// empty.
 fn fill_required(draft: &Draft<'_>, request: &mut UpdateSpecificationRequest) -> Result<()> {
     let stored = draft.get::<Specification>(&request.id)?.unwrap_or_default();
     for (name, member, stored) in [

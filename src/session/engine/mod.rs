@@ -231,8 +231,8 @@ impl Engine {
         time::from_millis(before.max(clock))
     }
 
-    /// The time that the clock once had and the store still has, if it is ahead of the clock by more
-    /// than clocks are corrected by.
+    /// The time that the clock once had and the store still has, if it is ahead of the clock by
+    /// more than clocks are corrected by.
     pub(crate) fn time_ahead(&self) -> Option<DateTime<Utc>> {
         let clock = self.settings.clock.now().timestamp_millis();
         let time = self.time_ms.load(Ordering::SeqCst);

@@ -244,8 +244,8 @@ fn check_ranges(count: usize) -> Result<()> {
 
 /// Joins ranges that callers deleted, if there are more than `most`: the shortest runs between them
 /// that went by the retention then count as deleted by callers, until half of `most` are left or
-/// rows of the table part them all. A range that went by the retention ends at a row of the table or
-/// at a range that a caller deleted, so the bounds of all ranges and of these bound all three.
+/// rows of the table part them all. A range that went by the retention ends at a row of the table
+/// or at a range that a caller deleted, so the bounds of all ranges and of these bound all three.
 fn join(deleted: &mut Deleted, most: usize) {
     let by_caller = deleted.by_caller();
     let ranges = by_caller.ranges();

@@ -25,7 +25,7 @@ CreateSpecificationRequest: productId! s, specId! s, type! s, workspace s, name 
 UpdateSpecificationRequest: id! s, productId! s, specId! s, type! s, workspace! s, version! n, name s, category s, symbol s, block s, unit s, limit Limit, conditions [Condition], keywords [s], properties m
 Limit: min n, typical n, max n
 Condition: name s, value ConditionValue
-ConditionValue: conditionType s, range v, discrete v, unit s
+ConditionValue: conditionType v, range v, discrete v, unit s
 CreateAssetsPartialSuccess: assets [Asset], failed [CreateAssetRequest], error ApiError
 UpdateAssetsPartialSuccess: assets [Asset], failed [UpdateAssetRequest], error ApiError
 Asset: id! s, name s, modelName s, modelNumber n, serialNumber s, vendorName s, vendorNumber n, busType s, assetType s, discoveryType s, firmwareVersion s, hardwareVersion s, visaResourceName s, partNumber s, temperatureSensors v, supportsSelfCalibration b, supportsExternalCalibration b, customCalibrationInterval n, selfCalibration v, externalCalibration v, isNIAsset b, isSystemController b, supportsSelfTest b, supportsReset b, location v, calibrationStatus s, outForCalibration b, workspace s, properties m, keywords [s], fileIds [s], lastUpdatedTimestamp s, scanCode s
@@ -49,7 +49,7 @@ CreateTemplateRequest: id s, name s, templateGroup s, type s, partNumbers [s], e
 CreateTestPlansPartialSuccessResponse: createdTestPlans! [TestPlan], failedTestPlans [CreateTestPlanRequest], error ApiError
 UpdateTestPlansResponse: updatedTestPlans! [TestPlan], failedTestPlans [CreateTestPlanRequest], error ApiError
 ScheduleTestPlansResponse: scheduledTestPlans! [TestPlan], failedTestPlans [ScheduleTestPlanRequest], error ApiError
-TestPlan: id! s, name s, templateId s, templateName s, state s, substate s, description s, assignedTo s, workOrderId s, workOrderName s, workflowId s, workspace s, createdAt s, updatedAt s, createdBy s, updatedBy s, properties m, partNumber s, dutId s, dutSerialNumber s, testProgram s, systemId s, systemFilter s, dutFilter s, fixtureIds [s], plannedStartDateTime s, estimatedEndDateTime s, estimatedDurationInSeconds n, fileIdsFromTemplate [s], executionActions [Action], executionHistory v, dashboard v, dashboardUrl s
+TestPlan: id! s, name s, templateId s, templateName s, state s, substate s, description s, assignedTo s, workOrderId s, workOrderName s, workflowId s, workspace s, createdAt s, updatedAt s, createdBy s, updatedBy s, properties m, partNumber s, dutId s, dutSerialNumber s, testProgram s, systemId s, systemFilter s, dutFilter s, fixtureIds [s], plannedStartDateTime s, estimatedEndDateTime s, estimatedDurationInSeconds n, fileIdsFromTemplate [s], executionActions [Action], executionHistory v, dashboard v, dashboardUrl v
 CreateTestPlanRequest: id s, name s, state s, templateId s, partNumber s, executionActions [Action], fileIdsFromTemplate [s], properties m, dashboard v
 ScheduleTestPlanRequest: id s, plannedStartDateTime s, fixtureIds [s], systemId s, dutId s
 CreateTestPlanTemplatePartialSuccessResponse: createdTestPlanTemplates! [Template], failedTestPlanTemplates [CreateTemplateRequest], error ApiError
@@ -349,7 +349,7 @@ fn batches(ids: &Map<String, Value>) -> Vec<Batch> {
                 "failedWorkItemTemplates",
                 "UpdateWorkItemTemplatesPartialSuccessResponse",
             ],
-            entry: lab(change(&template, json!({"id": "1000"}))),
+            entry: lab(json!({"id": "1000", "templateGroup": "g", "partNumbers": ["p"]})),
             members: ACTIONS,
             fault: blank.clone(),
         },
@@ -498,22 +498,23 @@ fn a_strict_client_reads_every_answer_and_finds_its_failed_entries_in_it() {
             };
             let mut read = answer.clone();
             let entries = answer[failed].as_array().cloned().unwrap_or_default();
-            for entry in &entries {
+            for entry in entries.iter().filter(|entry| **entry != batch.entry) {
                 assert_eq!(filled(entry), expected(&batch, &ids, &sent), "{what}");
                 echoed += 1;
             }
-            // Work items, test plans and assets are echoed as they were sent: what the client left
-            // out itself it does not find.
+            // What the client itself sent with another type, or left out of work items, test plans
+            // and assets, it cannot read back. The others have each required member.
+            let echo = expected(&batch, &ids, &sent);
             let is_filled = expected(&batch, &ids, &json!({})) != json!({});
-            let kind = strict.0[record][failed].1;
-            if !is_filled && strict.fault(kind, &json!([filled(&sent)])).is_some() {
+            if let Some(fault) = strict.fault(strict.0[record][failed].1, &json!([echo])) {
+                assert!(!is_filled || !fault.contains(" lacks "), "{what}: {fault}");
                 read[failed] = json!([]);
             }
             if !answer.is_null() {
                 assert_eq!(strict.fault(record, &read), None, "{what}: {answer}");
             }
-            if entries.is_empty() {
-                // The records have changed.
+            if entries.is_empty() && is_filled {
+                // What is stored has changed.
                 (client, ids) = prepared();
             }
         }
