@@ -310,7 +310,7 @@ pub(super) static OPERATIONS: [Operation; 15] = [
         items: "specs",
         base: || json!({"productIds": ["P1", "P2"]}),
         order: ("orderBy", "orderByDescending"),
-        keys: &[("ID", "id"), ("SPEC_ID", "specId")],
+        keys: &[("ID", "id"), ("SPEC_ID", "specId"), ("UPDATED_AT", "updatedAt")],
         known_keys: texts!(SpecificationOrderBy),
         projections: texts!(SpecificationProjection),
         max_take: (1000, Beyond::Serves),

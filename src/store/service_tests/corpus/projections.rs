@@ -60,6 +60,9 @@ fn rich(kind: &str) -> Value {
     for (member, value) in more.as_object().unwrap() {
         record.as_object_mut().unwrap().entry(member).or_insert(value.clone());
     }
+    if ["workItem", "workItemTemplate"].contains(&kind) {
+        record["resources"]["filterType"] = "LINQ".into();
+    }
     record
 }
 
