@@ -10,7 +10,7 @@ use stationdb::assets::{
     Asset, AssetLocationForCreate, AssetPresence, AssetPresenceStatus, AssetType,
     CreateAssetRequest, QueryAssetsRequest, StartUtilizationRequest,
 };
-use stationdb::lab::{ExecutionDefinition, ManualExecution, ScheduleDefinition};
+use stationdb::lab::{ManualExecution, ScheduleDefinition};
 use stationdb::prelude::*;
 use stationdb::products::{CreateProductRequest, Product, QueryProductsRequest};
 use stationdb::specifications::{

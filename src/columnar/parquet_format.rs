@@ -214,7 +214,7 @@ pub fn check_parquet_metadata(metadata: &[u8]) -> Result<()> {
         }
         Ok(())
     });
-    let walked = walked.and_then(|_| match shape.open.is_empty() {
+    let walked = walked.and(match shape.open.is_empty() {
         true => Ok(()),
         false => Err(Stop::Malformed("its schema lacks columns that it declares")),
     });

@@ -15,15 +15,15 @@ const SIZES: &[(&str, u64, u64)] = &[
     // Killed executors of a cluster.
     ("cluster_kills", 4, 20),
     // Images of a change: nothing survives, everything survives, and random draws.
-    ("crash_draws", 6, 24),
+    ("crash_draws", 4, 24),
     // Of changes, at one in as many the process is killed, opened again and cut off.
     ("crash_kills", 24, 1),
     // Bytes of the memory table of a scenario.
     ("crash_memory", 32 << 20, 32 << 20),
     // Of operations that fail in a long scenario, one in as many, in hundredths of what a test says.
-    ("crash_one_in", 100, 0),
+    ("crash_one_in", 200, 0),
     // Of images, one in as many is opened with a crash point at every change of the opening.
-    ("crash_recovery", 40, 40),
+    ("crash_recovery", 160, 40),
     // Of single syncs that are removed, one in as many.
     ("crash_syncs", 5, 1),
     // Sizes of a disk that fills up.
@@ -60,7 +60,7 @@ const SIZES: &[(&str, u64, u64)] = &[
     // Tables of a store that is opened.
     ("tables", 150, 10_000),
     // Damaged pages of the record file.
-    ("pages", 5_000, 1_000_000),
+    ("pages", 2_500, 1_000_000),
     // Places at which an engine panics, for each public call, and damaged pages below them.
     ("panics", 40, 1_000_000),
     ("panic_pages", 60, 2_000),
@@ -68,9 +68,9 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("salvages", 60, 5_000),
     ("salvage_versions", 2, 1_000_000),
     // Schedules of the queue of writers, by each of two schedulers.
-    ("schedules", 500, 20_000),
+    ("schedules", 300, 20_000),
     // Rounds of the model of searches.
-    ("search_rounds", 500, 10_000),
+    ("search_rounds", 250, 10_000),
     // Seeds of the model of rows that callers and a retention delete.
     ("table_models", 12, 400),
 ];

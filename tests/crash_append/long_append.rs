@@ -9,7 +9,7 @@ use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
 use stationdb::tables::{ScanRequest, TableService};
 use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
 
-use crate::harness::{counted, first_seed, is_night};
+use crate::harness::{counted, first_seed, is_night, one_in_operations};
 use crate::scenarios::{ada, options};
 use crate::tables;
 
@@ -102,7 +102,7 @@ fn every_operation_of_a_long_append_may_fail() {
     let writes = operations.iter().filter(|(_, kind)| *kind == OpKind::Write).count();
     assert!(writes >= 6, "two segments of several writes each: {operations:?}");
     let mut failed = 0;
-    for (turn, (op, kind)) in operations.iter().enumerate() {
+    for (turn, (op, kind)) in operations.iter().enumerate().step_by(one_in_operations(2)) {
         let faults = [Fault::Io, Fault::NoSpace, Fault::PartialWrite];
         let faults = faults.into_iter().enumerate().filter(|(at, _)| is_night() || turn % 3 == *at);
         for (_, fault) in faults {

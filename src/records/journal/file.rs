@@ -1,8 +1,8 @@
 //! One of the two files. Its space is written with zeros before records use it: a write into an
 //! extent that was never written changes metadata, and its sync costs more.
 
-use super::header::{COPY, Header};
-use super::mark::Marks;
+use super::header::Header;
+use super::mark::{COPY, Marks};
 use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
 use crate::error::{Error, Result};
 use crate::records::names::OpenName;

@@ -9,13 +9,11 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::mark::{Mark, PLACES};
+use super::mark::{COPY, Mark, PLACES};
 
 pub(crate) const MAGIC: [u8; 8] = *b"SDJOURN2";
 /// Bytes of a header.
 const LEN: usize = 48;
-/// Distance of the two copies, and the bytes that each takes.
-pub(super) const COPY: usize = 4_096;
 
 /// The header of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

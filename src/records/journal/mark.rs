@@ -6,9 +6,9 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::header::COPY;
-
 const MAGIC: [u8; 8] = *b"SDJMARK1";
+/// Distance of the two copies of the header, and of the two marks.
+pub(super) const COPY: usize = 4_096;
 /// Bytes of a mark.
 pub(super) const LEN: usize = 32;
 /// Where the two marks are: behind each copy of the header, in another sector.
@@ -93,8 +93,9 @@ impl Marks {
         self.may_be_torn
     }
 
-    /// What an opening that has found the commits up to `sequence` writes: the marks that are right,
-    /// unchanged, and in place of the others new ones. Returns at which place the next mark goes.
+    /// What an opening that has found the commits up to `sequence` writes: the marks that are
+    /// right, unchanged, and in place of the others new ones. Returns at which place the next mark
+    /// goes.
     ///
     /// A power cut meanwhile leaves one of them. A mark of a record that was torn is replaced:
     /// otherwise it would claim that a record of other commits was acknowledged.

@@ -41,7 +41,7 @@ use mark::{Mark, PLACES};
 use super::envelope;
 use super::names::OpenName;
 use crate::disk::SharedDisk;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// What the record file says about its journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +113,26 @@ impl Journal {
             PassFile::create(disk, name)?.begin(header)?;
         }
         Ok(Link { id, pass: 1 })
+    }
+
+    /// Opens the journal that `link` names and reads the commits after `sequence`, the one of the
+    /// record file. Further records go after the last one that was found.
+    ///
+    /// On return everything that was read is durable, see `replay`.
+    ///
+    /// # Errors
+    /// `Corrupt` if a file is missing or is not the one that the record file needs, if a record is
+    /// damaged that others follow or that was acknowledged before the last one, or if the commits
+    /// do not continue those of the record file. The message says what a salvage would keep.
+    pub(crate) fn open(disk: &SharedDisk, link: Link, sequence: u64) -> Result<(Self, Replayed)> {
+        Self::replay(disk, link, sequence).map_err(|error| match error.kind() {
+            ErrorKind::Corrupt => {
+                let kept = rescue(disk, Some(link), Some(sequence)).kept;
+                let text = error.message();
+                Error::corrupt(format!("{text}, or salvage it, which keeps {kept} of its commits"))
+            }
+            _ => error,
+        })
     }
 
     /// Begins the next pass, whose first commit is after `sequence`; returns its number.

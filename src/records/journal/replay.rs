@@ -10,10 +10,9 @@ use super::body;
 use super::file::{NAMES, PassFile, RECORDS, open_both};
 use super::header::Header;
 use super::record::{self, HEAD};
-use super::rescue::rescue;
 use super::{Journal, Link, damaged, file_of};
 use crate::disk::{Mode, SharedDisk};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::records::Change;
 
 /// Bytes that are read at a time.
@@ -29,27 +28,8 @@ pub(crate) struct Replayed {
 }
 
 impl Journal {
-    /// Opens the journal that `link` names and reads the commits after `sequence`, the one of the
-    /// record file. Further records go after the last one that was found.
-    ///
-    /// On return everything that was read is durable, see [`settle`].
-    ///
-    /// # Errors
-    /// `Corrupt` if a file is missing or is not the one that the record file needs, if a record is
-    /// damaged that others follow or that was acknowledged before the last one, or if the commits do
-    /// not continue those of the record file. The message says what a salvage would keep.
-    pub(crate) fn open(disk: &SharedDisk, link: Link, sequence: u64) -> Result<(Self, Replayed)> {
-        Self::replay(disk, link, sequence).map_err(|error| match error.kind() {
-            ErrorKind::Corrupt => {
-                let kept = rescue(disk, Some(link), Some(sequence)).kept;
-                let text = error.message();
-                Error::corrupt(format!("{text}, or salvage it, which keeps {kept} of its commits"))
-            }
-            _ => error,
-        })
-    }
-
-    fn replay(disk: &SharedDisk, link: Link, sequence: u64) -> Result<(Self, Replayed)> {
+    /// As [`Journal::open`], without what a salvage would keep.
+    pub(super) fn replay(disk: &SharedDisk, link: Link, sequence: u64) -> Result<(Self, Replayed)> {
         let mut files = open_both(disk)?;
         let (live, next) = passes(&files, link)?;
         let mut replayed = Replayed { passes: Vec::new(), sequence };
@@ -96,8 +76,8 @@ impl Journal {
 
 /// Makes durable what a killed process may have left readable and not durable: the header of the
 /// newest pass, or the last record with its mark, and nothing else, because each is synced before
-/// what follows it is written. They are written again, since after a failed sync the system may take
-/// their pages for written. Returns at which place the next mark goes.
+/// what follows it is written. They are written again, since after a failed sync the system may
+/// take their pages for written. Returns at which place the next mark goes.
 ///
 /// A power cut meanwhile tears only bytes that were not durable before, and at most one mark.
 fn settle(

@@ -78,7 +78,7 @@ pub(crate) fn rescue(disk: &SharedDisk, link: Option<Link>, sequence: Option<u64
         match marks {
             Ok(Some(needed)) => tell_gap(&mut rescued, file.name(), &mut at, needed),
             Ok(None) => {
-                rescued.lose(file.name(), "both marks of what was acknowledged are damaged")
+                rescued.lose(file.name(), "both marks of what was acknowledged are damaged");
             }
             Err(error) => rescued.lose(file.name(), error.message()),
         }
