@@ -64,7 +64,7 @@ impl Form {
             "cycles" if self.thousands => {
                 let mut out = String::new();
                 for (place, digit) in text.chars().enumerate() {
-                    if place > 0 && (text.len() - place) % 3 == 0 {
+                    if place > 0 && (text.len() - place).is_multiple_of(3) {
                         out.push(if self.comma { '.' } else { ',' });
                     }
                     out.push(digit);
