@@ -135,6 +135,7 @@ const WORK_ITEM: &[Entry] = &[
     ("requestedBy", T, ""),
     ("testProgram", T, ""),
     ("partNumber", T, ""),
+    ("productFamily", T, ""),
     ("workspace", T, ""),
     ("workflowId", T, ""),
     ("createdBy", T, ""),
