@@ -181,7 +181,7 @@ pub fn reads_go_on(name: &str, scenario: &dyn Scenario, one_in: usize) {
     let is_ours = |path: &str| is_record_file(path) || file_kind(path) == "journal";
     let changes: Vec<_> =
         changes.filter(|entry| is_ours(&entry.path) && is_change(entry.kind)).collect();
-    let one_in = one_in_operations(one_in);
+    let one_in = one_in_operations(one_in).min(one_in);
     let mut looked = 0;
     for (turn, entry) in
         changes.iter().enumerate().skip(first_seed() as usize % one_in).step_by(one_in)
