@@ -112,6 +112,8 @@ fn tree(wanted: &[&str]) -> BTreeSet<String> {
     let arguments = [&arguments, wanted].concat();
     let run = |more: &[&str]| {
         let mut command = Command::new(&cargo);
+        // The features are those of a user's command, whatever the gate has set.
+        command.env_remove("CARGO_RESOLVER_FEATURE_UNIFICATION");
         let output = command.current_dir(root()).args(&arguments).args(more).output().unwrap();
         output.status.success().then_some(output.stdout).ok_or(output.stderr)
     };
