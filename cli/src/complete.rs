@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(complete("select vo"), expect("vo", "volts"));
         assert_eq!(
             complete("sql select a from prod"),
-            expect("prod", "product_families product_id products")
+            expect("prod", "product_families product_family product_id products")
         );
         assert_eq!(complete("select part_n"), expect("part_n", "part_number part_numbers"));
         assert_eq!(complete("select timel"), expect("timel", "timeline"));
