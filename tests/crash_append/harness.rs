@@ -253,6 +253,10 @@ pub trait Scenario: Sync {
     }
     /// Makes a small write on the reopened store.
     fn go_on(&self, store: &Store) -> Result<(), Error>;
+    /// Makes a small write that [`Self::found`] does not see.
+    fn write_unseen(&self, store: &Store) -> Result<(), Error> {
+        crate::scenarios::ada(store).register_subscriber("after a kill").map(drop)
+    }
 }
 
 /// Opens what a power cut left and compares it.

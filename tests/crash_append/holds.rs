@@ -98,6 +98,11 @@ impl Scenario for Holds {
         Ok(found)
     }
 
+    // Every commit is a change that a subscriber is told.
+    fn write_unseen(&self, store: &Store) -> Result<(), Error> {
+        store.maintain(&Control::default()).map(drop)
+    }
+
     fn go_on(&self, store: &Store) -> Result<(), Error> {
         match store.register_with("held", bounds()) {
             Err(error) if error.kind() != ErrorKind::Conflict => Err(error),

@@ -12,7 +12,7 @@ use crate::files::Files;
 use crate::harness::{
     Explored, History, Scenario, Window, check, env, first_seed, is_night, survival,
 };
-use crate::scenarios::{Checkpoints, Grouped, Records, ada};
+use crate::scenarios::{Checkpoints, Grouped, Records};
 use crate::sequence::Sequence;
 use crate::tables::Tables;
 
@@ -132,8 +132,7 @@ fn reopen_then_cut(
     killed.heal();
     let opened = killed.changes();
     if way.is_busy {
-        // Nothing that a scenario compares.
-        let written = ada(&store).register_subscriber("after a kill");
+        let written = scenario.write_unseen(&store);
         written.map_err(|error| format!("the reopened store refuses a write: {error:?}"))?;
     }
     // Moves what the journal has into the record file.

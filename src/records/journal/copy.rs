@@ -4,9 +4,9 @@
 //! appended in order, so the intact records from the start of a pass are such a part. The marks are
 //! read before the records: what was acknowledged then is there, and a write under way meanwhile is
 //! not missed. They are written by turns, each after the sync of the other, so that one of them can
-//! be read; if none can, the copy begins again. A pass that begins meanwhile writes the header of the other file; then the copy begins again. The caller
-//! sees to it that no checkpoint ends meanwhile, so this happens once at most: the pass after that
-//! begins only after a checkpoint.
+//! be read; if none can, the copy begins again. A pass that begins meanwhile writes the header of
+//! the other file; then the copy begins again, too. The caller sees to it that no checkpoint ends
+//! meanwhile, so this happens once at most: the pass after that begins only after a checkpoint.
 
 use super::file::{NAMES, PassFile, RECORDS};
 use super::header::Header;
