@@ -85,7 +85,10 @@ fn the_library_has_no_network_and_the_default_commands_no_server() {
 fn the_library_and_the_default_commands_have_no_engine_of_queries() {
     /// Packages in the library with all features, before there was SQL.
     const LIBRARY_MAX: usize = 181;
-    let built = built_into_the_library();
+    /// What search has needed since, for compatible characters.
+    const OF_SEARCH: [&str; 3] = ["tinyvec", "tinyvec_macros", "unicode-normalization"];
+    let mut built = built_into_the_library();
+    built.retain(|name| !OF_SEARCH.contains(&name.as_str()));
     assert!(built.len() <= LIBRARY_MAX, "{} packages: {built:?}", built.len());
     let members = ["stationdb", "stationdb-derive", "stationdb-examples"];
     let members = members.iter().flat_map(|member| ["-p", member]);

@@ -77,18 +77,22 @@ pub(crate) fn coerce_batch(
         .map_err(|error| Error::invalid("the batch does not fit the table").with_source(error))
 }
 
-/// A value as text. The library does not know the names of zones, so such times are shown in UTC.
+/// A value as text. Times in a zone with a name are shown in UTC: Arrow knows the names only where
+/// another crate of the program has turned them on, and errors do not depend on that.
 fn shown(array: &ArrayRef, row: usize) -> String {
     let count = ticks::ticks(array).get(row).copied();
-    match (array_value_to_string(array, row), array.data_type(), count) {
-        (Ok(text), ..) => text,
-        (Err(_), Arrow::Timestamp(unit, _), Some(count)) if ticks::is_in_years(count, *unit) => {
+    let names_a_zone = matches!(array.data_type(), Arrow::Timestamp(_, Some(zone))
+        if !zone.starts_with(['+', '-']));
+    let text = if names_a_zone { None } else { array_value_to_string(array, row).ok() };
+    match (text, array.data_type(), count) {
+        (Some(text), ..) => text,
+        (None, Arrow::Timestamp(unit, _), Some(count)) if ticks::is_in_years(count, *unit) => {
             let mut text = String::new();
             ticks::write(count, *unit, &mut text);
             text
         }
-        (Err(_), _, Some(count)) => format!("{count} since 1970"),
-        (Err(_), _, None) => "that Arrow cannot show".to_owned(),
+        (None, _, Some(count)) => format!("{count} since 1970"),
+        (None, _, None) => "that Arrow cannot show".to_owned(),
     }
 }
 

@@ -181,6 +181,9 @@ impl World {
         let _ = ada.open_file(&ids.file.as_str().into()).and_then(|mut reader| {
             reader.read_to_end(&mut content).map_err(|error| Error::io("reading the file", error))
         });
+        // Not by the workspace: a query for one that is not registered is refused.
+        let mut feeds = ada.query_feeds(request(json!({}))).map(wire).unwrap();
+        feeds["feeds"].as_array_mut().unwrap().retain(|feed| feed["workspace"] == "secret");
         let filter = json!({"filter": "workspace = \"secret\"", "take": 100});
         json!({
             "products": ada.query_products(request(filter.clone())).map(wire).unwrap(),
@@ -196,7 +199,7 @@ impl World {
             "files": ada.query_files(request(json!({"workspace": "secret"}))).map(wire).unwrap(),
             "content": content,
             "uploads": ada.query_upload_sessions().map(wire).unwrap(),
-            "feeds": ada.query_feeds(request(json!({"workspace": "secret"}))).map(wire).unwrap(),
+            "feeds": feeds,
             "workspaces": ada.query_workspaces(request(json!({"filter": "id.StartsWith(\"secret\")"}))).map(wire).unwrap(),
             "quotas": ada.list_quotas(request(json!({}))).map(wire).unwrap(),
             "packages": ada.query_packages(&ids.feed.as_str().into()).map_or(Value::Null, wire),

@@ -65,6 +65,7 @@ const PLAIN: &[&str] = &[
     "VerifyReport",
     "Visibility",
     "What",
+    "check_parquet_metadata",
     "kernels",
 ];
 

@@ -234,8 +234,9 @@ fn feeds_of_a_workspace_that_may_not_be_seen_are_refused() {
     };
     let refused = Err((ErrorKind::PermissionDenied, "Feeds.UnauthorizedWorkspaceError".to_owned()));
     assert_eq!((query("guest", "open"), query("guest", "secret")), (Ok(1), refused.clone()));
-    // A workspace without feeds is refused like any other.
-    assert_eq!((query("guest", "nowhere"), query("ada", "nowhere")), (refused.clone(), Ok(0)));
+    // A workspace that is not registered is refused like any other, and as such where all are seen.
+    let unknown = Err((ErrorKind::InvalidArgument, "Feeds.UnauthorizedWorkspaceError".to_owned()));
+    assert_eq!((query("guest", "nowhere"), query("ada", "nowhere")), (refused.clone(), unknown));
     assert_eq!((query("stranger", "open"), query("reader", "secret")), (refused, Ok(1)));
     // A feed that may not be seen is an unknown one for every operation.
     let guest = world.session("guest");

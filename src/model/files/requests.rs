@@ -262,3 +262,18 @@ record! {
         pub created_at: DateTime<Utc>,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::QueryFilesRequest;
+    use crate::value::query::from_query_and_json;
+
+    #[test]
+    fn a_query_string_needs_no_body() {
+        for nothing in ["", " ", "\r\n\t"] {
+            let page: QueryFilesRequest =
+                from_query_and_json("take=1", nothing.as_bytes()).unwrap();
+            assert_eq!(page.take, Some(1), "{nothing:?}");
+        }
+    }
+}
