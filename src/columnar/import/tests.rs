@@ -97,14 +97,7 @@ fn files(rows: &[Cells]) -> Vec<(&'static str, Vec<u8>)> {
     ];
     let mut out: Vec<(&'static str, Vec<u8>)> = forms
         .into_iter()
-        .map(|(name, properties)| {
-            let mut bytes = Vec::new();
-            let mut writer =
-                ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
-            writer.write(&batch).unwrap();
-            writer.close().unwrap();
-            (name, bytes)
-        })
+        .map(|(name, properties)| (name, parquet(&batch, Some(properties))))
         .collect();
     let mut exported = Vec::new();
     export_parquet(batch.schema_ref(), [Ok(batch.clone())].into_iter(), &mut exported).unwrap();
@@ -115,6 +108,15 @@ fn files(rows: &[Cells]) -> Vec<(&'static str, Vec<u8>)> {
 /// Options with this index.
 fn by(index: &str) -> ImportOptions {
     ImportOptions { index: Some(index.to_owned()), ..ImportOptions::default() }
+}
+
+/// The file that Arrow's writer makes of a batch.
+fn parquet(batch: &RecordBatch, properties: Option<WriterProperties>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), properties).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+    bytes
 }
 
 fn read(bytes: Vec<u8>, schema: Option<&TableSchema>) -> crate::Result<Vec<Cells>> {
@@ -254,12 +256,7 @@ fn an_encoding_that_is_not_read_is_told_with_its_column() {
             .set_column_dictionary_enabled(ColumnPath::new(vec!["s".to_owned()]), false)
             .set_column_encoding(ColumnPath::new(vec!["s".to_owned()]), encoding)
             .build();
-        let mut bytes = Vec::new();
-        let mut writer =
-            ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
-        bytes
+        parquet(&batch, Some(properties))
     };
     let error = read(written(Encoding::DELTA_BYTE_ARRAY), Some(&schema())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
@@ -279,14 +276,7 @@ fn an_encoding_that_is_not_read_is_told_with_its_column() {
 fn no_byte_of_a_page_makes_the_decoder_panic() {
     let rows = cells(40);
     let batch = batch(&rows);
-    let written = |properties: WriterProperties| {
-        let mut bytes = Vec::new();
-        let mut writer =
-            ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
-        bytes
-    };
+    let written = |properties: WriterProperties| parquet(&batch, Some(properties));
     let delta = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_column_encoding(
@@ -340,11 +330,8 @@ fn a_column_whose_statistics_count_no_nulls_may_have_some() {
         ("w", whole, true),
     ])
     .unwrap();
-    let mut bytes = Vec::new();
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(3)).build();
-    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
+    let mut bytes = parquet(&batch, Some(properties));
     let footer = bytes.len()
         - 8
         - u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap()) as usize;
@@ -399,10 +386,7 @@ fn nested_columns_are_refused() {
     let group: ArrayRef = Arc::new(StructArray::from(vec![(field, inner)]));
     for nested in [list, group] {
         let batch = RecordBatch::try_from_iter([("v", nested)]).unwrap();
-        let mut bytes = Vec::new();
-        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
+        let bytes = parquet(&batch, None);
         let error = read(bytes, Some(&schema())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     }
@@ -425,15 +409,12 @@ fn long_texts_stay_in_bounds() {
     ];
     let schema = TableSchema::with_default_limit(columns).unwrap();
     let batch = frame_to_batch(&schema, &DataFrame { columns: None, data: rows }).unwrap();
-    let mut bytes = Vec::new();
     let properties = WriterProperties::builder()
         .set_dictionary_enabled(false)
         .set_write_batch_size(4)
         .set_compression(Compression::LZ4_RAW)
         .build();
-    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
+    let bytes = parquet(&batch, Some(properties));
     let mut import =
         ParquetImport::new(Box::new(Cursor::new(bytes)), ImportOptions::default()).unwrap();
     let mut total = 0;
@@ -461,11 +442,8 @@ fn a_long_text_in_every_row_stays_in_bounds() {
     ];
     let schema = TableSchema::with_default_limit(columns).unwrap();
     let batch = frame_to_batch(&schema, &DataFrame { columns: None, data: rows }).unwrap();
-    let mut bytes = Vec::new();
     let properties = WriterProperties::builder().set_dictionary_page_size_limit(8 << 20).build();
-    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
+    let bytes = parquet(&batch, Some(properties));
     assert!(bytes.len() < 2_000_000, "the text is there once");
     let mut import =
         ParquetImport::new(Box::new(Cursor::new(bytes)), ImportOptions::default()).unwrap();
