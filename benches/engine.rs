@@ -6,9 +6,9 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use arrow::array::{Float64Array, Int64Array, RecordBatch};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::json;
+use stationdb::arrow::array::{Float64Array, Int64Array, RecordBatch};
 use stationdb::prelude::*;
 use stationdb::tables::{
     Column, ColumnFilter, ColumnType, CreateTableRequest, DataType, DecimationMethod,

@@ -5,8 +5,7 @@
 
 mod rows;
 
-use arrow::datatypes::TimeUnit;
-
+use crate::arrow::datatypes::TimeUnit;
 use crate::columnar::{
     CsvImport, ImportOptions, ParquetImport, TableSchema, coerce_batch, decode_batch, encode_batch,
     is_guarded, read_stream, segment_fuzz, unguarded,

@@ -54,6 +54,7 @@ struct Readme;
 #[cfg(test)]
 extern crate self as stationdb;
 
+pub mod arrow;
 mod blobs;
 mod columnar;
 mod disk;
@@ -92,9 +93,6 @@ pub mod faults {
 #[doc(hidden)]
 pub mod fuzz;
 
-/// The `arrow` crate whose batches this crate takes and returns. Callers who import it from here
-/// use the same version.
-pub use arrow;
 pub use blobs::ContentReader;
 /// The crate that the times of requests and records come from.
 pub use chrono;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow::array::{Int64Array, RecordBatch};
+use stationdb::arrow::array::{Int64Array, RecordBatch};
 use stationdb::files::{GetFilesRequest, UploadFileRequest};
 use stationdb::prelude::*;
 use stationdb::products::CreateProductRequest;

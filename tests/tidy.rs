@@ -18,7 +18,7 @@ use sources::scrub;
 /// level do not import each other.
 const LEVELS: &[&[&str]] = &[
     &["error"],
-    &["value", "disk"],
+    &["value", "disk", "arrow"],
     &["model", "filter", "packages"],
     &["records", "columnar", "text", "blobs"],
     &["session"],

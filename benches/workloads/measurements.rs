@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use arrow::array::{
+use stationdb::arrow::array::{
     ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray, TimestampMillisecondArray,
 };
-use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
-use arrow::error::ArrowError;
+use stationdb::arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
+use stationdb::arrow::error::ArrowError;
 use stationdb::prelude::*;
 use stationdb::tables::{Column, ColumnType, CreateTableRequest, DataType};
 use stationdb::{Identity, Session, Store};

@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::path::Path;
 
-use arrow::array::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
+use stationdb::arrow::array::RecordBatch;
 use stationdb::prelude::*;
 
 use crate::common::{Res, Scale, bytes_below, timed};

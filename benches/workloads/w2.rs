@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use arrow::array::RecordBatch;
 use stationdb::Session;
+use stationdb::arrow::array::RecordBatch;
 use stationdb::prelude::*;
 
 use crate::common::{Res, Scale, bytes_below, quantile};

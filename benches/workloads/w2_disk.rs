@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use arrow::array::RecordBatch;
+use stationdb::arrow::array::RecordBatch;
 use stationdb::faults::{DirEntry, Disk, DiskFile, FileId, Mode, RealDisk};
 use stationdb::prelude::*;
 use stationdb::{Identity, Session, Store};

@@ -1,7 +1,7 @@
 //! W3: filtered scans, with the result as Arrow columns, which is checked.
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::TimestampMillisecondType;
+use stationdb::arrow::array::{AsArray, RecordBatch};
+use stationdb::arrow::datatypes::TimestampMillisecondType;
 use stationdb::prelude::*;
 use stationdb::tables::{
     ColumnFilter, ColumnOrderBy, FilterOperation, QueryTableDataRequest, ScanRequest,

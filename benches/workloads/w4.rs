@@ -1,8 +1,8 @@
 //! W4 and W4L: decimation over the index, unfiltered from summaries, and filtered.
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::{Float64Type, TimestampMillisecondType};
 use stationdb::Session;
+use stationdb::arrow::array::{AsArray, RecordBatch};
+use stationdb::arrow::datatypes::{Float64Type, TimestampMillisecondType};
 use stationdb::prelude::*;
 use stationdb::tables::{
     ColumnFilter, DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest,

@@ -3,7 +3,6 @@
 //! The device under test is the computer that runs the example: its loop times, timer, memory and
 //! disk are measured. A second run adds a second work item to the same store.
 
-mod csv;
 mod machine;
 mod measure;
 mod package;
@@ -23,7 +22,9 @@ use stationdb::files::UploadFileRequest;
 use stationdb::prelude::*;
 use stationdb::search::SearchRequest;
 use stationdb::specifications::Specification;
-use stationdb::tables::CreateTableRequest;
+use stationdb::tables::{
+    ColumnType, CreateTableRequest, DataType, ImportTableRequest, ImportedColumn,
+};
 use stationdb::work_items::QueryWorkItemsRequest;
 use stationdb::{Control, Identity, Session, Store};
 
@@ -63,7 +64,7 @@ struct Check {
 struct Day {
     work_item_id: String,
     table_id: String,
-    csv: Option<(String, String)>,
+    csv: Option<Imported>,
     checks: Vec<Check>,
     loop_max_ns: f64,
 }
@@ -197,7 +198,7 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     // Rows, table and work item become visible together, or not at all.
     let start = Instant::now();
     let mut table_ids = vec![table_id.clone()];
-    table_ids.extend(csv.iter().map(|(id, _)| id.clone()));
+    table_ids.extend(csv.iter().map(|csv| csv.table_id.clone()));
     let last_rows = run.last.num_rows();
     let last = run.last.clone();
     session.transaction(|tx| {
@@ -236,36 +237,51 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     Ok(Day { work_item_id, table_id, csv, checks, loop_max_ns })
 }
 
-/// Imports a CSV file into a table. Returns the table's id and the column to plot.
+/// A CSV file that was imported.
+struct Imported {
+    table_id: String,
+    /// The column that is plotted, and the index that it is plotted over.
+    y: String,
+    x: String,
+}
+
+/// Imports a CSV file of your own; its columns become a table.
 fn import(
     session: &Session,
     path: &std::path::Path,
     work_item_id: &str,
     steps: &Steps,
-) -> Result<(String, String), Box<dyn Error>> {
+) -> Result<Imported, Box<dyn Error>> {
     let start = Instant::now();
-    let mut file = csv::CsvFile::open(path)?;
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let id: String = session
-        .create_table(CreateTableRequest {
-            name,
-            columns: file.columns.clone(),
+    let request = ImportTableRequest {
+        table: Some(CreateTableRequest {
+            name: path.file_name().map(|name| name.to_string_lossy().into_owned()),
             properties: Some(properties([("workItemId", work_item_id)])),
             ..Default::default()
-        })?
-        .into();
-    let mut rows = 0;
-    for batch in &mut file {
-        let batch = batch?;
-        rows += batch.num_rows();
-        table::append(session, &id, Some(batch), None)?;
-    }
-    table::append(session, &id, None, Some(true))?;
+        }),
+        end_of_data: Some(true),
+        ..Default::default()
+    };
+    let mut file =
+        std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let answer = session.import_csv(request, &mut file, &Control::default())?;
     steps.done(
         start,
-        format!("{}: {} rows in {} columns", path.display(), grouped(rows), file.columns.len()),
+        format!(
+            "{}: {} rows in {} columns",
+            path.display(),
+            grouped(answer.row_count as usize),
+            answer.columns.len()
+        ),
     );
-    Ok((id, file.y.unwrap_or_else(|| csv::ROW.to_owned())))
+    let named = |is: &dyn Fn(&ImportedColumn) -> bool| {
+        answer.columns.iter().find(|column| is(column)).map(|column| column.name.clone())
+    };
+    let x = named(&|column| column.column_type == ColumnType::Index).ok_or("no index")?;
+    let is_number =
+        |column: &ImportedColumn| matches!(column.data_type, DataType::Int64 | DataType::Float64);
+    let y = named(&|column| is_number(column) && column.name != x).unwrap_or_else(|| x.clone());
+    Ok(Imported { table_id: answer.id.ok_or("no table")?.into(), y, x })
 }
 
 fn check(spec: &Specification, run: &table::Run) -> Option<Check> {
@@ -373,14 +389,14 @@ fn answer(
         },
     )?;
     steps.done(start, format!("drew {}", picture.display()));
-    if let Some((id, y)) = &day.csv {
+    if let Some(Imported { table_id, y, x }) = &day.csv {
         let start = Instant::now();
-        let kept = table::decimated(session, id, csv::ROW, y, INTERVALS)?;
-        let all = table::points(session, id, csv::ROW, y)?;
+        let kept = table::decimated(session, table_id, x, y, INTERVALS)?;
+        let all = table::points(session, table_id, x, y)?;
         let picture = options.dir.join("csv.png");
         let plot = Plot {
             title: y,
-            x_label: "row",
+            x_label: x,
             y_label: y,
             all: &all,
             kept: &kept,

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
-use arrow::error::ArrowError;
+use stationdb::arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
+use stationdb::arrow::datatypes::{DataType, Field, Schema};
+use stationdb::arrow::error::ArrowError;
 
 /// Column of the x axis: nanoseconds since the test began.
 pub const ELAPSED: &str = "elapsed_ns";

@@ -4,8 +4,8 @@ use std::error::Error;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Float64Type, Int64Type};
+use stationdb::arrow::array::{Array, AsArray, Float64Array, RecordBatch};
+use stationdb::arrow::datatypes::Int64Type;
 use stationdb::prelude::*;
 use stationdb::tables::{
     AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest,
@@ -178,8 +178,10 @@ pub fn points(session: &Session, id: &str, x: &str, y: &str) -> Answer<Vec<(f64,
 
 fn push_points(batch: &RecordBatch, points: &mut Vec<(f64, f64)>) -> Answer<()> {
     let xs = batch.column(0).as_primitive_opt::<Int64Type>().ok_or("x is no integer")?;
-    let y = arrow::compute::cast(batch.column(1), &arrow::datatypes::DataType::Float64)?;
-    let ys = y.as_primitive::<Float64Type>();
+    let ys: Float64Array = match batch.column(1).as_primitive_opt::<Int64Type>() {
+        Some(ints) => ints.unary(|value| value as f64),
+        None => batch.column(1).as_primitive_opt().ok_or("y is no number")?.clone(),
+    };
     let values = xs.values().iter().zip(ys.values()).enumerate();
     points.extend(values.filter(|(row, _)| ys.is_valid(*row)).map(|(_, (&x, &y))| (x as f64, y)));
     Ok(())

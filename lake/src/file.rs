@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_cast::cast;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
@@ -12,7 +13,6 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 use stationdb::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use stationdb::arrow::compute::cast;
 use stationdb::arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
 use stationdb::{Error, ErrorKind, Result};
 

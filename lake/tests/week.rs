@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use arrow_cast::cast;
 use common::curves::{append_curve, curve_table};
 use common::sizes::{self, is_night};
 use common::*;
@@ -20,7 +21,6 @@ use object_store::local::LocalFileSystem;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::json;
 use stationdb::arrow::array::{AsArray, RecordBatch};
-use stationdb::arrow::compute::cast;
 use stationdb::arrow::datatypes::{
     DataType, Float32Type, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
 };

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use arrow::array::RecordBatch;
-
 use super::fetch::fetch_rows;
 use super::view::{Locator, Run, TableView};
+use crate::arrow::array::RecordBatch;
 use crate::error::Result;
 use crate::value::{Control, guarded};
 

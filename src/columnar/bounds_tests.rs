@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-
 use super::buffer::encode_batch;
 use super::schema::TableSchema;
+use crate::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use crate::error::ErrorKind;
 use crate::model::tables::data::{ColumnType, DataType, column};
 use crate::value::limits::{self, holds_at};

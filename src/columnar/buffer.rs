@@ -9,15 +9,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use super::schema::TableSchema;
+use super::ticks;
+use crate::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
     RecordBatch, StringArray,
 };
-use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
-
-use super::schema::TableSchema;
-use super::ticks;
+use crate::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::limits;

@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float32Array, RecordBatch, new_null_array};
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType as Arrow, Date32Type, Date64Type, Float64Type, TimeUnit};
-use arrow::util::display::array_value_to_string;
-
 use super::schema::{TableSchema, arrow_type};
 use super::ticks;
+use crate::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, new_null_array};
+use crate::arrow::datatypes::{
+    DataType as Arrow, Date32Type, Date64Type, Float32Type, Int32Type, TimeUnit,
+};
+use crate::arrow::integers::to_int64;
+use crate::arrow::{convert, text};
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::limits;
@@ -77,22 +78,19 @@ pub(crate) fn coerce_batch(
         .map_err(|error| Error::invalid("the batch does not fit the table").with_source(error))
 }
 
-/// A value as text. Times in a zone with a name are shown in UTC: Arrow knows the names only where
-/// another crate of the program has turned them on, and errors do not depend on that.
+/// A value as text.
 fn shown(array: &ArrayRef, row: usize) -> String {
     let count = ticks::ticks(array).get(row).copied();
-    let names_a_zone = matches!(array.data_type(), Arrow::Timestamp(_, Some(zone))
-        if !zone.starts_with(['+', '-']));
-    let text = if names_a_zone { None } else { array_value_to_string(array, row).ok() };
-    match (text, array.data_type(), count) {
-        (Some(text), ..) => text,
-        (None, Arrow::Timestamp(unit, _), Some(count)) if ticks::is_in_years(count, *unit) => {
+    match (array.data_type(), count) {
+        (Arrow::Timestamp(unit, _), Some(count)) if ticks::is_in_years(count, *unit) => {
             let mut text = String::new();
             ticks::write(count, *unit, &mut text);
             text
         }
-        (None, _, Some(count)) => format!("{count} since 1970"),
-        (None, _, None) => "that Arrow cannot show".to_owned(),
+        (_, count) => text::of_cell(array, row).unwrap_or_else(|| match count {
+            Some(count) => format!("{count} since 1970"),
+            None => "that has no text".to_owned(),
+        }),
     }
 }
 
@@ -205,17 +203,21 @@ fn change_type(
     if !fits {
         return Err(type_error(column, source));
     }
-    if column.data_type == DataType::Float32 && *source == Arrow::Float64 {
-        let wide = array.as_primitive::<Float64Type>();
-        let narrow: Float32Array = wide.unary(|value| value as f32);
-        let overflow = (0..wide.len()).find(|&row| {
-            wide.is_valid(row) && wide.value(row).is_finite() && !narrow.value(row).is_finite()
-        });
-        return overflow.map_or_else(|| Ok(Arc::new(narrow) as ArrayRef), |row| Err(misfit(row)));
-    }
-    let out =
-        cast_with_options(array, &target, &CastOptions { safe: true, ..CastOptions::default() })
-            .map_err(|error| type_error(column, source).with_source(error))?;
+    let out: Option<ArrayRef> = match column.data_type {
+        DataType::Int64 => to_int64(array).map(|all| Arc::new(all) as ArrayRef),
+        DataType::Int32 => to_int64(array)
+            .map(|all| convert::narrow::<_, Int32Type>(&all, |value| i32::try_from(value).ok())),
+        DataType::Float64 => convert::to_float64(array).map(|all| Arc::new(all) as ArrayRef),
+        // Numbers beyond the largest FLOAT32 do not fit; infinities do.
+        DataType::Float32 => convert::to_float64(array).map(|all| {
+            convert::narrow::<_, Float32Type>(&all, |value| {
+                let narrow = value as f32;
+                (narrow.is_finite() || !value.is_finite()).then_some(narrow)
+            })
+        }),
+        _ => convert::to_text(array).map(|all| Arc::new(all) as ArrayRef),
+    };
+    let out = out.ok_or_else(|| type_error(column, source))?;
     if out.null_count() > array.logical_null_count() {
         let nulls = array.logical_nulls();
         let was_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
@@ -306,7 +308,7 @@ fn finer_type(array: &ArrayRef, unit: TimeUnit, row: usize) -> Option<DataType> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{
+    use crate::arrow::array::{
         Date32Array, TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray,
         UInt32Array, UInt64Array,
     };

@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use arrow::ipc::writer::StreamWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::frame::write_cells;
 use super::nan_statistics::BatchWriter;
+use crate::arrow::array::RecordBatch;
+use crate::arrow::datatypes::SchemaRef;
+use crate::arrow::ipc::writer::StreamWriter;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Approximate encoded bytes of a row group of a Parquet export.
@@ -160,7 +160,7 @@ pub(crate) fn export_ipc(
     rows: impl Iterator<Item = Result<RecordBatch>>,
     out: &mut dyn Write,
 ) -> Result<u64> {
-    let failed = |error: arrow::error::ArrowError| {
+    let failed = |error: crate::arrow::error::ArrowError| {
         Error::new(ErrorKind::Io, format!("writing an Arrow export: {error}")).with_source(error)
     };
     let mut writer = StreamWriter::try_new(out, schema).map_err(failed)?;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
 use serde_json::json;
 
+use crate::arrow::datatypes::{Schema, SchemaRef};
 use crate::error::{Error, Result};
 use crate::model::tables::data::Column;
 use crate::model::tables::table::TableMetadata;

@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use arrow::array::{RecordBatch, UInt32Array};
-use arrow::compute::{concat_batches, take_record_batch};
-
 use super::count::in_parallel;
 use super::segment::PAGE_ROWS;
 use super::view::TableView;
+use crate::arrow::array::{RecordBatch, UInt32Array};
+use crate::arrow::compute::{concat_batches, take_record_batch};
 use crate::error::{Error, Result};
 use crate::value::Control;
 

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder,
-    Int64Builder, RecordBatch, StringBuilder,
-};
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
-
 use super::cells;
 use super::schema::TableSchema;
 use super::ticks;
+use crate::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder,
+    Int64Builder, RecordBatch, StringBuilder,
+};
+use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, ColumnType, DataFrame, DataType};
 
@@ -50,7 +49,7 @@ pub(crate) fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<
         .map(|(column, place)| match place {
             Some(place) => column_of_cells(column, frame, place),
             None if column.column_type == ColumnType::Nullable || frame.data.is_empty() => {
-                Ok(arrow::array::new_null_array(
+                Ok(crate::arrow::array::new_null_array(
                     &super::schema::arrow_type(column.data_type),
                     frame.data.len(),
                 ))
@@ -157,7 +156,7 @@ pub(super) fn shortened(text: &str) -> String {
 ///
 /// Values of types that no table column has count as null; batches of `columnar` have none.
 pub(crate) fn write_cells(array: &dyn Array, row: usize, out: &mut String) -> bool {
-    use arrow::datatypes::DataType as Arrow;
+    use crate::arrow::datatypes::DataType as Arrow;
     if row >= array.len() || array.is_null(row) {
         return false;
     }

@@ -8,17 +8,18 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::buffer::Buffer;
-use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
-use arrow::ipc::convert::fb_to_schema;
-use arrow::ipc::reader::{read_dictionary, read_record_batch};
-use arrow::ipc::{DictionaryBatch, Message, MessageHeader, MetadataVersion, root_as_message};
-
 use super::foreign;
 use super::guard::guarded;
 use super::ipc_check::{StreamColumns, check_batch, malformed, too_large};
+use crate::arrow::array::{ArrayRef, RecordBatch};
+use crate::arrow::buffer::Buffer;
+use crate::arrow::datatypes::SchemaRef;
+use crate::arrow::error::ArrowError;
+use crate::arrow::ipc::convert::fb_to_schema;
+use crate::arrow::ipc::reader::{read_dictionary, read_record_batch};
+use crate::arrow::ipc::{
+    DictionaryBatch, Message, MessageHeader, MetadataVersion, root_as_message,
+};
 use crate::error::{Error, Result};
 use crate::value::limits;
 

@@ -21,11 +21,10 @@
 
 use std::collections::HashMap;
 
-use arrow::ipc::{
+use crate::arrow::ipc::{
     BodyCompressionMethod, CompressionType, DateUnit, Endianness, Field, Int, Precision,
     RecordBatch as IpcBatch, Schema, TimeUnit, Type,
 };
-
 use crate::error::{Error, Result};
 use crate::value::limits;
 

@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use super::coerce::coerce_batch;
+use super::guard::unguarded;
+use super::ipc::read_stream;
+use super::schema::TableSchema;
+use crate::arrow::array::{
     Array, ArrayRef, BooleanArray, Date32Array, Date64Array, DictionaryArray, Float32Array,
     Float64Array, Int8Array, Int32Array, Int64Array, LargeStringArray, ListArray, NullArray,
     RecordBatch, StringArray, StringViewArray, TimestampNanosecondArray, TimestampSecondArray,
     UInt16Array,
 };
-use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{Field, Int32Type, Schema};
-use arrow::ipc::CompressionType;
-use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
-
-use super::coerce::coerce_batch;
-use super::guard::unguarded;
-use super::ipc::read_stream;
-use super::schema::TableSchema;
+use crate::arrow::buffer::OffsetBuffer;
+use crate::arrow::datatypes::{Field, Int32Type, Schema};
+use crate::arrow::ipc::CompressionType;
+use crate::arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
 use crate::error::{ErrorKind, Result};
 use crate::model::tables::data::{ColumnType, DataType, column};
 use crate::sizes;
@@ -237,7 +236,8 @@ fn a_dictionary_that_does_not_fit_is_refused() {
         let whole = stream(&[batch(dictionary(vec![1, 0, 1], vec!["on", "off"]))], None);
         let message = |at: usize| {
             let metadata = u32::from_le_bytes(whole[at + 4..at + 8].try_into().unwrap()) as usize;
-            let header = arrow::ipc::root_as_message(&whole[at + 8..at + 8 + metadata]).unwrap();
+            let header =
+                crate::arrow::ipc::root_as_message(&whole[at + 8..at + 8 + metadata]).unwrap();
             at + 8 + metadata + header.bodyLength() as usize
         };
         let (schema_end, dictionary_end) = (message(0), message(message(0)));
@@ -259,7 +259,7 @@ fn nested_columns_and_too_many_columns_are_refused() {
     }
     let columns = |count: usize| -> Vec<Field> {
         (0..count)
-            .map(|at| Field::new(format!("c{at}"), arrow::datatypes::DataType::Null, true))
+            .map(|at| Field::new(format!("c{at}"), crate::arrow::datatypes::DataType::Null, true))
             .collect()
     };
     limits::holds_at(limits::IMPORT_COLUMNS, ErrorKind::LimitExceeded, |count| {
@@ -304,7 +304,7 @@ fn texts_that_grow_too_large_are_refused() {
     let error = read(&stream(&[packed], None)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
     let one = StringViewArray::from(vec![long.as_str()]);
-    let rows = arrow::compute::take(&one, &Int32Array::from(vec![0; 1000]), None).unwrap();
+    let rows = crate::arrow::compute::take(&one, &Int32Array::from(vec![0; 1000]), None).unwrap();
     let error = read(&stream(&[batch(rows)], None)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
 }
@@ -397,7 +397,7 @@ fn messages(bytes: &[u8]) -> Vec<(std::ops::Range<usize>, std::ops::Range<usize>
             return out;
         }
         let metadata = at + 8..at + 8 + len;
-        let header = arrow::ipc::root_as_message(&bytes[metadata.clone()]).unwrap();
+        let header = crate::arrow::ipc::root_as_message(&bytes[metadata.clone()]).unwrap();
         let body = metadata.end..metadata.end + header.bodyLength() as usize;
         at = body.end;
         out.push((metadata, body));
@@ -518,7 +518,7 @@ fn an_lz4_frame_that_inflates_beyond_its_length_is_refused() {
 
 /// Offset and length of the last buffer of a batch.
 fn last_buffer(metadata: &[u8]) -> (usize, usize) {
-    let header = arrow::ipc::root_as_message(metadata).unwrap();
+    let header = crate::arrow::ipc::root_as_message(metadata).unwrap();
     let buffer =
         *header.header_as_record_batch().unwrap().buffers().unwrap().iter().next_back().unwrap();
     (buffer.offset() as usize, buffer.length() as usize)

@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{DataType, Int32Type, Int64Type};
-
 use super::ticks::ticks;
+use crate::arrow::array::{Array, AsArray};
+use crate::arrow::datatypes::{DataType, Int32Type, Int64Type};
 use crate::error::{Error, Result};
 
 /// The values of an index column.

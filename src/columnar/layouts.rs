@@ -7,9 +7,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
-
 use super::schema::{TableSchema, arrow_type};
+use crate::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use crate::error::{Error, Result};
 use crate::model::tables::data::Column;
 use crate::value::wire::record;

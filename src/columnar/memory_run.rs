@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use arrow::array::{RecordBatch, UInt32Array};
-use arrow::compute::{concat_batches, take_record_batch};
-
 use super::keys::index_values;
 use super::schema::TableSchema;
+use crate::arrow::array::{RecordBatch, UInt32Array};
+use crate::arrow::compute::{concat_batches, take_record_batch};
 use crate::error::{Error, Result};
 
 /// Rows with consecutive append ordinals, sorted by the index column; equal values are in append

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-
 use super::buffer::{batch_bytes, encode_batch};
 use super::export::export_parquet_in;
 use super::frame::column_of_texts;
 use super::order::{key_rows, select_rows};
 use super::*;
+use crate::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::error::{ErrorKind, Place};
 use crate::model::tables::data::{ColumnType, DataType, column};

@@ -46,6 +46,7 @@ mod rows;
 mod scan;
 mod schema;
 mod segment;
+mod sort_key;
 mod spill;
 mod statistics;
 mod thrift;
@@ -91,7 +92,6 @@ pub(crate) use keys::index_values;
 pub(crate) use layouts::{ColumnLife, Layouts};
 pub(crate) use matching::matching;
 pub(crate) use memory_run::MemoryRun;
-pub(crate) use order::OrderColumn;
 pub(crate) use ordinal_set::OrdinalSet;
 pub use parquet_format::check_parquet_metadata;
 pub(crate) use predicate::Predicates;
@@ -109,6 +109,7 @@ pub(crate) use segment::{
     DATA_SUFFIX, Patch, SUMMARY_SUFFIX, Segment, SegmentMeta, SegmentWriter, data_name,
     summary_name, wrong_bits,
 };
+pub(crate) use sort_key::OrderColumn;
 pub(crate) use statistics::statistics;
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub(crate) use view::{Run, Stored, TableView};

@@ -6,8 +6,6 @@
 
 use std::io::Write;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
@@ -15,6 +13,9 @@ use parquet::arrow::arrow_writer::{
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
+
+use crate::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use crate::arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
 
 type Written<T> = std::result::Result<T, ParquetError>;
 

@@ -8,20 +8,17 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{ArrayRef, AsArray, Float32Array, Float64Array, Int32Array, Int64Array};
-use arrow::compute::SortOptions;
-use arrow::datatypes::{Float32Type, Float64Type};
-use arrow::row::{RowConverter, SortField};
-
 use super::after::{After, gone};
 use super::count::{all_units, in_parallel};
 use super::fetch::Locator;
 use super::predicate::Predicates;
 use super::schema::{TableSchema, arrow_type};
 use super::segment::{BLOCK_ROWS, ColumnSummary};
+use super::sort_key::{Keys, OrderColumn, keys_of};
 use super::ticks;
 use super::unit;
 use super::view::TableView;
+use crate::arrow::array::{ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::{Control, limits};
@@ -32,15 +29,6 @@ const UNIT_ROWS: usize = 8 * BLOCK_ROWS;
 /// take at most [`BEYOND`] times the memory for keys.
 const LEAST_ROWS: usize = 1024;
 const BEYOND: usize = 4;
-
-/// One column of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OrderColumn {
-    /// Position of the column.
-    pub column: usize,
-    /// Largest first; nulls come last either way.
-    pub descending: bool,
-}
 
 /// A selected row: its order key, its append ordinal, and its position.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,42 +47,14 @@ impl Selected {
     }
 }
 
-pub(super) fn converter(schema: &TableSchema, order: &[OrderColumn]) -> Result<RowConverter> {
-    let fields = order
-        .iter()
-        .map(|term| {
-            let options = SortOptions { descending: term.descending, nulls_first: false };
-            Ok(SortField::new_with_options(
-                arrow_type(schema.column(term.column)?.data_type),
-                options,
-            ))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    RowConverter::new(fields).map_err(bad_key)
-}
-
-fn bad_key(error: arrow::error::ArrowError) -> Error {
-    Error::corrupt("internal error: the order does not fit its columns; report it")
-        .with_source(error)
-}
-
-/// Makes zeros of either sign one key, and all NaNs one key, which sorts after infinity.
-pub(super) fn normalise(array: &ArrayRef) -> ArrayRef {
-    match array.data_type() {
-        arrow::datatypes::DataType::Float64 => {
-            let values: Float64Array = array
-                .as_primitive::<Float64Type>()
-                .unary(|v: f64| if v.is_nan() { f64::NAN } else { v + 0.0 });
-            Arc::new(values)
-        }
-        arrow::datatypes::DataType::Float32 => {
-            let values: Float32Array = array
-                .as_primitive::<Float32Type>()
-                .unary(|v: f32| if v.is_nan() { f32::NAN } else { v + 0.0 });
-            Arc::new(values)
-        }
-        _ => array.clone(),
-    }
+/// The keys of rows whose columns of the order are `arrays`.
+///
+/// # Errors
+/// `Corrupt` for arrays that are not columns of the order; nothing stored can cause it.
+pub(super) fn keys(order: &[OrderColumn], arrays: &[ArrayRef]) -> Result<Keys> {
+    keys_of(order, arrays).ok_or_else(|| {
+        Error::corrupt("internal error: the order does not fit its columns; report it")
+    })
 }
 
 /// The number of rows whose keys are computed together when keys may take `bytes_max`: `rows_max`,
@@ -183,10 +143,8 @@ fn best_of(
         )),
         DataType::Bool | DataType::String => return Ok(vec![None; units.len()]),
     };
-    let rows = converter(&view.schema, &[first])?
-        .convert_columns(&[normalise(&array)])
-        .map_err(bad_key)?;
-    Ok(rows.iter().zip(known).map(|(row, known)| known.then(|| row.as_ref().to_vec())).collect())
+    let keys = keys(&[first], &[array])?;
+    Ok(keys.iter().zip(known).map(|(key, known)| known.then(|| key.to_vec())).collect())
 }
 
 /// The key and the ordinal of a row.
@@ -203,11 +161,11 @@ fn key_of(view: &TableView, order: &[OrderColumn], after: &After) -> Result<(Box
         .map(|&column| {
             let run = view.run(locator.run as usize)?;
             let batch = run.read(&view.schema, &[column], std::slice::from_ref(&(row..row + 1)))?;
-            Ok(normalise(batch.column(0)))
+            Ok(batch.column(0).clone())
         })
         .collect::<Result<Vec<_>>>()?;
-    let rows = converter(&view.schema, order)?.convert_columns(&arrays).map_err(bad_key)?;
-    Ok((rows.row(0).as_ref().into(), ordinal))
+    let keys = keys(order, &arrays)?;
+    Ok((keys.iter().next().unwrap_or_default().into(), ordinal))
 }
 
 /// The best rows so far.
@@ -291,7 +249,6 @@ pub(crate) fn select_rows(
     let next = AtomicUsize::new(0);
     let workers = [(); limits::QUERY_THREADS];
     in_parallel(&workers, view.row_count() as usize, control, |()| {
-        let converter = converter(&view.schema, order)?;
         while let Some((best, (run_at, rows))) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
             control.check()?;
             // A unit is skipped if even its best possible key sorts after the worst row of a full
@@ -315,14 +272,13 @@ pub(crate) fn select_rows(
             let arrays: Vec<ArrayRef> = order
                 .iter()
                 .filter_map(|term| columns.iter().position(|column| *column == term.column))
-                .filter_map(|at| batch.columns().get(at).map(normalise))
+                .filter_map(|at| batch.columns().get(at).cloned())
                 .collect();
-            let keys = converter.convert_columns(&arrays).map_err(bad_key)?;
+            let keys = keys(order, &arrays)?;
             let ordinals = run.ordinals(&picked.ranges)?;
             let rows = picked.ranges.iter().flat_map(Clone::clone);
             let mut better = Vec::new();
-            for ((key, ordinal), row) in keys.iter().zip(ordinals).zip(rows) {
-                let bytes = key.as_ref();
+            for ((bytes, ordinal), row) in keys.iter().zip(ordinals).zip(rows) {
                 let is_behind = |key: &[u8], other: u64| (bytes, ordinal) > (key, other);
                 if after.as_ref().is_some_and(|(key, other)| !is_behind(key, *other))
                     || worst.as_ref().is_some_and(|worst| is_behind(&worst.key, worst.ordinal))

@@ -3,10 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::buffer::BooleanBuffer;
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
-
 use super::cells;
 use super::row_leaf::Leaf;
 use super::row_test::RowTest;
@@ -15,6 +11,9 @@ use super::segment::{Block, ColumnSummary, Part, bits};
 use super::ticks;
 use super::verdict::Verdict;
 use super::view::Run;
+use crate::arrow::array::{Array, ArrayRef, AsArray};
+use crate::arrow::buffer::BooleanBuffer;
+use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use crate::error::{Error, Result};
 use crate::filter::{Comparison, Shape};
 use crate::model::tables::data::{Column, ColumnFilter, DataType, FilterOperation};
@@ -383,7 +382,7 @@ impl Predicate {
             }
             Test::IsNotNan => {
                 let mask = match array.data_type() {
-                    arrow::datatypes::DataType::Float32 => {
+                    crate::arrow::datatypes::DataType::Float32 => {
                         let values = array.as_primitive::<Float32Type>().values();
                         BooleanBuffer::collect_bool(len, |at| {
                             values.get(at).is_some_and(|value| !value.is_nan())
@@ -418,7 +417,7 @@ impl Predicate {
             }
             Test::Int(compare, value) => {
                 let mask = match array.data_type() {
-                    arrow::datatypes::DataType::Int32 => {
+                    crate::arrow::datatypes::DataType::Int32 => {
                         // The value of an INT32 filter was parsed as a 32-bit integer.
                         compare_all(
                             array.as_primitive::<Int32Type>().values(),
@@ -426,7 +425,7 @@ impl Predicate {
                             *value as i32,
                         )
                     }
-                    arrow::datatypes::DataType::Int64 => {
+                    crate::arrow::datatypes::DataType::Int64 => {
                         compare_all(array.as_primitive::<Int64Type>().values(), *compare, *value)
                     }
                     _ => compare_all(ticks::ticks(array), *compare, *value),
@@ -435,7 +434,7 @@ impl Predicate {
             }
             Test::Float(compare, value) => {
                 let mask = match array.data_type() {
-                    arrow::datatypes::DataType::Float32 => compare_all(
+                    crate::arrow::datatypes::DataType::Float32 => compare_all(
                         array.as_primitive::<Float32Type>().values(),
                         *compare,
                         *value as f32,

@@ -1,10 +1,9 @@
 //! A stream of rows as the reader that other Arrow crates take.
 
-use arrow::array::{RecordBatch, RecordBatchReader};
-use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
-
 use super::rows::RowStream;
+use crate::arrow::array::{RecordBatch, RecordBatchReader};
+use crate::arrow::datatypes::SchemaRef;
+use crate::arrow::error::ArrowError;
 
 /// The rows of a scan as Arrow's [`RecordBatchReader`], which Arrow writers, the C data interface
 /// and query engines take. [`RowStream::into_record_batches`] makes it.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::order::OrderColumn;
 use super::predicate::Predicates;
+use super::sort_key::OrderColumn;
 use super::view::TableView;
 use crate::disk::SharedDisk;
 

@@ -7,9 +7,6 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use memchr::memmem::Finder;
 
 use super::row_leaf::{Leaf, leaf};
@@ -18,6 +15,9 @@ use super::segment::{ColumnSummary, Part, bits};
 use super::ticks::ticks;
 use super::verdict::Verdict;
 use super::view::Run;
+use crate::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray};
+use crate::arrow::buffer::{BooleanBuffer, NullBuffer};
+use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use crate::error::{Error, Result};
 use crate::filter::{Comparison, How, Other, Shape};
 use crate::model::tables::data::DataType;

@@ -3,10 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
-use arrow::datatypes::SchemaRef;
-
 use super::after::After;
 use super::buffer::batch_bytes;
 use super::fetch::{Locator, fetch_rows};
@@ -16,6 +12,9 @@ use super::row_query::{RowQuery, SHARES};
 use super::scan::MergedScan;
 use super::spill::SpillSort;
 use super::view::TableView;
+use crate::arrow::array::RecordBatch;
+use crate::arrow::compute::concat_batches;
+use crate::arrow::datatypes::SchemaRef;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::{Control, guarded, limits};

@@ -4,9 +4,6 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::compute::interleave_record_batch;
-
 use super::after::{After, rows_upto};
 use super::buffer::batch_bytes;
 use super::count::in_parallel;
@@ -15,6 +12,8 @@ use super::keys::index_values;
 use super::predicate::Predicates;
 use super::unit;
 use super::view::TableView;
+use crate::arrow::array::RecordBatch;
+use crate::arrow::compute::interleave_record_batch;
 use crate::error::{Error, Result};
 use crate::value::Control;
 
@@ -407,7 +406,8 @@ impl MergedScan {
         }
         let refs: Vec<&RecordBatch> = sources.iter().collect();
         let batch = if self.columns.is_empty() {
-            let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(picks.len()));
+            let options =
+                crate::arrow::array::RecordBatchOptions::new().with_row_count(Some(picks.len()));
             RecordBatch::try_new_with_options(self.view.schema.project(&[]), Vec::new(), &options)
         } else {
             interleave_record_batch(&refs, &picks)

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
-
+use crate::arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
 use crate::error::{Error, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::limits;

@@ -7,20 +7,19 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use arrow::array::{
-    ArrayRef, AsArray, BinaryArray, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array,
-};
-use arrow::compute::{concat_batches, interleave_record_batch, take_record_batch};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
-use arrow::error::ArrowError;
-use arrow::ipc::reader::StreamReader;
-use arrow::ipc::writer::StreamWriter;
-
 use super::buffer::batch_bytes;
-use super::order::{converter, key_rows, normalise, pieces};
+use super::order::{key_rows, keys, pieces};
 use super::row_query::{RowQuery, SpillPlace};
 use super::unit;
 use super::view::TableView;
+use crate::arrow::array::{
+    ArrayRef, AsArray, BinaryArray, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array,
+};
+use crate::arrow::compute::{concat_batches, interleave_record_batch, take_record_batch};
+use crate::arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
+use crate::arrow::error::ArrowError;
+use crate::arrow::ipc::reader::StreamReader;
+use crate::arrow::ipc::writer::StreamWriter;
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::Control;
@@ -155,7 +154,6 @@ impl SpillSort {
             spilled_bytes: 0,
             runs: Vec::new(),
         };
-        let converter = converter(&view.schema, &query.order)?;
         let mut wanted = query.columns.clone();
         for term in &query.order {
             if !wanted.contains(&term.column) {
@@ -177,10 +175,9 @@ impl SpillSort {
                 .order
                 .iter()
                 .filter_map(|term| wanted.iter().position(|column| *column == term.column))
-                .filter_map(|at| batch.columns().get(at).map(normalise))
+                .filter_map(|at| batch.columns().get(at).cloned())
                 .collect();
-            let keys = converter.convert_columns(&arrays).map_err(misfit)?;
-            let keys: BinaryArray = keys.iter().map(|key| Some(key.as_ref().to_vec())).collect();
+            let keys = BinaryArray::from_iter_values(keys(&query.order, &arrays)?.iter());
             let ordinals = UInt64Array::from(run.ordinals(&picked.ranges)?);
             let mut columns: Vec<ArrayRef> =
                 batch.columns().iter().take(query.columns.len()).cloned().collect();

@@ -1,13 +1,13 @@
 //! What is known of a table's columns without reading sealed rows, for planners of queries.
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type};
 use serde::Serialize;
 
 use super::kernels::{Sample, extremes_where};
 use super::segment::{ColumnSummary, Levels, Scale};
 use super::ticks::ticks;
 use super::view::{Stored, TableView};
+use crate::arrow::array::{Array, ArrayRef, AsArray};
+use crate::arrow::datatypes::{ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type};
 use crate::error::Result;
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::Number;

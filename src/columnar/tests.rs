@@ -7,10 +7,10 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use proptest::prelude::*;
 
 use super::*;
+use crate::arrow::array::RecordBatch;
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::model::tables::data::{
     Column, ColumnFilter, ColumnType, DataFrame, DataType, DecimationDistribution,

@@ -4,17 +4,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, TimestampMicrosecondArray, TimestampMillisecondArray,
-    TimestampNanosecondArray,
-};
-use arrow::buffer::{NullBuffer, ScalarBuffer};
-use arrow::datatypes::{
-    DataType as Arrow, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType,
-};
-
 use super::schema::UTC;
+use crate::arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
+use crate::arrow::buffer::{NullBuffer, ScalarBuffer};
+use crate::arrow::datatypes::{
+    ArrowTimestampType, DataType as Arrow, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
 use crate::model::tables::data::DataType;
 use crate::value::time;
 
@@ -66,20 +62,35 @@ pub(crate) fn ticks(array: &dyn Array) -> &[i64] {
     }
 }
 
-/// Counts as an array of a time column of this type.
+/// Counts as an array of a time column of this type; milliseconds for a type that has no times.
 pub(crate) fn array_of(
     data_type: DataType,
     values: ScalarBuffer<i64>,
     nulls: Option<NullBuffer>,
 ) -> ArrayRef {
-    match data_type {
-        DataType::TimestampMicros => {
-            Arc::new(TimestampMicrosecondArray::new(values, nulls).with_timezone(UTC))
-        }
-        DataType::TimestampNanos => {
-            Arc::new(TimestampNanosecondArray::new(values, nulls).with_timezone(UTC))
-        }
-        _ => Arc::new(TimestampMillisecondArray::new(values, nulls).with_timezone(UTC)),
+    let unit = unit_of(data_type).unwrap_or(TimeUnit::Millisecond);
+    timestamps(unit, Some(UTC), values, nulls)
+}
+
+/// Counts as an array of times.
+pub(crate) fn timestamps(
+    unit: TimeUnit,
+    zone: Option<&str>,
+    values: ScalarBuffer<i64>,
+    nulls: Option<NullBuffer>,
+) -> ArrayRef {
+    fn array<T: ArrowTimestampType>(
+        zone: Option<&str>,
+        values: ScalarBuffer<i64>,
+        nulls: Option<NullBuffer>,
+    ) -> ArrayRef {
+        Arc::new(PrimitiveArray::<T>::new(values, nulls).with_timezone_opt(zone))
+    }
+    match unit {
+        TimeUnit::Second => array::<TimestampSecondType>(zone, values, nulls),
+        TimeUnit::Millisecond => array::<TimestampMillisecondType>(zone, values, nulls),
+        TimeUnit::Microsecond => array::<TimestampMicrosecondType>(zone, values, nulls),
+        TimeUnit::Nanosecond => array::<TimestampNanosecondType>(zone, values, nulls),
     }
 }
 

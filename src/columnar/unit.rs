@@ -4,16 +4,17 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use arrow::array::{ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions};
-use arrow::buffer::BooleanBuffer;
-use arrow::compute::filter;
-
 use super::predicate::{Predicate, Predicates};
 use super::row_test::RowTest;
 use super::schema::TableSchema;
 use super::segment::{BLOCK_ROWS, Filtered, Part, Wanted};
 use super::verdict::Verdict;
 use super::view::{Run, Stored};
+use crate::arrow::array::{
+    ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions,
+};
+use crate::arrow::buffer::BooleanBuffer;
+use crate::arrow::compute::filter;
 use crate::error::{Error, Result};
 use crate::value::Control;
 
@@ -250,7 +251,7 @@ fn test_joint(
     selected(ranges, mask, wanted, None)
 }
 
-fn misfit(error: arrow::error::ArrowError) -> Error {
+fn misfit(error: crate::arrow::error::ArrowError) -> Error {
     Error::corrupt("internal error: a filter does not fit its column; report it").with_source(error)
 }
 

@@ -3,14 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-
 use super::keys::index_values;
 use super::layouts::adapted;
 use super::memory_run::MemoryRun;
 use super::ordinal_set::OrdinalSet;
 use super::schema::TableSchema;
 use super::segment::{BLOCK_ROWS, ColumnSummary, Segment};
+use crate::arrow::array::RecordBatch;
 use crate::error::{Error, Result};
 use crate::value::exact::BlockSums;
 

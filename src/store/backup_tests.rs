@@ -46,8 +46,9 @@ fn create_table(tables: &impl TableService) -> String {
 }
 
 fn append(tables: &impl TableService, table: &str, first: i64) {
-    let index = arrow::array::Int64Array::from_iter_values(first..first + ROWS);
-    let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
+    let index = crate::arrow::array::Int64Array::from_iter_values(first..first + ROWS);
+    let batch =
+        crate::arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
     tables.append_batches(&table.into(), &mut std::iter::once(Ok(batch)), None).unwrap();
 }
 

@@ -235,9 +235,9 @@ fn a_backup_over_one_of_another_history_keeps_no_file_of_it() {
             .unwrap()
     };
     let append = |store: &Store, table: &str, value: i64| {
-        let index = arrow::array::Int64Array::from_iter_values(value..value + 100);
+        let index = crate::arrow::array::Int64Array::from_iter_values(value..value + 100);
         let batch =
-            arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
+            crate::arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
         store
             .session(Identity::user("ada"))
             .append_batches(&table.into(), &mut std::iter::once(Ok(batch)), None)
@@ -514,8 +514,8 @@ fn maintenance_inside_a_transaction_of_its_thread_is_refused() {
     let id = session.create_table(CreateTableRequest::new([column])).unwrap();
     // Two segments that overlap, so that a merge is due.
     for _ in 0..2 {
-        let index = arrow::array::Int64Array::from_iter_values(0..10);
-        let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]);
+        let index = crate::arrow::array::Int64Array::from_iter_values(0..10);
+        let batch = crate::arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]);
         session.append_batches(&id, &mut std::iter::once(Ok(batch.unwrap())), None).unwrap();
     }
     // On a thread of its own: one that waits for itself would never come back.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{
+use serde_json::{Value, json};
+use stationdb::arrow::array::{Array, AsArray};
+use stationdb::arrow::datatypes::{
     DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type, TimeUnit,
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
 };
-use serde_json::{Value, json};
 use stationdb::prelude::*;
 use stationdb::tables::{BinaryForm, ImportTableRequest, ScanRequest};
 use stationdb::{Control, Identity, Store};

@@ -1,9 +1,9 @@
 //! One probe for every operation, with the effect of the owner's attempt.
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow::ipc::writer::StreamWriter;
 use serde::Serialize;
 use serde_json::{Value, json};
+use stationdb::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use stationdb::arrow::ipc::writer::StreamWriter;
 use stationdb::prelude::*;
 use stationdb::{Control, Error, ErrorKind, Result, Session};
 use std::io::{Read, Write};

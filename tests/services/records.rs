@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, TimestampMillisecondType};
 use serde_json::{Value, json};
+use stationdb::arrow::array::{Array, AsArray, RecordBatch};
+use stationdb::arrow::datatypes::{DataType, TimestampMillisecondType};
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::scans::{RecordKind, ScanRecordsRequest};
@@ -142,7 +142,7 @@ fn members_of_objects_and_parts_have_columns() {
     let batches = scan(&session, json!({ "kind": "SPECIFICATION" }));
     let limit = batches[0].column_by_name("limit").unwrap().as_struct();
     let min = limit.column_by_name("min").unwrap();
-    assert_eq!(min.as_primitive::<arrow::datatypes::Float64Type>().value(0), 1.0);
+    assert_eq!(min.as_primitive::<stationdb::arrow::datatypes::Float64Type>().value(0), 1.0);
     let conditions = batches[0].column_by_name("conditions").unwrap().as_list::<i32>().value(0);
     let names = conditions.as_struct().column_by_name("name").unwrap();
     assert_eq!(names.as_string::<i32>().value(0), "temp");

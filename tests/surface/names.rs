@@ -52,7 +52,6 @@ const REASONS: &[(&str, &str)] = &[
         "VendorPrefix",
         "renames members in the JSON of a server whose store has another vendor prefix",
     ),
-    ("arrow", "the crate whose batches of rows calls take and return"),
     ("chrono", "the crate whose times records and requests hold"),
     ("kernels", "decimation of samples that the caller holds, without a store"),
 ];

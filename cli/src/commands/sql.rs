@@ -11,9 +11,9 @@ use stationdb::arrow::datatypes::{
     Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use stationdb::arrow::util::display::array_value_to_string;
 use stationdb::chrono::{DateTime, SecondsFormat, Utc};
 use stationdb::serde_json::{Map, Number, Value};
+use stationdb_sql::datafusion::arrow::util::display::array_value_to_string;
 use stationdb_sql::datafusion::error::DataFusionError;
 use stationdb_sql::datafusion::prelude::SessionContext;
 use stationdb_sql::{Options, context_with, reads};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use arrow_cast::cast;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::errors::ParquetError;
 use stationdb::arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
-use stationdb::arrow::compute::cast;
 use stationdb::arrow::datatypes::{DataType, Int64Type};
 use stationdb::{Control, Error, ErrorKind, Result};
 

@@ -12,15 +12,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use arrow_cast::cast;
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 use stationdb::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use stationdb::arrow::compute::cast;
 use stationdb::arrow::datatypes::{DataType, FieldRef, TimeUnit};
-use stationdb::arrow::util::display::{ArrayFormatter, FormatOptions};
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::scans::{RecordKind, ScanRecordsRequest};

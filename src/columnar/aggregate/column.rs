@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
-
 use super::groups::KeyCell;
 use super::needs::Need;
 use super::state::{Cell, Ends, Known, Number, Numbers, Rank, State};
+use crate::arrow::array::{Array, ArrayRef, AsArray};
+use crate::arrow::buffer::NullBuffer;
+use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use crate::columnar::ticks::ticks;
 use crate::model::tables::data::DataType;
 use crate::value::exact::Sums;

@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
-
 use super::ints::{numbered, paired};
+use crate::arrow::array::{Array, ArrayRef, AsArray};
+use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use crate::columnar::ticks::ticks;
 use crate::model::tables::data::DataType;
 

@@ -4,18 +4,17 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchOptions,
-    UInt32Array,
-};
-use arrow::compute::{concat, take};
-
 use super::super::count::in_parallel;
 use super::super::fetch::{fetch_rows, to_ranges};
 use super::super::segment::{BLOCK_ROWS, ExtremeRows, PAGE_ROWS};
 use super::super::ticks;
 use super::super::view::{Locator, Stored, TableView};
 use super::extremes::Level;
+use crate::arrow::array::{
+    ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchOptions,
+    UInt32Array,
+};
+use crate::arrow::compute::{concat, take};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::Control;
@@ -70,7 +69,7 @@ enum Found {
     Cells(ArrayRef),
 }
 
-fn misfit(error: arrow::error::ArrowError) -> Error {
+fn misfit(error: crate::arrow::error::ArrowError) -> Error {
     Error::corrupt("rows of one table have different columns").with_source(error)
 }
 

@@ -1,8 +1,7 @@
 //! Values of numeric columns as levels, and the minimum and maximum of a set of rows.
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type};
-
+use crate::arrow::array::{Array, AsArray};
+use crate::arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type};
 use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
 use crate::columnar::ticks::ticks;
 use crate::error::{Error, Result};

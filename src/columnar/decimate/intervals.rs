@@ -3,14 +3,13 @@
 
 use std::ops::Range;
 
-use arrow::array::RecordBatch;
-
 use super::super::kernels;
 use super::super::predicate::Predicates;
 use super::super::view::{Locator, Run, TableView};
 use super::decimation::Decimation;
 use super::extremes::{Best, Level, array_extremes, span_of};
 use super::stream::bounds;
+use crate::arrow::array::RecordBatch;
 use crate::error::Result;
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
@@ -276,7 +275,7 @@ impl Pass {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Int32Array};
+    use crate::arrow::array::{ArrayRef, Int32Array};
 
     use super::*;
     use crate::model::tables::data::DecimationDistribution;

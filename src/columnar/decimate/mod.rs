@@ -15,11 +15,10 @@ mod stream;
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-
 use super::fetch::fetch_rows;
 use super::predicate::Predicates;
 use super::view::TableView;
+use crate::arrow::array::RecordBatch;
 use crate::error::Result;
 use crate::value::Control;
 

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder,
-    PrimitiveArray, StringBuilder,
-};
-use arrow::datatypes::Int64Type;
-
 use super::csv::Records;
 use super::form::{Form, time};
 use super::moment;
 use super::options::ImportOptions;
 use super::value::{is_null, lost_of, number, small_number};
+use crate::arrow::array::{
+    Array, ArrayRef, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder,
+    PrimitiveArray, StringBuilder,
+};
+use crate::arrow::datatypes::Int64Type;
 use crate::columnar::coerce::{CUT, FINER_TIMES};
 use crate::columnar::frame::shortened;
 use crate::columnar::{cells, ticks};

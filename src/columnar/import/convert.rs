@@ -3,20 +3,20 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions,
-    StringArray, StructArray, make_array,
-};
-use arrow::buffer::NullBuffer;
-use arrow::compute::cast;
-use arrow::datatypes::{DataType as Arrow, Field, Schema, TimeUnit};
-use arrow::util::display::array_value_to_string;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::DateTime;
 
 use super::options::ImportOptions;
 use super::zone::Zone;
+use crate::arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions,
+    StringArray, StructArray, make_array,
+};
+use crate::arrow::buffer::NullBuffer;
+use crate::arrow::datatypes::{DataType as Arrow, Field, Schema, TimeUnit};
+use crate::arrow::integers::to_int64;
+use crate::arrow::{convert as arrays, text};
 use crate::columnar::schema::{TableSchema, UTC};
 use crate::columnar::ticks;
 use crate::error::{Error, Place, Result};
@@ -36,7 +36,7 @@ pub(super) fn unit_name(unit: TimeUnit) -> &'static str {
 }
 
 fn misfit(array: &dyn Array, row: usize, place: Place, what: &str) -> Error {
-    let text = array_value_to_string(array, row).unwrap_or_else(|_| "of this row".to_owned());
+    let text = text::of_cell(array, row).unwrap_or_else(|| "of this row".to_owned());
     Error::invalid(format!("the value {text} {what}")).at(place)
 }
 
@@ -101,12 +101,10 @@ fn convert_array(
     options: &ImportOptions,
     place: &dyn Fn(usize) -> Place,
 ) -> Result<ArrayRef> {
-    let failed = |error: arrow::error::ArrowError| {
-        Error::invalid(format!("the values cannot be converted: {error}")).at(place(0))
-    };
+    let failed = || Error::invalid("the values cannot be converted").at(place(0));
     Ok(match (array.data_type(), target) {
         (Arrow::Dictionary(_, values), _) if !matches!(**values, Arrow::Utf8) => {
-            let plain = cast(array, values).map_err(failed)?;
+            let plain = arrays::unpack(array).ok_or_else(failed)?;
             return convert_array(target, &plain, options, place);
         }
         (Arrow::Decimal128(..) | Arrow::Decimal256(..), DataType::Float64) => {
@@ -143,10 +141,7 @@ fn convert_array(
             | Arrow::UInt64,
             target,
         ) if target.is_time() => counted(array, options, place)?,
-        (Arrow::Time32(_), _) => {
-            cast(&cast(array, &Arrow::Int32).map_err(failed)?, &Arrow::Int64).map_err(failed)?
-        }
-        (Arrow::Time64(_), _) => cast(array, &Arrow::Int64).map_err(failed)?,
+        (Arrow::Time32(_) | Arrow::Time64(_), _) => Arc::new(to_int64(array).ok_or_else(failed)?),
         (
             Arrow::Binary | Arrow::LargeBinary | Arrow::BinaryView | Arrow::FixedSizeBinary(_),
             DataType::String,
@@ -155,9 +150,7 @@ fn convert_array(
             localised(array, ticks::ticks(array), *unit, 1, options, place)?
         }
         (Arrow::Date32, _) if !matches!(options.zone, Zone::Utc) => {
-            let days = cast(&cast(array, &Arrow::Int32).map_err(failed)?, &Arrow::Int64)
-                .map_err(failed)?;
-            let days = days.as_primitive::<arrow::datatypes::Int64Type>();
+            let days = to_int64(array).ok_or_else(failed)?;
             localised(array, days.values(), TimeUnit::Second, DAY_SECONDS, options, place)?
         }
         _ => array.clone(),
@@ -179,8 +172,8 @@ fn counted(
         .at(place(0)));
     };
     let counts: Int64Array = texts(array, place, |text| text.parse().ok())?.collect();
-    cast(&counts, &Arrow::Timestamp(unit, Some(UTC.into())))
-        .map_err(|error| Error::invalid(error.to_string()).at(place(0)))
+    let (_, counts, nulls) = counts.into_parts();
+    Ok(ticks::timestamps(unit, Some(UTC), counts, nulls))
 }
 
 /// Each value from its text, which has all its digits.
@@ -195,9 +188,8 @@ fn texts<T>(
             out.push(None);
             continue;
         }
-        let text = array_value_to_string(array, row).map_err(|error| {
-            Error::invalid(format!("a value cannot be read: {error}")).at(place(row))
-        })?;
+        let text = text::of_cell(array, row)
+            .ok_or_else(|| Error::invalid("a value cannot be read").at(place(row)))?;
         let value = read(&text);
         if value.is_none() {
             return Err(misfit(array, row, place(row), "does not fit the type of its column"));
@@ -269,13 +261,6 @@ fn localised(
         out.push(moved.ok_or_else(far)?);
     }
     let nulls = array.nulls().cloned();
-    // Whole seconds have no column type of their own.
-    match unit {
-        TimeUnit::Second => {
-            let seconds = Int64Array::new(out.into(), nulls);
-            cast(&seconds, &Arrow::Timestamp(unit, None))
-                .map_err(|error| Error::invalid(error.to_string()).at(place(0)))
-        }
-        _ => Ok(ticks::array_of(ticks::type_of(unit), out.into(), nulls)),
-    }
+    let zone = (unit != TimeUnit::Second).then_some(UTC);
+    Ok(ticks::timestamps(unit, zone, out.into(), nulls))
 }

@@ -5,10 +5,10 @@
 //! or a comma with a blank: hours and minutes, seconds, up to nine digits of a second, AM or PM,
 //! and an offset, `Z`, `UTC` or `GMT`.
 
-use arrow::datatypes::TimeUnit;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 
 use super::zone::Zone;
+use crate::arrow::datatypes::TimeUnit;
 use crate::columnar::ticks;
 use crate::model::tables::data::DataType;
 use crate::model::tables::import::DateOrder;
@@ -234,7 +234,7 @@ mod tests {
     fn read(text: &str, order: Option<DateOrder>) -> Option<String> {
         let count = parse(text, order)?.count(DataType::TimestampNanos, Zone::Utc, false).ok()?;
         let mut out = String::new();
-        ticks::write(count, arrow::datatypes::TimeUnit::Nanosecond, &mut out);
+        ticks::write(count, crate::arrow::datatypes::TimeUnit::Nanosecond, &mut out);
         Some(out.replace(".000000000Z", "Z"))
     }
 

@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array};
-
+use crate::arrow::array::{ArrayRef, Int64Array};
 use crate::error::{Error, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::nearest::did_you_mean;

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use arrow::datatypes::TimeUnit;
-
 use super::moment::offset;
 use super::zone::Zone;
+use crate::arrow::datatypes::TimeUnit;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::model::tables::import::{BinaryForm, DateOrder, EpochUnit, ImportTableRequest};

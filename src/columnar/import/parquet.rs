@@ -7,8 +7,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType as Arrow, Field, Schema};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
 use parquet::arrow::{
     FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema,
@@ -27,6 +25,8 @@ use super::pages::{CheckedPages, OneChunk, check_chunk, longest};
 use super::parquet_types;
 use super::source::{Chunks, Source, damaged};
 use super::{ReadSeek, convert, int96};
+use crate::arrow::array::RecordBatch;
+use crate::arrow::datatypes::{DataType as Arrow, Field, Schema};
 use crate::columnar::coerce::coerce_batch;
 use crate::columnar::foreign;
 use crate::columnar::guard::guarded;

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use arrow::datatypes::{DataType as Arrow, Fields, Schema};
-use arrow::ipc::root_as_message;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use parquet::basic::{ConvertedType, Repetition};
@@ -14,6 +12,8 @@ use super::convert::unit_name;
 use super::numbered::Told;
 use super::options::ImportOptions;
 use super::zone::Zone;
+use crate::arrow::datatypes::{DataType as Arrow, Fields, Schema};
+use crate::arrow::ipc::root_as_message;
 use crate::columnar::ticks;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;

@@ -3,13 +3,13 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 
 use super::{ImportOptions, ParquetImport};
+use crate::arrow::array::RecordBatch;
 use crate::columnar::{TableSchema, batch_rows, export_parquet, frame_to_batch};
 use crate::error::{ErrorKind, Place};
 use crate::model::tables::data::{Column, ColumnType, DataFrame, DataType, column};
@@ -315,7 +315,7 @@ fn no_byte_of_a_page_makes_the_decoder_panic() {
 /// The writer of Arrow 4.0.1 counted no nulls where there were some.
 #[test]
 fn a_column_whose_statistics_count_no_nulls_may_have_some() {
-    use arrow::array::{ArrayRef, Int64Array, StringArray};
+    use crate::arrow::array::{ArrayRef, Int64Array, StringArray};
     let ids: ArrayRef = Arc::new((0..9).map(Some).collect::<Int64Array>());
     let texts: ArrayRef = Arc::new(StringArray::from_iter(
         (0..9).map(|row| (row % 4 != 3).then(|| format!("id{row}"))),
@@ -377,8 +377,8 @@ fn a_column_whose_statistics_count_no_nulls_may_have_some() {
 
 #[test]
 fn nested_columns_are_refused() {
-    use arrow::array::{ArrayRef, Int64Array, ListArray, StructArray};
-    use arrow::datatypes::{Field, Int64Type};
+    use crate::arrow::array::{ArrayRef, Int64Array, ListArray, StructArray};
+    use crate::arrow::datatypes::{Field, Int64Type};
     let list: ArrayRef =
         Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(1)])]));
     let inner: ArrayRef = Arc::new(Int64Array::from(vec![1]));

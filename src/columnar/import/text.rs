@@ -4,14 +4,13 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use arrow::array::{RecordBatch, new_null_array};
-
 use super::columns::build;
 use super::csv::{CsvReader, Records};
 use super::form::{Decision, Form, LastText, Mark, decide, last_text, mark};
 use super::numbered::{self, Told};
 use super::options::ImportOptions;
 use super::sniff::has_values_only;
+use crate::arrow::array::{RecordBatch, new_null_array};
 use crate::columnar::schema::{TableSchema, arrow_type};
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};

@@ -4,8 +4,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanBufferBuilder};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
 use parquet::file::page_index::offset_index::PageLocation;
 
 use super::checked::CheckedFile;
@@ -15,6 +13,8 @@ use super::decode::{
 };
 use super::dictionary::Dictionaries;
 use super::values::{Part, Values};
+use crate::arrow::array::{ArrayRef, BooleanBufferBuilder};
+use crate::arrow::buffer::{BooleanBuffer, NullBuffer};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 

@@ -5,8 +5,7 @@
 
 use std::ops::Range;
 
-use arrow::array::BooleanBufferBuilder;
-
+use crate::arrow::array::BooleanBufferBuilder;
 use crate::columnar::byte_reader::ByteReader;
 use crate::columnar::parquet_format::PAGE_HEADER;
 use crate::columnar::thrift::{self, Part};

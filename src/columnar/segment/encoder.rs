@@ -9,7 +9,6 @@ use std::sync::mpsc::{
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use arrow::array::RecordBatch;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::errors::ParquetError;
@@ -20,6 +19,7 @@ use super::checked::HashingFile;
 use super::encoding::properties;
 use super::extreme_rows::ExtremeRows;
 use super::summary::{Blocks, Summarizer};
+use crate::arrow::array::RecordBatch;
 use crate::columnar::guard::guarded;
 use crate::columnar::nan_statistics;
 use crate::columnar::schema::TableSchema;

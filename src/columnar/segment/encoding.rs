@@ -4,8 +4,6 @@
 //! Full-precision floats stay plain and uncompressed: general codecs save a tenth of their bytes
 //! and cost more than reading them.
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
@@ -13,6 +11,8 @@ use parquet::schema::types::ColumnPath;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::PAGE_ROWS;
+use crate::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use crate::columnar::schema::TableSchema;
 use crate::columnar::ticks::ticks;
 use crate::model::tables::data::DataType;

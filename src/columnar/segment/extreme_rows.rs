@@ -10,14 +10,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
-};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type};
-
 use super::BLOCK_ROWS;
 use super::summary::Blocks;
+use crate::arrow::array::{
+    Array, ArrayRef, AsArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+};
+use crate::arrow::buffer::{BooleanBuffer, NullBuffer};
+use crate::arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type};
 use crate::columnar::schema::TableSchema;
 use crate::columnar::ticks;
 use crate::model::tables::data::DataType;

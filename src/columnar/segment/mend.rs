@@ -180,7 +180,7 @@ fn wrong_bit(len: usize, wrong: u32) -> Option<(usize, u32)> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Float64Array, Int64Array, RecordBatch};
+    use crate::arrow::array::{Float64Array, Int64Array, RecordBatch};
 
     use super::*;
     use crate::columnar::schema::TableSchema;
@@ -221,7 +221,7 @@ mod tests {
         let schema = Arc::new(TableSchema::with_default_limit(columns).unwrap());
         let rows = 13_000;
         let noise = Float64Array::from_iter_values((0..rows).map(|n| (n as f64 * 12.9898).sin()));
-        let arrays: Vec<arrow::array::ArrayRef> =
+        let arrays: Vec<crate::arrow::array::ArrayRef> =
             vec![Arc::new(Int64Array::from_iter_values(0..rows)), Arc::new(noise)];
         let batch = RecordBatch::try_new(schema.arrow().clone(), arrays).unwrap();
         let disk: SharedDisk = Arc::new(MemoryDisk::default());

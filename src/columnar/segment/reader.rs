@@ -4,9 +4,6 @@ use std::io::Cursor;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::buffer::BooleanBuffer;
-use arrow::compute::concat;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -25,6 +22,9 @@ use super::summary::ColumnSummary;
 use super::summary_file::SummaryFile;
 use super::values::{Part, Texts, Values};
 use super::{BLOCK_ROWS, SegmentMeta, data_name, summary_name};
+use crate::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use crate::arrow::buffer::BooleanBuffer;
+use crate::arrow::compute::concat;
 use crate::columnar::schema::TableSchema;
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, Result};
@@ -580,7 +580,7 @@ impl Segment {
     }
 }
 
-fn bad_batch(error: arrow::error::ArrowError) -> Error {
+fn bad_batch(error: crate::arrow::error::ArrowError) -> Error {
     Error::corrupt("a segment does not have the columns of its table").with_source(error)
 }
 

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
-
 use super::BLOCK_ROWS;
+use crate::arrow::array::{Array, ArrayRef, AsArray};
+use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
 use crate::columnar::ticks::ticks;
 use crate::model::tables::data::DataType;

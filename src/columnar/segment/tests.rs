@@ -3,15 +3,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
-    StringArray, TimestampNanosecondArray, UInt32Array,
-};
-use arrow::buffer::BooleanBuffer;
-use arrow::compute::{cast, take, take_record_batch};
 use proptest::prelude::*;
 
 use super::*;
+use crate::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
+    RecordBatch, StringArray, TimestampNanosecondArray, UInt32Array,
+};
+use crate::arrow::buffer::BooleanBuffer;
+use crate::arrow::compute::{take, take_record_batch};
+use crate::arrow::convert::{to_float64, to_text};
+use crate::arrow::integers::to_int64;
 use crate::columnar::schema::TableSchema;
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::model::tables::data::{Column, ColumnType, DataType};
@@ -148,14 +150,7 @@ fn rows_of(ranges: &[Range<usize>]) -> UInt32Array {
 
 /// Whether a cell passes: its text has an even number of bytes. Nulls pass when `nulls` says so.
 fn test_array(array: &ArrayRef, nulls: bool) -> BooleanBuffer {
-    let plain = match array.data_type() {
-        // The library formats times only in time zones that it knows.
-        arrow::datatypes::DataType::Timestamp(..) => {
-            &cast(array, &arrow::datatypes::DataType::Int64).unwrap()
-        }
-        _ => array,
-    };
-    let text = cast(plain, &arrow::datatypes::DataType::Utf8).unwrap();
+    let text = to_text(&plain(array)).unwrap();
     let text = text.as_any().downcast_ref::<StringArray>().unwrap();
     BooleanBuffer::collect_bool(text.len(), |at| {
         if text.is_null(at) { nulls } else { text.value(at).len().is_multiple_of(2) }
@@ -165,7 +160,7 @@ fn test_array(array: &ArrayRef, nulls: bool) -> BooleanBuffer {
 fn test_part(part: Part<'_>, nulls: bool, like: &ArrayRef) -> BooleanBuffer {
     let array: ArrayRef = match part {
         Part::I32(values) => Arc::new(Int32Array::from(values.to_vec())),
-        Part::I64(values) if like.data_type() == &arrow::datatypes::DataType::Int64 => {
+        Part::I64(values) if like.data_type() == &crate::arrow::datatypes::DataType::Int64 => {
             Arc::new(Int64Array::from(values.to_vec()))
         }
         Part::I64(values) => {
@@ -203,7 +198,7 @@ proptest! {
                 let test = |part: Part<'_>| test_part(part, nulls, array);
                 let found = segment.filter(column, &ranges, &test, Wanted::Values).unwrap();
                 let Some(found) = found else { continue };
-                let kept = arrow::compute::filter(wanted.column(column), &BooleanArray::new(mask.clone(), None)).unwrap();
+                let kept = crate::arrow::compute::filter(wanted.column(column), &BooleanArray::new(mask.clone(), None)).unwrap();
                 prop_assert_eq!(found.count, mask.count_set_bits());
                 prop_assert_eq!(&found.values.unwrap(), &kept);
                 let rows = rows_of(&found.ranges);
@@ -316,9 +311,7 @@ fn parts_hold_whatever_can_win() {
             let shapes = shapes.map(|values| Shape { values, nulls });
             let (segment, batch) = segment(arrays(&shapes));
             for column in 0..6 {
-                let number =
-                    cast(&plain(batch.column(column)), &arrow::datatypes::DataType::Float64)
-                        .unwrap();
+                let number = numbers(&plain(batch.column(column)));
                 let number = number.as_any().downcast_ref::<Float64Array>().unwrap();
                 let values: Vec<Option<f64>> = number.iter().collect();
                 for draw in 0..60 {
@@ -368,11 +361,18 @@ fn parts_hold_whatever_can_win() {
 }
 
 /// Times as integers.
+/// Numbers as they are, true as 1, and texts of numbers by their value.
+fn numbers(array: &ArrayRef) -> Float64Array {
+    if let Some(truths) = array.as_boolean_opt() {
+        return truths.iter().map(|truth| Some(f64::from(truth?))).collect();
+    }
+    to_float64(array)
+        .unwrap_or_else(|| to_text(array).unwrap().iter().map(|text| text?.parse().ok()).collect())
+}
+
 fn plain(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
-        arrow::datatypes::DataType::Timestamp(..) => {
-            cast(array, &arrow::datatypes::DataType::Int64).unwrap()
-        }
+        crate::arrow::datatypes::DataType::Timestamp(..) => Arc::new(to_int64(array).unwrap()),
         _ => array.clone(),
     }
 }

@@ -3,12 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{
+use super::decode::deltas;
+use crate::arrow::array::{
     Array, ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
 };
-use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-
-use super::decode::deltas;
+use crate::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use crate::columnar::ticks;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;

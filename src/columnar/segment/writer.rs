@@ -3,13 +3,12 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-
 use super::checked::HashingFile;
 use super::encoder::{Encoded, Encoder};
 use super::encoding::{GROUP_BYTES, group_rows};
 use super::summary_file;
 use super::{BLOCK_ROWS, SegmentMeta, data_name, summary_name};
+use crate::arrow::array::RecordBatch;
 use crate::columnar::buffer::batch_bytes;
 use crate::columnar::keys::index_values;
 use crate::columnar::schema::TableSchema;

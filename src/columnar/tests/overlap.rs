@@ -3,9 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array};
-
 use super::*;
+use crate::arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array};
 use crate::disk::CountingDisk;
 
 const RUNS: usize = 60;

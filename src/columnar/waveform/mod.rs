@@ -7,9 +7,8 @@ mod write;
 pub(crate) use read::WaveformReader;
 pub(crate) use write::waveform_batches;
 
-use arrow::datatypes::{DataType as Arrow, TimeUnit};
-
 use super::schema::{TableSchema, arrow_type};
+use crate::arrow::datatypes::{DataType as Arrow, TimeUnit};
 use crate::error::Result;
 use crate::model::tables::data::{Column, DataType};
 use crate::model::tables::waveform::{DT, T0};

@@ -1,13 +1,11 @@
 //! Waveforms from rows in the order of the index.
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::compute::cast;
-use arrow::datatypes::{
-    ArrowPrimitiveType, DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type,
-};
 use chrono::{DateTime, Utc};
 
 use super::{Form, NANOS, steps_per_second};
+use crate::arrow::array::{Array, AsArray, RecordBatch};
+use crate::arrow::datatypes::{ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type};
+use crate::arrow::integers::to_int64;
 use crate::columnar::schema::TableSchema;
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, DataType};
@@ -184,14 +182,13 @@ impl WaveformReader {
         if let Some(floats) = array.as_primitive_opt::<Float64Type>() {
             return Ok(floats.values().iter().map(|value| value.to_bits().cast_signed()).collect());
         }
-        let ints = cast(array, &Arrow::Int64).map_err(|error| {
+        let ints = to_int64(array).ok_or_else(|| {
             Error::invalid(format!(
                 "column {:?} cannot be the axis of a waveform",
                 batch.schema_ref().field(at).name()
             ))
-            .with_source(error)
         })?;
-        Ok(values::<Int64Type>(&ints)?.to_vec())
+        Ok(ints.values().to_vec())
     }
 
     /// Ends the waveform that is being read.

@@ -4,14 +4,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, Float32Array, Float64Array, Int16Array, Int32Array, Int64Array, RecordBatch,
-};
-use arrow::compute::cast;
 use chrono::{DateTime, Utc};
 
 use super::{Form, NANOS, steps_per_second};
-use crate::columnar::schema::{TableSchema, arrow_type};
+use crate::arrow::array::{Array, AsArray};
+use crate::arrow::array::{
+    ArrayRef, Float32Array, Float64Array, Int16Array, Int32Array, Int64Array, RecordBatch,
+};
+use crate::arrow::datatypes::Int64Type;
+use crate::columnar::schema::TableSchema;
+use crate::columnar::ticks;
 use crate::error::{Error, Result};
 use crate::model::tables::data::{Column, DataType};
 use crate::model::tables::waveform::{DT, Samples, T0, Waveform, WaveformAxis};
@@ -144,11 +146,11 @@ impl<'s> Axis<'s> {
                 // The last place was found to fit.
                 let place = |row: usize| start.wrapping_add(step.wrapping_mul(row as i64));
                 let places = Int64Array::from_iter_values(rows.map(place));
-                vec![(column.name.as_str(), typed(column, Arc::new(places))?)]
+                vec![(column.name.as_str(), typed(column, Arc::new(places)))]
             }
             Self::Numbered { column, number, t0: (start, t0), dt } => vec![
                 (column.name.as_str(), constant(&Value::Int(*number))),
-                (T0, typed(start, constant(t0))?),
+                (T0, typed(start, constant(t0))),
                 (DT, constant(dt)),
             ],
         })
@@ -156,14 +158,12 @@ impl<'s> Axis<'s> {
 }
 
 /// Gives whole numbers the type of a column of times.
-fn typed(column: &Column, values: ArrayRef) -> Result<ArrayRef> {
+fn typed(column: &Column, values: ArrayRef) -> ArrayRef {
     if !column.data_type.is_time() {
-        return Ok(values);
+        return values;
     }
-    cast(&values, &arrow_type(column.data_type)).map_err(|error| {
-        Error::invalid(format!("the places of samples are no values of {}", column.data_type))
-            .with_source(error)
-    })
+    let counts = values.as_primitive::<Int64Type>();
+    ticks::array_of(column.data_type, counts.values().clone(), counts.nulls().cloned())
 }
 
 /// The first value of an index column that is the axis, and the step.

@@ -5,10 +5,8 @@
 //! specification applies to a value if all its conditions are met. Otherwise the value is not
 //! judged.
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type};
-
+use crate::arrow::array::{Array, ArrayRef, Float64Array, RecordBatch, StringArray};
+use crate::arrow::convert;
 use crate::error::{Error, Result};
 use crate::model::specifications::condition::{Condition, ConditionValue};
 use crate::model::specifications::specification::{Specification, SpecificationType};
@@ -260,8 +258,7 @@ impl CheckSummary {
         column: &str,
         condition_columns: &[(&str, &str)],
     ) -> Result<()> {
-        let values = read_as(batch, column, &DataType::Float64)?;
-        let values = values.as_primitive::<Float64Type>();
+        let values = numbers_of(batch, column)?;
         let mut applies = vec![true; batch.num_rows()];
         for condition in specification.conditions.iter().flatten() {
             let Some(name) = condition.name.as_deref() else { continue };
@@ -290,30 +287,37 @@ fn and_holds(
     column: &str,
 ) -> Result<()> {
     if matches!(condition.value, Some(ConditionValue::String(_))) {
-        let points = read_as(batch, column, &DataType::Utf8)?;
-        let points = points.as_string::<i32>();
-        for (applies, point) in applies.iter_mut().zip(points) {
+        let points = texts_of(batch, column)?;
+        for (applies, point) in applies.iter_mut().zip(&points) {
             *applies &= point.is_some_and(|point| condition.holds_at(&ConditionPoint::from(point)));
         }
     } else {
-        let points = read_as(batch, column, &DataType::Float64)?;
-        for (applies, point) in applies.iter_mut().zip(points.as_primitive::<Float64Type>()) {
+        let points = numbers_of(batch, column)?;
+        for (applies, point) in applies.iter_mut().zip(&points) {
             *applies &= point.is_some_and(|point| condition.holds_at(&ConditionPoint::from(point)));
         }
     }
     Ok(())
 }
 
-fn read_as(batch: &RecordBatch, column: &str, ty: &DataType) -> Result<arrow::array::ArrayRef> {
-    let array = batch.column_by_name(column).ok_or_else(|| {
+fn column_of<'b>(batch: &'b RecordBatch, column: &str) -> Result<&'b ArrayRef> {
+    batch.column_by_name(column).ok_or_else(|| {
         Error::invalid(format!("the batch has no column {column:?} to check")).at_member(column)
-    })?;
-    let readable = !matches!(ty, DataType::Float64) || array.data_type().is_numeric();
-    readable.then(|| cast(array, ty)).transpose().ok().flatten().ok_or_else(|| {
-        Error::invalid(format!(
-            "column {column:?} of type {} cannot be read as {ty}",
-            array.data_type()
-        ))
-        .at_member(column)
     })
+}
+
+fn unreadable(array: &dyn Array, column: &str, wanted: &str) -> Error {
+    let message =
+        format!("column {column:?} of type {} cannot be read as {wanted}", array.data_type());
+    Error::invalid(message).at_member(column)
+}
+
+fn numbers_of(batch: &RecordBatch, column: &str) -> Result<Float64Array> {
+    let array = column_of(batch, column)?;
+    convert::to_float64(array).ok_or_else(|| unreadable(array, column, "Float64"))
+}
+
+fn texts_of(batch: &RecordBatch, column: &str) -> Result<StringArray> {
+    let array = column_of(batch, column)?;
+    convert::to_text(array).ok_or_else(|| unreadable(array, column, "Utf8"))
 }

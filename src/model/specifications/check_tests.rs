@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use arrow::array::{Float64Array, Int32Array, RecordBatch, StringArray};
 use serde_json::json;
 
 use super::check::*;
+use crate::arrow::array::{Float64Array, Int32Array, RecordBatch, StringArray};
 use crate::error::Error;
 use crate::model::specifications::specification::Specification;
 

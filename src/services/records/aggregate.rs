@@ -7,13 +7,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::TimestampMillisecondType;
-
 use super::columns::leaf;
 use super::field::{Path, find};
 use super::kinds::{Shown, of_kind};
 use super::time_bucket::start_of;
+use crate::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use crate::arrow::datatypes::TimestampMillisecondType;
 use crate::columnar::{
     AggregatedParts, Aggregation, Bounds, Key, MemoryRun, Predicates, TableSchema,
 };

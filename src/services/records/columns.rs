@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use crate::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, ListBuilder, MapBuilder,
     MapFieldNames, StringArray, StringBuilder, StructArray, TimestampMillisecondArray,
 };
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, Field, Fields};
-use arrow::error::ArrowError;
-
+use crate::arrow::buffer::{NullBuffer, OffsetBuffer};
+use crate::arrow::datatypes::{DataType, Field, Fields};
+use crate::arrow::error::ArrowError;
 use crate::error::{Error, Result};
 use crate::value::{FieldDecl, FieldType, Row, Val};
 

@@ -11,8 +11,7 @@ mod time_bucket;
 
 pub use scan::RecordStream;
 
-use arrow::datatypes::SchemaRef;
-
+use crate::arrow::datatypes::SchemaRef;
 use crate::error::{Error, Result};
 use crate::model::imports::{ImportRecordsRequest, ImportRecordsResponse};
 use crate::model::records::{

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-
 use super::columns::{Node, array, fields_of, nodes};
 use super::kinds::{Shown, of_kind};
+use crate::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
+use crate::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use crate::error::{Error, Result};
 use crate::model::members_of;
 use crate::model::records::{RecordKind, ScanRecordsRequest};

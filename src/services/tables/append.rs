@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use serde_json::json;
 
+use crate::arrow::array::RecordBatch;
 use crate::columnar::{TableSchema, batch_bytes, coerce_batch, encode_batch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;

@@ -3,8 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch};
-
+use crate::arrow::array::{Array, RecordBatch};
 use crate::columnar::{
     CUT, CsvImport, FINER_TIMES, ImportOptions, ParquetImport, ReadSeek, TableSchema, Told,
     is_numbered,

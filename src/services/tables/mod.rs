@@ -31,9 +31,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::error::ArrowError;
-
+use crate::arrow::array::RecordBatch;
+use crate::arrow::error::ArrowError;
 use crate::columnar::{
     ReadSeek, RowStream, TableStatistics, frame_to_batch, read_stream, statistics,
 };

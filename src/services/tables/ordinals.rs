@@ -3,8 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-
+use crate::arrow::array::RecordBatch;
 use crate::columnar::{Segment, Stored, in_append_order};
 use crate::error::{Error, Result};
 use crate::model::Resource;

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use arrow::array::RecordBatch;
 use serde::{Serialize, Serializer};
 
+use crate::arrow::array::RecordBatch;
 use crate::columnar::{Touched, batch_rows};
 use crate::model::tables::data::DataFrame;
 

@@ -261,9 +261,9 @@ impl TableCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
     use crate::columnar::{TableSchema, encode_batch};
     use crate::model::tables::data::{ColumnType, DataType, column};
-    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
     fn kept_bytes(cache: &TableCache) -> usize {
         cache.buffers.iter().map(|(_, kept)| kept.bytes).sum()

@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-
 use super::SEGMENT_ROWS;
 use super::state::directory;
+use crate::arrow::array::RecordBatch;
 use crate::columnar::{
     MemoryRun, SegmentMeta, SegmentWriter, TableSchema, batch_bytes, data_name, index_values,
     summary_name,

@@ -83,10 +83,10 @@ fn filled() -> Arc<MemoryDisk> {
     let t: Vec<i64> = (0..LARGE_ROWS).collect();
     let small = t.iter().map(|t| (t * 3) as i32);
     let noise = t.iter().map(|t| noise(*t));
-    let batch = arrow::array::RecordBatch::try_from_iter([
-        ("t", Arc::new(arrow::array::Int64Array::from_iter_values(t.iter().copied())) as _),
-        ("small", Arc::new(arrow::array::Int32Array::from_iter_values(small)) as _),
-        ("noise", Arc::new(arrow::array::Float64Array::from_iter_values(noise)) as _),
+    let batch = crate::arrow::array::RecordBatch::try_from_iter([
+        ("t", Arc::new(crate::arrow::array::Int64Array::from_iter_values(t.iter().copied())) as _),
+        ("small", Arc::new(crate::arrow::array::Int32Array::from_iter_values(small)) as _),
+        ("noise", Arc::new(crate::arrow::array::Float64Array::from_iter_values(noise)) as _),
     ]);
     session.append_batches(&table, &mut std::iter::once(Ok(batch.unwrap())), None).unwrap();
     store.maintain(&Control::default()).unwrap();

@@ -27,9 +27,9 @@ fn two_segments() -> Arc<MemoryDisk> {
     let table = session.create_table(request(columns)).unwrap();
     for segment in 0..2 {
         let first = segment * ROWS as i64;
-        let values = arrow::array::Int64Array::from_iter_values(first..first + ROWS as i64);
-        let batch =
-            arrow::array::RecordBatch::try_from_iter([("t", Arc::new(values) as _)]).unwrap();
+        let values = crate::arrow::array::Int64Array::from_iter_values(first..first + ROWS as i64);
+        let batch = crate::arrow::array::RecordBatch::try_from_iter([("t", Arc::new(values) as _)])
+            .unwrap();
         session.append_batches(&table, &mut std::iter::once(Ok(batch)), None).unwrap();
     }
     drop(session);

@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::AsArray;
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
-
 use super::damage::{Damage, Touched};
 use super::*;
+use crate::arrow::array::AsArray;
+use crate::arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use crate::blobs;
 use crate::columnar::{MergedScan, Predicates, batch_row_count};
 use crate::model::tables::table::TableMetadata;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Float64Array, Int64Array, RecordBatch};
-
+use crate::arrow::array::{Float64Array, Int64Array, RecordBatch};
 use crate::columnar::SegmentMeta;
 use crate::disk::Disk as _;
 use crate::disk::sim::SimDisk;

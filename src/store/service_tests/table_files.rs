@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use arrow::array::{Int64Array, RecordBatch};
-
+use crate::arrow::array::{Int64Array, RecordBatch};
 use crate::disk::{CountingDisk, Disk as _};
 use crate::model::tables::data::{ColumnType, DataType, ScanRequest, column};
 use crate::model::tables::table::CreateTableRequest;

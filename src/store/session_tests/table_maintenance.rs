@@ -94,9 +94,9 @@ fn a_damaged_table_keeps_no_other_from_being_merged() {
         })
         .unwrap();
     for _ in 0..2 {
-        let index = arrow::array::Int64Array::from_iter_values(0..10);
+        let index = crate::arrow::array::Int64Array::from_iter_values(0..10);
         let batch =
-            arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
+            crate::arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
         crate::tables::TableService::append_batches(
             &session,
             &sound.as_str().into(),

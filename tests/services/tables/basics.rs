@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, Int64Array, RecordBatch};
+use stationdb::arrow::array::{Array, Int64Array, RecordBatch};
 use stationdb::faults::{MemoryDisk, SharedDisk};
 use stationdb::prelude::*;
 use stationdb::tables::{

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int32Array, Int64Array, TimestampMicrosecondArray, UInt64Array};
 use parquet::data_type::{Int96, Int96Type};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use stationdb::arrow::array::{
+    ArrayRef, Int32Array, Int64Array, TimestampMicrosecondArray, UInt64Array,
+};
 use stationdb::prelude::*;
 use stationdb::tables::{ColumnType, DataType, EpochUnit, ImportTableRequest};
 use stationdb::{Control, Place};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::json;
+use stationdb::arrow::array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch};
 use stationdb::faults::{Disk, MemoryDisk, Mode, SharedDisk};
 use stationdb::prelude::*;
 use stationdb::tables::{

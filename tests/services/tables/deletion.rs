@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use serde_json::json;
+use stationdb::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use stationdb::faults::{Disk, MemoryDisk, Mode, SharedDisk};
 use stationdb::prelude::*;
 use stationdb::tables::{

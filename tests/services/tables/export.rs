@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchReader};
-use arrow::ipc::reader::StreamReader;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use stationdb::arrow::array::{RecordBatch, RecordBatchReader};
+use stationdb::arrow::ipc::reader::StreamReader;
 use stationdb::faults::{MemoryDisk, RealDisk, SharedDisk, walk};
 use stationdb::prelude::*;
 use stationdb::tables::{
@@ -115,7 +115,9 @@ fn a_scan_is_a_record_batch_reader() {
     let rows = session.scan(&id, ScanRequest::default(), &control).unwrap();
     control.cancel();
     let mut reader = rows.into_record_batches();
-    let arrow::error::ArrowError::ExternalError(error) = reader.next().unwrap().unwrap_err() else {
+    let stationdb::arrow::error::ArrowError::ExternalError(error) =
+        reader.next().unwrap().unwrap_err()
+    else {
         panic!("not the error of the store");
     };
     assert_eq!(error.downcast_ref::<Error>().unwrap().kind(), ErrorKind::Cancelled);

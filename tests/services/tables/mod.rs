@@ -25,9 +25,9 @@ mod unchanged;
 mod walk;
 mod waveforms;
 
-use arrow::array::{Int64Array, RecordBatch};
-use arrow::datatypes::Schema;
-use arrow::ipc::writer::StreamWriter;
+use stationdb::arrow::array::{Int64Array, RecordBatch};
+use stationdb::arrow::datatypes::Schema;
+use stationdb::arrow::ipc::writer::StreamWriter;
 use stationdb::tables::{Column, ColumnType, DataType};
 
 fn column(name: &str, data_type: DataType, column_type: ColumnType) -> Column {

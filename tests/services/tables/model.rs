@@ -14,8 +14,8 @@ mod exact;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use serde_json::{Value, json};
+use stationdb::arrow::array::RecordBatch;
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::tables::DataFrame;

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::{Float64Type, Int64Type};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use stationdb::arrow::array::{AsArray, RecordBatch};
+use stationdb::arrow::datatypes::{Float64Type, Int64Type};
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::specifications::Number;

@@ -3,16 +3,16 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use arrow::array::{
+use parquet::arrow::ArrowWriter;
+use parquet::file::metadata::SortingColumn;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use stationdb::arrow::array::{
     ArrayRef, BinaryArray, Date32Array, Decimal128Array, DictionaryArray, FixedSizeBinaryArray,
     Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
     Time32MillisecondArray, Time64MicrosecondArray, TimestampMicrosecondArray,
     TimestampNanosecondArray, UInt64Array,
 };
-use arrow::datatypes::{DataType as Arrow, Field, Int32Type, Int64Type};
-use parquet::arrow::ArrowWriter;
-use parquet::file::metadata::SortingColumn;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use stationdb::arrow::datatypes::{DataType as Arrow, Field, Int32Type, Int64Type};
 use stationdb::prelude::*;
 use stationdb::tables::{
     BinaryForm, ColumnType, DataType, ImportTableRequest, ImportTableResponse,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
-use arrow::buffer::NullBuffer;
 use serde_json::{Value, json};
+use stationdb::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use stationdb::arrow::buffer::NullBuffer;
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
 use stationdb::{Control, Identity, Session, Store, from_json};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow::array::{Int64Array, RecordBatch};
+use stationdb::arrow::array::{Int64Array, RecordBatch};
 use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival, walk};
 use stationdb::prelude::*;
 use stationdb::tables::{Column, ColumnType, CreateTableRequest, DataType};

@@ -4,7 +4,7 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use arrow::array::{
+use stationdb::arrow::array::{
     Array, ArrayRef, Float64Array, RecordBatch, TimestampMicrosecondArray,
     TimestampMillisecondArray, TimestampNanosecondArray,
 };
@@ -320,7 +320,8 @@ fn nanoseconds_whose_finer_digits_are_zero_are_taken_by_coarser_columns() {
         let batch = RecordBatch::try_from_iter([("t", times)]).unwrap();
         let mut stream = Vec::new();
         let mut writer =
-            arrow::ipc::writer::StreamWriter::try_new(&mut stream, &batch.schema()).unwrap();
+            stationdb::arrow::ipc::writer::StreamWriter::try_new(&mut stream, &batch.schema())
+                .unwrap();
         writer.write(&batch).unwrap();
         writer.finish().unwrap();
         session.append_arrow(&id, &mut &stream[..], None)?;

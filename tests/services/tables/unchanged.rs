@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use stationdb::arrow::array::{
     ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt64Array,
 };
 use stationdb::prelude::*;

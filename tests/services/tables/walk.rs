@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use arrow::array::RecordBatch;
 use proptest::prelude::*;
+use stationdb::arrow::array::RecordBatch;
 use stationdb::faults::{MemoryDisk, OpKind, SharedDisk, SimDisk};
 use stationdb::prelude::*;
 use stationdb::tables::{

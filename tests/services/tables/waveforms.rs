@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::ipc::reader::StreamReader;
 use proptest::prelude::*;
+use stationdb::arrow::ipc::reader::StreamReader;
 use stationdb::chrono::{DateTime, TimeDelta, Utc};
 use stationdb::faults::{MemoryDisk, SharedDisk};
 use stationdb::prelude::*;

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::{
+use chrono::{DateTime, FixedOffset, SecondsFormat};
+use stationdb::arrow::array::{
     ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
     TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray,
 };
-use chrono::{DateTime, FixedOffset, SecondsFormat};
 
 /// Splitmix64.
 pub(super) struct Rng(pub(super) u64);
