@@ -2,8 +2,8 @@
 //!
 //! A cell is a byte that says whether it is null, and the bytes of the value. Whole numbers are big
 //! endian with the sign flipped. Numbers are the bits in their total order, with zeros of either
-//! sign made one, and all NaNs; NaN sorts after infinity. In texts a zero byte is followed by 1, and
-//! two zero bytes end the text, so no text's key is the beginning of another's. In a descending
+//! sign made one, and all NaNs; NaN sorts after infinity. In texts a zero byte is followed by 1,
+//! and two zero bytes end the text, so no text's key is the beginning of another's. In a descending
 //! column the bytes of the value are inverted; nulls come last either way.
 
 use super::ticks;
