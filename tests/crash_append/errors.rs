@@ -155,6 +155,11 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
             history.read_on().unwrap_or_else(|problem| panic!("{place}: {problem}"));
             // After the fault, the same machine and one whose power was cut both find everything.
             history.disk.heal();
+            // What is acknowledged after the fault does not rely on a later checkpoint.
+            if let Some((disk, window)) = history.cut_at_next_ack(op) {
+                check(scenario, &disk, &window, false)
+                    .unwrap_or_else(|problem| panic!("{place}, then a cut: {problem}"));
+            }
             let window = history.window_at_end();
             let power_cut = if turn % 2 == 0 { Survival::None } else { Survival::Random };
             for survival in [Survival::All, power_cut] {

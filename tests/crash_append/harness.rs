@@ -176,6 +176,26 @@ impl History {
         window
     }
 
+    /// The disk after a power cut at the first acknowledgement behind an operation, with what no
+    /// sync covers lost, and what must be found there. `None` if no step was acknowledged then.
+    pub fn cut_at_next_ack(&self, op: u64) -> Option<(SimDisk, Window)> {
+        let changes = self
+            .marks
+            .lock()
+            .unwrap()
+            .iter()
+            .filter_map(|mark| match mark.outcome {
+                Outcome::Acked(acked) if acked.ops > op => Some(acked.changes),
+                _ => None,
+            })
+            .min()?;
+        let mut replay = self.disk.replay();
+        for _ in 0..changes {
+            replay.advance()?;
+        }
+        Some((replay.survivors(op, Survival::None), self.window(changes)))
+    }
+
     /// The syncs inside acknowledged steps. Removing any of them must be noticed.
     pub fn barriers(&self) -> Vec<(u64, OpKind, Arc<str>)> {
         let marks = self.marks.lock().unwrap();
