@@ -1,7 +1,7 @@
 //! A cursor over a key range, from either end.
 
 use super::layered::Layered;
-use super::parts::Parts;
+use super::parts::{Parts, Visit};
 use super::runs::Merged;
 use crate::error::Result;
 
@@ -30,8 +30,19 @@ impl Cursor<'_> {
         back: bool,
         f: impl FnOnce(&[u8], &[u8]) -> T,
     ) -> Result<Option<T>> {
+        let (mut f, mut made) = (Some(f), None);
+        self.visit_entry(back, &mut |key, value| made = f.take().map(|f| f(key, value)))?;
+        Ok(made)
+    }
+
+    /// As [`Self::visit`], compiled once for all callers; returns false at the end.
+    fn visit_entry(&mut self, back: bool, f: &mut Visit<'_>) -> Result<bool> {
         match &mut self.0 {
-            Inner::Parts(parts) => Ok(parts.next(back)?.map(|entry| f(entry.key(), entry.value()))),
+            Inner::Parts(parts) => {
+                let Some(entry) = parts.next(back)? else { return Ok(false) };
+                f(entry.key(), entry.value());
+                Ok(true)
+            }
             Inner::Layered(layered) => layered.visit(back, f),
             Inner::Runs(merged) => merged.visit(back, f),
         }

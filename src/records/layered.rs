@@ -2,7 +2,7 @@
 
 use super::Space;
 use super::layer::{Layer, Walk};
-use super::parts::{Entry, Parts};
+use super::parts::{Entry, Parts, Visit};
 use crate::error::Result;
 
 /// A range of a space other than the index.
@@ -54,12 +54,8 @@ impl<'a> Layered<'a> {
         self.walks = self.layers.iter().filter_map(walk).collect();
     }
 
-    /// Calls `f` with the next entry and returns its result.
-    pub(super) fn visit<T>(
-        &mut self,
-        back: bool,
-        f: impl FnOnce(&[u8], &[u8]) -> T,
-    ) -> Result<Option<T>> {
+    /// Calls `f` with the next entry; returns false at the end.
+    pub(super) fn visit(&mut self, back: bool, f: &mut Visit<'_>) -> Result<bool> {
         match self.back {
             None => self.begin(back),
             Some(known) => debug_assert_eq!(known, back, "a cursor keeps its direction"),
@@ -76,14 +72,16 @@ impl<'a> Layered<'a> {
             let next =
                 rows.reduce(|held, row| if is_before(&row.key, &held.key) { row } else { held });
             let Some(next) = next else {
-                let Some(entry) = self.head.take() else { return Ok(None) };
+                let Some(entry) = self.head.take() else { return Ok(false) };
                 self.is_head_used = true;
-                return Ok(Some(f(entry.key(), entry.value())));
+                f(entry.key(), entry.value());
+                return Ok(true);
             };
             if let Some(entry) = self.head.take_if(|entry| !is_before(&next.key, entry.key())) {
                 self.is_head_used = true;
                 if entry.key() != next.key {
-                    return Ok(Some(f(entry.key(), entry.value())));
+                    f(entry.key(), entry.value());
+                    return Ok(true);
                 }
             }
             let is_there = |walk: &mut Walk<'_>| {
@@ -91,7 +89,8 @@ impl<'a> Layered<'a> {
             };
             self.walks.retain_mut(is_there);
             if let Some(value) = &next.value {
-                return Ok(Some(f(&next.key, value)));
+                f(&next.key, value);
+                return Ok(true);
             }
         }
     }

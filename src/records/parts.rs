@@ -20,6 +20,9 @@ pub(super) enum Parts<'a> {
 
 type Guard<'a> = redb::AccessGuard<'a, &'static [u8]>;
 
+/// What is called with the key and the value of an entry.
+pub(super) type Visit<'f> = dyn FnMut(&[u8], &[u8]) + 'f;
+
 /// A row of a table.
 pub(super) struct Entry<'a> {
     key: Guard<'a>,

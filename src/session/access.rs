@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use super::context::Context;
 use super::draft::Draft;
-use super::engine::{Engine, Room};
+use super::engine::{Answer, Engine, Room};
 use super::event::Event;
 use super::holders::{Hold, Holder};
 use super::identity::Identity;
 use super::view::View;
-use super::write_path;
+use super::write_path::{self, Plan};
 use super::written::{FileSlot, Ready, Written};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::Source;
@@ -22,14 +22,35 @@ use crate::value::{Control, guarded};
 /// What a service needs from its caller's handle.
 pub(crate) trait Access {
     /// Runs `f` over one consistent snapshot.
-    fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T>;
+    fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
+        let (mut f, mut answer) = (Some(f), None);
+        self.read_view(&mut |view| {
+            if let Some(f) = f.take() {
+                answer = Some(f(view)?);
+            }
+            Ok(())
+        })?;
+        answer.ok_or_else(|| Error::corrupt("internal error: a read did not run; report it"))
+    }
+
+    /// As [`Self::read`], compiled once for all callers.
+    fn read_view(&self, f: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()>;
 
     /// Runs `plan` and applies its draft. For a session, the changes are durable when this returns;
     /// for a transaction, they become part of it. If `plan` fails, nothing is applied.
     fn write<T: Send + 'static>(
         &self,
         plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
-    ) -> Result<T>;
+    ) -> Result<T> {
+        let answer =
+            self.write_plan(Box::new(move |draft| Ok(Box::new(plan(draft)?) as Answer)))?;
+        answer.downcast().map(|answer| *answer).map_err(|_| {
+            Error::corrupt("internal error: a plan returned an answer of another type; report it")
+        })
+    }
+
+    /// As [`Self::write`], compiled once for all callers.
+    fn write_plan(&self, plan: Plan) -> Result<Answer>;
 
     /// The caller's identity, settings and limits.
     fn context(&self) -> &Arc<Context>;
@@ -63,20 +84,17 @@ pub(crate) enum Handle<'h, 't> {
 }
 
 impl Access for Handle<'_, '_> {
-    fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
+    fn read_view(&self, f: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()> {
         match self {
-            Self::Session(session) => session.read(f),
-            Self::Transaction(transaction) => transaction.read(f),
+            Self::Session(session) => session.read_view(f),
+            Self::Transaction(transaction) => transaction.read_view(f),
         }
     }
 
-    fn write<T: Send + 'static>(
-        &self,
-        plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
+    fn write_plan(&self, plan: Plan) -> Result<Answer> {
         match self {
-            Self::Session(session) => session.write(plan),
-            Self::Transaction(transaction) => transaction.write(plan),
+            Self::Session(session) => session.write_plan(plan),
+            Self::Transaction(transaction) => transaction.write_plan(plan),
         }
     }
 
@@ -270,16 +288,13 @@ impl Session {
 }
 
 impl Access for Session {
-    fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
+    fn read_view(&self, f: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()> {
         self.context.check_deadline()?;
         let snapshot = self.context.snapshot();
         guarded("reading", || f(&View::new(Source::Snapshot(&snapshot), &self.context, &[])))
     }
 
-    fn write<T: Send + 'static>(
-        &self,
-        plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
+    fn write_plan(&self, plan: Plan) -> Result<Answer> {
         write_path::submit(&self.context, plan)
     }
 
@@ -407,16 +422,13 @@ fn nested() -> Error {
 }
 
 impl Access for Transaction<'_> {
-    fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
+    fn read_view(&self, f: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()> {
         self.context.check_deadline()?;
         let state = self.state.try_borrow().map_err(|_| nested())?;
         guarded("reading", || f(&View::new(state.written.source(), self.context, &state.events)))
     }
 
-    fn write<T: Send + 'static>(
-        &self,
-        plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
+    fn write_plan(&self, plan: Plan) -> Result<Answer> {
         self.context.engine.check_process()?;
         self.context.check_deadline()?;
         let mut state = self.state.try_borrow_mut().map_err(|_| nested())?;

@@ -19,38 +19,33 @@ use super::engine::turns::Member;
 use super::engine::{Answer, Engine, Planned, Room};
 use super::event::{Event, LogEntry};
 use super::view::View;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::records::{Change, Source, Space, envelope};
 use crate::value::{guarded, limits, stored};
 
+/// A write before its turn: it changes a draft and returns its answer.
+pub(crate) type Plan = Box<dyn FnOnce(&mut Draft<'_>) -> Result<Answer> + Send>;
+
 /// Runs `plan` in the next group and returns its answer after the sync.
-pub(super) fn submit<T: Send + 'static>(
-    context: &Arc<Context>,
-    plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
-) -> Result<T> {
+pub(super) fn submit(context: &Arc<Context>, plan: Plan) -> Result<Answer> {
     context.refuse_pinned("a write")?;
     context.engine.check_process()?;
     context.check_deadline()?;
     let engine = &context.engine;
     let planning = context.clone();
     let planned: Planned = Box::new(move |turn, room, sequence| {
-        let (value, mut changes, events) = plan_over(Source::Turn(turn), &planning, room, plan)?;
+        let (answer, mut changes, events) = plan_over(Source::Turn(turn), &planning, room, plan)?;
         // A change of no resource (positions, checkpoints, swept files) makes a commit without an
         // event. The log row is built before anything is applied: an entry beyond the limit then
         // refuses its own plan, not the group.
         if !changes.is_empty() && !events.is_empty() {
             changes.push(log_row(&planning.engine, &planning, sequence, events)?);
         }
-        Ok((Box::new(value) as Answer, changes))
+        Ok((answer, changes))
     });
-    let answer =
-        engine.write_queue.turns.submit(planned, context.deadline(), |group, committing| {
-            guarded("writing", || run_group(engine, group, committing))
-        })?;
-    answer
-        .downcast::<T>()
-        .map(|value| *value)
-        .map_err(|_| Error::corrupt("internal error: a plan returned an answer of another type"))
+    engine.write_queue.turns.submit(planned, context.deadline(), |group, committing| {
+        guarded("writing", || run_group(engine, group, committing))
+    })
 }
 
 fn run_group(
@@ -88,12 +83,12 @@ fn run_group(
 
 /// Runs one plan over `source`; writes nothing. `room` has the space that the plans of the same
 /// commit before it need.
-pub(super) fn plan_over<T>(
+pub(super) fn plan_over(
     source: Source<'_>,
     context: &Arc<Context>,
     room: &mut Room,
-    plan: impl FnOnce(&mut Draft<'_>) -> Result<T>,
-) -> Result<(T, Vec<Change>, Vec<Event>)> {
+    plan: Plan,
+) -> Result<(Answer, Vec<Change>, Vec<Event>)> {
     // The plans before this one may have taken long.
     context.check_deadline()?;
     let view = View::new(source, context, &[]);

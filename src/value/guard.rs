@@ -4,6 +4,7 @@
 //! (the closure of a transaction, its readers, writers and iterators) does not run inside a guard,
 //! so that a panic of the host is not reported as damage of the store.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{Error, Result};
@@ -11,14 +12,20 @@ use crate::error::{Error, Result};
 /// Runs `f`; a panic inside becomes a `Corrupt` error. After an error, the state that `f` changed
 /// must be dropped without further use.
 pub(crate) fn guarded<T>(attempt: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
-        let text = panic
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("no message");
-        Err(Error::corrupt(format!("{attempt}: internal error in the storage engine: {text}")))
-    })
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(result) => result,
+        Err(panic) => Err(failure(attempt, &*panic)),
+    }
+}
+
+#[cold]
+fn failure(attempt: &str, panic: &(dyn Any + Send)) -> Error {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    Error::corrupt(format!("{attempt}: internal error in the storage engine: {text}"))
 }
 
 /// Drops `value`; a panic of its `drop` becomes a `Corrupt` error.

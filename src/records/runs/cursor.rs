@@ -10,6 +10,7 @@ use super::{Mark, row_key, split_row_key};
 use crate::error::Result;
 use crate::records::entries::{EntryChange, SortedEntries};
 use crate::records::error::from_redb;
+use crate::records::parts::Visit;
 
 type Bytes = &'static [u8];
 
@@ -307,31 +308,28 @@ impl<'a> Merged<'a> {
         (&self.key, &self.value)
     }
 
-    /// Calls `f` with the next entry whose key exists, and returns its result.
-    pub(in crate::records) fn visit<T>(
-        &mut self,
-        back: bool,
-        f: impl FnOnce(&[u8], &[u8]) -> T,
-    ) -> Result<Option<T>> {
+    /// Calls `f` with the next entry whose key exists; returns false at the end.
+    pub(in crate::records) fn visit(&mut self, back: bool, f: &mut Visit<'_>) -> Result<bool> {
         // A single input has each key only once, so its entries need no merging and are not copied.
         while let (true, [(_, only)]) = (self.back.is_some(), self.inputs.as_slice()) {
             if !self.is_inside(only.key()) {
                 self.inputs.clear();
-                return Ok(None);
+                return Ok(false);
             }
             if only.mark().after {
-                let made = f(only.key(), only.value()?);
+                f(only.key(), only.value()?);
                 self.advance(back)?;
-                return Ok(Some(made));
+                return Ok(true);
             }
             self.advance(back)?;
         }
         while let Some(mark) = self.next_mark(back)? {
             if mark.after {
-                return Ok(Some(f(&self.key, &self.value)));
+                f(&self.key, &self.value);
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 }
 
