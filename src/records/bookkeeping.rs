@@ -188,7 +188,7 @@ impl Walk<'_> {
                 return Err(damaged(format!("page {:#x} is not in the file", child.number)));
             };
             let len = place.end - place.start;
-            // Larger than any page that redb 4.4 writes for these tables. It is skipped and not
+            // Larger than any page that redb 4.6 writes for these tables. It is skipped and not
             // refused, since a later redb may write it.
             let Some(bytes) = usize::try_from(len).ok().filter(|_| len <= PAGE_BYTES_MAX) else {
                 continue;

@@ -12,7 +12,7 @@ use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 
 const OPTIONS: RecordFileOptions = RecordFileOptions { cache_bytes: 1 << 20, quick_repair: false };
 const NAME: &str = "records.redb";
-/// The system tables of redb 4.4. Other ones exist only with savepoints, which the store does not
+/// The system tables of redb 4.6. Other ones exist only with savepoints, which the store does not
 /// use.
 const TABLES: [&str; 6] = [
     "allocator_state",
@@ -71,7 +71,7 @@ fn open(bytes: &[u8]) -> Result<()> {
     file.write(|turn| turn.apply([put(1)]))
 }
 
-/// Ties the reader to redb 4.4's format: it finds every table that redb creates for itself, in
+/// Ties the reader to redb 4.6's format: it finds every table that redb creates for itself, in
 /// small files and in larger ones.
 #[test]
 fn every_system_table_of_a_fresh_file_is_walked() {

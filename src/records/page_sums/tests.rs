@@ -232,7 +232,7 @@ fn a_commit_that_would_keep_a_refused_page_is_not_written() {
     assert!(latched > 1, "{latched}");
 }
 
-/// Ties the page to redb 4.4: every kind of read gets an error that tells the page, and redb stays
+/// Ties the page to redb 4.6: every kind of read gets an error that tells the page, and redb stays
 /// usable.
 #[test]
 fn redb_refuses_the_page_by_its_number() {
@@ -317,6 +317,37 @@ fn the_commit_before_is_verified_when_redb_goes_back_to_it() {
     world.assert_whole();
     assert_eq!(world.unverified(), 0);
     assert_eq!(world.file.refused_pages(), Some(vec![]));
+}
+
+/// Pages of a file that redb made, from its first ones on: it begins with a few, and grows. Each
+/// page that is read has a sum, after each way to end, and a wrong bit in it is refused.
+#[test]
+fn every_page_of_a_growing_file_is_verified() {
+    for options in [NO_CACHE, RecordFileOptions { cache_bytes: 0, ..CACHE }] {
+        let mut lens = Vec::new();
+        for count in [0, 1, 40, 400, 4_000] {
+            let world = World::with_rows(options, count);
+            lens.push(world.copy().len());
+            world.assert_whole();
+            assert_eq!(world.unverified(), 0, "{count} rows");
+            assert_eq!(world.file.refused_pages(), Some(vec![]), "{count} rows");
+            let (killed, rows) = (world.copy(), world.rows.clone());
+            for bytes in [killed, world.closed().bytes] {
+                let closed = Closed { bytes: bytes.clone(), rows: rows.clone() };
+                let world = closed.open(&bytes, options).unwrap();
+                world.assert_whole();
+                assert_eq!(world.unverified(), 0, "{count} rows");
+                for page in world.pages().iter().filter(|page| !page.keys.is_empty()).take(40) {
+                    let snapshot = world.file.snapshot(0).unwrap();
+                    let damage = world.flip(page.start + 20, 3);
+                    let error = world.get(&snapshot, &page.keys[0]).unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::Corrupt, "{count} rows: {error}");
+                    world.mend(damage);
+                }
+            }
+        }
+        assert!(lens[0] < 1 << 20 && lens.is_sorted(), "{lens:?}");
+    }
 }
 
 /// A page that is right when it is read once more is not refused.

@@ -162,7 +162,7 @@ fn verify_tells_that_pages_in_an_unknown_form_are_not_compared() {
     let found = told(VerifyLevel::Checksums);
     let [(file, place, problem)] = &found[..] else { panic!("{found:?}") };
     assert_eq!((&**file, &**place), ("records.redb", "its pages"));
-    assert!(problem.contains("not in the form of redb 4.4"), "{problem}");
+    assert!(problem.contains("not in the form of redb 4.6"), "{problem}");
     assert_eq!(told(VerifyLevel::Headers), []);
     change(&|write| assert!(write.delete_multimap_table(OTHER).unwrap()));
     assert_eq!(told(VerifyLevel::Checksums), []);
