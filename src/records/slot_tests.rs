@@ -45,22 +45,32 @@ impl Damage {
             Self::Zero => file[at..at + SLOT_BYTES].fill(0),
             Self::Page => {
                 let regions = Header::new(&file[..HEADER_BYTES]).unwrap().regions;
-                let root = Child::root(&file[at..at + SLOT_BYTES], 8).unwrap();
-                let place = regions.place(root.number).unwrap();
+                let place = regions.place(root(file, slot).number).unwrap();
                 file[place.start as usize..place.end as usize].fill(0);
             }
         }
     }
 }
 
+/// The root of the tree of tables that a slot names.
+fn root(file: &[u8], slot: usize) -> Child {
+    let at = SLOTS_AT + slot * SLOT_BYTES;
+    Child::root(&file[at..at + SLOT_BYTES], 8).unwrap()
+}
+
+/// The commit that the file has when it is opened, and when it is opened once more.
 fn open(bytes: &[u8], options: RecordFileOptions) -> Result<u64> {
     let disk: SharedDisk = Arc::new(MemoryDisk::new());
     write_new_file(&*disk, NAME, bytes).unwrap();
-    let file = RecordFile::open(&disk, options)?;
-    let snapshot = file.snapshot(0)?;
-    let found = Source::Snapshot(&snapshot).get(Space::Blobs, KEY)?;
-    let found = found.expect("the file opens as an empty one");
-    Ok(u64::from_be_bytes(<[u8; 8]>::try_from(&*found).unwrap()))
+    let read = || -> Result<u64> {
+        let file = RecordFile::open(&disk, options)?;
+        let found = Source::Snapshot(&file.snapshot(0)?).get(Space::Blobs, KEY)?;
+        let found = found.expect("the file opens as an empty one");
+        Ok(u64::from_be_bytes(<[u8; 8]>::try_from(&*found).unwrap()))
+    };
+    let found = read()?;
+    assert_eq!(read().unwrap(), found, "what is repaired stays");
+    Ok(found)
 }
 
 #[test]
@@ -87,6 +97,9 @@ fn a_damaged_commit_slot_never_opens_as_another_commit() {
                 assert_eq!(flags & NOT_CLOSED == 0, is_closed);
                 let is_two_phase = flags & TWO_PHASES != 0;
                 let primary = usize::from(flags & PRIMARY_IS_SLOT_1);
+                let [one, other] = [0, 1].map(|slot| root(&held, slot).number);
+                // The last commit of a close changes no row, and has the page of the one before.
+                let is_shared = one == other;
                 for of_primary in ALL {
                     for of_other in ALL {
                         let mut bytes = held.clone();
@@ -97,12 +110,17 @@ fn a_damaged_commit_slot_never_opens_as_another_commit() {
                         for (damage, slot) in pages.chain(slots_only) {
                             damage.strike(&mut bytes, *slot);
                         }
+                        let is_last_whole =
+                            of_primary == Damage::None && (of_other != Damage::Page || !is_shared);
                         let place = format!(
                             "{of_primary:?} in slot {primary}, {of_other:?} in the other, \
                              closed: {is_closed}, two phases: {is_two_phase}"
                         );
                         match open(&bytes, options) {
-                            Ok(found) if found == commits => last += 1,
+                            Ok(found) if found == commits => {
+                                assert!(is_last_whole, "{place}");
+                                last += 1;
+                            }
                             Ok(found) => {
                                 assert_eq!(found, commits - 1, "{place}");
                                 assert_ne!(of_primary, Damage::None, "{place}");
@@ -114,10 +132,7 @@ fn a_damaged_commit_slot_never_opens_as_another_commit() {
                                 assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
                                 // A slot of an unknown version is refused, whichever counts.
                                 let is_known = of_other != Damage::Zero;
-                                assert!(
-                                    of_primary != Damage::None || !is_known,
-                                    "{place}: {error}"
-                                );
+                                assert!(!is_last_whole || !is_known, "{place}: {error}");
                                 refused += 1;
                             }
                         }
@@ -127,5 +142,6 @@ fn a_damaged_commit_slot_never_opens_as_another_commit() {
         }
     }
     println!("{last} with the last commit, {before} with the one before, {refused} refused");
-    assert!(last >= 40 && before > 0 && refused > 100, "{last} {before} {refused}");
+    // Falling back is right only for a commit of one phase that was not closed.
+    assert_eq!((last, before, refused), (36, 8, 244));
 }

@@ -14,8 +14,6 @@ pub(super) const NO_CACHE: RecordFileOptions =
     RecordFileOptions { cache_bytes: 0, quick_repair: true };
 pub(super) const CACHE: RecordFileOptions =
     RecordFileOptions { cache_bytes: 64 << 20, quick_repair: false };
-pub(super) const SMALL_CACHE: RecordFileOptions =
-    RecordFileOptions { cache_bytes: 60 << 10, quick_repair: false };
 /// About half of the file.
 pub(super) const HALF_CACHE: RecordFileOptions =
     RecordFileOptions { cache_bytes: 400 << 10, quick_repair: false };
