@@ -58,27 +58,26 @@ fn root(file: &[u8], slot: usize) -> Child {
     Child::root(&file[at..at + SLOT_BYTES], 8).unwrap()
 }
 
-/// The commit that the file has when it is opened, and when it is opened once more. A file that is
-/// refused keeps its slots.
+/// The commit that the file has when it is opened, and when it is opened once more.
 fn open(bytes: &[u8], options: RecordFileOptions) -> Result<u64> {
     let disk: SharedDisk = Arc::new(MemoryDisk::new());
     write_new_file(&*disk, NAME, bytes).unwrap();
-    let read = || -> Result<u64> {
-        let file = RecordFile::open(&disk, options)?;
+    let read = |file: RecordFile| -> Result<u64> {
         let found = Source::Snapshot(&file.snapshot(0)?).get(Space::Blobs, KEY)?;
         let found = found.expect("the file opens as an empty one");
         Ok(u64::from_be_bytes(<[u8; 8]>::try_from(&*found).unwrap()))
     };
-    let found = read();
-    match &found {
-        Ok(found) => assert_eq!(read().unwrap(), *found, "what is repaired stays"),
-        Err(error) => {
-            let now = read_file(&*disk, NAME, 1 << 30).unwrap();
-            let slots = SLOTS_AT..HEADER_BYTES;
-            assert!(now[slots.clone()] == bytes[slots], "a refused file was changed: {error}");
-        }
-    }
-    found
+    let file = RecordFile::open(&disk, options).inspect_err(|error| {
+        let now = read_file(&*disk, NAME, 1 << 30).unwrap();
+        let slots = SLOTS_AT..HEADER_BYTES;
+        assert!(now[slots.clone()] == bytes[slots], "a refused file was changed: {error}");
+    })?;
+    let found = read(file).inspect_err(|error| {
+        let is_of_page = error.to_string().contains("is damaged");
+        assert!(is_of_page, "the file opens without its tables: {error}");
+    })?;
+    assert_eq!(read(RecordFile::open(&disk, options)?)?, found, "what is repaired stays");
+    Ok(found)
 }
 
 #[test]
