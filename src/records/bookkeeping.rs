@@ -81,10 +81,10 @@ fn add_pages(leaf: &Node<'_>, told: &mut Option<Pages>) {
 
 /// Bytes of the free pages that are inside the file. redb stores which pages are free before it
 /// truncates free pages at the end of the file, so the stored count includes pages that the file no
-/// longer has.
+/// longer has. The page of the header is not among them.
 fn bytes_within(file: &dyn DiskFile, told: Pages) -> Result<u64> {
     let len = file.len().map_err(|error| Error::io("reading the length of records.redb", error))?;
-    let cut_off = told.all.saturating_sub(len / PAGE_BYTES);
+    let cut_off = told.all.saturating_sub((len / PAGE_BYTES).saturating_sub(1));
     Ok(told.free.saturating_sub(cut_off).saturating_mul(PAGE_BYTES))
 }
 
@@ -188,7 +188,7 @@ impl Walk<'_> {
                 return Err(damaged(format!("page {:#x} is not in the file", child.number)));
             };
             let len = place.end - place.start;
-            // Larger than any page that redb 4.4 writes for these tables. It is skipped and not
+            // Larger than any page that redb 4.6 writes for these tables. It is skipped and not
             // refused, since a later redb may write it.
             let Some(bytes) = usize::try_from(len).ok().filter(|_| len <= PAGE_BYTES_MAX) else {
                 continue;

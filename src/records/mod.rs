@@ -32,6 +32,8 @@ mod recent_log;
 mod rewrite;
 mod runs;
 pub(crate) mod salvage;
+#[cfg(test)]
+mod slot_tests;
 mod snapshot;
 mod space;
 mod stack;

@@ -52,7 +52,7 @@ type Chunk = Box<[AtomicU32]>;
 pub(super) struct PageSums {
     /// One number for each 4 KiB of the file: the sum of the page that begins there, or 0.
     chunks: RwLock<Vec<Chunk>>,
-    /// `None` inside if the file is not in the form of redb 4.4; not set until that is known.
+    /// `None` inside if the file is not in the form of redb 4.6; not set until that is known.
     form: OnceLock<Option<Form>>,
     refused: Mutex<BTreeSet<u64>>,
     has_refused: AtomicBool,

@@ -1,4 +1,4 @@
-//! The pages of redb 4.4's file format, version 3: their places and their layout.
+//! The pages of redb 4.6's file format, version 3: their places and their layout.
 //!
 //! What must hold: no byte of a page is trusted. Offsets are computed in 64 bits, which the numbers
 //! in a page cannot overflow, and every read is bounds-checked. What does not fit is `None`.
@@ -87,7 +87,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Parses the header; `None` if it is damaged, or not in the form of redb 4.4.
+    /// Parses the header; `None` if it is damaged, or not in the form of redb 4.6.
     pub(super) fn new(header: &[u8]) -> Option<Self> {
         let god = *header.get(MAGIC.len())?;
         let (page, region_header, region_data) =
@@ -123,7 +123,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Parses a table definition; `None` if it is not one of redb 4.4 with one value for each key.
+    /// Parses a table definition; `None` if it is not one of redb 4.6 with one value for each key.
     pub(super) fn new(name: &[u8], definition: &[u8]) -> Option<Self> {
         let width = |at: usize| match definition.get(at)? {
             0 => Some(None),

@@ -273,7 +273,11 @@ fn readers_and_writers_beside_rewrites_see_no_error() {
                     break;
                 }
             }
-            let ids: Vec<_> = (0..FILES).map(|number| upload(&session, number).unwrap()).collect();
+            let mut ids: Vec<_> =
+                (0..FILES).map(|number| upload(&session, number).unwrap()).collect();
+            // The last one stays: without it, redb cuts off the end of the file, so that the rest
+            // is too small for a rewrite.
+            ids.pop();
             session.delete_files(ids).unwrap();
         }
         is_over.store(true, Ordering::SeqCst);

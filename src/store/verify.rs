@@ -28,7 +28,7 @@ const LOST: &str = "close the store, then open it in the directory that has its 
                     restore it from a backup";
 const GIVEN_UP: &str = "nothing is lost: the text index was discarded; the next search, `maintain` \
                         or open rebuilds it from the records";
-const UNVERIFIED: &str = "they are not in the form of redb 4.4, so no page is compared with its \
+const UNVERIFIED: &str = "they are not in the form of redb 4.6, so no page is compared with its \
                           checksum when it is read";
 const UPDATE: &str = "nothing is lost: `verify_pages` compares them; open the store with a build \
                       that knows the form";

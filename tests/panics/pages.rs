@@ -81,16 +81,15 @@ fn a_damaged_page_never_ends_the_process() {
         damage(&mut bytes[bounds.clone()], &mut random);
         let damaged_page = bytes[bounds.clone()].to_vec();
         image.files.insert("records.redb".to_owned(), Arc::new(bytes));
-        match without_panic(&place, || open_on(&image)) {
-            Err(error) => {
-                // Damage in redb's free lists is found only at opening.
-                assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
-                refused += 1;
-                continue;
-            }
-            Ok(store) => without_panic(&place, || drop(store)),
-        }
         if u64::is_multiple_of(draw, 2) {
+            match without_panic(&place, || open_on(&image)) {
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
+                    refused += 1;
+                    continue;
+                }
+                Ok(store) => without_panic(&place, || drop(store)),
+            }
             let (world, _disk) = Filled { image, ids: filled.ids.clone() }.open();
             damaged += check(&place, world);
         } else {

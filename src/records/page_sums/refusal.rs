@@ -11,7 +11,7 @@
 //! - As a branch, its children would get into another branch. [`carried`] finds that before the
 //!   branch is written.
 //!
-//! `page_sums::tests` ties this to redb 4.4.
+//! `page_sums::tests` ties this to redb 4.6.
 
 use crate::records::pages::{BRANCH, Node, PAGE_BYTES, Widths};
 

@@ -14,8 +14,6 @@ pub(super) const NO_CACHE: RecordFileOptions =
     RecordFileOptions { cache_bytes: 0, quick_repair: true };
 pub(super) const CACHE: RecordFileOptions =
     RecordFileOptions { cache_bytes: 64 << 20, quick_repair: false };
-pub(super) const SMALL_CACHE: RecordFileOptions =
-    RecordFileOptions { cache_bytes: 60 << 10, quick_repair: false };
 /// About half of the file.
 pub(super) const HALF_CACHE: RecordFileOptions =
     RecordFileOptions { cache_bytes: 400 << 10, quick_repair: false };
@@ -35,7 +33,7 @@ pub(super) struct World {
 /// A closed file.
 pub(super) struct Closed {
     pub(super) bytes: Vec<u8>,
-    rows: Rows,
+    pub(super) rows: Rows,
 }
 
 /// A page that the last commit uses.
@@ -110,14 +108,19 @@ fn puts(rows: &Rows) -> Vec<Change> {
 impl World {
     /// A file with rows, in pages that it had when it was opened.
     pub(super) fn new(options: RecordFileOptions) -> Self {
+        Self::with_rows(options, usize::MAX).closed().reopened(options)
+    }
+
+    /// An open file that was just created, with at most so many rows.
+    pub(super) fn with_rows(options: RecordFileOptions, count: usize) -> Self {
         let disk: SharedDisk = Arc::new(MemoryDisk::new());
         RecordFile::create(&disk, options, &[]).unwrap();
         let file = RecordFile::open(&disk, options).unwrap();
-        let rows = rows(0);
+        let rows: Rows = rows(0).into_iter().take(count).collect();
         for part in puts(&rows).chunks(400) {
             file.write(|turn| turn.apply(part.to_vec())).unwrap();
         }
-        Self { disk, file, rows }.closed().reopened(options)
+        Self { disk, file, rows }
     }
 
     /// Writes all rows with other values.
