@@ -19,6 +19,9 @@ use stationdb_sql::{Limits, Options, context_with, datafusion, query};
 /// The stack that threads have unless they are given another one.
 const STACK_BYTES: usize = 2 * 1024 * 1024;
 const MEMORY_BYTES: usize = 64 * 1024 * 1024;
+/// What the process may hold: the memory of sorts, joins and groups, that of expressions, and the
+/// engine itself.
+const PEAK_BYTES: u64 = 1024 * 1024 * 1024;
 /// Nothing here may take longer: the slowest statement is stopped by its time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -31,6 +34,8 @@ struct Asker {
 
 impl Asker {
     fn ask(&self, statement: &str) -> Result<usize, DataFusionError> {
+        // With `--nocapture` the last line names the statement that ended the process.
+        println!("{statement:.120}");
         let begun = Instant::now();
         let answer = self.runtime.block_on(async {
             let mut rows = query(&self.context, statement, &self.limits).await?;
@@ -42,6 +47,9 @@ impl Asker {
         });
         let took = begun.elapsed();
         assert!(took < PATIENCE, "{took:?}: {statement:.200}");
+        if let Some(bytes) = peak_bytes() {
+            assert!(bytes < PEAK_BYTES, "{bytes} bytes: {statement:.200}");
+        }
         answer
     }
 
@@ -128,6 +136,8 @@ fn statements_that_would_end_the_process_are_refused() {
             doubled("select 'ab' x", "select concat(x, x) as x from LAST"),
             doubled("select 'ab' x", "select x || x as x from LAST"),
             doubled("select [1] x", "select array_concat(x, x) as x from LAST"),
+            format!("select {}name{} from products", "coalesce(".repeat(40), ", 'a')".repeat(40)),
+            format!("select {}1{} from products", "(".repeat(30), " between 0 and 1)".repeat(30)),
             "select count(*) from (select 1 a, 2 b, 3 c, 4 d, 5 e, 6 f, 7 g, 8 h, 9 i) \
              group by cube(a, b, c, d, e, f, g, h, i)"
                 .to_owned(),
@@ -149,9 +159,6 @@ fn statements_that_would_end_the_process_are_refused() {
             asker.is_refused(&statement);
         }
     });
-    if let Some(bytes) = peak_bytes() {
-        assert!(bytes < 1024 * 1024 * 1024, "{bytes} bytes");
-    }
 }
 
 /// The largest of each form that is taken, planned, run and dropped on such a stack.
@@ -162,23 +169,23 @@ fn what_is_within_the_bounds_is_answered() {
         for statement in [
             vec!["select 1"; 120].join(" union all "),
             vec!["select 1 as n"; 120].join(" union "),
-            format!("select {}", vec!["1"; 490].join(" + ")),
-            format!("select {} from products", vec!["length(name)"; 490].join(" + ")),
-            format!("select 1{}", "::int".repeat(490)),
-            format!("select name from products where {}", vec!["name = 'a'"; 240].join(" or ")),
+            format!("select {}", vec!["1"; 195].join(" + ")),
+            format!("select {} from products", vec!["length(name)"; 195].join(" + ")),
+            format!("select 1{}", "::int".repeat(195)),
+            format!("select name from products where {}", vec!["name = 'a'"; 98].join(" or ")),
             format!(
                 "select name from products where {}",
-                vec!["length(name) > 1"; 240].join(" and ")
+                vec!["length(name) > 1"; 98].join(" and ")
             ),
             format!(
-                "select name from products where length(name) in ({})",
+                "select name from products where id in ({})",
                 joined(0..7000, ",", |at| at.to_string())
             ),
             format!("select {}", joined(0..500, ", ", |at| format!("{at} as c{at}"))),
             format!("select {} from products", joined(0..300, ", ", |at| format!("name as c{at}"))),
             format!(
                 "select case {} end from products",
-                joined(0..230, " ", |at| format!("when name = '{at}' then {at}"))
+                joined(0..90, " ", |at| format!("when name = '{at}' then {at}"))
             ),
             format!(
                 "select count(*) from products p0 {}",
@@ -254,7 +261,4 @@ fn every_function_and_operator_is_bounded() {
         let share = answered * 100 / calls.len();
         assert!(share >= 97, "{answered} of {} plain calls are answered", calls.len());
     });
-    if let Some(bytes) = peak_bytes() {
-        assert!(bytes < 1024 * 1024 * 1024, "{bytes} bytes");
-    }
 }

@@ -30,7 +30,7 @@ pub struct Limits {
     pub text_bytes: usize,
     /// Words and signs; 16,384.
     pub tokens: usize,
-    /// Operators and keywords of one term, with those of the terms that it is in; 500. A term is
+    /// Operators and keywords of one term, with those of the terms that it is in; 200. A term is
     /// at most as deep.
     pub depth: usize,
     /// The words `select`, `from`, `join`, `union` and the like, and commas between tables; 256.
@@ -50,7 +50,7 @@ impl Default for Limits {
         Self {
             text_bytes: 64 * 1024,
             tokens: 16_384,
-            depth: 500,
+            depth: 200,
             relations: 256,
             nodes: 200_000,
             expression_bytes: 256 * 1024 * 1024,

@@ -163,12 +163,12 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect, limits: &Limits) -> Resul
                 }
                 nested += usize::from(NESTERS.contains(&name.as_str()));
                 has_type_text |= TYPE_TEXTS.contains(&name.as_str());
-                if is_relation(&name) || is_operator(&name) {
+                if is_relation(&name) {
+                    relations += 1;
+                    level.unfolded = level.unfolded.saturating_add(1);
+                } else if is_operator(&name) {
                     level.chain += 1;
                     sum += 1;
-                    relations += usize::from(is_relation(&name));
-                    let own = usize::from(is_relation(&name));
-                    level.unfolded = level.unfolded.saturating_add(own);
                 }
                 level.is_from = match name.as_str() {
                     "from" | "join" => true,
@@ -263,7 +263,6 @@ fn is_operator(word: &str) -> bool {
             | "when"
             | "exists"
             | "any"
-            | "all"
             | "some"
             | "prior"
     )
@@ -340,8 +339,8 @@ mod tests {
         holds_at(limits.text_bytes, |size| format!("select 1{}", " ".repeat(size - 8)));
         // `select`, the numbers and the commas between them.
         holds_at(limits.tokens / 2, |size| format!("select {}", vec!["1"; size].join(",")));
-        holds_at(limits.depth - 1, |size| format!("select 1{}", "+1".repeat(size)));
-        holds_at(limits.depth - 1, |size| format!("select 1{}", "::int".repeat(size)));
+        holds_at(limits.depth, |size| format!("select 1{}", "+1".repeat(size)));
+        holds_at(limits.depth, |size| format!("select 1{}", "::int".repeat(size)));
         holds_at(limits.relations / 2, |size| vec!["select 1"; size].join(" union "));
         holds_at(limits.relations - 1, |size| {
             format!("select 1 from {}", vec!["t"; size].join(","))
@@ -378,7 +377,7 @@ mod tests {
     fn what_is_wide_is_not_deep() {
         let list = vec!["1"; 5000].join(",");
         assert!(is_taken(&format!("select * from t where a in ({list})")));
-        let cases = "when 1 then 2 ".repeat(450);
+        let cases = "when 1 then 2 ".repeat(190);
         assert!(is_taken(&format!("select case a {cases} end")));
         let brackets = format!("select {}1{}", "(".repeat(2000), ")".repeat(2000));
         assert!(!is_taken(&brackets));

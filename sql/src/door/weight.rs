@@ -82,26 +82,47 @@ impl Scale {
         Ok(weight)
     }
 
+    /// Recurses over an expression, which is as deep as the tokens allow.
     fn expression(&mut self, expr: &Expr, below: &[(&LogicalPlan, Weight)]) -> Result<Weight> {
-        let mut weight = Weight::default();
-        expr.apply(|part| {
-            let inner = match part {
-                Expr::ScalarSubquery(query)
-                | Expr::Exists(Exists { subquery: query, .. })
-                | Expr::InSubquery(InSubquery { subquery: query, .. }) => {
-                    self.weigh(&query.subquery)?
-                }
-                Expr::SetComparison(comparison) => self.weigh(&comparison.subquery.subquery)?,
-                _ => Weight { nodes: size_of(part, below), ..Weight::default() },
-            };
-            weight.add(&inner);
-            weight.makers += usize::from(is_maker(part));
-            match weight.nodes > self.bound {
-                true => refused("nodes in an expression", weight.nodes, self.bound),
-                false => Ok(TreeNodeRecursion::Continue),
+        let mut weight = match expr {
+            Expr::ScalarSubquery(query)
+            | Expr::Exists(Exists { subquery: query, .. })
+            | Expr::InSubquery(InSubquery { subquery: query, .. }) => {
+                self.weigh(&query.subquery)?
             }
+            Expr::SetComparison(comparison) => self.weigh(&comparison.subquery.subquery)?,
+            _ => Weight { nodes: size_of(expr, below), ..Weight::default() },
+        };
+        let mut copies = copies(expr);
+        expr.apply_children(|part| {
+            let mut part = self.expression(part, below)?;
+            part.nodes = part.nodes.saturating_mul(copies);
+            weight.add(&part);
+            // The values of a list are not copied, only what is compared with them.
+            if matches!(expr, Expr::InList(_)) {
+                copies = 1;
+            }
+            Ok(TreeNodeRecursion::Continue)
         })?;
-        Ok(weight)
+        weight.makers += usize::from(is_maker(expr));
+        match weight.nodes > self.bound {
+            true => refused("nodes in an expression", weight.nodes, self.bound),
+            false => Ok(weight),
+        }
+    }
+}
+
+/// How often planning writes a part of the expression at most.
+fn copies(expr: &Expr) -> usize {
+    match expr {
+        Expr::Between(_) => 2,
+        Expr::InList(list) => list.list.len() + 1,
+        // They become `case when x is not null then x`.
+        Expr::ScalarFunction(call) => match call.name() {
+            "coalesce" | "nullif" | "nvl" | "nvl2" => 2,
+            _ => 1,
+        },
+        _ => 1,
     }
 }
 

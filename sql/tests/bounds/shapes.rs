@@ -179,7 +179,7 @@ impl Call {
         let deep = match self.form {
             Form::Operator => {
                 let sign = format!(" {} ", self.name);
-                vec![self.args.as_str(); 240].join(&sign)
+                vec![self.args.as_str(); 97].join(&sign)
             }
             _ => {
                 let rest = split(&self.args);
