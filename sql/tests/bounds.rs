@@ -6,6 +6,8 @@
 mod common;
 #[path = "bounds/shapes.rs"]
 mod shapes;
+#[path = "../../tests/common/sizes.rs"]
+mod sizes;
 
 use std::time::{Duration, Instant};
 
@@ -24,6 +26,9 @@ const MEMORY_BYTES: usize = 64 * 1024 * 1024;
 const PEAK_BYTES: u64 = 1024 * 1024 * 1024;
 /// Nothing here may take longer: the slowest statement is stopped by its time.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What one form in another one may take.
+const FORM_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the statements are asked with, on a thread with the default stack.
 struct Asker {
@@ -88,6 +93,11 @@ fn asked(session: &Session, limits: Limits, work: impl FnOnce(&Asker) + Send) {
 
 fn limits() -> Limits {
     Limits::default().expression_bytes(32 * 1024 * 1024).time(Duration::from_secs(30))
+}
+
+/// Whether the statement was refused for what it is, and not for its types.
+fn is_bound(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
 /// The texts of these numbers with a text between them.
@@ -193,7 +203,7 @@ fn what_is_within_the_bounds_is_answered() {
             ),
             "select repeat('-', 80), lpad(name, 40, '.'), name || ', ' || family from products"
                 .to_owned(),
-            "select unnest(range(0, 1000))".to_owned(),
+            "select unnest(range(0, 400))".to_owned(),
             "select array_agg(name), string_agg(name, ', ') from products".to_owned(),
             "select family, count(*) from products group by cube(family, workspace)".to_owned(),
         ] {
@@ -241,6 +251,48 @@ fn a_door_only_reads() {
         for allowed in ["explain select * from products", "show tables", "describe products"] {
             asker.is_answered(allowed);
         }
+    });
+}
+
+/// Every two forms of an expression in each other, as deep as they are taken: planning that reads
+/// the inner ones twice in each step would have no end.
+#[test]
+fn forms_in_each_other_are_planned_in_time() {
+    let (_directory, _store, session) = filled();
+    asked(&session, limits(), |asker| {
+        let forms = shapes::FORMS;
+        let step = forms.len().div_ceil(sizes::count("sql_forms"));
+        let mut count = 0;
+        for (at, outer) in forms.iter().enumerate() {
+            let (mut answered, mut taken) = (false, false);
+            // The others in turn, so that each form meets each kind of partner.
+            for by in (0..forms.len()).step_by(step) {
+                let inner = forms[(at + by) % forms.len()];
+                let mut expr = "n".to_owned();
+                let mut deepest = None;
+                for depth in 1..=60 {
+                    let form = if depth % 2 == 0 { outer } else { inner };
+                    expr = form.replace('X', &expr);
+                    if depth <= 2 || [4, 8, 16, 32, 60].contains(&depth) {
+                        let statement = format!("select {expr} from (select 3 as n)");
+                        let begun = Instant::now();
+                        let answer = asker.ask(&statement);
+                        count += 1;
+                        let took = begun.elapsed();
+                        assert!(took < FORM_PATIENCE, "{took:?}: {statement:.200}");
+                        answered |= depth <= 2 && answer.is_ok();
+                        match answer {
+                            Err(error) if is_bound(&error) => break,
+                            _ => deepest = Some(depth),
+                        }
+                    }
+                }
+                taken |= deepest >= Some(4);
+            }
+            assert!(answered, "no statement with {outer} is answered");
+            assert!(taken, "{outer} is refused in every other form");
+        }
+        println!("counted: {count} statements");
     });
 }
 

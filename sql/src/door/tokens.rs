@@ -41,8 +41,14 @@ const NESTERS: [&str; 16] = [
     "struct",
 ];
 
+/// Readings of the words and signs of a statement at most. Planning reads the arguments of some
+/// calls several times, and those of such calls in them as many times again.
+const READINGS_MAX: usize = 1_000_000;
+/// Readings of the arguments of a call of `map`, of a call by a second name of the function, whose
+/// text is made again with it, and of what stands in `case` or behind `->`.
+const READINGS: [usize; 3] = [3, 4, 2];
+
 /// The part of a statement between two brackets.
-#[derive(Default)]
 struct Level {
     /// Operators since the last comma. A chain of them is as deep as it is long.
     chain: usize,
@@ -52,6 +58,42 @@ struct Level {
     unfolded: usize,
     /// The name of the query of `with` that this is.
     name: Option<String>,
+    /// How often planning reads what stands here.
+    readings: usize,
+    /// Words `case` without their `end`.
+    cases: usize,
+    /// Whether the body of a function without a name has begun.
+    is_lambda: bool,
+}
+
+impl Default for Level {
+    fn default() -> Self {
+        Self {
+            chain: 0,
+            is_from: false,
+            unfolded: 0,
+            name: None,
+            readings: 1,
+            cases: 0,
+            is_lambda: false,
+        }
+    }
+}
+
+impl Level {
+    /// How often planning reads what stands in a bracket that is opened here, behind a word.
+    fn readings_within(&self, word: Option<&str>, is_second_name: impl Fn(&str) -> bool) -> usize {
+        let [map, second_name, twice] = READINGS;
+        let mut readings = self.readings;
+        if self.cases > 0 || self.is_lambda {
+            readings = readings.saturating_mul(twice);
+        }
+        match word {
+            Some("map") => readings.saturating_mul(map),
+            Some(word) if is_second_name(word) => readings.saturating_mul(second_name),
+            _ => readings,
+        }
+    }
 }
 
 /// The names of the queries of `with`, and the relations that each stands for.
@@ -98,8 +140,14 @@ impl Queries {
     }
 }
 
-/// Checks a statement without parsing it.
-pub(super) fn check(text: &str, dialect: &dyn Dialect, limits: &Limits) -> Result<()> {
+/// Checks a statement without parsing it. `is_second_name` knows the functions that have a first
+/// one.
+pub(super) fn check(
+    text: &str,
+    dialect: &dyn Dialect,
+    limits: &Limits,
+    is_second_name: impl Fn(&str) -> bool,
+) -> Result<()> {
     if text.len() > limits.text_bytes {
         return refused("bytes", text.len(), limits.text_bytes);
     }
@@ -109,6 +157,7 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect, limits: &Limits) -> Resul
         Err(error) => return Err(datafusion::error::DataFusionError::Plan(error.to_string())),
     };
     let (mut count, mut relations, mut nested) = (0, 0, 0);
+    let mut readings: usize = 0;
     let mut levels = vec![Level::default()];
     let mut sum = 0;
     let (mut has_type_text, mut brackets) = (false, 0);
@@ -119,6 +168,7 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect, limits: &Limits) -> Resul
         }
         count += 1;
         let Some(level) = levels.last_mut() else { break };
+        readings = readings.saturating_add(level.readings);
         match token {
             Token::Comma | Token::SemiColon => {
                 sum -= std::mem::take(&mut level.chain);
@@ -132,7 +182,9 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect, limits: &Limits) -> Resul
                     nested += 1;
                 }
                 let name = queries.opened();
-                levels.push(Level { name, ..Level::default() });
+                let word = queries.before.last().and_then(Option::as_deref);
+                let readings = level.readings_within(word, &is_second_name);
+                levels.push(Level { name, readings, ..Level::default() });
             }
             Token::RParen | Token::RBracket | Token::RBrace => {
                 sum -= level.chain;
@@ -170,6 +222,11 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect, limits: &Limits) -> Resul
                     level.chain += 1;
                     sum += 1;
                 }
+                match name.as_str() {
+                    "case" => level.cases += 1,
+                    "end" => level.cases = level.cases.saturating_sub(1),
+                    _ => {}
+                }
                 level.is_from = match name.as_str() {
                     "from" | "join" => true,
                     other => level.is_from && !ends_from(other),
@@ -179,6 +236,7 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect, limits: &Limits) -> Resul
             other => match text_of(other) {
                 Some(text) => brackets = brackets.max(text.matches(['(', '<']).count()),
                 None => {
+                    level.is_lambda |= *token == Token::Arrow;
                     level.chain += 1;
                     sum += 1;
                 }
@@ -196,6 +254,9 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect, limits: &Limits) -> Resul
     }
     if count > limits.tokens {
         return refused("words and signs", count, limits.tokens);
+    }
+    if readings > READINGS_MAX {
+        return refused("words and signs with those that are read again", readings, READINGS_MAX);
     }
     if relations > limits.relations {
         return refused("selections, joins and unions", relations, limits.relations);
@@ -322,7 +383,7 @@ mod tests {
     use super::*;
 
     fn is_taken(text: &str) -> bool {
-        check(text, &GenericDialect {}, &Limits::default()).is_ok()
+        check(text, &GenericDialect {}, &Limits::default(), |name| name == "pow").is_ok()
     }
 
     /// A statement of one below the bound, of the bound, and of one more.
@@ -371,6 +432,27 @@ mod tests {
         }
         let once = "with a as (select 1), b as not materialized (select * from a) select * from b";
         assert!(is_taken(once));
+    }
+
+    /// The arguments of calls in calls are read a power of times.
+    #[test]
+    fn readings_are_counted() {
+        let within = |depth: usize, before: &str, after: &str| {
+            is_taken(&format!("select {}1{}", before.repeat(depth), after.repeat(depth)))
+        };
+        for (before, after, depth) in [
+            ("map(['a'], [", "])", 10),
+            ("pow(", ", 1)", 8),
+            ("\"pow\"(", ", 1)", 8),
+            ("Map(", ", 1)", 10),
+            ("abs(case when true then ", " end)", 16),
+            ("f([1], x -> ", ")", 15),
+        ] {
+            assert!(within(depth, before, after), "{before}");
+            assert!(!within(depth + 3, before, after), "{before}");
+        }
+        assert!(within(40, "abs(", ")"));
+        assert!(within(40, "case when true then 1 else ", " end"));
     }
 
     #[test]
