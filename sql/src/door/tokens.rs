@@ -41,12 +41,33 @@ const NESTERS: [&str; 16] = [
     "struct",
 ];
 
-/// Readings of the words and signs of a statement at most. Planning reads the arguments of some
-/// calls several times, and those of such calls in them as many times again.
-const READINGS_MAX: usize = 1_000_000;
-/// Readings of the arguments of a call of `map`, of a call by a second name of the function, whose
-/// text is made again with it, and of what stands in `case` or behind `->`.
-const READINGS: [usize; 3] = [3, 4, 2];
+/// Readings of the words and signs of a statement at most. Parsing and planning read the arguments
+/// of some calls several times, and those of such calls in them as many times again.
+const READINGS_MAX: usize = 250_000;
+/// Words with a form of their own. Where what is behind them is no such form, or has a fault, the
+/// parser reads it again as the arguments of a function.
+const FORMS: [&str; 20] = [
+    "array",
+    "case",
+    "cast",
+    "ceil",
+    "convert",
+    "exists",
+    "extract",
+    "floor",
+    "interval",
+    "lambda",
+    "match",
+    "not",
+    "overlay",
+    "safe_cast",
+    "struct",
+    "substr",
+    "substring",
+    "trim",
+    "try_cast",
+    "try_convert",
+];
 
 /// The part of a statement between two brackets.
 struct Level {
@@ -58,7 +79,7 @@ struct Level {
     unfolded: usize,
     /// The name of the query of `with` that this is.
     name: Option<String>,
-    /// How often planning reads what stands here.
+    /// How often what stands here is read.
     readings: usize,
     /// Words `case` without their `end`.
     cases: usize,
@@ -81,18 +102,34 @@ impl Default for Level {
 }
 
 impl Level {
-    /// How often planning reads what stands in a bracket that is opened here, behind a word.
-    fn readings_within(&self, word: Option<&str>, is_second_name: impl Fn(&str) -> bool) -> usize {
-        let [map, second_name, twice] = READINGS;
-        let mut readings = self.readings;
-        if self.cases > 0 || self.is_lambda {
-            readings = readings.saturating_mul(twice);
-        }
-        match word {
-            Some("map") => readings.saturating_mul(map),
-            Some(word) if is_second_name(word) => readings.saturating_mul(second_name),
-            _ => readings,
-        }
+    /// How often what stands in a bracket is read that is opened here, behind a word.
+    fn readings_within(
+        &self,
+        word: Option<&str>,
+        dialect: &dyn Dialect,
+        is_second_name: impl Fn(&str) -> bool,
+    ) -> usize {
+        let Some(word) = word else { return self.readings_of(1) };
+        let form = match word {
+            // Its arguments are planned to see which form it has, and then as that form.
+            "map" => 3,
+            // It has two forms of its own.
+            "position" => 4,
+            // The result has the text of the call as its name, which is made with each text around.
+            word if is_second_name(word) => 4,
+            word if FORMS.contains(&word) => 2,
+            _ => 1,
+        };
+        // A name may be an expression there, which is seen behind it.
+        let names = if dialect.supports_named_fn_args_with_expr_name() { 2 } else { 1 };
+        self.readings_of(form * names)
+    }
+
+    /// `case` and a body of a function have their type and whether they are null found one after the
+    /// other, and a bracket of `from` may be a query or tables.
+    fn readings_of(&self, form: usize) -> usize {
+        let is_twice = self.cases > 0 || self.is_lambda || self.is_from;
+        self.readings.saturating_mul(form).saturating_mul(if is_twice { 2 } else { 1 })
     }
 }
 
@@ -183,7 +220,7 @@ pub(super) fn check(
                 }
                 let name = queries.opened();
                 let word = queries.before.last().and_then(Option::as_deref);
-                let readings = level.readings_within(word, &is_second_name);
+                let readings = level.readings_within(word, dialect, &is_second_name);
                 levels.push(Level { name, readings, ..Level::default() });
             }
             Token::RParen | Token::RBracket | Token::RBrace => {
@@ -440,16 +477,20 @@ mod tests {
         let within = |depth: usize, before: &str, after: &str| {
             is_taken(&format!("select {}1{}", before.repeat(depth), after.repeat(depth)))
         };
-        for (before, after, depth) in [
-            ("map(['a'], [", "])", 10),
-            ("pow(", ", 1)", 8),
-            ("\"pow\"(", ", 1)", 8),
-            ("Map(", ", 1)", 10),
-            ("abs(case when true then ", " end)", 16),
-            ("f([1], x -> ", ")", 15),
+        for (before, after, taken, refused) in [
+            ("map(['a'], [", "])", 7, 11),
+            ("Map(", ", 1)", 7, 11),
+            ("pow(", ", 1)", 6, 10),
+            ("\"pow\"(", ", 1)", 6, 10),
+            ("position(", ", 1)", 6, 10),
+            ("cast(", " as int)", 12, 18),
+            ("not (", ")", 12, 18),
+            ("abs(case when true then ", " end)", 12, 17),
+            ("f([1], x -> ", ")", 12, 17),
+            ("a from (select ", ")", 12, 17),
         ] {
-            assert!(within(depth, before, after), "{before}");
-            assert!(!within(depth + 3, before, after), "{before}");
+            assert!(within(taken, before, after), "{before}");
+            assert!(!within(refused, before, after), "{before}");
         }
         assert!(within(40, "abs(", ")"));
         assert!(within(40, "case when true then 1 else ", " end"));
