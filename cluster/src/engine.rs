@@ -16,14 +16,17 @@ pub(crate) fn register(context: &SessionContext) {
     for function in stationdb_sql::lake_aggregates() {
         context.register_udaf(function);
     }
-    context.register_udf(stationdb_sql::lake_function());
+    for function in stationdb_sql::lake_functions(&[]) {
+        context.register_udf(function.as_ref().clone());
+    }
 }
 
 /// What plans are decoded with, on the scheduler and on executors.
 pub(crate) fn state(config: SessionConfig, runtime: Arc<RuntimeEnv>) -> SessionState {
     // The last one of a name counts.
     let mut scalars = ballista_scalar_functions();
-    scalars.push(Arc::new(stationdb_sql::lake_function()));
+    let own = stationdb_sql::lake_functions(&scalars);
+    scalars.extend(own);
     let mut aggregates = ballista_aggregate_functions();
     aggregates.extend(stationdb_sql::lake_aggregates().into_iter().map(Arc::new));
     SessionStateBuilder::new()

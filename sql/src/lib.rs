@@ -27,6 +27,9 @@
 //! A context reads one snapshot, which it takes when it is made, and the access policy is asked as
 //! it is in every other read. Nothing can be written, and no other files can be read.
 //!
+//! A program that answers statements of others asks them by [`query`], which bounds what one may ask
+//! for. The methods of a context have no bounds.
+//!
 //! Functions: `decimate('table', 'y1, y2', intervals)` thins out the rows of a table;
 //! `search('words')` returns what full-text search finds; `check_spec(record, value)` says whether
 //! a value is `INSIDE` or `OUTSIDE` the limits of a specification's column `record`.
@@ -36,6 +39,8 @@
 mod catalog;
 mod check_spec;
 mod decimate;
+mod door;
+mod exact;
 mod extremes;
 mod filters;
 #[cfg(feature = "lake")]
@@ -60,12 +65,13 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
+use datafusion::prelude::{SessionConfig, SessionContext};
 use stationdb::{Result, Session};
 
 use catalog::Catalog;
+pub use door::{Limits, query, reads};
 #[cfg(feature = "lake")]
-pub use lake::{lake, lake_aggregates, lake_at, lake_function, lake_with};
+pub use lake::{lake, lake_aggregates, lake_at, lake_functions, lake_with};
 
 const CATALOG: &str = "stationdb";
 const PUBLIC: &str = "public";
@@ -84,31 +90,6 @@ pub struct Options {
     pub spill_bytes: Option<u64>,
     /// Number of threads that a query is divided among; that of the processors when absent.
     pub partitions: Option<usize>,
-}
-
-/// Allows nothing but reads, in [`SessionContext::sql_with_options`].
-///
-/// Whatever a statement is, the store stays as it is. But with [`SessionContext::sql`], `SET`
-/// changes what [`Options`] has bounded, and `CREATE DATABASE` makes room for tables in memory. A
-/// program that answers statements of others allows them reads:
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let dir = tempfile::tempdir()?;
-/// # let store = stationdb::Store::open(dir.path())?;
-/// # let session = store.session(stationdb::Identity::user("ada"));
-/// let sql = stationdb_sql::context(&session)?;
-/// let answer = sql.sql_with_options("select 1", stationdb_sql::reads()).await?;
-/// assert_eq!(answer.count().await?, 1);
-/// let refused = "set datafusion.runtime.memory_limit = '64G'";
-/// assert!(sql.sql_with_options(refused, stationdb_sql::reads()).await.is_err());
-/// # Ok(())
-/// # }
-/// ```
-#[must_use]
-pub fn reads() -> SQLOptions {
-    SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false)
 }
 
 /// [`context_with`] default options.
@@ -172,9 +153,15 @@ fn prepared(options: &Options, registry: Arc<dyn ObjectStoreRegistry>) -> Result
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
+        .with_analyzer_rules(exact::analyzers())
+        .with_optimizer_rules(exact::optimizers())
         .with_physical_optimizer_rules(rules::all())
         .build();
-    Ok(SessionContext::new_with_state(state))
+    let context = SessionContext::new_with_state(state);
+    for function in exact::functions() {
+        context.register_udf(function);
+    }
+    Ok(context)
 }
 
 /// An error of the store as one of DataFusion; its source is the store's.

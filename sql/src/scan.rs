@@ -3,11 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, RecordBatch, RecordBatchOptions,
-};
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::SortOptions;
-use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
@@ -29,6 +27,7 @@ use futures::StreamExt;
 use stationdb::Control;
 use stationdb::tables::ColumnOrderBy;
 
+use crate::exact::settled;
 use crate::external;
 
 /// Batches that wait for the query at most.
@@ -158,43 +157,12 @@ impl Drop for Stop {
     }
 }
 
-/// Floats with one zero and one NaN, the positive ones. DataFusion orders them by their bits: it
-/// would take a negative NaN, which division makes on most processors, for the least value, and
-/// two zeros for different ones.
-fn unsigned(array: &ArrayRef) -> ArrayRef {
-    fn settled<T: ArrowPrimitiveType>(
-        array: &ArrayRef,
-        is_odd: impl Fn(T::Native) -> bool,
-        settle: impl Fn(T::Native) -> T::Native,
-    ) -> ArrayRef {
-        let values = array.as_primitive::<T>();
-        // Without a branch for each value: almost no batch has an odd one.
-        match values.values().iter().fold(false, |any, value| any | is_odd(*value)) {
-            true => Arc::new(values.unary::<_, T>(settle)),
-            false => array.clone(),
-        }
-    }
-    match array.data_type() {
-        DataType::Float32 => settled::<Float32Type>(
-            array,
-            |value| value.is_sign_negative() & (value.is_nan() | (value == 0.0)),
-            |value| if value.is_nan() { f32::NAN } else { value + 0.0 },
-        ),
-        DataType::Float64 => settled::<Float64Type>(
-            array,
-            |value| value.is_sign_negative() & (value.is_nan() | (value == 0.0)),
-            |value| if value.is_nan() { f64::NAN } else { value + 0.0 },
-        ),
-        _ => array.clone(),
-    }
-}
-
 /// The batch under the schema of the plan, which has metadata that batches lack, or no columns.
 fn fitted(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let columns = match schema.fields().len() {
         0 => Vec::new(),
-        _ => batch.columns().iter().map(unsigned).collect(),
+        _ => batch.columns().iter().map(settled).collect(),
     };
     Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
 }

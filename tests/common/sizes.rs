@@ -57,6 +57,8 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("lake_models", 12, 300),
     // Looks beside a writer.
     ("looks", 48, 1_000),
+    // Forms of expressions of SQL that each form is put into.
+    ("sql_forms", 4, 40),
     // Tables of a store that is opened.
     ("tables", 150, 10_000),
     // Damaged pages of the record file.

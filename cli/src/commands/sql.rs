@@ -16,7 +16,7 @@ use stationdb::serde_json::{Map, Number, Value};
 use stationdb_sql::datafusion::arrow::util::display::array_value_to_string;
 use stationdb_sql::datafusion::error::DataFusionError;
 use stationdb_sql::datafusion::prelude::SessionContext;
-use stationdb_sql::{Options, context_with, reads};
+use stationdb_sql::{Limits, Options, context_with, query};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -172,13 +172,14 @@ async fn answer(
 ) -> Result<(), DataFusionError> {
     let context = context.await.map_err(|error| DataFusionError::External(Box::new(error)))?;
     // A receiver that is gone wants nothing more.
-    let frame = context.sql_with_options(statement, reads()).await?;
-    let fields = frame.schema().fields().iter();
-    let columns = unique(fields.map(|field| field.name().clone()).collect());
+    // Who asks can interrupt, and may read for long.
+    let limits = Limits::default().time(None);
+    let mut batches = query(&context, statement, &limits).await?;
+    let schema = batches.schema();
+    let columns = unique(schema.fields().iter().map(|field| field.name().clone()).collect());
     if !out.send(Ok(Part::Columns(columns))).await {
         return Ok(());
     }
-    let mut batches = frame.execute_stream().await?;
     while let Some(batch) = batches.next().await {
         if !out.send(Ok(Part::Rows(batch?))).await {
             return Ok(());

@@ -76,7 +76,7 @@ pub async fn lake_with(
 ///
 /// The plans of all tables are scans of Parquet files by their paths, joins, windows and
 /// projections, so they travel to other processes without a codec. These need the functions of
-/// [`lake_aggregates`] and [`lake_function`].
+/// [`lake_aggregates`] and [`lake_functions`].
 ///
 /// # Errors
 /// As [`lake_with`].
@@ -94,7 +94,7 @@ pub async fn lake_at(
     for function in lake_aggregates() {
         context.register_udaf(function);
     }
-    context.register_udf(lake_function());
+    context.register_udf(check_spec::function());
     Ok(context)
 }
 
@@ -121,10 +121,15 @@ pub fn lake_aggregates() -> Vec<AggregateUDF> {
     extremes::functions().into()
 }
 
-/// `check_spec`, as an engine that runs plans of [`lake_at`] registers it.
+/// The scalar functions that an engine which runs plans of [`lake_at`] registers: `check_spec`, those
+/// that make answers exact, and those of `known` whose results [`query`](crate::query) bounds. The
+/// last one of a name counts.
 #[must_use]
-pub fn lake_function() -> ScalarUDF {
-    check_spec::function()
+pub fn lake_functions(known: &[Arc<ScalarUDF>]) -> Vec<Arc<ScalarUDF>> {
+    let mut all = crate::door::elsewhere(known);
+    all.push(Arc::new(check_spec::function()));
+    all.extend(crate::exact::functions().into_iter().map(Arc::new));
+    all
 }
 
 /// An error of planning or reading as one of the store.

@@ -1,0 +1,184 @@
+//! One door for statements of others: bounds of what a statement may ask for.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use datafusion::common::{exec_err, plan_err};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::ScalarUDF;
+use datafusion::prelude::{SQLOptions, SessionContext};
+use datafusion::sql::sqlparser::dialect::dialect_from_str;
+
+mod bounded;
+mod growth;
+mod measure;
+mod tokens;
+mod watch;
+mod weight;
+
+use bounded::Meter;
+pub(crate) use bounded::{operate, rewritten};
+use watch::{Alarm, Watch};
+
+/// What one statement may ask for, in [`query`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Bytes of the text; 64 KiB. A text of the statement may stand beside each row of a batch.
+    pub text_bytes: usize,
+    /// Words and signs; 16,384.
+    pub tokens: usize,
+    /// Operators and keywords of one term, with those of the terms that it is in; 200. A term is
+    /// at most as deep.
+    pub depth: usize,
+    /// The words `select`, `from`, `join`, `union` and the like, and commas between tables; 256.
+    pub relations: usize,
+    /// Nodes of the plan and of its expressions after each use of a name is replaced by what it
+    /// stands for; 200,000.
+    pub nodes: usize,
+    /// Bytes that the expressions may make of one batch of rows, all together; 256 MiB. Sorts,
+    /// joins and groups have [`Options::memory_bytes`](crate::Options::memory_bytes) besides.
+    pub expression_bytes: usize,
+    /// Time for planning and for all rows; 10 minutes. None is without an end.
+    pub time: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            text_bytes: 64 * 1024,
+            tokens: 16_384,
+            depth: 200,
+            relations: 256,
+            nodes: 200_000,
+            expression_bytes: 256 * 1024 * 1024,
+            time: Some(Duration::from_secs(600)),
+        }
+    }
+}
+
+impl Limits {
+    /// With a time for planning and for all rows.
+    #[must_use]
+    pub fn time(mut self, time: impl Into<Option<Duration>>) -> Self {
+        self.time = time.into();
+        self
+    }
+
+    /// With bytes that the expressions may make of one batch of rows.
+    #[must_use]
+    pub fn expression_bytes(mut self, bytes: usize) -> Self {
+        self.expression_bytes = bytes;
+        self
+    }
+}
+
+/// Allows nothing but reads, in [`SessionContext::sql_with_options`].
+///
+/// Whatever a statement is, the store stays as it is. But with [`SessionContext::sql`], `SET`
+/// changes what [`Options`](crate::Options) has bounded, and `CREATE DATABASE` makes room for
+/// tables in memory. These options bound neither the statement nor what its expressions make:
+/// [`query`] does, and a program that answers statements of others calls that.
+#[must_use]
+pub fn reads() -> SQLOptions {
+    SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false)
+}
+
+/// The rows of a statement that only reads, within bounds.
+///
+/// Works with every context: of a store, of a lake, of a cluster. The text is bounded before a tree
+/// is built of it, the plan before it is optimised, and each expression before it makes a large
+/// value. Functions whose results have no bound are refused.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let store = stationdb::Store::open(dir.path())?;
+/// # let session = store.session(stationdb::Identity::user("ada"));
+/// use stationdb_sql::{Limits, query};
+///
+/// let sql = stationdb_sql::context(&session)?;
+/// let rows = query(&sql, "select count(*) from products", &Limits::default()).await?;
+/// let batches = stationdb_sql::datafusion::physical_plan::common::collect(rows).await?;
+/// assert_eq!(batches[0].num_rows(), 1);
+/// let refused = "select lpad('x', 2000000000, 'y')";
+/// assert!(query(&sql, refused, &Limits::default()).await.is_err());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// `ResourcesExhausted` for what exceeds a bound; the errors of parsing, planning and reading. The
+/// stream has the errors of running, among them that of a time that is over.
+pub async fn query(
+    context: &SessionContext,
+    text: &str,
+    limits: &Limits,
+) -> Result<SendableRecordBatchStream> {
+    let until = limits.time.and_then(|time| Instant::now().checked_add(time));
+    let state = context.state();
+    {
+        // A dialect does not go to other threads, and the work on a statement does.
+        let dialect = state.config_options().sql_parser.dialect;
+        let Some(parsed) = dialect_from_str(dialect) else {
+            return plan_err!("unknown dialect of SQL: {dialect}");
+        };
+        // Planning gives the results of such calls a name with the text of the call.
+        let is_second_name = |name: &str| {
+            state.scalar_functions().get(name).is_some_and(|function| function.name() != name)
+                || state
+                    .higher_order_functions()
+                    .get(name)
+                    .is_some_and(|function| function.name() != name)
+        };
+        tokens::check(text, parsed.as_ref(), limits, is_second_name)?;
+    }
+    let partitions = state.config().target_partitions().max(1);
+    let rows = state.config().batch_size().max(1);
+    let meter = Arc::new(Meter::new(limits.expression_bytes / partitions, rows, until));
+    let mut analyzers = state.analyzer().rules.clone();
+    analyzers.push(Arc::new(bounded::Bound(meter.clone())));
+    let watch = Watch(until);
+    let bounded = SessionStateBuilder::new_from_existing(state.clone())
+        .with_analyzer_rules(watch.analyzers(analyzers))
+        .with_optimizer_rules(watch.optimizers(state.optimizers()))
+        .with_physical_optimizer_rules(watch.physical(state.physical_optimizers()))
+        .build();
+    let planned = async {
+        let plan = bounded.create_logical_plan(text).await?;
+        watch.check()?;
+        let weight = weight::of(&plan, limits.nodes)?;
+        reads().verify_plan(&plan)?;
+        meter.divide(weight.makers);
+        let context = SessionContext::new_with_state(bounded);
+        context.execute_logical_plan(plan).await?.execute_stream().await
+    };
+    let alarm = Alarm::new(until);
+    let rows = alarm.future(planned).await?;
+    Ok(alarm.stream(rows))
+}
+
+/// The functions in processes that run plans of others: each with a bound that holds there.
+#[cfg(feature = "lake")]
+pub(crate) fn elsewhere(known: &[Arc<ScalarUDF>]) -> Vec<Arc<ScalarUDF>> {
+    let meter = Meter::elsewhere();
+    let mut all: Vec<_> =
+        known.iter().filter_map(|function| bounded::bounded(function, &meter)).collect();
+    all.push(Arc::new(bounded::joined(&meter)));
+    all
+}
+
+/// The error of a bound of a statement.
+fn refused<T>(what: &str, found: usize, bound: usize) -> Result<T> {
+    Err(DataFusionError::ResourcesExhausted(format!(
+        "the statement has {found} {what}, and may have {bound}: divide it, or make it shorter"
+    )))
+}
+
+/// The error of a time that is over.
+fn late<T>() -> Result<T> {
+    exec_err!("the time of the statement is over: ask for fewer rows, or allow more time")
+}

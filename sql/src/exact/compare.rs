@@ -1,0 +1,377 @@
+//! Comparisons of times of different resolutions, and of INT64 with floats, as the values that they
+//! are.
+//!
+//! DataFusion 55.2 converts one side to the type of the other: a year that nanoseconds do not count
+//! is an error, and integers beyond 2^53 equal their neighbours. It can go when both are compared
+//! without a conversion.
+
+use std::cmp::Ordering;
+use std::sync::{Arc, LazyLock};
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int8Array};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, UInt64Type};
+use datafusion::common::tree_node::{Transformed, TransformedResult};
+use datafusion::common::{DFSchema, plan_err};
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::{
+    Between, BinaryExpr, ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
+};
+use datafusion::scalar::ScalarValue;
+
+use super::{always, is_utc, never, null};
+
+pub(crate) const NAME: &str = "compare_exactly";
+
+static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let signature = Signature::any(2, Volatility::Immutable);
+    Arc::new(ScalarUDF::new_from_impl(Compare { signature }))
+});
+
+pub(super) fn function() -> Arc<ScalarUDF> {
+    FUNCTION.clone()
+}
+
+pub(super) fn is_comparison(operator: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
+/// The units of a second.
+pub(super) fn per_second(unit: TimeUnit) -> i128 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+/// A value between whole numbers, or one of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Exact {
+    /// The number, and whether the value is greater than it and less than the next.
+    At(i64, bool),
+    Below,
+    Above,
+}
+
+impl Exact {
+    pub(super) fn new(floor: i128, has_rest: bool) -> Self {
+        match i64::try_from(floor) {
+            Ok(floor) => Self::At(floor, has_rest),
+            Err(_) if floor < 0 => Self::Below,
+            Err(_) => Self::Above,
+        }
+    }
+
+    /// `operand` compared with this value, where `literal` makes a literal of the operand's type.
+    pub(super) fn compared(
+        self,
+        operand: Expr,
+        operator: Operator,
+        literal: impl Fn(i64) -> Expr,
+    ) -> Option<Expr> {
+        use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+        if !is_comparison(operator) {
+            return None;
+        }
+        let (floor, has_rest) = match (self, operator) {
+            (Self::At(floor, has_rest), _) => (floor, has_rest),
+            (Self::Above, Lt | LtEq | NotEq) | (Self::Below, Gt | GtEq | NotEq) => {
+                return Some(always(operand));
+            }
+            _ => return Some(never(operand)),
+        };
+        let operator = match operator {
+            Eq if has_rest => return Some(never(operand)),
+            NotEq if has_rest => return Some(always(operand)),
+            Lt if has_rest => LtEq,
+            GtEq if has_rest => Gt,
+            other => other,
+        };
+        let right = Box::new(literal(floor));
+        Some(Expr::BinaryExpr(BinaryExpr { left: Box::new(operand), op: operator, right }))
+    }
+}
+
+/// The operand of a cast to a finer time, or of INT64 to a float.
+fn widened<'e>(expr: &'e Expr, schema: &DFSchema) -> Option<(&'e Expr, DataType)> {
+    let Expr::Cast(cast) = expr else { return None };
+    if let Expr::Literal(value, _) = cast.expr.as_ref() {
+        if is_float(value, cast.field.data_type()) {
+            return None;
+        }
+    }
+    let from = cast.expr.get_type(schema).ok()?;
+    let is_widened = match (&from, cast.field.data_type()) {
+        (DataType::Timestamp(from, zone), DataType::Timestamp(to, other)) => {
+            // A cast between zones moves the instant.
+            let is_same = zone == other || (is_utc(zone) && is_utc(other));
+            is_same && per_second(*from) < per_second(*to)
+        }
+        (DataType::Int64 | DataType::UInt64, DataType::Float64) => true,
+        (DataType::Int32 | DataType::UInt32 | DataType::Int64 | DataType::UInt64, to) => {
+            *to == DataType::Float32
+        }
+        _ => false,
+    };
+    is_widened.then_some((cast.expr.as_ref(), from))
+}
+
+/// Whether a float of this type is exactly the integer.
+fn is_float(value: &ScalarValue, data_type: &DataType) -> bool {
+    let value = match value {
+        ScalarValue::Int32(Some(value)) => i128::from(*value),
+        ScalarValue::Int64(Some(value)) => i128::from(*value),
+        ScalarValue::UInt64(Some(value)) => i128::from(*value),
+        _ => return false,
+    };
+    match data_type {
+        DataType::Float64 => value as f64 as i128 == value,
+        DataType::Float32 => value as f32 as i128 == value,
+        _ => false,
+    }
+}
+
+/// `between` and `in` as comparisons, where a side of them is converted.
+pub(super) fn split(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let compared = |left: &Expr, op, right: Expr| {
+        let (left, right) = (Box::new(left.clone()), Box::new(right));
+        rewrite(BinaryExpr { left, op, right }, schema).data()
+    };
+    match expr {
+        Expr::Between(Between { expr, negated, low, high })
+            if !expr.is_volatile()
+                && [&expr, &low, &high].iter().any(|part| widened(part, schema).is_some()) =>
+        {
+            let made = match negated {
+                false => compared(&expr, Operator::GtEq, *low)?.and(compared(
+                    &expr,
+                    Operator::LtEq,
+                    *high,
+                )?),
+                true => {
+                    compared(&expr, Operator::Lt, *low)?.or(compared(&expr, Operator::Gt, *high)?)
+                }
+            };
+            Ok(Transformed::yes(made))
+        }
+        Expr::InList(InList { expr, list, negated })
+            if !expr.is_volatile() && widened(&expr, schema).is_some() =>
+        {
+            let operator = if negated { Operator::NotEq } else { Operator::Eq };
+            let terms = list.into_iter().map(|item| match item {
+                Expr::Literal(ref value, _) if value.is_null() => Ok(null()),
+                item => compared(&expr, operator, item),
+            });
+            let terms = terms.collect::<Result<Vec<_>>>()?;
+            Ok(Transformed::yes(super::literals::balanced(terms, negated).unwrap_or_else(null)))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+/// The comparison without the conversion of a side.
+pub(super) fn rewrite(binary: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let sides = (widened(&binary.left, schema), widened(&binary.right, schema));
+    let (operand, other, operator, from) = match sides {
+        (Some((operand, from)), _) => (operand, binary.right.as_ref(), binary.op, from),
+        (None, Some((operand, from))) => {
+            let Some(operator) = binary.op.swap() else {
+                return Ok(Transformed::no(Expr::BinaryExpr(binary)));
+            };
+            (operand, binary.left.as_ref(), operator, from)
+        }
+        (None, None) => return Ok(Transformed::no(Expr::BinaryExpr(binary))),
+    };
+    // With a literal as one of the operand's type, so that the store tests it.
+    if let (Expr::Literal(value, _), DataType::Int64) = (other, &from) {
+        if let Some(exact) = exact(value) {
+            let made = exact.compared(operand.clone(), operator, |value| lit(value));
+            if let Some(made) = made {
+                return Ok(Transformed::yes(made));
+            }
+        }
+    }
+    let other = widened(other, schema).map_or(other, |(other, _)| other);
+    let sign = super::called(function(), vec![operand.clone(), other.clone()]);
+    let (left, right) = (Box::new(sign), Box::new(lit(0_i8)));
+    Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op: operator, right })))
+}
+
+/// A comparison of a time or an integer with a constant, as one with a literal of its type.
+pub(super) fn with_constant(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    let made = match &expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match (left.as_ref(), right.as_ref()) {
+            (Expr::ScalarFunction(call), Expr::Literal(ScalarValue::Int8(Some(0)), _))
+                if call.name() == NAME =>
+            {
+                match call.args.as_slice() {
+                    [operand, Expr::Literal(value, _)] => constant(operand, *op, value, schema),
+                    _ => None,
+                }
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    match made {
+        Some(made) => Transformed::yes(made),
+        None => Transformed::no(expr),
+    }
+}
+
+fn constant(
+    operand: &Expr,
+    operator: Operator,
+    value: &ScalarValue,
+    schema: &DFSchema,
+) -> Option<Expr> {
+    let data_type = operand.get_type(schema).ok()?;
+    if data_type == DataType::Int64 {
+        return exact(value)?.compared(operand.clone(), operator, |value| lit(value));
+    }
+    let (count, scale) = match value {
+        ScalarValue::TimestampSecond(count, _) => (*count, per_second(TimeUnit::Second)),
+        ScalarValue::TimestampMillisecond(count, _) => (*count, per_second(TimeUnit::Millisecond)),
+        ScalarValue::TimestampMicrosecond(count, _) => (*count, per_second(TimeUnit::Microsecond)),
+        ScalarValue::TimestampNanosecond(count, _) => (*count, per_second(TimeUnit::Nanosecond)),
+        _ => return None,
+    };
+    let DataType::Timestamp(unit, _) = &data_type else { return None };
+    let ratio = scale / per_second(*unit);
+    let count = i128::from(count?);
+    if ratio < 1 {
+        return None;
+    }
+    let exact = Exact::new(count.div_euclid(ratio), count.rem_euclid(ratio) != 0);
+    exact.compared(operand.clone(), operator, |count| super::literals::of_type(count, &data_type))
+}
+
+/// A float among whole numbers. NaN is greater than all.
+fn exact(value: &ScalarValue) -> Option<Exact> {
+    let value = match value {
+        ScalarValue::Float64(Some(value)) => *value,
+        ScalarValue::Float32(Some(value)) => f64::from(*value),
+        _ => return None,
+    };
+    Some(match value {
+        value if value.is_nan() || value >= 9_223_372_036_854_775_808.0 => Exact::Above,
+        value if value < -9_223_372_036_854_775_808.0 => Exact::Below,
+        value => Exact::At(value.floor() as i64, value.floor() != value),
+    })
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Compare {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Compare {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int8)
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let [left, right] = arrays.as_slice() else { return plan_err!("{NAME} takes two values") };
+        let (left, right) = (Side::new(left)?, Side::new(right)?);
+        let signs: Int8Array = (0..left.len()).map(|row| left.cmp(&right, row)).collect();
+        let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        Ok(match is_constant {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&signs, 0)?),
+            false => ColumnarValue::Array(Arc::new(signs)),
+        })
+    }
+}
+
+/// The values of one side.
+enum Side {
+    /// Whole numbers, and by what they are multiplied.
+    Whole(ArrayRef, i128),
+    Unsigned(ArrayRef),
+    Float(ArrayRef),
+}
+
+impl Side {
+    fn new(array: &ArrayRef) -> Result<Self> {
+        Ok(match array.data_type() {
+            DataType::Timestamp(unit, _) => {
+                let scale = per_second(TimeUnit::Nanosecond) / per_second(*unit);
+                Self::Whole(cast(array, &DataType::Int64)?, scale)
+            }
+            DataType::UInt64 => Self::Unsigned(array.clone()),
+            DataType::Float32 | DataType::Float64 => Self::Float(cast(array, &DataType::Float64)?),
+            _ => Self::Whole(cast(array, &DataType::Int64)?, 1),
+        })
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Whole(array, _) | Self::Unsigned(array) | Self::Float(array) => array.len(),
+        }
+    }
+
+    fn whole(&self, row: usize) -> Option<i128> {
+        match self {
+            Self::Whole(array, scale) if array.is_valid(row) => {
+                Some(i128::from(array.as_primitive::<Int64Type>().value(row)) * scale)
+            }
+            Self::Unsigned(array) if array.is_valid(row) => {
+                Some(i128::from(array.as_primitive::<UInt64Type>().value(row)))
+            }
+            _ => None,
+        }
+    }
+
+    fn float(&self, row: usize) -> Option<f64> {
+        match self {
+            Self::Float(array) if array.is_valid(row) => {
+                Some(array.as_primitive::<Float64Type>().value(row))
+            }
+            _ => None,
+        }
+    }
+
+    fn cmp(&self, other: &Self, row: usize) -> Option<i8> {
+        let order = match (self, other) {
+            (Self::Float(_), Self::Float(_)) => {
+                let (own, other) = (self.float(row)?, other.float(row)?);
+                // Both without a sign of NaN and zero.
+                own.total_cmp(&other)
+            }
+            (Self::Float(_), _) => with_float(other.whole(row)?, self.float(row)?).reverse(),
+            (_, Self::Float(_)) => with_float(self.whole(row)?, other.float(row)?),
+            _ => self.whole(row)?.cmp(&other.whole(row)?),
+        };
+        Some(order as i8)
+    }
+}
+
+/// An integer of 64 bits compared with a float.
+fn with_float(whole: i128, float: f64) -> Ordering {
+    if float.is_nan() {
+        return Ordering::Less;
+    }
+    let floor = float.floor();
+    // Floats beyond i128 become its bounds, which no integer of 64 bits meets.
+    match whole.cmp(&(floor as i128)) {
+        Ordering::Equal if floor < float => Ordering::Less,
+        order => order,
+    }
+}

@@ -1,0 +1,98 @@
+//! `+`, `-`, `*` and `<<` of integers, which fail where the result is outside of the type.
+//!
+//! DataFusion 55.2 wraps around. It can go when `BinaryExpr` of its planner fails on overflow.
+
+use std::sync::{Arc, LazyLock};
+
+use datafusion::arrow::array::{Array, AsArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Int64Type};
+use datafusion::common::{exec_err, plan_err};
+use datafusion::error::Result;
+use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
+use datafusion::logical_expr::{
+    ColumnarValue, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use crate::door::operate;
+
+pub(crate) const NAMES: [&str; 4] =
+    ["checked_add", "checked_subtract", "checked_multiply", "checked_shift"];
+const OPERATORS: [Operator; 4] =
+    [Operator::Plus, Operator::Minus, Operator::Multiply, Operator::BitwiseShiftLeft];
+
+static FUNCTIONS: LazyLock<[Arc<ScalarUDF>; 4]> = LazyLock::new(|| {
+    [0, 1, 2, 3].map(|at: usize| {
+        let signature = Signature::any(2, Volatility::Immutable);
+        let (name, operator) = (NAMES[at], OPERATORS[at]);
+        Arc::new(ScalarUDF::new_from_impl(Checked { name, operator, signature }))
+    })
+});
+
+pub(super) fn functions() -> &'static [Arc<ScalarUDF>; 4] {
+    &FUNCTIONS
+}
+
+/// The function of an operator that may wrap.
+pub(super) fn of(operator: Operator) -> Option<Arc<ScalarUDF>> {
+    let at = OPERATORS.iter().position(|own| *own == operator)?;
+    FUNCTIONS.get(at).cloned()
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Checked {
+    name: &'static str,
+    operator: Operator,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Checked {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        let [left, right] = types else { return plan_err!("{} takes two values", self.name) };
+        BinaryTypeCoercer::new(left, &self.operator, right).get_result_type()
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if self.operator == Operator::BitwiseShiftLeft {
+            check_shift(&args)?;
+        }
+        operate(self.operator, true, args)
+    }
+}
+
+/// Fails where a shift loses a bit that counts.
+fn check_shift(args: &ScalarFunctionArgs) -> Result<()> {
+    let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+    let [values, shifts] = arrays.as_slice() else { return plan_err!("<< takes two values") };
+    let width = values.data_type().primitive_width().unwrap_or(8) as i64 * 8;
+    let is_unsigned = values.data_type().is_unsigned_integer();
+    if *values.data_type() == DataType::UInt64 {
+        return Ok(());
+    }
+    let wide = (cast(values, &DataType::Int64)?, cast(shifts, &DataType::Int64)?);
+    let (values, shifts) = (wide.0.as_primitive::<Int64Type>(), wide.1.as_primitive::<Int64Type>());
+    for (value, shift) in values.iter().zip(shifts.iter()) {
+        let (Some(value), Some(shift)) = (value, shift) else { continue };
+        let bits = if is_unsigned { width } else { width - 1 };
+        let is_whole = (0..width).contains(&shift) && {
+            let shifted = i128::from(value) << shift;
+            (-(1_i128 << bits)..(1_i128 << bits)).contains(&shifted)
+        };
+        if !is_whole {
+            return exec_err!("Overflow happened on: {value} << {shift}");
+        }
+    }
+    Ok(())
+}
