@@ -16,13 +16,15 @@ use crate::process::Cluster;
 
 const STATEMENTS: &str = include_str!("../../../sql/tests/statements.sql");
 /// What only a lake has, and functions that the processes have of us.
-const OF_THE_LAKE: [&str; 6] = [
+const OF_THE_LAKE: [&str; 7] = [
     "select channel, min(volts), max(volts) from rows.\"Loop 1\" group by channel order by channel",
     "select _station, count(*) from lake.product_changes group by _station order by _station",
     "select _station, _rows_from from lake.batches order by _station",
     "select count(*), sum(value) from rows.\"s1/Loop 2\"",
     "select table_schema, count(*) from information_schema.tables group by 1 order by 1",
     "select spec_id, check_spec(record, 1.5) from specifications order by spec_id",
+    "select lpad(part_number, 9, '.') || repeat('!', 2), sum(-1 * 2) from products \
+     group by 1 order by 1",
 ];
 
 fn publish(store: &Store, objects: Arc<dyn ObjectStore>, name: &str) {
@@ -77,6 +79,10 @@ pub async fn equal(store: &Store, objects: Arc<dyn ObjectStore>, place: &Place, 
         assert!(!expected.is_empty(), "{statement}");
         assert_eq!(expected, answers(&there, statement).await, "{statement}");
     }
+    // The executors measure what a call would make.
+    let large = "select length(lpad(part_number, 2000000000, 'y')) from products";
+    let error = ask(&there, large).await.unwrap_err();
+    assert!(error.contains("lpad would make"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

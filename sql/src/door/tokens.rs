@@ -427,7 +427,7 @@ mod tests {
     fn holds_at(bound: usize, statement: impl Fn(usize) -> String) {
         for (size, expected) in [(bound - 1, true), (bound, true), (bound + 1, false)] {
             let text = statement(size);
-            assert_eq!(is_taken(&text), expected, "{size}: {:.60}", text);
+            assert_eq!(is_taken(&text), expected, "{size}: {text:.60}");
         }
     }
 

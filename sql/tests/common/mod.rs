@@ -12,13 +12,14 @@ use datafusion::arrow::datatypes::{
     DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::arrow::util::display::array_value_to_string;
+use datafusion::physical_plan::common::collect;
 use datafusion::prelude::SessionContext;
 use serde_json::{Value, json};
 use stationdb::prelude::*;
 use stationdb::{
     AccessPolicy, Action, Control, Identity, ManualClock, Service, Session, Store, Visibility,
 };
-use stationdb_sql::datafusion;
+use stationdb_sql::{Limits, datafusion, query};
 
 /// Guests see the workspace `open`, strangers none.
 #[derive(Debug)]
@@ -277,9 +278,11 @@ pub fn lines(batches: &[RecordBatch]) -> Vec<String> {
         .collect()
 }
 
+/// By the door for statements of others.
 pub async fn ask(sql: &SessionContext, statement: &str) -> Result<Vec<String>, String> {
-    let frame = sql.sql(statement).await.map_err(|error| error.to_string())?;
-    let batches = frame.collect().await.map_err(|error| error.to_string())?;
+    let rows =
+        query(sql, statement, &Limits::default()).await.map_err(|error| error.to_string())?;
+    let batches = collect(rows).await.map_err(|error| error.to_string())?;
     Ok(lines(&batches))
 }
 
