@@ -181,7 +181,15 @@ async fn no_function_and_no_error_has_what_is_hidden() {
             with.scalar_functions().keys().cloned().collect(),
             without.scalar_functions().keys().cloned().collect()
         ),
-        ["check_spec"]
+        [
+            "check_spec",
+            "checked_add",
+            "checked_multiply",
+            "checked_shift",
+            "checked_subtract",
+            "compare_exactly",
+            "settle"
+        ]
     );
     let hidden = "select id from tables where name = 'Loop 2'";
     let id = ask(&owner, hidden).await.unwrap().remove(0);

@@ -98,14 +98,15 @@ pub fn reads() -> SQLOptions {
 /// # let dir = tempfile::tempdir()?;
 /// # let store = stationdb::Store::open(dir.path())?;
 /// # let session = store.session(stationdb::Identity::user("ada"));
+/// use stationdb_sql::datafusion::physical_plan::common::collect;
 /// use stationdb_sql::{Limits, query};
 ///
 /// let sql = stationdb_sql::context(&session)?;
 /// let rows = query(&sql, "select count(*) from products", &Limits::default()).await?;
-/// let batches = stationdb_sql::datafusion::physical_plan::common::collect(rows).await?;
-/// assert_eq!(batches[0].num_rows(), 1);
-/// let refused = "select lpad('x', 2000000000, 'y')";
-/// assert!(query(&sql, refused, &Limits::default()).await.is_err());
+/// assert_eq!(collect(rows).await?[0].num_rows(), 1);
+/// // A call that would make two gigabytes is refused when the rows are asked for.
+/// let large = query(&sql, "select lpad('x', 2000000000, 'y')", &Limits::default()).await?;
+/// assert!(collect(large).await.is_err());
 /// # Ok(())
 /// # }
 /// ```
