@@ -255,7 +255,8 @@ fn example() -> Option<PathBuf> {
     // and would run again here, and then once more in the next build of everything.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
-        if name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_") {
+        let prefixes = ["CARGO_MANIFEST_", "CARGO_PKG_", "OUT_DIR"];
+        if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
             build.env_remove(&*name);
         }
     }
