@@ -10,6 +10,7 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as ObjectPath;
+use stationdb_lake::with_checked_footers;
 use url::Url;
 
 use crate::{Error, Result};
@@ -115,7 +116,7 @@ impl ObjectStoreRegistry for OnlyHere {
     fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>, DataFusionError> {
         let Self(place) = self;
         if url.scheme() == place.url.scheme() && url.host_str() == place.url.host_str() {
-            return Ok(place.objects());
+            return Ok(with_checked_footers(place.objects()));
         }
         exec_err!("this process reads the lake {} and not {url}", place.url)
     }
@@ -123,6 +124,8 @@ impl ObjectStoreRegistry for OnlyHere {
 
 #[cfg(test)]
 mod tests {
+    use stationdb_lake::faults::nested_parquet;
+
     use super::*;
 
     #[test]
@@ -169,6 +172,21 @@ mod tests {
         let other = Url::parse("s3://elsewhere/").unwrap();
         let error = runtime.object_store_registry.get_store(&other).unwrap_err();
         assert!(error.to_string().contains("and not s3://elsewhere"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_nests_too_deeply_ends_no_executor() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place::open(directory.path().to_str().unwrap()).unwrap();
+        let runtime = place.runtime(directory.path()).unwrap();
+        let objects = runtime.object_store_registry.get_store(place.url()).unwrap();
+        let path = place.path(&ObjectPath::from("file.parquet")).unwrap();
+        for (groups, fits) in [(32, true), (33, false)] {
+            let file = nested_parquet(groups);
+            let end = file.len() as u64;
+            std::fs::write(directory.path().join("file.parquet"), file).unwrap();
+            assert_eq!(objects.get_ranges(&path, &[0..end]).await.is_ok(), fits, "{groups}");
+        }
     }
 
     #[cfg(not(feature = "s3"))]

@@ -35,6 +35,8 @@ pub enum Check {
     GoneLast,
     /// Rows that are sent again say which ones a retention had deleted before.
     RetiredBefore,
+    /// A batch that has rows of a table in a lake table goes on there.
+    HeldBatch,
 }
 
 #[cfg(feature = "faults")]

@@ -18,6 +18,7 @@ use object_store::{
 };
 
 pub use crate::checks::{Check, set_clock_back, set_small_files, without};
+pub use crate::footer::nested_parquet;
 
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -45,6 +45,7 @@ mod versions;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+pub use footer::with_checked_footers;
 pub use import::{Imported, Importer};
 pub use layout::{LakeTable, Layout, OneRoot};
 /// The crate of object stores that a [`Publisher`] and an [`Importer`] take.

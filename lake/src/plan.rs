@@ -29,6 +29,8 @@ pub(crate) struct Plan {
     pub work: BTreeMap<String, Vec<Work>>,
     /// What goes, also by the batch that has it.
     pub goes: BTreeMap<(String, u64), Goes>,
+    /// Whether a table stays in its lake table although the layout names another one.
+    pub is_held: bool,
 }
 
 impl Plan {
@@ -103,6 +105,8 @@ struct Home {
     lake: String,
     begin: u64,
     end: u64,
+    /// The batch of the last rows.
+    batch: u64,
     /// Whether each of their columns is still there.
     continues: bool,
 }
@@ -118,6 +122,7 @@ fn homes(
             lake: name.clone(),
             begin: extent.begin,
             end: extent.end,
+            batch: extent.batch,
             continues: extent.continues(columns, &table.numbers),
         };
         logs.extents(table.id.as_str(), batch.rows_from).map(home).collect()
@@ -126,9 +131,15 @@ fn homes(
 }
 
 /// The home that new rows continue: the last one that was begun, if it takes them.
-fn continued<'h>(homes: &'h [Home], lake: &LakeTable) -> Option<&'h Home> {
+///
+/// A batch that has rows in a home goes on there, whatever the layout says now: what goes from a lake
+/// table are rows of earlier batches, so these would count in two lake tables.
+fn continued<'h>(homes: &'h [Home], lake: &LakeTable, batch: Batch<'_>) -> Option<&'h Home> {
     let last = homes.iter().map(|home| home.begin).max()?;
-    homes.iter().find(|home| home.begin == last && home.continues && lake.has(&home.lake))
+    let is_begun = |home: &Home| home.batch == batch.number && !is_off(Check::HeldBatch);
+    homes.iter().find(|home| {
+        home.begin == last && home.continues && (lake.has(&home.lake) || is_begun(home))
+    })
 }
 
 fn plan_table(
@@ -149,7 +160,7 @@ fn plan_table(
         return Ok(());
     };
     lake.check()?;
-    let (target, end) = match continued(&homes(table, &columns, batch, logs), &lake) {
+    let (target, end) = match continued(&homes(table, &columns, batch, logs), &lake, batch) {
         Some(home) => (home.lake.clone(), home.end),
         None => (name_of(&lake, &columns), 0),
     };
@@ -160,7 +171,8 @@ fn plan_table(
     };
     // A list that is out of date may lack the lake table: only its log says what it has.
     let homes = homes(table, &columns, batch, logs);
-    let home = continued(&homes, &lake).filter(|home| home.lake == target);
+    let home = continued(&homes, &lake, batch).filter(|home| home.lake == target);
+    plan.is_held |= home.is_some_and(|home| !lake.has(&home.lake));
     let end = home.map_or(0, |home| home.end);
     let retains = root.layout.retains(&table.metadata);
     let is_full = news.full.is_some() && table.has_deleted;

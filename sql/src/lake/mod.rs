@@ -10,7 +10,7 @@ use datafusion::object_store::ObjectStore;
 use datafusion::object_store::path::Path;
 use datafusion::prelude::SessionContext;
 use stationdb::{Control, Error, ErrorKind, Result};
-use stationdb_lake::Lake;
+use stationdb_lake::{Lake, with_checked_footers};
 use url::Url;
 
 use crate::{CATALOG, Options, check_spec, extremes};
@@ -86,7 +86,8 @@ pub async fn lake_at(
     url: &ObjectStoreUrl,
     options: &Options,
 ) -> Result<SessionContext> {
-    let only = Arc::new(Only { url: url.clone(), objects: objects.clone() });
+    let checked = with_checked_footers(objects.clone());
+    let only = Arc::new(Only { url: url.clone(), objects: checked });
     // The tables plan with a context of their own: one that has them would hold itself.
     let planner = crate::prepared(options, only.clone())?;
     let context = crate::prepared(options, only)?;

@@ -1,9 +1,12 @@
 //! What is not complete does not count, and a snapshot holds beside publishers.
 
+use datafusion::object_store::ObjectStoreExt;
+use futures::StreamExt;
 use serde_json::json;
 use stationdb::prelude::*;
 use stationdb_lake::Backoff;
-use stationdb_lake::faults::FaultyStore;
+use stationdb_lake::faults::{FaultyStore, nested_parquet};
+use stationdb_sql::Limits;
 
 use super::common::request;
 use super::*;
@@ -72,4 +75,37 @@ async fn a_root_without_a_lake_has_empty_tables() {
     }
     assert!(answers(&sql, "select * from lake.batches").await.is_empty());
     assert!(ask(&sql, "select * from 'lake://objects/plant/x.parquet'").await.is_err());
+}
+
+/// The engine's reader makes a tree of a footer by recursion.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_nests_too_deeply_is_an_error_of_the_statement() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory.path().join("store"));
+    fill(&ada(&store));
+    let objects: Objects = Arc::new(InMemory::new());
+    publish(&store, &objects, "s1");
+    let sql = lake(&objects).await;
+    let before = answers(&sql, "select count(*) from products").await;
+    for groups in [33, 2_000, 1_000_000] {
+        for listed in objects.list(Some(&"plant".into())).collect::<Vec<_>>().await {
+            let path = listed.unwrap().location;
+            let is_log = path.as_ref().contains("_delta_log");
+            if path.extension() == Some("parquet") && !is_log {
+                objects.put(&path, nested_parquet(groups).into()).await.unwrap();
+            }
+        }
+        // Metadata of the files before is remembered by a context.
+        let sql = lake(&objects).await;
+        for statement in ["select * from products", "select * from rows.\"Loop 2\""] {
+            let error = ask(&sql, statement).await.unwrap_err();
+            assert!(error.contains("nest"), "{groups}: {error}");
+        }
+        assert!(
+            stationdb_sql::query(&sql, "select count(*) from products", &Limits::default())
+                .await
+                .is_err()
+        );
+    }
+    assert_ne!(before, ["0"]);
 }

@@ -3,18 +3,17 @@
 //! `STATIONDB_PYTHON` names the interpreter; the default is `python3`. Readers that are not
 //! installed are skipped with a message.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use common::*;
 use object_store::local::LocalFileSystem;
 use serde_json::{Value, json};
 use stationdb::prelude::*;
 use stationdb::tables::DeleteRowsRequest;
 use stationdb_lake::OneRoot;
+
+use crate::common::*;
 
 /// Prints a line for each reader: its name, the live rows as texts, and the names of products.
 const SCRIPT: &str = r#"

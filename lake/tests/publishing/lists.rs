@@ -1,19 +1,18 @@
 //! A publisher knows the lake tables of its station from the log of `batches`, and not from a list,
-//! which an object store may answer as it was before.
-
-mod common;
+//! which an object store may answer as it was before; nor from the layout, which may name others.
 
 use std::sync::{Arc, Mutex};
 
-use common::*;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 use serde_json::json;
 use stationdb::prelude::*;
-use stationdb::tables::TableId;
+use stationdb::tables::{TableId, TableMetadata};
 use stationdb::{Control, Session};
-use stationdb_lake::Note;
 use stationdb_lake::faults::{Check, Fault, FaultyStore};
+use stationdb_lake::{LakeTable, Layout, Note};
+
+use crate::common::*;
 
 /// Shows the root once, so that a stale list is this one.
 fn list(objects: &Objects) {
@@ -111,4 +110,53 @@ fn lake_tables_of_an_earlier_version_are_listed_once_and_named() {
     publish(&publisher(&store, &objects, lake(), "s1"));
     assert!(!faulty.was_listed("lake"), "the lake was listed again");
     equal(&store, &inner, "s1");
+}
+
+/// All tables go to one lake table of this name.
+struct To(&'static str);
+
+impl Layout for To {
+    fn roots(&self) -> Vec<Path> {
+        vec![Path::from("lake")]
+    }
+
+    fn root(&self, _workspace: &str) -> Option<Path> {
+        Some(Path::from("lake"))
+    }
+
+    fn rows(&self, _table: &TableMetadata) -> Option<LakeTable> {
+        Some(LakeTable::named(self.0))
+    }
+}
+
+/// A crash after each number of commits, or none, and then a layout that names another lake table.
+#[test]
+fn a_layout_with_another_lake_table_doubles_nothing_in_its_batch() {
+    needs(Check::HeldBatch, || {
+        for sent_before in [false, true] {
+            for crash_after in 1..8 {
+                let (store, objects) = (store(), objects());
+                let id = small_table(&ada(&store), "a", "");
+                append(&ada(&store), &id, 0..10);
+                if sent_before {
+                    publish(&publisher(&store, &objects, To("first"), "s1"));
+                    append(&ada(&store), &id, 10..20);
+                }
+                interrupted(publisher(&store, &objects, To("first"), "s1"), crash_after);
+                let publisher = publisher(&store, &objects, To("second"), "s1");
+                for _ in 0..2 {
+                    publish(&publisher);
+                    equal(&store, &objects, "s1");
+                }
+                // The next batch moves the table, although the table itself does not change.
+                small_table(&ada(&store), "b", "");
+                publish(&publisher);
+                equal(&store, &objects, "s1");
+                assert!(names(&objects, "lake").contains(&"second".to_owned()));
+                append(&ada(&store), &id, 20..30);
+                assert_eq!(publish(&publisher).rows, 10, "only the new rows");
+                equal(&store, &objects, "s1");
+            }
+        }
+    });
 }

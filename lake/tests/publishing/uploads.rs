@@ -1,20 +1,17 @@
 //! Data files that are so large that they are uploaded in parts.
 
-mod common;
-#[path = "common/large.rs"]
-mod large;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::curves::{append_curve, curve_table};
-use common::*;
-use large::{ROWS, large};
 use object_store::local::LocalFileSystem;
 use stationdb::faults::MemoryDisk;
 use stationdb::{Control, ErrorKind, Store};
 use stationdb_lake::faults::{Check, Fault, FaultyStore, set_small_files};
+
+use crate::common::curves::{append_curve, curve_table};
+use crate::common::*;
+use crate::large::{ROWS, large};
 
 #[test]
 fn a_large_file_is_uploaded_in_parts_and_a_cut_part_is_noticed() {

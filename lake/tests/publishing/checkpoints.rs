@@ -1,20 +1,19 @@
 //! Checkpoints of the logs: what they spare, and what holds when they are missing, old, or lack
 //! what a station said.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::*;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 use stationdb::tables::TableId;
 use stationdb::{Control, ErrorKind, Store};
 use stationdb_lake::Note;
 use stationdb_lake::faults::{Check, set_clock_back};
+
+use crate::common::*;
 
 type Removed = BTreeMap<Path, Bytes>;
 
@@ -150,7 +149,7 @@ fn an_open_publisher_whose_clock_was_set_back_begins_at_a_checkpoint() {
     append(&ada(&store), &id, 0..10);
     let open = publisher(&store, &objects, lake(), "s1");
     publish(&open);
-    let other = common::store();
+    let other = crate::common::store();
     let often_id = small_table(&ada(&other), "a", "");
     let often = publisher(&other, &objects, lake(), "s2");
     for at in 0..25 {

@@ -1,13 +1,11 @@
 //! Nothing that the identity may not see, or whose workspace has no root, leaves the station.
 
-mod common;
-#[path = "../../tests/common/package.rs"]
-mod package;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::{Objects, ada, from, latest, names, publish, publisher, records, store, table, wait};
+use crate::common::{
+    Objects, ada, from, latest, names, publish, publisher, records, store, table, wait,
+};
 use futures::StreamExt;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
@@ -83,7 +81,7 @@ fn fill(store: &Store) {
         session.upload_file(&mut &b"x"[..], from(file), &Control::default()).unwrap();
         let feed = json!({ "name": format!("{mark} feed"), "platform": "WINDOWS", "workspace": workspace });
         let feed = session.create_feed(from(feed)).unwrap().id;
-        let bytes = package::package(&format!("{}-package", mark.to_lowercase()));
+        let bytes = crate::package::package(&format!("{}-package", mark.to_lowercase()));
         let control = Control::default();
         session.upload_package_content(&feed, &mut &*bytes, None, false, &control).unwrap();
         let columns = json!([

@@ -1,15 +1,14 @@
 //! A name of a column that means another column than before: the values in the lake are those of
 //! the column, and not of the name.
 
-mod common;
-
-use common::*;
 use serde_json::{Value, json};
 use stationdb::prelude::*;
 use stationdb::tables::TableId;
 use stationdb::{Session, Store};
 use stationdb_lake::LakeTable;
 use stationdb_lake::object_store::path::Path;
+
+use crate::common::*;
 
 /// The columns `a` and `b` beside the index.
 fn table(session: &Session) -> TableId {
@@ -87,13 +86,13 @@ fn check(layout: impl stationdb_lake::Layout + Clone, change: Change, what: &str
         let session = ada(&store);
         let id = table(&session);
         append_to(&session, &id, ["a", "b"], 0);
-        let mut publisher = common::publisher(&store, &objects, layout.clone(), "s1");
+        let mut publisher = crate::common::publisher(&store, &objects, layout.clone(), "s1");
         publish(&publisher);
         for round in 1..4 {
             change(&session, &id);
             if is_new {
                 // What it knows is what the lake says.
-                publisher = common::publisher(&store, &objects, layout.clone(), "s1");
+                publisher = crate::common::publisher(&store, &objects, layout.clone(), "s1");
             }
             publish(&publisher);
             equal(&store, &objects, "s1");

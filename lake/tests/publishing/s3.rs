@@ -3,29 +3,22 @@
 //! `STATIONDB_PYTHON` names an interpreter with `moto[server]`; the default is `python3`. Without it
 //! the tests are skipped with a message, unless the variable is set.
 
-mod common;
-#[path = "common/fleet.rs"]
-mod fleet;
-#[path = "common/large.rs"]
-mod large;
-#[path = "common/s3.rs"]
-mod server;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::*;
-use fleet::fleet_loses_nothing;
-use large::{ROWS, large};
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{ObjectStoreExt, PutMode, PutOptions};
 use serde_json::json;
-use server::Server;
 use stationdb::prelude::*;
 use stationdb::tables::DeleteRowsRequest;
 use stationdb::{Control, ErrorKind};
 use stationdb_lake::faults::{Check, Fault};
+
+use crate::common::*;
+use crate::eight_stations::fleet_loses_nothing;
+use crate::large::{ROWS, large};
+use crate::server::Server;
 
 #[test]
 fn a_conditional_put_has_one_winner() {

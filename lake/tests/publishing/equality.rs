@@ -1,10 +1,7 @@
 //! The lake has what the store has, in every type and through every change.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::*;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -13,6 +10,8 @@ use stationdb::prelude::*;
 use stationdb::tables::{DeleteRowsRequest, TableId};
 use stationdb::{Control, Session};
 use stationdb_lake::{LakeTable, Layout, OneRoot};
+
+use crate::common::*;
 
 /// Workspace `away` goes to another root, `secret` nowhere.
 #[derive(Clone)]

@@ -1,11 +1,8 @@
 //! Import of reference data: a centre publishes, a station edits and imports.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::*;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
@@ -21,6 +18,8 @@ use stationdb::scans::{
 use stationdb::{Control, ErrorKind, Identity, Session, Store};
 use stationdb_lake::faults::Fault;
 use stationdb_lake::{Backoff, Imported, Importer, Layout};
+
+use crate::common::*;
 
 const REFERENCE: [RecordKind; 4] = [
     RecordKind::Product,

@@ -1,11 +1,8 @@
 //! A store has one name in a lake, a name belongs to one store, and a publisher holds the change
 //! log of its store within its own bounds.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::*;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
 use stationdb::faults::MemoryDisk;
@@ -13,6 +10,8 @@ use stationdb::prelude::*;
 use stationdb::{Control, ErrorKind, HoldBounds, HoldState, Store};
 use stationdb_lake::faults::Check;
 use stationdb_lake::{Note, Publisher};
+
+use crate::common::*;
 
 /// Publishes, and returns the text of the conflict.
 fn refused(publisher: &Publisher) -> String {

@@ -1,18 +1,17 @@
 //! What holds when requests fail, publishers crash, others are first and stores are restored; and
 //! that each check of the protocol is needed for it.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::*;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
 use stationdb::faults::{MemoryDisk, SharedDisk};
 use stationdb::{Control, ErrorKind, Store};
 use stationdb_lake::faults::{Check, Fault};
 use stationdb_lake::{Note, Publisher};
+
+use crate::common::*;
 
 #[test]
 fn a_new_publisher_takes_what_was_sent_from_the_lake() {

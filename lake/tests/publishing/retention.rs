@@ -1,12 +1,9 @@
 //! Rows that a retention deletes at the station stay in the lake, unless the layout says otherwise.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::*;
 use object_store::path::Path;
 use serde_json::json;
 use stationdb::faults::MemoryDisk;
@@ -15,6 +12,8 @@ use stationdb::tables::{TableId, TableMetadata};
 use stationdb::{Control, Store};
 use stationdb_lake::faults::{Check, set_small_files};
 use stationdb_lake::{LakeTable, Layout, Publisher};
+
+use crate::common::*;
 
 /// One root, or a second one for the workspace `away`; the answer of `retains` can change.
 #[derive(Clone)]

@@ -4,13 +4,10 @@
 //! `STATIONDB_PYTHON` names the interpreter; readers that are not installed are left out, with a
 //! message.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
 
-use common::*;
 use object_store::local::LocalFileSystem;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::json;
@@ -23,6 +20,8 @@ use stationdb::arrow::datatypes::{
 use stationdb::arrow::ipc::writer::StreamWriter;
 use stationdb::prelude::*;
 use stationdb::{Control, Session, Store};
+
+use crate::common::*;
 
 /// Rows of a block of deltas, of a page, and of a row group.
 const BORDERS: [i64; 3] = [128, 4096, 262_144];

@@ -2,12 +2,8 @@
 //!
 //! `STATIONDB_CRASH_SEED` is the seed.
 
-mod common;
-#[path = "common/fleet.rs"]
-mod fleet;
-
-use common::{objects, sizes};
-use fleet::fleet_loses_nothing;
+use crate::common::{objects, sizes};
+use crate::eight_stations::fleet_loses_nothing;
 
 #[test]
 fn eight_stations_lose_and_double_nothing() {
