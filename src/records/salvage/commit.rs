@@ -1,21 +1,18 @@
-//! Chooses the commit of a damaged record file that is read: the newest one that can be identified.
+//! Chooses the commit of a damaged record file that is read: the newest one that the header names.
 
 use std::collections::HashSet;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::source::{ANY, PageSource, mend};
+use super::source::{ANY, PageSource};
 use super::walk::{Visited, walk};
 use crate::error::Result;
 use crate::records::pages::{
-    Child, FORMAT_VERSION, HEADER_BYTES, LEAF, MAGIC, NOT_CLOSED, Node, PAGE_BYTES,
-    PRIMARY_IS_SLOT_1, SLOT_BYTES, SLOT_SUMMED_BYTES, SLOTS_AT, TWO_PHASES, le, le_u128,
+    Child, FORMAT_VERSION, HEADER_BYTES, MAGIC, NOT_CLOSED, Node, PRIMARY_IS_SLOT_1, SLOT_BYTES,
+    SLOT_SUMMED_BYTES, SLOTS_AT, TWO_PHASES, le, le_u128,
 };
-use crate::records::space::{Place, Space, Table};
+use crate::records::space::{Place, Space};
 use crate::value::Control;
-
-/// If the header is lost, at most this many commits are walked.
-const EXTENTS: usize = 64;
 
 /// What a commit slot references.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +23,8 @@ pub(super) struct Commit {
     pub(super) system: Option<Child>,
     /// redb's transaction number of the commit; `None` if unknown.
     pub(super) transaction: Option<u64>,
-    /// The number of its slot; `None` if no slot references it.
-    slot: Option<u8>,
+    /// The number of its slot.
+    slot: u8,
 }
 
 /// The commit to read, and whether there may be a later one.
@@ -38,29 +35,24 @@ pub(super) struct Chosen {
     pub(super) doubt: Option<&'static str>,
 }
 
-/// Reads a slot whose checksum matches, as it is or with one bit repaired.
+/// Reads a slot whose checksum matches. The checksum of zeros is not zero, so an empty slot does not.
 fn slot(header: &[u8], number: u8) -> Option<Commit> {
     let at = SLOTS_AT + usize::from(number) * SLOT_BYTES;
-    let mut slot = header.get(at..at + SLOT_BYTES)?.to_vec();
-    let holds = |slot: &[u8]| {
-        let summed = slot.get(..SLOT_SUMMED_BYTES).map(xxh3_128);
-        summed.is_some() && summed == le_u128(slot, SLOT_SUMMED_BYTES)
-    };
-    // The checksum of zeros is not zero, so an empty slot does not match.
-    if !holds(&slot) && !mend(&mut slot, holds) {
+    let slot = header.get(at..at + SLOT_BYTES)?;
+    if slot.get(..SLOT_SUMMED_BYTES).map(xxh3_128) != le_u128(slot, SLOT_SUMMED_BYTES) {
         return None;
     }
     if *slot.first()? != FORMAT_VERSION {
         return None;
     }
     let root = |flag: usize, at: usize| {
-        slot.get(flag).filter(|flag| **flag != 0).and_then(|_| Child::root(&slot, at))
+        slot.get(flag).filter(|flag| **flag != 0).and_then(|_| Child::root(slot, at))
     };
     Some(Commit {
         tables: root(1, 8),
         system: root(2, 40),
-        transaction: le(&slot, 104).map(u64::from_le_bytes),
-        slot: Some(number),
+        transaction: le(slot, 104).map(u64::from_le_bytes),
+        slot: number,
     })
 }
 
@@ -112,9 +104,9 @@ pub(super) fn sequence_in(leaf: &Node<'_>) -> Option<u64> {
 /// read, as redb's repair would do. A damaged page that both commits share says nothing about a
 /// torn commit.
 ///
-/// If a slot is lost, all pages are searched for trees of tables. The one with the highest sequence
-/// whose pages are all whole is read; if there is none, the one with the highest sequence. There is
-/// no proof that it is the last commit, and the result says so.
+/// If a slot is lost, the commit of the other one is read. There is no proof that it is the last one,
+/// and the result says so. If both are lost, no page is known to be of the last commit, and nothing
+/// is read: pages of earlier commits look just as valid.
 pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chosen> {
     let header = source.bytes(0..HEADER_BYTES as u64).unwrap_or_default();
     let mut slots: Vec<Commit> = (0..2).filter_map(|number| slot(&header, number)).collect();
@@ -123,7 +115,7 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
     if let [newest, before] = slots.as_slice() {
         // A two-phase commit makes its pages durable before it writes the byte that makes its slot
         // current.
-        let counts = |god: u8| god & PRIMARY_IS_SLOT_1 == newest.slot.unwrap_or(u8::MAX);
+        let counts = |god: u8| god & PRIMARY_IS_SLOT_1 == newest.slot;
         let is_durable = |god: u8| god & NOT_CLOSED == 0 || (god & TWO_PHASES != 0 && counts(god));
         if god.is_some_and(is_durable) {
             return Ok(Chosen { commit: Some(*newest), doubt: None });
@@ -150,69 +142,10 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
                      have torn it";
         return Ok(Chosen { commit: Some(*before), doubt: Some(doubt) });
     }
-    // Most trees that are found here are of much older commits, whose pages have been reused since.
-    // A repair of them would be wrong or wasted.
-    let source = source.without_mending();
-    let mut found: Vec<(u64, Commit)> = Vec::new();
-    if let Some(known) = slots.first() {
-        found.push((sequence_of(&source, known.tables, control)?, *known));
-    }
-    let mut at = PAGE_BYTES;
-    while at + PAGE_BYTES <= source.len() {
-        control.check()?;
-        if let Some(tables) = definitions(&source, at) {
-            let commit =
-                Commit { tables: Some(tables), system: None, transaction: None, slot: None };
-            found.push((sequence_of(&source, commit.tables, control)?, commit));
-        }
-        at += PAGE_BYTES;
-    }
-    // The sort is stable: a commit of a slot stays before others with the same sequence.
-    found.sort_by_key(|(sequence, _)| std::cmp::Reverse(*sequence));
-    let mut commit = found.first().map(|(_, commit)| *commit);
-    for (_, newest) in found.iter().take(EXTENTS) {
-        if extent(&source, newest.tables, control)?.damaged.is_empty() {
-            commit = Some(*newest);
-            break;
-        }
-    }
-    let doubt = "the header that names the last commit is damaged; the newest commit that is whole \
-                 was read";
+    let commit = slots.first().copied();
+    let doubt = match commit {
+        Some(_) => "a part of the header is damaged that may name a later commit",
+        None => "the header that names the last commit is damaged",
+    };
     Ok(Chosen { commit, doubt: Some(doubt) })
-}
-
-/// The sequence of the commit with this tree of tables; 0 if it cannot be read.
-fn sequence_of(source: &PageSource<'_>, tables: Option<Child>, control: &Control) -> Result<u64> {
-    let mut visited = Visited::new();
-    let mut sequence = 0;
-    for leaf in walk(source, tables, ANY, &mut visited, control)?.leaves {
-        let Some(page) = source.page(leaf, ANY) else { continue };
-        let tables = Node { bytes: &page, widths: ANY }.tables();
-        for table in tables.into_iter().filter(|table| table.name == Table::State.name()) {
-            for leaf in walk(source, table.root, ANY, &mut visited, control)?.leaves {
-                let Some(page) = source.page(leaf, ANY) else { continue };
-                let leaf = Node { bytes: &page, widths: ANY };
-                sequence = sequence_in(&leaf).unwrap_or(0).max(sequence);
-            }
-        }
-    }
-    Ok(sequence)
-}
-
-/// The tree of tables whose only page begins at `at`, if there is one.
-fn definitions(source: &PageSource<'_>, at: u64) -> Option<Child> {
-    let page = source.bytes(at..at + PAGE_BYTES)?;
-    let node = Node { bytes: &page, widths: ANY };
-    if node.kind() != Some(LEAF) || node.count() != Table::COUNT as u64 {
-        return None;
-    }
-    let tables = node.tables();
-    let is_ours = |table: &Table| tables.iter().any(|found| found.name == table.name());
-    if tables.len() != Table::COUNT || !Table::ALL.iter().all(is_ours) {
-        return None;
-    }
-    let index = (at - PAGE_BYTES) / PAGE_BYTES;
-    // The number of a page of order 0: its region, then its index in the region.
-    let number = (index >> 20) << 20 | (index & 0xF_FFFF);
-    Some(Child { number, sum: xxh3_128(node.summed()?) })
 }

@@ -3,17 +3,11 @@
 //! redb stops at the first damaged page, and a damaged branch hides whole leaves. So the trees are
 //! walked here, from the root of the last commit down. Each page is compared with the XXH3-128
 //! checksum in its parent. An entry that is reached in this way is proven to be of the last commit.
-//! A page with one wrong bit is repaired in memory; its checksum proves that the repair is right.
 //!
 //! The leaves below a damaged branch are no longer referenced. They lie among leaves of earlier
-//! commits, whose entries look just as valid. An entry of such a leaf is taken only in one of two
-//! cases:
-//!
-//! - The last commit stored the count and the sum of hashes of each collection (see `sums`). They
-//!   equal those of the proven entries and of all entries of some of these leaves together. Then
-//!   these leaves are the lost ones.
-//! - redb's own bookkeeping of the last commit says that the page is in use, and the entry's own
-//!   checksum matches.
+//! commits, whose entries look just as valid. An entry of such a leaf is taken only if redb's own
+//! bookkeeping of the last commit says that the page is in use, and the entry's own checksum
+//! matches.
 //!
 //! The entries of a damaged leaf whose own checksums match are taken as well, but reported as
 //! unproven: the bytes of an earlier version of the page would look the same. Such an entry is left
@@ -21,6 +15,9 @@
 //! - All entries of the leaf match. Then the whole page is another version, or another page.
 //! - Another page has another version of the entry.
 //! - The collection's count shows that at least one of these entries is wrong.
+//!
+//! The last commit stored the count and the sum of hashes of each collection (see `sums`). If they
+//! equal those of all entries that were found, each of these is proven.
 
 mod check;
 mod commit;
@@ -34,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) use self::check::Check;
 use self::commit::{choose, sequence_in};
 use self::live::Live;
-use self::scan::{Candidate, Partial, choose_candidates, partial, scan};
+use self::scan::{Candidate, Partial, partial, scan};
 use self::source::{ANY, PageSource};
 use self::walk::{Gap, Visited, Walked, walk};
 use super::journal::Link;
@@ -48,8 +45,8 @@ use crate::value::Control;
 /// How certain it is that an entry is of the last commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// A chain of checksums leads from the last commit to the entry, or one of the two cases of the
-    /// module comment holds.
+    /// A chain of checksums leads from the last commit to the entry, or what the last commit says of
+    /// its pages or of its sums does.
     Proven,
     /// Only the entry's own bytes say so.
     Unproven,
@@ -173,15 +170,17 @@ fn all_lost() -> Vec<(Table, Walked)> {
     Table::ALL.into_iter().map(gap).collect()
 }
 
-/// What is taken of a collection in addition to the proven entries.
-#[derive(Debug, Default)]
-struct Decision {
-    /// The candidates whose entries are exactly the missing ones.
-    exact: Option<Vec<usize>>,
-    /// Whether the entries of damaged leaves are part of this exact match.
-    with_partial: bool,
-    /// Whether the entries of damaged leaves are not taken, because at least one of them is wrong.
-    no_partial: bool,
+/// What is taken of a collection in addition to the entries that a chain of checksums leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum More {
+    /// Nothing: these are all.
+    None,
+    /// All that was found, each of them proven: together they have the sum that the commit stored.
+    Exact,
+    /// The leaves in use. At least one entry of the damaged leaves is wrong, so none of them is taken.
+    InUse,
+    /// The leaves in use, and what damaged leaves have.
+    All,
 }
 
 struct Reading<'r> {
@@ -202,19 +201,17 @@ impl Reading<'_> {
         emit: &mut dyn FnMut(Space, &[u8], &[u8], Proof) -> Result<()>,
     ) -> Result<Salvaged> {
         let (written, proven) = self.sums()?;
-        let decisions = self.decide(written.as_ref(), &proven);
+        let more = written.as_ref().map(|written| self.more(written, &proven)).unwrap_or_default();
+        let more = |collection| more.get(&collection).copied().unwrap_or(More::All);
         self.emit_proven(emit)?;
-        self.emit_candidates(&decisions, emit)?;
+        self.emit_candidates(&more, emit)?;
         for Partial { space, key, value, has_rival } in std::mem::take(&mut self.partial) {
             let Some(collection) = Collection::of(space, &key) else { continue };
-            let (is_exact, is_refused) = decisions
-                .get(&collection)
-                .map_or((false, false), |decision| (decision.exact.is_some(), decision.no_partial));
-            let is_in = decisions.get(&collection).is_some_and(|decision| decision.with_partial);
-            if (is_exact && !is_in) || is_refused || (has_rival && !is_in) {
-                continue;
-            }
-            let proof = if is_in { Proof::Proven } else { Proof::Unproven };
+            let proof = match more(collection) {
+                More::Exact => Proof::Proven,
+                More::All if !has_rival => Proof::Unproven,
+                _ => continue,
+            };
             self.taken.entry(collection).or_default().add(&key, &value);
             emit(space, &key, &value, proof)?;
         }
@@ -263,53 +260,41 @@ impl Reading<'_> {
         if written.is_none() {
             // Only one of the pages that the last commit uses can have the row. If several
             // candidates have it, none is trusted.
-            let rows = self.candidates.iter().filter(|candidate| candidate.is_live);
-            let mut rows = rows.filter_map(|candidate| candidate.sums.clone());
+            let mut rows = self.candidates.iter().filter_map(|candidate| candidate.sums.clone());
             written = rows.next().filter(|_| rows.next().is_none());
         }
         Ok((written, proven))
     }
 
-    /// For each collection, finds the candidates, with or without the entries of damaged leaves,
-    /// that make up exactly what is missing.
-    ///
-    /// The exact match without entries of damaged leaves is tried first. If there is no match, and
-    /// the proven entries and those of damaged leaves together are at least as many as the commit
-    /// counted, then one of the latter is wrong. Which one cannot be told, so none is taken.
-    fn decide(
+    /// Compares what was found of each collection with the sums that the last commit stored.
+    fn more(
         &self,
-        written: Option<&Sums>,
+        written: &Sums,
         proven: &BTreeMap<Collection, Sum>,
-    ) -> BTreeMap<Collection, Decision> {
-        let mut decisions = BTreeMap::new();
-        let Some(written) = written else { return decisions };
-        let mut open: BTreeSet<Collection> =
-            self.candidates.iter().flat_map(|one| one.parts.keys().copied()).collect();
-        open.extend(self.partial.iter().filter_map(|part| Collection::of(part.space, &part.key)));
-        for collection in open {
-            let target = written.get(collection);
-            let start = proven.get(&collection).copied().unwrap_or_default();
-            let mut damaged = start;
-            let mut partial_count = 0;
-            for part in self
-                .partial
-                .iter()
-                .filter(|part| Collection::of(part.space, &part.key) == Some(collection))
-            {
-                damaged.add(&part.key, &part.value);
-                partial_count += 1;
-            }
-            let mut decision = Decision::default();
-            for (with_partial, start) in [(false, start), (true, damaged)] {
-                if decision.exact.is_none() && (!with_partial || partial_count > 0) {
-                    decision.exact = choose_candidates(&self.candidates, collection, start, target);
-                    decision.with_partial = with_partial && decision.exact.is_some();
-                }
-            }
-            decision.no_partial = decision.exact.is_none() && damaged.entries >= target.entries;
-            decisions.insert(collection, decision);
+    ) -> BTreeMap<Collection, More> {
+        let mut all = proven.clone();
+        for (collection, sum) in self.candidates.iter().flat_map(|one| &one.parts) {
+            all.entry(*collection).or_default().join(*sum);
         }
-        decisions
+        for Partial { space, key, value, .. } in &self.partial {
+            if let Some(collection) = Collection::of(*space, key) {
+                all.entry(collection).or_default().add(key, value);
+            }
+        }
+        let of = |(collection, all): (Collection, Sum)| {
+            let target = written.get(collection);
+            let more = if proven.get(&collection).copied().unwrap_or_default() == target {
+                More::None
+            } else if all == target {
+                More::Exact
+            } else if all.entries >= target.entries {
+                More::InUse
+            } else {
+                More::All
+            };
+            (collection, more)
+        };
+        all.into_iter().map(of).collect()
     }
 
     fn emit_proven(
@@ -342,26 +327,21 @@ impl Reading<'_> {
 
     fn emit_candidates(
         &mut self,
-        decisions: &BTreeMap<Collection, Decision>,
+        more: &dyn Fn(Collection) -> More,
         emit: &mut dyn FnMut(Space, &[u8], &[u8], Proof) -> Result<()>,
     ) -> Result<()> {
         let mut seen = BTreeSet::new();
-        for (number, candidate) in self.candidates.iter().enumerate() {
+        for candidate in &self.candidates {
             self.control.check()?;
             let Some(page) = self.source.bytes(candidate.place.clone()) else { continue };
             let node = Node { bytes: &page, widths: ANY };
             for (full, value) in (0..node.count()).filter_map(|n| node.entry(n)) {
                 let Some((space, key)) = space_of(candidate.table, full) else { continue };
                 let Some(collection) = Collection::of(space, key) else { continue };
-                let exact = decisions.get(&collection).and_then(|decision| decision.exact.as_ref());
-                let is_in = exact.is_some_and(|exact| exact.contains(&number));
-                let own = (self.check)(space, key, value);
-                let proof = match own {
-                    Check::Damaged => continue,
-                    _ if is_in => Proof::Proven,
-                    _ if exact.is_some() || !candidate.is_live => continue,
-                    Check::Whole => Proof::Proven,
-                    Check::Unsummed => Proof::Unproven,
+                let proof = match ((self.check)(space, key, value), more(collection)) {
+                    (Check::Damaged, _) | (_, More::None) => continue,
+                    (Check::Whole, _) | (_, More::Exact) => Proof::Proven,
+                    (Check::Unsummed, _) => Proof::Unproven,
                 };
                 if seen.insert((space, key.to_vec())) {
                     self.taken.entry(collection).or_default().add(key, value);

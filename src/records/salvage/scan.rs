@@ -1,4 +1,4 @@
-//! Finds leaves that no tree references any more, and readable entries of damaged leaves.
+//! Finds leaves whose parents are damaged, and readable entries of damaged leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,17 +17,12 @@ use crate::value::Control;
 /// Limit of the length of a leaf. A value has at most the bytes of one append, and no leaf has many
 /// long values.
 const LEAF_BYTES: u64 = 256 * 1024 * 1024;
-/// Number of candidates of a collection up to which every subset of them is tried.
-const CHOICES: usize = 18;
-
 type Checker<'c> = &'c dyn Fn(Space, &[u8], &[u8]) -> Check;
 
-/// A leaf that no tree references, and that lies in a gap of a table.
+/// A leaf that the last commit uses and that no readable page references, in a gap of a table.
 pub(super) struct Candidate {
     pub(super) table: Table,
     pub(super) place: Range<u64>,
-    /// Whether the last commit uses the page.
-    pub(super) is_live: bool,
     /// The count and the hashes of its entries, for each collection.
     pub(super) parts: BTreeMap<Collection, Sum>,
     /// The row of the sums, if the leaf has it.
@@ -88,8 +83,8 @@ pub(super) fn partial(
     found
 }
 
-/// Reads all pages that no tree references. Collects the leaves that lie in gaps, marks the
-/// `partial` entries that have another version elsewhere, and finds the highest sequence.
+/// Reads all pages that no tree references. Collects the leaves in gaps that `live` says are in use,
+/// marks the `partial` entries that have another version elsewhere, and finds the highest sequence.
 ///
 /// After anything but a page in use, the scan advances by one page: the size of an unreferenced
 /// page is not known, so the next leaf may begin at any page.
@@ -109,7 +104,7 @@ pub(super) fn scan(
         rivals.insert((part.space, part.key.clone()), number);
     }
     // Places that the commit references with another checksum: the content may be of an earlier
-    // commit, so these pages do not count as live.
+    // commit.
     let gaps = tables.iter().flat_map(|(_, walked)| &walked.gaps);
     let foreign: BTreeSet<u64> =
         gaps.filter_map(|gap| source.place(gap.page?)).map(|place| place.start).collect();
@@ -140,14 +135,11 @@ pub(super) fn scan(
             }
         }
         let is_used = live.is_some_and(|live| live.contains(at));
-        let is_live = is_used && !foreign.contains(&at);
-        // If the pages in use are known, all others belong to older commits.
-        if live.is_none() || is_used {
+        if is_used && !foreign.contains(&at) {
             candidates.extend(tables.iter().filter_map(|(table, walked)| {
                 candidate(&node, *table, walked, check).map(|(parts, sums)| Candidate {
                     table: *table,
                     place: at..at + page.len() as u64,
-                    is_live,
                     parts,
                     sums,
                 })
@@ -239,44 +231,4 @@ fn candidate(
         }
     }
     (damaged == 0 || whole > damaged).then_some((parts, sums))
-}
-
-/// Finds the candidates whose entries of a collection, together with those that `start` sums up,
-/// have the sum `target`.
-///
-/// The sum has 128 bits of hashes, so a match by accident is practically impossible. The number of
-/// subsets doubles with each candidate, so above `CHOICES` candidates only two sets are tried: none
-/// and all.
-pub(super) fn choose_candidates(
-    candidates: &[Candidate],
-    collection: Collection,
-    start: Sum,
-    target: Sum,
-) -> Option<Vec<usize>> {
-    if start == target {
-        return Some(Vec::new());
-    }
-    let parts = candidates.iter().enumerate();
-    let parts: Vec<(usize, Sum)> = parts
-        .filter_map(|(number, one)| one.parts.get(&collection).map(|sum| (number, *sum)))
-        .collect();
-    let mut all = start;
-    parts.iter().for_each(|(_, sum)| all.join(*sum));
-    if all == target {
-        return Some(parts.iter().map(|(number, _)| *number).collect());
-    }
-    if parts.len() > CHOICES {
-        return None;
-    }
-    for choice in 1..1u32 << parts.len() {
-        let mut sum = start;
-        let chosen = || {
-            parts.iter().enumerate().filter(|(bit, _)| choice >> bit & 1 == 1).map(|(_, part)| part)
-        };
-        chosen().for_each(|(_, part)| sum.join(*part));
-        if sum == target {
-            return Some(chosen().map(|(number, _)| *number).collect());
-        }
-    }
-    None
 }

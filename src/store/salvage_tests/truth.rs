@@ -374,8 +374,10 @@ impl Truth {
                 below.extend(page.entries.iter().cloned());
             }
         }
-        let is_large =
-            !is_closed || !matches!(damage, Damage::Flip { .. } | Damage::ZeroSector { .. });
+        let header = overlaps(&(0..320));
+        let is_large = !is_closed
+            || header
+            || !matches!(damage, Damage::Flip { .. } | Damage::ZeroSector { .. });
         for (name, count) in &missing {
             let needs = &self.needs[name];
             let is_touched = needs.files.iter().any(|path| is_file_touched(path))
@@ -407,23 +409,13 @@ impl Truth {
                 return Err(format!("a wrong bit in {path} lost {missing:?}: {report:#?}"));
             }
         }
-        if let (Damage::Flip { path, .. }, false) = (damage, missing.is_empty()) {
-            // Larger pages are not searched for a single wrong bit.
-            let is_searched = |page: &MappedPage| page.place.end - page.place.start <= 16 * 1024;
-            if path == "records.redb"
-                && self.pages.iter().filter(|page| overlaps(&page.place)).all(is_searched)
-            {
-                return Err(format!("a wrong bit lost {missing:?}: {report:#?}"));
-            }
-        }
         let is_derived = |path: &str| {
             path == "FORMAT" || path.starts_with("LOCK") || path.starts_with("search/")
         };
         let touches_what_counts =
             touched.iter().any(|one| !is_derived(&one.path) && one.path != "records.redb")
                 || pages > 0;
-        let header = overlaps(&(0..320));
-        if !touches_what_counts && !header && !is_large && !report.is_complete() {
+        if !touches_what_counts && !is_large && !report.is_complete() {
             return Err(format!("nothing that counts was touched: {report:#?}"));
         }
         if report.is_complete() && !missing.is_empty() {
