@@ -1,5 +1,6 @@
 //! Finds leaves whose parents are damaged, and readable entries of damaged leaves.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -136,14 +137,13 @@ pub(super) fn scan(
         }
         let is_used = live.is_some_and(|live| live.contains(at));
         if is_used && !foreign.contains(&at) {
-            candidates.extend(tables.iter().filter_map(|(table, walked)| {
-                candidate(&node, *table, walked, check).map(|(parts, sums)| Candidate {
-                    table: *table,
-                    place: at..at + page.len() as u64,
-                    parts,
-                    sums,
-                })
-            }));
+            let place = at..at + page.len() as u64;
+            let of = |(table, walked): &(Table, Walked)| {
+                candidate(&node, place.clone(), *table, walked, check)
+            };
+            // The page is of one table, which nothing names if its parent is lost.
+            let best = tables.iter().filter_map(of).max_by_key(|(fit, _)| *fit);
+            candidates.extend(best.map(|(_, candidate)| candidate));
         }
         // A page in use cannot contain another page.
         at += if is_used { span(page.len() as u64) } else { PAGE_BYTES };
@@ -191,17 +191,30 @@ fn entries<'n>(
     })
 }
 
-/// The sums of a leaf's entries for each collection, if the leaf lies in a gap of this table and
-/// its entries are valid there.
+/// How well the entries of a leaf fit a table: damaged ones, those whose own checksums match, and
+/// how few other entries would fit as well.
+type Fit = (Reverse<u64>, u64, Reverse<u8>);
+
+/// Entries of these tables have any value, so that those of others fit as well.
+fn generality(table: Table) -> u8 {
+    match table {
+        Table::SmallBlobs => 2,
+        Table::Positions => 1,
+        _ => 0,
+    }
+}
+
+/// The leaf as one of this table, if it lies in a gap of it and its entries are valid there.
 ///
 /// A leaf with entries that fail their own checksum still counts, as long as more of them match: it
 /// is then a damaged leaf and not arbitrary bytes.
 fn candidate(
     node: &Node<'_>,
+    place: Range<u64>,
     table: Table,
     walked: &Walked,
     check: Checker<'_>,
-) -> Option<(BTreeMap<Collection, Sum>, Option<Sums>)> {
+) -> Option<(Fit, Candidate)> {
     if table == Table::Index || walked.gaps.is_empty() {
         return None;
     }
@@ -210,8 +223,7 @@ fn candidate(
     if !walked.gaps.iter().any(|gap| gap.contains(first) && gap.contains(last)) {
         return None;
     }
-    let mut parts = BTreeMap::<Collection, Sum>::new();
-    let mut sums = None;
+    let mut candidate = Candidate { table, place, parts: BTreeMap::new(), sums: None };
     let (mut whole, mut damaged) = (0, 0);
     for n in 0..node.count() {
         let (full, value) = node.entry(n)?;
@@ -225,10 +237,11 @@ fn candidate(
             Check::Unsummed => {}
         }
         match Collection::of(space, key) {
-            Some(collection) => parts.entry(collection).or_default().add(key, value),
-            None if space == Space::Meta => sums = Sums::read(value),
+            Some(collection) => candidate.parts.entry(collection).or_default().add(key, value),
+            None if space == Space::Meta => candidate.sums = Sums::read(value),
             None => {}
         }
     }
-    (damaged == 0 || whole > damaged).then_some((parts, sums))
+    let fit = (Reverse(damaged), whole, Reverse(generality(table)));
+    (damaged == 0 || whole > damaged).then_some((fit, candidate))
 }

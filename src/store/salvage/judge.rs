@@ -18,10 +18,13 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
         Err(_) => Check::Damaged,
     };
     let can_be = |is_one: bool| if is_one { Check::Unsummed } else { Check::Damaged };
-    let is_text = || std::str::from_utf8(key).is_ok();
+    // A name does not begin like a number, or like a row of the state.
+    let is_text =
+        || key.first().is_none_or(|byte| *byte >= b' ') && std::str::from_utf8(key).is_ok();
     match space {
         Space::Records | Space::RecordState => {
-            key.first().map_or(Check::Damaged, |kind| sealed(*kind))
+            let kind = key.first().filter(|kind| by_code(**kind).is_some());
+            kind.map_or(Check::Damaged, |kind| sealed(*kind))
         }
         // Other spaces also have envelopes of kind 0, so the content must be valid for this space
         // too.
@@ -48,7 +51,8 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
         Space::DeletedRows => can_be(key.len() == 20 && is_deleted_rows(key, value)),
         Space::ColumnHistory => can_be(key.len() == 12 && is_column_history(key, value)),
         Space::Imports => can_be(is_import(key, value)),
-        Space::SmallBlobs | Space::Intents => can_be(key.len() == 8),
+        Space::SmallBlobs => can_be(key.len() == 8),
+        Space::Intents => can_be(key.len() == 8 && envelope::open(key, 0, value).is_ok()),
         Space::Blobs => can_be(key.len() == 8 && value.len() == 8),
         Space::Counters => can_be(is_text() && value.len() == 8),
         Space::Positions if key.starts_with(SUBSCRIBER) => {
