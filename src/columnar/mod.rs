@@ -13,7 +13,6 @@ mod after;
 mod aggregate;
 mod append_order;
 mod buffer;
-mod byte_reader;
 mod cells;
 mod coerce;
 mod count;

@@ -8,8 +8,8 @@
 //! field for granted, so a field that declares another one would make it read other lengths. The
 //! walk therefore compares the types of the fields that it is given, see [`Kind`].
 
-use super::byte_reader::{ByteReader, VARINT_BYTES_MAX};
 use crate::error::Error;
+use crate::value::byte_reader::{ByteReader, VARINT_BYTES_MAX};
 
 const DEPTH_MAX: usize = 16;
 /// Structs of one message; a file of 10,000 columns and 20 row groups has about as many.

@@ -7,10 +7,10 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::source::Source;
-use crate::columnar::byte_reader::ByteReader;
 use crate::columnar::parquet_format::PAGE_HEADER;
 use crate::columnar::thrift::{Part, Stop, walk};
 use crate::error::{Error, Result};
+use crate::value::byte_reader::ByteReader;
 use crate::value::{Control, limits};
 
 /// What the page headers of a column chunk declare.
@@ -484,6 +484,8 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Cursor;
 
+    use crate::value::byte_reader::push_varint;
+
     /// A column with one page of one value, of which only the header is there.
     fn page(
         uncompressed: usize,
@@ -491,14 +493,7 @@ mod tests {
         header_bytes: Option<usize>,
     ) -> Result<ChunkShape> {
         fn number(value: usize, out: &mut Vec<u8>) {
-            varint(value << 1, out);
-        }
-        fn varint(mut value: usize, out: &mut Vec<u8>) {
-            while value >= 0x80 {
-                out.push(value as u8 | 0x80);
-                value >>= 7;
-            }
-            out.push(value as u8);
+            push_varint(out, (value << 1) as u64);
         }
         let mut bytes = Vec::new();
         for value in [0, uncompressed, compressed] {
@@ -511,7 +506,7 @@ mod tests {
         if let Some(total) = header_bytes {
             let len = total - bytes.len() - 1 - 3 - 1;
             bytes.push(0x48);
-            varint(len, &mut bytes);
+            push_varint(&mut bytes, len as u64);
             bytes.resize(total - 1, 0);
         }
         bytes.push(0);

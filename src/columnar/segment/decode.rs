@@ -6,9 +6,9 @@
 use std::ops::Range;
 
 use crate::arrow::array::BooleanBufferBuilder;
-use crate::columnar::byte_reader::ByteReader;
 use crate::columnar::parquet_format::PAGE_HEADER;
 use crate::columnar::thrift::{self, Part};
+use crate::value::byte_reader::ByteReader;
 
 /// The header of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,18 +3,11 @@
 use crate::error::Result;
 use crate::records::entries::{Entries, SortedEntries};
 use crate::records::{Change, Space};
+use crate::value::byte_reader::{ByteReader, push_varint};
 
 const PUT: u8 = 1;
 const DELETE: u8 = 2;
 const ENTRIES: u8 = 3;
-
-fn push_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
 
 fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     push_varint(out, bytes.len() as u64);
@@ -56,46 +49,26 @@ fn encode_entries(entries: &SortedEntries, out: &mut Vec<u8>) {
     }
 }
 
-struct Reader<'b>(&'b [u8]);
+struct Reader<'b>(ByteReader<'b>);
 
 impl<'b> Reader<'b> {
-    fn byte(&mut self) -> Option<u8> {
-        let (byte, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(*byte)
-    }
-
-    fn varint(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(value);
-            }
-        }
-        None
-    }
-
     fn bytes(&mut self) -> Option<&'b [u8]> {
-        let len = usize::try_from(self.varint()?).ok()?;
-        let (bytes, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(bytes)
+        let len = usize::try_from(self.0.varint()?).ok()?;
+        self.0.take(len)
     }
 
     fn space(&mut self) -> Option<Space> {
-        Space::from_number(self.byte()?).filter(|space| *space != Space::Index)
+        Space::from_number(self.0.byte()?).filter(|space| *space != Space::Index)
     }
 
     fn entries(&mut self) -> Option<SortedEntries> {
         let mut entries = Entries::default();
         let mut key: Vec<u8> = Vec::new();
-        for _ in 0..self.varint()? {
-            let shared = usize::try_from(self.varint()?).ok().filter(|len| *len <= key.len())?;
+        for _ in 0..self.0.varint()? {
+            let shared = usize::try_from(self.0.varint()?).ok().filter(|len| *len <= key.len())?;
             key.truncate(shared);
             key.extend_from_slice(self.bytes()?);
-            let marks = self.byte()?;
+            let marks = self.0.byte()?;
             let after = if marks & 2 == 2 { Some(self.bytes()?) } else { None };
             entries.change_key(&key, marks & 1 == 1, after);
         }
@@ -103,7 +76,7 @@ impl<'b> Reader<'b> {
     }
 
     fn change(&mut self) -> Option<Change> {
-        match self.byte()? {
+        match self.0.byte()? {
             PUT => Some(Change::Put {
                 space: self.space()?,
                 key: self.bytes()?.to_vec(),
@@ -121,9 +94,9 @@ impl<'b> Reader<'b> {
 /// # Errors
 /// `Corrupt` if the bytes are not those of changes.
 pub(super) fn decode(body: &[u8], name: &str) -> Result<Vec<Change>> {
-    let mut reader = Reader(body);
+    let mut reader = Reader(ByteReader::new(body));
     let mut changes = Vec::new();
-    while !reader.0.is_empty() {
+    while reader.0.left() > 0 {
         let change = reader.change();
         let unknown = || super::damaged(name, "a record with a valid checksum cannot be read");
         changes.push(change.ok_or_else(unknown)?);

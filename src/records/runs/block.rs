@@ -6,6 +6,7 @@
 
 use super::{Mark, damaged};
 use crate::error::Result;
+use crate::value::byte_reader::{push_varint, take_varint};
 
 /// Target size of a block with its key, so that a row fills a page of redb.
 const TARGET: usize = 3_900;
@@ -25,27 +26,6 @@ pub(super) struct Builder {
     last: Vec<u8>,
     count: u32,
     net: i32,
-}
-
-fn push_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push((value & 0x7f) as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-fn take_varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 fn checksum(row_key: &[u8], body: &[u8]) -> u32 {
