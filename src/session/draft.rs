@@ -355,18 +355,6 @@ impl<'v> Draft<'v> {
         Ok(drafted.iter().filter(|(_, is_there)| **is_there).find_map(|(key, _)| exact(key)))
     }
 
-    /// The keys of all records that have an entry with this prefix in an index, with this draft's
-    /// changes.
-    pub(crate) fn find_all<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
-        let prefix = index_prefix(R::KIND, index, prefix);
-        let entries = self.entries_prefix(&prefix)?;
-        Ok(entries
-            .iter()
-            .filter_map(|key| split_index_key(R::KIND, key))
-            .map(|(_, record)| record)
-            .collect())
-    }
-
     /// The keys of the records whose entries in an index start with `prefix`, in the order of the
     /// entries, with this draft's changes.
     pub(crate) fn index_keys<R: Resource>(

@@ -489,7 +489,7 @@ impl FeedService for Handle<'_, '_> {
                 request.workspace.filter(|workspace| *workspace != feed.workspace)
             {
                 for key in draft
-                    .find_all::<PackageRecord>(PackageRecord::BY_FEED, &feed_entry(&feed.id))?
+                    .index_keys::<PackageRecord>(PackageRecord::BY_FEED, &feed_entry(&feed.id))?
                 {
                     if let Some(mut record) = draft.by_key::<PackageRecord>(key)? {
                         record.package.workspace.clone_from(&workspace);

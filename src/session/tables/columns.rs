@@ -4,7 +4,7 @@
 //! long as the table exists. So rows of every revision can be read, also those of an append that
 //! began before the change and is committed after it.
 
-use super::state::{key_of, put_state, schema_of, state, state_in};
+use super::state::{key_of, put_table_state, schema_of, state, state_in};
 use crate::columnar::{ColumnLife, Layouts};
 use crate::error::{Error, Result};
 use crate::model::Resource;
@@ -138,7 +138,7 @@ pub(crate) fn change_columns(
         .map_err(|error| error.with_resource(TableMetadata::KIND.name, table.id()))?;
     state.columns_revision = revision;
     state.merge_due |= is_dropping;
-    put_state(draft, key, &state)?;
+    put_table_state(draft, key, &state)?;
     let row = envelope::to_row(key.as_bytes(), &ColumnHistory { lives })?;
     draft.put_raw(Space::ColumnHistory, key.as_bytes().to_vec(), row);
     Ok(())

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::buffer::{entry_key, number_of};
-use super::state::{directory, forget_segment, key_of, put_state, state, state_in};
+use super::state::{directory, forget_segment, key_of, put_table_state, state, state_in};
 use crate::columnar::{OrdinalSet, Run, SegmentMeta, Stored, batch_row_count};
 use crate::error::{Error, Result};
 use crate::model::Resource;
@@ -313,7 +313,7 @@ pub(crate) fn delete_ordinals(
         }
     }
     state.merge_due |= state.deleted_stored > 0;
-    put_state(draft, key, &state)?;
+    put_table_state(draft, key, &state)?;
     for change in changes_to(&rows_before, to_rows(table_key, &deleted)?) {
         match change {
             Change::Put { space, key, value } => draft.put_raw(space, key, value),

@@ -8,7 +8,9 @@ use super::buffer::entry_key;
 use super::columns::layouts_of;
 use super::deleted::{deleted_in, live_run};
 use super::sink::new_writer;
-use super::state::{directory, forget_segment, key_of, manifest, put_segment, put_state, state};
+use super::state::{
+    directory, forget_segment, key_of, manifest, put_segment, put_table_state, state,
+};
 use crate::columnar::{
     Layouts, MergedScan, OrdinalSet, Predicates, SegmentMeta, TableView, data_name, summary_name,
 };
@@ -242,7 +244,7 @@ pub(crate) fn merge(
         let dropped = stored_before.saturating_sub(stored_after);
         if dropped > 0 {
             state.deleted_stored = state.deleted_stored.saturating_sub(dropped);
-            put_state(draft, key, &state)?;
+            put_table_state(draft, key, &state)?;
         }
         Ok(true)
     });

@@ -28,7 +28,7 @@ mod sink;
 mod state;
 
 use buffer::{entry_key, number_of};
-use state::{forget_segment, key_of, put_segment, put_state, state, state_in};
+use state::{forget_segment, key_of, put_segment, put_table_state, state, state_in};
 
 use super::draft::Draft;
 use super::engine::Engine;
@@ -105,7 +105,7 @@ pub(crate) fn buffer_batches(
         draft.put_raw(Space::TableBuffer, entry_key(key.as_bytes(), ordinal), bytes);
         ordinal += rows;
     }
-    put_state(draft, key, &state)?;
+    put_table_state(draft, key, &state)?;
     Ok(state)
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn add_segments(
 
 fn set_merge_due(draft: &mut Draft<'_>, key: RecordKey, merge_due: bool) -> Result<()> {
     let state = TableState { merge_due, ..state(draft, key)? };
-    put_state(draft, key, &state)
+    put_table_state(draft, key, &state)
 }
 
 /// Drops all rows of a table that is being deleted.

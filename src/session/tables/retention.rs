@@ -7,7 +7,7 @@
 
 use super::cache::IndexLook;
 use super::deleted::deleted_in_draft;
-use super::state::{TableState, key_of, put_state, state, state_in};
+use super::state::{TableState, key_of, put_table_state, state, state_in};
 use super::{next_ordinal, next_ordinal_in};
 use crate::columnar::OrdinalSet;
 use crate::error::Result;
@@ -58,7 +58,7 @@ pub(crate) fn put_retention(
         }
         policy
     });
-    put_state(draft, key, &state)?;
+    put_table_state(draft, key, &state)?;
     Ok(before)
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn take_present_time(draft: &mut Draft<'_>, key: RecordKey) -> Result
     let end = policy.marks.last().map_or(0, |last| last.end);
     policy.marks.retain(|mark| mark.time_ms <= now_ms);
     policy.marks.push(AppendMark { time_ms: now_ms, end });
-    put_state(draft, key, &state)?;
+    put_table_state(draft, key, &state)?;
     Ok(true)
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn take_retention(
         let live = end.saturating_sub(gone_before.count_within(0..end));
         gone = gone.union(&first_live(&gone_before, end, live.saturating_sub(most)));
     }
-    put_state(draft, key, &state)?;
+    put_table_state(draft, key, &state)?;
     Ok(gone)
 }
 

@@ -5,7 +5,7 @@ use super::columns::layouts_of;
 use super::deleted::{live_run, stored_deleted};
 use super::merge::offsets;
 use super::sink::new_writer;
-use super::state::{directory, key_of, put_segment, put_state, state};
+use super::state::{directory, key_of, put_segment, put_table_state, state};
 use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
@@ -97,7 +97,7 @@ fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usi
             state.buffered_bytes = state.buffered_bytes.saturating_sub(len);
             draft.delete_raw(Space::TableBuffer, entry);
         }
-        put_state(draft, key, &state)?;
+        put_table_state(draft, key, &state)?;
         if let Some(meta) = &meta {
             put_segment(draft, key, meta)?;
         }

@@ -75,7 +75,11 @@ pub(super) fn state(draft: &Draft<'_>, key: RecordKey) -> Result<TableState> {
     row.map_or_else(|| Ok(TableState::default()), |row| envelope::from_row(key.as_bytes(), &row))
 }
 
-pub(super) fn put_state(draft: &mut Draft<'_>, key: RecordKey, state: &TableState) -> Result<()> {
+pub(super) fn put_table_state(
+    draft: &mut Draft<'_>,
+    key: RecordKey,
+    state: &TableState,
+) -> Result<()> {
     draft.put_raw(
         Space::TableState,
         key.as_bytes().to_vec(),
