@@ -325,6 +325,7 @@ fn listing_pages_orders_and_counts() {
     assert!(serde_json::from_str::<GetFilesRequest>(r#"{"orderBy":"colour"}"#).is_err());
 }
 
+/// In expressions `userId` is the user who uploaded the file.
 #[test]
 fn queries_filter_by_expression_search_and_structure() {
     let (_disk, _store, session) = fresh();

@@ -49,7 +49,7 @@ fn spec_ids(page: &PagedSpecifications) -> Vec<&str> {
 }
 
 #[test]
-fn every_operation_is_available() {
+fn every_operation_is_available_and_get_specification_is_not_named() {
     let store = TestStore::new();
     let operations =
         serde_json::to_value(store.session().specification_api_info().unwrap()).unwrap();

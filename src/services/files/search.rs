@@ -529,6 +529,8 @@ mod tests {
         holds(&parse(Some(text)).unwrap_or_else(|error| panic!("{text}: {error}")))
     }
 
+    /// Names of fields have any letter case and may be in quotes. Words have stars, `_exists_` asks
+    /// for a field, and ranges may be open or half open.
     #[test]
     fn conditions_match_what_they_say() {
         for text in [

@@ -75,7 +75,7 @@ fn walk(
 }
 
 #[test]
-fn metadata_follows_its_rules() {
+fn metadata_follows_its_rules_and_a_malformed_id_has_its_message() {
     let disk = disk();
     let store = store(&disk);
     let session = session(&store);

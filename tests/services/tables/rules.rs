@@ -826,7 +826,7 @@ fn reading_rows() {
 }
 
 #[test]
-fn filters_of_rows() {
+fn filters_of_rows_treat_null_nan_and_not_equals_as_stated() {
     let (_store, session, _) = open();
     let id = measured(&session);
     let query = |filter: Value| {

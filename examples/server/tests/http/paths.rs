@@ -45,6 +45,7 @@ fn stated(page: &str) -> Vec<(String, Option<String>, String)> {
     text.lines().filter_map(row).collect()
 }
 
+/// Work items and test plans, utilizations and upload sessions have the paths that clients ask for.
 #[test]
 fn the_routes_have_the_paths_of_the_pages() {
     let mut stated_paths = 0;

@@ -187,6 +187,7 @@ fn operation(verb: &str, path: &str) -> &'static str {
     found.and_then(|(_, _, operations)| operations.first()).copied().unwrap_or_default()
 }
 
+/// A text of a form that clients send with a file name is the text, and not the file.
 #[test]
 fn every_request_and_answer_has_its_wire_form() {
     let write = std::env::var_os("STATIONDB_WRITE_WIRE").is_some();
