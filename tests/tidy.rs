@@ -224,6 +224,23 @@ fn lines_are_short() {
     report(problems);
 }
 
+/// A path that climbs twice hides the room that it comes from.
+#[test]
+fn paths_climb_once() {
+    let folders =
+        ["src", "derive/src", "examples", "cli/src", "sql/src", "lake/src", "cluster/src"];
+    let mut problems = Vec::new();
+    for folder in folders {
+        let files = sources::rust_files(folder);
+        assert!(!files.is_empty(), "{folder} was not found");
+        for (path, text) in files {
+            let climbs = text.match_indices("super::super::");
+            problems.extend(climbs.map(|(at, _)| format!("{path}:{}", line_of(&text, at))));
+        }
+    }
+    report(problems);
+}
+
 /// The lines outside tests that are too long. Examples, tables and links in comments may be.
 fn long_lines(text: &str) -> Vec<usize> {
     let code = scrub(text);

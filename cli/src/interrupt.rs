@@ -90,9 +90,6 @@ impl Interrupt {
 
     /// Fails once Ctrl-C was pressed.
     pub fn check(&self) -> Outcome {
-        match self.0.is_pressed.load(Ordering::SeqCst) {
-            true => Err(Failure::interrupted()),
-            false => Ok(()),
-        }
+        if self.0.is_pressed.load(Ordering::SeqCst) { Err(Failure::interrupted()) } else { Ok(()) }
     }
 }

@@ -183,10 +183,10 @@ impl Ask {
     fn request(&self) -> Vec<u8> {
         // The one order whose name is not that of its field.
         let is_rows = |order: &String| order.eq_ignore_ascii_case("rowCount");
-        let order = self.order.clone().map(|order| match is_rows(&order) {
-            true => "NUMBER_OF_ROWS".to_owned(),
-            false => order,
-        });
+        let order = self
+            .order
+            .clone()
+            .map(|order| if is_rows(&order) { "NUMBER_OF_ROWS".to_owned() } else { order });
         let mut body = json!({
             "take": self.take.unwrap_or(PAGE).min(PAGE),
             "descending": self.descending,
@@ -203,9 +203,10 @@ impl Ask {
     }
 
     fn is_plain(&self, kind: &str) -> Result<()> {
-        match self.filter.is_some() || self.order.is_some() || self.descending {
-            true => Err(Error::invalid(format!("{kind} have neither filter nor order"))),
-            false => Ok(()),
+        if self.filter.is_some() || self.order.is_some() || self.descending {
+            Err(Error::invalid(format!("{kind} have neither filter nor order")))
+        } else {
+            Ok(())
         }
     }
 }

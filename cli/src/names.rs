@@ -5,10 +5,7 @@
 pub fn names(texts: &[String], is_column: impl Fn(&str) -> bool) -> Vec<String> {
     texts
         .iter()
-        .flat_map(|text| match is_column(text) {
-            true => vec![text.clone()],
-            false => split(text),
-        })
+        .flat_map(|text| if is_column(text) { vec![text.clone()] } else { split(text) })
         .collect()
 }
 

@@ -165,10 +165,7 @@ impl Output {
             let mut text = String::new();
             for ((cell, width), is_number) in cells.iter().zip(&widths).zip(&is_number) {
                 let gap = " ".repeat(width.saturating_sub(measure_text_width(cell)));
-                let cell = match is_header {
-                    true => style(cell).bold().to_string(),
-                    false => cell.clone(),
-                };
+                let cell = if is_header { style(cell).bold().to_string() } else { cell.clone() };
                 let cell = if *is_number { format!("{gap}{cell}") } else { format!("{cell}{gap}") };
                 if !text.is_empty() {
                     text.push_str("  ");
@@ -246,9 +243,10 @@ pub fn printable(text: &str) -> String {
 }
 
 pub fn csv_field(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
     }
 }
 

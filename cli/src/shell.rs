@@ -35,9 +35,10 @@ enum Next {
 }
 
 pub fn run(desk: &mut Desk, look: &Look) -> Outcome {
-    match io::stdin().is_terminal() && io::stdout().is_terminal() {
-        true => talk(desk, look),
-        false => read(desk, look),
+    if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        talk(desk, look)
+    } else {
+        read(desk, look)
     }
 }
 
@@ -170,12 +171,13 @@ fn history_file() -> Option<PathBuf> {
     if let Some(path) = variable("STATIONDB_HISTORY") {
         return Some(path).filter(|path| !path.as_os_str().is_empty());
     }
-    let state = match cfg!(windows) {
-        true => variable("LOCALAPPDATA")?,
-        false => match variable("XDG_STATE_HOME").filter(|path| path.is_absolute()) {
+    let state = if cfg!(windows) {
+        variable("LOCALAPPDATA")?
+    } else {
+        match variable("XDG_STATE_HOME").filter(|path| path.is_absolute()) {
             Some(path) => path,
             None => variable("HOME")?.join(".local").join("state"),
-        },
+        }
     };
     let directory = state.join("stationdb");
     std::fs::create_dir_all(&directory).ok()?;

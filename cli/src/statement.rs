@@ -86,9 +86,10 @@ fn at_the_end(text: &str) -> Option<(&str, Vec<String>)> {
 fn are_options(words: &[String]) -> bool {
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
-        let is_option = match VALUED.contains(&word) {
-            true => words.next().is_some_and(|value| !value.starts_with("--")),
-            false => OPTIONS.contains(&word),
+        let is_option = if VALUED.contains(&word) {
+            words.next().is_some_and(|value| !value.starts_with("--"))
+        } else {
+            OPTIONS.contains(&word)
         };
         if !is_option {
             return false;
@@ -113,9 +114,10 @@ pub fn column_of(field: &str) -> String {
 /// The name as a statement has to write it.
 pub fn quoted(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    match name.chars().all(is_plain) && !name.starts_with(|c: char| c.is_ascii_digit()) {
-        true => name.to_owned(),
-        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    if name.chars().all(is_plain) && !name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
     }
 }
 

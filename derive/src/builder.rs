@@ -121,11 +121,10 @@ fn content(ty: &Type) -> (TokenStream, TokenStream) {
                         ),
                     >
                 },
-                match is_patch_of_keys(ty) {
-                    true => quote!(value.into_iter().map(|(key, value)| (key.into(), #value))),
-                    false => {
-                        quote!(value.into_iter().map(|(key, value)| (key.into(), #value)).collect())
-                    }
+                if is_patch_of_keys(ty) {
+                    quote!(value.into_iter().map(|(key, value)| (key.into(), #value)))
+                } else {
+                    quote!(value.into_iter().map(|(key, value)| (key.into(), #value)).collect())
                 },
             )
         }

@@ -41,10 +41,8 @@ fn value(path: Option<Path>, text: Option<&LitStr>) -> Result<Value> {
     let default = path.as_ref().map(Path::upper_case).unwrap_or_default();
     let text = text.map_or(default, LitStr::value);
     // The text is in the form `NUMBER_OF_ROWS` or `lastUpdatedTimestamp`.
-    let name = match text.chars().any(char::is_lowercase) {
-        true => upper_first(&text),
-        false => pascal_case(&text),
-    };
+    let name =
+        if text.chars().any(char::is_lowercase) { upper_first(&text) } else { pascal_case(&text) };
     let variant = LitStr::new(&name, span).parse::<Ident>()?;
     let doc =
         path.as_ref().map_or_else(|| format!("`{text}`."), |path| format!("`{}`.", path.wire()));

@@ -249,18 +249,15 @@ fn resource(members: &[Member], options: &[Node], fields: &[Field]) -> Result<To
     let mut names = Vec::new();
     let mut title_of = quote!(::core::option::Option::<&str>::None);
     for (place, node) in title.iter().enumerate() {
-        let next = match node.is("get") {
-            true => {
-                let method = node.only()?.name()?;
-                names.push(String::from("name"));
-                quote!(::core::option::Option::Some(self.#method()))
-            }
-            false => {
-                let path = Path::of(node)?;
-                names.push(path.wire());
-                let get = path.get(&root);
-                quote!(#get.map(|text| ::core::convert::AsRef::<str>::as_ref(text)))
-            }
+        let next = if node.is("get") {
+            let method = node.only()?.name()?;
+            names.push(String::from("name"));
+            quote!(::core::option::Option::Some(self.#method()))
+        } else {
+            let path = Path::of(node)?;
+            names.push(path.wire());
+            let get = path.get(&root);
+            quote!(#get.map(|text| ::core::convert::AsRef::<str>::as_ref(text)))
         };
         title_of = if place == 0 { next } else { quote!(#title_of.or_else(|| #next)) };
     }
@@ -297,9 +294,12 @@ fn resource(members: &[Member], options: &[Node], fields: &[Field]) -> Result<To
 fn indexes(input: &DeriveInput, fields: &[String]) -> Result<(TokenStream, Vec<TokenStream>)> {
     let mut numbers = TokenStream::new();
     let mut indexes = Vec::new();
-    let known = |path: Path| match fields.contains(&path.wire()) {
-        true => Ok(path),
-        false => Err(Error::new(path.span(), format!("`{}` is not one of #[fields]", path.wire()))),
+    let known = |path: Path| {
+        if fields.contains(&path.wire()) {
+            Ok(path)
+        } else {
+            Err(Error::new(path.span(), format!("`{}` is not one of #[fields]", path.wire())))
+        }
     };
     for group in groups(&input.attrs, "index")? {
         let Some((number, rest)) = group.split_first() else {

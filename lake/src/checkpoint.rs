@@ -173,9 +173,10 @@ pub(crate) fn write(
     let mut state = State::default();
     let mut next = 0;
     if let Some(from) = from {
-        match read(remote, log, from, &mut |kind, action| state.take(kind, action), control)? {
-            true => next = from + 1,
-            false => state = State::default(),
+        if read(remote, log, from, &mut |kind, action| state.take(kind, action), control)? {
+            next = from + 1
+        } else {
+            state = State::default()
         }
     }
     while next <= version {

@@ -329,9 +329,10 @@ fn of_deltas(
         bits += page.buffer().len() * 8;
         rows += page.num_values() as usize;
     }
-    let compression = match bits < rows {
-        true => Compression::UNCOMPRESSED,
-        false => Compression::ZSTD(ZstdLevel::try_new(DELTAS_LEVEL)?),
+    let compression = if bits < rows {
+        Compression::UNCOMPRESSED
+    } else {
+        Compression::ZSTD(ZstdLevel::try_new(DELTAS_LEVEL)?)
     };
     of_pages(column, pages, compression, (Some(statistics), column_index))
 }
@@ -414,10 +415,12 @@ fn changed<R: ChunkReader + Clone + 'static>(
     // A bit of jitter is ten when the values are a thousand times as large, and nine of them are
     // always the same.
     let bits = chunk.compressed_size().saturating_mul(8);
-    let form = match usize::try_from(bits).is_ok_and(|bits| bits < row_count) {
-        _ if chunk.dictionary_page_offset().is_some() => Form::Dictionary,
-        true => Form::Deltas,
-        false => Form::CompressedDeltas,
+    let form = if chunk.dictionary_page_offset().is_some() {
+        Form::Dictionary
+    } else if usize::try_from(bits).is_ok_and(|bits| bits < row_count) {
+        Form::Deltas
+    } else {
+        Form::CompressedDeltas
     };
     packed(column, &values.numbers, &values.levels, form)
 }

@@ -83,9 +83,10 @@ impl CheckedFooters {
             None => self.0.get_range(location, start..end - TRAILER).await?,
         };
         let Err(error) = check_parquet_metadata(&footer) else { return Ok(()) };
-        match self.0.head(location).await?.size == end {
-            true => Err(object_store::Error::Generic { store: "lake", source: Box::new(error) }),
-            false => Ok(()),
+        if self.0.head(location).await?.size == end {
+            Err(object_store::Error::Generic { store: "lake", source: Box::new(error) })
+        } else {
+            Ok(())
         }
     }
 }

@@ -58,13 +58,14 @@ impl LakeTable {
             || folded.ends_with(DELETED)
             || folded.ends_with(CHANGES)
             || without_hash(&folded).is_some();
-        match is_own {
-            false => Ok(()),
-            true => Err(Error::invalid(format!(
+        if is_own {
+            Err(Error::invalid(format!(
                 "the layout names the lake table {name:?}, which is, or ends like, the name of \
                  another lake table: not {BATCHES}, and nothing that ends with {DELETED}, \
                  {CHANGES} or a hash of eight digits"
-            ))),
+            )))
+        } else {
+            Ok(())
         }
     }
 

@@ -165,12 +165,13 @@ impl LakeLog {
             Some(checkpoint) => self.begin_at(remote, checkpoint, control)?,
             None => is_there,
         };
-        match begins {
-            true => self.refresh(remote, None, control).map(drop),
-            false => Err(self.refused(
+        if begins {
+            self.refresh(remote, None, control).map(drop)
+        } else {
+            Err(self.refused(
                 "versions were removed, and no checkpoint says all that the store sent; keep the \
                  versions of the log (delta.logRetentionDuration)",
-            )),
+            ))
         }
     }
 

@@ -49,9 +49,10 @@ impl Plan {
     fn whole(&mut self, lake: &str, number: u64, table: &str, end: u64, stay: &[(u64, u64)]) {
         let has_some = stay.iter().any(|(first, _)| *first < end);
         // A statement without a range would not come into the lake, and no row has this ordinal.
-        let ranges = match has_some {
-            true => joined([minus(&within(&[(0, end)], 0, end), stay), vec![(end, end)]]),
-            false => vec![(0, end.saturating_sub(1))],
+        let ranges = if has_some {
+            joined([minus(&within(&[(0, end)], 0, end), stay), vec![(end, end)]])
+        } else {
+            vec![(0, end.saturating_sub(1))]
         };
         self.ranges(lake, number, table, &ranges);
         let goes = self.goes.entry((lake.to_owned(), number)).or_default();
@@ -165,10 +166,8 @@ fn plan_table(
         None => (name_of(&lake, &columns), 0),
     };
     // Columns that were added may not fit, and then the whole table goes elsewhere.
-    let target = match table.next > end {
-        true => with_room(root, target, table, logs, control)?,
-        false => target,
-    };
+    let target =
+        if table.next > end { with_room(root, target, table, logs, control)? } else { target };
     // A list that is out of date may lack the lake table: only its log says what it has.
     let homes = homes(table, &columns, batch, logs);
     let home = continued(&homes, &lake, batch).filter(|home| home.lake == target);
@@ -187,16 +186,14 @@ fn plan_table(
     // The station cannot send again what its retention has deleted.
     let is_begun = home.is_none_or(|home| home.begin > batch.complete);
     let had = logs.values().any(|logs| logs.had(id));
-    let retired = match retains && table.has_deleted && had && (is_begun || !goes.is_empty()) {
-        true => source::deleted_rows(root.session, &table.id, true)?,
-        false => Ordinals::new(),
+    let retired = if retains && table.has_deleted && had && (is_begun || !goes.is_empty()) {
+        source::deleted_rows(root.session, &table.id, true)?
+    } else {
+        Ordinals::new()
     };
     let last = home.map(|home| (home.lake.as_str(), home.begin));
     replace(id, batch, logs, &goes, last, &retired, plan);
-    let told = match is_full {
-        true => Some(Deleted::UNKNOWN),
-        false => news.deleted.get(id).cloned(),
-    };
+    let told = if is_full { Some(Deleted::UNKNOWN) } else { news.deleted.get(id).cloned() };
     if let Some(told) = told.filter(|_| end > 0) {
         let mut ranges = Vec::new();
         for (told, by_retention) in [(told.by_caller, false), (told.by_retention, true)] {

@@ -67,9 +67,10 @@ impl ChunkReader for Ranges {
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         let bytes = self.get(start, length as u64)?;
-        match bytes.len() == length {
-            true => Ok(bytes),
-            false => Err(ParquetError::EOF(format!("{} is cut", self.path))),
+        if bytes.len() == length {
+            Ok(bytes)
+        } else {
+            Err(ParquetError::EOF(format!("{} is cut", self.path)))
         }
     }
 }

@@ -66,9 +66,10 @@ impl Root<'_> {
     /// # Errors
     /// `Conflict`.
     pub(crate) fn check_station(&self, batches: &LakeLog) -> Result<()> {
-        match is_off(Check::OneStation) {
-            true => Ok(()),
-            false => batches.stations.check(self.app, self.station),
+        if is_off(Check::OneStation) {
+            Ok(())
+        } else {
+            batches.stations.check(self.app, self.station)
         }
     }
 
@@ -174,14 +175,13 @@ impl Pass<'_> {
         control: &Control,
     ) -> Result<BTreeMap<String, RowsLogs>> {
         let root = self.root;
-        let names = match is_all {
-            true => root.lake_tables(batches, control)?,
-            false => {
-                let paths = self.logs.keys().filter(|path| path.prefix_matches(root.path));
-                let logs = paths.filter_map(|path| self.logs.get(path));
-                let read = logs.map(|log| log.name.clone()).filter(|name| is_rows(name));
-                read.chain(position::tables(batches, root.app)).collect()
-            }
+        let names = if is_all {
+            root.lake_tables(batches, control)?
+        } else {
+            let paths = self.logs.keys().filter(|path| path.prefix_matches(root.path));
+            let logs = paths.filter_map(|path| self.logs.get(path));
+            let read = logs.map(|log| log.name.clone()).filter(|name| is_rows(name));
+            read.chain(position::tables(batches, root.app)).collect()
         };
         let mut found = BTreeMap::new();
         for name in names {

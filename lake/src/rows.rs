@@ -144,9 +144,10 @@ impl RowsLogs {
 
 /// The name of the lake table for a table with these columns, which has none yet.
 pub(crate) fn name_of(lake: &LakeTable, columns: &[Named]) -> String {
-    match lake.is_by_columns {
-        true => format!("{}_{}", lake.name, hash_of(columns)),
-        false => lake.name.clone(),
+    if lake.is_by_columns {
+        format!("{}_{}", lake.name, hash_of(columns))
+    } else {
+        lake.name.clone()
     }
 }
 
@@ -284,9 +285,10 @@ fn write_part(
             for (group, row_count) in open.groups().into_iter().enumerate() {
                 let rows = row..row + row_count;
                 row += row_count;
-                let ordinals = match segment.is_in_append_order() {
-                    true => splice::Ordinals::From(part.first_ordinal + rows.start),
-                    false => splice::Ordinals::Each(segment.ordinals(rows)?),
+                let ordinals = if segment.is_in_append_order() {
+                    splice::Ordinals::From(part.first_ordinal + rows.start)
+                } else {
+                    splice::Ordinals::Each(segment.ordinals(rows)?)
                 };
                 groups.push(GroupRows { group, row_count, ordinals });
             }

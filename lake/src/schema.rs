@@ -238,10 +238,7 @@ fn free_name(name: &str, stored: &str, fields: &[Value]) -> String {
         let mut names = names.map(str::to_lowercase);
         names.any(|own| own == folded)
     };
-    match is_taken(name) {
-        false => name.to_owned(),
-        true => format!("{name}%{}", short_hash(stored)),
-    }
+    if is_taken(name) { format!("{name}%{}", short_hash(stored)) } else { name.to_owned() }
 }
 
 fn other_type(name: &str, known: &Value) -> Error {

@@ -195,10 +195,7 @@ fn add_deleted(
         serde_json::from_value::<Vec<(u64, u64)>>(detail.get("ordinals")?.clone()).ok()
     });
     let known = deleted.entry(id.to_owned()).or_insert(Deleted::NONE);
-    let known = match is("retention") {
-        true => &mut known.by_retention,
-        false => &mut known.by_caller,
-    };
+    let known = if is("retention") { &mut known.by_retention } else { &mut known.by_caller };
     match (ranges.filter(|_| is_whole), known) {
         (Some(ranges), Some(known)) => known.extend(ranges),
         (_, known) => *known = None,

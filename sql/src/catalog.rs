@@ -125,12 +125,11 @@ impl Tables {
 #[async_trait]
 impl SchemaProvider for Tables {
     fn table_names(&self) -> Vec<String> {
-        match self.with_records {
-            true => {
-                let kinds = RecordKind::ALL.iter().map(|kind| name_of(*kind));
-                kinds.chain([quotas::NAME]).map(str::to_owned).collect()
-            }
-            false => self.tables.keys().cloned().collect(),
+        if self.with_records {
+            let kinds = RecordKind::ALL.iter().map(|kind| name_of(*kind));
+            kinds.chain([quotas::NAME]).map(str::to_owned).collect()
+        } else {
+            self.tables.keys().cloned().collect()
         }
     }
 

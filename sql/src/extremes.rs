@@ -31,23 +31,24 @@ struct Extreme {
 
 macro_rules! extreme {
     ($type:ty, $native:ty, $is_max:expr, $data_type:expr) => {
-        match $is_max {
-            true => Box::new(
+        if $is_max {
+            Box::new(
                 PrimitiveGroupsAccumulator::<$type, _>::new($data_type, |current, new: $native| {
                     if !current.is_nan() && (new.is_nan() || new > *current) {
                         *current = new;
                     }
                 })
                 .with_starting_value(<$native>::NEG_INFINITY),
-            ) as Box<dyn GroupsAccumulator>,
-            false => Box::new(
+            ) as Box<dyn GroupsAccumulator>
+        } else {
+            Box::new(
                 PrimitiveGroupsAccumulator::<$type, _>::new($data_type, |current, new: $native| {
                     if current.is_nan() || new < *current {
                         *current = new;
                     }
                 })
                 .with_starting_value(<$native>::NAN),
-            ),
+            )
         }
     };
 }

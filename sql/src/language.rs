@@ -175,10 +175,7 @@ fn column_value(test: &Test<'_>, field: &Field, has_nan: bool) -> Option<Value> 
 
 /// What both sides of `and` have: one of them is less strict than both.
 fn both(terms: impl Iterator<Item = Option<String>>, names: &Names<'_>) -> Option<Vec<String>> {
-    match names.is_exact() {
-        true => terms.collect(),
-        false => Some(terms.flatten().collect()),
-    }
+    if names.is_exact() { terms.collect() } else { Some(terms.flatten().collect()) }
 }
 
 /// The column, or the member of objects that `timeline['due_date_time']` names.

@@ -44,11 +44,13 @@ impl TableProvider for RecordTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support =
-            |filter: &&Expr| match Filter::default().add(filter, &Names::Fields(&self.schema)) {
-                true => TableProviderFilterPushDown::Inexact,
-                false => TableProviderFilterPushDown::Unsupported,
-            };
+        let support = |filter: &&Expr| {
+            if Filter::default().add(filter, &Names::Fields(&self.schema)) {
+                TableProviderFilterPushDown::Inexact
+            } else {
+                TableProviderFilterPushDown::Unsupported
+            }
+        };
         Ok(filters.iter().map(support).collect())
     }
 
@@ -69,9 +71,10 @@ impl TableProvider for RecordTable {
         for condition in filters {
             filter.add(condition, &Names::Fields(&self.schema));
         }
-        let label = match filter.text.is_empty() {
-            true => self.kind.to_string(),
-            false => format!("{} where {} {:?}", self.kind, filter.text, filter.substitutions),
+        let label = if filter.text.is_empty() {
+            self.kind.to_string()
+        } else {
+            format!("{} where {} {:?}", self.kind, filter.text, filter.substitutions)
         };
         if !filter.text.is_empty() {
             request.filter = Some(filter.text);

@@ -158,10 +158,7 @@ fn scalar(value: Number, data_type: &DataType) -> Option<ScalarValue> {
 }
 
 fn shown(term: &ColumnOrderBy) -> String {
-    match term.descending {
-        true => format!("{} desc", term.column),
-        false => term.column.clone(),
-    }
+    if term.descending { format!("{} desc", term.column) } else { term.column.clone() }
 }
 
 /// As many rows, without columns.
@@ -226,9 +223,10 @@ impl TableProvider for RowTable {
         if !filter.text.is_empty() {
             conditions.push(format!("{} {:?}", filter.text, filter.substitutions));
         }
-        let label = match conditions.is_empty() {
-            true => format!("rows of {}", self.id),
-            false => format!("rows of {} where {}", self.id, conditions.join(" and ")),
+        let label = if conditions.is_empty() {
+            format!("rows of {}", self.id)
+        } else {
+            format!("rows of {} where {}", self.id, conditions.join(" and "))
         };
         let is_whole = conditions.is_empty() && limit.is_none();
         request.filters = (!pushed.is_empty()).then_some(pushed);

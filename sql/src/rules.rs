@@ -42,11 +42,10 @@ impl PhysicalOptimizerRule for Yielding {
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let wrapped = |plan: Arc<dyn ExecutionPlan>| {
-            Ok(match MAKERS.contains(&plan.name()) {
-                true => {
-                    Transformed::yes(Arc::new(CooperativeExec::new(plan)) as Arc<dyn ExecutionPlan>)
-                }
-                false => Transformed::no(plan),
+            Ok(if MAKERS.contains(&plan.name()) {
+                Transformed::yes(Arc::new(CooperativeExec::new(plan)) as Arc<dyn ExecutionPlan>)
+            } else {
+                Transformed::no(plan)
             })
         };
         plan.transform_up(wrapped).data()

@@ -73,12 +73,17 @@ pub(crate) fn to_text(array: &dyn Array) -> Option<StringArray> {
             (!is_too_long(bytes)).then(|| texts.iter().collect())
         }
         DataType::Dictionary(..) => to_text(&unpack(array)?),
-        _ => (0..array.len())
-            .map(|row| match array.is_null(row) {
-                true => Some(None),
-                false => text::of_cell(array, row).map(Some),
-            })
-            .collect(),
+        _ => {
+            (0..array.len())
+                .map(|row| {
+                    if array.is_null(row) {
+                        Some(None)
+                    } else {
+                        text::of_cell(array, row).map(Some)
+                    }
+                })
+                .collect()
+        }
     }
 }
 

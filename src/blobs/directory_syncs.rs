@@ -76,7 +76,7 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use super::super::{BlobStore, format};
+    use crate::blobs::{BlobStore, format};
     use crate::disk::sim::{Fault, Hold, OpKind, Pick, SimDisk};
     use crate::value::Control;
 

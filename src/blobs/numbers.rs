@@ -112,8 +112,8 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
-    use super::super::{BlobInfo, BlobStore};
     use super::{ALONE, READY_MAX, format};
+    use crate::blobs::{BlobInfo, BlobStore};
     use crate::disk::Disk;
     use crate::disk::sim::{Fault, OpKind, Pick, SimDisk, Survival};
     use crate::value::Control;

@@ -51,16 +51,15 @@ pub(super) fn known(bytes: &[u8]) -> Option<String> {
         );
     }
     let is_all = bytes.iter().all(|byte| *byte == 0);
-    Some(match is_all {
-        true => {
-            "it is only NUL bytes, as a file is whose contents a power cut lost; write it again"
-                .to_owned()
-        }
-        false => format!(
+    Some(if is_all {
+        "it is only NUL bytes, as a file is whose contents a power cut lost; write it again"
+            .to_owned()
+    } else {
+        format!(
             "it has NUL bytes from byte {} on, as a file may after a power cut; write it again, \
              or cut it there",
             nul + 1
-        ),
+        )
     })
 }
 

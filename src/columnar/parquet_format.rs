@@ -214,9 +214,10 @@ pub fn check_parquet_metadata(metadata: &[u8]) -> Result<()> {
         }
         Ok(())
     });
-    let walked = walked.and(match shape.open.is_empty() {
-        true => Ok(()),
-        false => Err(Stop::Malformed("its schema lacks columns that it declares")),
+    let walked = walked.and(if shape.open.is_empty() {
+        Ok(())
+    } else {
+        Err(Stop::Malformed("its schema lacks columns that it declares"))
     });
     walked.map_err(|stop| stop.into_error("the footer of the Parquet file"))
 }

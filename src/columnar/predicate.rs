@@ -519,9 +519,11 @@ fn judge<T: Copy + PartialOrd>(compare: Compare, value: T, block: &Block<T>) -> 
             _ => Verdict::Some,
         };
     }
-    match usable && any {
-        false => Verdict::None,
-        true if every && others == 0 => Verdict::All,
-        true => Verdict::Some,
+    if !(usable && any) {
+        Verdict::None
+    } else if every && others == 0 {
+        Verdict::All
+    } else {
+        Verdict::Some
     }
 }

@@ -176,10 +176,13 @@ fn compare(how: Comparison, value: &Constant, data_type: DataType) -> Option<Lea
                 (_, Comparison::Gt | Comparison::Ge) => Leaf::Int(Comparison::Gt, whole as i64),
             }
         }
-        (DataType::Float32 | DataType::Float64, Constant::Double(value)) => match value.is_nan() {
-            true => fixed(false),
-            false => Leaf::Float(how, *value),
-        },
+        (DataType::Float32 | DataType::Float64, Constant::Double(value)) => {
+            if value.is_nan() {
+                fixed(false)
+            } else {
+                Leaf::Float(how, *value)
+            }
+        }
         (DataType::Float32 | DataType::Float64, Constant::Int(value)) => {
             let near = *value as f64;
             // The nearest double is exact as a 128-bit integer.

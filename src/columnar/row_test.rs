@@ -142,10 +142,13 @@ impl<'a> Cells<'a> {
                 bits(values, |value| is_in(set, f64::from(*value)))
             }
             (Leaf::Floats(set, _), Slice::F64(values)) => bits(values, |value| is_in(set, *value)),
-            (Leaf::Bool(wanted, _), Slice::Bool(values)) => match wanted {
-                true => values.values().clone(),
-                false => !values.values(),
-            },
+            (Leaf::Bool(wanted, _), Slice::Bool(values)) => {
+                if *wanted {
+                    values.values().clone()
+                } else {
+                    !values.values()
+                }
+            }
             (Leaf::Order(how, text), Slice::Text(values)) => {
                 texts(values, |value| how.holds(value.as_bytes().cmp(text.as_bytes())))
             }

@@ -157,10 +157,10 @@ impl Ordered {
         for &column in &query.columns {
             has_text |= view.schema.column(column)?.data_type == DataType::String;
         }
-        let together = match has_text {
-            true => (query.memory_bytes / TEXT_ROW_BYTES)
-                .clamp(LEAST_TOGETHER, limits::ROWS_TAKE as usize),
-            false => usize::MAX,
+        let together = if has_text {
+            (query.memory_bytes / TEXT_ROW_BYTES).clamp(LEAST_TOGETHER, limits::ROWS_TAKE as usize)
+        } else {
+            usize::MAX
         };
         let (selected, ready) = (Vec::new(), VecDeque::new());
         Ok(Self { after: None, is_all: false, selected, fetched: 0, together, has_text, ready })

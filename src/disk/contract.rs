@@ -297,7 +297,7 @@ mod tests {
                 fn $check() {
                     let (disk, _guard) = $make;
                     let disk: &dyn Disk = &*disk;
-                    super::super::$check(disk);
+                    crate::disk::contract::$check(disk);
                 })*
             }
         };

@@ -23,9 +23,10 @@ pub(super) fn parse(text: &str, brackets: bool) -> Checked<Box<Ast>> {
         Ok(tree)
     } else {
         let is_like = parser.span.text(text).eq_ignore_ascii_case("like");
-        Err(parser.unexpected(match is_like {
-            true => "an operator (for parts of a text `Contains`, `StartsWith` or `EndsWith`)",
-            false => "an operator or the end of the filter",
+        Err(parser.unexpected(if is_like {
+            "an operator (for parts of a text `Contains`, `StartsWith` or `EndsWith`)"
+        } else {
+            "an operator or the end of the filter"
         }))
     }
 }

@@ -63,9 +63,10 @@ impl Download {
     /// The index of a feed, `Packages`, or compressed `Packages.gz`.
     #[must_use]
     pub fn of_index(is_compressed: bool) -> Self {
-        let (content_type, name) = match is_compressed {
-            false => ("text/plain; charset=utf-8", "Packages"),
-            true => ("application/gzip", "Packages.gz"),
+        let (content_type, name) = if is_compressed {
+            ("application/gzip", "Packages.gz")
+        } else {
+            ("text/plain; charset=utf-8", "Packages")
         };
         Self { content_type, file_name: name.to_owned() }
     }

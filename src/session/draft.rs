@@ -226,9 +226,10 @@ impl<'v> Draft<'v> {
             keys.insert(key);
         }
         for (key, is_there) in self.entries.with_prefix(prefix) {
-            match is_there {
-                true => keys.insert(key),
-                false => keys.remove(&key),
+            if is_there {
+                keys.insert(key)
+            } else {
+                keys.remove(&key)
             };
         }
         Ok(keys)
@@ -469,9 +470,10 @@ impl<'v> Draft<'v> {
         }
         let full_key = record_key(R::KIND, key);
         // Every check comes before the first change, so that a refused record drafts nothing.
-        let (value, state) = match R::HAS_STATE {
-            true => (self.sealed(&full_key, &record.without_state())?, Some(record.state()?)),
-            false => (self.sealed(&full_key, record)?, None),
+        let (value, state) = if R::HAS_STATE {
+            (self.sealed(&full_key, &record.without_state())?, Some(record.state()?))
+        } else {
+            (self.sealed(&full_key, record)?, None)
         };
         if checks.unique {
             self.check_unique(key, old.as_ref(), record)?;

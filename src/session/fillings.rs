@@ -66,9 +66,10 @@ impl View<'_> {
     /// # Errors
     /// `Corrupt` when the row of the incomplete ones is damaged.
     pub(crate) fn complete_indexes<R: Resource>(&self) -> Result<Vec<&'static Index<R>>> {
-        let filling = match self.context().engine.growth.is_set() {
-            true => Fillings::of(self.source())?.numbers(R::KIND.code),
-            false => Vec::new(),
+        let filling = if self.context().engine.growth.is_set() {
+            Fillings::of(self.source())?.numbers(R::KIND.code)
+        } else {
+            Vec::new()
         };
         Ok(R::indexes().iter().filter(|index| !filling.contains(&index.number)).collect())
     }

@@ -32,13 +32,10 @@ const STEP_BYTES: usize = 4 << 20;
 
 /// Drafts the row that lists the incomplete indexes.
 fn put(fillings: &Fillings, draft: &mut Draft<'_>) -> Result<()> {
-    match fillings.indexes.is_empty() {
-        true => draft.delete_raw(Space::Meta, FILLING_KEY.to_vec()),
-        false => draft.put_raw(
-            Space::Meta,
-            FILLING_KEY.to_vec(),
-            envelope::to_row(FILLING_KEY, fillings)?,
-        ),
+    if fillings.indexes.is_empty() {
+        draft.delete_raw(Space::Meta, FILLING_KEY.to_vec())
+    } else {
+        draft.put_raw(Space::Meta, FILLING_KEY.to_vec(), envelope::to_row(FILLING_KEY, fillings)?)
     }
     Ok(())
 }

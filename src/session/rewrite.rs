@@ -129,9 +129,10 @@ impl Engine {
         // Discarded here too: a panic on a damaged page skips the cleanup in `RecordFile::rewrite`.
         let fresh = fresh.inspect_err(|_| self.records().discard_new())?;
         drop(snapshot);
-        match self.replace_record_file(fresh)? {
-            true => Ok(before.saturating_sub(self.records().known_len())),
-            false => Ok(0),
+        if self.replace_record_file(fresh)? {
+            Ok(before.saturating_sub(self.records().known_len()))
+        } else {
+            Ok(0)
         }
     }
 

@@ -352,10 +352,8 @@ impl Session {
 
     pub(crate) fn synchronise_as(&self, caller: Caller, from: SyncPoint) -> SyncStream {
         let is_of_host = caller == Caller::Host;
-        let changes = match is_of_host {
-            true => self.all_changes(from.position),
-            false => self.changes(from.position),
-        };
+        let changes =
+            if is_of_host { self.all_changes(from.position) } else { self.changes(from.position) };
         let mut stream = SyncStream {
             context: self.context().clone(),
             changes,

@@ -247,9 +247,10 @@ fn hold_target(target: &SharedDisk, seed: u64) -> Result<(Option<Box<dyn DiskFil
     // The remains of an interrupted backup have no FORMAT; their files are compared byte by byte.
     let is_marked = target.exists(format::INCOMPLETE).map_err(&attempt)?;
     let is_store = !is_marked && format::probe(target)? == format::Found::Store;
-    let lock = match target.exists(lock::NAME).map_err(&attempt)? {
-        true => Some(lock::acquire(target, false)?),
-        false => None,
+    let lock = if target.exists(lock::NAME).map_err(&attempt)? {
+        Some(lock::acquire(target, false)?)
+    } else {
+        None
     };
     if is_store {
         format::check_seed(target, seed).map_err(|error| match error.kind() {
@@ -369,10 +370,13 @@ pub(super) fn copy_files(
                 .collect();
         }
         let has_len = present.get(&path) == Some(&len);
-        let is_same = |path| match was_whole {
-            true => has_same_checksums(source, target, path, control),
-            // A file of an interrupted backup may have the length but not the bytes.
-            false => is_durable_copy(source, target, path, len, control),
+        let is_same = |path| {
+            if was_whole {
+                has_same_checksums(source, target, path, control)
+            } else {
+                // A file of an interrupted backup may have the length but not the bytes.
+                is_durable_copy(source, target, path, len, control)
+            }
         };
         let mut copy = || -> Result<()> {
             if has_len && is_same(&path)? {
@@ -478,9 +482,10 @@ fn has_same_checksums(
     if len(target, path).map_err(&attempt)? != source_len {
         return Ok(false);
     }
-    match path.ends_with(SUMMARY_SUFFIX) {
-        true => has_same_bytes(source, target, path, std::iter::once(0..source_len), control),
-        false => has_same_bytes(source, target, path, blobs::check_ranges(source_len), control),
+    if path.ends_with(SUMMARY_SUFFIX) {
+        has_same_bytes(source, target, path, std::iter::once(0..source_len), control)
+    } else {
+        has_same_bytes(source, target, path, blobs::check_ranges(source_len), control)
     }
 }
 

@@ -208,9 +208,10 @@ pub(super) fn raise(disk: &SharedDisk) -> Result<()> {
 pub(super) fn check_seed(disk: &SharedDisk, seed: u64) -> Result<()> {
     let text = read(disk)?;
     check(&text).map_err(|error| Error::corrupt(error.message()))?;
-    match hexadecimal(&text, "store") == Some(seed) {
-        true => Ok(()),
-        false => Err(Error::corrupt("FORMAT names another store")),
+    if hexadecimal(&text, "store") == Some(seed) {
+        Ok(())
+    } else {
+        Err(Error::corrupt("FORMAT names another store"))
     }
 }
 

@@ -218,9 +218,10 @@ mod tests {
         let views = path.join(directory::VIEWS);
         // A file where the directory of the copies should be; then a directory that takes none.
         for is_directory in [false, cfg!(target_os = "linux")] {
-            match is_directory {
-                false => std::fs::write(&views, "").unwrap(),
-                true => symlink("/proc/self/fdinfo", &views).unwrap(),
+            if is_directory {
+                symlink("/proc/self/fdinfo", &views).unwrap()
+            } else {
+                std::fs::write(&views, "").unwrap()
             }
             let view = Store::look(path).unwrap();
             let outside = view.engine().disk.directory().unwrap();

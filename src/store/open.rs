@@ -367,9 +367,10 @@ impl StoreOptions {
         VendorPrefix::new(&self.settings.vendor_prefix)?;
         let path = path.as_ref();
         let attempt = format!("opening the store in {}", path.display());
-        let disk = match self.must_exist {
-            true => directory::existing(path, &attempt)?,
-            false => directory::made(path, &attempt)?,
+        let disk = if self.must_exist {
+            directory::existing(path, &attempt)?
+        } else {
+            directory::made(path, &attempt)?
         };
         self.open_on(disk).map_err(|error| error.context(attempt))
     }
@@ -452,9 +453,10 @@ impl StoreOptions {
         session.write(recover_intents)?;
         crate::services::expire_upload_sessions(&session)?;
         drop(session);
-        let maintenance = match has_threads {
-            true => Some(MaintenanceThread::start(Arc::downgrade(&engine))?),
-            false => None,
+        let maintenance = if has_threads {
+            Some(MaintenanceThread::start(Arc::downgrade(&engine))?)
+        } else {
+            None
         };
         let inner = Inner { maintenance, checkpoints, engine, is_saved: false };
         Ok(Store { inner: Arc::new(inner) })

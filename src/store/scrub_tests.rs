@@ -321,10 +321,7 @@ fn a_wrong_bit_of_the_record_file_hides_nothing_from_one_pass() {
             is_right || !is_sound,
             "bit {bit} of byte {offset} hides something, and verify is content"
         );
-        match is_sound {
-            true => untouched += 1,
-            false => reported += 1,
-        }
+        if is_sound { untouched += 1 } else { reported += 1 }
     }
     println!(
         "{flips} flips: {refused} refused, {reported} reported, {untouched} in nothing that is read"

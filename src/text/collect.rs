@@ -54,18 +54,16 @@ pub(crate) fn collect(
     (key_columns, lengths): (&SegmentCache<Keys>, &SegmentCache<Lengths>),
     hits: &mut Hits,
 ) -> tantivy::Result<()> {
-    let scoring = match request.fixed_statistics {
-        true => EnableScoring::enabled_from_statistics_provider(&FixedStatistics, searcher),
-        false => EnableScoring::enabled_from_searcher(searcher),
+    let scoring = if request.fixed_statistics {
+        EnableScoring::enabled_from_statistics_provider(&FixedStatistics, searcher)
+    } else {
+        EnableScoring::enabled_from_searcher(searcher)
     };
     let weight = query.weight(scoring)?;
     // The bounds of blocks were computed with the statistics of the index, so blocks cannot be
     // skipped when fixed statistics are used.
     let visits_all = hits.total.is_some() || hits.facets.is_some() || request.fixed_statistics;
-    let factors = match visits_all {
-        true => Vec::new(),
-        false => factors(searcher, query, lengths)?,
-    };
+    let factors = if visits_all { Vec::new() } else { factors(searcher, query, lengths)? };
     let mut top = Top::new(request.after.as_ref(), request.take.saturating_add(1));
     let mut segments = Vec::with_capacity(searcher.segment_readers().len());
     for reader in searcher.segment_readers() {

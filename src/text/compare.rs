@@ -212,9 +212,10 @@ impl Columns {
         let mut cells = Vec::with_capacity(shape.columns.len());
         for (at, column) in shape.columns.iter().enumerate() {
             let name = column_name(at);
-            cells.push(match column.is_float {
-                true => CellColumn::Float(columns.f64(&name)?),
-                false => CellColumn::Int(columns.i64(&name)?),
+            cells.push(if column.is_float {
+                CellColumn::Float(columns.f64(&name)?)
+            } else {
+                CellColumn::Int(columns.i64(&name)?)
             });
         }
         Ok(Self { workspace: columns.str(WORKSPACE)?, cells })

@@ -137,12 +137,13 @@ impl StoreDirectory {
     }
 
     fn check_writes(&self) -> io::Result<()> {
-        match self.0.refuses_writes.load(Ordering::SeqCst) {
-            true => Err(io::Error::new(
+        if self.0.refuses_writes.load(Ordering::SeqCst) {
+            Err(io::Error::new(
                 io::ErrorKind::BrokenPipe,
                 "the writer of the text index is being closed",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 

@@ -16,18 +16,20 @@ impl Axis {
     /// Where a value is.
     pub fn part(self, value: f64) -> f64 {
         let Self { from, to } = self;
-        match (to - from).is_finite() {
-            true => (value - from) / (to - from),
-            false => (value / 2.0 - from / 2.0) / (to / 2.0 - from / 2.0),
+        if (to - from).is_finite() {
+            (value - from) / (to - from)
+        } else {
+            (value / 2.0 - from / 2.0) / (to / 2.0 - from / 2.0)
         }
     }
 
     /// The value at a place.
     pub fn at(self, part: f64) -> f64 {
         let Self { from, to } = self;
-        let value = match (to - from).is_finite() {
-            true => from + (to - from) * part,
-            false => (from / 2.0 + (to / 2.0 - from / 2.0) * part) * 2.0,
+        let value = if (to - from).is_finite() {
+            from + (to - from) * part
+        } else {
+            (from / 2.0 + (to / 2.0 - from / 2.0) * part) * 2.0
         };
         // The margin of a picture may lie beyond the doubles.
         value.clamp(f64::MIN, f64::MAX)

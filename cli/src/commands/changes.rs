@@ -87,10 +87,7 @@ fn oldest(session: &Session) -> Result<Position> {
     let (mut gone, mut there) = (Position::START.0, session.position().0);
     while there - gone > 1 {
         let middle = gone + (there - gone) / 2;
-        match reaches(middle)? {
-            true => there = middle,
-            false => gone = middle,
-        }
+        if reaches(middle)? { there = middle } else { gone = middle }
     }
     Ok(Position(there))
 }

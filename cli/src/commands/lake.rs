@@ -54,16 +54,15 @@ fn check_exists(directory: &Path, root: &ObjectPath) -> Outcome {
         return Ok(());
     }
     let name = directory.to_string_lossy();
-    let advice = match name.contains("://") {
-        true => {
-            "the shell reads lakes in directories; `stationdb-cluster` and programs read those \
+    let advice = if name.contains("://") {
+        "the shell reads lakes in directories; `stationdb-cluster` and programs read those \
                  in an object store"
-                .to_owned()
-        }
-        false => match roots(directory) {
+            .to_owned()
+    } else {
+        match roots(directory) {
             roots if roots.is_empty() => "name the directory that publishers write to".to_owned(),
             roots => format!("--root names one of {}", roots.join(", ")),
-        },
+        }
     };
     Err(Failure::new(Code::NoStore, format!("there is no lake in {}; {advice}", place.display())))
 }

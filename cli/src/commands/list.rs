@@ -25,9 +25,10 @@ pub fn ls(desk: &Desk, output: Output, ls: &Ls) -> Outcome {
     };
     let session = desk.session();
     let is_chosen = !ls.columns.is_empty();
-    let columns = match is_chosen {
-        true => ls.columns.clone(),
-        false => kind.columns.iter().map(|&name| name.to_owned()).collect(),
+    let columns = if is_chosen {
+        ls.columns.clone()
+    } else {
+        kind.columns.iter().map(|&name| name.to_owned()).collect()
     };
     // A wrong filter is told before the pager starts.
     let mut records = kind.list(&session, &ask)?.map(|record| record.map_err(Failure::from));

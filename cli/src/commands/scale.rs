@@ -6,14 +6,14 @@ pub fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let values = values.filter(|value| value.is_finite());
     let (low, high) =
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-    match low < high {
-        true => (low, high),
-        false if low == high => {
-            // At this size a half is lost.
-            let pad = if low.abs() < 1e12 { 0.5 } else { low.abs() * 1e-12 };
-            ((low - pad).max(f64::MIN), (high + pad).min(f64::MAX))
-        }
-        false => (0.0, 1.0),
+    if low < high {
+        (low, high)
+    } else if low == high {
+        // At this size a half is lost.
+        let pad = if low.abs() < 1e12 { 0.5 } else { low.abs() * 1e-12 };
+        ((low - pad).max(f64::MIN), (high + pad).min(f64::MAX))
+    } else {
+        (0.0, 1.0)
     }
 }
 

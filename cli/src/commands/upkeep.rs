@@ -54,9 +54,10 @@ fn judge(findings: &[Finding], left_out: u64) -> Outcome {
 pub fn verify(desk: &mut Desk, output: Output, is_quick: bool, has_pages: bool) -> Outcome {
     let (bar, control) = Bar::new(desk.interrupt.control(), "verifying", None);
     let level = if is_quick { VerifyLevel::Headers } else { VerifyLevel::Checksums };
-    let report = match has_pages {
-        true => desk.store.verify_pages(&control)?,
-        false => desk.store.verify(level, &control)?,
+    let report = if has_pages {
+        desk.store.verify_pages(&control)?
+    } else {
+        desk.store.verify(level, &control)?
     };
     drop(bar);
     if report.is_sound() || output.form != Form::Table {

@@ -156,12 +156,11 @@ impl Changes {
         let mut wanted: BTreeMap<usize, BTreeMap<&str, (u64, u64)>> = BTreeMap::new();
         for (id, all) in &self.all {
             let Some(last) = all.iter().rfind(|last| last.batch <= until) else { continue };
-            match last.is_deleted {
-                true => into.push(ImportRecord::new(self.kind, id)),
-                false => {
-                    let of_file = wanted.entry(last.file).or_default();
-                    of_file.insert(id, (last.batch, last.sequence));
-                }
+            if last.is_deleted {
+                into.push(ImportRecord::new(self.kind, id))
+            } else {
+                let of_file = wanted.entry(last.file).or_default();
+                of_file.insert(id, (last.batch, last.sequence));
             }
         }
         let count: usize = wanted.values().map(BTreeMap::len).sum();

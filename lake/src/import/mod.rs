@@ -350,9 +350,6 @@ impl Importer {
             Ok(found.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
         };
         let found = read(after)?;
-        match after.is_some() && found.iter().any(Changes::has_pass) {
-            true => read(None),
-            false => Ok(found),
-        }
+        if after.is_some() && found.iter().any(Changes::has_pass) { read(None) } else { Ok(found) }
     }
 }

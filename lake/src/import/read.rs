@@ -88,8 +88,9 @@ fn column_of(file: &DataFile, values: &ArrayRef) -> Result<Column> {
             .with_source(error)
     })?;
     let values: Arc<dyn Array> = values;
-    Ok(match is_number {
-        true => Column::Numbers(values.as_primitive::<Int64Type>().clone()),
-        false => Column::Texts(values.as_string::<i32>().clone()),
+    Ok(if is_number {
+        Column::Numbers(values.as_primitive::<Int64Type>().clone())
+    } else {
+        Column::Texts(values.as_string::<i32>().clone())
     })
 }

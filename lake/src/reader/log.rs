@@ -91,9 +91,10 @@ impl ReadLog {
         let mut each = |kind: &str, action: Value| self.take(kind, &action);
         let is_read = checkpoint::read(remote, directory, version, &mut each, control)?;
         let begins = is_read && self.exists;
-        match begins {
-            true => self.next = version + 1,
-            false => *self = Self { name: self.name.clone(), ..Self::default() },
+        if begins {
+            self.next = version + 1
+        } else {
+            *self = Self { name: self.name.clone(), ..Self::default() }
         }
         Ok(begins)
     }

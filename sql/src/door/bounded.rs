@@ -69,12 +69,13 @@ impl Meter {
         }
         let whole = self.bound.load(Ordering::Relaxed);
         let bound = if is_constant { whole / self.rows } else { whole };
-        match made > bound as u128 {
-            true => Err(DataFusionError::ResourcesExhausted(format!(
+        if made > bound as u128 {
+            Err(DataFusionError::ResourcesExhausted(format!(
                 "{name} would make {made} bytes, and this statement allows it {bound}: make the \
                  values shorter, or call fewer functions that make texts and lists"
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 }
@@ -234,9 +235,10 @@ pub(crate) fn operate(
     let side = |at: usize| Arc::new(Column::new(&at.to_string(), at)) as Arc<dyn PhysicalExpr>;
     let expr = PhysicalBinary::new(side(0), operator, side(1));
     let answer = expr.with_fail_on_overflow(fail_on_overflow).evaluate(&batch)?.to_array(rows)?;
-    Ok(match is_constant {
-        true => ColumnarValue::Scalar(datafusion::scalar::ScalarValue::try_from_array(&answer, 0)?),
-        false => ColumnarValue::Array(answer),
+    Ok(if is_constant {
+        ColumnarValue::Scalar(datafusion::scalar::ScalarValue::try_from_array(&answer, 0)?)
+    } else {
+        ColumnarValue::Array(answer)
     })
 }
 

@@ -116,10 +116,8 @@ impl Numbers {
         let is_known = at < self.source.len() && self.source.is_valid(at);
         // A number beyond 64 bits, which the cast leaves out, is a large one.
         let large = || i128::from(i64::MAX);
-        is_known.then(|| match self.array.is_valid(at) {
-            true => self.array.value(at).into(),
-            false => large(),
-        })
+        is_known
+            .then(|| if self.array.is_valid(at) { self.array.value(at).into() } else { large() })
     }
 }
 
@@ -173,10 +171,8 @@ fn data_bytes(array: &ArrayRef) -> u128 {
         DataType::Null => rows,
         DataType::Boolean => rows.div_ceil(8),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-            let length = |at| match array.is_null(at) {
-                true => 0,
-                false => text_length(array, at).unwrap_or(0),
-            };
+            let length =
+                |at| if array.is_null(at) { 0 } else { text_length(array, at).unwrap_or(0) };
             rows * 8 + (0..array.len()).map(length).sum::<u128>()
         }
         DataType::Struct(_) => array.as_struct().columns().iter().map(data_bytes).sum(),

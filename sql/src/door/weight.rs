@@ -105,9 +105,10 @@ impl Scale {
             Ok(TreeNodeRecursion::Continue)
         })?;
         weight.makers += usize::from(is_maker(expr));
-        match weight.nodes > self.bound {
-            true => refused("nodes in an expression", weight.nodes, self.bound),
-            false => Ok(weight),
+        if weight.nodes > self.bound {
+            refused("nodes in an expression", weight.nodes, self.bound)
+        } else {
+            Ok(weight)
         }
     }
 }
@@ -181,10 +182,7 @@ fn columns(
         _ => Vec::new(),
     };
     // Where the columns are others than those of the inputs, each is one node.
-    match found.len() == width {
-        true => found.into(),
-        false => vec![1; width].into(),
-    }
+    if found.len() == width { found.into() } else { vec![1; width].into() }
 }
 
 fn groupings(expr: &Expr) -> usize {

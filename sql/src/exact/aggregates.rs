@@ -138,9 +138,10 @@ impl Calls {
             let [most, least] = extremes::functions()
                 .map(|function| self.call(with(&call, Arc::new(function), vec![arg.clone()])));
             let own = call.get_type(schema)?;
-            let (least, most) = match own == *data_type {
-                true => (least, most),
-                false => (cast(least, own.clone()), cast(most, own)),
+            let (least, most) = if own == *data_type {
+                (least, most)
+            } else {
+                (cast(least, own.clone()), cast(most, own))
             };
             self.is_changed = true;
             result = when(result.clone().gt(most.clone()), most)
@@ -221,9 +222,10 @@ fn projected(
     let mut exprs: Vec<Expr> = columns.iter().take(kept).cloned().map(Expr::Column).collect();
     for (column, result) in columns.into_iter().skip(kept).zip(results) {
         let is_same = matches!(&result, Expr::Column(own) if *own == column);
-        exprs.push(match is_same {
-            true => result,
-            false => result.alias_qualified(column.relation, column.name),
+        exprs.push(if is_same {
+            result
+        } else {
+            result.alias_qualified(column.relation, column.name)
         });
     }
     let plan = Projection::try_new(exprs, Arc::new(inner))?;

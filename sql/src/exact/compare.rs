@@ -147,15 +147,10 @@ pub(super) fn split(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> 
             if !expr.is_volatile()
                 && [&expr, &low, &high].iter().any(|part| widened(part, schema).is_some()) =>
         {
-            let made = match negated {
-                false => compared(&expr, Operator::GtEq, *low)?.and(compared(
-                    &expr,
-                    Operator::LtEq,
-                    *high,
-                )?),
-                true => {
-                    compared(&expr, Operator::Lt, *low)?.or(compared(&expr, Operator::Gt, *high)?)
-                }
+            let made = if negated {
+                compared(&expr, Operator::Lt, *low)?.or(compared(&expr, Operator::Gt, *high)?)
+            } else {
+                compared(&expr, Operator::GtEq, *low)?.and(compared(&expr, Operator::LtEq, *high)?)
             };
             Ok(Transformed::yes(made))
         }
@@ -293,9 +288,10 @@ impl ScalarUDFImpl for Compare {
         let (left, right) = (Side::new(left)?, Side::new(right)?);
         let signs: Int8Array = (0..left.len()).map(|row| left.cmp(&right, row)).collect();
         let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
-        Ok(match is_constant {
-            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&signs, 0)?),
-            false => ColumnarValue::Array(Arc::new(signs)),
+        Ok(if is_constant {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&signs, 0)?)
+        } else {
+            ColumnarValue::Array(Arc::new(signs))
         })
     }
 }

@@ -26,9 +26,10 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         Expr::Between(Between { expr: operand, negated, low: low_bound, high: high_bound })
             if !operand.is_volatile() =>
         {
-            let (first, second) = match negated {
-                false => (Operator::GtEq, Operator::LtEq),
-                true => (Operator::Lt, Operator::Gt),
+            let (first, second) = if negated {
+                (Operator::Lt, Operator::Gt)
+            } else {
+                (Operator::GtEq, Operator::LtEq)
             };
             let low = compared(operand, first, low_bound, schema);
             let high = compared(operand, second, high_bound, schema);
@@ -36,13 +37,12 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
                 let (left, right) = (operand.clone(), Box::new(bound.clone()));
                 Expr::BinaryExpr(BinaryExpr { left, op: operator, right })
             };
-            match low.is_some() || high.is_some() {
-                true => {
-                    let low = low.unwrap_or_else(|| plain(first, low_bound));
-                    let high = high.unwrap_or_else(|| plain(second, high_bound));
-                    Some(if *negated { low.or(high) } else { low.and(high) })
-                }
-                false => None,
+            if low.is_some() || high.is_some() {
+                let low = low.unwrap_or_else(|| plain(first, low_bound));
+                let high = high.unwrap_or_else(|| plain(second, high_bound));
+                Some(if *negated { low.or(high) } else { low.and(high) })
+            } else {
+                None
             }
         }
         Expr::InList(InList { expr: operand, list, negated }) => {

@@ -69,9 +69,10 @@ pub(crate) fn array(array: &ArrayRef) -> ArrayRef {
     ) -> ArrayRef {
         let values = array.as_primitive::<T>();
         // Without a branch for each value: almost no batch has an odd one.
-        match values.values().iter().fold(false, |any, value| any | is_odd(*value)) {
-            true => Arc::new(values.unary::<_, T>(settle)),
-            false => array.clone(),
+        if values.values().iter().fold(false, |any, value| any | is_odd(*value)) {
+            Arc::new(values.unary::<_, T>(settle))
+        } else {
+            array.clone()
         }
     }
     match array.data_type() {

@@ -157,11 +157,12 @@ impl ObjectStoreRegistry for Only {
 
     fn get_store(&self, url: &Url) -> datafusion::error::Result<Arc<dyn ObjectStore>> {
         let own: &Url = self.url.as_ref();
-        match own.scheme() == url.scheme() && own.authority() == url.authority() {
-            true => Ok(self.objects.clone()),
-            false => datafusion::common::exec_err!(
+        if own.scheme() == url.scheme() && own.authority() == url.authority() {
+            Ok(self.objects.clone())
+        } else {
+            datafusion::common::exec_err!(
                 "{url} is outside of the lake, and SQL reads and writes nothing else"
-            ),
+            )
         }
     }
 }

@@ -66,9 +66,10 @@ impl Plans {
         let wanted = relation.files.iter().filter(|file| is_wanted(file));
         let (whole, others): (Vec<_>, Vec<_>) = wanted.partition(|file| file.is_whole);
         let whole = (!whole.is_empty()).then(|| self.scan(relation, &whole)).transpose()?;
-        let others = match others.is_empty() {
-            true => None,
-            false => Some(self.compared(self.scan(relation, &others)?, is_rows)?),
+        let others = if others.is_empty() {
+            None
+        } else {
+            Some(self.compared(self.scan(relation, &others)?, is_rows)?)
         };
         match (whole, others) {
             (Some(whole), Some(others)) => whole.union(others),

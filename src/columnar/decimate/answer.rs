@@ -4,17 +4,17 @@
 
 use std::sync::Arc;
 
-use super::super::count::in_parallel;
-use super::super::fetch::{fetch_rows, to_ranges};
-use super::super::segment::{BLOCK_ROWS, ExtremeRows, PAGE_ROWS};
-use super::super::ticks;
-use super::super::view::{Locator, Stored, TableView};
 use super::extremes::Level;
 use crate::arrow::array::{
     ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchOptions,
     UInt32Array,
 };
 use crate::arrow::compute::{concat, take};
+use crate::columnar::count::in_parallel;
+use crate::columnar::fetch::{fetch_rows, to_ranges};
+use crate::columnar::segment::{BLOCK_ROWS, ExtremeRows, PAGE_ROWS};
+use crate::columnar::ticks;
+use crate::columnar::view::{Locator, Stored, TableView};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::Control;

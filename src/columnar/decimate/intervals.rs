@@ -3,13 +3,13 @@
 
 use std::ops::Range;
 
-use super::super::kernels;
-use super::super::predicate::Predicates;
-use super::super::view::{Locator, Run, TableView};
 use super::decimation::Decimation;
 use super::extremes::{Best, Level, array_extremes, span_of};
 use super::stream::bounds;
 use crate::arrow::array::RecordBatch;
+use crate::columnar::kernels;
+use crate::columnar::predicate::Predicates;
+use crate::columnar::view::{Locator, Run, TableView};
 use crate::error::Result;
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;

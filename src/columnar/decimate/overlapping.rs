@@ -8,14 +8,14 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::super::count::{count_rows, in_parallel};
-use super::super::keys::index_values;
-use super::super::predicate::Predicates;
-use super::super::segment::{BLOCK_ROWS, ColumnSummary, PAGE_ROWS};
-use super::super::unit;
-use super::super::view::{Locator, Stored, TableView};
 use super::decimation::Decimation;
 use super::intervals::{Cuts, Pass, Piece, Rank, Source};
+use crate::columnar::count::{count_rows, in_parallel};
+use crate::columnar::keys::index_values;
+use crate::columnar::predicate::Predicates;
+use crate::columnar::segment::{BLOCK_ROWS, ColumnSummary, PAGE_ROWS};
+use crate::columnar::unit;
+use crate::columnar::view::{Locator, Stored, TableView};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;

@@ -5,14 +5,14 @@
 
 use std::ops::Range;
 
-use super::super::count::in_parallel;
-use super::super::kernels;
-use super::super::predicate::Predicates;
-use super::super::segment::{BLOCK_ROWS, Block, ColumnSummary};
-use super::super::view::{Locator, Stored, TableView};
 use super::answer::{Extreme, Kept};
 use super::decimation::Decimation;
 use super::extremes::{Best, Level, array_extremes, flush, span_of};
+use crate::columnar::count::in_parallel;
+use crate::columnar::kernels;
+use crate::columnar::predicate::Predicates;
+use crate::columnar::segment::{BLOCK_ROWS, Block, ColumnSummary};
+use crate::columnar::view::{Locator, Stored, TableView};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
@@ -188,7 +188,10 @@ fn cut(
             &[view.schema.index()],
             std::slice::from_ref(&(row..row + 1)),
         )?;
-        Ok(super::super::keys::index_values(batch.column(0))?.first().copied().unwrap_or_default())
+        Ok(crate::columnar::keys::index_values(batch.column(0))?
+            .first()
+            .copied()
+            .unwrap_or_default())
     };
     let (least, greatest) = (value_at(0)?, value_at(row_count - 1)?);
     let width = (i128::from(greatest) - i128::from(least)).cast_unsigned();
@@ -410,7 +413,7 @@ fn read_edges(
         .chunk_by(|a, b| (a.y, a.run) == (b.y, b.run))
         .flat_map(|of_run| of_run.chunks(TOGETHER))
         .collect();
-    let rows = edges.len() * super::super::segment::PAGE_ROWS;
+    let rows = edges.len() * crate::columnar::segment::PAGE_ROWS;
     let found = in_parallel(&groups, rows, control, |group| {
         let Some((first, column)) =
             group.first().and_then(|first| Some((first, *columns.get(first.y)?)))

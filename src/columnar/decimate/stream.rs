@@ -3,20 +3,20 @@
 
 use std::sync::Arc;
 
-use super::super::count::{all_units, count_rows, in_parallel};
-use super::super::fetch::fetch_rows;
-use super::super::kernels;
-use super::super::keys::index_values;
-use super::super::order::{Selected, select_rows};
-use super::super::predicate::Predicates;
-use super::super::scan::MergedScan;
-use super::super::sort_key::OrderColumn;
-use super::super::unit;
-use super::super::view::{Locator, TableView};
 use super::decimation::Decimation;
 use super::extremes::{Best, Level, array_extremes, flush, span_of};
 use crate::arrow::array::{Array, AsArray, RecordBatch};
 use crate::arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type};
+use crate::columnar::count::{all_units, count_rows, in_parallel};
+use crate::columnar::fetch::fetch_rows;
+use crate::columnar::kernels;
+use crate::columnar::keys::index_values;
+use crate::columnar::order::{Selected, select_rows};
+use crate::columnar::predicate::Predicates;
+use crate::columnar::scan::MergedScan;
+use crate::columnar::sort_key::OrderColumn;
+use crate::columnar::unit;
+use crate::columnar::view::{Locator, TableView};
 use crate::error::Result;
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;

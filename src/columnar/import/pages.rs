@@ -267,12 +267,13 @@ impl CheckedPages {
             return bad("levels that extend beyond their page");
         };
         let levels = buf.get(from..levels).unwrap_or_default();
-        let present = match is_nullable {
-            true => match check_levels(levels, self.top_level, count) {
+        let present = if is_nullable {
+            match check_levels(levels, self.top_level, count) {
                 Ok(present) => present,
                 Err(why) => return bad(why),
-            },
-            false => u64::from(count),
+            }
+        } else {
+            u64::from(count)
         };
         // No values may be encoded as no bytes.
         if present == 0 && values.is_empty() {

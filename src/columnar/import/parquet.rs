@@ -269,12 +269,11 @@ impl ParquetImport {
             let mut told = found.told;
             let is_optional =
                 self.metadata.file_metadata().schema_descr().column(at).max_def_level() > 0;
-            let nulls = match self.uncounted.contains(&leaf.name) {
-                true => {
-                    told.why.push_str("; NULLABLE, as it has nulls that the file does not count");
-                    Some(1)
-                }
-                false => self.nulls(at),
+            let nulls = if self.uncounted.contains(&leaf.name) {
+                told.why.push_str("; NULLABLE, as it has nulls that the file does not count");
+                Some(1)
+            } else {
+                self.nulls(at)
             };
             if nulls == Some(0) && is_optional {
                 self.counted.insert(leaf.name.clone());

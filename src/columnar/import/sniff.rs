@@ -310,9 +310,10 @@ fn blanks(
     let is_single = records.iter().all(|record| {
         record.fields.iter().all(|(text, _)| !text.contains("  ") && text.trim() == text)
     });
-    let advice = match is_single && values(names).len() == width {
-        true => "set separator to \" \"",
-        false => "put one separator, such as a comma, between them and between the names",
+    let advice = if is_single && values(names).len() == width {
+        "set separator to \" \""
+    } else {
+        "put one separator, such as a comma, between them and between the names"
     };
     let what = format!(
         "each line behind line {} has {width} numbers with blanks between them, and blanks do not \

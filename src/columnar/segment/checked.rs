@@ -249,16 +249,11 @@ impl CheckedFile {
         let (mut at, mut rest) = (start, out);
         while !rest.is_empty() {
             let is_to_end = self.len.checked_sub(at) == Some(rest.len() as u64);
-            let whole = match is_to_end {
-                true => rest.len(),
-                false => rest.len() / CRC_BLOCK * CRC_BLOCK,
-            };
+            let whole = if is_to_end { rest.len() } else { rest.len() / CRC_BLOCK * CRC_BLOCK };
             let before = (at % CRC_BLOCK as u64) as usize;
             let is_whole = before == 0 && whole > 0;
-            let size = match is_whole {
-                true => whole.min(READ_BYTES),
-                false => rest.len().min(CRC_BLOCK - before),
-            };
+            let size =
+                if is_whole { whole.min(READ_BYTES) } else { rest.len().min(CRC_BLOCK - before) };
             let (piece, after) = std::mem::take(&mut rest).split_at_mut(size);
             if is_whole {
                 // Whole blocks are read to their place.

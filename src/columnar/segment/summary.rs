@@ -324,9 +324,10 @@ impl<T: Scale> BlockBuilder<T> {
         let (lows, highs) = parts.split_at_mut(PARTS);
         for ((low, high), (min, max)) in lows.iter_mut().zip(highs).zip(&self.parts) {
             // Without a usable value the minimum is greater than the maximum.
-            (*low, *high) = match *min <= *max {
-                true => (step(*min, block.min, block.max), step(*max, block.min, block.max)),
-                false => (u8::MAX, 0),
+            (*low, *high) = if *min <= *max {
+                (step(*min, block.min, block.max), step(*max, block.min, block.max))
+            } else {
+                (u8::MAX, 0)
             };
         }
         self.parts = [(T::GREATEST, T::LEAST); PARTS];

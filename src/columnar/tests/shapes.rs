@@ -49,9 +49,10 @@ fn sample(shape: Shape, at: usize, rows: usize, intervals: usize) -> i64 {
             let k = intervals.min(rows).max(1);
             let (len, longer) = (rows / k, rows % k);
             // The position inside its interval; the first `longer` intervals have one row more.
-            let (inside, size) = match at < longer * (len + 1) {
-                true => (at % (len + 1), len + 1),
-                false => ((at - longer * (len + 1)) % len.max(1), len),
+            let (inside, size) = if at < longer * (len + 1) {
+                (at % (len + 1), len + 1)
+            } else {
+                ((at - longer * (len + 1)) % len.max(1), len)
             };
             match inside {
                 0 => 1000,

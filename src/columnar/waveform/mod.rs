@@ -37,9 +37,10 @@ impl Form {
             DataType::Int64 => start == DataType::Int64,
             _ => false,
         };
-        Ok(match is_number && is_axis && t0 != index && dt != index {
-            true => Self::Numbered { t0, dt },
-            false => Self::Samples,
+        Ok(if is_number && is_axis && t0 != index && dt != index {
+            Self::Numbered { t0, dt }
+        } else {
+            Self::Samples
         })
     }
 }

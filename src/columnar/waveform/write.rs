@@ -241,10 +241,11 @@ fn other_axis(column: &Column) -> Error {
 }
 
 fn positive(dt: f64) -> Result<()> {
-    match dt.is_finite() && dt > 0.0 {
-        true => Ok(()),
-        false => Err(Error::invalid(format!("dt is {dt}; it must be above 0 and finite"))
-            .at_member("axis.dt")),
+    if dt.is_finite() && dt > 0.0 {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!("dt is {dt}; it must be above 0 and finite"))
+            .at_member("axis.dt"))
     }
 }
 

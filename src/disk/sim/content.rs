@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn pages_behave_as_one_vector_would() {
-        let mut random = super::super::random::Random::new(1);
+        let mut random = crate::disk::sim::random::Random::new(1);
         let (mut content, mut model) = (Content::default(), Vec::new());
         for step in 0..2000 {
             let offset = random.below(20_000);

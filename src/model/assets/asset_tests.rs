@@ -302,7 +302,7 @@ fn a_projection_keeps_exactly_the_listed_members() {
 fn a_projection_is_read_as_an_array_and_as_the_text_that_a_public_client_sends() {
     use AssetField::{FilesIds, Id, IsNiAsset, LastUpdate, ModelName};
     let read = |json: serde_json::Value| {
-        serde_json::from_value::<super::super::QueryAssetsRequest>(json!({"projection": json}))
+        serde_json::from_value::<crate::assets::QueryAssetsRequest>(json!({"projection": json}))
             .map(|query| query.projection)
     };
     for (json, expected) in [

@@ -11,9 +11,10 @@ use crate::error::{Error, Result};
 pub(crate) fn check_property_keys(
     properties: Option<&std::collections::BTreeMap<String, String>>,
 ) -> Result<()> {
-    match properties.is_some_and(|properties| properties.contains_key("")) {
-        true => Err(Error::invalid("a property has an empty key").at_member("properties")),
-        false => Ok(()),
+    if properties.is_some_and(|properties| properties.contains_key("")) {
+        Err(Error::invalid("a property has an empty key").at_member("properties"))
+    } else {
+        Ok(())
     }
 }
 

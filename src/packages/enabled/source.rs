@@ -75,9 +75,10 @@ impl<'r> Source<'r> {
 
     /// Fills `buffer`; an error says that the content ends before or inside `what`.
     pub(super) fn fill(&mut self, buffer: &mut [u8], what: &str) -> Result<()> {
-        match self.fill_or_end(buffer, what)? {
-            true => Ok(()),
-            false => Err(invalid(format_args!("it ends before {what}"))),
+        if self.fill_or_end(buffer, what)? {
+            Ok(())
+        } else {
+            Err(invalid(format_args!("it ends before {what}")))
         }
     }
 

@@ -85,9 +85,10 @@ pub(in crate::services) fn query(
         items.push(AssetUtilizationHistoryItem::from(record));
         last = sort;
     }
-    let continuation_token = match has_more && take > 0 {
-        true => Some(token::seal(token_key, &fingerprint, &write_position(range, &last))?),
-        false => None,
+    let continuation_token = if has_more && take > 0 {
+        Some(token::seal(token_key, &fingerprint, &write_position(range, &last))?)
+    } else {
+        None
     };
     plan.set_cost(
         &view.visibility(Utilization::KIND),

@@ -55,9 +55,10 @@ pub(crate) fn required(member: &str, text: Option<&String>) -> Result<()> {
 
 /// Rejects a property without a key.
 pub(crate) fn property_keys(properties: Option<&BTreeMap<String, String>>) -> Result<()> {
-    match properties.is_some_and(|properties| properties.contains_key("")) {
-        true => Err(invalid("properties", "need keys that are not empty")),
-        false => Ok(()),
+    if properties.is_some_and(|properties| properties.contains_key("")) {
+        Err(invalid("properties", "need keys that are not empty"))
+    } else {
+        Ok(())
     }
 }
 

@@ -263,9 +263,10 @@ pub(in crate::services) fn commit<A: Access>(
         let control = Control::default();
         let _ = guarded("sealing a table", || {
             session_tables::seal(&session, id, &control)?;
-            match end_of_data {
-                true => session_tables::merge(&session, id, Rewrite::Due, &control),
-                false => Ok(false),
+            if end_of_data {
+                session_tables::merge(&session, id, Rewrite::Due, &control)
+            } else {
+                Ok(false)
             }
         });
     }

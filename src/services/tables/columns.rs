@@ -123,12 +123,12 @@ pub(in crate::services) fn rename(
     }
     for (at, (position, change)) in renamed.iter().zip(&request.columns).enumerate() {
         let name = &change.new_name;
-        let refusal = match name.is_empty() {
-            true => Some("a column needs a name".to_owned()),
-            false => kept
-                .iter()
+        let refusal = if name.is_empty() {
+            Some("a column needs a name".to_owned())
+        } else {
+            kept.iter()
                 .any(|(other, column)| other != position && column.name == *name)
-                .then(|| format!("two columns would have the name {name:?}")),
+                .then(|| format!("two columns would have the name {name:?}"))
         };
         if let Some(refusal) = refusal {
             return Err(Error::invalid(refusal)

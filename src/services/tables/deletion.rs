@@ -183,10 +183,12 @@ mod tests {
             let ranges = (0..count as u64).map(|at| 2 * at..2 * at + 1);
             let detail = detail(&OrdinalSet::new(ranges.collect()), Cause::Caller);
             let ordinals = detail.get("ordinals").and_then(Value::as_array).map(Vec::len);
-            match detail.get("complete") == Some(&Value::Bool(true)) {
-                true if ordinals == Some(count) => Ok(()),
-                true => Err(Error::invalid("ranges are missing")),
-                false => Err(Error::limit("the first and the last ordinal")),
+            if detail.get("complete") != Some(&Value::Bool(true)) {
+                Err(Error::limit("the first and the last ordinal"))
+            } else if ordinals == Some(count) {
+                Ok(())
+            } else {
+                Err(Error::invalid("ranges are missing"))
             }
         };
         limits::holds_at(limits::EVENT_RANGES, ErrorKind::LimitExceeded, named);

@@ -48,9 +48,10 @@ pub(super) fn check_keys<'k>(
     mut keys: impl Iterator<Item = &'k String>,
     member: &str,
 ) -> Result<()> {
-    match keys.any(String::is_empty) {
-        true => Err(Error::invalid("a property has an empty key").at_member(member)),
-        false => Ok(()),
+    if keys.any(String::is_empty) {
+        Err(Error::invalid("a property has an empty key").at_member(member))
+    } else {
+        Ok(())
     }
 }
 

@@ -130,10 +130,7 @@ pub(super) fn from_some_rows(table: &[u8], rows: &[(Vec<u8>, Vec<u8>)]) -> Resul
 /// The list in all rows of the space.
 pub(super) fn from_rows(table: &[u8], rows: &[(Vec<u8>, Vec<u8>)]) -> Result<Deleted> {
     let deleted = from_some_rows(table, rows)?;
-    match deleted.is_list() {
-        true => Ok(deleted),
-        false => Err(damaged(table)),
-    }
+    if deleted.is_list() { Ok(deleted) } else { Err(damaged(table)) }
 }
 
 /// The ranges of a set as [`DeletedPart`] has them, by the number of the part.
@@ -198,9 +195,10 @@ pub(super) fn deleted_in_draft(draft: &Draft<'_>, table: &[u8]) -> Result<Ordina
 /// The ordinals of deleted rows whose rows are stored, or an empty set.
 pub(super) fn stored_deleted(view: &View<'_>, table: &[u8]) -> Result<OrdinalSet> {
     // The list is read only if reads have rows to leave out.
-    match state_in(view, table)?.deleted_stored > 0 {
-        true => deleted_in(view, table),
-        false => Ok(OrdinalSet::default()),
+    if state_in(view, table)?.deleted_stored > 0 {
+        deleted_in(view, table)
+    } else {
+        Ok(OrdinalSet::default())
     }
 }
 

@@ -132,9 +132,10 @@ pub(crate) fn settle(session: &Session, key: RecordKey) -> Result<()> {
         let deleted = deleted_in_draft(draft, key.as_bytes())?;
         let buffer = draft.raw_prefix(Space::TableBuffer, key.as_bytes())?;
         let layouts = draft_layouts(draft, &table, key)?;
-        match is_due(&table, &layouts, segments, &deleted, &buffer)? {
-            true => Ok(()),
-            false => set_merge_due(draft, key, false),
+        if is_due(&table, &layouts, segments, &deleted, &buffer)? {
+            Ok(())
+        } else {
+            set_merge_due(draft, key, false)
         }
     })
 }

@@ -158,15 +158,14 @@ impl World {
             let mut accepted = Vec::new();
             for member in group {
                 let plan = member.plan.take().unwrap();
-                member.answer = Some(match plan.refused {
-                    true => Err(Error::new(
+                member.answer = Some(if plan.refused {
+                    Err(Error::new(
                         ErrorKind::NotFound,
                         accepted.last().map_or_else(String::new, u32::to_string),
-                    )),
-                    false => {
-                        accepted.push(plan.number);
-                        Ok(plan.number)
-                    }
+                    ))
+                } else {
+                    accepted.push(plan.number);
+                    Ok(plan.number)
                 });
             }
             if accepted.is_empty() {
@@ -303,9 +302,10 @@ fn schedule(fails_one_in: u32) {
     let last = world.turns.submit(Plan { number: 9_999, refused: false }, None, |group, flag| {
         world.run(group, flag, false)
     });
-    match world.failed.load(Ordering::SeqCst) {
-        true => assert_eq!(last.unwrap_err().kind(), ErrorKind::Latched),
-        false => assert_eq!(last.unwrap(), 9_999),
+    if world.failed.load(Ordering::SeqCst) {
+        assert_eq!(last.unwrap_err().kind(), ErrorKind::Latched)
+    } else {
+        assert_eq!(last.unwrap(), 9_999)
     }
 }
 
