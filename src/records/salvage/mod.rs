@@ -152,6 +152,9 @@ fn walk_tables(
     control: &Control,
 ) -> Result<Vec<(Table, Walked)>> {
     let names = walk(source, root, ANY, visited, control)?;
+    // A damaged page with names may look like a leaf of a table whose keys are names.
+    let damaged = names.gaps.iter().filter_map(|gap| source.place(gap.page?));
+    visited.extend(damaged.map(|place| (place.start, place.end)));
     let mut roots = BTreeMap::new();
     for leaf in names.leaves {
         let Some(page) = source.page(leaf, ANY) else { continue };

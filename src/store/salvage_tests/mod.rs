@@ -170,12 +170,15 @@ fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
         let before = fingerprint(&image);
         let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let (report, into) = salvage_without_format(&image);
-            let truth =
-                truths.iter().find(|truth| truth.sequence == report.sequence).unwrap_or(&truths[0]);
+            let known = truths.iter().find(|truth| truth.sequence == report.sequence);
+            let truth = known.unwrap_or(&truths[0]);
             let is_told = std::ptr::eq(truth, &truths[0])
                 || report.lost.iter().any(|lost| lost.kind == "commits");
             assert!(is_told, "an older state without a word");
-            (report.unproven.len(), truth.judge(&damage, is_closed, &touched, &report, &into))
+            (
+                report.unproven.len(),
+                truth.judge(&damage, is_closed, known.is_some(), &touched, &report, &into),
+            )
         }));
         let counts = kinds.entry(damage.kind(is_closed)).or_default();
         counts[0] += 1;

@@ -348,11 +348,13 @@ impl Truth {
         missing.map(|(name, _)| (name.clone(), 1)).collect()
     }
 
-    /// Judges a salvaged store; returns the number of items that it lacks.
+    /// Judges a salvaged store; returns the number of items that it lacks. If it is not known which
+    /// commit was read, its pages may be others than those of this state.
     pub(super) fn judge(
         &self,
         damage: &Damage,
         is_closed: bool,
+        is_known: bool,
         touched: &[Touched],
         report: &SalvageReport,
         into: &Arc<MemoryDisk>,
@@ -385,7 +387,7 @@ impl Truth {
                     .entries
                     .iter()
                     .any(|entry| leaves.contains(entry) || (is_large && below.contains(entry)));
-            if !is_touched {
+            if !is_touched && is_known {
                 return Err(format!(
                     "{name} ({count}) is missing, which the damage did not touch: {report:#?}"
                 ));
