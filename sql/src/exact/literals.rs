@@ -26,7 +26,7 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         Expr::Between(Between { expr: operand, negated, low: low_bound, high: high_bound })
             if !operand.is_volatile() =>
         {
-            let (first, second) = if negated {
+            let (first, second) = if *negated {
                 (Operator::Lt, Operator::Gt)
             } else {
                 (Operator::GtEq, Operator::LtEq)
