@@ -49,17 +49,14 @@ fn value(row: usize) -> f64 {
 }
 
 fn create_table(session: &Session) -> String {
-    let column = |name: &str, data_type, column_type| Column {
-        name: name.to_owned(),
-        data_type,
-        column_type,
-        ..Default::default()
+    let column = |name: &str, data_type, column_type| {
+        Column::new(name.to_owned(), data_type).column_type(column_type)
     };
     let columns = vec![
         column("t", DataType::Int64, ColumnType::Index),
         column("v", DataType::Float64, ColumnType::Normal),
     ];
-    session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().into()
+    session.create_table(CreateTableRequest::new(columns)).unwrap().into()
 }
 
 fn append_batch(session: &Session, id: &str, batch: RecordBatch, end_of_data: Option<bool>) {
@@ -116,16 +113,8 @@ fn scan(c: &mut Criterion) {
     let expected = (0..ROWS).filter(|row| value(*row) < 10.0).count() as u64;
     group.bench_function("filtered, 1 percent", |b| {
         b.iter(|| {
-            let filter = ColumnFilter {
-                column: "v".to_owned(),
-                operation: FilterOperation::LessThan,
-                value: Some("10".to_owned()),
-            };
-            let request = QueryTableDataRequest {
-                filters: Some(vec![filter]),
-                take: Some(500),
-                ..Default::default()
-            };
+            let filter = ColumnFilter::new("v", FilterOperation::LessThan).value("10");
+            let request = QueryTableDataRequest::new().filters([filter]).take(500);
             assert_eq!(
                 place
                     .session
@@ -147,14 +136,8 @@ fn decimate(c: &mut Criterion) {
     for method in [DecimationMethod::Lossy, DecimationMethod::MaxMin, DecimationMethod::EntryExit] {
         group.bench_function(method.as_str(), |b| {
             b.iter(|| {
-                let options = DecimationOptions {
-                    y_columns: Some(vec!["v".to_owned()]),
-                    intervals: Some(100),
-                    method,
-                    ..Default::default()
-                };
-                let request =
-                    QueryDecimatedDataRequest { decimation: Some(options), ..Default::default() };
+                let options = DecimationOptions::new(method).y_columns(["v"]).intervals(100);
+                let request = QueryDecimatedDataRequest::new().decimation(options);
                 let frame = place
                     .session
                     .query_decimated_data(&id.as_str().into(), request)
@@ -173,13 +156,11 @@ fn decimate(c: &mut Criterion) {
 }
 
 fn item(number: usize) -> CreateWorkItemRequest {
-    CreateWorkItemRequest {
-        name: Some(format!("Burn-in {number} of the amplifier")),
-        r#type: Some("burn-in".to_owned()),
-        part_number: Some(format!("PN-{:05}", number % 50)),
-        properties: Some([("lot".to_owned(), format!("LOT{:03}", number % 100))].into()),
-        ..Default::default()
-    }
+    CreateWorkItemRequest::new()
+        .name(format!("Burn-in {number} of the amplifier"))
+        .r#type("burn-in")
+        .part_number(format!("PN-{:05}", number % 50))
+        .properties([("lot".to_owned(), format!("LOT{:03}", number % 100))])
 }
 
 fn filled_items(session: &Session) -> Vec<String> {
@@ -219,13 +200,11 @@ fn records(c: &mut Criterion) {
         });
     });
     let query = |filter: &str, value: &str, expected: u64| {
-        let request = QueryWorkItemsRequest {
-            filter: Some(filter.to_owned()),
-            substitutions: Some(vec![json!(value)]),
-            take: Some(100),
-            return_count: Some(true),
-            ..Default::default()
-        };
+        let request = QueryWorkItemsRequest::new()
+            .filter(filter.to_owned())
+            .substitutions([json!(value)])
+            .take(100)
+            .return_count(true);
         assert_eq!(session.query_work_items(request).unwrap().total_count, Some(expected));
     };
     group
@@ -247,11 +226,8 @@ fn filters(c: &mut Criterion) {
     let mut group = c.benchmark_group("filters");
     group.sample_size(10);
     for piece in ["(", "()", "!(", "-(", "name.Contains(", "[", "state==\"NEW\"||("] {
-        let request = QueryWorkItemsRequest {
-            filter: Some(piece.repeat(BYTES / piece.len())),
-            take: Some(0),
-            ..Default::default()
-        };
+        let request =
+            QueryWorkItemsRequest::new().filter(piece.repeat(BYTES / piece.len())).take(0);
         let refuse = || {
             let (session, request) = (place.session.clone(), request.clone());
             let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
@@ -280,11 +256,7 @@ fn search(c: &mut Criterion) {
     for (text, expected) in [("amplifier", ITEMS as u64), ("amplifier 123", 1)] {
         group.bench_function(text, |b| {
             b.iter(|| {
-                let request = SearchRequest {
-                    text: Some(text.to_owned()),
-                    take: Some(10),
-                    ..Default::default()
-                };
+                let request = SearchRequest::new().text(text.to_owned()).take(10);
                 assert_eq!(place.session.search(request).unwrap().total, Some(expected));
             });
         });

@@ -19,7 +19,7 @@ use stationdb::work_items::{
     CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemsRequest,
     ScheduleWorkItemRequest, ScheduleWorkItemsRequest, WorkItem, WorkItemField,
 };
-use stationdb::{Error, Identity, Patch, Result, Session, Store};
+use stationdb::{Error, Identity, Result, Session, Store};
 
 const ITEMS: usize = 200;
 const SYSTEMS: [&str; 5] = ["bench-1", "bench-2", "bench-3", "bench-4", "chamber"];
@@ -86,28 +86,20 @@ fn main() -> Result<()> {
 /// Creates a template whose START queues two jobs on the reserved system, and whose APPROVE closes
 /// the item.
 fn make_template(session: &Session) -> Result<String> {
-    let job = |function: &str| Job {
-        functions: vec![function.to_owned()],
-        arguments: vec![vec!["<partNumber>".into(), "<id>".into()]],
-        ..Job::default()
+    let job = |function: &str| {
+        Job::new()
+            .functions([function.to_owned()])
+            .arguments([vec!["<partNumber>".into(), "<id>".into()]])
     };
     let manual = |action: &str| ExecutionDefinition::from(ManualExecution::new(action));
-    let start = JobExecution {
-        action: "START".to_owned(),
-        jobs: Some(vec![job("station.prepare"), job("station.measure")]),
-        ..JobExecution::default()
-    };
-    let request = CreateWorkItemTemplateRequest {
-        name: Some("Burn-in".to_owned()),
-        template_group: Some("Production".to_owned()),
-        r#type: Some("testplan".to_owned()),
-        test_program: Some("burn-in.seq".to_owned()),
-        timeline: Some(TemplateTimelineDefinition {
-            estimated_duration_in_seconds: Some(45 * MINUTES),
-        }),
-        execution_actions: Some(vec![start.into(), manual("APPROVE"), manual("ABORT")]),
-        ..Default::default()
-    };
+    let start = JobExecution::new("START").jobs([job("station.prepare"), job("station.measure")]);
+    let request = CreateWorkItemTemplateRequest::new()
+        .name("Burn-in")
+        .template_group("Production")
+        .r#type("testplan")
+        .test_program("burn-in.seq")
+        .timeline(TemplateTimelineDefinition::new().estimated_duration_in_seconds(45 * MINUTES))
+        .execution_actions([start.into(), manual("APPROVE"), manual("ABORT")]);
     let response = session.create_work_item_templates(vec![request])?;
     let made = response.created_work_item_templates.into_iter().next();
     made.and_then(|template| template.id)
@@ -117,12 +109,12 @@ fn make_template(session: &Session) -> Result<String> {
 
 fn make_items(session: &Session, template: &str) -> Result<Vec<WorkItem>> {
     let requests = (0..ITEMS)
-        .map(|number| CreateWorkItemRequest {
-            name: Some(format!("Burn-in of unit {number}")),
-            template_id: Some(template.to_owned()),
-            part_number: Some(format!("PN-{}", number % 8)),
-            state: Some("REVIEWED".to_owned()),
-            ..Default::default()
+        .map(|number| {
+            CreateWorkItemRequest::new()
+                .name(format!("Burn-in of unit {number}"))
+                .template_id(template.to_owned())
+                .part_number(format!("PN-{}", number % 8))
+                .state("REVIEWED")
         })
         .collect();
     let response = session.create_work_items(requests)?;
@@ -148,23 +140,24 @@ fn schedule(session: &Session, items: &[WorkItem], monday: DateTime<Utc>) -> Res
             moved = true;
         }
         conflicts += usize::from(moved);
-        let request = ScheduleWorkItemRequest {
-            id: item.id.clone().map(Into::into),
-            assigned_to: Patch::Value(format!("operator {}", number % 3)),
-            schedule: Patch::Value(SchedulePatch {
-                planned_start_date_time: Patch::Value(start.into()),
-                planned_end_date_time: Patch::Value((start + duration).into()),
-                planned_duration_in_seconds: Patch::Value(duration.num_seconds()),
-            }),
-            resources: Patch::Value(ScheduleResourcesDefinition {
-                systems: Patch::Value(ScheduleSystemResourceDefinition::of([system])),
-                ..Default::default()
-            }),
+        let request = {
+            let mut made = ScheduleWorkItemRequest::new()
+                .assigned_to(format!("operator {}", number % 3))
+                .schedule(
+                    SchedulePatch::new()
+                        .planned_start_date_time(start)
+                        .planned_end_date_time(start + duration)
+                        .planned_duration_in_seconds(duration.num_seconds()),
+                )
+                .resources(
+                    ScheduleResourcesDefinition::new()
+                        .systems(ScheduleSystemResourceDefinition::of([system])),
+                );
+            made.id = item.id.clone().map(Into::into);
+            made
         };
-        let response = session.schedule_work_items(ScheduleWorkItemsRequest {
-            work_items: vec![request],
-            replace: Some(true),
-        })?;
+        let response =
+            session.schedule_work_items(ScheduleWorkItemsRequest::new([request]).replace(true))?;
         if let Some(error) = response.error {
             return Err(Error::invalid(error.message.unwrap_or_default()));
         }
@@ -182,12 +175,12 @@ fn taken_until(
 ) -> Result<Option<DateTime<Utc>>> {
     let filter = "state = \"SCHEDULED\" and resources.systems.selections.Any(s => s.id == @0) \
                   and schedule.plannedStartDateTime < @1 and schedule.plannedEndDateTime > @2";
-    let page = session.query_work_items(QueryWorkItemsRequest {
-        filter: Some(filter.to_owned()),
-        substitutions: Some(vec![system.into(), to.to_rfc3339().into(), from.to_rfc3339().into()]),
-        projection: Some(vec![WorkItemField::SchedulePlannedEndDateTime]),
-        ..Default::default()
-    })?;
+    let page = session.query_work_items(
+        QueryWorkItemsRequest::new()
+            .filter(filter.to_owned())
+            .substitutions([system.to_owned(), to.to_rfc3339(), from.to_rfc3339()])
+            .projection([WorkItemField::SchedulePlannedEndDateTime]),
+    )?;
     let ends =
         page.work_items.iter().filter_map(|item| item.schedule.as_ref()?.planned_end_date_time);
     Ok(ends.max().map(Into::into))
@@ -224,13 +217,13 @@ fn counts(session: &Session) -> Result<Vec<(State, u64)>> {
     State::ALL
         .iter()
         .map(|&state| {
-            let page = session.query_work_items(QueryWorkItemsRequest {
-                filter: Some("state = @0".to_owned()),
-                substitutions: Some(vec![state.as_str().into()]),
-                take: Some(0),
-                return_count: Some(true),
-                ..Default::default()
-            })?;
+            let page = session.query_work_items(
+                QueryWorkItemsRequest::new()
+                    .filter("state = @0")
+                    .substitutions([state.as_str()])
+                    .take(0)
+                    .return_count(true),
+            )?;
             Ok((state, page.total_count.unwrap_or_default()))
         })
         .collect()

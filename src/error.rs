@@ -114,6 +114,7 @@ impl ErrorKind {
 /// Accepts camelCase and snake_case members on input; writes camelCase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ApiError {
     /// Error code as text; always filled by this crate.
     #[serde(skip_serializing_if = "Option::is_none")]

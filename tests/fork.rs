@@ -22,13 +22,12 @@ fn ada(store: &Store) -> Session {
 }
 
 fn create_product(products: &impl ProductService, part_number: &str) -> Result<(), Error> {
-    let request =
-        CreateProductRequest { part_number: part_number.to_owned(), ..Default::default() };
+    let request = CreateProductRequest::new(part_number.to_owned());
     products.create_products(vec![request]).map(|_| ())
 }
 
 fn upload(files: &impl FileService) -> Result<(), Error> {
-    let request = UploadFileRequest { name: Some("log".to_owned()), ..Default::default() };
+    let request = UploadFileRequest::new().name("log");
     files.upload_file(&mut vec![b'x'; 200_000].as_slice(), request, &Control::default()).map(|_| ())
 }
 
@@ -130,11 +129,7 @@ fn a_forked_child_writes_nothing_and_closes_nothing() {
         let mut session = store.as_ref().map(ada);
         create_product(session.as_ref().unwrap(), "before").unwrap();
         upload(session.as_ref().unwrap()).unwrap();
-        session
-            .as_ref()
-            .unwrap()
-            .search(SearchRequest { text: Some("before".to_owned()), ..Default::default() })
-            .unwrap();
+        session.as_ref().unwrap().search(SearchRequest::new().text("before")).unwrap();
         let child = Child::start(&told, || {
             let before = contents(&path);
             // Removed from the child's copy only.

@@ -69,11 +69,8 @@ for reader, rows in (("pyarrow", pyarrow_rows), ("polars", polars_rows), ("duckd
 "#;
 
 fn columns() -> Vec<Column> {
-    let column = |name: &str, data_type, column_type| Column {
-        name: name.to_owned(),
-        data_type,
-        column_type,
-        ..Column::default()
+    let column = |name: &str, data_type, column_type| {
+        Column::new(name.to_owned(), data_type).column_type(column_type)
     };
     vec![
         column("i", DataType::Timestamp, ColumnType::Index),
@@ -133,7 +130,7 @@ fn frame(rows: std::ops::Range<i64>) -> DataFrame {
             Some(fine(at * 1_000_000_007, 9)),
         ]
     };
-    DataFrame { columns: None, data: rows.map(row).collect() }
+    DataFrame::new().data(rows.map(row))
 }
 
 /// A cell in the form that the script prints.
@@ -211,20 +208,18 @@ fn other_readers_see_the_same_rows() {
         .open(dir.path().join("store"))
         .unwrap();
     let session = store.session(Identity::user("ada"));
-    let id = session
-        .create_table(CreateTableRequest { columns: columns(), ..Default::default() })
-        .unwrap();
+    let id = session.create_table(CreateTableRequest::new(columns())).unwrap();
     for range in [6000..12_000, 0..6000, 12_000..12_100] {
-        let request = AppendTableDataRequest { frame: Some(frame(range)), end_of_data: None };
+        let request = AppendTableDataRequest::new().frame(frame(range));
         session.append_table_data(&id, request).unwrap();
     }
     let mut rows: Vec<Vec<Value>> = Vec::new();
     let mut token = None;
     loop {
-        let request = GetTableDataRequest {
-            take: Some(10_000),
-            continuation_token: token,
-            ..GetTableDataRequest::default()
+        let request = {
+            let mut made = GetTableDataRequest::new().take(10_000);
+            made.continuation_token = token;
+            made
         };
         let page = session.get_table_data(&id, request).unwrap();
         rows.extend(page.frame.to_data_frame().data.iter().map(|row| {
@@ -254,9 +249,7 @@ fn other_readers_see_the_same_rows() {
     check(&python, &files, &rows, "merged segments");
 
     // The files of the store itself, after the table was closed and is one run.
-    session
-        .append_table_data(&id, AppendTableDataRequest { frame: None, end_of_data: Some(true) })
-        .unwrap();
+    session.append_table_data(&id, AppendTableDataRequest::new().end_of_data(true)).unwrap();
     let mut own: Vec<_> = std::fs::read_dir(dir.path().join("store/tables").join(id.as_str()))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -268,8 +261,7 @@ fn other_readers_see_the_same_rows() {
     check(&python, &own, &rows, "the store's own file");
 
     let exported = dir.path().join("exported.parquet");
-    let request =
-        ExportTableDataRequest { response_format: ExportFormat::Parquet, ..Default::default() };
+    let request = ExportTableDataRequest::new(ExportFormat::Parquet);
     let mut file = std::fs::File::create(&exported).unwrap();
     session.export_table_data(&id, request, &mut file, &Control::default()).unwrap();
     check(&python, &[&exported], &rows, "the export");
@@ -321,11 +313,8 @@ fn other_readers_find_nan_above_every_number() {
         0 => "NaN".to_owned(),
         at => at.min(99).to_string(),
     };
-    let data = (0..12_000).map(|at| vec![Some(at.to_string()), Some(volts(at))]).collect();
-    let request = AppendTableDataRequest {
-        frame: Some(DataFrame { columns: None, data }),
-        end_of_data: None,
-    };
+    let data: Vec<_> = (0..12_000).map(|at| vec![Some(at.to_string()), Some(volts(at))]).collect();
+    let request = AppendTableDataRequest::new().frame(DataFrame::new().data(data));
     session.append_table_data(&id, request).unwrap();
     let (segment, exported) =
         (dir.path().join("segment.parquet"), dir.path().join("exported.parquet"));

@@ -125,22 +125,25 @@ fn write(store: &Store, number: u64) {
     let id = match table(store).and_then(|table| table.id) {
         Some(id) => id,
         None => {
-            let column = |name: &str, data_type, column_type| Column {
-                name: name.to_owned(),
-                data_type,
-                column_type,
-                ..Column::default()
+            let column = |name: &str, data_type, column_type| {
+                Column::new(name.to_owned(), data_type).column_type(column_type)
             };
             let columns = vec![
                 column("t", DataType::Int64, ColumnType::Index),
                 column("s", DataType::String, ColumnType::Normal),
             ];
-            session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap()
+            session.create_table(CreateTableRequest::new(columns)).unwrap()
         }
     };
-    let data = (number * ROWS..(number + 1) * ROWS).map(row).collect();
-    let frame = Some(DataFrame { columns: None, data });
-    session.append_table_data(&id, AppendTableDataRequest { frame, end_of_data: None }).unwrap();
+    let data: Vec<_> = (number * ROWS..(number + 1) * ROWS).map(row).collect();
+    let frame = Some(DataFrame::new().data(data));
+    session
+        .append_table_data(&id, {
+            let mut made = AppendTableDataRequest::new();
+            made.frame = frame;
+            made
+        })
+        .unwrap();
 }
 
 /// The newest batch in the table. It and all older ones must be complete.
@@ -150,7 +153,11 @@ fn newest(store: &Store) -> Option<u64> {
     let session = store.session(Identity::user("ada"));
     let (mut rows, mut token) = (Vec::new(), None);
     loop {
-        let request = GetTableDataRequest { continuation_token: token, ..Default::default() };
+        let request = {
+            let mut made = GetTableDataRequest::new();
+            made.continuation_token = token;
+            made
+        };
         let page = session.get_table_data(&id, request).unwrap();
         rows.extend(page.frame.to_data_frame().data);
         token = page.continuation_token;

@@ -62,7 +62,7 @@ fn three_gibibytes_stream_in_and_out_in_little_memory() {
     let store = Store::options().maintenance_thread(false).open(dir.path()).unwrap();
     let session = store.session(Identity::user("ada"));
     let idle = memory_kib("VmRSS:");
-    let request = UploadFileRequest { name: Some("large".to_owned()), ..Default::default() };
+    let request = UploadFileRequest::new().name("large");
     let begun = std::time::Instant::now();
     let id = session.upload_file(&mut Sparse(0), request, &Control::default()).unwrap();
     let up = begun.elapsed();

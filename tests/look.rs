@@ -62,17 +62,21 @@ fn steps(session: &Session) -> i64 {
 fn step(session: &Session, table: &TableId, number: i64) {
     session
         .transaction(|tx| {
-            let product =
-                CreateProductRequest { part_number: format!("P{number}"), ..Default::default() };
+            let product = CreateProductRequest::new(format!("P{number}"));
             tx.create_products(vec![product])?.into_result().map(drop)?;
-            let data = (0..ROWS).map(|at| vec![Some((number * ROWS + at).to_string())]).collect();
-            let frame = Some(DataFrame { columns: None, data });
-            tx.append_table_data(table, AppendTableDataRequest { frame, end_of_data: None })
+            let data: Vec<_> =
+                (0..ROWS).map(|at| vec![Some((number * ROWS + at).to_string())]).collect();
+            let frame = Some(DataFrame::new().data(data));
+            tx.append_table_data(table, {
+                let mut made = AppendTableDataRequest::new();
+                made.frame = frame;
+                made
+            })
         })
         .unwrap();
     if number % 3 == 0 {
         let files = session.get_files(GetFilesRequest::default()).unwrap().available_files;
-        let request = UploadFileRequest { name: Some(number.to_string()), ..Default::default() };
+        let request = UploadFileRequest::new().name(number.to_string());
         let bytes = content(number);
         session.upload_file(&mut bytes.as_slice(), request, &Control::default()).unwrap();
         files.into_iter().for_each(|file| session.delete_file(&file.id).unwrap());
@@ -80,13 +84,8 @@ fn step(session: &Session, table: &TableId, number: i64) {
 }
 
 fn new_table(session: &Session) -> TableId {
-    let column = Column {
-        name: "t".to_owned(),
-        data_type: DataType::Int64,
-        column_type: ColumnType::Index,
-        ..Column::default()
-    };
-    let request = CreateTableRequest { columns: vec![column], ..Default::default() };
+    let column = Column::new("t", DataType::Int64).column_type(ColumnType::Index);
+    let request = CreateTableRequest::new([column]);
     session.create_table(request).unwrap()
 }
 
@@ -252,7 +251,7 @@ fn a_view_takes_no_writes_and_outlives_its_owner() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");
     let write = |session: &Session, name: &str| {
-        let product = CreateProductRequest { part_number: name.to_owned(), ..Default::default() };
+        let product = CreateProductRequest::new(name.to_owned());
         session.create_products(vec![product]).and_then(|answer| answer.into_result().map(drop))
     };
     assert_eq!(Store::look(&path).unwrap_err().kind(), ErrorKind::NotFound);

@@ -15,7 +15,7 @@ use stationdb::tables::{
 use stationdb::{Control, Identity, Store};
 
 fn column(name: String, data_type: DataType, column_type: ColumnType) -> Column {
-    Column { name, data_type, column_type, ..Column::default() }
+    Column::new(name, data_type).column_type(column_type)
 }
 
 /// Memory of this process in MiB without the page cache of files, if the system reports it.
@@ -28,12 +28,10 @@ fn resident_mib() -> Option<u64> {
 fn frame(rows: usize, columns: usize) -> DataFrame {
     let row =
         |at: usize| (0..columns).map(move |column| Some(((at * 31 + column) % 1000).to_string()));
-    DataFrame {
-        columns: None,
-        data: (0..rows)
-            .map(|at| std::iter::once(Some(at.to_string())).chain(row(at)).collect())
-            .collect(),
-    }
+    DataFrame::new().data(
+        (0..rows)
+            .map(|at| -> Vec<_> { std::iter::once(Some(at.to_string())).chain(row(at)).collect() }),
+    )
 }
 
 #[test]
@@ -56,13 +54,12 @@ fn many_tables_open_fast_and_read_right() {
                         column("b".into(), DataType::Int32, ColumnType::Nullable),
                     ];
                     let name = Some(format!("table {at:05}"));
-                    let id = tx.create_table(CreateTableRequest {
-                        columns,
-                        name,
-                        ..Default::default()
+                    let id = tx.create_table({
+                        let mut made = CreateTableRequest::new(columns);
+                        made.name = name;
+                        made
                     })?;
-                    let request =
-                        AppendTableDataRequest { frame: Some(frame.clone()), end_of_data: None };
+                    let request = AppendTableDataRequest::new().frame(frame.clone());
                     tx.append_table_data(&id, request)?;
                 }
                 Ok(())
@@ -72,7 +69,11 @@ fn many_tables_open_fast_and_read_right() {
     let tables = |session: &stationdb::Session| {
         let (mut all, mut token) = (Vec::new(), None);
         loop {
-            let request = ListTablesRequest { continuation_token: token, ..Default::default() };
+            let request = {
+                let mut made = ListTablesRequest::new();
+                made.continuation_token = token;
+                made
+            };
             let page = session.list_tables(request).unwrap();
             all.extend(page.tables);
             token = page.continuation_token;
@@ -83,7 +84,7 @@ fn many_tables_open_fast_and_read_right() {
     };
     // Every second table is closed, so it has a segment.
     for table in tables(&session).iter().step_by(2) {
-        let request = AppendTableDataRequest { frame: None, end_of_data: Some(true) };
+        let request = AppendTableDataRequest::new().end_of_data(true);
         session.append_table_data(table.id.as_ref().unwrap(), request).unwrap();
     }
     println!(
@@ -105,9 +106,7 @@ fn many_tables_open_fast_and_read_right() {
     let start = Instant::now();
     for table in &all {
         let id = table.id.as_ref().unwrap();
-        let page = session
-            .get_table_data(id, GetTableDataRequest { take: Some(3), ..Default::default() })
-            .unwrap();
+        let page = session.get_table_data(id, GetTableDataRequest::new().take(3)).unwrap();
         assert_eq!((page.total_row_count, page.frame.row_count()), (rows as u64, 3));
     }
     println!(
@@ -131,13 +130,13 @@ fn a_table_of_2500_columns_works() {
         (0..COLUMNS).map(|at| column(format!("c{at:04}"), DataType::Float32, ColumnType::Normal)),
     );
     let start = Instant::now();
-    let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap();
+    let id = session.create_table(CreateTableRequest::new(columns)).unwrap();
     let created = start.elapsed();
     let frame = frame(20, COLUMNS);
     let start = Instant::now();
     const APPENDS: u32 = 20;
     for _ in 0..APPENDS {
-        let request = AppendTableDataRequest { frame: Some(frame.clone()), end_of_data: None };
+        let request = AppendTableDataRequest::new().frame(frame.clone());
         session.append_table_data(&id, request).unwrap();
     }
     let appended = start.elapsed() / APPENDS;
@@ -147,11 +146,7 @@ fn a_table_of_2500_columns_works() {
     let session = store.session(Identity::user("ada"));
     let opened = start.elapsed();
     let start = Instant::now();
-    let request = GetTableDataRequest {
-        columns: Some(vec!["t".into(), "c0007".into(), "c2498".into()]),
-        take: Some(10_000),
-        ..Default::default()
-    };
+    let request = GetTableDataRequest::new().columns(["t", "c0007", "c2498"]).take(10_000);
     let page = session.get_table_data(&id, request).unwrap();
     let read = start.elapsed();
     assert_eq!(page.total_row_count, 400);
@@ -161,13 +156,9 @@ fn a_table_of_2500_columns_works() {
         assert_eq!(row[2], Some(((at * 31 + 2498) % 1000).to_string()));
     }
     let start = Instant::now();
-    let decimation = DecimationOptions {
-        method: DecimationMethod::MaxMin,
-        intervals: Some(4),
-        y_columns: Some(vec!["c1000".into()]),
-        ..Default::default()
-    };
-    let request = QueryDecimatedDataRequest { decimation: Some(decimation), ..Default::default() };
+    let decimation =
+        DecimationOptions::new(DecimationMethod::MaxMin).intervals(4).y_columns(["c1000"]);
+    let request = QueryDecimatedDataRequest::new().decimation(decimation);
     assert!(session.query_decimated_data(&id, request).unwrap().frame.row_count() <= 8);
     println!(
         "2,500 columns: created in {created:?}, 20 rows appended in {appended:?}, opened in {opened:?}, three columns of \

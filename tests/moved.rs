@@ -29,13 +29,12 @@ fn ada(store: &Store) -> Session {
 }
 
 fn create_product(session: &Session, part_number: &str) -> Result<(), Error> {
-    let request =
-        CreateProductRequest { part_number: part_number.to_owned(), ..Default::default() };
+    let request = CreateProductRequest::new(part_number.to_owned());
     session.create_products(vec![request]).map(|_| ())
 }
 
 fn upload(session: &Session, byte: u8) -> Result<(), Error> {
-    let request = UploadFileRequest { name: Some("log".to_owned()), ..Default::default() };
+    let request = UploadFileRequest::new().name("log");
     session.upload_file(&mut vec![byte; LARGE].as_slice(), request, &Control::default()).map(|_| ())
 }
 
@@ -133,9 +132,7 @@ fn moved_away(place: impl FnOnce(&Store, &Path)) {
     let store = open(&path);
     let table = fill(&store);
     // A text index that closing would save.
-    ada(&store)
-        .search(SearchRequest { text: Some("acknowledged".to_owned()), ..Default::default() })
-        .unwrap();
+    ada(&store).search(SearchRequest::new().text("acknowledged")).unwrap();
     // Unnamed files, which maintenance would remove.
     let other = upload(&ada(&store), b'y').map(|()| {
         let files = ada(&store).get_files(GetFilesRequest::default()).unwrap().available_files;

@@ -202,8 +202,7 @@ fn count(session: &Session, kind: Kind, filter: &str) -> Result<(u64, bool), Err
 }
 
 fn total(session: &Session, text: &str) -> Result<u64, Error> {
-    let request =
-        SearchRequest { text: Some(text.to_owned()), take: Some(0), ..SearchRequest::default() };
+    let request = SearchRequest::new().text(text.to_owned()).take(0);
     Ok(session.search(request)?.total.unwrap())
 }
 

@@ -77,8 +77,8 @@ impl Lines {
 }
 
 fn append(session: &stationdb::Session, table: &stationdb::tables::TableId, from: i64) {
-    let data = (from..from + 10).map(|t| vec![Some(t.to_string())]).collect();
-    let frame = DataFrame { columns: None, data };
+    let data: Vec<_> = (from..from + 10).map(|t| vec![Some(t.to_string())]).collect();
+    let frame = DataFrame::new().data(data);
     session.append_table_data(table, AppendTableDataRequest::new().frame(frame)).unwrap();
 }
 

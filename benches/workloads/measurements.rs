@@ -128,11 +128,12 @@ pub fn open(dir: &Path) -> Res<Session> {
 
 /// Creates the table; without `k` and `s` for the large series.
 pub fn create_table(session: &Session, whole: bool) -> Res<String> {
-    let column = |name: &str, data_type| Column {
-        name: name.to_owned(),
-        data_type,
-        column_type: if name == "ts" { ColumnType::Index } else { ColumnType::Normal },
-        ..Default::default()
+    let column = |name: &str, data_type| {
+        Column::new(name.to_owned(), data_type).column_type(if name == "ts" {
+            ColumnType::Index
+        } else {
+            ColumnType::Normal
+        })
     };
     let mut columns = vec![
         column("ts", DataType::Timestamp),
@@ -145,7 +146,13 @@ pub fn create_table(session: &Session, whole: bool) -> Res<String> {
         columns.push(column("s", DataType::String));
     }
     let name = Some("measurements".to_owned());
-    Ok(session.create_table(CreateTableRequest { columns, name, ..Default::default() })?.into())
+    Ok(session
+        .create_table({
+            let mut made = CreateTableRequest::new(columns);
+            made.name = name;
+            made
+        })?
+        .into())
 }
 
 /// Runs `f` once without measuring, then until `times` runs or the time budget are used up. Returns

@@ -102,13 +102,11 @@ fn request(number: u64) -> CreateWorkItemRequest {
     static VOCABULARY: OnceLock<Vec<String>> = OnceLock::new();
     let vocabulary = VOCABULARY.get_or_init(|| (0..2_000).map(|i| word(70, i, 6, 12)).collect());
     let words = (0..WORDS).map(|at| vocabulary[(hash(71 + at, number) % 2_000) as usize].as_str());
-    CreateWorkItemRequest {
-        name: Some(format!("item {number}")),
-        r#type: Some("testplan".to_owned()),
-        part_number: Some(format!("PN-{}", hash(60, number) % 5_000)),
-        description: Some(words.collect::<Vec<_>>().join(" ")),
-        ..CreateWorkItemRequest::default()
-    }
+    CreateWorkItemRequest::new()
+        .name(format!("item {number}"))
+        .r#type("testplan")
+        .part_number(format!("PN-{}", hash(60, number) % 5_000))
+        .description(words.collect::<Vec<_>>().join(" "))
 }
 
 fn create(session: &Session, from: usize, count: usize) -> Res<()> {
@@ -214,7 +212,7 @@ fn open(directory: &Path, quick_repair: bool) -> Res<()> {
     let (seconds, store) = timed(|| Ok(options(quick_repair).open(directory)?))?;
     let session = store.session(Identity::user("bench"));
     // The opened store answers queries.
-    let query = QueryWorkItemsRequest { take: Some(1), ..QueryWorkItemsRequest::default() };
+    let query = QueryWorkItemsRequest::new().take(1);
     assert_eq!(session.query_work_items(query)?.work_items.len(), 1);
     drop(session);
     store.close()?;

@@ -17,7 +17,7 @@ use crate::measurements::{
 type Answer = (u64, i64);
 
 fn filter(column: &str, operation: FilterOperation, value: impl ToString) -> ColumnFilter {
-    ColumnFilter { column: column.to_owned(), operation, value: Some(value.to_string()) }
+    ColumnFilter::new(column.to_owned(), operation).value(value.to_string())
 }
 
 fn names(columns: &[&str]) -> Option<Vec<String>> {
@@ -110,27 +110,22 @@ pub fn run(scale: &Scale) -> Res<()> {
     for ((metric, columns, filters), expected) in scans.into_iter().zip(answers) {
         let is_top = metric.starts_with("iv");
         let order =
-            |column: &str, descending| ColumnOrderBy { column: column.to_owned(), descending };
-        let request = ScanRequest {
-            columns: names(columns),
-            filters: Some(filters),
-            order_by: is_top.then(|| vec![order("v1", true), order("ts", false)]),
-            take: is_top.then_some(500),
-            ..ScanRequest::default()
+            |column: &str, descending| ColumnOrderBy::new(column.to_owned()).descending(descending);
+        let request = {
+            let mut made = ScanRequest::new().filters(filters);
+            made.columns = names(columns);
+            made.order_by = is_top.then(|| vec![order("v1", true), order("ts", false)]);
+            made.take = is_top.then_some(500);
+            made
         };
         emit(metric, &mut || {
             assert_eq!(answer(&scan(&session, &id, &request)?), expected, "{metric}");
             Ok(())
         })?;
     }
-    let request = QueryTableDataRequest {
-        filters: Some(vec![
-            filter("v3", Op::GreaterThanEquals, 250),
-            filter("v3", Op::LessThan, 750),
-        ]),
-        take: Some(0),
-        ..Default::default()
-    };
+    let request = QueryTableDataRequest::new()
+        .filters([filter("v3", Op::GreaterThanEquals, 250), filter("v3", Op::LessThan, 750)])
+        .take(0);
     emit("v_count_50pct", &mut || {
         assert_eq!(
             session.query_table_data(&id.as_str().into(), request.clone())?.total_row_count,

@@ -145,17 +145,10 @@ fn request(
     filters: Vec<ColumnFilter>,
 ) -> QueryDecimatedDataRequest {
     let y: Vec<String> = YS.iter().take(ys).map(|(name, _)| (*name).to_owned()).collect();
-    QueryDecimatedDataRequest {
-        columns: Some(std::iter::once("ts".to_owned()).chain(y.iter().cloned()).collect()),
-        filters: Some(filters),
-        decimation: Some(DecimationOptions {
-            y_columns: Some(y),
-            intervals: Some(intervals as i64),
-            method,
-            ..Default::default()
-        }),
-        ..Default::default()
-    }
+    QueryDecimatedDataRequest::new()
+        .columns(std::iter::once("ts".to_owned()).chain(y.iter().cloned()).collect())
+        .filters(filters)
+        .decimation(DecimationOptions::new(method).y_columns(y).intervals(intervals as i64))
 }
 
 struct Series<'a> {
@@ -255,11 +248,8 @@ fn run_on(scale: &Scale, workload: &str, rows: usize, filtered: bool) -> Res<()>
     if filtered {
         for (share, low, high) in [("1 %", 500.0, 510.0), ("50 %", 250.0, 750.0)] {
             let truth = truths(rows, |_, [_, _, value]| (low..high).contains(&value));
-            let filter = |operation, value: f64| ColumnFilter {
-                column: "v3".to_owned(),
-                operation,
-                value: Some(value.to_string()),
-            };
+            let filter =
+                |operation, value: f64| ColumnFilter::new("v3", operation).value(value.to_string());
             let filters = vec![
                 filter(FilterOperation::GreaterThanEquals, low),
                 filter(FilterOperation::LessThan, high),

@@ -192,11 +192,7 @@ fn insert(
         items.created(&answer.created_work_items);
         memory.look();
     }
-    let text = || SearchRequest {
-        text: Some("nosuchword".into()),
-        take: Some(1),
-        ..SearchRequest::default()
-    };
+    let text = || SearchRequest::new().text("nosuchword").take(1);
     let (caught_up, found) = timed(|| Ok(store.session(Identity::user("bench")).search(text())?))?;
     assert!(found.hits.is_empty());
     let (maintained, _) = timed(|| Ok(store.maintain(&Control::default())?))?;
@@ -304,14 +300,14 @@ fn update(
         clock.set(at);
         let updates: Vec<UpdateWorkItemRequest> = numbers
             .iter()
-            .map(|&number| UpdateWorkItemRequest {
-                id: Some(items.id(number).to_string()),
-                state: Patch::Value(STATES[(number + batch) % 5].to_owned()),
-                properties: Patch::Value([("firmware".to_owned(), "9.9.9".to_owned())].into()),
-                ..UpdateWorkItemRequest::default()
+            .map(|&number| {
+                UpdateWorkItemRequest::new()
+                    .id(items.id(number).to_string())
+                    .state(STATES[(number + batch) % 5].to_owned())
+                    .properties([("firmware".to_owned(), "9.9.9".to_owned())])
             })
             .collect();
-        let request = UpdateWorkItemsRequest { work_items: updates, replace: None };
+        let request = UpdateWorkItemsRequest::new(updates);
         let count = numbers.len();
         let (took, answer) = timed(|| Ok(session.update_work_items(request)?))?;
         // The rate counts distinct records: a batch names each once.
@@ -331,23 +327,16 @@ fn update(
 
 /// A query for at most 100 items, last changed first.
 fn newest(filter: String) -> QueryWorkItemsRequest {
-    QueryWorkItemsRequest {
-        filter: Some(filter),
-        take: Some(100),
-        order_by: Some(WorkItemOrderBy::UpdatedAt),
-        descending: Some(true),
-        ..QueryWorkItemsRequest::default()
-    }
+    QueryWorkItemsRequest::new()
+        .filter(filter)
+        .take(100)
+        .order_by(WorkItemOrderBy::UpdatedAt)
+        .descending(true)
 }
 
 /// A query for only the number of matches.
 fn count_of(filter: String) -> QueryWorkItemsRequest {
-    QueryWorkItemsRequest {
-        filter: Some(filter),
-        take: Some(0),
-        return_count: Some(true),
-        ..QueryWorkItemsRequest::default()
-    }
+    QueryWorkItemsRequest::new().filter(filter).take(0).return_count(true)
 }
 
 /// Returns the number in an id that the store generated.

@@ -81,13 +81,11 @@ struct Query {
 impl Query {
     fn request(&self, corpus: &Corpus, with_count: bool) -> SearchRequest {
         let words: Vec<&str> = self.ranks.iter().map(|rank| corpus.words[*rank].as_str()).collect();
-        SearchRequest {
-            text: Some(words.join(if self.is_and { " AND " } else { " OR " })),
-            fields: vec!["description".into()],
-            take: Some(TOP as i64),
-            return_count: Some(with_count),
-            ..SearchRequest::default()
-        }
+        SearchRequest::new()
+            .text(words.join(if self.is_and { " AND " } else { " OR " }))
+            .fields(["description"])
+            .take(TOP as i64)
+            .return_count(with_count)
     }
 
     /// Returns the documents that match the query, computed naively.
@@ -144,11 +142,11 @@ fn insert(
     let mut first = 0;
     let mut seconds = 0.0;
     for start in (0..scale.documents).step_by(BATCH) {
-        let document = |number: usize| CreateWorkItemRequest {
-            name: Some(String::new()),
-            r#type: Some("document".into()),
-            description: Some(corpus.text(number as u64)),
-            ..CreateWorkItemRequest::default()
+        let document = |number: usize| {
+            CreateWorkItemRequest::new()
+                .name(String::new())
+                .r#type("document")
+                .description(corpus.text(number as u64))
         };
         let requests: Vec<_> =
             (start..(start + BATCH).min(scale.documents)).map(document).collect();
@@ -159,7 +157,7 @@ fn insert(
             first = answer.created_work_items[0].id.as_ref().ok_or("no id")?.as_str().parse()?;
         }
     }
-    let ask = || SearchRequest { text: Some("nosuchword".into()), ..SearchRequest::default() };
+    let ask = || SearchRequest::new().text("nosuchword");
     let (caught_up, found) = timed(|| Ok(session.search(ask())?))?;
     assert!(found.hits.is_empty());
     let rate = scale.documents as f64 / (seconds + caught_up);
@@ -249,17 +247,14 @@ fn after_write(scale: &Scale, corpus: &Corpus, session: &Session, plain: f64) ->
     let mut micros = Vec::new();
     for number in 0..50u64 {
         let query = Query { ranks: corpus.query(2, number), is_and: false };
-        let request = CreateWorkItemRequest {
-            name: Some("late".into()),
-            r#type: Some("document".into()),
-            description: Some(format!("late{number} {}", corpus.words[query.ranks[0]])),
-            ..CreateWorkItemRequest::default()
-        };
+        let request = CreateWorkItemRequest::new()
+            .name("late")
+            .r#type("document")
+            .description(format!("late{number} {}", corpus.words[query.ranks[0]]));
         session.create_work_items(vec![request])?.require_all()?;
         let (took, _) = timed(|| Ok(session.search(query.request(corpus, false))?))?;
         micros.push(took * 1e6);
-        let late =
-            SearchRequest { text: Some(format!("late{number}")), ..SearchRequest::default() };
+        let late = SearchRequest::new().text(format!("late{number}"));
         assert_eq!(
             session.search(late)?.hits.len(),
             1,

@@ -37,7 +37,7 @@ fn settle() -> Res<()> {
 }
 
 fn named(name: String) -> UploadFileRequest {
-    UploadFileRequest { name: Some(name), ..UploadFileRequest::default() }
+    UploadFileRequest::new().name(name)
 }
 
 pub fn run(scale: &Scale) -> Res<()> {

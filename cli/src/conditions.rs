@@ -82,7 +82,8 @@ mod tests {
     fn conditions_name_a_column_an_operation_and_a_value() {
         let column = |name: &str| Column::new(name, DataType::String);
         let columns = Some(vec![column("v"), column("v > 1"), column("free text")]);
-        let table = TableMetadata { columns, ..TableMetadata::default() };
+        let mut table = TableMetadata::default();
+        table.columns = columns;
         let read = |text: &str| {
             filter(&table, text).map(|f| (f.column, f.operation, f.value)).map_err(|f| f.message)
         };

@@ -7,9 +7,10 @@ use syn::{DeriveInput, Error, Ident, Result, Type};
 use crate::node::{nodes, plain};
 use crate::record::{Member, bare, is_absent};
 
-/// Generates `Name::new(…)` and the setters, if the struct has `#[new(…)]`.
-pub fn builder(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
-    if !input.attrs.iter().any(|attribute| attribute.path().is_ident("new")) {
+/// Generates `Name::new(…)` and the setters. Without `#[new(…)]` requests and answers have a
+/// constructor without arguments, and what is stored alone has none.
+pub fn builder(input: &DeriveInput, members: &[Member], is_stored: bool) -> Result<TokenStream> {
+    if is_stored && !input.attrs.iter().any(|attribute| attribute.path().is_ident("new")) {
         return Ok(TokenStream::new());
     }
     let name = &input.ident;
@@ -50,6 +51,8 @@ fn methods(member: &Member) -> TokenStream {
         _ => (String::new(), bare(ty)),
     };
     let (argument, value) = content(inner);
+    // Answers of batches have a method `error`, which a setter of this name would hide.
+    let setter = if name == "error" { format_ident!("with_error") } else { name.clone() };
     let set = match (wrapper.as_str(), is_patch_of_keys(inner)) {
         // Entries of several calls go together, so that none is lost whatever the order of the
         // calls.
@@ -78,7 +81,7 @@ fn methods(member: &Member) -> TokenStream {
     quote! {
         #(#doc)*
         #[must_use]
-        pub fn #name(mut self, value: #argument) -> Self {
+        pub fn #setter(mut self, value: #argument) -> Self {
             #set;
             self
         }
@@ -136,7 +139,7 @@ fn content(ty: &Type) -> (TokenStream, TokenStream) {
 
 fn is_plain(ty: &Type) -> bool {
     let Type::Path(path) = bare(ty) else { return false };
-    ["bool", "i32", "i64", "u64", "f64"].iter().any(|plain| path.path.is_ident(plain))
+    ["bool", "i32", "u32", "i64", "u64", "f64"].iter().any(|plain| path.path.is_ident(plain))
 }
 
 /// The name of a generic type and its arguments.

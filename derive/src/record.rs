@@ -110,7 +110,7 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     };
     let members = members(input)?;
     let wire = wire(input, &members, form)?;
-    let builder = crate::builder::builder(input, &members)?;
+    let builder = crate::builder::builder(input, &members, form == Form::Stored)?;
     let wire = quote!(#wire #builder);
     if form != Form::Stored {
         return Ok(wire);

@@ -192,6 +192,7 @@ fn request(
         #form
         #[new(#(#needed),*)]
         #(#also)*
+        #[non_exhaustive]
         pub struct #name { #(#fields),* }
 
         impl #name { #conversions }

@@ -179,11 +179,9 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     let report = report(&machine, &work_item_id, &checks, run.loop_ns.len());
     let report_id = session.upload_file(
         &mut report.as_bytes(),
-        UploadFileRequest {
-            name: Some(format!("Self-test report {work_item_id}.md")),
-            metadata: properties([("workItemId", &work_item_id), ("about", "workbench self-test")]),
-            ..Default::default()
-        },
+        UploadFileRequest::new().name(format!("Self-test report {work_item_id}.md")).metadata(
+            properties([("workItemId", &work_item_id), ("about", "workbench self-test")]),
+        ),
         &Control::default(),
     )?;
     steps.done(
@@ -253,15 +251,14 @@ fn import(
     steps: &Steps,
 ) -> Result<Imported, Box<dyn Error>> {
     let start = Instant::now();
-    let request = ImportTableRequest {
-        table: Some(CreateTableRequest {
-            name: path.file_name().map(|name| name.to_string_lossy().into_owned()),
-            properties: Some(properties([("workItemId", work_item_id)])),
-            ..Default::default()
-        }),
-        end_of_data: Some(true),
-        ..Default::default()
-    };
+    let request = ImportTableRequest::new()
+        .table({
+            let mut made =
+                CreateTableRequest::new([]).properties(properties([("workItemId", work_item_id)]));
+            made.name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            made
+        })
+        .end_of_data(true);
     let mut file =
         std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let answer = session.import_csv(request, &mut file, &Control::default())?;
@@ -433,11 +430,11 @@ fn answer(
             event.base.action.as_deref().unwrap_or_default()
         ));
     }
-    let items = session.query_work_items(QueryWorkItemsRequest {
-        filter: Some("type == \"self-test\" && state == \"CLOSED\"".to_owned()),
-        return_count: Some(true),
-        ..Default::default()
-    })?;
+    let items = session.query_work_items(
+        QueryWorkItemsRequest::new()
+            .filter("type == \"self-test\" && state == \"CLOSED\"")
+            .return_count(true),
+    )?;
     steps.note(format!(
         "{} self-tests are closed in this store",
         items.total_count.unwrap_or_default()
@@ -467,12 +464,9 @@ fn answer(
     // One search for each kind, so that the work items of many runs do not fill the first page.
     for kind in ["product", "asset", "file", "package", "work item"] {
         let start = Instant::now();
-        let found = session.search(SearchRequest {
-            text: Some("workbench self test".to_owned()),
-            kinds: vec![kind.to_owned()],
-            take: Some(3),
-            ..Default::default()
-        })?;
+        let found = session.search(
+            SearchRequest::new().text("workbench self test").kinds([kind.to_owned()]).take(3),
+        )?;
         let total = found.total.unwrap_or_default();
         steps.done(
             start,

@@ -15,12 +15,11 @@ pub fn feed(session: &Session) -> Result<Feed, Box<dyn Error>> {
     if let Some(feed) = feeds.into_iter().find(|feed| feed.name == FEED) {
         return Ok(feed);
     }
-    Ok(session.create_feed(CreateFeedRequest {
-        name: FEED.to_owned(),
-        platform: Some(Platform::ni_linux_rt()),
-        description: Some("What a station needs beside its measurements".to_owned()),
-        ..Default::default()
-    })?)
+    Ok(session.create_feed(
+        CreateFeedRequest::new(FEED.to_owned())
+            .platform(Platform::ni_linux_rt())
+            .description("What a station needs beside its measurements"),
+    )?)
 }
 
 /// Builds and uploads the package; each run has its own version.

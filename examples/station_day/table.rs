@@ -47,25 +47,23 @@ pub struct Run {
 
 /// Creates the table of the samples. Returns its id.
 pub fn create(session: &Session, name: String, work_item_id: &str) -> Answer<String> {
-    let column = |name: &str, data_type, column_type, unit: &str| Column {
-        name: name.to_owned(),
-        data_type,
-        column_type,
-        properties: properties([("unit", unit)]),
+    let column = |name: &str, data_type, column_type, unit: &str| {
+        Column::new(name.to_owned(), data_type)
+            .column_type(column_type)
+            .properties(properties([("unit", unit)]))
     };
-    let id = session.create_table(CreateTableRequest {
-        name: Some(name),
-        columns: vec![
+    let id = session.create_table(
+        CreateTableRequest::new([
             column(ELAPSED, DataType::Int64, ColumnType::Index, "ns"),
             column(LOOP, DataType::Float64, ColumnType::Normal, "ns"),
             column(TICK, DataType::Float64, ColumnType::Normal, "ns"),
             column(COPY, DataType::Float64, ColumnType::Nullable, "GB/s"),
             column(SYNC, DataType::Float64, ColumnType::Nullable, "us"),
             column(PHASE, DataType::String, ColumnType::Normal, ""),
-        ],
-        properties: Some(properties([("workItemId", work_item_id)])),
-        ..Default::default()
-    })?;
+        ])
+        .name(name)
+        .properties(properties([("workItemId", work_item_id)])),
+    )?;
     Ok(id.into())
 }
 
@@ -101,12 +99,9 @@ pub fn measure(session: &Session, id: &str, row_count: usize, mut probe: DiskPro
             *first = Some(latency);
         }
         run.keep(&samples);
-        let frame = DataFrame { columns: None, data: samples.to_rows() };
+        let frame = DataFrame::new().data(samples.to_rows());
         let start = Instant::now();
-        session.append_table_data(
-            &id.into(),
-            AppendTableDataRequest { frame: Some(frame), ..Default::default() },
-        )?;
+        session.append_table_data(&id.into(), AppendTableDataRequest::new().frame(frame))?;
         run.small_appends.push(start.elapsed());
         left -= SMALL_ROWS;
         progress.inc(SMALL_ROWS as u64);
@@ -167,8 +162,7 @@ impl Run {
 
 /// Returns two columns of a table as points; rows without a value are left out.
 pub fn points(session: &Session, id: &str, x: &str, y: &str) -> Answer<Vec<(f64, f64)>> {
-    let request =
-        ScanRequest { columns: Some(vec![x.to_owned(), y.to_owned()]), ..Default::default() };
+    let request = ScanRequest::new().columns([x.to_owned(), y.to_owned()]);
     let mut points = Vec::new();
     for batch in session.scan(&id.into(), request, &Control::default())? {
         push_points(&batch?, &mut points)?;
@@ -197,16 +191,11 @@ pub fn decimated(
 ) -> Answer<Vec<(f64, f64)>> {
     let rows = session.query_decimated_data(
         &id.into(),
-        QueryDecimatedDataRequest {
-            columns: Some(vec![x.to_owned(), y.to_owned()]),
-            decimation: Some(DecimationOptions {
-                y_columns: Some(vec![y.to_owned()]),
-                intervals: Some(intervals),
-                method: DecimationMethod::MaxMin,
-                ..Default::default()
-            }),
-            ..Default::default()
-        },
+        QueryDecimatedDataRequest::new().columns([x.to_owned(), y.to_owned()]).decimation(
+            DecimationOptions::new(DecimationMethod::MaxMin)
+                .y_columns([y.to_owned()])
+                .intervals(intervals),
+        ),
     )?;
     let mut points = Vec::new();
     for batch in &rows.frame.batches {
@@ -219,17 +208,12 @@ pub fn decimated(
 pub fn worst(session: &Session, id: &str, beyond_ns: f64) -> Answer<(u64, DataFrame)> {
     let page = session.query_table_data(
         &id.into(),
-        QueryTableDataRequest {
-            columns: Some([ELAPSED, LOOP, TICK, PHASE].map(str::to_owned).to_vec()),
-            filters: Some(vec![ColumnFilter {
-                column: LOOP.to_owned(),
-                operation: FilterOperation::GreaterThan,
-                value: Some(beyond_ns.to_string()),
-            }]),
-            order_by: Some(vec![ColumnOrderBy { column: LOOP.to_owned(), descending: true }]),
-            take: Some(10),
-            ..Default::default()
-        },
+        QueryTableDataRequest::new()
+            .columns([ELAPSED, LOOP, TICK, PHASE].map(str::to_owned).to_vec())
+            .filters([ColumnFilter::new(LOOP.to_owned(), FilterOperation::GreaterThan)
+                .value(beyond_ns.to_string())])
+            .order_by([ColumnOrderBy::new(LOOP.to_owned()).descending(true)])
+            .take(10),
     )?;
     Ok((page.total_row_count, page.frame.to_data_frame()))
 }

@@ -98,10 +98,7 @@ impl StoreScan {
             if sort.options.nulls_first && has_nulls {
                 return None;
             }
-            Some(ColumnOrderBy {
-                column: field.name().clone(),
-                descending: sort.options.descending,
-            })
+            Some(ColumnOrderBy::new(field.name().clone()).descending(sort.options.descending))
         };
         let columns = order.iter().map(column).collect::<Option<Vec<_>>>()?;
         let (label, open) = first(&columns, take);

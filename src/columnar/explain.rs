@@ -12,6 +12,7 @@ use crate::value::Control;
 /// What a row query reads of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Touched {
     /// Sealed segments of the table.
     pub segments: u64,

@@ -15,6 +15,7 @@ use crate::model::tables::data::ExportFormat;
 /// assert_eq!(download.content_disposition(), "attachment; filename=\"Loop 1_2.csv\"");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Download {
     /// The value of the header `Content-Type`.
     pub content_type: &'static str,

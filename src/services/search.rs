@@ -135,7 +135,7 @@ pub trait SearchService {
     ///
     /// let store = Store::open(dir.path())?;
     /// let session = store.session(Identity::user("ada"));
-    /// let request = SearchRequest { text: Some("amplifier -broken".into()), ..SearchRequest::default() };
+    /// let request = SearchRequest::new().text("amplifier -broken");
     /// # #[cfg(feature = "search")]
     /// assert_eq!(session.search(request)?.total, Some(0));
     /// # Ok(())

@@ -30,6 +30,7 @@ const FILL_EVENTS: usize = 1024;
 /// One change of one resource.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ChangeEvent {
     /// Sequence number of the commit; several events may share it.
     pub sequence: u64,

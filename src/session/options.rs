@@ -8,6 +8,7 @@ use crate::value::{Clock, SystemClock, limits};
 
 /// Settings of an open store, shared by all its sessions.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Settings {
     /// The source of the store's time; default: the system clock.
     pub clock: Arc<dyn Clock>,

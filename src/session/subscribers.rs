@@ -24,6 +24,7 @@ use crate::value::{Action, Service};
 
 /// A registered subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Subscriber {
     /// Its name; another owner may have one with the same name.
     pub name: String,

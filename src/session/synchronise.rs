@@ -35,6 +35,7 @@ const PAGE_RECORDS: usize = 1024;
 /// A record that is there, in a full pass.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PresentRecord {
     /// Kind of the resource, as in [`ChangeEvent::kind`].
     pub kind: &'static str,

@@ -22,7 +22,7 @@ impl Store {
     ///
     /// let store = Store::open(dir.path())?;
     /// let from = store.register("replica")?;
-    /// let product = CreateProductRequest { part_number: "156502A-11L".to_owned(), ..CreateProductRequest::default() };
+    /// let product = CreateProductRequest::new("156502A-11L");
     /// store.session(Identity::user("ada")).create_products(vec![product])?.require_all()?;
     ///
     /// let mut changes = store.changes(from);

@@ -14,6 +14,7 @@ pub(super) const REBUILD: &str =
 /// One damage that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Finding {
     /// The file.
     pub file: String,

@@ -1,5 +1,5 @@
-//! Numbers of variable length, seven bits a byte, the lowest first: of Parquet's encodings, of runs and
-//! of the journal. A slice is never read beyond its end.
+//! Numbers of variable length, seven bits a byte, the lowest first: of Parquet's encodings, of runs
+//! and of the journal. A slice is never read beyond its end.
 
 /// Appends a number.
 #[inline]

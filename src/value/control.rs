@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// The progress of a long operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Progress {
     /// Units done.
     pub done: u64,

@@ -548,8 +548,8 @@ impl Serializer for IsNone {
 /// `record! { pub struct Name requires(member, …) … }`: JSON without these members is refused.
 /// `record! { pub struct Name also("otherName" = "member", …) … }`: JSON may use an alternative
 /// name for a member.
-/// `record! { pub struct Name new(member: Type, …) … }`: generates `Name::new(…)` and a setter
-/// method for each member.
+/// `record! { pub struct Name new(member: Type, …) … }`: the arguments of `Name::new(…)`; each
+/// member also has a setter. Members may come, so other crates make a record only so.
 macro_rules! record {
     ($(#[$meta:meta])* wire pub struct $($rest:tt)*) => {
         $crate::value::wire::record!($(#[$meta])* #[wire] pub struct $($rest)*);
@@ -567,6 +567,7 @@ macro_rules! record {
         $(#[new($($arg),*)])?
         $(#[requires($($required),+)])?
         $(#[also($($also = $member),+)])?
+        #[non_exhaustive]
         // Records of the crate alone are declared like those of its surface.
         #[allow(unreachable_pub)]
         pub struct $name { $($(#[$fmeta])* $(#[since($since)])? pub $field: $ty),* }

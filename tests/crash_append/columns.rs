@@ -41,9 +41,13 @@ fn put(
     columns: &[&str],
 ) -> Result<(), Error> {
     let cell = |t: i64, place: usize| Some((t * (place as i64 + 1)).to_string());
-    let row = |t: i64| (0..columns.len()).map(|place| cell(t, place)).collect();
+    let row = |t: i64| -> Vec<_> { (0..columns.len()).map(|place| cell(t, place)).collect() };
     let columns = Some(columns.iter().map(|name| (*name).to_owned()).collect());
-    let frame = DataFrame { columns, data: rows.map(row).collect() };
+    let frame = {
+        let mut made = DataFrame::new().data(rows.map(row));
+        made.columns = columns;
+        made
+    };
     tables.append_table_data(&id.into(), AppendTableDataRequest::new().frame(frame))
 }
 

@@ -175,8 +175,7 @@ impl Scenario for Shortened {
     }
 
     fn found(&self, store: &Store, _: &SimDisk) -> Result<BTreeSet<String>, Problem> {
-        let files =
-            ada(store).get_files(GetFilesRequest { take: Some(1_000), ..Default::default() });
+        let files = ada(store).get_files(GetFilesRequest::new().take(1_000));
         let files = files.map_err(Problem::Refused)?.available_files;
         if files.len() != FILES {
             return Err(Problem::Wrong(format!("{} of {FILES} files are there", files.len())));

@@ -19,14 +19,14 @@ pub fn content(len: usize) -> Vec<u8> {
 }
 
 pub fn upload(files: &dyn FileService, name: &str, len: usize) -> Result<(), Error> {
-    let request = UploadFileRequest { name: Some(name.to_owned()), ..Default::default() };
+    let request = UploadFileRequest::new().name(name.to_owned());
     files.upload_file(&mut content(len).as_slice(), request, &Control::default()).map(|_| ())
 }
 
 const CHOSEN: &str = "00112233445566778899aabb";
 
 fn upload_as(files: &dyn FileService, id: &str, len: usize) -> Result<(), Error> {
-    let request = UploadFileRequest { id: Some(id.to_owned()), ..Default::default() };
+    let request = UploadFileRequest::new().id(id.to_owned());
     files.upload_file(&mut content(len).as_slice(), request, &Control::default()).map(|_| ())
 }
 
@@ -99,9 +99,13 @@ impl Steps for Files {
             ("a file is deleted", |store| ada(store).delete_file(&id_of(store, "other")?.into())),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
             ("a file moves", |store| {
-                let properties = [("Name".to_owned(), "moved".to_owned())].into();
+                let properties: Vec<_> = [("Name".to_owned(), "moved".to_owned())].into();
                 let workspace = Some("elsewhere".to_owned());
-                let request = UpdateMetadataRequest { properties, workspace, ..Default::default() };
+                let request = {
+                    let mut made = UpdateMetadataRequest::new().properties(properties);
+                    made.workspace = workspace;
+                    made
+                };
                 ada(store).update_metadata(&id_of(store, "first of two")?.into(), request)
             }),
             ("some are deleted", |store| {

@@ -96,8 +96,11 @@ impl Steps for Packages {
             }),
             ("a feed", |store| {
                 let platform = Some(Platform::ni_linux_rt());
-                let request =
-                    CreateFeedRequest { name: "tools".to_owned(), platform, ..Default::default() };
+                let request = {
+                    let mut made = CreateFeedRequest::new("tools");
+                    made.platform = platform;
+                    made
+                };
                 ada(store).create_feed(request).map(|_| ())
             }),
             ("a package", |store| package(store, "1", 5_000)),
@@ -115,10 +118,7 @@ impl Steps for Packages {
             ("the feed moves", |store| {
                 let session = ada(store);
                 let feed = session.query_feeds(QueryFeedsRequest::default())?.feeds.remove(0);
-                let request = UpdateFeedRequest {
-                    workspace: Some("elsewhere".to_owned()),
-                    ..Default::default()
-                };
+                let request = UpdateFeedRequest::new().workspace("elsewhere");
                 session.update_feed(&feed.id, request).map(|_| ())
             }),
             ("the feed goes, a feed comes", |store| {
@@ -126,10 +126,10 @@ impl Steps for Packages {
                     let feed = tx.query_feeds(QueryFeedsRequest::default())?.feeds.remove(0);
                     tx.delete_feed(&feed.id)?;
                     let platform = Some(Platform::windows());
-                    tx.create_feed(CreateFeedRequest {
-                        name: "new".to_owned(),
-                        platform,
-                        ..Default::default()
+                    tx.create_feed({
+                        let mut made = CreateFeedRequest::new("new");
+                        made.platform = platform;
+                        made
                     })?;
                     Ok(())
                 })

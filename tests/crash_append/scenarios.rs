@@ -168,11 +168,7 @@ fn is_transaction(number: u32) -> bool {
 fn write_together(store: &Store, name: &str) -> Result<(), Error> {
     ada(store).transaction(|transaction| {
         (0..TOGETHER).try_for_each(|part| {
-            let request = CreateProductRequest {
-                part_number: format!("{name}-{part}"),
-                name: Some(name.to_owned()),
-                ..CreateProductRequest::default()
-            };
+            let request = CreateProductRequest::new(format!("{name}-{part}")).name(name.to_owned());
             transaction.create_products(vec![request]).map(drop)
         })
     })

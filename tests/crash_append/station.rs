@@ -22,7 +22,7 @@ pub fn create(items: &dyn WorkItemService, names: &[&str]) -> Result<(), Error> 
 }
 
 fn query(store: &Store, filter: &str) -> Result<Vec<stationdb::work_items::WorkItem>, Error> {
-    let request = QueryWorkItemsRequest { filter: Some(filter.to_owned()), ..Default::default() };
+    let request = QueryWorkItemsRequest::new().filter(filter.to_owned());
     Ok(ada(store).query_work_items(request)?.work_items)
 }
 

@@ -24,18 +24,15 @@ use crate::{errors, flips, must_fail};
 pub struct Tables;
 
 pub fn create(tables: &dyn TableService, name: &str) -> Result<String, Error> {
-    let column = |name: &str, data_type, column_type| Column {
-        name: name.to_owned(),
-        data_type,
-        column_type,
-        ..Column::default()
+    let column = |name: &str, data_type, column_type| {
+        Column::new(name.to_owned(), data_type).column_type(column_type)
     };
     let columns = vec![
         column("t", DataType::Int64, ColumnType::Index),
         column("v", DataType::Float64, ColumnType::Normal),
         column("s", DataType::String, ColumnType::Nullable),
     ];
-    let request = CreateTableRequest { columns, name: Some(name.to_owned()), ..Default::default() };
+    let request = CreateTableRequest::new(columns).name(name.to_owned());
     tables.create_table(request).map(|id| id.to_string())
 }
 
@@ -54,12 +51,13 @@ pub fn append(
     rows: Range<i64>,
     end_of_data: bool,
 ) -> Result<(), Error> {
-    let frame =
-        (!rows.is_empty()).then(|| DataFrame { columns: None, data: rows.map(row).collect() });
-    tables.append_table_data(
-        &id.into(),
-        AppendTableDataRequest { frame, end_of_data: end_of_data.then_some(true) },
-    )
+    let frame = (!rows.is_empty()).then(|| DataFrame::new().data(rows.map(row)));
+    tables.append_table_data(&id.into(), {
+        let mut made = AppendTableDataRequest::new();
+        made.frame = frame;
+        made.end_of_data = end_of_data.then_some(true);
+        made
+    })
 }
 
 pub fn id_of(store: &Store, name: &str) -> Result<String, Error> {
@@ -71,10 +69,10 @@ pub fn id_of(store: &Store, name: &str) -> Result<String, Error> {
 pub fn read(store: &Store, id: &str) -> Result<Vec<Vec<Option<String>>>, Error> {
     let (mut rows, mut token) = (Vec::new(), None);
     loop {
-        let request = GetTableDataRequest {
-            take: Some(200),
-            continuation_token: token,
-            ..Default::default()
+        let request = {
+            let mut made = GetTableDataRequest::new().take(200);
+            made.continuation_token = token;
+            made
         };
         let page = ada(store).get_table_data(&id.into(), request)?;
         rows.extend(page.frame.to_data_frame().data);
@@ -154,8 +152,8 @@ impl Steps for Tidying {
             append(&ada(store), &id_of(store, name)?, rows, end)
         }
         fn import(store: &Store, text: &str) -> Result<(), Error> {
-            let table = CreateTableRequest { name: Some("imported".into()), ..Default::default() };
-            let request = ImportTableRequest { table: Some(table), ..Default::default() };
+            let table = CreateTableRequest::new([]).name("imported");
+            let request = ImportTableRequest::new().table(table);
             ada(store).import_csv(request, &mut text.as_bytes(), &Control::default()).map(|_| ())
         }
         vec![

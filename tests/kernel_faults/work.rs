@@ -92,21 +92,17 @@ fn table(store: &Store) -> Result<String> {
     if let Some(id) = tables.into_iter().next().and_then(|table| table.id) {
         return Ok(id.to_string());
     }
-    let column = |name: &str, data_type, column_type| Column {
-        name: name.into(),
-        data_type,
-        column_type,
-        ..Column::default()
-    };
+    let column =
+        |name: &str, data_type, column_type| Column::new(name, data_type).column_type(column_type);
     let columns = vec![
         column("t", DataType::Int64, ColumnType::Index),
         column("s", DataType::String, ColumnType::Normal),
     ];
-    Ok(ada(store).create_table(CreateTableRequest { columns, ..Default::default() })?.to_string())
+    Ok(ada(store).create_table(CreateTableRequest::new(columns))?.to_string())
 }
 
 fn put_product(to: &dyn ProductService, step: u64) -> Result<()> {
-    let product = CreateProductRequest { part_number: format!("p{step}"), ..Default::default() };
+    let product = CreateProductRequest::new(format!("p{step}"));
     match to.create_products(vec![product])?.error {
         None => Ok(()),
         Some(error) => Err(Error::invalid(format!("{error:?}"))),
@@ -114,18 +110,18 @@ fn put_product(to: &dyn ProductService, step: u64) -> Result<()> {
 }
 
 fn put_file(to: &dyn FileService, step: u64) -> Result<()> {
-    let request = UploadFileRequest {
-        id: Some(file_id(step)),
-        name: Some(format!("f{step}")),
-        ..Default::default()
-    };
+    let request = UploadFileRequest::new().id(file_id(step)).name(format!("f{step}"));
     to.upload_file(&mut content(step).as_slice(), request, &Control::default()).map(drop)
 }
 
 fn put_rows(to: &dyn TableService, table: &str, step: u64) -> Result<()> {
-    let data = (step * ROWS..(step + 1) * ROWS).map(row).collect();
-    let frame = Some(DataFrame { columns: None, data });
-    to.append_table_data(&table.into(), AppendTableDataRequest { frame, end_of_data: None })
+    let data: Vec<_> = (step * ROWS..(step + 1) * ROWS).map(row).collect();
+    let frame = Some(DataFrame::new().data(data));
+    to.append_table_data(&table.into(), {
+        let mut made = AppendTableDataRequest::new();
+        made.frame = frame;
+        made
+    })
 }
 
 /// Makes the call with this number.
@@ -157,8 +153,7 @@ fn is_missing(error: &Error) -> bool {
 }
 
 fn products(ada: &Session) -> Result<BTreeSet<String>> {
-    let (mut found, mut query) =
-        (BTreeSet::new(), QueryProductsRequest { take: Some(100), ..Default::default() });
+    let (mut found, mut query) = (BTreeSet::new(), QueryProductsRequest::new().take(100));
     loop {
         let page = ada.query_products(query.clone())?;
         found.extend(page.products.into_iter().filter_map(|product| product.part_number));
@@ -176,7 +171,11 @@ fn rows(ada: &Session) -> Result<Vec<Vec<Option<String>>>> {
     let (mut rows, mut token) = (Vec::new(), None);
     let Some(id) = tables.into_iter().next().and_then(|table| table.id) else { return Ok(rows) };
     loop {
-        let request = GetTableDataRequest { continuation_token: token, ..Default::default() };
+        let request = {
+            let mut made = GetTableDataRequest::new();
+            made.continuation_token = token;
+            made
+        };
         let page = ada.get_table_data(&id, request)?;
         rows.extend(page.frame.to_data_frame().data);
         token = page.continuation_token;

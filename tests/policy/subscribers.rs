@@ -110,11 +110,9 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
     let mut answers = Vec::new();
     for is_there in [true, false] {
         let world = World::new();
-        let theirs = Subscriber {
-            name: "theirs".into(),
-            owner: Some("member".into()),
-            ..Subscriber::default()
-        };
+        let mut theirs = Subscriber::default();
+        theirs.name = "theirs".into();
+        theirs.owner = Some("member".into());
         world.store.register("theirs").unwrap();
         if is_there {
             world.session("member").register_subscriber("theirs").unwrap();

@@ -148,15 +148,14 @@ fn world() -> World {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path()).unwrap();
     let session = store.session(Identity::user("ada"));
-    let columns = vec![Column {
-        name: "i".to_owned(),
-        data_type: DataType::Int64,
-        column_type: ColumnType::Index,
-        ..Column::default()
-    }];
+    let columns = vec![Column::new("i", DataType::Int64).column_type(ColumnType::Index)];
     let table = session.create_table(CreateTableRequest::new(columns)).unwrap();
     let platform = Some(Platform::ni_linux_rt());
-    let request = CreateFeedRequest { name: "tools".to_owned(), platform, ..Default::default() };
+    let request = {
+        let mut made = CreateFeedRequest::new("tools");
+        made.platform = platform;
+        made
+    };
     let feed = session.create_feed(request).unwrap().id;
     World { session, table, feed, _store: store, _directory: directory }
 }
@@ -164,7 +163,7 @@ fn world() -> World {
 type Read = fn(&World, usize) -> Result<()>;
 
 fn import(world: &World, file: Box<Cursor<Vec<u8>>>, flatten: bool) -> Result<()> {
-    let request = ImportTableRequest { flatten: Some(flatten), ..ImportTableRequest::default() };
+    let request = ImportTableRequest::new().flatten(flatten);
     world.session.import_parquet(request, file, &Control::default()).map(drop)
 }
 
@@ -172,22 +171,33 @@ fn import(world: &World, file: Box<Cursor<Vec<u8>>>, flatten: bool) -> Result<()
 const READERS: &[(&str, usize, Read)] = &[
     ("a filter of records", 100, |world, depth| {
         let filter = Some(parentheses("partNumber = \"x\"", depth));
-        let query = QueryProductsRequest { filter, ..QueryProductsRequest::default() };
+        let query = {
+            let mut made = QueryProductsRequest::new();
+            made.filter = filter;
+            made
+        };
         world.session.query_products(query).map(drop)
     }),
     ("a filter of rows", 100, |world, depth| {
         let filter = Some(parentheses("i = 1", depth));
-        let query = QueryTableDataRequest { filter, ..QueryTableDataRequest::default() };
+        let query = {
+            let mut made = QueryTableDataRequest::new();
+            made.filter = filter;
+            made
+        };
         world.session.query_table_data(&world.table, query).map(drop)
     }),
     ("a search of files", 32, |world, depth| {
         let filter = Some(parentheses("name:x", depth));
-        let request = SearchFilesRequest { filter, ..SearchFilesRequest::default() };
+        let request = {
+            let mut made = SearchFilesRequest::new();
+            made.filter = filter;
+            made
+        };
         world.session.search_files(request).map(drop)
     }),
     ("a text query", 16, |world, depth| {
-        let request =
-            SearchRequest { text: Some(parentheses("a", depth)), ..SearchRequest::default() };
+        let request = SearchRequest::new().text(parentheses("a", depth));
         world.session.search(request).map(drop)
     }),
     ("lists of JSON", 127, |_, depth| {

@@ -244,20 +244,12 @@ impl World {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
         let session = store.session(Identity::user("ada"));
-        let index = Column {
-            name: "i".to_owned(),
-            data_type: DataType::Int64,
-            column_type: ColumnType::Index,
-            ..Column::default()
-        };
-        let value =
-            Column { name: "v".to_owned(), data_type: DataType::Float64, ..Column::default() };
-        let request =
-            CreateTableRequest { columns: vec![index, value], ..CreateTableRequest::default() };
+        let index = Column::new("i", DataType::Int64).column_type(ColumnType::Index);
+        let value = Column::new("v", DataType::Float64);
+        let request = CreateTableRequest::new([index, value]);
         let table = session.create_table(request).unwrap().to_string();
-        let data =
-            (0..ROWS).map(|row| vec![Some(row.to_string()), Some((row % 7).to_string())]).collect();
-        append(&session, &table, DataFrame { columns: None, data }).unwrap();
+        let data = (0..ROWS).map(|row| vec![Some(row.to_string()), Some((row % 7).to_string())]);
+        append(&session, &table, DataFrame::new().data(data)).unwrap();
         let asset = serde_json::json!([{
             "name": "DMM", "modelName": "PXI-4071", "vendorName": "A", "serialNumber": "1", "busType": "PCI_PXI",
             "location": {"minionId": "station-1", "state": {"assetPresence": "PRESENT"}},
@@ -270,10 +262,7 @@ impl World {
 }
 
 fn append(session: &Session, table: &str, frame: DataFrame) -> Result<()> {
-    session.append_table_data(
-        &table.into(),
-        AppendTableDataRequest { frame: Some(frame), end_of_data: None },
-    )
+    session.append_table_data(&table.into(), AppendTableDataRequest::new().frame(frame))
 }
 
 fn substitutions(len: usize) -> Option<Vec<serde_json::Value>> {
@@ -305,17 +294,13 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         Some(["i", "v"].iter().cycle().take(len).map(|name| (*name).to_owned()).collect::<Vec<_>>())
     };
     let filters = || {
-        let filter = ColumnFilter {
-            column: "v".to_owned(),
-            operation: FilterOperation::NotEquals,
-            value: Some("3".to_owned()),
-        };
+        let filter = ColumnFilter::new("v", FilterOperation::NotEquals).value("3");
         Some(vec![filter; len])
     };
     let order_by = || {
-        let term = |at: usize| ColumnOrderBy {
-            column: if at.is_multiple_of(2) { "v" } else { "i" }.to_owned(),
-            descending: false,
+        let term = |at: usize| {
+            ColumnOrderBy::new(if at.is_multiple_of(2) { "v" } else { "i" }.to_owned())
+                .descending(false)
         };
         Some((0..len).map(term).collect::<Vec<_>>())
     };
@@ -354,41 +339,35 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             session.utilization_heartbeat(names(len), None).map(drop)
         }
         "StartUtilizationRequest.asset_identifications" => session
-            .start_utilization(StartUtilizationRequest {
-                asset_identifications: vec![AssetIdentification::default(); len],
-                ..StartUtilizationRequest::default()
-            })
+            .start_utilization(StartUtilizationRequest::new(vec![
+                AssetIdentification::default();
+                len
+            ]))
             .map(drop),
         "QueryAssetsRequest.projection" => session
-            .query_assets(QueryAssetsRequest {
-                projection: Some(vec![AssetField::default(); len]),
-                ..QueryAssetsRequest::default()
-            })
+            .query_assets(QueryAssetsRequest::new().projection(vec![AssetField::default(); len]))
             .map(drop),
 
         "QueryAssetsRequest.substitutions" => session
-            .query_assets(QueryAssetsRequest {
-                substitutions: substitutions(len),
-                ..QueryAssetsRequest::default()
+            .query_assets({
+                let mut made = QueryAssetsRequest::new();
+                made.substitutions = substitutions(len);
+                made
             })
             .map(drop),
 
-        "DataFrame.columns" => {
-            append(session, table, DataFrame { columns: columns(), data: Vec::new() })
-        }
-        "DataFrame.data" => {
-            let data =
-                (0..len).map(|row| vec![Some(row.to_string()), Some("1".to_owned())]).collect();
-            append(session, table, DataFrame { columns: None, data })
-        }
-        "DecimationOptions.y_columns" => decimated(QueryDecimatedDataRequest {
-            decimation: Some(DecimationOptions {
-                y_columns: Some(vec!["v".to_owned(); len]),
-                method: DecimationMethod::MaxMin,
-                ..DecimationOptions::default()
-            }),
-            ..QueryDecimatedDataRequest::default()
+        "DataFrame.columns" => append(session, table, {
+            let mut made = DataFrame::new();
+            made.columns = columns();
+            made
         }),
+        "DataFrame.data" => {
+            let data = (0..len).map(|row| vec![Some(row.to_string()), Some("1".to_owned())]);
+            append(session, table, DataFrame::new().data(data))
+        }
+        "DecimationOptions.y_columns" => decimated(QueryDecimatedDataRequest::new().decimation(
+            DecimationOptions::new(DecimationMethod::MaxMin).y_columns(vec!["v".to_owned(); len]),
+        )),
         "AddColumnsRequest.columns" => {
             let new =
                 |name: String| Column::new(name, DataType::Bool).column_type(ColumnType::Nullable);
@@ -404,24 +383,30 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             session.rename_columns(&table.into(), RenameColumnsRequest::new(columns))
         }
         "DeleteRowsRequest.filters" => {
-            let request = DeleteRowsRequest { filters: filters(), ..DeleteRowsRequest::default() };
-            session.delete_rows(&table.into(), request).map(drop)
-        }
-        "DeleteRowsRequest.substitutions" => {
-            let request = DeleteRowsRequest {
-                filter: Some("@0 == \"a\"".to_owned()),
-                substitutions: substitutions(len),
-                ..DeleteRowsRequest::default()
+            let request = {
+                let mut made = DeleteRowsRequest::new();
+                made.filters = filters();
+                made
             };
             session.delete_rows(&table.into(), request).map(drop)
         }
-        "QueryDecimatedDataRequest.columns" => decimated(QueryDecimatedDataRequest {
-            columns: columns(),
-            ..QueryDecimatedDataRequest::default()
+        "DeleteRowsRequest.substitutions" => {
+            let request = {
+                let mut made = DeleteRowsRequest::new().filter("@0 == \"a\"");
+                made.substitutions = substitutions(len);
+                made
+            };
+            session.delete_rows(&table.into(), request).map(drop)
+        }
+        "QueryDecimatedDataRequest.columns" => decimated({
+            let mut made = QueryDecimatedDataRequest::new();
+            made.columns = columns();
+            made
         }),
-        "QueryDecimatedDataRequest.filters" => decimated(QueryDecimatedDataRequest {
-            filters: filters(),
-            ..QueryDecimatedDataRequest::default()
+        "QueryDecimatedDataRequest.filters" => decimated({
+            let mut made = QueryDecimatedDataRequest::new();
+            made.filters = filters();
+            made
         }),
         "ExportTableDataRequest.columns"
         | "ExportTableDataRequest.filters"
@@ -435,38 +420,49 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             session.export_table_data(&table.into(), request, sink, &control).map(drop)
         }
         "GetTableDataRequest.columns" => session
-            .get_table_data(
-                &table.into(),
-                GetTableDataRequest { columns: columns(), ..GetTableDataRequest::default() },
-            )
+            .get_table_data(&table.into(), {
+                let mut made = GetTableDataRequest::new();
+                made.columns = columns();
+                made
+            })
             .map(drop),
         "GetTableDataRequest.order_by" => {
             let order_by =
                 order_by().map(|terms| terms.into_iter().map(|term| term.column).collect());
             session
-                .get_table_data(
-                    &table.into(),
-                    GetTableDataRequest { order_by, ..GetTableDataRequest::default() },
-                )
+                .get_table_data(&table.into(), {
+                    let mut made = GetTableDataRequest::new();
+                    made.order_by = order_by;
+                    made
+                })
                 .map(drop)
         }
-        "QueryTableDataRequest.columns" => {
-            rows(QueryTableDataRequest { columns: columns(), ..QueryTableDataRequest::default() })
-        }
-        "QueryTableDataRequest.filters" => {
-            rows(QueryTableDataRequest { filters: filters(), ..QueryTableDataRequest::default() })
-        }
-        "QueryTableDataRequest.order_by" => {
-            rows(QueryTableDataRequest { order_by: order_by(), ..QueryTableDataRequest::default() })
-        }
+        "QueryTableDataRequest.columns" => rows({
+            let mut made = QueryTableDataRequest::new();
+            made.columns = columns();
+            made
+        }),
+        "QueryTableDataRequest.filters" => rows({
+            let mut made = QueryTableDataRequest::new();
+            made.filters = filters();
+            made
+        }),
+        "QueryTableDataRequest.order_by" => rows({
+            let mut made = QueryTableDataRequest::new();
+            made.order_by = order_by();
+            made
+        }),
         "Waveform.y" => {
             let mut waveform = Waveform::new(WaveformAxis::Count { t0: 0, dt: 1 });
             waveform.y = vec![("v", (&[0.5]).into()); len];
             session.append_waveform(&table.into(), &waveform)
         }
         "ReadWaveformsRequest.columns" => {
-            let request =
-                ReadWaveformsRequest { columns: columns(), ..ReadWaveformsRequest::default() };
+            let request = {
+                let mut made = ReadWaveformsRequest::new();
+                made.columns = columns();
+                made
+            };
             session.read_waveforms(&table.into(), request, &control).map(drop)
         }
         "ScanRecordsRequest.columns" => records(
@@ -478,17 +474,25 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
                 .filter("name == @0")
                 .substitutions((0..len).map(|at| at.to_string())),
         ),
-        "ScanRequest.columns" => scan(ScanRequest { columns: columns(), ..ScanRequest::default() }),
-        "ScanRequest.filters" => scan(ScanRequest { filters: filters(), ..ScanRequest::default() }),
-        "ScanRequest.substitutions" => scan(ScanRequest {
-            filter: Some("@0 == \"a\"".to_owned()),
-            substitutions: substitutions(len),
-            ..ScanRequest::default()
+        "ScanRequest.columns" => scan({
+            let mut made = ScanRequest::new();
+            made.columns = columns();
+            made
         }),
-        "QueryTableDataRequest.substitutions" => rows(QueryTableDataRequest {
-            filter: Some("@0 == \"a\"".to_owned()),
-            substitutions: substitutions(len),
-            ..QueryTableDataRequest::default()
+        "ScanRequest.filters" => scan({
+            let mut made = ScanRequest::new();
+            made.filters = filters();
+            made
+        }),
+        "ScanRequest.substitutions" => scan({
+            let mut made = ScanRequest::new().filter("@0 == \"a\"");
+            made.substitutions = substitutions(len);
+            made
+        }),
+        "QueryTableDataRequest.substitutions" => rows({
+            let mut made = QueryTableDataRequest::new().filter("@0 == \"a\"");
+            made.substitutions = substitutions(len);
+            made
         }),
         "AggregateRecordsRequest.aggregates" => {
             let count = Aggregate::new(AggregateFunction::Count).column("name");
@@ -516,67 +520,59 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             let mean = Aggregate::new(AggregateFunction::Mean).column("v");
             aggregated(AggregateTableDataRequest::new().aggregates(vec![mean; len]))
         }
-        "AggregateTableDataRequest.filters" => aggregated(AggregateTableDataRequest {
-            filters: filters(),
-            ..AggregateTableDataRequest::default()
+        "AggregateTableDataRequest.filters" => aggregated({
+            let mut made = AggregateTableDataRequest::new();
+            made.filters = filters();
+            made
         }),
         "AggregateTableDataRequest.group_by" => {
             let key = AggregateKey::new("v");
             aggregated(AggregateTableDataRequest::new().group_by(vec![key; len]))
         }
-        "AggregateTableDataRequest.substitutions" => aggregated(AggregateTableDataRequest {
-            filter: Some("@0 == \"a\"".to_owned()),
-            substitutions: substitutions(len),
-            ..AggregateTableDataRequest::default()
+        "AggregateTableDataRequest.substitutions" => aggregated({
+            let mut made = AggregateTableDataRequest::new().filter("@0 == \"a\"");
+            made.substitutions = substitutions(len);
+            made
         }),
-        "QueryDecimatedDataRequest.substitutions" => decimated(QueryDecimatedDataRequest {
-            filter: Some("@0 == \"a\"".to_owned()),
-            substitutions: substitutions(len),
-            ..QueryDecimatedDataRequest::default()
+        "QueryDecimatedDataRequest.substitutions" => decimated({
+            let mut made = QueryDecimatedDataRequest::new().filter("@0 == \"a\"");
+            made.substitutions = substitutions(len);
+            made
         }),
         "ExportTableDataRequest.substitutions" => session
             .export_table_data(
                 &table.into(),
-                ExportTableDataRequest {
-                    filter: Some("@0 == \"a\"".to_owned()),
-                    substitutions: substitutions(len),
-                    ..ExportTableDataRequest::default()
+                {
+                    let mut made =
+                        ExportTableDataRequest::new(ExportFormat::Csv).filter("@0 == \"a\"");
+                    made.substitutions = substitutions(len);
+                    made
                 },
                 sink,
                 &control,
             )
             .map(drop),
-        "ScanRequest.order_by" => {
-            scan(ScanRequest { order_by: order_by(), ..ScanRequest::default() })
+        "ScanRequest.order_by" => scan({
+            let mut made = ScanRequest::new();
+            made.order_by = order_by();
+            made
+        }),
+        "ListTablesRequest.id" => {
+            session.list_tables(ListTablesRequest::new().id(hexes(len))).map(drop)
         }
-        "ListTablesRequest.id" => session
-            .list_tables(ListTablesRequest { id: Some(hexes(len)), ..ListTablesRequest::default() })
-            .map(drop),
-        "ListTablesRequest.workspace" => session
-            .list_tables(ListTablesRequest {
-                workspace: Some(names(len)),
-                ..ListTablesRequest::default()
-            })
-            .map(drop),
+        "ListTablesRequest.workspace" => {
+            session.list_tables(ListTablesRequest::new().workspace(names::<String>(len))).map(drop)
+        }
         "ModifyTableRequest.columns" => {
-            let patch =
-                |name: String| ColumnMetadataPatch { name, ..ColumnMetadataPatch::default() };
-            let columns = names(len).into_iter().map(patch).collect();
-            let request = ModifyTableRequest {
-                columns: Patch::Value(columns),
-                ..ModifyTableRequest::default()
-            };
+            let patch = |name: String| ColumnMetadataPatch::new(name);
+            let columns: Vec<_> = names(len).into_iter().map(patch).collect();
+            let request = ModifyTableRequest::new().columns(columns);
             session.modify_table(&table.into(), request)
         }
         "ModifyTablesRequest.tables" => {
-            let change = |id: String| TableMetadataModification {
-                id,
-                ..TableMetadataModification::default()
-            };
-            let tables = hexes(len).into_iter().map(change).collect();
-            session
-                .modify_tables(ModifyTablesRequest { tables, ..ModifyTablesRequest::default() })
-                .map(drop)
+            let change = |id: String| TableMetadataModification::new(id);
+            let tables: Vec<_> = hexes(len).into_iter().map(change).collect();
+            session.modify_tables(ModifyTablesRequest::new(tables)).map(drop)
         }
         "TableService::delete_tables(ids)" => {
             session.delete_tables(hexes(len).into_iter().map(Into::into).collect()).map(drop)
@@ -615,15 +611,15 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             )
             .map(drop),
         "QueryTablesRequest.projection" => session
-            .query_tables(QueryTablesRequest {
-                projection: Some(vec![TableProjection::default(); len]),
-                ..QueryTablesRequest::default()
-            })
+            .query_tables(
+                QueryTablesRequest::new().projection(vec![TableProjection::default(); len]),
+            )
             .map(drop),
         "QueryTablesRequest.substitutions" => session
-            .query_tables(QueryTablesRequest {
-                substitutions: substitutions(len),
-                ..QueryTablesRequest::default()
+            .query_tables({
+                let mut made = QueryTablesRequest::new();
+                made.substitutions = substitutions(len);
+                made
             })
             .map(drop),
 
@@ -631,22 +627,24 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         "FileService::delete_files(ids)" => {
             session.delete_files(hexes(len).into_iter().map(Into::into).collect())
         }
-        "GetFilesRequest.ids" => session
-            .get_files(GetFilesRequest { ids: hexes(len), ..GetFilesRequest::default() })
-            .map(drop),
+        "GetFilesRequest.ids" => {
+            session.get_files(GetFilesRequest::new().ids(hexes(len))).map(drop)
+        }
         "IdsQuery.ids" => {
-            let ids_query =
-                Some(IdsQuery { operation: FileQueryOperation::Equal, ids: hexes(len) });
+            let ids_query = Some(IdsQuery::new(FileQueryOperation::Equal, hexes(len)));
             session
-                .query_files(QueryFilesRequest { ids_query, ..QueryFilesRequest::default() })
+                .query_files({
+                    let mut made = QueryFilesRequest::new();
+                    made.ids_query = ids_query;
+                    made
+                })
                 .map(drop)
         }
         "QueryFilesRequest.properties_query" => {
-            let one =
-                PropertyQuery { operation: FileQueryOperation::Equal, ..PropertyQuery::default() };
+            let one = PropertyQuery::new(String::new(), FileQueryOperation::Equal, String::new());
             let properties_query = vec![one; len];
             session
-                .query_files(QueryFilesRequest { properties_query, ..QueryFilesRequest::default() })
+                .query_files(QueryFilesRequest::new().properties_query(properties_query))
                 .map(drop)
         }
 
@@ -657,73 +655,78 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         "ProductService::update_products(products)" => {
             session.update_products(vec![UpdateProductRequest::default(); len], false).map(drop)
         }
-        "QueryProductsRequest.projection" => session
-            .query_products(QueryProductsRequest {
-                projection: Some(vec![ProductProjection::default(); len]),
-                ..QueryProductsRequest::default()
-            })
-            .map(drop),
+        "QueryProductsRequest.projection" => {
+            session
+                .query_products(
+                    QueryProductsRequest::new().projection(vec![ProductProjection::default(); len]),
+                )
+                .map(drop)
+        }
         "QueryProductsRequest.substitutions" => session
-            .query_products(QueryProductsRequest {
-                substitutions: substitutions(len),
-                ..Default::default()
+            .query_products({
+                let mut made = QueryProductsRequest::new();
+                made.substitutions = substitutions(len);
+                made
             })
             .map(drop),
         "QueryWorkspacesRequest.substitutions" => session
-            .query_workspaces(QueryWorkspacesRequest {
-                substitutions: substitutions(len),
-                ..Default::default()
+            .query_workspaces({
+                let mut made = QueryWorkspacesRequest::new();
+                made.substitutions = substitutions(len);
+                made
             })
             .map(drop),
         "QueryProductValuesRequest.substitutions" => session
-            .query_product_values(QueryProductValuesRequest {
-                field: Some(ProductField::Name),
-                substitutions: substitutions(len),
-                ..QueryProductValuesRequest::default()
+            .query_product_values({
+                let mut made = QueryProductValuesRequest::new().field(ProductField::Name);
+                made.substitutions = substitutions(len);
+                made
             })
             .map(drop),
 
         "CreateSpecificationsRequest.specs" => {
             let specs = Some(vec![CreateSpecificationRequest::default(); len]);
-            session.create_specs(CreateSpecificationsRequest { specs }).map(drop)
+            session
+                .create_specs({
+                    let mut made = CreateSpecificationsRequest::new();
+                    made.specs = specs;
+                    made
+                })
+                .map(drop)
         }
         "UpdateSpecificationsRequest.specs" => {
             let specs = Some(vec![UpdateSpecificationRequest::default(); len]);
-            session.update_specs(UpdateSpecificationsRequest { specs }).map(drop)
+            session
+                .update_specs({
+                    let mut made = UpdateSpecificationsRequest::new();
+                    made.specs = specs;
+                    made
+                })
+                .map(drop)
         }
         "SpecificationService::delete_specs(ids)" => session.delete_specs(names(len)).map(drop),
         "QuerySpecificationsRequest.product_ids" => session
-            .query_specs(QuerySpecificationsRequest {
-                product_ids: names(len),
-                ..Default::default()
-            })
+            .query_specs(QuerySpecificationsRequest::new().product_ids(names::<String>(len)))
             .map(drop),
         "QuerySpecificationsRequest.projection" => session
-            .query_specs(QuerySpecificationsRequest {
-                product_ids: names(1),
-                projection: Some(vec![SpecificationProjection::default(); len]),
-                ..QuerySpecificationsRequest::default()
-            })
+            .query_specs(
+                QuerySpecificationsRequest::new()
+                    .product_ids(names::<String>(1))
+                    .projection(vec![SpecificationProjection::default(); len]),
+            )
             .map(drop),
 
         "QuerySpecificationsRequest.substitutions" => session
-            .query_specs(QuerySpecificationsRequest {
-                product_ids: names(1),
-                substitutions: substitutions(len),
-                ..QuerySpecificationsRequest::default()
+            .query_specs({
+                let mut made = QuerySpecificationsRequest::new().product_ids(names::<String>(1));
+                made.substitutions = substitutions(len);
+                made
             })
             .map(drop),
 
-        "SearchRequest.fields" => {
-            text(SearchRequest { fields: vec!["name".to_owned(); len], ..SearchRequest::default() })
-        }
-        "SearchRequest.kinds" => text(SearchRequest {
-            kinds: vec!["product".to_owned(); len],
-            ..SearchRequest::default()
-        }),
-        "SearchRequest.workspaces" => {
-            text(SearchRequest { workspaces: names(len), ..SearchRequest::default() })
-        }
+        "SearchRequest.fields" => text(SearchRequest::new().fields(vec!["name".to_owned(); len])),
+        "SearchRequest.kinds" => text(SearchRequest::new().kinds(vec!["product".to_owned(); len])),
+        "SearchRequest.workspaces" => text(SearchRequest::new().workspaces(names::<String>(len))),
         _ => lab(session, list, len),
     }
 }
@@ -733,13 +736,19 @@ fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
     let nonsense = Some("nonsense".to_owned());
     match list {
         "WorkItemService::create_work_items(work_items)" => {
-            let item =
-                CreateWorkItemRequest { state: nonsense, ..CreateWorkItemRequest::default() };
+            let item = {
+                let mut made = CreateWorkItemRequest::new();
+                made.state = nonsense;
+                made
+            };
             session.create_work_items(vec![item; len]).map(drop)
         }
         "TestPlanService::create_test_plans(test_plans)" => {
-            let plan =
-                CreateTestPlanRequest { state: nonsense, ..CreateTestPlanRequest::default() };
+            let plan = {
+                let mut made = CreateTestPlanRequest::new();
+                made.state = nonsense;
+                made
+            };
             session.create_test_plans(vec![plan; len]).map(drop)
         }
         "WorkItemService::create_work_item_templates(work_item_templates)" => session
@@ -749,34 +758,31 @@ fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
             .create_test_plan_templates(vec![CreateTestPlanTemplateRequest::default(); len])
             .map(drop),
         "UpdateWorkItemsRequest.work_items" => session
-            .update_work_items(UpdateWorkItemsRequest {
-                work_items: vec![UpdateWorkItemRequest::default(); len],
-                ..UpdateWorkItemsRequest::default()
-            })
+            .update_work_items(UpdateWorkItemsRequest::new(vec![
+                UpdateWorkItemRequest::default();
+                len
+            ]))
             .map(drop),
         "UpdateTestPlansRequest.test_plans" => session
-            .update_test_plans(UpdateTestPlansRequest {
-                test_plans: vec![UpdateTestPlanRequest::default(); len],
-                ..UpdateTestPlansRequest::default()
-            })
+            .update_test_plans(UpdateTestPlansRequest::new(vec![
+                UpdateTestPlanRequest::default();
+                len
+            ]))
             .map(drop),
         "UpdateWorkItemTemplatesRequest.work_item_templates" => session
-            .update_work_item_templates(UpdateWorkItemTemplatesRequest {
-                work_item_templates: vec![UpdateWorkItemTemplateRequest::default(); len],
-                ..UpdateWorkItemTemplatesRequest::default()
-            })
+            .update_work_item_templates(UpdateWorkItemTemplatesRequest::new(
+                vec![UpdateWorkItemTemplateRequest::default(); len],
+            ))
             .map(drop),
         "ScheduleWorkItemsRequest.work_items" => session
-            .schedule_work_items(ScheduleWorkItemsRequest {
-                work_items: vec![ScheduleWorkItemRequest::default(); len],
-                ..ScheduleWorkItemsRequest::default()
-            })
+            .schedule_work_items(ScheduleWorkItemsRequest::new(
+                vec![ScheduleWorkItemRequest::default(); len],
+            ))
             .map(drop),
         "ScheduleTestPlansRequest.test_plans" => session
-            .schedule_test_plans(ScheduleTestPlansRequest {
-                test_plans: vec![ScheduleTestPlanRequest::default(); len],
-                ..ScheduleTestPlansRequest::default()
-            })
+            .schedule_test_plans(ScheduleTestPlansRequest::new(
+                vec![ScheduleTestPlanRequest::default(); len],
+            ))
             .map(drop),
         "WorkItemService::delete_work_items(ids)" => {
             session.delete_work_items(numbers(len).into_iter().map(Into::into).collect()).map(drop)
@@ -791,51 +797,57 @@ fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
             .delete_test_plan_templates(numbers(len).into_iter().map(Into::into).collect())
             .map(drop),
         "QueryWorkItemsRequest.projection" => session
-            .query_work_items(QueryWorkItemsRequest {
-                projection: Some(vec![WorkItemField::default(); len]),
-                ..QueryWorkItemsRequest::default()
-            })
+            .query_work_items(
+                QueryWorkItemsRequest::new().projection(vec![WorkItemField::default(); len]),
+            )
             .map(drop),
         "QueryWorkItemsRequest.substitutions" => session
-            .query_work_items(QueryWorkItemsRequest {
-                substitutions: substitutions(len),
-                ..Default::default()
+            .query_work_items({
+                let mut made = QueryWorkItemsRequest::new();
+                made.substitutions = substitutions(len);
+                made
             })
             .map(drop),
-        "QueryWorkItemTemplatesRequest.projection" => session
-            .query_work_item_templates(QueryWorkItemTemplatesRequest {
-                projection: Some(vec![WorkItemTemplateField::default(); len]),
-                ..QueryWorkItemTemplatesRequest::default()
-            })
-            .map(drop),
+        "QueryWorkItemTemplatesRequest.projection" => {
+            session
+                .query_work_item_templates(
+                    QueryWorkItemTemplatesRequest::new()
+                        .projection(vec![WorkItemTemplateField::default(); len]),
+                )
+                .map(drop)
+        }
         "QueryWorkItemTemplatesRequest.substitutions" => session
-            .query_work_item_templates(QueryWorkItemTemplatesRequest {
-                substitutions: substitutions(len),
-                ..QueryWorkItemTemplatesRequest::default()
+            .query_work_item_templates({
+                let mut made = QueryWorkItemTemplatesRequest::new();
+                made.substitutions = substitutions(len);
+                made
             })
             .map(drop),
         "QueryTestPlansRequest.projection" => session
-            .query_test_plans(QueryTestPlansRequest {
-                projection: Some(vec![TestPlanField::default(); len]),
-                ..QueryTestPlansRequest::default()
-            })
+            .query_test_plans(
+                QueryTestPlansRequest::new().projection(vec![TestPlanField::default(); len]),
+            )
             .map(drop),
         "QueryTestPlansRequest.substitutions" => session
-            .query_test_plans(QueryTestPlansRequest {
-                substitutions: substitutions(len),
-                ..Default::default()
+            .query_test_plans({
+                let mut made = QueryTestPlansRequest::new();
+                made.substitutions = substitutions(len);
+                made
             })
             .map(drop),
-        "QueryTestPlanTemplatesRequest.projection" => session
-            .query_test_plan_templates(QueryTestPlanTemplatesRequest {
-                projection: Some(vec![TestPlanTemplateField::default(); len]),
-                ..QueryTestPlanTemplatesRequest::default()
-            })
-            .map(drop),
+        "QueryTestPlanTemplatesRequest.projection" => {
+            session
+                .query_test_plan_templates(
+                    QueryTestPlanTemplatesRequest::new()
+                        .projection(vec![TestPlanTemplateField::default(); len]),
+                )
+                .map(drop)
+        }
         "QueryTestPlanTemplatesRequest.substitutions" => session
-            .query_test_plan_templates(QueryTestPlanTemplatesRequest {
-                substitutions: substitutions(len),
-                ..QueryTestPlanTemplatesRequest::default()
+            .query_test_plan_templates({
+                let mut made = QueryTestPlanTemplatesRequest::new();
+                made.substitutions = substitutions(len);
+                made
             })
             .map(drop),
         _ => panic!("{list} has no probe"),

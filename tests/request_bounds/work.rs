@@ -34,17 +34,12 @@ fn world() -> World {
         .into_iter()
         .map(|(key, start)| (key.to_owned(), long_text(start)))
         .collect();
-    let product = CreateProductRequest {
-        part_number: "P".to_owned(),
-        keywords: Some((0..ELEMENTS).map(|at| format!("k{at}")).collect()),
-        properties: Some(
-            texts.iter().map(|(key, text)| (key.clone(), Some(text.clone()))).collect(),
-        ),
-        ..CreateProductRequest::default()
-    };
+    let product = CreateProductRequest::new("P")
+        .keywords((0..ELEMENTS).map(|at| format!("k{at}")))
+        .properties(texts.iter().map(|(key, text)| (key.clone(), text.clone())));
     let made = session.create_products(vec![product]).unwrap();
     assert_eq!(made.error, None);
-    let file = UploadFileRequest { metadata: texts, ..UploadFileRequest::default() };
+    let file = UploadFileRequest::new().metadata(texts);
     session.upload_file(&mut std::io::empty(), file, &Control::default()).unwrap();
     World { session, _store: store, _directory: directory }
 }
@@ -54,7 +49,7 @@ fn nested() -> String {
 }
 
 fn products(session: &Session, filter: String) -> Result<usize> {
-    let query = QueryProductsRequest { filter: Some(filter), ..QueryProductsRequest::default() };
+    let query = QueryProductsRequest::new().filter(filter);
     session.query_products(query).map(|page| page.products.len())
 }
 
@@ -73,18 +68,19 @@ fn hostile(session: &Session, name: &str) -> Result<usize> {
             let terms: Vec<String> =
                 (0..2_000).map(|at| format!("properties.a:(\"*no{at}*\")")).collect();
             let filter = terms.join(" OR ");
-            let request =
-                SearchFilesRequest { filter: Some(filter), ..SearchFilesRequest::default() };
+            let request = SearchFilesRequest::new().filter(filter);
             session.search_files(request).map(|found| found.available_files.len())
         }
         "properties of files" => {
-            let one = |at: usize| PropertyQuery {
-                key: "a".to_owned(),
-                operation: FileQueryOperation::NotContains,
-                value: format!("{}no{at}", "0123456789abcdef".repeat(50)),
+            let one = |at: usize| {
+                PropertyQuery::new(
+                    "a",
+                    FileQueryOperation::NotContains,
+                    format!("{}no{at}", "0123456789abcdef".repeat(50)),
+                )
             };
-            let properties_query = (0..9_000).map(one).collect();
-            let request = QueryFilesRequest { properties_query, ..QueryFilesRequest::default() };
+            let properties_query: Vec<_> = (0..9_000).map(one).collect();
+            let request = QueryFilesRequest::new().properties_query(properties_query);
             session.query_files(request).map(|found| found.available_files.len())
         }
         _ => panic!("no hostile call is named {name}"),
@@ -167,11 +163,9 @@ fn a_long_text_that_a_filter_names_often_is_not_copied_for_each() {
     assert!(filter.len() < 256 * 1024);
     assert_eq!(products(&world.session, filter).unwrap(), 0);
     // A long substitution that the filter uses 10,000 times.
-    let query = QueryProductsRequest {
-        filter: Some(vec!["name.Contains(@0)"; 10_000].join(" or ")),
-        substitutions: Some(vec![serde_json::Value::from(long)]),
-        ..QueryProductsRequest::default()
-    };
+    let query = QueryProductsRequest::new()
+        .filter(vec!["name.Contains(@0)"; 10_000].join(" or "))
+        .substitutions([serde_json::Value::from(long)]);
     let error = world.session.query_products(query).unwrap_err();
     assert!(error.message().contains("FILTER_SUBSTITUTED_BYTES"), "{error}");
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
@@ -182,33 +176,32 @@ fn a_deadline_is_looked_at_between_the_tests_of_rows() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path()).unwrap();
     let session = store.session(Identity::user("ada"));
-    let index = Column {
-        name: "i".into(),
-        data_type: DataType::Int64,
-        column_type: ColumnType::Index,
-        ..Column::default()
-    };
-    let text = Column { name: "s".into(), data_type: DataType::String, ..Column::default() };
-    let table = CreateTableRequest { columns: vec![index, text], ..CreateTableRequest::default() };
+    let index = Column::new("i", DataType::Int64).column_type(ColumnType::Index);
+    let text = Column::new("s", DataType::String);
+    let table = CreateTableRequest::new([index, text]);
     let table = session.create_table(table).unwrap().to_string();
     let long = "0123456789abcdef".repeat(256);
-    let data = (0..4_000).map(|row| vec![Some(row.to_string()), Some(long.clone())]).collect();
-    let frame = Some(DataFrame { columns: None, data });
+    let data: Vec<_> =
+        (0..4_000).map(|row| vec![Some(row.to_string()), Some(long.clone())]).collect();
+    let frame = Some(DataFrame::new().data(data));
     session
-        .append_table_data(
-            &table.as_str().into(),
-            AppendTableDataRequest { frame, end_of_data: None },
-        )
+        .append_table_data(&table.as_str().into(), {
+            let mut made = AppendTableDataRequest::new();
+            made.frame = frame;
+            made
+        })
         .unwrap();
-    let test = |at: usize| ColumnFilter {
-        column: "s".to_owned(),
-        operation: FilterOperation::NotContains,
-        value: Some(format!("fedcba{at}")),
+    let test = |at: usize| {
+        ColumnFilter::new("s", FilterOperation::NotContains).value(format!("fedcba{at}"))
     };
     let filters = Some((0..10_000).map(test).collect::<Vec<_>>());
     let started = Instant::now();
     let session = session.with_deadline(started + Duration::from_millis(200));
-    let query = QueryTableDataRequest { filters, ..QueryTableDataRequest::default() };
+    let query = {
+        let mut made = QueryTableDataRequest::new();
+        made.filters = filters;
+        made
+    };
     let error = session.query_table_data(&table.as_str().into(), query).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DeadlineExceeded, "{error}");
     assert!(started.elapsed() < SLACK, "{:?}", started.elapsed());

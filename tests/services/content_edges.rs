@@ -13,7 +13,7 @@ use stationdb::{ErrorKind, Identity, StoreOptions};
 use crate::feeds::{control, deb, deb_with, download, feed, fresh, gz, kind, tarball, upload};
 
 fn named(name: impl Into<String>) -> UploadFileRequest {
-    UploadFileRequest { name: Some(name.into()), ..Default::default() }
+    UploadFileRequest::new().name(name)
 }
 
 fn put(files: &impl FileService, name: impl Into<String>, content: &[u8]) -> FileId {
@@ -64,7 +64,7 @@ fn packages_are_deleted_where_the_disk_is_full() {
     session.transaction(|tx| tx.delete_package(&ids[2])).unwrap();
     assert!(session.query_packages(&rt.id).unwrap().packages.is_empty());
     // Writes that do not delete fail until there is space again.
-    let rename = UpdateFeedRequest { name: Some("other".to_owned()), ..Default::default() };
+    let rename = UpdateFeedRequest::new().name("other");
     assert_eq!(kind(session.update_feed(&rt.id, rename)), ErrorKind::NoSpace);
     session.delete_feed(&rt.id).unwrap();
 }
@@ -269,12 +269,11 @@ fn a_page_far_behind_the_start_is_that_of_one_long_page() {
         .unwrap();
     for order_by in [None, Some(FileQueryOrderBy::Size), Some(FileQueryOrderBy::Id)] {
         let page = |skip, take| {
-            let request = GetFilesRequest {
-                skip: Some(skip),
-                take: Some(take),
-                order_by,
-                order_by_descending: Some(true),
-                ..Default::default()
+            let request = {
+                let mut made =
+                    GetFilesRequest::new().skip(skip).take(take).order_by_descending(true);
+                made.order_by = order_by;
+                made
             };
             session.get_files(request).unwrap()
         };

@@ -35,14 +35,13 @@ fn bench() -> Bench {
 }
 
 fn put(session: &Session, name: &str, properties: &[(&str, &str)], len: usize) -> FileId {
-    let metadata =
-        properties.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let request = UploadFileRequest { name: Some(name.to_owned()), metadata, ..Default::default() };
+    let metadata = properties.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    let request = UploadFileRequest::new().name(name.to_owned()).metadata(metadata);
     session.upload_file(&mut vec![7; len].as_slice(), request, &control()).unwrap()
 }
 
 fn file(session: &Session, id: &str) -> FileMetadata {
-    let request = GetFilesRequest { ids: vec![id.to_owned()], ..Default::default() };
+    let request = GetFilesRequest::new().ids([id.to_owned()]);
     session.get_files(request).unwrap().available_files.remove(0)
 }
 
@@ -194,15 +193,24 @@ fn listings_have_the_defaults_of_the_reference() {
         files.iter().map(|file| file.properties["Name"].clone()).collect::<Vec<_>>()
     };
     // A direction without a key is ignored; zero means the default page size.
-    let request =
-        GetFilesRequest { order_by_descending: Some(true), take: Some(0), ..Default::default() };
+    let request = GetFilesRequest::new().order_by_descending(true).take(0);
     assert_eq!(names(session.get_files(request).unwrap().available_files), ["b.txt", "a.dat", "c"]);
     clock.advance_ms(1_000);
     session.update_metadata(&ids[1], UpdateMetadataRequest::default()).unwrap();
     let linq = |order_by, order_by_descending| {
-        let request = FileLinqQueryRequest { order_by, order_by_descending, ..Default::default() };
+        let request = {
+            let mut made = FileLinqQueryRequest::new();
+            made.order_by = order_by;
+            made.order_by_descending = order_by_descending;
+            made
+        };
         let answer = session.query_files_linq(request.clone()).unwrap();
-        let search = SearchFilesRequest { order_by, order_by_descending, ..Default::default() };
+        let search = {
+            let mut made = SearchFilesRequest::new();
+            made.order_by = order_by;
+            made.order_by_descending = order_by_descending;
+            made
+        };
         assert_eq!(session.search_files(search).unwrap(), answer);
         answer
             .available_files
@@ -222,7 +230,7 @@ fn listings_have_the_defaults_of_the_reference() {
         ["b.txt", "a.dat", "c"],
         "ties by id ascending"
     );
-    let none = FileLinqQueryRequest { take: Some(0), ..Default::default() };
+    let none = FileLinqQueryRequest::new().take(0);
     let answer = session.query_files_linq(none).unwrap();
     assert_eq!((answer.available_files.len(), answer.total_count.value), (0, 0));
     let record =
@@ -486,8 +494,8 @@ fn full_text_finds_files_and_packages_by_every_text_that_they_have() {
     ]));
     let package = upload(&session, &rt.id, &bytes, None, false).unwrap();
     let find = |text: &str, kinds: &[&str]| {
-        let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
-        let request = SearchRequest { text: Some(text.to_owned()), kinds, ..Default::default() };
+        let kinds: Vec<_> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+        let request = SearchRequest::new().text(text.to_owned()).kinds(kinds);
         session
             .search(request)
             .unwrap()
@@ -523,11 +531,9 @@ fn full_text_finds_files_and_packages_by_every_text_that_they_have() {
     ] {
         assert_eq!(find(words, &[]), std::slice::from_ref(&the_package), "{words}");
     }
-    let renamed = UpdateMetadataRequest {
-        replace_existing: true,
-        properties: [("Name".to_owned(), "acoustics.tdms".to_owned())].into(),
-        ..Default::default()
-    };
+    let renamed = UpdateMetadataRequest::new()
+        .replace_existing(true)
+        .properties([("Name".to_owned(), "acoustics.tdms".to_owned())]);
     session.update_metadata(&log, renamed).unwrap();
     assert_eq!(find("acoustics", &["file"]).len(), 1);
     assert_eq!(find("vibration", &[]), []);

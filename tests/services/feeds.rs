@@ -28,11 +28,7 @@ pub fn control() -> Control {
 }
 
 pub fn feed(session: &impl FeedService, platform: Platform) -> Feed {
-    let request = CreateFeedRequest {
-        name: "tools".to_owned(),
-        platform: Some(platform),
-        ..Default::default()
-    };
+    let request = CreateFeedRequest::new("tools").platform(platform);
     session.create_feed(request).unwrap()
 }
 
@@ -143,15 +139,11 @@ fn feeds_are_created_queried_changed_and_deleted() {
     assert_eq!(query(r#"{"platform":"WINDOWS","workspace":"w2"}"#), []);
     assert_eq!(query(r#"{"workspace":"unknown"}"#), []);
     let package = upload(&session, &two.id, &deb("t", "1"), None, false).unwrap();
-    let request = UpdateFeedRequest {
-        name: Some("b".to_owned()),
-        workspace: Some("w3".to_owned()),
-        ..Default::default()
-    };
+    let request = UpdateFeedRequest::new().name("b").workspace("w3");
     let updated = session.update_feed(&two.id, request).unwrap();
     assert_eq!((updated.name.as_str(), updated.workspace.as_str()), ("b", "w3"));
     assert_eq!(session.get_package(&package.id).unwrap().workspace, "w3");
-    let blank = UpdateFeedRequest { name: Some(String::new()), ..Default::default() };
+    let blank = UpdateFeedRequest::new().name(String::new());
     assert_eq!(kind(session.update_feed(&two.id, blank)), ErrorKind::InvalidArgument);
     session.delete_feed(&two.id).unwrap();
     for error in [
@@ -179,11 +171,7 @@ fn the_vendor_prefix_names_platform_and_extension() {
     let windows = feed(&session, Platform::windows());
     let package = upload(&session, &windows.id, &deb("t", "1"), None, false).unwrap();
     assert_eq!(package.file_name, "t_1_amd64.acmepkg");
-    let request = CreateFeedRequest {
-        name: "a".to_owned(),
-        platform: Some(Platform::ni_linux_rt()),
-        ..Default::default()
-    };
+    let request = CreateFeedRequest::new("a").platform(Platform::ni_linux_rt());
     assert_eq!(kind(session.create_feed(request)), ErrorKind::InvalidArgument);
 }
 

@@ -36,7 +36,7 @@ fn bytes(len: usize) -> Vec<u8> {
 }
 
 fn named(name: &str) -> UploadFileRequest {
-    UploadFileRequest { name: Some(name.to_owned()), ..Default::default() }
+    UploadFileRequest::new().name(name.to_owned())
 }
 
 fn put(files: &impl FileService, name: &str, content: &[u8]) -> FileId {
@@ -50,7 +50,7 @@ fn get(files: &impl FileService, id: &str) -> Result<Vec<u8>> {
 }
 
 fn metadata(files: &impl FileService, id: &str) -> Option<FileMetadata> {
-    let request = GetFilesRequest { ids: vec![id.to_owned()], ..Default::default() };
+    let request = GetFilesRequest::new().ids([id.to_owned()]);
     files.get_files(request).unwrap().available_files.pop()
 }
 
@@ -89,9 +89,11 @@ fn content_comes_back_after_reopening_small_and_large() {
 #[test]
 fn the_name_comes_from_the_metadata_then_the_content_then_the_id() {
     let (_disk, _store, session) = fresh();
-    let both = UploadFileRequest {
-        metadata: [("Name".to_owned(), "meta".to_owned()), ("k".to_owned(), String::new())].into(),
-        ..named("part")
+    let both = {
+        let mut made = named("part");
+        made.metadata =
+            [("Name".to_owned(), "meta".to_owned()), ("k".to_owned(), String::new())].into();
+        made
     };
     let id = session.upload_file(&mut &b""[..], both, &control()).unwrap();
     assert_eq!(metadata(&session, &id).unwrap().properties["Name"], "meta");
@@ -104,7 +106,11 @@ fn the_name_comes_from_the_metadata_then_the_content_then_the_id() {
 #[test]
 fn ids_can_be_chosen_once_in_any_case() {
     let (disk, _store, session) = fresh();
-    let with = |id: &str| UploadFileRequest { id: Some(id.to_owned()), ..named("a") };
+    let with = |id: &str| {
+        let mut made = named("a");
+        made.id = Some(id.to_owned());
+        made
+    };
     let id =
         session.upload_file(&mut &b"1"[..], with("ABCDEF0123456789ABCDEF01"), &control()).unwrap();
     assert_eq!(id.as_str(), "abcdef0123456789abcdef01");
@@ -132,8 +138,11 @@ fn a_refused_upload_leaves_nothing() {
     let error = session.upload_file(&mut &*bytes(50_001), named("a"), &control()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
     put(&session, "a", &bytes(50_000));
-    let empty_key =
-        UploadFileRequest { metadata: [(String::new(), "x".to_owned())].into(), ..named("a") };
+    let empty_key = {
+        let mut made = named("a");
+        made.metadata = [(String::new(), "x".to_owned())].into();
+        made
+    };
     assert_eq!(
         session.upload_file(&mut &*bytes(20_000), empty_key, &control()).unwrap_err().kind(),
         ErrorKind::InvalidArgument
@@ -205,47 +214,29 @@ fn metadata_is_merged_replaced_renamed_moved_and_versioned() {
     let id = put(&session, "a.txt", b"x");
     let change = |request: UpdateMetadataRequest| session.update_metadata(&id, request);
     let now = || metadata(&session, &id).unwrap();
-    change(UpdateMetadataRequest {
-        properties: map(&[("a", "1"), ("b", "2")]),
-        ..Default::default()
-    })
-    .unwrap();
-    change(UpdateMetadataRequest {
-        properties: map(&[("a", "3")]),
-        expected_revision: Some(2),
-        ..Default::default()
-    })
-    .unwrap();
+    change(UpdateMetadataRequest::new().properties(map(&[("a", "1"), ("b", "2")]))).unwrap();
+    change(UpdateMetadataRequest::new().properties(map(&[("a", "3")])).expected_revision(2))
+        .unwrap();
     assert_eq!(now().properties, map(&[("Name", "a.txt"), ("a", "3"), ("b", "2")]));
     assert_eq!(now().meta_data_revision, 3);
-    let error = change(UpdateMetadataRequest {
-        properties: map(&[("a", "4")]),
-        expected_revision: Some(2),
-        ..Default::default()
-    })
-    .unwrap_err();
+    let error =
+        change(UpdateMetadataRequest::new().properties(map(&[("a", "4")])).expected_revision(2))
+            .unwrap_err();
     assert_eq!(
         (error.kind(), error.args()),
         (ErrorKind::Conflict, ["3".to_owned(), "2".to_owned()].as_slice())
     );
-    change(UpdateMetadataRequest {
-        replace_existing: true,
-        properties: map(&[("c", "")]),
-        ..Default::default()
-    })
-    .unwrap();
+    change(UpdateMetadataRequest::new().replace_existing(true).properties(map(&[("c", "")])))
+        .unwrap();
     assert_eq!(now().properties, map(&[("Name", "a.txt"), ("c", "")]));
-    change(UpdateMetadataRequest { properties: map(&[("Name", "b.dat")]), ..Default::default() })
-        .unwrap();
+    change(UpdateMetadataRequest::new().properties(map(&[("Name", "b.dat")]))).unwrap();
     assert_eq!(now().properties["Name"], "b.dat");
-    change(UpdateMetadataRequest { workspace: Some("w2".to_owned()), ..Default::default() })
-        .unwrap();
+    change(UpdateMetadataRequest::new().workspace("w2")).unwrap();
     assert_eq!((now().workspace.as_str(), now().meta_data_revision), ("w2", 6));
     change(UpdateMetadataRequest::default()).unwrap();
     assert_eq!(now().meta_data_revision, 7);
     for bad in [map(&[("Name", "")]), map(&[("", "x")])] {
-        let error =
-            change(UpdateMetadataRequest { properties: bad, ..Default::default() }).unwrap_err();
+        let error = change(UpdateMetadataRequest::new().properties(bad)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     }
     assert_eq!(now().meta_data_revision, 7);
@@ -279,11 +270,7 @@ fn listing_pages_orders_and_counts() {
         let position = |file: &FileMetadata| ids.iter().position(|id| *id == file.id).unwrap();
         (answer.available_files.iter().map(position).collect::<Vec<_>>(), answer.total_count)
     };
-    let by = |key, descending| GetFilesRequest {
-        order_by: Some(key),
-        order_by_descending: Some(descending),
-        ..Default::default()
-    };
+    let by = |key, descending| GetFilesRequest::new().order_by(key).order_by_descending(descending);
     assert_eq!(list(GetFilesRequest::default()), (vec![0, 1, 2, 3], 4));
     assert_eq!(list(by(FileQueryOrderBy::Size, false)).0, [1, 3, 2, 0]);
     assert_eq!(
@@ -296,27 +283,19 @@ fn listing_pages_orders_and_counts() {
     clock.advance_ms(1000);
     session.update_metadata(&ids[1], UpdateMetadataRequest::default()).unwrap();
     assert_eq!(list(by(FileQueryOrderBy::LastUpdatedTimestamp, true)).0, [1, 3, 2, 0]);
-    assert_eq!(
-        list(GetFilesRequest { skip: Some(1), take: Some(2), ..Default::default() }),
-        (vec![1, 2], 4)
-    );
-    assert_eq!(
-        list(GetFilesRequest { skip: Some(9), take: Some(2), ..Default::default() }),
-        (vec![], 4)
-    );
+    assert_eq!(list(GetFilesRequest::new().skip(1).take(2)), (vec![1, 2], 4));
+    assert_eq!(list(GetFilesRequest::new().skip(9).take(2)), (vec![], 4));
     let some =
         vec![ids[2].to_uppercase(), "unknown".to_owned(), ids[0].to_string(), ids[0].to_string()];
-    assert_eq!(list(GetFilesRequest { ids: some, ..Default::default() }), (vec![0, 2], 2));
+    assert_eq!(list(GetFilesRequest::new().ids(some)), (vec![0, 2], 2));
     for bad in [
-        GetFilesRequest { take: Some(-1), ..Default::default() },
-        GetFilesRequest { skip: Some(-1), ..Default::default() },
-        GetFilesRequest { take: Some(10_001), ..Default::default() },
+        GetFilesRequest::new().take(-1),
+        GetFilesRequest::new().skip(-1),
+        GetFilesRequest::new().take(10_001),
     ] {
         assert_eq!(session.get_files(bad).unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
-    assert!(
-        session.get_files(GetFilesRequest { take: Some(10_000), ..Default::default() }).is_ok()
-    );
+    assert!(session.get_files(GetFilesRequest::new().take(10_000)).is_ok());
     let request: GetFilesRequest = serde_json::from_str(
         r#"{"order_by":"lastUpdatedTimestamp","orderByDescending":true,"take":1}"#,
     )
@@ -332,7 +311,7 @@ fn queries_filter_by_expression_search_and_structure() {
     let upload = |name: &str, size: usize, serial: &str| {
         let metadata = [("Name", name), ("serial", serial)]
             .map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let request = UploadFileRequest { metadata: metadata.into(), ..Default::default() };
+        let request = UploadFileRequest::new().metadata(metadata);
         session.upload_file(&mut &*bytes(size), request, &control()).unwrap()
     };
     upload("run1.tdms", 100, "A");
@@ -347,11 +326,12 @@ fn queries_filter_by_expression_search_and_structure() {
             .collect::<Vec<_>>()
     };
     let linq = |filter: &str, descending| {
-        session.query_files_linq(FileLinqQueryRequest {
-            filter: Some(filter.to_owned()),
-            order_by: Some(FileLinqQueryOrderBy::Name),
-            order_by_descending: descending,
-            ..Default::default()
+        session.query_files_linq({
+            let mut made = FileLinqQueryRequest::new()
+                .filter(filter.to_owned())
+                .order_by(FileLinqQueryOrderBy::Name);
+            made.order_by_descending = descending;
+            made
         })
     };
     assert_eq!(names(linq("", Some(false)).unwrap()), ["notes.txt", "run1.tdms", "run2.tdms"]);
@@ -375,16 +355,14 @@ fn queries_filter_by_expression_search_and_structure() {
         (ErrorKind::InvalidArgument, Some(&Place::Offset(0)))
     );
     let search = |filter: &str| {
-        let request = SearchFilesRequest {
-            filter: Some(filter.to_owned()),
-            order_by: Some(FileLinqQueryOrderBy::Size),
-            ..Default::default()
-        };
+        let request = SearchFilesRequest::new()
+            .filter(filter.to_owned())
+            .order_by(FileLinqQueryOrderBy::Size);
         names(session.search_files(request).unwrap())
     };
     assert_eq!(search("name:(\"RUN*\") AND size:[0 TO 200]"), ["run2.tdms", "run1.tdms"]);
     assert_eq!(search("properties.serial:(\"A\")"), ["notes.txt", "run1.tdms"]);
-    let page = SearchFilesRequest { skip: Some(1), take: Some(1), ..Default::default() };
+    let page = SearchFilesRequest::new().skip(1).take(1);
     let answer = session.search_files(page).unwrap();
     let counted =
         (answer.available_files.len(), answer.total_count.value, answer.total_count.relation);
@@ -399,9 +377,7 @@ fn queries_filter_by_expression_search_and_structure() {
     let bad: QueryFilesRequest =
         serde_json::from_str(r#"{"idQuery":{"operation":"LESS_THAN","value":"x"}}"#).unwrap();
     assert_eq!(session.query_files(bad).unwrap_err().kind(), ErrorKind::InvalidArgument);
-    let error = session
-        .query_files(QueryFilesRequest { take: Some(1001), ..Default::default() })
-        .unwrap_err();
+    let error = session.query_files(QueryFilesRequest::new().take(1001)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }
 
@@ -505,7 +481,7 @@ fn upload_sessions_take_chunks_in_any_order_over_a_restart() {
         (waiting.len(), waiting[0].workspace.as_str(), waiting[0].chunks.len()),
         (1, "w", 1)
     );
-    assert_eq!(waiting[0].chunks[0], UploadedChunk { index: 2, size: 8, close: true });
+    assert_eq!(waiting[0].chunks[0], UploadedChunk::new().index(2).size(8).close(true));
     append(&session, 1, &full, false).unwrap();
     assert_eq!(session.get_files(GetFilesRequest::default()).unwrap().total_count, 0);
     let properties =
@@ -649,13 +625,12 @@ fn every_order_of_files_is_read_from_an_index() {
         Store::options().maintenance_thread(false).open_disk(Arc::new(MemoryDisk::new())).unwrap();
     let session = store.session(Identity::user("ada"));
     for order in FileLinqQueryOrderBy::ALL {
-        let request = FileLinqQueryRequest { order_by: Some(*order), ..Default::default() };
+        let request = FileLinqQueryRequest::new().order_by(*order);
         let plan = session.explain_query_files_linq(request).unwrap().to_string();
         assert!(plan.contains(" in order") && !plan.contains("all records"), "{order}: {plan}");
     }
     for filter in ["workspace == \"lab\"", "size > 100"] {
-        let request =
-            FileLinqQueryRequest { filter: Some(filter.to_owned()), ..Default::default() };
+        let request = FileLinqQueryRequest::new().filter(filter.to_owned());
         let plan = session.explain_query_files_linq(request).unwrap().to_string();
         assert!(plan.starts_with("index "), "{filter}: {plan}");
     }

@@ -15,12 +15,15 @@ use stationdb::{
 use crate::test_store::TestStore;
 
 fn request(part_number: &str) -> CreateProductRequest {
-    CreateProductRequest { part_number: part_number.into(), ..Default::default() }
+    CreateProductRequest::new(part_number)
 }
 
 fn create(service: &impl ProductService, part_number: &str, family: Option<&str>) -> Product {
-    let request =
-        CreateProductRequest { family: family.map(str::to_owned), ..request(part_number) };
+    let request = {
+        let mut made = request(part_number);
+        made.family = family.map(str::to_owned);
+        made
+    };
     service.create_products(vec![request]).unwrap().products.remove(0)
 }
 
@@ -108,11 +111,7 @@ fn products_are_got_updated_and_deleted_by_id() {
         assert_eq!(error.resource(), Some(("Product", unknown)));
     }
     store.clock.advance_ms(5);
-    let update = |id: &str, keyword: &str| UpdateProductRequest {
-        id: id.into(),
-        keywords: Some(vec![keyword.into()]),
-        ..Default::default()
-    };
+    let update = |id: &str, keyword: &str| UpdateProductRequest::new(id).keywords([keyword]);
     let answer = session
         .update_products(vec![update(&id, "a"), update("x", "b"), update(&id, "c")], false)
         .unwrap();
@@ -252,14 +251,15 @@ fn queries_filter_order_project_count_and_page() {
 fn the_properties_of_the_reference_can_be_filtered() {
     let store = TestStore::new();
     let session = store.session();
-    let full = CreateProductRequest {
-        name: Some("N".into()),
-        family: Some("F".into()),
-        keywords: Some(vec!["k1".into()]),
-        file_ids: Some(vec!["f1".into()]),
-        properties: Some(BTreeMap::from([("color".into(), Some("red".into()))])),
-        workspace: Some("w".into()),
-        ..request("A")
+    let full = {
+        let mut made = request("A");
+        made.name = Some("N".into());
+        made.family = Some("F".into());
+        made.keywords = Some(vec!["k1".into()]);
+        made.file_ids = Some(vec!["f1".into()]);
+        made.properties = Some(BTreeMap::from([("color".into(), Some("red".into()))]));
+        made.workspace = Some("w".into());
+        made
     };
     let _ = session.create_products(vec![full, request("B")]).unwrap();
     for filter in [
@@ -276,7 +276,7 @@ fn the_properties_of_the_reference_can_be_filtered() {
         r#"not (name == null)"#,
         r#"updatedWithin <= "1.00:00:00" and partNumber < "B""#,
     ] {
-        let query = QueryProductsRequest { filter: Some(filter.into()), ..Default::default() };
+        let query = QueryProductsRequest::new().filter(filter);
         assert_eq!(numbers(&session.query_products(query).unwrap()), ["A"], "{filter}");
     }
 }
@@ -331,10 +331,11 @@ fn a_policy_hides_products_and_their_values_and_refuses_items() {
     let store = TestStore::with(|options| options.access_policy(GuestsSeeOne));
     let session = store.session();
     for (part_number, workspace) in [("A", "one"), ("B", "two")] {
-        let request = CreateProductRequest {
-            workspace: Some(workspace.into()),
-            family: Some(part_number.into()),
-            ..request(part_number)
+        let request = {
+            let mut made = request(part_number);
+            made.workspace = Some(workspace.into());
+            made.family = Some(part_number.into());
+            made
         };
         let _ = session.create_products(vec![request]).unwrap();
     }
@@ -343,7 +344,7 @@ fn a_policy_hides_products_and_their_values_and_refuses_items() {
     for (field, count) in
         [(ProductField::Family, 1), (ProductField::Id, 1), (ProductField::UpdatedAt, 1)]
     {
-        let query = QueryProductValuesRequest { field: Some(field), ..Default::default() };
+        let query = QueryProductValuesRequest::new().field(field);
         assert_eq!(guest.query_product_values(query).unwrap().len(), count);
     }
     let event_count =
@@ -387,8 +388,7 @@ fn a_transaction_reads_its_own_products_and_leaves_nothing_when_it_fails() {
     let failed = session.transaction(|tx| {
         let id = create(tx, "A", Some("F")).id.unwrap().to_string();
         assert_eq!(tx.get_product(&id.as_str().into())?.family.as_deref(), Some("F"));
-        let query =
-            QueryProductValuesRequest { field: Some(ProductField::Family), ..Default::default() };
+        let query = QueryProductValuesRequest::new().field(ProductField::Family);
         assert_eq!(tx.query_product_values(query)?, ["F"]);
         assert_eq!(tx.create_products(vec![request("A")])?.products.len(), 0);
         Err::<(), _>(stationdb::Error::conflict("no"))
@@ -427,7 +427,7 @@ proptest! {
             match step {
                 Step::Create(part, family) => {
                     let part = part.to_string();
-                    let request = CreateProductRequest { family: family.map(|f| f.to_string()), ..request(&part) };
+                    let request = { let mut made = request(&part); made.family = family.map(|f| f.to_string()); made };
                     let answer = session.create_products(vec![request]).unwrap();
                     prop_assert_eq!(answer.products.len(), usize::from(!model.contains_key(&part)));
                     for product in answer.products {
@@ -437,7 +437,7 @@ proptest! {
                 Step::Update(part, keyword, replace) => {
                     let id = model.get(&part.to_string()).and_then(|p| p.id.clone()).unwrap_or_default().to_string();
                     let keyword = keyword.to_string();
-                    let update = UpdateProductRequest { id, keywords: Some(vec![keyword.clone()]), ..Default::default() };
+                    let update = UpdateProductRequest::new(id).keywords([keyword.clone()]);
                     let answer = session.update_products(vec![update], replace).unwrap();
                     let stored = model.get_mut(&part.to_string());
                     prop_assert_eq!(answer.products.len(), usize::from(stored.is_some()));
@@ -463,11 +463,11 @@ proptest! {
                 }
             }
             let session = store.session();
-            let query = QueryProductsRequest { order_by: Some(ProductOrderBy::PartNumber), ..Default::default() };
+            let query = QueryProductsRequest::new().order_by(ProductOrderBy::PartNumber);
             let page = session.query_products(query).unwrap();
             prop_assert_eq!(page.products, model.values().cloned().collect::<Vec<_>>());
             let families: BTreeSet<String> = model.values().filter_map(|p| p.family.clone()).collect();
-            let query = QueryProductValuesRequest { field: Some(ProductField::Family), ..Default::default() };
+            let query = QueryProductValuesRequest::new().field(ProductField::Family);
             let values: BTreeSet<String> = session.query_product_values(query).unwrap().into_iter().collect();
             prop_assert_eq!(values, families);
         }

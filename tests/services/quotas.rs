@@ -56,8 +56,8 @@ fn table(session: &Session, workspace: &str) -> TableId {
 }
 
 fn append(session: &Session, id: &TableId, rows: i64) -> stationdb::Result<()> {
-    let data = (0..rows).map(|row| vec![Some(row.to_string())]).collect();
-    let frame = DataFrame { columns: None, data };
+    let data: Vec<_> = (0..rows).map(|row| vec![Some(row.to_string())]).collect();
+    let frame = DataFrame::new().data(data);
     session.append_table_data(id, AppendTableDataRequest::new().frame(frame))
 }
 

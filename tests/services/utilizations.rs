@@ -146,10 +146,7 @@ fn one_identifier_with_ended_and_running_records_acts_on_the_running() {
     assert_eq!(answer.error, None);
     let all = history(&session, json!({})).unwrap();
     assert!(identifiers(&all).iter().any(|id| id.len() == 36), "a generated GUID");
-    let many = StartUtilizationRequest {
-        asset_identifications: vec![AssetIdentification::default(); 101],
-        ..Default::default()
-    };
+    let many = StartUtilizationRequest::new(vec![AssetIdentification::default(); 101]);
     assert_eq!(session.start_utilization(many).unwrap_err().kind(), ErrorKind::LimitExceeded);
     let none = session.start_utilization(StartUtilizationRequest::default()).unwrap();
     assert_eq!((none.assets_with_started_utilization, none.failed), (Some(vec![]), None));

@@ -1067,10 +1067,10 @@ fn a_thousand_items_with_one_percent_bad_ones_are_one_commit() {
     let bench = Bench::new();
     let before = bench.session.position();
     let requests: Vec<CreateWorkItemRequest> = (0..1000)
-        .map(|n| CreateWorkItemRequest {
-            name: Some(format!("item {n}")),
-            state: (n % 100 == 42).then(|| "nowhere".to_owned()),
-            ..CreateWorkItemRequest::default()
+        .map(|n| {
+            let mut made = CreateWorkItemRequest::new().name(format!("item {n}"));
+            made.state = (n % 100 == 42).then(|| "nowhere".to_owned());
+            made
         })
         .collect();
     let response = bench.session.create_work_items(requests.clone()).unwrap();
@@ -1079,16 +1079,11 @@ fn a_thousand_items_with_one_percent_bad_ones_are_one_commit() {
     let failed: Vec<_> = requests.into_iter().filter(|request| request.state.is_some()).collect();
     assert_eq!(response.failed_work_items, Some(failed));
     assert_eq!(response.error.unwrap().inner_errors.len(), 10);
-    let update = UpdateWorkItemsRequest {
-        work_items: (0..1000)
-            .map(|n| UpdateWorkItemRequest {
-                id: Some((1000 + n).to_string()),
-                name: "new".to_owned().into(),
-                ..UpdateWorkItemRequest::default()
-            })
-            .collect(),
-        replace: None,
-    };
+    let update = UpdateWorkItemsRequest::new(
+        (0..1000)
+            .map(|n| UpdateWorkItemRequest::new().id((1000 + n).to_string()).name("new"))
+            .collect::<Vec<_>>(),
+    );
     let response = bench.session.update_work_items(update).unwrap();
     assert_eq!(bench.session.position().0, before.0 + 2);
     let failed: Vec<_> =

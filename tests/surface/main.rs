@@ -2,6 +2,7 @@
 //! only.
 
 mod batches;
+mod growth;
 mod names;
 #[path = "../common/sources.rs"]
 mod sources;

@@ -156,17 +156,16 @@ fn a_query_string_is_read_like_a_body() {
     )
     .unwrap();
     let text = |texts: &[&str]| Some(texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
-    assert_eq!(
-        tables,
-        ListTablesRequest {
-            take: Some(7),
-            id: text(&["a", "b", "c", "d"]),
-            order_by: Some(TableOrderBy::NumberOfRows),
-            order_by_descending: true,
-            continuation_token: Some("x+y z".to_owned()),
-            workspace: text(&["ä"]),
-        }
-    );
+    assert_eq!(tables, {
+        let mut made = ListTablesRequest::new()
+            .take(7)
+            .order_by(TableOrderBy::NumberOfRows)
+            .order_by_descending(true)
+            .continuation_token("x+y z");
+        made.id = text(&["a", "b", "c", "d"]);
+        made.workspace = text(&["ä"]);
+        made
+    });
     // A name may have a comma, which is written as %2C.
     let rows: GetTableDataRequest =
         from_query("columns=t,a%2Cb&columns=c&orderBy=t&order_by_descending=TRUE&take=-1&")
@@ -374,7 +373,9 @@ fn every_answer_has_the_status_of_its_outcome() {
         ($($answer:ty),*) => {
             $(impl From<Failed> for $answer {
                 fn from(failed: Failed) -> Self {
-                    Self { error: Some(failed.0), ..Self::default() }
+                    let mut answer = Self::default();
+                    answer.error = Some(failed.0);
+                    answer
                 }
             })*
             batches!($($answer),*);
@@ -393,8 +394,7 @@ fn every_answer_has_the_status_of_its_outcome() {
     assert_eq!(DeleteAssetsResponse::default().status(), 200);
     let triggered =
         stationdb::lab::ExecutionResult::Job(stationdb::lab::JobExecutionResult::default());
-    let triggered =
-        stationdb::lab::ExecuteWorkItemResponse { result: Some(triggered), ..Default::default() };
+    let triggered = stationdb::lab::ExecuteWorkItemResponse::new().result(triggered);
     assert_eq!(Answer::status(&triggered), 202);
     let refused = stationdb::lab::ExecuteWorkItemResponse::from(Error::not_found("work item", "1"));
     assert_eq!(Answer::status(&refused), 404);

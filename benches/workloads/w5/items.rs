@@ -80,11 +80,11 @@ impl Items {
 
     /// Creates the templates that the items name. Items take no members from them.
     pub fn create_templates(&mut self, store: &Store) -> Res<()> {
-        let template = |number| CreateWorkItemTemplateRequest {
-            name: Some(format!("Template {number}")),
-            template_group: Some("bench".into()),
-            r#type: Some("job".into()),
-            ..CreateWorkItemTemplateRequest::default()
+        let template = |number| {
+            CreateWorkItemTemplateRequest::new()
+                .name(format!("Template {number}"))
+                .template_group("bench")
+                .r#type("job")
         };
         let answer = store
             .session(Identity::user("bench"))
@@ -116,28 +116,30 @@ impl Items {
             ("customer".to_owned(), pick(35, i).to_owned()),
             ("lot".to_owned(), lot(i)),
         ]);
-        CreateWorkItemRequest {
-            name: Some(name(i)),
-            r#type: Some(TYPES[(hash(14, i) % 4) as usize].to_owned()),
-            state: Some(STATES[first_state(i)].to_owned()),
-            description: Some((50..62).map(|column| pick(column, i)).collect::<Vec<_>>().join(" ")),
-            // A quarter of the items has a parent.
-            parent_id: hash(28, i)
+        {
+            let mut made = CreateWorkItemRequest::new()
+                .name(name(i))
+                .r#type(TYPES[(hash(14, i) % 4) as usize].to_owned())
+                .state(STATES[first_state(i)].to_owned())
+                .description((50..62).map(|column| pick(column, i)).collect::<Vec<_>>().join(" "))
+                .template_id(self.templates[(hash(27, i) % TEMPLATES as u64) as usize].clone())
+                .assigned_to(user(18))
+                .requested_by(user(19))
+                .test_program(format!("Program {}", pick(26, i)))
+                .part_number(part_number(i))
+                .workspace(format!("ws-{:02}", hash(25, i) % 20))
+                .timeline({
+                    let mut made =
+                        TimelineDefinition::new().estimated_duration_in_seconds(duration(i));
+                    made.earliest_start_date_time = planned.then(|| millis(created + 86_400_000));
+                    made.due_date_time = planned.then(|| millis(created + 2 * 86_400_000));
+                    made
+                })
+                .properties(properties);
+            made.parent_id = hash(28, i)
                 .is_multiple_of(4)
-                .then(|| (1_000_000 + hash(29, i) % (i + 1)).to_string()),
-            template_id: Some(self.templates[(hash(27, i) % TEMPLATES as u64) as usize].clone()),
-            assigned_to: Some(user(18)),
-            requested_by: Some(user(19)),
-            test_program: Some(format!("Program {}", pick(26, i))),
-            part_number: Some(part_number(i)),
-            workspace: Some(format!("ws-{:02}", hash(25, i) % 20)),
-            timeline: Some(TimelineDefinition {
-                earliest_start_date_time: planned.then(|| millis(created + 86_400_000)),
-                due_date_time: planned.then(|| millis(created + 2 * 86_400_000)),
-                estimated_duration_in_seconds: Some(duration(i)),
-            }),
-            properties: Some(properties),
-            ..CreateWorkItemRequest::default()
+                .then(|| (1_000_000 + hash(29, i) % (i + 1)).to_string());
+            made
         }
     }
 

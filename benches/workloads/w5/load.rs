@@ -58,11 +58,11 @@ fn groups(store: &Store) -> Res<Vec<(String, Vec<String>)>> {
     (0..WRITERS)
         .map(|writer| {
             let part = format!("LOAD-{writer}");
-            let request = |_| stationdb::work_items::CreateWorkItemRequest {
-                name: Some("0".into()),
-                part_number: Some(part.clone()),
-                r#type: Some("load".into()),
-                ..Default::default()
+            let request = |_| {
+                stationdb::work_items::CreateWorkItemRequest::new()
+                    .name("0")
+                    .part_number(part.clone())
+                    .r#type("load")
             };
             let answer = session.create_work_items((0..GROUP).map(request).collect())?;
             let id = |item: &stationdb::work_items::WorkItem| {
@@ -92,17 +92,12 @@ fn phase(
                     let mut revision = 0u64;
                     while !stop.load(Ordering::Relaxed) {
                         revision += 1;
-                        let update = |id: &String| UpdateWorkItemRequest {
-                            id: Some(id.clone()),
-                            name: Patch::Value(revision.to_string()),
-                            ..UpdateWorkItemRequest::default()
+                        let update = |id: &String| {
+                            UpdateWorkItemRequest::new().id(id.clone()).name(revision.to_string())
                         };
                         let work_items = ids.iter().map(update).collect();
                         session
-                            .update_work_items(UpdateWorkItemsRequest {
-                                work_items,
-                                replace: None,
-                            })?
+                            .update_work_items(UpdateWorkItemsRequest::new(work_items))?
                             .require_all()?;
                         commits.fetch_add(1, Ordering::Relaxed);
                     }

@@ -55,7 +55,7 @@ pub fn import(desk: &Desk, output: Output, import: &Import) -> Outcome {
             let mut stream = Watched { stream, control: &control };
             session.append_arrow(&id.into(), &mut stream, request.end_of_data)?;
             let row_count = rows(desk)? - before;
-            ImportTableResponse { id: Some(id.into()), row_count, ..Default::default() }
+            ImportTableResponse::new().id(id).row_count(row_count)
         }
         (RowFormat::Csv, _) => session.import_csv(request, &mut file, &control)?,
         (RowFormat::Parquet, _) => session.import_parquet(request, Box::new(file), &control)?,

@@ -10,8 +10,7 @@ use stationdb::{Identity, Session, Store};
 use crate::bench::{Bench, Run};
 
 fn create(session: &Session, part_number: &str) {
-    let request =
-        CreateProductRequest { part_number: part_number.to_owned(), ..Default::default() };
+    let request = CreateProductRequest::new(part_number.to_owned());
     let _ = session.create_products(vec![request]).unwrap().into_result().unwrap();
 }
 

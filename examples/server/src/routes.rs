@@ -151,7 +151,8 @@ routes! {
         |s, c, body| fill(s.write_file(&c.control)?, body), |s, c, content, name, mut fields| {
             let metadata = fields.remove("metadata").unwrap_or_else(|| "{}".to_owned());
             let metadata = from_json(metadata.as_bytes())?;
-            let upload = UploadFileRequest { metadata, id: fields.remove("id"), name, ..c.query()? };
+            let mut upload: UploadFileRequest = c.query()?;
+            (upload.metadata, upload.id, upload.name) = (metadata, fields.remove("id"), name);
             s.commit_file(content, upload).map(UploadFileResponse::from)
         };
     bytes GET "/files/{id}/data" download_file => |s, c| {
@@ -187,7 +188,7 @@ routes! {
         |s, c| s.get_package(&c.id()).map(|package| Download::of_package(&package)),
         |s, c, target| s.download_package(&c.id(), target, &c.control);
     bytes GET "/feeds/{id}/files/{name}" download_package_file => |_, c| Ok(Download::of_package(
-        &Package { file_name: c.part(1).to_owned(), ..Package::default() }
+        &Package::new().file_name(c.part(1))
     )), |s, c, target| s.download_package_file(&c.id(), c.part(1), target, &c.control);
     bytes GET "/feeds/{id}/files/Packages" packages_index => |_, _| Ok(Download::of_index(false)),
         |s, c, target| Ok(io::copy(&mut s.packages_index(&c.id())?.as_bytes(), target)?);
@@ -198,7 +199,7 @@ routes! {
     json POST "/explain/query-specs" explain_query_specs;
     json POST "/system-connections" set_system_connection => |s, c| {
         let SetSystemConnectionRequest { minion_id: id, connection, .. } = c.body()?;
-        Ok(SetSystemConnectionResponse { changed: s.set_system_connection(&id, connection)? })
+        Ok(SetSystemConnectionResponse::new().changed(s.set_system_connection(&id, connection)?))
     };
     json POST "/explain/query-assets" explain_query_assets;
     json POST "/explain/query-asset-utilization-history" explain_query_asset_utilization_history;

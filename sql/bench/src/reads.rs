@@ -65,8 +65,8 @@ pub fn all(rows: usize) -> Res<[Read; 5]> {
         ScanRequest::new().columns(columns).filters(filters)
     };
     let order = [
-        ColumnOrderBy { column: "v1".to_owned(), descending: true },
-        ColumnOrderBy { column: "ts".to_owned(), descending: false },
+        ColumnOrderBy::new("v1").descending(true),
+        ColumnOrderBy::new("ts").descending(false),
     ];
     let between = |column, low: f64, high: f64| {
         vec![filter(column, Op::GreaterThanEquals, low), filter(column, Op::LessThan, high)]

@@ -33,6 +33,7 @@ pub use survival::Survival;
 
 /// One requested operation.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TraceEntry {
     /// Its number.
     pub op: u64,

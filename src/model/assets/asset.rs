@@ -241,6 +241,7 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 ))]
 #[request(UpdateAssetRequest(properties = "All properties.", keywords = "All keywords."))]
 #[request(UpdateAssetRequest(file_ids = "Ids of all linked files.", scan_code))]
+#[non_exhaustive]
 pub struct Asset {
     /// Id in the store.
     pub id: Option<AssetId>,

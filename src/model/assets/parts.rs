@@ -208,7 +208,7 @@ record! {
     }
 
     /// Presence of an asset, and connection of its system.
-    pub struct AssetPresenceWithSystemConnection {
+    pub struct AssetPresenceWithSystemConnection new() {
         /// Whether the asset is present.
         pub asset_presence: Option<AssetPresenceStatus>,
         /// Connection of the system, if the host has set one; read only.

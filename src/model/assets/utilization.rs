@@ -48,6 +48,7 @@ id_type!(
 #[index(2, on(asset_span_entries))]
 #[index(3, on(span_entries))]
 #[order(UtilizationOrderBy(start_timestamp))]
+#[non_exhaustive]
 pub struct Utilization {
     /// Id of the record.
     pub id: Option<UtilizationId>,

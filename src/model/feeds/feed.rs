@@ -88,6 +88,7 @@ impl<'a> From<&'a Platform> for Val<'a> {
 #[resource(kind = 11, name = "feed", service(FEEDS), id(Guid), title(name))]
 #[fields(id, name, description, platform, workspace, created_at, updated_at)]
 #[text(name = 2.0, description = 1.0)]
+#[non_exhaustive]
 pub struct Feed {
     /// Id.
     pub id: FeedId,

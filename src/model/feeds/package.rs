@@ -19,7 +19,7 @@ id_type!(
 
 record! {
     /// The content of a package's control file, and computed values.
-    pub struct PackageMetadata {
+    pub struct PackageMetadata new() {
         /// Name of the package.
         pub package_name: Option<String>,
         /// Version, with its epoch.
@@ -82,7 +82,7 @@ record! {
     }
 
     /// A package in responses.
-    pub struct Package {
+    pub struct Package new() {
         /// Id.
         pub id: PackageId,
         /// File name in the feed.

@@ -63,6 +63,7 @@ record! {
     extension = "extension"
 ))]
 #[order(FileLinqQueryOrderBy(size = "size", workspace = "workspace"))]
+#[non_exhaustive]
 pub struct FileRecord {
     /// Id.
     pub id: FileId,

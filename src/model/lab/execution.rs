@@ -177,31 +177,31 @@ record! {
     }
 
     /// The result of an action that ran nothing and did not change the state.
-    pub struct NoneExecutionResult {
+    pub struct NoneExecutionResult new() {
         /// The error, if it failed.
         pub error: Option<ApiError>,
     }
 
     /// The result of an action that only changed the state.
-    pub struct ManualExecutionResult {
+    pub struct ManualExecutionResult new() {
         /// The error, if it failed.
         pub error: Option<ApiError>,
     }
 
     /// The result of scheduling through an action.
-    pub struct ScheduleExecutionResult {
+    pub struct ScheduleExecutionResult new() {
         /// The error, if it failed.
         pub error: Option<ApiError>,
     }
 
     /// The result of unscheduling through an action.
-    pub struct UnscheduleExecutionResult {
+    pub struct UnscheduleExecutionResult new() {
         /// The error, if it failed.
         pub error: Option<ApiError>,
     }
 
     /// The result of running a notebook.
-    pub struct NotebookExecutionResult {
+    pub struct NotebookExecutionResult new() {
         /// The error, if it failed.
         pub error: Option<ApiError>,
         /// The id of the execution that the runner started.
@@ -209,7 +209,7 @@ record! {
     }
 
     /// The result of queueing jobs.
-    pub struct JobExecutionResult {
+    pub struct JobExecutionResult new() {
         /// The error, if it failed.
         pub error: Option<ApiError>,
         /// The jobs that were queued; with an error, those that were cancelled again.

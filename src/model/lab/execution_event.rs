@@ -12,7 +12,7 @@ use flat::EventRecord;
 
 record! {
     /// The common members of all events of an execution history.
-    pub struct ExecutionEventBase {
+    pub struct ExecutionEventBase new() {
         /// Name of the action.
         pub action: Option<String>,
         /// When it was triggered.
@@ -79,6 +79,7 @@ wire_enum! {
 
 /// One entry of an execution history: an action that was triggered.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ExecutionEvent {
     /// The common members.
     pub base: ExecutionEventBase,

@@ -72,6 +72,7 @@ id_type!(
      item."
 )))]
 #[request(UpdateProductRequest(workspace = "New workspace."))]
+#[non_exhaustive]
 pub struct Product {
     /// Id in the store.
     pub id: Option<ProductId>,

@@ -191,6 +191,7 @@ impl Specification {
 
 /// A row and its result.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct WorstRow {
     /// Zero-based row over all batches.
     pub row: u64,
@@ -202,6 +203,7 @@ pub struct WorstRow {
 
 /// The summary of checking many values.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct CheckSummary {
     /// All rows.
     pub row_count: u64,

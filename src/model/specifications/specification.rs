@@ -200,6 +200,7 @@ impl Stored for SpecificationLimit {
     properties = "All properties.",
     absent(crate::value::Absent, "Members that the JSON did not have.")
 ))]
+#[non_exhaustive]
 pub struct Specification {
     /// Global id.
     pub id: Option<SpecificationId>,

@@ -88,7 +88,7 @@ record! {
     }
 
     /// The members of a column that a projection includes.
-    pub struct ColumnProjection {
+    pub struct ColumnProjection new() {
         /// Name.
         pub name: Option<String>,
         /// Type of the values.

@@ -62,6 +62,7 @@ id_type!(
     workspace
 ))]
 #[projection(TableProjection(then(project_columns)))]
+#[non_exhaustive]
 pub struct TableMetadata {
     /// Id in the store.
     pub id: Option<TableId>,

@@ -110,6 +110,7 @@ samples_from!(Float64: f64, Float32: f32, Int64: i64, Int32: i32, Int16: i16);
 /// # let _ = waveform;
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Waveform<'s> {
     /// Where the samples lie.
     pub axis: WaveformAxis,

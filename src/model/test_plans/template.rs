@@ -81,6 +81,7 @@ id_type!(
     dashboard = "Dashboard of the plans created from it.",
     workflow_id
 ))]
+#[non_exhaustive]
 pub struct TestPlanTemplate {
     /// Assigned by the store.
     pub id: Option<TestPlanTemplateId>,

@@ -186,6 +186,7 @@ id_type!(
     estimated_end_date_time = "Planned end."
 ))]
 #[patch(ScheduleTestPlanRequest(estimated_duration_in_seconds = "Planned duration."))]
+#[non_exhaustive]
 pub struct TestPlan {
     /// Assigned by the store.
     pub id: Option<TestPlanId>,

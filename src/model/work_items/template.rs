@@ -138,6 +138,7 @@ id_type!(
     dashboard(Patch<DashboardPatch>, "Dashboard, merged member by member."),
     workflow_id,
 ))]
+#[non_exhaustive]
 pub struct WorkItemTemplate {
     /// Assigned by the store.
     pub id: Option<WorkItemTemplateId>,

@@ -194,6 +194,7 @@ id_type!(
 #[patch(ScheduleWorkItemRequest(
     resources(Patch<ScheduleResourcesDefinition>, "The reservations.")
 ))]
+#[non_exhaustive]
 pub struct WorkItem {
     /// Assigned by the store.
     pub id: Option<WorkItemId>,

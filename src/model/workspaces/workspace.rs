@@ -41,6 +41,7 @@ id_type!(
 #[request(CreateWorkspaceRequest = "A workspace to register.")]
 #[request(CreateWorkspaceRequest(name(String, "Name; required.")))]
 #[request(CreateWorkspaceRequest(id = "The id that resources use; generated when absent."))]
+#[non_exhaustive]
 pub struct Workspace {
     /// The record key. Events of the change feed contain it as the id.
     #[serde(skip)]

@@ -35,7 +35,8 @@ pub(super) struct Chosen {
     pub(super) doubt: Option<&'static str>,
 }
 
-/// Reads a slot whose checksum matches. The checksum of zeros is not zero, so an empty slot does not.
+/// Reads a slot whose checksum matches. That of an empty slot does not, since the checksum of zeros is
+/// not zero.
 fn slot(header: &[u8], number: u8) -> Option<Commit> {
     let at = SLOTS_AT + usize::from(number) * SLOT_BYTES;
     let slot = header.get(at..at + SLOT_BYTES)?;
@@ -104,9 +105,9 @@ pub(super) fn sequence_in(leaf: &Node<'_>) -> Option<u64> {
 /// read, as redb's repair would do. A damaged page that both commits share says nothing about a
 /// torn commit.
 ///
-/// If a slot is lost, the commit of the other one is read. There is no proof that it is the last one,
-/// and the result says so. If both are lost, no page is known to be of the last commit, and nothing
-/// is read: pages of earlier commits look just as valid.
+/// If a slot is lost, the commit of the other one is read. There is no proof that it is the last
+/// one, and the result says so. If both are lost, no page is known to be of the last commit, and
+/// nothing is read: pages of earlier commits look just as valid.
 pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chosen> {
     let header = source.bytes(0..HEADER_BYTES as u64).unwrap_or_default();
     let mut slots: Vec<Commit> = (0..2).filter_map(|number| slot(&header, number)).collect();

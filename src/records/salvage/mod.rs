@@ -45,8 +45,8 @@ use crate::value::Control;
 /// How certain it is that an entry is of the last commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// A chain of checksums leads from the last commit to the entry, or what the last commit says of
-    /// its pages or of its sums does.
+    /// A chain of checksums leads from the last commit to the entry, or what the last commit says
+    /// of its pages or of its sums does.
     Proven,
     /// Only the entry's own bytes say so.
     Unproven,
@@ -180,7 +180,7 @@ enum More {
     None,
     /// All that was found, each of them proven: together they have the sum that the commit stored.
     Exact,
-    /// The leaves in use. At least one entry of the damaged leaves is wrong, so none of them is taken.
+    /// The leaves in use. At least one entry of the damaged leaves is wrong, so none is taken.
     InUse,
     /// The leaves in use, and what damaged leaves have.
     All,

@@ -84,8 +84,9 @@ pub(super) fn partial(
     found
 }
 
-/// Reads all pages that no tree references. Collects the leaves in gaps that `live` says are in use,
-/// marks the `partial` entries that have another version elsewhere, and finds the highest sequence.
+/// Reads all pages that no tree references. Collects the leaves in gaps that `live` says are in
+/// use, marks the `partial` entries that have another version elsewhere, and finds the highest
+/// sequence.
 ///
 /// After anything but a page in use, the scan advances by one page: the size of an unreferenced
 /// page is not known, so the next leaf may begin at any page.

@@ -75,10 +75,8 @@ pub trait AssetService {
     ///
     /// // Nothing is written; time passes.
     /// clock.set("2026-02-01T08:00:00Z".parse()?);
-    /// let due_soon = QueryAssetsRequest {
-    ///     filter: Some(r#"CalibrationStatus = "APPROACHING_RECOMMENDED_DUE_DATE""#.to_owned()),
-    ///     ..QueryAssetsRequest::default()
-    /// };
+    /// let due_soon = QueryAssetsRequest::new()
+    ///     .filter(r#"CalibrationStatus = "APPROACHING_RECOMMENDED_DUE_DATE""#);
     /// assert_eq!(session.query_assets(due_soon)?.assets.map(|assets| assets.len()), Some(1));
     /// # Ok(())
     /// # }

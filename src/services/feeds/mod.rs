@@ -37,11 +37,8 @@ service! {
 ///
 /// let store = Store::open(dir.path())?;
 /// let session = store.session(Identity::user("ada"));
-/// let feed = session.create_feed(CreateFeedRequest {
-///     name: "tools".to_owned(),
-///     platform: Some(Platform::ni_linux_rt()),
-///     ..Default::default()
-/// })?;
+/// let request = CreateFeedRequest::new("tools").platform(Platform::ni_linux_rt());
+/// let feed = session.create_feed(request)?;
 /// assert!(session.query_packages(&feed.id)?.packages.is_empty());
 /// # Ok(())
 /// # }

@@ -41,7 +41,7 @@ service! {
 ///
 /// let store = Store::open(dir.path())?;
 /// let session = store.session(Identity::user("ada"));
-/// let request = UploadFileRequest { name: Some("log.txt".to_owned()), ..Default::default() };
+/// let request = UploadFileRequest::new().name("log.txt");
 /// let id = session.upload_file(&mut &b"passed"[..], request, &Control::default())?;
 ///
 /// let mut bytes = Vec::new();

@@ -52,12 +52,8 @@ pub trait ProductService {
     ///
     /// let store = Store::open(dir.path())?;
     /// let session = store.session(Identity::user("ada"));
-    /// let amplifier = CreateProductRequest {
-    ///     part_number: "156502A-11L".to_owned(),
-    ///     name: Some("Low-noise amplifier".to_owned()),
-    ///     family: Some("Analog".to_owned()),
-    ///     ..CreateProductRequest::default()
-    /// };
+    /// let amplifier =
+    ///     CreateProductRequest::new("156502A-11L").name("Low-noise amplifier").family("Analog");
     /// let answer = session.create_products(vec![amplifier.clone()])?;
     /// assert_eq!(answer.products.len(), 1);
     ///
@@ -65,11 +61,9 @@ pub trait ProductService {
     /// let answer = session.create_products(vec![amplifier])?;
     /// assert_eq!(answer.failed.map(|failed| failed.len()), Some(1));
     ///
-    /// let query = QueryProductsRequest {
-    ///     filter: Some(r#"family == "Analog" && name.Contains("noise")"#.to_owned()),
-    ///     return_count: Some(true),
-    ///     ..QueryProductsRequest::default()
-    /// };
+    /// let query = QueryProductsRequest::new()
+    ///     .filter(r#"family == "Analog" && name.Contains("noise")"#)
+    ///     .return_count(true);
     /// assert_eq!(session.query_products(query)?.total_count, Some(1));
     /// # Ok(())
     /// # }

@@ -67,11 +67,10 @@ pub trait SpecificationService {
     /// let created = session.create_specs(request)?;
     /// assert_eq!(created.failed_specs, None);
     ///
-    /// let page = session.query_specs(QuerySpecificationsRequest {
-    ///     product_ids: vec!["156502A-11L".to_owned()],
-    ///     filter: Some(r#"name == "Gain" && limit.max > 20"#.to_owned()),
-    ///     ..QuerySpecificationsRequest::default()
-    /// })?;
+    /// let query = QuerySpecificationsRequest::new()
+    ///     .product_ids(["156502A-11L"])
+    ///     .filter(r#"name == "Gain" && limit.max > 20"#);
+    /// let page = session.query_specs(query)?;
     /// let specs = page.specs.unwrap_or_default();
     /// let at = [("Temperature", ConditionPoint::from(85.0)), ("Supply", ConditionPoint::from(5.0))];
     /// assert_eq!(specs[0].check(21.5, &at), Verdict::Outside { limit: LimitSide::Max, by: 0.5 });

@@ -77,13 +77,14 @@ service! {
 ///
 /// let store = Store::open(dir.path())?;
 /// let session = store.session(Identity::user("ada"));
-/// let index = Column { name: "t".into(), data_type: DataType::Int64, column_type: ColumnType::Index, ..Default::default() };
-/// let volts = Column { name: "v".into(), data_type: DataType::Float64, ..Default::default() };
-/// let id = session.create_table(CreateTableRequest { columns: vec![index, volts], ..Default::default() })?;
+/// let index = Column::new("t", DataType::Int64).column_type(ColumnType::Index);
+/// let volts = Column::new("v", DataType::Float64);
+/// let id = session.create_table(CreateTableRequest::new([index, volts]))?;
 ///
 /// let cell = |text: &str| Some(text.to_owned());
-/// let frame = DataFrame { columns: None, data: vec![vec![cell("2"), cell("0.5")], vec![cell("1"), cell("0.25")]] };
-/// session.append_table_data(&id, AppendTableDataRequest { frame: Some(frame), end_of_data: None })?;
+/// let rows = [vec![cell("2"), cell("0.5")], vec![cell("1"), cell("0.25")]];
+/// let frame = DataFrame::new().data(rows);
+/// session.append_table_data(&id, AppendTableDataRequest::new().frame(frame))?;
 ///
 /// let page = session.get_table_data(&id, GetTableDataRequest::default())?;
 /// assert_eq!(page.total_row_count, 2);

@@ -10,6 +10,7 @@ use crate::model::tables::data::DataFrame;
 
 /// Rows as Arrow batches. Serializes as a data frame.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Rows {
     /// The rows.
     pub batches: Vec<RecordBatch>,
@@ -49,6 +50,7 @@ impl Serialize for Rows {
 /// A page of rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PagedTableRows {
     /// The rows.
     pub frame: Rows,
@@ -62,6 +64,7 @@ pub struct PagedTableRows {
 /// Rows of a decimated read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TableRows {
     /// The rows.
     pub frame: Rows,
@@ -70,6 +73,7 @@ pub struct TableRows {
 /// How rows are found, and what is read for that.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TablePlan {
     /// How the order is produced: `in the order of the index`, `merged from 3 overlapping runs`,
     /// `first 501 by v`.

@@ -18,6 +18,7 @@ use crate::value::{Control, guarded};
 const ATTEMPTS: usize = 5;
 
 /// One stored file of a table: Parquet, sorted by the index column.
+#[non_exhaustive]
 pub struct SegmentFile<'a> {
     /// Name of the file, unique in its table.
     pub name: &'a str,

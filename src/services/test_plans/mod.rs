@@ -40,7 +40,7 @@ service! {
 ///
 /// let store = Store::open(dir.path())?;
 /// let session = store.session(Identity::user("ada"));
-/// let request = CreateTestPlanRequest { name: Some("Incoming".into()), ..Default::default() };
+/// let request = CreateTestPlanRequest::new().name("Incoming");
 /// let made = session.create_test_plans(vec![request])?.created_test_plans;
 /// assert_eq!(made[0].state, Some(State::New));
 /// # Ok(())

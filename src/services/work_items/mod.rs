@@ -55,7 +55,7 @@ service! {
 ///
 /// let store = Store::open(dir.path())?;
 /// let session = store.session(Identity::user("ada"));
-/// let request = CreateWorkItemRequest { name: Some("Burn-in".into()), ..Default::default() };
+/// let request = CreateWorkItemRequest::new().name("Burn-in");
 /// let made = session.create_work_items(vec![request])?.created_work_items;
 /// let id = made[0].id.clone().unwrap_or_default();
 /// session.execute_work_item(&id, "START")?;

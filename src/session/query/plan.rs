@@ -13,6 +13,7 @@ use crate::session::Visibility;
 /// records, and would reveal records that the caller may not see.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Plan {
     /// The access path: `ids`, `index partNumber = …`, `index updatedAt in order`, `all records`.
     /// For a caller that sees a part of the records: `visible records, with the help of index

@@ -123,11 +123,7 @@ fn kinds_of_events_and_hits_are_lower_case_words() {
     events.sort_unstable();
     known.sort_unstable();
     assert_eq!(events, known, "the table in docs/reference/README.md");
-    let request = SearchRequest {
-        text: Some("finder".to_owned()),
-        facets: Some(true),
-        ..SearchRequest::default()
-    };
+    let request = SearchRequest::new().text("finder").facets(true);
     let answer = client.session.search(request).unwrap();
     let mut hits: Vec<_> = answer.hits.iter().map(|hit| hit.kind.as_str()).collect();
     hits.sort_unstable();

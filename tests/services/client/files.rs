@@ -14,7 +14,7 @@ use super::{Client, read, written};
 use crate::feeds::{deb, ipk, kind, upload};
 
 fn put(client: &Client, name: &str) {
-    let request = UploadFileRequest { name: Some(name.to_owned()), ..UploadFileRequest::default() };
+    let request = UploadFileRequest::new().name(name.to_owned());
     client.session.upload_file(&mut name.as_bytes(), request, &Control::default()).unwrap();
 }
 
@@ -72,12 +72,14 @@ fn expression_queries_and_searches_count_their_page_and_say_whether_more_match()
         // Rust callers can request the number of all matches.
         let exact =
             |answer: FileLinqQueryResponse| serde_json::to_value(answer.total_count).unwrap();
-        let request = FileLinqQueryRequest { exact_total_count: true, ..read(&body).unwrap() };
+        let request: FileLinqQueryRequest = read(&body).unwrap();
+        let request = request.exact_total_count(true);
         assert_eq!(
             exact(client.session.query_files_linq(request).unwrap()),
             json!({"value": 5, "relation": "eq"})
         );
-        let request = SearchFilesRequest { exact_total_count: true, ..read(&body).unwrap() };
+        let request: SearchFilesRequest = read(&body).unwrap();
+        let request = request.exact_total_count(true);
         assert_eq!(
             exact(client.session.search_files(request).unwrap()),
             json!({"value": 5, "relation": "eq"})

@@ -79,7 +79,7 @@ fn specifications_assets_feeds_and_tables_are_compared_exactly_too() {
 fn files_are_named_in_any_letter_case() {
     let client = Client::new();
     let chosen = "ABCDEF0123456789ABCDEF01";
-    let request = UploadFileRequest { id: Some(chosen.to_owned()), ..UploadFileRequest::default() };
+    let request = UploadFileRequest::new().id(chosen.to_owned());
     let id = client.session.upload_file(&mut &b"x"[..], request, &Control::default()).unwrap();
     assert_eq!(id, FileId::parse(chosen).unwrap());
     assert_eq!(id.as_ref(), chosen.to_lowercase());

@@ -10,7 +10,7 @@ use stationdb::prelude::*;
 use stationdb::test_plans::{ScheduleTestPlanRequest, ScheduleTestPlansRequest};
 use stationdb::work_items::CreateWorkItemRequest;
 use stationdb::{
-    AccessPolicy, Action, Error, ErrorKind, Identity, Patch, Service, StoreOptions, Visibility,
+    AccessPolicy, Action, Error, ErrorKind, Identity, Service, StoreOptions, Visibility,
 };
 
 use super::{Client, assert_has};
@@ -176,14 +176,10 @@ fn a_record_that_is_read_equals_the_one_that_was_answered_whatever_its_times() {
     let client = Client::new();
     let exact = "2024-02-01T00:00:00Z".parse::<DateTime<Utc>>().unwrap()
         + TimeDelta::nanoseconds(1_999_999);
-    let timeline = TimelineDefinition {
-        earliest_start_date_time: Some(exact),
-        // Not before the start, after both are truncated to milliseconds.
-        due_date_time: Some(exact - TimeDelta::nanoseconds(1)),
-        ..TimelineDefinition::default()
-    };
-    let request =
-        CreateWorkItemRequest { timeline: Some(timeline), ..CreateWorkItemRequest::default() };
+    let timeline = TimelineDefinition::new()
+        .earliest_start_date_time(exact)
+        .due_date_time(exact - TimeDelta::nanoseconds(1));
+    let request = CreateWorkItemRequest::new().timeline(timeline);
     let made = client.session.create_work_items(vec![request]).unwrap();
     assert_eq!(made.error, None);
     let made = &made.created_work_items[0];
@@ -194,15 +190,8 @@ fn a_record_that_is_read_equals_the_one_that_was_answered_whatever_its_times() {
     );
 
     client.get("create_test_plans", json!({"testPlans": [{}]}));
-    let plan = ScheduleTestPlanRequest {
-        id: Some("1000".into()),
-        planned_start_date_time: Patch::Value(exact.into()),
-        ..Default::default()
-    };
-    let answer = client
-        .session
-        .schedule_test_plans(ScheduleTestPlansRequest { test_plans: vec![plan], replace: None })
-        .unwrap();
+    let plan = ScheduleTestPlanRequest::new().id("1000").planned_start_date_time(exact);
+    let answer = client.session.schedule_test_plans(ScheduleTestPlansRequest::new([plan])).unwrap();
     assert_eq!(
         answer.scheduled_test_plans,
         Some(vec![client.session.get_test_plan(&"1000".into()).unwrap()])
@@ -274,14 +263,10 @@ fn what_could_not_be_read_again_is_refused() {
     let client = Client::new();
     let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!([inner]));
     let with = |argument: Value| {
-        let job =
-            Job { functions: vec!["f".into()], arguments: vec![vec![argument]], ..Job::default() };
+        let job = Job::new().functions(["f"]).arguments([[argument]]);
         let action = JobExecution::new("A").jobs([job]);
         let actions: Vec<ExecutionDefinition> = vec![action.into()];
-        CreateWorkItemRequest {
-            execution_actions: Some(actions),
-            ..CreateWorkItemRequest::default()
-        }
+        CreateWorkItemRequest::new().execution_actions(actions)
     };
     let answer =
         client.session.create_work_items(vec![with(nested(500)), with(nested(50))]).unwrap();

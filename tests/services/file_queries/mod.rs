@@ -70,12 +70,11 @@ fn filled() -> (TestStore, Session) {
         if at % 3 != 0 {
             test.clock.advance_ms(1_500);
         }
-        let request = UploadFileRequest {
-            id: Some(format!("{:024x}", 0x00ab_0000 + at * 7 % 40)),
-            name: Some(name.to_owned()),
-            workspace: Some(workspace.to_owned()),
-            metadata: properties.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
-        };
+        let request = UploadFileRequest::new()
+            .id(format!("{:024x}", 0x00ab_0000 + at * 7 % 40))
+            .name(name.to_owned())
+            .workspace(workspace.to_owned())
+            .metadata(properties.iter().map(|(k, v)| (*k, *v)));
         let content = vec![at as u8; size];
         session.upload_file(&mut &*content, request, &Control::default()).unwrap();
     }

@@ -34,7 +34,7 @@ fn request(name: &str, data_type: DataType) -> CreateTableRequest {
         column("t", DataType::Int64, ColumnType::Index),
         column(name, data_type, ColumnType::Normal),
     ];
-    CreateTableRequest { columns, ..CreateTableRequest::default() }
+    CreateTableRequest::new(columns)
 }
 
 fn append(session: &Session, id: &str, batch: RecordBatch) {
@@ -50,22 +50,18 @@ fn numbered(rows: Range<i64>) -> RecordBatch {
 
 /// The numbers of `rows`, read in small pages, in the order of the index or in descending order.
 fn walk(session: &Session, id: &str, rows: &Range<i64>, descending: bool) -> Vec<i64> {
-    let filter = |operation, value: i64| ColumnFilter {
-        column: "n".into(),
-        operation,
-        value: Some(value.to_string()),
-    };
-    let by = ColumnOrderBy { column: "t".into(), descending: true };
-    let mut request = QueryTableDataRequest {
-        columns: Some(vec!["n".into()]),
-        filters: Some(vec![
-            filter(FilterOperation::GreaterThanEquals, rows.start),
-            filter(FilterOperation::LessThan, rows.end),
-        ]),
-        order_by: descending.then(|| vec![by]),
-        take: Some(4),
-        continuation_token: None,
-        ..Default::default()
+    let filter = |operation, value: i64| ColumnFilter::new("n", operation).value(value.to_string());
+    let by = ColumnOrderBy::new("t").descending(true);
+    let mut request = {
+        let mut made = QueryTableDataRequest::new()
+            .columns(["n"])
+            .filters([
+                filter(FilterOperation::GreaterThanEquals, rows.start),
+                filter(FilterOperation::LessThan, rows.end),
+            ])
+            .take(4);
+        made.order_by = descending.then(|| vec![by]);
+        made
     };
     let mut seen = Vec::new();
     loop {
@@ -96,7 +92,7 @@ fn small_appends_around_a_large_one_keep_their_places() {
     }
     let check = |session: &Session, state: &str| {
         let mut next = 0;
-        let only = ScanRequest { columns: Some(vec!["n".into()]), ..ScanRequest::default() };
+        let only = ScanRequest::new().columns(["n"]);
         for batch in session.scan(&id.as_str().into(), only, &Control::default()).unwrap() {
             let batch = batch.unwrap();
             let numbers = int64_values(&batch, 0);
@@ -132,10 +128,7 @@ fn small_appends_around_a_large_one_keep_their_places() {
     assert_eq!(files, [3, SORT_ROWS as u64, 3], "nothing of the buffer is left out");
     check(&session, "sealed");
     session
-        .append_table_data(
-            &id.as_str().into(),
-            AppendTableDataRequest { frame: None, end_of_data: Some(true) },
-        )
+        .append_table_data(&id.as_str().into(), AppendTableDataRequest::new().end_of_data(true))
         .unwrap();
     store.maintain(&Control::default()).unwrap();
     drop((session, store));
@@ -148,8 +141,8 @@ fn what_a_refused_transaction_buffered_is_of_no_other_table() {
     let (_store, session) = open(&disk());
     let frame = || {
         let cell = |text: &str| Some(text.to_owned());
-        let frame = DataFrame { columns: None, data: vec![vec![cell("1"), cell("0")]] };
-        AppendTableDataRequest { frame: Some(frame), end_of_data: None }
+        let frame = DataFrame::new().data([[cell("1"), cell("0")]]);
+        AppendTableDataRequest::new().frame(frame)
     };
     let mut nullable = request("v", DataType::Int64);
     nullable.columns[1].column_type = ColumnType::Nullable;
@@ -216,20 +209,15 @@ fn a_table_may_have_as_many_columns_as_the_store_was_told() {
         .unwrap();
     let session = store.session(Identity::user("ada"));
     let mut request = request("0", DataType::Bool);
-    request.columns.extend((1..count - 1).map(|at| Column {
-        name: at.to_string(),
-        data_type: DataType::Bool,
-        column_type: ColumnType::Nullable,
-        ..Column::default()
-    }));
+    request.columns.extend(
+        (1..count - 1).map(|at| {
+            Column::new(at.to_string(), DataType::Bool).column_type(ColumnType::Nullable)
+        }),
+    );
     let id = session.create_table(request).unwrap();
-    let frame = DataFrame {
-        columns: Some(vec!["t".into(), "0".into()]),
-        data: vec![vec![Some("1".into()), Some("true".into())]],
-    };
-    session
-        .append_table_data(&id, AppendTableDataRequest { frame: Some(frame), end_of_data: None })
-        .unwrap();
+    let frame =
+        DataFrame::new().columns(["t", "0"]).data([[Some("1".into()), Some("true".into())]]);
+    session.append_table_data(&id, AppendTableDataRequest::new().frame(frame)).unwrap();
     let page = session.get_table_data(&id, GetTableDataRequest::default()).unwrap();
     assert_eq!(page.frame.columns.len(), count);
 }

@@ -13,7 +13,7 @@ use stationdb::tables::{
     TableMetadataModification, TableOrderBy,
 };
 use stationdb::workspaces::CreateWorkspaceRequest;
-use stationdb::{Control, ErrorKind, Identity, Patch, Result, Session, Store};
+use stationdb::{Control, ErrorKind, Identity, Result, Session, Store};
 
 use super::{column, int64_values, ipc_stream};
 
@@ -30,21 +30,18 @@ fn disk() -> SharedDisk {
 }
 
 fn request() -> CreateTableRequest {
-    CreateTableRequest {
-        columns: vec![
-            column("t", DataType::Int64, ColumnType::Index),
-            column("v", DataType::Float64, ColumnType::Nullable),
-            column("s", DataType::String, ColumnType::Nullable),
-        ],
-        ..CreateTableRequest::default()
-    }
+    CreateTableRequest::new([
+        column("t", DataType::Int64, ColumnType::Index),
+        column("v", DataType::Float64, ColumnType::Nullable),
+        column("s", DataType::String, ColumnType::Nullable),
+    ])
 }
 
 fn rows(range: std::ops::Range<i64>) -> AppendTableDataRequest {
-    let data = range
+    let data: Vec<_> = range
         .map(|i| vec![Some(i.to_string()), Some((i % 7).to_string()), Some(format!("r{i}"))])
         .collect();
-    AppendTableDataRequest { frame: Some(DataFrame { columns: None, data }), end_of_data: None }
+    AppendTableDataRequest::new().frame(DataFrame::new().data(data))
 }
 
 fn walk(
@@ -56,14 +53,11 @@ fn walk(
     let mut seen = Vec::new();
     let mut token = None;
     for page_number in 0.. {
-        let page = session.get_table_data(
-            &id.into(),
-            GetTableDataRequest {
-                take: Some(take),
-                continuation_token: token,
-                ..GetTableDataRequest::default()
-            },
-        )?;
+        let page = session.get_table_data(&id.into(), {
+            let mut made = GetTableDataRequest::new().take(take);
+            made.continuation_token = token;
+            made
+        })?;
         seen.extend(page.frame.to_data_frame().data.into_iter().filter_map(|row| row[2].clone()));
         token = page.continuation_token;
         if token.is_none() {
@@ -103,23 +97,15 @@ fn metadata_follows_its_rules_and_a_malformed_id_has_its_message() {
     assert_eq!((table.name.as_deref(), table.metadata_revision), (Some("n"), Some(3)));
     assert_eq!(serde_json::to_value(&table.properties).unwrap(), serde_json::json!({"b": "2"}));
     assert_eq!(table.columns.unwrap()[1].properties["unit"], "V");
-    session
-        .modify_table(&id, ModifyTableRequest { name: Patch::Null, ..Default::default() })
-        .unwrap();
+    session.modify_table(&id, ModifyTableRequest::new().clear_name()).unwrap();
     assert_eq!(session.get_table_metadata(&id).unwrap().name.as_deref(), Some(id.as_str()));
     let found = session
-        .query_tables(QueryTablesRequest {
-            filter: Some(
-                r#"testResultId = "r" && columns.any(it.name = "v") && rowCount = 0"#.to_owned(),
-            ),
-            ..QueryTablesRequest::default()
-        })
+        .query_tables(QueryTablesRequest::new().filter(
+            r#"testResultId = "r" && columns.any(it.name = "v") && rowCount = 0"#.to_owned(),
+        ))
         .unwrap();
     assert_eq!(found.tables.len(), 1);
-    let unbound = QueryTablesRequest {
-        filter: Some(r#"columns.any(it.name = "v")"#.to_owned()),
-        ..QueryTablesRequest::default()
-    };
+    let unbound = QueryTablesRequest::new().filter(r#"columns.any(it.name = "v")"#.to_owned());
     assert_eq!(session.query_tables(unbound).unwrap_err().kind(), ErrorKind::InvalidArgument);
     let malformed = session.get_table_metadata(&"x".into()).unwrap_err();
     assert_eq!(malformed.api_error().code, Some(-255_134));
@@ -130,17 +116,13 @@ fn metadata_follows_its_rules_and_a_malformed_id_has_its_message() {
         Some(-255_130)
     );
     let partial = session
-        .modify_tables(ModifyTablesRequest {
-            tables: vec![
-                TableMetadataModification {
-                    id: id.to_string(),
-                    name: Some("m".into()),
-                    ..Default::default()
-                },
-                TableMetadataModification { id: unknown.clone(), ..Default::default() },
-            ],
-            replace: false,
-        })
+        .modify_tables(
+            ModifyTablesRequest::new([
+                TableMetadataModification::new(id.to_string()).name("m"),
+                TableMetadataModification::new(unknown.clone()),
+            ])
+            .replace(false),
+        )
         .unwrap()
         .unwrap();
     assert_eq!(partial.modified_table_ids, [id.to_string()]);
@@ -162,9 +144,7 @@ fn bad_columns_are_refused() {
     let disk = disk();
     let store = store(&disk);
     let session = session(&store);
-    let make = |columns: Vec<Column>| {
-        session.create_table(CreateTableRequest { columns, ..Default::default() })
-    };
+    let make = |columns: Vec<Column>| session.create_table(CreateTableRequest::new(columns));
     let index = || column("t", DataType::Int32, ColumnType::Index);
     assert!(make(vec![]).is_err());
     assert!(make(vec![column("v", DataType::Int32, ColumnType::Normal)]).is_err());
@@ -205,7 +185,7 @@ fn appends_close_and_refuse() {
     last.end_of_data = Some(true);
     session.append_table_data(&id, last).unwrap();
     assert_eq!(session.append_table_data(&id, rows(0..1)).unwrap_err().kind(), ErrorKind::Conflict);
-    let only_flag = AppendTableDataRequest { frame: None, end_of_data: Some(true) };
+    let only_flag = AppendTableDataRequest::new().end_of_data(true);
     assert_eq!(session.append_table_data(&id, only_flag).unwrap_err().kind(), ErrorKind::Conflict);
     assert_eq!(session.get_table_metadata(&id).unwrap().row_count, Some(12));
     assert_eq!(walk(&session, &id, 5, |_| {}).unwrap().len(), 12);
@@ -271,7 +251,7 @@ fn rows_survive_reopening_in_every_state() {
     second.maintain(&Control::default()).unwrap();
     second.maintain(&Control::default()).unwrap();
     assert_eq!(walk(&session_2, &id, 40, |_| {}).unwrap(), expected);
-    let close = AppendTableDataRequest { frame: None, end_of_data: Some(true) };
+    let close = AppendTableDataRequest::new().end_of_data(true);
     session_2.append_table_data(&id, close).unwrap();
     second.maintain(&Control::default()).unwrap();
     assert_eq!(walk(&session_2, &id, 40, |_| {}).unwrap(), expected);
@@ -313,7 +293,7 @@ fn large_arrow_appends_become_segments() {
         column("t", DataType::Int64, ColumnType::Index),
         column("m", DataType::Int64, ColumnType::Normal),
     ];
-    let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap();
+    let id = session.create_table(CreateTableRequest::new(columns)).unwrap();
     let batch = |from: i64, len: i64, reverse: bool| {
         let mut values: Vec<i64> = (from..from + len).collect();
         if reverse {
@@ -348,31 +328,23 @@ fn large_arrow_appends_become_segments() {
         }
     }
     assert_eq!(count, total);
-    let filter = ColumnFilter {
-        column: "m".into(),
-        operation: FilterOperation::Equals,
-        value: Some("7".into()),
-    };
+    let filter = ColumnFilter::new("m", FilterOperation::Equals).value("7");
     let decimated = session
         .query_decimated_data(
             &id,
-            QueryDecimatedDataRequest {
-                filters: Some(vec![filter.clone()]),
-                decimation: Some(DecimationOptions { intervals: Some(50), ..Default::default() }),
-                ..Default::default()
-            },
+            QueryDecimatedDataRequest::new()
+                .filters([filter.clone()])
+                .decimation(DecimationOptions::default().intervals(50)),
         )
         .unwrap();
     assert_eq!(decimated.frame.row_count(), 50);
     let page = session
         .query_table_data(
             &id,
-            QueryTableDataRequest {
-                filters: Some(vec![filter]),
-                order_by: Some(vec![ColumnOrderBy { column: "t".into(), descending: true }]),
-                take: Some(3),
-                ..Default::default()
-            },
+            QueryTableDataRequest::new()
+                .filters([filter])
+                .order_by([ColumnOrderBy::new("t").descending(true)])
+                .take(3),
         )
         .unwrap();
     assert_eq!(page.frame.row_count(), 3);
@@ -383,7 +355,7 @@ fn large_arrow_appends_become_segments() {
     let written = session
         .export_table_data(
             &id,
-            ExportTableDataRequest { take: Some(2), ..Default::default() },
+            ExportTableDataRequest::default().take(2),
             &mut csv,
             &Control::default(),
         )

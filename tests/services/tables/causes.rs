@@ -25,13 +25,13 @@ fn open(disk: &Arc<MemoryDisk>) -> (Store, Session) {
 
 fn create(ada: &Session) -> TableId {
     let columns = vec![column("t", DataType::Int64, ColumnType::Index)];
-    ada.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap()
+    ada.create_table(CreateTableRequest::new(columns)).unwrap()
 }
 
 /// Appends rows whose index is their ordinal.
 fn append(ada: &Session, id: &TableId, rows: std::ops::Range<i64>) {
-    let data = rows.map(|row| vec![Some(row.to_string())]).collect();
-    let request = AppendTableDataRequest::new().frame(DataFrame { columns: None, data });
+    let data: Vec<_> = rows.map(|row| vec![Some(row.to_string())]).collect();
+    let request = AppendTableDataRequest::new().frame(DataFrame::new().data(data));
     ada.append_table_data(id, request).unwrap();
 }
 

@@ -35,7 +35,7 @@ fn create(session: &Session) -> TableId {
         column("v", DataType::Float64, ColumnType::Nullable),
         column("w", DataType::Float64, ColumnType::Nullable),
     ];
-    session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap()
+    session.create_table(CreateTableRequest::new(columns)).unwrap()
 }
 
 /// Rows whose other columns have these multiples of the index.

@@ -33,7 +33,7 @@ fn create(session: &Session) -> TableId {
         column("t", DataType::Int64, ColumnType::Index),
         column("v", DataType::Float64, ColumnType::Normal),
     ];
-    session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap()
+    session.create_table(CreateTableRequest::new(columns)).unwrap()
 }
 
 /// A value that does not compress.

@@ -30,16 +30,14 @@ fn table() -> (Store, Session, TableId) {
     let mut volts = column("v", DataType::Float64, ColumnType::Nullable);
     volts.properties =
         text(&[("unit", "V"), ("note", "a \"b\"\nc"), ("ARROW:extension:name", "x")]);
-    let request = CreateTableRequest {
-        columns: vec![column("t", DataType::Int64, ColumnType::Index), volts],
-        name: Some("Loop".to_owned()),
-        properties: Some(text(&[("station", "7")])),
-        ..CreateTableRequest::default()
-    };
+    let request = CreateTableRequest::new([column("t", DataType::Int64, ColumnType::Index), volts])
+        .name("Loop")
+        .properties(text(&[("station", "7")]));
     let id = session.create_table(request).unwrap();
     for rows in [100..200, 0..100, 200..250] {
-        let data = rows.map(|i| vec![Some(i.to_string()), Some("0.5".to_owned())]).collect();
-        let frame = DataFrame { columns: None, data };
+        let data: Vec<_> =
+            rows.map(|i| vec![Some(i.to_string()), Some("0.5".to_owned())]).collect();
+        let frame = DataFrame::new().data(data);
         session.append_table_data(&id, AppendTableDataRequest::new().frame(frame)).unwrap();
     }
     (store, session, id)
@@ -153,7 +151,7 @@ fn segments_are_not_exported_into_the_store() {
     let session = store.session(Identity::user("ada"));
     let columns = [column("t", DataType::Int64, ColumnType::Index)];
     let id = session.create_table(CreateTableRequest::new(columns)).unwrap();
-    let frame = DataFrame { columns: None, data: vec![vec![Some("1".to_owned())]] };
+    let frame = DataFrame::new().data([[Some("1".to_owned())]]);
     session.append_table_data(&id, AppendTableDataRequest::new().frame(frame)).unwrap();
     let export = |to: &Path| session.export_segments_to(&id, to, &Control::default());
     let before = walk(&*RealDisk::open(&path).unwrap(), "").unwrap();
@@ -195,9 +193,7 @@ fn a_directory_of_segments_has_a_manifest() {
     assert_eq!(names, expected);
 
     // Merged to one run, the rows are the same.
-    session
-        .append_table_data(&id, AppendTableDataRequest { frame: None, end_of_data: Some(true) })
-        .unwrap();
+    session.append_table_data(&id, AppendTableDataRequest::new().end_of_data(true)).unwrap();
     while store.maintain(&control).unwrap().segments_written > 0 {}
     let target = directory.path().join("closed");
     let manifest = session.export_segments_to(&id, &target, &control).unwrap();

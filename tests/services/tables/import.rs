@@ -33,11 +33,12 @@ fn columns() -> Vec<Column> {
     let types = [DataType::Timestamp].into_iter().chain(DataType::ALL.iter().copied());
     types
         .enumerate()
-        .map(|(at, data_type)| Column {
-            name: format!("c {at}"),
-            data_type,
-            column_type: if at == 0 { ColumnType::Index } else { ColumnType::Nullable },
-            ..Column::default()
+        .map(|(at, data_type)| {
+            Column::new(format!("c {at}"), data_type).column_type(if at == 0 {
+                ColumnType::Index
+            } else {
+                ColumnType::Nullable
+            })
         })
         .collect()
 }
@@ -90,17 +91,15 @@ fn frame() -> DataFrame {
             }
         }
     };
-    let data = (0..40)
-        .map(|row: usize| {
-            let index = wire_time(DateTime::from_timestamp_millis(row as i64 / 2 * 1000).unwrap());
-            let others = DataType::ALL.iter().map(|data_type| {
-                let cells = cells(*data_type);
-                cells[row % cells.len()].map(str::to_owned)
-            });
-            std::iter::once(Some(index)).chain(others).collect()
-        })
-        .collect();
-    DataFrame { columns: None, data }
+    let data = (0..40).map(|row: usize| {
+        let index = wire_time(DateTime::from_timestamp_millis(row as i64 / 2 * 1000).unwrap());
+        let others = DataType::ALL.iter().map(|data_type| {
+            let cells = cells(*data_type);
+            cells[row % cells.len()].map(str::to_owned)
+        });
+        std::iter::once(Some(index)).chain(others).collect::<Vec<_>>()
+    });
+    DataFrame::new().data(data)
 }
 
 fn rows(session: &Session, id: &str) -> Vec<Vec<Option<String>>> {
@@ -114,14 +113,14 @@ fn rows(session: &Session, id: &str) -> Vec<Vec<Option<String>>> {
 
 fn export(session: &Session, id: &str, response_format: ExportFormat) -> Vec<u8> {
     let mut out = Vec::new();
-    let request = ExportTableDataRequest { response_format, ..Default::default() };
+    let request = ExportTableDataRequest::new(response_format);
     session.export_table_data(&id.into(), request, &mut out, &Control::default()).unwrap();
     out
 }
 
 fn new_table(columns: Vec<Column>) -> ImportTableRequest {
-    let table = CreateTableRequest { columns, name: Some("imported".into()), ..Default::default() };
-    ImportTableRequest { table: Some(table), ..Default::default() }
+    let table = CreateTableRequest::new(columns).name("imported");
+    ImportTableRequest::new().table(table)
 }
 
 fn csv(
@@ -136,11 +135,9 @@ fn csv(
 fn what_was_exported_comes_back_whole() {
     let disk = disk();
     let (_store, session) = open(&disk);
-    let request = CreateTableRequest { columns: columns(), ..Default::default() };
+    let request = CreateTableRequest::new(columns());
     let id = session.create_table(request).unwrap();
-    session
-        .append_table_data(&id, AppendTableDataRequest { frame: Some(frame()), end_of_data: None })
-        .unwrap();
+    session.append_table_data(&id, AppendTableDataRequest::new().frame(frame())).unwrap();
     let expected = rows(&session, &id);
     assert_eq!(expected.len(), 40);
     let text = export(&session, &id, ExportFormat::Csv);
@@ -156,11 +153,7 @@ fn what_was_exported_comes_back_whole() {
     assert_eq!(session.get_table_metadata(&new).unwrap().name.as_deref(), Some("imported"));
     assert_eq!(rows(&session, &new), expected);
     assert_eq!(export(&session, &new, ExportFormat::Csv), text);
-    let again = ImportTableRequest {
-        id: Some(new.to_string()),
-        end_of_data: Some(true),
-        ..Default::default()
-    };
+    let again = ImportTableRequest::new().id(new.to_string()).end_of_data(true);
     let more = session
         .import_parquet(again.clone(), Box::new(Cursor::new(parquet.clone())), &control)
         .unwrap();
@@ -188,11 +181,7 @@ fn columns_are_inferred_from_the_first_rows() {
     let text = "ok;n;v;at;note;gap;all\n\
                 true;1;1.5;2024-01-01T00:00:00Z;x;;\n\
                 FALSE;-2;NaN;2024-01-01T00:00:01+01:00;7;3;\n";
-    let request = ImportTableRequest {
-        separator: Some(";".into()),
-        index_column: Some("n".into()),
-        ..Default::default()
-    };
+    let request = ImportTableRequest::new().separator(";").index_column("n");
     let id = csv(&session, request.clone(), text).unwrap().id.unwrap();
     let table = session.get_table_metadata(&id).unwrap();
     let found: Vec<_> = table
@@ -219,18 +208,30 @@ fn columns_are_inferred_from_the_first_rows() {
         rows(&session, &id)[0][..3],
         [Some("false".into()), Some("-2".into()), Some("NaN".into())]
     );
-    let by_time = ImportTableRequest { index_column: Some("at".into()), ..request.clone() };
+    let by_time = {
+        let mut made = request.clone();
+        made.index_column = Some("at".into());
+        made
+    };
     let id = csv(&session, by_time, text).unwrap().id.unwrap();
     assert_eq!(session.get_table_metadata(&id).unwrap().columns.unwrap()[3].column_type, C::Index);
     for bad in ["note", "gap2"] {
-        let request = ImportTableRequest { index_column: Some(bad.into()), ..request.clone() };
+        let request = {
+            let mut made = request.clone();
+            made.index_column = Some(bad.into());
+            made
+        };
         assert_eq!(
             csv(&session, request, text).unwrap_err().place(),
             Some(&Place::Member("indexColumn".into()))
         );
     }
     // Without an index the rows keep their order, and are numbered.
-    let numbered = ImportTableRequest { index_column: None, ..request.clone() };
+    let numbered = {
+        let mut made = request.clone();
+        made.index_column = None;
+        made
+    };
     let id = csv(&session, numbered, text).unwrap().id.unwrap();
     let index = session.get_table_metadata(&id).unwrap().columns.unwrap().swap_remove(0);
     assert_eq!((index.name.as_str(), index.column_type), ("row", C::Index));
@@ -239,7 +240,11 @@ fn columns_are_inferred_from_the_first_rows() {
         [Some("0".into()), Some("true".into()), Some("1".into())]
     );
     // A null in the chosen index column is reported at its row.
-    let gap = ImportTableRequest { index_column: Some("gap".into()), ..request };
+    let gap = {
+        let mut made = request;
+        made.index_column = Some("gap".into());
+        made
+    };
     let error = csv(&session, gap, text).unwrap_err();
     assert_eq!(
         error.place(),
@@ -254,13 +259,8 @@ fn what_is_refused_leaves_nothing() {
     let (store, session) = open(&disk);
     let declared = || {
         vec![
-            Column {
-                name: "t".into(),
-                data_type: DataType::Int32,
-                column_type: ColumnType::Index,
-                ..Column::default()
-            },
-            Column { name: "v".into(), data_type: DataType::Float64, ..Column::default() },
+            Column::new("t", DataType::Int32).column_type(ColumnType::Index),
+            Column::new("v", DataType::Float64),
         ]
     };
     let line =
@@ -281,13 +281,25 @@ fn what_is_refused_leaves_nothing() {
         let error = csv(&session, new_table(declared()), text).unwrap_err();
         assert_eq!(error.place().cloned(), place, "{text:?}: {error}");
     }
-    let bad = ImportTableRequest { separator: Some(";;".into()), ..new_table(declared()) };
+    let bad = {
+        let mut made = new_table(declared());
+        made.separator = Some(";;".into());
+        made
+    };
     assert!(csv(&session, bad, "t;v\n").is_err());
-    let both = ImportTableRequest { id: Some("0".repeat(24)), ..new_table(declared()) };
+    let both = {
+        let mut made = new_table(declared());
+        made.id = Some("0".repeat(24));
+        made
+    };
     assert!(csv(&session, both, "t,v\n").is_err());
-    let unknown = ImportTableRequest { id: Some("0".repeat(24)), ..Default::default() };
+    let unknown = ImportTableRequest::new().id("0".repeat(24));
     assert_eq!(csv(&session, unknown, "t,v\n").unwrap_err().kind(), ErrorKind::NotFound);
-    let index = ImportTableRequest { index_column: Some("t".into()), ..new_table(declared()) };
+    let index = {
+        let mut made = new_table(declared());
+        made.index_column = Some("t".into());
+        made
+    };
     assert!(csv(&session, index, "t,v\n").is_err());
     let in_transaction = session.transaction(|tx| {
         tx.import_csv(new_table(declared()), &mut &b"t,v\n"[..], &Control::default())
@@ -335,7 +347,11 @@ fn what_is_refused_leaves_nothing() {
 fn an_import_of_no_rows_closes_its_table_only_when_it_says_so() {
     let (_store, session) = open(&disk());
     let from = |text: &str, end_of_data: bool| {
-        let request = ImportTableRequest { end_of_data: Some(end_of_data), ..new_table(columns()) };
+        let request = {
+            let mut made = new_table(columns());
+            made.end_of_data = Some(end_of_data);
+            made
+        };
         let id = csv(&session, request, text).unwrap().id.unwrap();
         session.get_table_metadata(&id).unwrap().supports_append
     };

@@ -34,7 +34,7 @@ fn filled(nan: bool) -> (Store, Session, TableId, Vec<i64>) {
         column("volts", DataType::Float64, ColumnType::Nullable),
         column("text", DataType::String, ColumnType::Nullable),
     ];
-    let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap();
+    let id = session.create_table(CreateTableRequest::new(columns)).unwrap();
     let mut appended = Vec::new();
     for (range, step) in APPENDS {
         let mut index: Vec<i64> = range.collect();
@@ -45,8 +45,8 @@ fn filled(nan: bool) -> (Store, Session, TableId, Vec<i64>) {
             let volts = if nan { volts(*at) } else { volts(at % 3 + 1) };
             vec![Some(at.to_string()), (at % 9 != 0).then(|| volts.to_owned()), None]
         };
-        let frame = DataFrame { columns: None, data: index.iter().map(row).collect() };
-        let request = AppendTableDataRequest { frame: Some(frame), end_of_data: None };
+        let frame = DataFrame::new().data(index.iter().map(row));
+        let request = AppendTableDataRequest::new().frame(frame);
         session.append_table_data(&id, request).unwrap();
         appended.extend(index);
         if appended.len() == 300 {

@@ -41,12 +41,12 @@ impl Bench {
 
     fn table(&self, index: DataType) -> TableId {
         let columns = vec![column("t", index, ColumnType::Index)];
-        self.ada.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap()
+        self.ada.create_table(CreateTableRequest::new(columns)).unwrap()
     }
 
     fn append(&self, id: &TableId, cells: impl Iterator<Item = String>) {
-        let data = cells.map(|cell| vec![Some(cell)]).collect();
-        let request = AppendTableDataRequest::new().frame(DataFrame { columns: None, data });
+        let data: Vec<_> = cells.map(|cell| vec![Some(cell)]).collect();
+        let request = AppendTableDataRequest::new().frame(DataFrame::new().data(data));
         self.ada.append_table_data(id, request).unwrap();
     }
 

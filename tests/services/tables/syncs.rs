@@ -18,16 +18,8 @@ fn batch(number: i64) -> RecordBatch {
 }
 
 fn create(session: &Session) -> String {
-    let index = Column {
-        name: "t".to_owned(),
-        data_type: DataType::Int64,
-        column_type: ColumnType::Index,
-        ..Column::default()
-    };
-    session
-        .create_table(CreateTableRequest { columns: vec![index], ..Default::default() })
-        .unwrap()
-        .into()
+    let index = Column::new("t", DataType::Int64).column_type(ColumnType::Index);
+    session.create_table(CreateTableRequest::new([index])).unwrap().into()
 }
 
 fn append(session: &Session, id: &str, number: i64) {
@@ -47,18 +39,20 @@ fn an_append_to_a_wide_table_writes_as_much_as_to_a_narrow_one() {
             .open_disk(Arc::new(disk.clone()))
             .unwrap();
         let session = store.session(Identity::user("ada"));
-        let column = |at: usize| Column {
-            name: if at == 0 { "t".to_owned() } else { format!("column {at}") },
-            data_type: if at == 0 { DataType::Int64 } else { DataType::Bool },
-            column_type: if at == 0 { ColumnType::Index } else { ColumnType::Nullable },
-            ..Column::default()
+        let column = |at: usize| {
+            Column::new(
+                if at == 0 { "t".to_owned() } else { format!("column {at}") },
+                if at == 0 { DataType::Int64 } else { DataType::Bool },
+            )
+            .column_type(if at == 0 {
+                ColumnType::Index
+            } else {
+                ColumnType::Nullable
+            })
         };
         let columns: Vec<Column> = (0..column_count).map(column).collect();
         let record_bytes: usize = columns.iter().map(|column| column.name.len()).sum();
-        let id: String = session
-            .create_table(CreateTableRequest { columns, ..Default::default() })
-            .unwrap()
-            .into();
+        let id: String = session.create_table(CreateTableRequest::new(columns)).unwrap().into();
         // A row of nulls except for the index, so that the appends differ only in the metadata of
         // their tables.
         let append = |number: i64| {

@@ -68,9 +68,7 @@ fn interleaved(session: &Session) -> TableId {
 }
 
 fn filled_with(session: &Session, batches: impl Iterator<Item = RecordBatch>) -> TableId {
-    let id = session
-        .create_table(CreateTableRequest { columns: columns(), ..Default::default() })
-        .unwrap();
+    let id = session.create_table(CreateTableRequest::new(columns())).unwrap();
     for batch in batches {
         session.append_batches(&id, &mut std::iter::once(Ok(batch)), None).unwrap();
     }
@@ -186,11 +184,11 @@ fn filters_of_the_language_take_date_times_with_all_digits() {
     let disk: SharedDisk = Arc::new(MemoryDisk::new());
     let (_store, session) = open(&disk);
     for id in [filled(&session), interleaved(&session)] {
-        let asked = |filter: &str| ScanRequest {
-            columns: Some(vec!["t".into()]),
-            filter: Some(filter.into()),
-            substitutions: Some(vec!["2024-01-01T00:00:00.000001Z".into()]),
-            ..Default::default()
+        let asked = |filter: &str| {
+            ScanRequest::new()
+                .columns(["t"])
+                .filter(filter)
+                .substitutions(["2024-01-01T00:00:00.000001Z"])
         };
         for (filter, expected) in TIMES {
             let found = scanned(&session, &id, asked(filter));

@@ -86,8 +86,7 @@ fn a_file_keeps_its_order_unless_an_index_is_named() {
     assert!(answer.columns[0].why.contains("indexColumn"), "{}", answer.columns[0].why);
     // It goes out as it came in, with the numbers of its rows.
     let mut out = Vec::new();
-    let request =
-        ExportTableDataRequest { response_format: ExportFormat::Csv, ..Default::default() };
+    let request = ExportTableDataRequest::new(ExportFormat::Csv);
     let id = answer.id.clone().unwrap();
     session.export_table_data(&id, request, &mut out, &Control::default()).unwrap();
     let lines: Vec<String> = String::from_utf8(out).unwrap().lines().map(str::to_owned).collect();

@@ -26,20 +26,15 @@ fn create(session: &Session) -> String {
         column("n", DataType::Int64, ColumnType::Normal),
         column("v", DataType::Float64, ColumnType::Nullable),
     ];
-    session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().to_string()
+    session.create_table(CreateTableRequest::new(columns)).unwrap().to_string()
 }
 
 fn append(session: &Session, id: &str, rows: impl Iterator<Item = (i64, i64)>) {
     let row = |(t, n): (i64, i64)| {
         vec![Some(t.to_string()), Some(n.to_string()), (n % 3 != 0).then(|| (n % 5).to_string())]
     };
-    let frame = DataFrame { columns: None, data: rows.map(row).collect() };
-    session
-        .append_table_data(
-            &id.into(),
-            AppendTableDataRequest { frame: Some(frame), end_of_data: None },
-        )
-        .unwrap();
+    let frame = DataFrame::new().data(rows.map(row));
+    session.append_table_data(&id.into(), AppendTableDataRequest::new().frame(frame)).unwrap();
 }
 
 /// The cells of `t` and `n`.
@@ -112,18 +107,10 @@ fn readers_see_prefixes_and_wait_for_nobody() {
                                 .unwrap();
                             scan.flat_map(|batch| texts(&batch.unwrap())).collect()
                         } else {
-                            let decimation = DecimationOptions {
-                                method: DecimationMethod::EntryExit,
-                                y_columns: Some(vec!["n".into()]),
-                                // As many intervals as there can be rows: all rows are kept, but
-                                // through the code for intervals.
-                                intervals: Some(10_000),
-                                ..Default::default()
-                            };
-                            let request = QueryDecimatedDataRequest {
-                                decimation: Some(decimation),
-                                ..Default::default()
-                            };
+                            let decimation = DecimationOptions::new(DecimationMethod::EntryExit)
+                                .y_columns(["n"])
+                                .intervals(10_000);
+                            let request = QueryDecimatedDataRequest::new().decimation(decimation);
                             session
                                 .query_decimated_data(&id.into(), request)
                                 .unwrap()
@@ -222,10 +209,8 @@ proptest! {
         if sealed_first {
             store.maintain(&Control::default()).unwrap();
         }
-        let filters = filtered.then(|| vec![ColumnFilter {
-            column: "v".into(), operation: FilterOperation::NotEquals, value: None,
-        }]);
-        let by = |column: &str, descending| vec![ColumnOrderBy { column: column.into(), descending }];
+        let filters = filtered.then(|| vec![ColumnFilter::new("v", FilterOperation::NotEquals)]);
+        let by = |column: &str, descending| vec![ColumnOrderBy::new(column).descending(descending)];
         let order_by = [None, Some(by("t", true)), Some(by("v", false)), Some(by("v", true))][order].clone();
         let value = |n: i64| if n % 3 == 0 { None } else { Some(n % 5) };
         let mut expected: Vec<(i64, i64)> =
@@ -241,14 +226,7 @@ proptest! {
         let mut token: Option<String> = None;
         let mut steps = between.iter();
         loop {
-            let page = session.query_table_data(&id.as_str().into(), QueryTableDataRequest {
-                columns: Some(vec!["n".into()]),
-                filters: filters.clone(),
-                order_by: order_by.clone(),
-                take: Some(take),
-                continuation_token: token.clone(),
-                ..Default::default()
-            }).unwrap();
+            let page = session.query_table_data(&id.as_str().into(), { let mut made = QueryTableDataRequest::new().columns(["n"]).take(take); made.filters = filters.clone(); made.order_by = order_by.clone(); made.continuation_token = token.clone(); made }).unwrap();
             seen.extend(page.frame.to_data_frame().data.iter().map(|row| number(&row[0])));
             prop_assert!(page.continuation_token.is_none() || page.continuation_token != token);
             token = page.continuation_token;
@@ -293,13 +271,16 @@ fn plans_tell_what_is_touched() {
     append(&session, &id, (24_000..24_500).map(|at| (at, at)));
     let explain = |filters: &[(&str, FilterOperation, &str)],
                    order_by: Option<Vec<ColumnOrderBy>>| {
-        let filter = |(column, operation, value): &(&str, FilterOperation, &str)| ColumnFilter {
-            column: (*column).to_owned(),
-            operation: *operation,
-            value: Some((*value).to_owned()),
+        let filter = |(column, operation, value): &(&str, FilterOperation, &str)| {
+            ColumnFilter::new((*column).to_owned(), *operation).value((*value).to_owned())
         };
         let filters = Some(filters.iter().map(filter).collect());
-        let request = QueryTableDataRequest { filters, order_by, ..Default::default() };
+        let request = {
+            let mut made = QueryTableDataRequest::new();
+            made.filters = filters;
+            made.order_by = order_by;
+            made
+        };
         session.explain_query_table_data(&id.as_str().into(), request).unwrap()
     };
     use FilterOperation as Op;
@@ -323,7 +304,7 @@ fn plans_tell_what_is_touched() {
     let t = explain(&[("t", Op::LessThan, "12000")], None).touched;
     assert_eq!((t.segments_pruned, t.rows_passed), (1, 12_000));
     assert!(t.rows_touched <= 500, "{t:?}");
-    let by = vec![ColumnOrderBy { column: "v".into(), descending: true }];
+    let by = vec![ColumnOrderBy::new("v").descending(true)];
     assert_eq!(explain(&[], Some(by)).order, "first 501 by v descending");
     append(&session, &id, (5..8).map(|at| (at, at)));
     let plan = explain(&[], None);
