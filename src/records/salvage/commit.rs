@@ -35,8 +35,8 @@ pub(super) struct Chosen {
     pub(super) doubt: Option<&'static str>,
 }
 
-/// Reads a slot whose checksum matches. That of an empty slot does not, since the checksum of zeros is
-/// not zero.
+/// Reads a slot whose checksum matches. That of an empty slot does not, since the checksum of zeros
+/// is not zero.
 fn slot(header: &[u8], number: u8) -> Option<Commit> {
     let at = SLOTS_AT + usize::from(number) * SLOT_BYTES;
     let slot = header.get(at..at + SLOT_BYTES)?;
