@@ -136,9 +136,10 @@ fn frame(rows: std::ops::Range<i64>) -> DataFrame {
 /// A cell in the form that the script prints.
 fn expected(data_type: DataType, cell: Option<&String>) -> Value {
     let Some(text) = cell else { return Value::Null };
-    let bits = |value: f64| match value.is_nan() {
-        true => json!("nan"),
-        false => {
+    let bits = |value: f64| {
+        if value.is_nan() {
+            json!("nan")
+        } else {
             json!(value.to_be_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>())
         }
     };

@@ -84,14 +84,13 @@ fn contents(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     while let Some(directory) = open.pop() {
         for entry in std::fs::read_dir(directory).unwrap() {
             let entry = entry.unwrap();
-            match entry.file_type().unwrap().is_dir() {
-                true => open.push(entry.path()),
-                false => {
-                    found.insert(
-                        entry.path().strip_prefix(path).unwrap().to_owned(),
-                        std::fs::read(entry.path()).unwrap(),
-                    );
-                }
+            if entry.file_type().unwrap().is_dir() {
+                open.push(entry.path());
+            } else {
+                found.insert(
+                    entry.path().strip_prefix(path).unwrap().to_owned(),
+                    std::fs::read(entry.path()).unwrap(),
+                );
             }
         }
     }
@@ -199,9 +198,10 @@ fn a_record_file_that_was_removed_or_replaced_takes_no_writes() {
         let store = open(&path);
         let table = fill(&store);
         store.backup(&copy, &Control::default()).unwrap();
-        match is_replaced {
-            true => std::fs::rename(copy.join("records.redb"), path.join("records.redb")).unwrap(),
-            false => std::fs::remove_file(path.join("records.redb")).unwrap(),
+        if is_replaced {
+            std::fs::rename(copy.join("records.redb"), path.join("records.redb")).unwrap();
+        } else {
+            std::fs::remove_file(path.join("records.redb")).unwrap();
         }
         assert_refuses(&store, &table);
         store.backup(&rescue, &Control::default()).unwrap();

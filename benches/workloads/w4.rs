@@ -146,7 +146,7 @@ fn request(
 ) -> QueryDecimatedDataRequest {
     let y: Vec<String> = YS.iter().take(ys).map(|(name, _)| (*name).to_owned()).collect();
     QueryDecimatedDataRequest::new()
-        .columns(std::iter::once("ts".to_owned()).chain(y.iter().cloned()).collect())
+        .columns(std::iter::once("ts".to_owned()).chain(y.iter().cloned()))
         .filters(filters)
         .decimation(DecimationOptions::new(method).y_columns(y).intervals(intervals as i64))
 }

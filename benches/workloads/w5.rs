@@ -16,7 +16,7 @@ use stationdb::search::SearchRequest;
 use stationdb::work_items::{
     QueryWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemsRequest, WorkItem, WorkItemOrderBy,
 };
-use stationdb::{Control, Identity, ManualClock, Patch, Session, Store};
+use stationdb::{Control, Identity, ManualClock, Session, Store};
 
 use crate::common::{
     Res, Scale, anonymous_memory_mib, bytes_below, hash, live_memory_mib, median, quantile, timed,

@@ -112,9 +112,10 @@ fn import(dir: &Path, file: &Path, expected: &Naive) -> Res<f64> {
     let input = File::open(file)?;
     let is_csv = file.extension().is_some_and(|found| found == "csv");
     let (taken, imported) = timed(|| {
-        Ok(match is_csv {
-            true => session.import_csv(request, &mut BufReader::new(input), &control)?,
-            false => session.import_parquet(request, Box::new(input), &control)?,
+        Ok(if is_csv {
+            session.import_csv(request, &mut BufReader::new(input), &control)?
+        } else {
+            session.import_parquet(request, Box::new(input), &control)?
         })
     })?;
     let request = AggregateTableDataRequest::new().aggregates(all());

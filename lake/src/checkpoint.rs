@@ -174,9 +174,9 @@ pub(crate) fn write(
     let mut next = 0;
     if let Some(from) = from {
         if read(remote, log, from, &mut |kind, action| state.take(kind, action), control)? {
-            next = from + 1
+            next = from + 1;
         } else {
-            state = State::default()
+            state = State::default();
         }
     }
     while next <= version {

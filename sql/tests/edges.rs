@@ -285,9 +285,12 @@ async fn comparisons_are_those_of_the_values() {
             for (term, (_, literal)) in terms.iter().zip(&literals) {
                 let swapped = term.splitn(3, ' ').collect::<Vec<_>>();
                 let kept = |turned: bool| {
-                    let holds = |value: &Value| match turned {
-                        false => compared(operator, value, literal),
-                        true => compared(operator, literal, value),
+                    let holds = |value: &Value| {
+                        if turned {
+                            compared(operator, literal, value)
+                        } else {
+                            compared(operator, value, literal)
+                        }
                     };
                     let rows = values.iter().enumerate();
                     let kept = rows.filter(|(_, value)| holds(value) == Value::Bool(true));

@@ -268,9 +268,6 @@ struct Gate(Arc<AtomicBool>);
 
 impl AccessPolicy for Gate {
     fn visible(&self, _who: &Identity, _service: Service, _action: Action) -> Visibility {
-        match self.0.load(Ordering::SeqCst) {
-            true => Visibility::None,
-            false => Visibility::All,
-        }
+        if self.0.load(Ordering::SeqCst) { Visibility::None } else { Visibility::All }
     }
 }

@@ -33,9 +33,9 @@ const STEP_BYTES: usize = 4 << 20;
 /// Drafts the row that lists the incomplete indexes.
 fn put(fillings: &Fillings, draft: &mut Draft<'_>) -> Result<()> {
     if fillings.indexes.is_empty() {
-        draft.delete_raw(Space::Meta, FILLING_KEY.to_vec())
+        draft.delete_raw(Space::Meta, FILLING_KEY.to_vec());
     } else {
-        draft.put_raw(Space::Meta, FILLING_KEY.to_vec(), envelope::to_row(FILLING_KEY, fillings)?)
+        draft.put_raw(Space::Meta, FILLING_KEY.to_vec(), envelope::to_row(FILLING_KEY, fillings)?);
     }
     Ok(())
 }

@@ -219,9 +219,9 @@ mod tests {
         // A file where the directory of the copies should be; then a directory that takes none.
         for is_directory in [false, cfg!(target_os = "linux")] {
             if is_directory {
-                symlink("/proc/self/fdinfo", &views).unwrap()
+                symlink("/proc/self/fdinfo", &views).unwrap();
             } else {
-                std::fs::write(&views, "").unwrap()
+                std::fs::write(&views, "").unwrap();
             }
             let view = Store::look(path).unwrap();
             let outside = view.engine().disk.directory().unwrap();

@@ -73,10 +73,7 @@ pub fn explore_kills(scenario: &dyn Scenario, history: &History, kills: &Kills) 
                 continue;
             }
             let seed = random.next_u64();
-            let killed = match way.has_failed {
-                true => replay.killed_in_failed_sync(seed),
-                false => None,
-            };
+            let killed = if way.has_failed { replay.killed_in_failed_sync(seed) } else { None };
             // By day a failed sync is drawn too seldom to leave the other points out.
             let killed = match killed {
                 None if way.has_failed && kills.is_full => continue,

@@ -129,10 +129,10 @@ impl Scenario for Checkpoints {
         let store = self.open(history.disk.clone())?;
         for number in 0..COMMITS {
             let name = checkpoint_name(number);
-            match is_transaction(number) {
-                true => history.step(name.clone(), || write_together(&store, &name))?,
-                false => history
-                    .step(name.clone(), || ada(&store).register_subscriber(&name).map(drop))?,
+            if is_transaction(number) {
+                history.step(name.clone(), || write_together(&store, &name))?;
+            } else {
+                history.step(name.clone(), || ada(&store).register_subscriber(&name).map(drop))?;
             }
         }
         Ok(())

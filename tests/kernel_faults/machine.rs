@@ -14,9 +14,10 @@ pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().flatten() {
         let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
         }
     }
 }
@@ -24,9 +25,10 @@ pub fn copy(from: &Path, to: &Path) {
 fn lengths_below(path: &Path) -> Vec<u64> {
     let mut lengths = Vec::new();
     for entry in std::fs::read_dir(path).unwrap().flatten() {
-        match entry.file_type().unwrap().is_dir() {
-            true => lengths.extend(lengths_below(&entry.path())),
-            false => lengths.push(entry.metadata().unwrap().len()),
+        if entry.file_type().unwrap().is_dir() {
+            lengths.extend(lengths_below(&entry.path()));
+        } else {
+            lengths.push(entry.metadata().unwrap().len());
         }
     }
     lengths
@@ -51,9 +53,10 @@ pub fn limited(limit: &str) -> Command {
 
 fn output(command: &mut Command) -> Result<Output, String> {
     let output = command.output().map_err(|error| error.to_string())?;
-    match output.status.success() {
-        true => Ok(output),
-        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    if output.status.success() {
+        Ok(output)
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
     }
 }
 

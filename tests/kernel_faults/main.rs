@@ -56,11 +56,10 @@ impl Random {
     /// Numbers from `range`: a few by day, and at night enough for each `step`.
     fn some(&mut self, range: std::ops::RangeInclusive<u64>, by_day: usize, step: u64) -> Vec<u64> {
         let (first, last) = (*range.start(), *range.end());
-        match is_night() {
-            true => range.step_by(usize::try_from(step).unwrap()).collect(),
-            false => {
-                (0..by_day).map(|_| first + self.below(last.saturating_sub(first) + 1)).collect()
-            }
+        if is_night() {
+            range.step_by(usize::try_from(step).unwrap()).collect()
+        } else {
+            (0..by_day).map(|_| first + self.below(last.saturating_sub(first) + 1)).collect()
         }
     }
 }

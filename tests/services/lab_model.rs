@@ -618,9 +618,10 @@ fn check(op: &Op, service: Service, bench: &mut Bench, reference: &mut Reference
                 list.push(id.to_string());
             }
             let errors: Vec<Value> = failed.iter().map(|id| json!([refused, id])).collect();
-            let expected = match failed.is_empty() {
-                true => Value::Null,
-                false => json!({ "deleteds": deleted, "faileds": failed, "error": errors }),
+            let expected = if failed.is_empty() {
+                Value::Null
+            } else {
+                json!({ "deleteds": deleted, "faileds": failed, "error": errors })
             };
             let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
             let found = match service {

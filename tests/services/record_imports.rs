@@ -620,9 +620,10 @@ fn random_edits_on_both_sides_are_equal_kept_or_told() {
                 edits.insert(number, name);
             }
             let is_full = random.below(4) == 0;
-            let wanted: Vec<u64> = match is_full {
-                true => centre.keys().copied().collect(),
-                false => changed.keys().copied().collect(),
+            let wanted: Vec<u64> = if is_full {
+                centre.keys().copied().collect()
+            } else {
+                changed.keys().copied().collect()
             };
             let records: Vec<Value> = wanted
                 .into_iter()

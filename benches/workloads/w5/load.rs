@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use stationdb::prelude::*;
 use stationdb::work_items::{UpdateWorkItemRequest, UpdateWorkItemsRequest};
-use stationdb::{Identity, Patch, Store};
+use stationdb::{Identity, Store};
 
 use super::{Memory, micros, newest};
 use crate::common::{Res, Scale, hash};
@@ -95,7 +95,7 @@ fn phase(
                         let update = |id: &String| {
                             UpdateWorkItemRequest::new().id(id.clone()).name(revision.to_string())
                         };
-                        let work_items = ids.iter().map(update).collect();
+                        let work_items: Vec<_> = ids.iter().map(update).collect();
                         session
                             .update_work_items(UpdateWorkItemsRequest::new(work_items))?
                             .require_all()?;

@@ -157,7 +157,7 @@ impl Changes {
         for (id, all) in &self.all {
             let Some(last) = all.iter().rfind(|last| last.batch <= until) else { continue };
             if last.is_deleted {
-                into.push(ImportRecord::new(self.kind, id))
+                into.push(ImportRecord::new(self.kind, id));
             } else {
                 let of_file = wanted.entry(last.file).or_default();
                 of_file.insert(id, (last.batch, last.sequence));

@@ -92,7 +92,7 @@ impl ReadLog {
         let is_read = checkpoint::read(remote, directory, version, &mut each, control)?;
         let begins = is_read && self.exists;
         if begins {
-            self.next = version + 1
+            self.next = version + 1;
         } else {
             *self = Self { name: self.name.clone(), ..Self::default() }
         }

@@ -159,10 +159,7 @@ fn read_here(files: &[String]) -> Sums {
                 sum.1 += rows.value(at);
                 assert_eq!(times.value(at) % 1000, 0);
                 sum.2 += times.value(at) / 1000;
-                match others.is_null(at) {
-                    true => sum.4 += 1,
-                    false => sum.3 += others.value(at) / 1000,
-                }
+                if others.is_null(at) { sum.4 += 1 } else { sum.3 += others.value(at) / 1000 }
             }
         }
     }

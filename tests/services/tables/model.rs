@@ -157,15 +157,14 @@ impl World {
         let whole = self.rng.chance(50);
         let rng = &mut self.rng;
         let all: Vec<usize> = (0..self.columns.len()).collect();
-        let named: Vec<usize> = match whole {
-            true => all,
-            false => {
-                let kept: Vec<usize> = all
-                    .into_iter()
-                    .filter(|at| !self.columns[*at].nullable || rng.chance(70))
-                    .collect();
-                rng.some(&kept, kept.len())
-            }
+        let named: Vec<usize> = if whole {
+            all
+        } else {
+            let kept: Vec<usize> = all
+                .into_iter()
+                .filter(|at| !self.columns[*at].nullable || rng.chance(70))
+                .collect();
+            rng.some(&kept, kept.len())
         };
         let nulls = rng.pick(&[0, 0, 5, 50, 97, 100]);
         let ascending = rng.chance(40);
@@ -562,9 +561,12 @@ impl World {
                 &Control::default(),
             )
             .unwrap();
-        let field = |text: &str| match text.is_empty() || text.contains([',', '"', '\r', '\n']) {
-            true => format!("\"{}\"", text.replace('"', "\"\"")),
-            false => text.to_owned(),
+        let field = |text: &str| {
+            if text.is_empty() || text.contains([',', '"', '\r', '\n']) {
+                format!("\"{}\"", text.replace('"', "\"\""))
+            } else {
+                text.to_owned()
+            }
         };
         let all: Vec<String> = projection.iter().map(|at| field(&self.columns[*at].name)).collect();
         let mut text = all.join(",") + "\n";

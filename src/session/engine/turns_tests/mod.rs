@@ -303,9 +303,9 @@ fn schedule(fails_one_in: u32) {
         world.run(group, flag, false)
     });
     if world.failed.load(Ordering::SeqCst) {
-        assert_eq!(last.unwrap_err().kind(), ErrorKind::Latched)
+        assert_eq!(last.unwrap_err().kind(), ErrorKind::Latched);
     } else {
-        assert_eq!(last.unwrap(), 9_999)
+        assert_eq!(last.unwrap(), 9_999);
     }
 }
 

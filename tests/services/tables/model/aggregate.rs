@@ -164,10 +164,9 @@ impl Term {
             }
             "SUM" => value.as_str() == Some(&int_sum(&used).to_string()),
             "MEAN" => {
-                let mean = match kind.is_float() {
-                    true => float_sum(&floats()),
-                    false => int_sum(&used) as f64,
-                } / used.len() as f64;
+                let mean =
+                    if kind.is_float() { float_sum(&floats()) } else { int_sum(&used) as f64 }
+                        / used.len() as f64;
                 // The sum may overflow where the mean does not.
                 let overflows =
                     mean.is_infinite() && floats().iter().all(|value| value.is_finite());
