@@ -112,7 +112,7 @@ pub(super) fn scan(
         gaps.filter_map(|gap| source.place(gap.page?)).map(|place| place.start).collect();
     let mut candidates = Vec::new();
     let mut at = PAGE_BYTES;
-    while at + PAGE_BYTES <= source.len() {
+    while at < source.len() {
         control.check()?;
         if let Some((_, end)) = visited.range(..=at).next_back().filter(|(_, end)| at < **end) {
             at = *end;
@@ -155,7 +155,8 @@ pub(super) fn scan(
 /// Reads the leaf that begins at `at`; `None` if it is no leaf, or if its entries are not in bounds
 /// and in ascending order.
 pub(super) fn leaf(source: &PageSource<'_>, at: u64) -> Option<Vec<u8>> {
-    let head = source.bytes(at..at + PAGE_BYTES)?;
+    // The file may end in the unused end of the page.
+    let head = source.bytes(at..(at + PAGE_BYTES).min(source.len()))?;
     let node = Node { bytes: &head, widths: ANY };
     let last = node.count().checked_sub(1)?;
     if node.kind() != Some(LEAF) {

@@ -46,9 +46,11 @@ impl<'f> PageSource<'f> {
         REGIONS.place(child.number).filter(|place| place.start < self.len)
     }
 
-    /// Reads the bytes at the place of a page, whatever its checksum.
+    /// Reads the bytes at the place of a page, whatever its checksum. If the file ends inside the
+    /// page, only those that are there: a checksum does not cover the unused end of a page.
     pub(super) fn unchecked(&self, child: Child) -> Option<Vec<u8>> {
-        self.bytes(self.place(child)?)
+        let place = self.place(child)?;
+        self.bytes(place.start..place.end.min(self.len))
     }
 
     /// Reads a page whose checksum matches.
