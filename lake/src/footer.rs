@@ -20,6 +20,9 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::reader::ChunkReader;
 use stationdb::tables::check_parquet_metadata;
 
+#[cfg(any(test, feature = "faults"))]
+use crate::chunk::varint;
+
 /// The length of the footer, and the mark.
 const TRAILER: u64 = 8;
 
@@ -185,12 +188,7 @@ impl ObjectStore for CheckedFooters {
 #[must_use]
 pub fn nested_parquet(groups: usize) -> Bytes {
     let mut footer = vec![0x15, 2, 0x19, 0xfc];
-    let mut count = groups + 1;
-    while count >= 0x80 {
-        footer.push(count as u8 | 0x80);
-        count >>= 7;
-    }
-    footer.push(count as u8);
+    varint(groups as u64 + 1, &mut footer);
     footer.extend([0x48, 1, b'g', 0x15, 2, 0]);
     for _ in 1..groups {
         footer.extend([0x35, 0, 0x18, 1, b'g', 0x15, 2, 0]);

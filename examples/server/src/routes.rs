@@ -135,7 +135,9 @@ routes! {
     json PATCH "/tables/{id}" modify_table(id, body);
     json POST "/delete-tables" delete_tables(body DeleteTablesRequest { ids });
     stream POST "/tables/{id}/data" append_table_data append_arrow =>
-        |s, c, body| if c.has_type("application/vnd.apache.arrow.stream") { s.append_arrow(&c.id(), body, c.query::<AppendArrowQuery>()?.end_of_data) } else { s.append_table_data(&c.id(), from_json(&c.held(body)?)?) };
+        |s, c, body| if c.has_type("application/vnd.apache.arrow.stream") {
+            s.append_arrow(&c.id(), body, c.query::<AppendArrowQuery>()?.end_of_data)
+        } else { s.append_table_data(&c.id(), from_json(&c.held(body)?)?) };
     json POST "/tables/{id}/query-data" query_table_data(id, body);
     bytes POST "/tables/{id}/export-data" export_table_data => |s, c| {
         let format = c.body::<ExportTableDataRequest>()?.response_format;
