@@ -6,8 +6,8 @@ use redb::{ReadTransaction, ReadableTableMetadata};
 
 use super::cursor::Inner;
 use super::error::from_redb;
+use super::file::parts::{Part, Parts};
 use super::journal::Link;
-use super::parts::{Part, Parts};
 use super::runs::{self, Manifest, Memory, Merged, Rows};
 use super::space::{JOURNAL_LINK, Place, RECENT_LOG, Table};
 use super::{Cursor, SUMS_KEY, Space, Sums};

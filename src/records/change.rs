@@ -1,7 +1,7 @@
 //! A change of a key. It can be stored, and applied twice with the same result.
 
 use super::Space;
-use super::entries::SortedEntries;
+use super::memory::entries::SortedEntries;
 
 /// One change of one key.
 #[derive(Clone, Debug)]

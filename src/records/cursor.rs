@@ -1,7 +1,7 @@
 //! A cursor over a key range, from either end.
 
-use super::layered::Layered;
-use super::parts::{Parts, Visit};
+use super::file::parts::{Parts, Visit};
+use super::memory::layered::Layered;
 use super::runs::Merged;
 use crate::error::Result;
 

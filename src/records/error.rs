@@ -1,6 +1,6 @@
 //! The error of the record engine.
 
-use super::page_sums::refusal;
+use super::file::page_sums::refusal;
 use crate::error::{Error, ErrorKind};
 
 /// An error of redb.

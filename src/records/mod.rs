@@ -5,61 +5,48 @@
 //! transaction; applying it twice has the same result as once; and every value of
 //! [`Space::Records`] is in a checksummed envelope whose checksum covers its key. Which keys exist
 //! and what they mean is defined by the modules above. `docs/format.md` describes the bytes.
+//!
+//! `journal` has the newest commits, `memory` their changes until a checkpoint moves them into
+//! `file`, `runs` the index entries of the file, and `salvage` what can be taken from a damaged
+//! one. What readers see of all of it is a [`Snapshot`], writers a [`Turn`].
 
-pub(crate) mod backend;
 mod base;
-mod bookkeeping;
 mod change;
 mod cursor;
-mod entries;
 pub(crate) mod envelope;
 mod error;
-mod file;
-mod file_turn;
-mod free_space;
+pub(crate) mod file;
 pub(crate) mod gate;
 mod journal;
 pub(crate) mod keys;
-mod layer;
-mod layered;
-mod medium;
-mod names;
-mod page_sums;
-mod pages;
-mod parts;
+mod memory;
 mod read_ahead;
-mod recent_log;
-mod rewrite;
 mod runs;
 pub(crate) mod salvage;
-#[cfg(test)]
-mod slot_tests;
 mod snapshot;
 mod space;
 mod stack;
 mod sums;
-mod transaction;
 mod turn;
-mod write_tables;
 
 pub(crate) use base::Base;
 pub(crate) use change::Change;
 pub(crate) use cursor::Cursor;
-pub(crate) use entries::Entries;
-pub(crate) use file::{RecordFile, RecordFileOptions};
-pub(crate) use file_turn::FileTurn;
+pub(crate) use file::file_turn::FileTurn;
+pub(crate) use file::names::check_names;
+pub(crate) use file::record_file::{RecordFile, RecordFileOptions};
+pub(crate) use file::rewrite::Replaced;
+pub(crate) use file::transaction::{Finished, WriteTransaction};
 #[cfg(test)]
 pub(crate) use journal::JOURNAL_MAGIC;
 pub(crate) use journal::{
     Journal, LostCommits, NAMES as JOURNAL_NAMES, copy as copy_journal, rescue,
 };
-pub(crate) use layer::Layer;
-pub(crate) use names::check_names;
-pub(crate) use rewrite::Replaced;
+pub(crate) use memory::entries::Entries;
+pub(crate) use memory::layer::Layer;
 pub(crate) use snapshot::{Frozen, Snapshot};
 pub(crate) use space::Space;
 pub(crate) use sums::{Collection, KEY as SUMS_KEY, Sum, Sums};
-pub(crate) use transaction::{Finished, WriteTransaction};
 pub(crate) use turn::{Made, Turn};
 
 use crate::error::Result;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::base::Base;
 use super::journal::Replayed;
-use super::layer::Layer;
+use super::memory::layer::Layer;
 use super::stack::Stack;
 use super::{Space, Sums};
 use crate::error::Result;

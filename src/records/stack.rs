@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::base::Base;
 use super::cursor::Inner;
-use super::layer::{Layer, Row};
-use super::layered::Layered;
+use super::memory::layer::{Layer, Row};
+use super::memory::layered::Layered;
 use super::runs::Memory;
 use super::{Cursor, Space, Sums};
 use crate::error::Result;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::layer::Layer;
+use super::memory::layer::Layer;
 use super::read_ahead::ReadAhead;
 use super::stack::Stack;
 use super::{Change, Snapshot, Space, journal};

@@ -12,7 +12,7 @@ use crate::files::*;
 use crate::model::tables::data::column;
 use crate::prelude::*;
 use crate::products::*;
-use crate::records::backend::DiskBackend;
+use crate::records::file::backend::DiskBackend;
 use crate::records::{Source, Space};
 use crate::sizes;
 use crate::tables::*;

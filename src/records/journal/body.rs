@@ -1,7 +1,7 @@
 //! The body of a record: changes in their stored form.
 
 use crate::error::Result;
-use crate::records::entries::{Entries, SortedEntries};
+use crate::records::memory::entries::{Entries, SortedEntries};
 use crate::records::{Change, Space};
 use crate::value::byte_reader::{ByteReader, push_varint};
 

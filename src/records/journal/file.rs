@@ -5,7 +5,7 @@ use super::header::Header;
 use super::mark::{COPY, Marks};
 use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
 use crate::error::{Error, Result};
-use crate::records::names::OpenName;
+use crate::records::file::names::OpenName;
 
 /// The names of the two files; pass `p` is in the file `p % 2`.
 pub(crate) const NAMES: [&str; 2] = ["journal.0", "journal.1"];

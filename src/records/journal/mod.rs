@@ -39,7 +39,7 @@ use header::Header;
 use mark::{Mark, PLACES};
 
 use super::envelope;
-use super::names::OpenName;
+use super::file::names::OpenName;
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 

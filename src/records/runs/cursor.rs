@@ -8,9 +8,9 @@ use redb::ReadableTable;
 use super::block::Block;
 use super::{Mark, row_key, split_row_key};
 use crate::error::Result;
-use crate::records::entries::{EntryChange, SortedEntries};
 use crate::records::error::from_redb;
-use crate::records::parts::Visit;
+use crate::records::file::parts::Visit;
+use crate::records::memory::entries::{EntryChange, SortedEntries};
 
 type Bytes = &'static [u8];
 

@@ -7,8 +7,8 @@ use super::cursor::{Memory, Rows};
 use super::manifest::{self, Manifest, Merge, Run};
 use super::{Mark, row_key};
 use crate::error::Result;
-use crate::records::entries::SortedEntries;
 use crate::records::error::from_redb;
+use crate::records::memory::entries::SortedEntries;
 
 type Bytes = &'static [u8];
 type Table<'t> = redb::Table<'t, Bytes, Bytes>;

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::source::{ANY, PageSource};
 use super::walk::{Visited, walk};
 use crate::error::Result;
-use crate::records::pages::{
+use crate::records::file::pages::{
     Child, FORMAT_VERSION, HEADER_BYTES, MAGIC, NOT_CLOSED, Node, PRIMARY_IS_SLOT_1, SLOT_BYTES,
     SLOT_SUMMED_BYTES, SLOTS_AT, TWO_PHASES, le, le_u128,
 };

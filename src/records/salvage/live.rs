@@ -10,7 +10,7 @@ use super::commit::Commit;
 use super::source::{ANY, PageSource, REGIONS};
 use super::walk::{Visited, walk};
 use crate::error::Result;
-use crate::records::pages::{Node, PAGE_BYTES, le, le_u32};
+use crate::records::file::pages::{Node, PAGE_BYTES, le, le_u32};
 use crate::value::Control;
 
 /// First bytes of the keys of the table `allocator_state`: the free pages of a region (the region's

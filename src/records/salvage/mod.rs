@@ -34,8 +34,8 @@ use self::live::Live;
 use self::scan::{Candidate, Partial, partial, scan};
 use self::source::{ANY, PageSource};
 use self::walk::{Gap, Visited, Walked, walk};
+use super::file::pages::{Child, Node};
 use super::journal::Link;
-use super::pages::{Child, Node};
 use super::space::{Table, is_journal_link, space_of};
 use super::{Collection, Space, Sum, Sums};
 use crate::disk::DiskFile;
@@ -443,7 +443,7 @@ pub(crate) fn page_map(file: &dyn DiskFile) -> Vec<MappedPage> {
     let mut waiting = vec![(
         None,
         commit.tables.unwrap(),
-        std::iter::once(0..super::pages::HEADER_BYTES as u64).collect::<Vec<_>>(),
+        std::iter::once(0..super::file::pages::HEADER_BYTES as u64).collect::<Vec<_>>(),
     )];
     while let Some((table, child, above)) = waiting.pop() {
         let page = source.page(child, ANY).unwrap();
@@ -452,7 +452,7 @@ pub(crate) fn page_map(file: &dyn DiskFile) -> Vec<MappedPage> {
         let place = start..start + node.summed().unwrap().len() as u64;
         let below = || above.iter().cloned().chain([place.clone()]).collect::<Vec<_>>();
         let mut entries = Vec::new();
-        if node.kind() == Some(super::pages::BRANCH) {
+        if node.kind() == Some(super::file::pages::BRANCH) {
             waiting.extend(node.children().map(|child| (table, child, below())));
         } else if let Some(table) = table {
             let pairs = (0..node.count()).filter_map(|n| node.entry(n));

@@ -10,7 +10,7 @@ use super::live::Live;
 use super::source::{ANY, PageSource, span};
 use super::walk::{Visited, Walked};
 use crate::error::Result;
-use crate::records::pages::{LEAF, Node, PAGE_BYTES};
+use crate::records::file::pages::{LEAF, Node, PAGE_BYTES};
 use crate::records::space::{Table, is_journal_link, space_of};
 use crate::records::{Collection, Space, Sum, Sums};
 use crate::value::Control;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::disk::DiskFile;
-use crate::records::pages::{Child, Node, PAGE_BYTES, Regions, Widths};
+use crate::records::file::pages::{Child, Node, PAGE_BYTES, Regions, Widths};
 
 /// The regions of the files that this crate creates: 4 GiB each, without headers. The header stores
 /// the same, but it may be damaged.

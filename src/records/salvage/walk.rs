@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::source::PageSource;
 use crate::error::Result;
-use crate::records::pages::{BRANCH, Child, LEAF, Node, Widths};
+use crate::records::file::pages::{BRANCH, Child, LEAF, Node, Widths};
 use crate::value::Control;
 
 /// Keys hidden by a damaged page: those after `after`, up to `upto` (included). `None` means the

@@ -8,16 +8,17 @@ mod reads;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::entries::SortedEntries;
-use super::error::from_redb;
-use super::journal::Link;
-use super::layer::{Layer, Row, Sets};
 use super::recent_log::RecentLog;
-use super::runs::{self, Ahead, Manifest, Memory, Work};
-use super::space::{JOURNAL_LINK, Table};
 use super::write_tables::WriteTables;
-use super::{Base, Change, Entries, Finished, Space, WriteTransaction};
 use crate::error::{Error, Result};
+use crate::records::error::from_redb;
+use crate::records::journal::Link;
+use crate::records::memory::entries::SortedEntries;
+use crate::records::memory::layer::{Layer, Row, Sets};
+use crate::records::runs;
+use crate::records::runs::{Ahead, Manifest, Memory, Work};
+use crate::records::space::{JOURNAL_LINK, Table};
+use crate::records::{Base, Change, Entries, Finished, Space, WriteTransaction};
 
 /// The tables of one open write transaction: reads see what the turn wrote.
 pub(crate) struct FileTurn<'t> {
@@ -103,7 +104,7 @@ impl<'t> FileTurn<'t> {
     }
 
     /// Writes which journal continues the file, and from which pass on.
-    pub(super) fn set_link(&mut self, link: Link) -> Result<()> {
+    pub(in crate::records) fn set_link(&mut self, link: Link) -> Result<()> {
         let (key, row) = (JOURNAL_LINK.key(&[]), link.to_row());
         let table = self.tables.table_mut(JOURNAL_LINK.table)?;
         let set = table.insert(key.as_ref(), row.as_slice());

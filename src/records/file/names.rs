@@ -10,9 +10,9 @@ use crate::error::{Error, ErrorKind, Result};
 /// The name of an open file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenName {
-    pub(super) name: &'static str,
+    pub(in crate::records) name: &'static str,
     /// The file that was opened by this name.
-    pub(super) id: FileId,
+    pub(in crate::records) id: FileId,
 }
 
 /// Checks that each name leads to its open file.

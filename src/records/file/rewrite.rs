@@ -11,13 +11,13 @@
 
 use redb::ReadableTableMetadata;
 
-use super::error::from_redb;
-use super::file::{NAME, NEW_NAME};
 use super::names::check_names;
-use super::space::{Table, space_of};
-use super::{Finished, RecordFile, RecordFileOptions, Snapshot, Sums, WriteTransaction};
+use super::record_file::{NAME, NEW_NAME};
 use crate::disk::Mode;
 use crate::error::{Error, Result};
+use crate::records::error::from_redb;
+use crate::records::space::{Table, space_of};
+use crate::records::{Finished, RecordFile, RecordFileOptions, Snapshot, Sums, WriteTransaction};
 use crate::value::{Control, guarded, limits};
 
 /// Page cache for writing the new file, in addition to that of the open one.

@@ -4,7 +4,7 @@ use super::*;
 use crate::disk::sim::Random;
 use crate::disk::{MemoryDisk, Mode, SharedDisk, read_file, write_new_file};
 use crate::error::ErrorKind;
-use crate::records::pages::{
+use crate::records::file::pages::{
     BRANCH, FORMAT_VERSION, MAGIC, PRIMARY_IS_SLOT_1, SLOT_BYTES, SLOT_SUMMED_BYTES, SLOTS_AT,
     TWO_PHASES,
 };
@@ -239,7 +239,7 @@ fn free_pages_are_counted_as_redb_counts_them() {
         let disk = disk(&bytes);
         let told = check(&*disk.open(NAME, Mode::Read).unwrap()).unwrap().unwrap();
         let file = disk.open(NAME, Mode::ReadWrite).unwrap();
-        let backend = crate::records::backend::DiskBackend::over(file);
+        let backend = crate::records::file::backend::DiskBackend::over(file);
         let database = redb::Builder::new().create_with_backend(backend).unwrap();
         let stats = database.begin_write().unwrap().stats().unwrap();
         // All pages of the file except its header.

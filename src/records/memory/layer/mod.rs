@@ -12,11 +12,11 @@ mod walk;
 use std::sync::Arc;
 
 use super::entries::SortedEntries;
-use super::{Change, Entries, Space};
+use crate::records::{Change, Entries, Space};
 
-pub(super) use tree::Row;
+pub(in crate::records) use tree::Row;
 use tree::Tree;
-pub(super) use walk::Walk;
+pub(in crate::records) use walk::Walk;
 
 /// Approximate bytes that a row takes in memory in addition to its key and value.
 const ROW_BYTES: usize = 96;
@@ -27,7 +27,7 @@ const ENTRY_BYTES: usize = 32;
 const LARGE_SET: usize = 16_384;
 
 /// Sets of changed index entries, newest last.
-pub(super) type Sets = Vec<Arc<SortedEntries>>;
+pub(in crate::records) type Sets = Vec<Arc<SortedEntries>>;
 
 /// Changes since a checkpoint.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,7 @@ impl Layer {
         self.bytes
     }
 
-    pub(super) fn sets(&self) -> &[Arc<SortedEntries>] {
+    pub(in crate::records) fn sets(&self) -> &[Arc<SortedEntries>] {
         &self.sets
     }
 
@@ -58,13 +58,13 @@ impl Layer {
     }
 
     /// The row of a key; `None` if the layer does not say anything about the key.
-    pub(super) fn row(&self, space: Space, key: &[u8]) -> Option<&Row> {
+    pub(in crate::records) fn row(&self, space: Space, key: &[u8]) -> Option<&Row> {
         self.tree(space)?.get(key)
     }
 
     /// The rows from `from` (included) to `to` (excluded), forwards or backwards; `None` if there
     /// are none.
-    pub(super) fn walk(
+    pub(in crate::records) fn walk(
         &self,
         space: Space,
         from: &[u8],
@@ -75,7 +75,7 @@ impl Layer {
     }
 
     /// Applies a change.
-    pub(super) fn apply(&mut self, change: Change) {
+    pub(in crate::records) fn apply(&mut self, change: Change) {
         match change {
             Change::Put { space: Space::Index, key, value } => {
                 let mut entries = Entries::default();

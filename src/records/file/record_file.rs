@@ -5,23 +5,22 @@ use std::sync::Arc;
 use redb::{Database, ReadableDatabase};
 
 use super::backend::DiskBackend;
-use super::error::from_redb;
+use super::bookkeeping;
 use super::free_space::FreeSpace;
-use super::journal::{Journal, Replayed};
 use super::medium::Medium;
 use super::names::{OpenName, check_names};
 use super::pages::{HEADER_BYTES, MAGIC, NOT_CLOSED, TWO_PHASES};
-use super::space::Table;
-use super::{
-    Base, Change, FileTurn, Finished, Frozen, Snapshot, Space, WriteTransaction, bookkeeping,
-};
 use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
+use crate::records::error::from_redb;
+use crate::records::journal::{Journal, Replayed};
+use crate::records::space::Table;
+use crate::records::{Base, Change, FileTurn, Finished, Frozen, Snapshot, Space, WriteTransaction};
 use crate::value::{drop_guarded, guarded};
 
-pub(super) const NAME: &str = "records.redb";
+pub(in crate::records) const NAME: &str = "records.redb";
 /// The name of a record file until it is complete. A file of this name at open is a leftover.
-pub(super) const NEW_NAME: &str = "records.redb.new";
+pub(in crate::records) const NEW_NAME: &str = "records.redb.new";
 
 /// How the record file is kept.
 #[derive(Clone, Copy, Debug)]
@@ -38,17 +37,17 @@ pub(crate) struct RecordFileOptions {
 pub(crate) struct RecordFile {
     /// `None` after it was dropped, or if it could not be reopened after a failure.
     database: Option<Database>,
-    pub(super) medium: Arc<Medium>,
-    pub(super) free: Arc<FreeSpace>,
-    pub(super) disk: SharedDisk,
+    pub(in crate::records) medium: Arc<Medium>,
+    pub(in crate::records) free: Arc<FreeSpace>,
+    pub(in crate::records) disk: SharedDisk,
     /// The identity of the open file, whatever its name is now.
-    pub(super) id: FileId,
-    pub(super) options: RecordFileOptions,
+    pub(in crate::records) id: FileId,
+    pub(in crate::records) options: RecordFileOptions,
     /// Why the file could not be reopened after a failure.
     lost: Option<Error>,
     /// Whether the medium refuses writes although the open redb has seen no failed commit. Its
     /// snapshots may then be read.
-    pub(super) is_read_only: bool,
+    pub(in crate::records) is_read_only: bool,
 }
 
 impl RecordFile {
@@ -78,7 +77,7 @@ impl RecordFile {
     /// Writes a record file under the temporary name, because redb creates a file in several steps.
     /// `fill` writes the rows, in one transaction. On return, the file is durable and closed, and
     /// redb has truncated the free pages at its end.
-    pub(super) fn write_new(
+    pub(in crate::records) fn write_new(
         disk: &SharedDisk,
         options: RecordFileOptions,
         fill: impl FnOnce(&Self, &WriteTransaction) -> Result<Finished>,
@@ -166,7 +165,7 @@ impl RecordFile {
     }
 
     /// Opens `file` as the record file, whatever its name.
-    pub(super) fn open_file(
+    pub(in crate::records) fn open_file(
         disk: &SharedDisk,
         file: Box<dyn DiskFile>,
         options: RecordFileOptions,

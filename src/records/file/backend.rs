@@ -24,7 +24,7 @@ pub(crate) struct DiskBackend(Arc<Medium>);
 
 impl DiskBackend {
     /// Takes over the file; no other code may write to it.
-    pub(super) fn new(medium: Arc<Medium>) -> Self {
+    pub(in crate::records) fn new(medium: Arc<Medium>) -> Self {
         Self(medium)
     }
 

@@ -40,7 +40,7 @@ type Page = Box<[u8; PAGE_BYTES]>;
 
 /// The record file as redb's backend uses it.
 #[derive(Debug)]
-pub(super) struct Medium {
+pub(in crate::records) struct Medium {
     file: Box<dyn DiskFile>,
     /// Whether `state` has a failure. Never reset.
     has_failed: AtomicBool,
@@ -92,7 +92,7 @@ enum Loss {
 }
 
 impl Medium {
-    pub(super) fn new(file: Box<dyn DiskFile>) -> Self {
+    pub(in crate::records) fn new(file: Box<dyn DiskFile>) -> Self {
         Self {
             file,
             has_failed: AtomicBool::new(false),
@@ -104,7 +104,7 @@ impl Medium {
 
     /// A file that is only read: redb's writes stay in memory from the start. `cause` is the
     /// reason.
-    pub(super) fn read_only(file: Box<dyn DiskFile>, cause: Error) -> io::Result<Self> {
+    pub(in crate::records) fn read_only(file: Box<dyn DiskFile>, cause: Error) -> io::Result<Self> {
         let len = file.len()?;
         let failure = Failure { cause, pages: BTreeMap::new(), is_refusing: false };
         let state = State { len, failure: Some(failure), ..State::default() };
@@ -136,7 +136,7 @@ impl Medium {
     ///
     /// # Errors
     /// The first failure.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(in crate::records) fn check(&self) -> Result<()> {
         if !self.has_failed() {
             return Ok(());
         }
@@ -145,13 +145,13 @@ impl Medium {
 
     /// Sets whether redb gets errors after a failure. For long work that must end with the first
     /// failure, and during which nothing else reads the file.
-    pub(super) fn set_strict(&self, is_strict: bool) {
+    pub(in crate::records) fn set_strict(&self, is_strict: bool) {
         self.state_mut().is_strict = is_strict;
     }
 
     /// If there was a failure, returns errors to redb from now on, so that closing it does no more
     /// work.
-    pub(super) fn refuse_after_failure(&self) {
+    pub(in crate::records) fn refuse_after_failure(&self) {
         if let Some(failure) = &mut self.state_mut().failure {
             failure.is_refusing = true;
         }
@@ -159,7 +159,7 @@ impl Medium {
 
     /// Keeps all later writes from the file, as a failure would; `cause` is the reason. redb's
     /// writes stay in memory, or get an error if `is_refusing`.
-    pub(super) fn stop_writing(&self, cause: Error, is_refusing: bool) {
+    pub(in crate::records) fn stop_writing(&self, cause: Error, is_refusing: bool) {
         let mut state = self.state_mut();
         state.len = self.file.len().unwrap_or(state.len);
         let failure = Failure { cause, pages: BTreeMap::new(), is_refusing };
@@ -171,35 +171,35 @@ impl Medium {
     ///
     /// # Errors
     /// `Io`.
-    pub(super) fn verify_pages(&self, is_open: bool) -> Result<()> {
+    pub(in crate::records) fn verify_pages(&self, is_open: bool) -> Result<()> {
         self.sums.learn(&*self.file, is_open)
     }
 
     /// The places of the pages that were refused; `None` if no page is verified.
-    pub(super) fn refused_pages(&self) -> Option<Vec<u64>> {
+    pub(in crate::records) fn refused_pages(&self) -> Option<Vec<u64>> {
         self.sums.refused()
     }
 
     #[cfg(test)]
-    pub(super) fn sums(&self) -> &PageSums {
+    pub(in crate::records) fn sums(&self) -> &PageSums {
         &self.sums
     }
 
-    pub(super) fn file(&self) -> &dyn DiskFile {
+    pub(in crate::records) fn file(&self) -> &dyn DiskFile {
         &*self.file
     }
 
     /// Bytes that redb has written so far.
-    pub(super) fn written_bytes(&self) -> u64 {
+    pub(in crate::records) fn written_bytes(&self) -> u64 {
         self.written_bytes.load(Ordering::Relaxed)
     }
 
     /// The file's length when redb last read or set it.
-    pub(super) fn known_len(&self) -> u64 {
+    pub(in crate::records) fn known_len(&self) -> u64 {
         self.state().len
     }
 
-    pub(super) fn len(&self) -> io::Result<u64> {
+    pub(in crate::records) fn len(&self) -> io::Result<u64> {
         if self.has_failed() {
             let state = self.state();
             state.refuse()?;
@@ -210,7 +210,7 @@ impl Medium {
         Ok(len)
     }
 
-    pub(super) fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    pub(in crate::records) fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let again = |out: &mut [u8]| self.file.read_exact_at(out, offset);
         if !self.has_failed() {
             again(out)?;
@@ -236,7 +236,7 @@ impl Medium {
         if is_from_file { self.sums.verify(offset, out, again) } else { Ok(()) }
     }
 
-    pub(super) fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+    pub(in crate::records) fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         if let Err(damage) = self.sums.wrote(offset, data)
             && !self.has_failed()
         {
@@ -260,7 +260,7 @@ impl Medium {
         state.keep(&*self.file, offset, data)
     }
 
-    pub(super) fn set_len(&self, len: u64) -> io::Result<()> {
+    pub(in crate::records) fn set_len(&self, len: u64) -> io::Result<()> {
         if !self.has_failed() {
             match self.file.set_len(len) {
                 Ok(()) => {
@@ -276,7 +276,7 @@ impl Medium {
         Ok(())
     }
 
-    pub(super) fn sync(&self) -> io::Result<()> {
+    pub(in crate::records) fn sync(&self) -> io::Result<()> {
         if self.has_failed() {
             return self.state().refuse();
         }
@@ -320,11 +320,11 @@ impl Medium {
         state.refuse()
     }
 
-    pub(super) fn try_lock(&self) -> io::Result<bool> {
+    pub(in crate::records) fn try_lock(&self) -> io::Result<bool> {
         self.file.try_lock()
     }
 
-    pub(super) fn unlock(&self) -> io::Result<()> {
+    pub(in crate::records) fn unlock(&self) -> io::Result<()> {
         self.file.unlock()
     }
 }

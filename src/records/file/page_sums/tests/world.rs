@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use crate::disk::sim::Random;
 use crate::disk::{MemoryDisk, Mode, SharedDisk, read_file, write_new_file};
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::pages::{BRANCH, Child, HEADER_BYTES, Header, Node, PAGE_BYTES, Widths};
+use crate::records::file::pages::{BRANCH, Child, HEADER_BYTES, Header, Node, PAGE_BYTES, Widths};
 use crate::records::{Change, RecordFile, RecordFileOptions, Snapshot, Source, Space};
 
 pub(super) const NO_CACHE: RecordFileOptions =

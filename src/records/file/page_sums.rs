@@ -21,7 +21,7 @@
 //!
 //! A damaged page is replaced by a page that redb can only refuse, see [`refusal`].
 
-pub(super) mod refusal;
+pub(in crate::records) mod refusal;
 #[cfg(test)]
 mod tests;
 
@@ -49,7 +49,7 @@ type Chunk = Box<[AtomicU32]>;
 
 /// The sums of the pages of one open record file.
 #[derive(Default)]
-pub(super) struct PageSums {
+pub(in crate::records) struct PageSums {
     /// One number for each 4 KiB of the file: the sum of the page that begins there, or 0.
     chunks: RwLock<Vec<Chunk>>,
     /// `None` inside if the file is not in the form of redb 4.6; not set until that is known.
@@ -58,7 +58,7 @@ pub(super) struct PageSums {
     has_refused: AtomicBool,
     /// Reads of pages, and of pages without a known sum.
     #[cfg(test)]
-    pub(super) reads: [std::sync::atomic::AtomicU64; 2],
+    pub(in crate::records) reads: [std::sync::atomic::AtomicU64; 2],
 }
 
 /// What is needed to read pages.
@@ -132,13 +132,13 @@ impl PageSums {
 
     /// Bytes of memory that the sums take.
     #[cfg(test)]
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::records) fn bytes(&self) -> usize {
         self.chunks().iter().map(|chunk| size_of_val(&**chunk)).sum()
     }
 
     /// The places in the file of pages that were refused, at most [`REFUSED_KEPT`]; `None` if no
     /// page is verified, because the file is not in the known form.
-    pub(super) fn refused(&self) -> Option<Vec<u64>> {
+    pub(in crate::records) fn refused(&self) -> Option<Vec<u64>> {
         self.form()?;
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         Some(refused.iter().copied().collect())
@@ -149,7 +149,7 @@ impl PageSums {
     /// # Errors
     /// `Corrupt` if it would keep a page that was refused in a tree. This must be asked before the
     /// page is in the file.
-    pub(super) fn wrote(&self, offset: u64, data: &[u8]) -> Result<()> {
+    pub(in crate::records) fn wrote(&self, offset: u64, data: &[u8]) -> Result<()> {
         // The header has no sum here: redb reads it only while it opens the file.
         if offset < PAGE_BYTES {
             return Ok(());
@@ -171,7 +171,7 @@ impl PageSums {
     ///
     /// # Errors
     /// The error of `again`.
-    pub(super) fn verify(
+    pub(in crate::records) fn verify(
         &self,
         offset: u64,
         page: &mut [u8],
@@ -245,7 +245,7 @@ impl PageSums {
     ///
     /// # Errors
     /// `Io`.
-    pub(super) fn learn(&self, file: &dyn DiskFile, is_open: bool) -> Result<()> {
+    pub(in crate::records) fn learn(&self, file: &dyn DiskFile, is_open: bool) -> Result<()> {
         let len = file.len();
         let len = len.map_err(|error| Error::io("reading the length of records.redb", error))?;
         if self.form.get().is_some() || len < HEADER_BYTES as u64 {

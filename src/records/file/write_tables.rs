@@ -8,21 +8,21 @@ use std::sync::Arc;
 
 use redb::{ReadableTable, ReadableTableMetadata};
 
-use super::base::range;
-use super::error::from_redb;
 use super::parts::Part;
-use super::space::{Place, Table};
 use super::transaction::{WriteTable, WriteTransaction};
-use super::{Base, SUMS_KEY, Space, Sums};
 use crate::error::{Error, Result};
+use crate::records::base::range;
+use crate::records::error::from_redb;
+use crate::records::space::{Place, Table};
+use crate::records::{Base, SUMS_KEY, Space, Sums};
 use crate::value::drop_guarded;
 
 /// The tables of one open write transaction: reads see what was written through it.
-pub(super) struct WriteTables<'t> {
-    pub(super) transaction: &'t WriteTransaction,
+pub(in crate::records) struct WriteTables<'t> {
+    pub(in crate::records) transaction: &'t WriteTransaction,
     tables: [Option<WriteTable<'t>>; Table::COUNT],
     /// The state that the transaction began from.
-    pub(super) base: Arc<Base>,
+    pub(in crate::records) base: Arc<Base>,
     /// The changes of the sums; [`Self::finish`] writes them.
     sums: Sums,
     /// Bytes of values that were removed or replaced.
@@ -49,7 +49,7 @@ fn to_write<'s, 't>(
 }
 
 impl<'t> WriteTables<'t> {
-    pub(super) fn new(transaction: &'t WriteTransaction, base: Arc<Base>) -> Self {
+    pub(in crate::records) fn new(transaction: &'t WriteTransaction, base: Arc<Base>) -> Self {
         Self {
             transaction,
             tables: Default::default(),
@@ -60,18 +60,18 @@ impl<'t> WriteTables<'t> {
     }
 
     /// The table, if it was opened for writing.
-    pub(super) fn written(&self, table: Table) -> Option<&WriteTable<'t>> {
+    pub(in crate::records) fn written(&self, table: Table) -> Option<&WriteTable<'t>> {
         self.tables.get(table.position()).and_then(Option::as_ref)
     }
 
     /// The table for writing.
-    pub(super) fn table_mut(&mut self, table: Table) -> Result<&mut WriteTable<'t>> {
+    pub(in crate::records) fn table_mut(&mut self, table: Table) -> Result<&mut WriteTable<'t>> {
         to_write(self.transaction, &mut self.tables, table)
     }
 
     /// Calls `f` with the value of a key, without copying the value, and returns its result. Not
     /// for the index and the log, whose entries are in several places.
-    pub(super) fn read<T>(
+    pub(in crate::records) fn read<T>(
         &self,
         space: Space,
         key: &[u8],
@@ -85,7 +85,12 @@ impl<'t> WriteTables<'t> {
     }
 
     /// A range of keys of a place.
-    pub(super) fn part(&self, place: Place, from: &[u8], to: Option<&[u8]>) -> Result<Part<'_>> {
+    pub(in crate::records) fn part(
+        &self,
+        place: Place,
+        from: &[u8],
+        to: Option<&[u8]>,
+    ) -> Result<Part<'_>> {
         match self.written(place.table) {
             Some(table) => range!(table, place, from, to),
             None => self.base.part(place, from, to),
@@ -93,7 +98,7 @@ impl<'t> WriteTables<'t> {
     }
 
     /// The number of rows of a table.
-    pub(super) fn len(&self, table: Table) -> Result<u64> {
+    pub(in crate::records) fn len(&self, table: Table) -> Result<u64> {
         match self.written(table) {
             Some(table) => table.len().map_err(|error| from_redb("count a space", error)),
             None => self.base.table_len(table),
@@ -101,7 +106,7 @@ impl<'t> WriteTables<'t> {
     }
 
     /// Sets a key, and updates the sums of `space`.
-    pub(super) fn insert(
+    pub(in crate::records) fn insert(
         &mut self,
         space: Space,
         place: Place,
@@ -118,7 +123,12 @@ impl<'t> WriteTables<'t> {
     }
 
     /// Removes a key, and updates the sums of `space`; returns whether the key existed.
-    pub(super) fn remove(&mut self, space: Space, place: Place, key: &[u8]) -> Result<bool> {
+    pub(in crate::records) fn remove(
+        &mut self,
+        space: Space,
+        place: Place,
+        key: &[u8],
+    ) -> Result<bool> {
         let table = to_write(self.transaction, &mut self.tables, place.table)?;
         let old = table.remove(place.key(key).as_ref());
         let old = old.map_err(|error| from_redb("remove a value", error))?;
@@ -130,7 +140,7 @@ impl<'t> WriteTables<'t> {
 
     /// Writes the sums and closes the tables. The changes of a table that is not closed would be
     /// missing from the commit.
-    pub(super) fn finish(&mut self) -> Result<()> {
+    pub(in crate::records) fn finish(&mut self) -> Result<()> {
         self.write_sums()?;
         self.close()?;
         self.transaction.removed(self.removed_bytes);

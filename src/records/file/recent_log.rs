@@ -8,17 +8,17 @@
 //! keys than all rows of the log. A cursor reads the log first and then the newest rows, so
 //! otherwise it would return a row twice or out of order.
 
-use super::Space;
-use super::space::RECENT_LOG;
 use super::write_tables::WriteTables;
 use crate::error::Result;
+use crate::records::Space;
+use crate::records::space::RECENT_LOG;
 
 /// Limit of the bytes of the newest rows, so that they fit into a page with their neighbours.
 const BYTES: usize = 2_048;
 
 /// What a turn knows about the newest rows.
 #[derive(Debug, Default)]
-pub(super) struct RecentLog {
+pub(in crate::records) struct RecentLog {
     /// Their bytes; `None` until they are counted.
     bytes: Option<usize>,
     /// Whether the newest rows moved to the log in this turn. The turn's further rows then go to
@@ -31,7 +31,7 @@ impl RecentLog {
     ///
     /// When the rows exceed the limit, all of them move to the log and the new row is added there.
     /// A row that stayed behind would be older than rows of the log.
-    pub(super) fn put(
+    pub(in crate::records) fn put(
         &mut self,
         tables: &mut WriteTables<'_>,
         key: &[u8],
@@ -57,7 +57,11 @@ impl RecentLog {
     }
 
     /// Removes a row.
-    pub(super) fn delete(&mut self, tables: &mut WriteTables<'_>, key: &[u8]) -> Result<()> {
+    pub(in crate::records) fn delete(
+        &mut self,
+        tables: &mut WriteTables<'_>,
+        key: &[u8],
+    ) -> Result<()> {
         if !tables.remove(Space::Log, Space::Log.place(), key)? {
             tables.remove(Space::Log, RECENT_LOG, key)?;
             self.bytes = None;

@@ -43,7 +43,7 @@ const REGION: u8 = 3;
 ///
 /// # Errors
 /// `Corrupt` if a page does not match the checksum in its parent; errors of the disk.
-pub(super) fn check(file: &dyn DiskFile) -> Result<Option<u64>> {
+pub(in crate::records) fn check(file: &dyn DiskFile) -> Result<Option<u64>> {
     let mut told = None;
     walk(file, &|_| true, &mut |_, _| (), &mut |leaf| add_pages(leaf, &mut told))?;
     told.map(|told| bytes_within(file, told)).transpose()
@@ -53,7 +53,7 @@ pub(super) fn check(file: &dyn DiskFile) -> Result<Option<u64>> {
 ///
 /// # Errors
 /// As [`check`].
-pub(super) fn free_bytes(file: &dyn DiskFile) -> Result<Option<u64>> {
+pub(in crate::records) fn free_bytes(file: &dyn DiskFile) -> Result<Option<u64>> {
     let mut told = None;
     walk(file, &|table| table == ALLOCATOR, &mut |_, _| (), &mut |leaf| {
         add_pages(leaf, &mut told);

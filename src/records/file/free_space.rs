@@ -19,7 +19,7 @@ const CHANGED_BYTES: u64 = 256 * 1024;
 
 /// The running estimate.
 #[derive(Debug, Default)]
-pub(super) struct FreeSpace {
+pub(in crate::records) struct FreeSpace {
     counted: Mutex<Counted>,
 }
 
@@ -46,7 +46,7 @@ impl FreeSpace {
     }
 
     /// Bytes that can be written without growing the file on the disk.
-    pub(super) fn bytes(&self, medium: &Medium) -> u64 {
+    pub(in crate::records) fn bytes(&self, medium: &Medium) -> u64 {
         let counted = *self.counted();
         let written = medium.written_bytes() - counted.written_bytes;
         // redb truncated these pages since the count: they are free on the disk, not in the file.
@@ -56,7 +56,7 @@ impl FreeSpace {
 
     /// Bytes that the file takes on the disk, and bytes of the pages in use at the last count;
     /// `None` if there was none.
-    pub(super) fn taken_and_used(&self, medium: &Medium) -> Option<(u64, u64)> {
+    pub(in crate::records) fn taken_and_used(&self, medium: &Medium) -> Option<(u64, u64)> {
         let counted = *self.counted();
         // Pages that redb added since the count are ignored; most of them are not written yet.
         let taken = medium.known_len().min(counted.len).saturating_sub(counted.holes);
@@ -64,13 +64,13 @@ impl FreeSpace {
     }
 
     /// Records that a commit removed or replaced values of `bytes` bytes.
-    pub(super) fn removed(&self, bytes: u64) {
+    pub(in crate::records) fn removed(&self, bytes: u64) {
         let mut counted = self.counted();
         counted.removed_bytes = counted.removed_bytes.saturating_add(bytes);
     }
 
     /// Whether so much was written or removed that a new count may find more.
-    pub(super) fn is_stale(&self, medium: &Medium) -> bool {
+    pub(in crate::records) fn is_stale(&self, medium: &Medium) -> bool {
         let counted = *self.counted();
         let changed =
             (medium.written_bytes() - counted.written_bytes).saturating_add(counted.removed_bytes);
@@ -78,7 +78,7 @@ impl FreeSpace {
     }
 
     /// Approximate bytes of a commit that stores which pages are free.
-    pub(super) fn count_bytes(len: u64) -> u64 {
+    pub(in crate::records) fn count_bytes(len: u64) -> u64 {
         // Two bits for each page of the file, in pages that are not full, and the branch pages
         // above them.
         256 * 1024 + len / (8 * 1024)
@@ -86,7 +86,7 @@ impl FreeSpace {
 
     /// Counts the free bytes after a commit that stored them. If they cannot be read, the count is
     /// zero.
-    pub(super) fn count(&self, medium: &Medium) {
+    pub(in crate::records) fn count(&self, medium: &Medium) {
         let written_bytes = medium.written_bytes();
         let free = bookkeeping::free_bytes(medium.file()).ok().flatten();
         self.set(medium, Some(free.unwrap_or(0)), written_bytes);
@@ -94,7 +94,12 @@ impl FreeSpace {
 
     /// Sets the estimate from a count: `free_bytes` were free when `written_bytes` had been
     /// written.
-    pub(super) fn set(&self, medium: &Medium, free_bytes: Option<u64>, written_bytes: u64) {
+    pub(in crate::records) fn set(
+        &self,
+        medium: &Medium,
+        free_bytes: Option<u64>,
+        written_bytes: u64,
+    ) {
         let file = medium.file();
         let len = file.len().unwrap_or(0);
         // Free pages that were never written may be holes. Writing them takes space on the disk, so

@@ -13,7 +13,7 @@
 //!
 //! `page_sums::tests` ties this to redb 4.6.
 
-use crate::records::pages::{BRANCH, Node, PAGE_BYTES, Widths};
+use crate::records::file::pages::{BRANCH, Node, PAGE_BYTES, Widths};
 
 /// redb refuses page numbers of a larger order.
 const ORDER_MAX: u64 = 20;

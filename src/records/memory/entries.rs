@@ -215,14 +215,14 @@ impl SortedEntries {
     }
 
     /// The change at a position.
-    pub(super) fn get(&self, at: usize) -> Option<EntryChange<'_>> {
+    pub(in crate::records) fn get(&self, at: usize) -> Option<EntryChange<'_>> {
         let number = self.starts.partition_point(|start| *start <= at).checked_sub(1)?;
         let (bucket, start) = (self.buckets.get(number)?, self.starts.get(number)?);
         bucket.items.get(at - start).map(|item| item.change(&bucket.bytes))
     }
 
     /// The position of the first change whose key is not less than `key`.
-    pub(super) fn place_of(&self, key: &[u8]) -> usize {
+    pub(in crate::records) fn place_of(&self, key: &[u8]) -> usize {
         for (bucket, start) in self.buckets.iter().zip(&self.starts) {
             if bucket.items.last().is_some_and(|last| last.key(&bucket.bytes) >= key) {
                 return start + bucket.items.partition_point(|item| item.key(&bucket.bytes) < key);
@@ -232,12 +232,12 @@ impl SortedEntries {
     }
 
     /// The number of keys that the changes add.
-    pub(super) fn net(&self) -> i64 {
+    pub(in crate::records) fn net(&self) -> i64 {
         self.buckets.iter().map(Bucket::net).sum()
     }
 
     /// The number of keys from `from` (included) to `to` (excluded) that the changes add.
-    pub(super) fn net_within(&self, from: &[u8], to: &[u8]) -> i64 {
+    pub(in crate::records) fn net_within(&self, from: &[u8], to: &[u8]) -> i64 {
         self.net_before(to) - self.net_before(from)
     }
 
@@ -255,19 +255,19 @@ impl SortedEntries {
     }
 
     /// The changes in the order of their keys.
-    pub(super) fn iter(&self) -> impl Iterator<Item = EntryChange<'_>> {
+    pub(in crate::records) fn iter(&self) -> impl Iterator<Item = EntryChange<'_>> {
         self.buckets
             .iter()
             .flat_map(|bucket| bucket.items.iter().map(|item| item.change(&bucket.bytes)))
     }
 
     /// Bytes of all keys and values.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::records) fn bytes(&self) -> usize {
         self.buckets.iter().map(|bucket| bucket.bytes.len()).sum()
     }
 
     /// Merges sets of changes, oldest first.
-    pub(super) fn merge<'s>(sets: impl IntoIterator<Item = &'s Self>) -> Self {
+    pub(in crate::records) fn merge<'s>(sets: impl IntoIterator<Item = &'s Self>) -> Self {
         let mut all = Entries::default();
         for change in sets.into_iter().flat_map(Self::iter) {
             all.change_key(change.key, change.before, change.after);

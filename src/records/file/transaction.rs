@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::error::from_redb;
 use super::free_space::FreeSpace;
 use super::medium::Medium;
-use super::space::Table;
 use crate::error::{Error, Result};
+use crate::records::error::from_redb;
+use crate::records::space::Table;
 use crate::value::drop_guarded;
 
-pub(super) type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
+pub(in crate::records) type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
 /// An open write transaction. After one of its writes failed, its further writes stay in memory. It
 /// is aborted if it is dropped without a commit.
@@ -29,13 +29,13 @@ pub(crate) struct Finished(());
 
 impl Finished {
     /// Made by a caller that keeps no change outside the transaction.
-    pub(super) fn nothing_left() -> Self {
+    pub(in crate::records) fn nothing_left() -> Self {
         Self(())
     }
 }
 
 impl WriteTransaction {
-    pub(super) fn new(
+    pub(in crate::records) fn new(
         transaction: redb::WriteTransaction,
         medium: &Arc<Medium>,
         free: &Arc<FreeSpace>,
@@ -43,18 +43,18 @@ impl WriteTransaction {
         Self { transaction: Some(transaction), medium: medium.clone(), free: free.clone() }
     }
 
-    pub(super) fn open_table(&self, table: Table) -> Result<WriteTable<'_>> {
+    pub(in crate::records) fn open_table(&self, table: Table) -> Result<WriteTable<'_>> {
         let opened = self.transaction.as_ref().ok_or_else(ended)?.open_table(table.definition());
         opened.map_err(|error| from_redb("open a table for writing", error))
     }
 
     /// Returns an error after a failed write. redb itself does not know about the failure.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(in crate::records) fn check(&self) -> Result<()> {
         self.medium.check()
     }
 
     /// Counts the bytes of values that were removed or replaced.
-    pub(super) fn removed(&self, bytes: u64) {
+    pub(in crate::records) fn removed(&self, bytes: u64) {
         self.free.removed(bytes);
     }
 

@@ -3,7 +3,7 @@
 use super::FileTurn;
 use crate::error::Result;
 use crate::records::cursor::Inner;
-use crate::records::parts::Parts;
+use crate::records::file::parts::Parts;
 use crate::records::runs::{self, Memory, Merged, Rows};
 use crate::records::space::{RECENT_LOG, Table};
 use crate::records::{Cursor, Space};

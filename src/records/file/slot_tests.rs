@@ -8,9 +8,9 @@ use super::pages::{
     Child, HEADER_BYTES, Header, MAGIC, NOT_CLOSED, PRIMARY_IS_SLOT_1, SLOT_BYTES, SLOTS_AT,
     TWO_PHASES,
 };
-use super::{Change, RecordFile, RecordFileOptions, Source, Space};
 use crate::disk::{MemoryDisk, SharedDisk, read_file, write_new_file};
 use crate::error::{ErrorKind, Result};
+use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
 
 const NAME: &str = "records.redb";
 const KEY: &[u8] = b"commit";

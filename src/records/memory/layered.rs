@@ -1,15 +1,15 @@
 //! The rows of the record file and of the layers over it, as one sequence.
 
-use super::Space;
 use super::layer::{Layer, Walk};
-use super::parts::{Entry, Parts, Visit};
 use crate::error::Result;
+use crate::records::Space;
+use crate::records::file::parts::{Entry, Parts, Visit};
 
 /// A range of a space other than the index.
 ///
 /// What must hold: for equal keys the newest layer counts, and the record file last. A row without
 /// a value hides the older ones.
-pub(super) struct Layered<'a> {
+pub(in crate::records) struct Layered<'a> {
     base: Parts<'a>,
     /// The next row of the record file; `None` at its end, and before it was read.
     head: Option<Entry<'a>>,
@@ -28,7 +28,7 @@ pub(super) struct Layered<'a> {
 }
 
 impl<'a> Layered<'a> {
-    pub(super) fn new(
+    pub(in crate::records) fn new(
         base: Parts<'a>,
         layers: Vec<&'a Layer>,
         space: Space,
@@ -55,7 +55,7 @@ impl<'a> Layered<'a> {
     }
 
     /// Calls `f` with the next entry; returns false at the end.
-    pub(super) fn visit(&mut self, back: bool, f: &mut Visit<'_>) -> Result<bool> {
+    pub(in crate::records) fn visit(&mut self, back: bool, f: &mut Visit<'_>) -> Result<bool> {
         match self.back {
             None => self.begin(back),
             Some(known) => debug_assert_eq!(known, back, "a cursor keeps its direction"),
