@@ -173,11 +173,75 @@ fn sizes_of_suites_are_in_one_file() {
     let files: Vec<_> = folders.into_iter().flat_map(sources::rust_files).collect();
     assert!(files.iter().any(|(path, _)| path == HOME), "{HOME} was not found");
     let others = files.iter().filter(|(path, _)| path != HOME && path != "tests/tidy.rs");
-    let asks = |text: &str| {
-        ["\"STATIONDB_NIGHT\"", "\"STATIONDB_CRASH_SEED\""].map(|name| text.contains(name))
-    };
-    let odd = others.filter(|(_, text)| asks(text).contains(&true));
+    let odd = others.filter(|(_, text)| {
+        ["\"STATIONDB_NIGHT\"", "\"STATIONDB_CRASH_SEED\"", "is_night("]
+            .iter()
+            .any(|name| text.contains(name))
+    });
     report(odd.map(|(path, _)| format!("{path}: the sizes of suites belong in {HOME}")).collect());
+}
+
+/// Whatever does more at night is in a suite of `.ci/night`.
+#[test]
+fn the_night_runs_each_suite_that_has_a_long_form() {
+    let sizes = std::fs::read_to_string("tests/common/sizes.rs").unwrap();
+    let entries = sizes.lines().filter_map(|line| line.trim().strip_prefix("(\""));
+    let longer: Vec<&str> = entries
+        .filter_map(|entry| {
+            let (name, numbers) = entry.split_once("\", ")?;
+            let (daily, night) = numbers.strip_suffix("),")?.split_once(", ")?;
+            (daily != night).then_some(name)
+        })
+        .collect();
+    assert!(longer.len() > 40, "{longer:?}");
+    let script = std::fs::read_to_string(".ci/night").unwrap();
+    let suites: Vec<(&str, &str)> = script
+        .lines()
+        .filter_map(|line| line.strip_prefix("  [")?.split_once("]='")?.1.strip_suffix('\''))
+        .filter_map(|suite| suite.split_once(' '))
+        .collect();
+    assert!(suites.len() > 25, "{suites:?}");
+    let mut problems = Vec::new();
+    for (path, text) in
+        ["src", "tests", "lake", "cluster", "sql"].into_iter().flat_map(sources::rust_files)
+    {
+        let asks = |name: &&str| {
+            ["size", "count", "does"]
+                .iter()
+                .any(|call| text.contains(&format!("{call}(\"{name}\")")))
+        };
+        let Some(size) = longer.iter().copied().find(|name| asks(&name)) else { continue };
+        let tests: Vec<&str> = text
+            .split("#[test]")
+            .skip(1)
+            .filter_map(|test| test.split_once("fn ")?.1.split_once('(').map(|(name, _)| name))
+            .collect();
+        // A file without tests has what those of its program share.
+        if tests.is_empty() {
+            continue;
+        }
+        let program = match path.split_once("tests/") {
+            Some((_, below)) if !path.starts_with("src/") => {
+                below.split(['/', '.']).next().unwrap()
+            }
+            _ => "lib",
+        };
+        let module = path.trim_end_matches(".rs").replace('/', "::");
+        let runs = |&(of, pattern): &(&str, &str)| {
+            of == program
+                && pattern.split('|').any(|part| {
+                    let literal = part
+                        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':')
+                        .max_by_key(|piece| piece.len())
+                        .unwrap();
+                    tests.iter().any(|test| format!("{module}::{test}").contains(literal))
+                })
+        };
+        if !suites.iter().any(|suite| runs(&suite)) {
+            problems.push(format!("{path}: no suite of .ci/night runs what asks for {size:?}"));
+        }
+    }
+    report(problems);
 }
 
 /// Test modules have the form that CONTRIBUTING.md describes under "Tests".

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use arrow_cast::cast;
 use common::curves::{append_curve, curve_table};
-use common::sizes::{self, is_night};
+use common::sizes;
 use common::*;
 use memory::peak_of;
 use object_store::ObjectStoreExt;
@@ -30,11 +30,6 @@ use stationdb::tables::{DeleteRowsRequest, ScanRequest, TableId};
 use stationdb::{Control, HoldBounds, HoldState, Session, Store};
 use stationdb_lake::Published;
 use stationdb_lake::faults::set_small_files;
-
-/// What a call may have allocated at a time, beside what the store had before.
-const MEMORY_BYTES: usize = 320 * 1024 * 1024;
-/// The same in the short form, which sends about as much and has smaller files.
-const SHORT_BYTES: usize = 16 * 1024 * 1024;
 
 const TABLES: usize = 4;
 
@@ -167,8 +162,10 @@ fn week(log_entries: Option<u64>, hold: Option<HoldBounds>) -> Published {
         sizes::count("lake_week_commits"),
     );
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    if !is_night() {
-        set_small_files(64);
+    let (file_rows, part_bytes) =
+        (sizes::count("lake_week_file_rows"), sizes::count("lake_week_part_bytes"));
+    if file_rows > 0 {
+        set_small_files(file_rows);
     }
     let directory = tempfile::tempdir().unwrap();
     let mut options = Store::options().maintenance_thread(false);
@@ -190,7 +187,7 @@ fn week(log_entries: Option<u64>, hold: Option<HoldBounds>) -> Published {
         if let Some(hold) = hold {
             new = new.with_hold(hold);
         }
-        if is_night() { new } else { new.with_part_bytes(64 * 1024) }
+        if part_bytes > 0 { new.with_part_bytes(part_bytes) } else { new }
     };
     assert_eq!(publish(&new()).rows, 4_000);
 
@@ -223,7 +220,7 @@ fn week(log_entries: Option<u64>, hold: Option<HoldBounds>) -> Published {
     );
     println!("counted: {} rows", published.rows);
     assert_eq!(published.rows, rows as u64);
-    let most = if is_night() { MEMORY_BYTES } else { SHORT_BYTES };
+    let most = sizes::count("lake_week_memory_bytes");
     assert!(peak <= most, "{peak} bytes were allocated at a time");
     assert_eq!(sums_of_lake(&objects), sums_of_store(&session, &tables));
     let mut found: Vec<String> = latest(&objects, "lake", "s1", "product").into_values().collect();

@@ -4,7 +4,7 @@ use crate::value::wire::record;
 
 record! {
     /// Whether an operation is available, and its version.
-    pub struct Operation {
+    wire pub struct Operation {
         /// Whether it can be called.
         pub available: bool,
         /// Version of its interface.

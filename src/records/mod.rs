@@ -19,6 +19,8 @@ pub(crate) mod file;
 pub(crate) mod gate;
 mod journal;
 pub(crate) mod keys;
+#[cfg(test)]
+mod layout_samples;
 mod memory;
 mod read_ahead;
 mod runs;
@@ -42,6 +44,8 @@ pub(crate) use journal::JOURNAL_MAGIC;
 pub(crate) use journal::{
     Journal, LostCommits, NAMES as JOURNAL_NAMES, copy as copy_journal, rescue,
 };
+#[cfg(test)]
+pub(crate) use layout_samples::layout_samples;
 pub(crate) use memory::entries::Entries;
 pub(crate) use memory::layer::Layer;
 pub(crate) use snapshot::{Frozen, Snapshot};

@@ -3,6 +3,8 @@
 //! It is written last when a store is created. So a directory without it is either not a store, or
 //! one whose creation was interrupted and that contains no data yet.
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::gate;
@@ -25,7 +27,7 @@ fn version() -> u32 {
 /// A hash of everything that the stored form consists of: `tests/fixtures/v1/format.txt`. Until the
 /// first release each change of it changes format 1, and only builds with the same fingerprint read
 /// one another's stores. A test compares it with the list, and says how it is changed.
-pub(super) const FINGERPRINT: u64 = 0x2542_f5c9_57be_8b2f;
+pub(super) const FINGERPRINT: u64 = 0x53b5_0cbe_aee6_8b57;
 
 /// The version of the crate, and the commit that it was built from if that is known.
 const BUILD: &str = match option_env!("STATIONDB_BUILD") {
@@ -111,15 +113,26 @@ fn number_in(text: &str) -> Option<u32> {
     value(text, "format")?.parse().ok().filter(|number| *number > 0)
 }
 
-/// A value of 16 hexadecimal digits.
+/// A value of 16 hexadecimal digits, in lower case: a wrong bit makes another case.
 fn hexadecimal(text: &str, name: &str) -> Option<u64> {
     value(text, name)
-        .filter(|digits| digits.len() == 16)
+        .filter(|digits| digits.len() == 16 && !digits.bytes().any(|b| b.is_ascii_uppercase()))
         .and_then(|digits| u64::from_str_radix(digits, 16).ok())
 }
 
 fn damaged() -> Error {
     Error::corrupt("FORMAT is damaged; restore the store from a backup")
+}
+
+/// The sum of the lines before the line `sum`.
+fn sum_of(text: &str) -> u64 {
+    let lines = text.split_once("\nsum ").map_or(text, |(lines, _)| lines);
+    xxh3_64(lines.as_bytes())
+}
+
+/// The text of the file with these lines.
+pub(super) fn with_sum(lines: &str) -> String {
+    format!("{lines}\nsum {:016x}\n", sum_of(lines))
 }
 
 /// The error of a store that a build with another stored form wrote.
@@ -152,6 +165,13 @@ fn check(text: &str) -> Result<()> {
     }
     let number = number_in(text).ok_or_else(damaged)?;
     let fingerprint = hexadecimal(text, "fingerprint").ok_or_else(damaged)?;
+    // A wrong bit in the fingerprint must not look like another stored form. Builds from before the
+    // line `sum` wrote other fingerprints.
+    match hexadecimal(text, "sum") {
+        Some(sum) if sum == sum_of(text) => {}
+        None if fingerprint != FINGERPRINT => {}
+        _ => return Err(damaged()),
+    }
     if fingerprint != FINGERPRINT {
         let build = value(text, "build").unwrap_or("unknown");
         return Err(another_form(&format!(
@@ -225,13 +245,11 @@ pub(super) fn seed(disk: &SharedDisk) -> Option<u64> {
 /// Writes FORMAT: the last step of a creation.
 pub(super) fn write(disk: &SharedDisk, seed: u64) -> Result<()> {
     let version = version();
-    write_text(
-        disk,
-        &format!(
-            "{MAGIC}\nformat {version}\nfingerprint {FINGERPRINT:016x}\nbuild {BUILD}\n\
-             store {seed:016x}\n"
-        ),
-    )
+    let lines = format!(
+        "{MAGIC}\nformat {version}\nfingerprint {FINGERPRINT:016x}\nbuild {BUILD}\n\
+         store {seed:016x}"
+    );
+    write_text(disk, &with_sum(&lines))
 }
 
 /// Copies FORMAT to a copy of the store: the last step of a restore.

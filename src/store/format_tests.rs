@@ -6,15 +6,21 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::format::FINGERPRINT;
 use crate::blobs::BLOB_MAGIC;
 use crate::columnar::{BUFFER_VERSION, SUMMARY_VERSION};
 use crate::model::REGISTRY;
-use crate::records::{JOURNAL_MAGIC, Space};
+use crate::model::feeds::Platform;
+use crate::model::lab::execution_event::ExecutionEvent;
+use crate::model::specifications::{ConditionValue, SpecificationLimit};
+use crate::records::{JOURNAL_MAGIC, Space, layout_samples};
 use crate::session::token::VERSION as TOKEN_VERSION;
-use crate::value::stored::Format;
+use crate::value::number::Number;
+use crate::value::planned_time::PlannedTime;
+use crate::value::stored::{self, Format, Stored};
 
 const RULE: &str = "What is stored has changed. Until the first release that changes format 1: write its list and \
     its fingerprint with STATIONDB_PIN_FORMAT=1 before this test, and its stores with \
@@ -47,6 +53,44 @@ fn layouts() -> [(String, String); 5] {
         magic("blob", BLOB_MAGIC),
         magic("journal", JOURNAL_MAGIC),
     ]
+}
+
+/// Hashes of bytes that no list of members describes: layouts without a version, and the forms of
+/// types that encode themselves.
+fn samples() -> Vec<(String, String)> {
+    fn bytes<T: Stored + serde::de::DeserializeOwned>(value: serde_json::Value) -> Vec<u8> {
+        stored::to_bytes(&serde_json::from_value::<T>(value).unwrap()).unwrap()
+    }
+    let mut samples = layout_samples();
+    samples.extend([
+        ("Number", bytes::<Vec<Number>>(json!([1, -7, 1.5, -0.0, 1e300]))),
+        ("PlannedTime", bytes::<Vec<PlannedTime>>(json!(["2024-01-02T03:04:05.006Z", "2024-01-02T03:04:05"]))),
+        ("Platform", bytes::<Platform>(json!("NI_LINUX_RT"))),
+        (
+            "SpecificationLimit",
+            bytes::<Vec<SpecificationLimit>>(json!([{ "min": 1, "max": 2.5 }, { "typical": -3 }])),
+        ),
+        (
+            "ConditionValue",
+            bytes::<Vec<ConditionValue>>(json!([
+                { "conditionType": "NUMERIC", "discrete": [1.5, 2], "range": [{ "min": 1, "max": 2 }], "unit": "V" },
+                { "conditionType": "STRING", "discrete": ["a", "b"] },
+                { "conditionType": 7 },
+            ])),
+        ),
+        (
+            "ExecutionEvent",
+            bytes::<Vec<ExecutionEvent>>(json!([
+                { "type": "JOB", "action": "START", "jobIds": ["1"], "newState": "IN_PROGRESS" },
+                { "type": "NOTEBOOK", "action": "A", "executionId": "e" },
+                { "type": "MANUAL", "action": "END", "error": { "name": "n", "code": -1, "args": ["a"] } },
+            ])),
+        ),
+        ("BTreeMap", bytes::<BTreeMap<String, Option<String>>>(json!({ "a": "b", "c": null }))),
+        ("Value", bytes::<Vec<serde_json::Value>>(json!([null, true, 1, 1.5, "a", [1], { "a": 1 }]))),
+    ]);
+    let hash = |bytes: Vec<u8>| format!("{:016x}", xxh3_64(&bytes));
+    samples.into_iter().map(|(name, bytes)| (name.to_owned(), hash(bytes))).collect()
 }
 
 /// The sources of the library, without tests.
@@ -226,6 +270,9 @@ fn stored() -> String {
     }
     for (name, version) in layouts() {
         found.insert(format!("layout {name}"), format!("  {version}\n"));
+    }
+    for (name, hash) in samples() {
+        found.insert(format!("bytes {name}"), format!("  {hash}\n"));
     }
     let mut text = String::new();
     for (head, lines) in found {

@@ -32,11 +32,13 @@ fn another_format_is_refused_by_kind() {
     drop(open(&disk));
     let own = format!("{:016x}", super::format::FINGERPRINT);
     let other = format!("{:016x}", !super::format::FINGERPRINT);
-    let text = |number: &str, fingerprint: &str| {
+    let lines = |number: &str, fingerprint: &str| {
         format!(
-            "stationdb store\nformat {number}\nfingerprint {fingerprint}\nbuild 7.7 abc\nstore {other}\n"
+            "stationdb store\nformat {number}\nfingerprint {fingerprint}\nbuild 7.7 abc\nstore {other}"
         )
     };
+    let text =
+        |number: &str, fingerprint: &str| super::format::with_sum(&lines(number, fingerprint));
     let former = |number: u32| format!("stationdb\nformat {number}\nrevision 4\nstore {other}\n");
     let (older, newer) = (ErrorKind::OlderFormat, ErrorKind::NewerFormat);
     for (text, kind, told) in [
@@ -46,6 +48,9 @@ fn another_format_is_refused_by_kind() {
         (former(0), older, "`ls KIND --json`"),
         (former(10), older, "before format 1 got its form"),
         (former(11), older, "nothing converts it"),
+        // Stores of builds that wrote no sum.
+        (lines("1", &other), older, "which the build 7.7 abc wrote"),
+        (lines("1", &own), ErrorKind::Corrupt, "damaged"),
         (text("1", "9"), ErrorKind::Corrupt, "damaged"),
         (text("0", &own), ErrorKind::Corrupt, "damaged"),
         (text("one", &own), ErrorKind::Corrupt, "damaged"),
@@ -69,7 +74,7 @@ fn with_format(change: impl Fn(&str) -> String) -> (tempfile::TempDir, Store) {
     for name in ["store", "backup"] {
         let format = path(name).join("FORMAT");
         let text = std::fs::read_to_string(&format).unwrap();
-        let changed = change(&text);
+        let changed = change(text.split("\nsum").next().unwrap());
         assert_ne!(text, changed);
         std::fs::write(format, changed).unwrap();
     }
@@ -82,7 +87,7 @@ fn with_format(change: impl Fn(&str) -> String) -> (tempfile::TempDir, Store) {
 fn another_stored_form_is_refused_by_every_call() {
     let own = format!("{:016x}", super::format::FINGERPRINT);
     let other = format!("{:016x}", !super::format::FINGERPRINT);
-    let with_other = |text: &str| text.replace(&own, &other);
+    let with_other = |lines: &str| super::format::with_sum(&lines.replace(&own, &other));
     let with_former = |_: &str| "stationdb\nformat 10\nrevision 0\nstore 0\n".to_owned();
     let changes: [&dyn Fn(&str) -> String; 2] = [&with_other, &with_former];
     for change in changes {
@@ -130,12 +135,36 @@ fn format_names_the_form_and_the_build() {
     drop(open(&disk));
     let text = String::from_utf8(crate::disk::read_file(&*disk, "FORMAT", 4096).unwrap()).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    let [first, number, fingerprint, build, store] = lines[..] else { panic!("{text}") };
+    let [first, number, fingerprint, build, store, sum] = lines[..] else { panic!("{text}") };
     assert_eq!((first, number), ("stationdb store", "format 1"));
     assert_eq!(fingerprint, format!("fingerprint {:016x}", super::format::FINGERPRINT));
     let own = format!("build {}", env!("CARGO_PKG_VERSION"));
     assert!(build == own || build.len() == own.len() + 13 && build.starts_with(&own), "{text}");
-    assert_eq!(store.len(), 22);
+    assert_eq!((store.len(), sum.len()), (22, 20));
+}
+
+/// No wrong bit makes the store look like one of another form.
+#[test]
+fn a_wrong_bit_in_format_is_damage() {
+    let disk = Arc::new(MemoryDisk::new());
+    drop(open(&disk));
+    let text = crate::disk::read_file(&*disk, "FORMAT", 4096).unwrap();
+    let name_len = text.iter().position(|byte| *byte == b'\n').unwrap();
+    for at in 0..text.len() * 8 {
+        let mut wrong = text.clone();
+        wrong[at / 8] ^= 1 << (at % 8);
+        disk.remove_file("FORMAT").unwrap();
+        write_file(&disk, "FORMAT", &wrong);
+        // The last byte is the end of the last line.
+        let outcome = StoreOptions::default().open_on(disk.clone()).map(drop);
+        let kind = outcome.err().map(|error| error.kind());
+        let expected = match at / 8 {
+            place if place <= name_len => [Some(ErrorKind::NotAStore), Some(ErrorKind::Corrupt)],
+            place if place + 1 == text.len() => [Some(ErrorKind::Corrupt), None],
+            _ => [Some(ErrorKind::Corrupt), Some(ErrorKind::Corrupt)],
+        };
+        assert!(expected.contains(&kind), "bit {at}: {kind:?}");
+    }
 }
 
 #[test]

@@ -16,14 +16,33 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("cluster_kills", 4, 20),
     // Images of a change: nothing survives, everything survives, and random draws.
     ("crash_draws", 4, 24),
+    // The same of long scenarios, of those that rewrite the record file, and with checkpoints.
+    ("crash_draws_long", 1, 24),
+    ("crash_draws_rewrite", 3, 24),
+    ("crash_draws_checkpoints", 1, 24),
+    // With checkpoints, changes of which one has images.
+    ("crash_turns_checkpoints", 3, 1),
+    // Each sync of a kind on a kind of file is removed, and not the first of it alone.
+    ("crash_each_sync", 0, 1),
+    // Of the faults beside the first kind, at one operation one in as many: all kinds, lasting ones,
+    // and those of an append.
+    ("crash_faults", 5, 1),
+    ("crash_faults_lasting", 2, 1),
+    ("crash_faults_append", 3, 1),
     // Of changes, at one in as many the process is killed, opened again and cut off.
     ("crash_kills", 24, 1),
+    ("crash_kills_checkpoints", 48, 1),
+    // Whether every way to go on after a kill is tried, and a cut at every change of it.
+    ("crash_kills_all_ways", 0, 1),
     // Bytes of the memory table of a scenario.
     ("crash_memory", 32 << 20, 32 << 20),
     // Of operations that fail in a long scenario, one in as many, in hundredths of what a test says.
     ("crash_one_in", 200, 0),
     // Of images, one in as many is opened with a crash point at every change of the opening.
     ("crash_recovery", 160, 40),
+    ("crash_recovery_checkpoints", 640, 40),
+    // Whether the record file has no cache with every second seed.
+    ("crash_uncached", 0, 1),
     // Of single syncs that are removed, one in as many.
     ("crash_syncs", 5, 1),
     // Sizes of a disk that fills up.
@@ -36,20 +55,34 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("flips_of_fixtures", 1, 20),
     // Wrong bits in a record file that a scrub reads.
     ("flips_of_scrubs", 150, 3_000),
+    // Shapes of journals that are cut and zeroed, and bytes between two cuts.
+    ("journal_shapes", 5, 16),
+    ("journal_cut_bytes", 509, 1),
+    // Of the places at which a real process meets a fault, drawn ones, in hundredths of what a test
+    // says; all of them with 0.
+    ("kernel_draws", 100, 0),
     // Killed processes.
     ("kills", 10, 100),
     // Batches of each of eight stations in a fleet, on a disk in memory and over S3.
     ("lake_batches", 12, 200),
     ("lake_s3_batches", 1, 20),
-    // Batches of the inputs of docs/scale.md, and files of the checkpoints that are measured.
+    // Batches of the inputs of docs/scale.md, files of the checkpoints that are measured, and
+    // numbers of files, each a tenth of the one after it.
     ("lake_scale_batches", 60, 60),
     ("lake_scale_files", 2_000, 100_000),
+    ("lake_scale_counts", 1, 2),
     // Rows and rounds of publishing beside copies, and beside a writing station.
     ("lake_copy_rows", 500_000, 16_000_000),
     ("lake_copy_rounds", 1, 15),
     ("lake_writer_rows", 500_000, 4_000_000),
     ("lake_writer_rounds", 1, 9),
-    // A week offline.
+    // Whether the speed of both is compared with its goal, in a build in release.
+    ("lake_speed_checked", 0, 1),
+    // A week offline. Rows of a file of the lake and bytes of a part, as usual with 0, and bytes
+    // that a call may have allocated at a time beside what the store had before.
+    ("lake_week_file_rows", 64, 0),
+    ("lake_week_part_bytes", 64 << 10, 0),
+    ("lake_week_memory_bytes", 16 << 20, 320 << 20),
     ("lake_week_rows", 1_000_000, 20_000_000),
     ("lake_week_changes", 2_000, 100_000),
     ("lake_week_commits", 200, 2_000),
@@ -63,8 +96,10 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("tables", 150, 10_000),
     // Damaged pages of the record file.
     ("pages", 2_500, 1_000_000),
-    // Places at which an engine panics, for each public call, and damaged pages below them.
+    // Places at which an engine panics, for each public call, reads of a call of which each panics
+    // (of more, three), and damaged pages below them.
     ("panics", 40, 1_000_000),
+    ("panic_reads", 3, 1_000_000),
     ("panic_pages", 60, 2_000),
     // Damaged stores that are salvaged, and older versions of each leaf.
     ("salvages", 60, 5_000),
@@ -97,8 +132,16 @@ pub(crate) fn count(name: &str) -> usize {
     usize::try_from(size(name)).unwrap()
 }
 
+/// Whether a suite does what the name says.
+///
+/// # Panics
+/// As [`size`].
+pub(crate) fn does(name: &str) -> bool {
+    size(name) > 0
+}
+
 /// Whether this is a long run.
-pub(crate) fn is_night() -> bool {
+fn is_night() -> bool {
     number("STATIONDB_NIGHT").is_some_and(|night| night > 0)
 }
 

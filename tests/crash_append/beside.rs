@@ -11,7 +11,7 @@ use stationdb::{Error, Store};
 
 use crate::errors;
 use crate::harness::{
-    Extent, History, Problem, Scenario, counted, default_extent, explore, is_night, is_record_file,
+    Extent, History, Problem, Scenario, counted, default_extent, explore, is_record_file,
     must_survive_kills,
 };
 use crate::kills::of_a_run;
@@ -158,10 +158,7 @@ fn every_change_of_commits_beside_a_checkpoint_can_be_the_last() {
     assert_eq!(beside, BESIDE * places().len() as u32, "no checkpoint was held at a place");
     assert!(changes >= 2 * beside as usize, "{changes}");
     assert!(history.moves() >= places().len(), "{}", history.moves());
-    // Second cuts are the most of the time.
-    let by_day = Extent { draws: 4, recovery_one_in: 160, ..default_extent() };
-    let extent = if is_night() { default_extent() } else { by_day };
-    let explored = explore(&scenario, &history, extent);
+    let explored = explore(&scenario, &history, default_extent());
     println!(
         "commits beside a checkpoint: {} changes, {changes} of them while it is held, {beside} \
          commits, {} images ({} distinct)",

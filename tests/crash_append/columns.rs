@@ -10,7 +10,7 @@ use stationdb::tables::{
 };
 use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
-use crate::harness::{self, History, Scenario, must_hold_by_day};
+use crate::harness::{self, History, Scenario, must_hold_with};
 use crate::scenarios::{ada, options};
 use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
 use crate::tables::{Tables, append, create, id_of};
@@ -111,7 +111,7 @@ impl Steps for Columns {
 
 #[test]
 fn every_change_of_columns_can_be_the_last() {
-    must_hold_by_day("changes of columns", &Sequence::new(Columns), 1);
+    must_hold_with("changes of columns", &Sequence::new(Columns), "crash_draws_long");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn one_removed_barrier_of_changing_columns_is_found() {
     columns.run(&history).unwrap();
     let mut kinds = BTreeSet::new();
     for (op, kind, path) in history.barriers() {
-        if kinds.insert((kind, harness::file_kind(&path))) || harness::is_night() {
+        if kinds.insert((kind, harness::file_kind(&path))) || harness::does("crash_each_sync") {
             must_fail(&format!("operation {op} ({kind:?} {path:?})"), &columns, Pick::op(op));
         }
     }

@@ -12,7 +12,7 @@ use stationdb::{Error, Store};
 use crate::errors;
 use crate::files::{content, upload};
 use crate::harness::{
-    Extent, History, Problem, Scenario, explore, first_seed, must_hold, must_hold_by_day,
+    Extent, History, Problem, Scenario, explore, first_seed, must_hold, must_hold_with,
 };
 use crate::scenarios::{SMALL_MEMORY, ada, options, with_memory};
 use crate::station::create;
@@ -199,7 +199,7 @@ impl Scenario for Shortened {
 
 #[test]
 fn every_change_of_a_close_that_shortens_the_journal_can_be_the_last() {
-    must_hold_by_day("a shorter journal", &Shortened::new(), 3);
+    must_hold_with("a shorter journal", &Shortened::new(), "crash_draws_rewrite");
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn must_fail(name: &str, scenario: &dyn Scenario, removed: Pick) {
     disk.ignore_sync(removed);
     let history = History::new(disk);
     scenario.run(&history).unwrap();
-    let extent = Extent { draws: 6, recovery_one_in: 0, images_max: 5_000, takes_turns: false };
+    let extent = Extent { draws: 6, recovery_one_in: 0, images_max: 5_000, one_in: 1 };
     let explored = explore(scenario, &history, extent);
     let failure = explored.failure.unwrap_or_else(|| panic!("without {name} all images were good"));
     println!("without {name}: red after {} images, {failure}", explored.images);

@@ -57,7 +57,7 @@ fn a_creation_that_was_cut_short_is_finished_by_the_next_process() {
         let explored = explore(
             &scenario,
             &history,
-            Extent { draws: 4, recovery_one_in: 0, images_max: 1_000, takes_turns: false },
+            Extent { draws: 4, recovery_one_in: 0, images_max: 1_000, one_in: 1 },
         );
         assert_eq!(explored.failure, None, "cut short before operation {op}");
         images += explored.images;

@@ -11,7 +11,7 @@ use stationdb::tables::{
 };
 use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
-use crate::harness::{self, History, Scenario, must_hold_by_day};
+use crate::harness::{self, History, Scenario, must_hold_with};
 use crate::scenarios::{ada, options};
 use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
 use crate::tables::{Tables, append, create, id_of};
@@ -112,7 +112,7 @@ impl Steps for Deletions {
 
 #[test]
 fn every_change_of_deleting_rows_can_be_the_last() {
-    must_hold_by_day("deletions of rows", &Sequence::new(RETAINED), 1);
+    must_hold_with("deletions of rows", &Sequence::new(RETAINED), "crash_draws_long");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn one_removed_barrier_of_deleting_rows_is_found() {
     deletions.run(&history).unwrap();
     let mut kinds = BTreeSet::new();
     for (op, kind, path) in history.barriers() {
-        if kinds.insert((kind, harness::file_kind(&path))) || harness::is_night() {
+        if kinds.insert((kind, harness::file_kind(&path))) || harness::does("crash_each_sync") {
             must_fail(&format!("operation {op} ({kind:?} {path:?})"), &deletions, Pick::op(op));
         }
     }

@@ -9,7 +9,7 @@ use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
 use stationdb::{Error, ErrorKind};
 
 use crate::harness::{
-    History, Scenario, check, counted, file_kind, first_seed, is_night, is_record_file,
+    History, Scenario, check, count, counted, file_kind, first_seed, is_record_file,
     one_in_operations, size,
 };
 use crate::scenarios::{Checkpoints, Grouped, Records, with_memory};
@@ -126,14 +126,14 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
             Fault::Interrupted,
             Fault::DropDirty,
         ];
-        let has_turn = |at: usize| is_night() || at == turn % 5;
+        let has_turn = |at: usize, one_in: usize| at % one_in == turn % one_in;
         let others = others
             .into_iter()
             .enumerate()
-            .filter(|(at, _)| has_turn(*at))
+            .filter(|(at, _)| has_turn(*at, count("crash_faults")))
             .map(|(_, fault)| (Pick::op(op), fault));
         let for_ever = [Fault::Io, Fault::NoSpace].into_iter().enumerate();
-        let for_ever = for_ever.filter(|(at, _)| is_night() || *at == turn % 2);
+        let for_ever = for_ever.filter(|(at, _)| has_turn(*at, count("crash_faults_lasting")));
         let for_ever = for_ever.map(|(_, fault)| (Pick::from_op(op), fault));
         let faults = [(Pick::op(op), Fault::Io)].into_iter().chain(for_ever).chain(others);
         for (pick, fault) in faults.take(if is_first_only { 1 } else { usize::MAX }) {

@@ -7,7 +7,7 @@ use stationdb::faults::{Disk, Fault, Mode, OpKind, Pick, SimDisk};
 use stationdb::files::{FileService, GetFilesRequest, UpdateMetadataRequest, UploadFileRequest};
 use stationdb::{Control, Error, ErrorKind, ManualClock, Store, StoreOptions, VerifyLevel};
 
-use crate::harness::{History, Scenario, first_seed, is_night, must_hold};
+use crate::harness::{History, Scenario, does, first_seed, must_hold};
 use crate::scenarios::{ada, options};
 use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
 use crate::{errors, flips, must_fail};
@@ -166,7 +166,7 @@ fn each_removed_sync_of_contents_is_found() {
     ] {
         must_fail(name, &scenario, pick);
     }
-    if is_night() {
+    if does("crash_each_sync") {
         for (op, kind, path) in syncs {
             must_fail(&format!("operation {op} ({kind:?} {path:?})"), &scenario, Pick::op(op));
         }

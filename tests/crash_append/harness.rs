@@ -16,7 +16,7 @@ use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
 
 use crate::kills::{self, Kills, explore_kills};
 use crate::scenarios::{SMALL_MEMORY, with_memory};
-pub(crate) use crate::sizes::{is_night, seed as first_seed, size};
+pub(crate) use crate::sizes::{count, does, seed as first_seed, size};
 
 /// Of operations, one in this many fails, for a long scenario that says `one_in`.
 pub fn one_in_operations(one_in: usize) -> usize {
@@ -312,8 +312,8 @@ pub struct Extent {
     pub recovery_one_in: u64,
     /// At most this many images are checked.
     pub images_max: u64,
-    /// Whether a sample is checked: one change in three, where the ways to draw an image take turns.
-    pub takes_turns: bool,
+    /// Of changes, one in as many has images; if not each, the ways to draw them take turns.
+    pub one_in: u64,
 }
 
 /// Goes through every change of the run and checks what power cuts leave.
@@ -333,9 +333,9 @@ pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Ex
         // An equal image is checked again only when more steps must be in it.
         let window_key = window.acked.len() as u64;
         let sample = changes as u64 + first_seed();
-        let draws = if extent.takes_turns && !sample.is_multiple_of(3) { 0 } else { extent.draws };
+        let draws = if sample.is_multiple_of(extent.one_in) { extent.draws } else { 0 };
         for draw in 0..draws {
-            let turn = if extent.takes_turns { sample / 3 % 6 } else { 0 };
+            let turn = if extent.one_in > 1 { sample / extent.one_in % 6 } else { 0 };
             let (seed, survival) = (random.next_u64(), survival(turn + draw));
             let image = replay.survivors(seed, survival);
             explored.images += 1;
@@ -437,9 +437,10 @@ pub fn must_hold(name: &str, scenario: &dyn Scenario) {
     must_hold_within(name, scenario, default_extent());
 }
 
-/// As [`must_hold`], with fewer images of each change by day. For long scenarios.
-pub fn must_hold_by_day(name: &str, scenario: &dyn Scenario, draws_by_day: u64) {
-    must_hold_within(name, scenario, Extent { draws: draws_by_day, ..default_extent() });
+/// As [`must_hold`], with the images of each change that `tests/common/sizes.rs` has for `draws`.
+/// For long scenarios.
+pub fn must_hold_with(name: &str, scenario: &dyn Scenario, draws: &str) {
+    must_hold_within(name, scenario, Extent { draws: size(draws), ..default_extent() });
 }
 
 pub fn default_extent() -> Extent {
@@ -447,26 +448,25 @@ pub fn default_extent() -> Extent {
         draws: size("crash_draws"),
         recovery_one_in: size("crash_recovery"),
         images_max: u64::MAX,
-        takes_turns: false,
+        one_in: 1,
     }
 }
 
-/// As [`must_hold`], with this extent by day.
+/// As [`must_hold`], with this extent.
 ///
 /// The scenario runs twice: with all commits in the journal until the store is closed, and with
-/// checkpoints between its steps. By day the second run has one image of one change in three.
-pub fn must_hold_within(name: &str, scenario: &dyn Scenario, by_day: Extent) {
-    let sampled = Extent {
-        draws: 1,
-        takes_turns: true,
-        recovery_one_in: 4 * size("crash_recovery"),
-        ..by_day
+/// checkpoints between its steps.
+fn must_hold_within(name: &str, scenario: &dyn Scenario, extent: Extent) {
+    let with_checkpoints = Extent {
+        draws: size("crash_draws_checkpoints"),
+        one_in: size("crash_turns_checkpoints"),
+        recovery_one_in: size("crash_recovery_checkpoints"),
+        ..extent
     };
-    let extent = |by_day| if is_night() { default_extent() } else { by_day };
-    explore_whole(name, scenario, extent(by_day), &kills::of_a_run(false));
+    explore_whole(name, scenario, extent, &kills::of_a_run(false));
     let name = format!("{name}, with checkpoints");
     let kills = kills::of_a_run(true);
-    with_memory(SMALL_MEMORY, || explore_whole(&name, scenario, extent(sampled), &kills));
+    with_memory(SMALL_MEMORY, || explore_whole(&name, scenario, with_checkpoints, &kills));
 }
 
 fn explore_whole(name: &str, scenario: &dyn Scenario, extent: Extent, kills: &Kills) {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use stationdb::faults::{Disk, OpKind, Pick, Random, SimDisk, Survival};
 
 use crate::harness::{
-    Explored, History, Scenario, Window, check, first_seed, is_night, size, survival,
+    Explored, History, Scenario, Window, check, does, first_seed, size, survival,
 };
 use crate::scenarios::{Checkpoints, Grouped, Records};
 use crate::sequence::Sequence;
@@ -26,10 +26,10 @@ pub struct Kills {
     pub removed: Option<Pick>,
 }
 
-/// By day one change in this many, and fewer where the scenario runs a second time.
+/// The kills of the first run of a scenario, or of the second one, with checkpoints.
 pub fn of_a_run(is_second: bool) -> Kills {
-    let one_in = size("crash_kills") * if is_second && !is_night() { 2 } else { 1 };
-    Kills { one_in: one_in.max(1), is_full: is_night(), removed: None }
+    let one_in = size(if is_second { "crash_kills_checkpoints" } else { "crash_kills" });
+    Kills { one_in: one_in.max(1), is_full: does("crash_kills_all_ways"), removed: None }
 }
 
 /// What follows a kill.

@@ -9,7 +9,7 @@ use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
 use stationdb::tables::{ScanRequest, TableService};
 use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
 
-use crate::harness::{counted, first_seed, is_night, one_in_operations};
+use crate::harness::{count, counted, first_seed, one_in_operations};
 use crate::scenarios::{ada, options};
 use crate::tables;
 
@@ -104,7 +104,9 @@ fn every_operation_of_a_long_append_may_fail() {
     let mut failed = 0;
     for (turn, (op, kind)) in operations.iter().enumerate().step_by(one_in_operations(2)) {
         let faults = [Fault::Io, Fault::NoSpace, Fault::PartialWrite];
-        let faults = faults.into_iter().enumerate().filter(|(at, _)| is_night() || turn % 3 == *at);
+        let one_in = count("crash_faults_append");
+        let has_turn = |at: usize| at % one_in == turn % one_in;
+        let faults = faults.into_iter().enumerate().filter(|(at, _)| has_turn(*at));
         for (_, fault) in faults {
             let place = format!("{fault:?} at operation {op} ({kind:?})");
             let (disk, _, store, outcome) = run(Some((Pick::op(*op), fault)));

@@ -107,7 +107,7 @@ fn must_fail(name: &str, scenario: &dyn Scenario, removed: Pick) {
     let history = History::new(disk);
     scenario.run(&history).unwrap();
     let within = |draws, images_max| {
-        let extent = Extent { draws, recovery_one_in: 0, images_max, takes_turns: false };
+        let extent = Extent { draws, recovery_one_in: 0, images_max, one_in: 1 };
         explore(scenario, &history, extent)
     };
     let mut explored = within(4, 5_000);

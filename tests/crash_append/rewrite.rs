@@ -11,7 +11,7 @@ use stationdb::{Control, Error, Store, VerifyLevel};
 
 use crate::errors;
 use crate::files::{content, upload};
-use crate::harness::{Extent, History, Problem, Scenario, explore, first_seed, must_hold_by_day};
+use crate::harness::{Extent, History, Problem, Scenario, explore, first_seed, must_hold_with};
 use crate::scenarios::{ada, options};
 use crate::station::create;
 
@@ -140,7 +140,7 @@ impl Scenario for Rewritten {
 
 #[test]
 fn every_change_of_a_rewrite_can_be_the_last() {
-    must_hold_by_day("rewrite", &Rewritten::new(), 3);
+    must_hold_with("rewrite", &Rewritten::new(), "crash_draws_rewrite");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn each_removed_sync_of_a_rewrite_is_found() {
         let explored = explore(
             &scenario,
             &history,
-            Extent { draws: 4, recovery_one_in: 0, images_max: 5000, takes_turns: false },
+            Extent { draws: 4, recovery_one_in: 0, images_max: 5000, one_in: 1 },
         );
         let failure =
             explored.failure.unwrap_or_else(|| panic!("without {name} all images were good"));

@@ -9,7 +9,7 @@ use stationdb::faults::{OpKind, SimDisk};
 use stationdb::products::{CreateProductRequest, Product, ProductService};
 use stationdb::{Error, ErrorKind, Identity, Position, Session, Store, StoreOptions};
 
-use crate::harness::{History, Problem, Scenario, first_seed, is_night, size};
+use crate::harness::{History, Problem, Scenario, does, first_seed, size};
 
 thread_local! {
     /// Bytes of the memory table of the stores that this thread opens.
@@ -33,9 +33,8 @@ pub fn options() -> StoreOptions {
     let options = Store::options().seed(Some(7)).maintenance_thread(false).reserve_bytes(0);
     let memory = || usize::try_from(size("crash_memory")).unwrap();
     let options = options.memory_table_bytes(MEMORY.get().unwrap_or_else(memory));
-    // With every second seed at night the record file has no cache, so that each read of a page can
-    // fail.
-    if is_night() && !first_seed().is_multiple_of(2) {
+    // Without a cache of the record file each read of a page can fail.
+    if does("crash_uncached") && !first_seed().is_multiple_of(2) {
         options.record_cache_bytes(0)
     } else {
         options

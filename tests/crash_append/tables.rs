@@ -15,7 +15,7 @@ use stationdb::work_items::WorkItemService;
 use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
 use crate::files::{observe_files, upload};
-use crate::harness::{self, History, Problem, Scenario, must_hold, must_hold_by_day};
+use crate::harness::{self, History, Problem, Scenario, must_hold, must_hold_with};
 use crate::scenarios::{ada, options};
 use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
 use crate::station::create as create_work_items;
@@ -274,7 +274,7 @@ fn every_change_of_appending_can_be_the_last() {
 
 #[test]
 fn every_change_of_merging_and_deleting_can_be_the_last() {
-    must_hold_by_day("merges and deletes", &Sequence::new(Tidying), 1);
+    must_hold_with("merges and deletes", &Sequence::new(Tidying), "crash_draws_long");
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn one_removed_barrier_of_appending_is_found() {
     let mut kinds = BTreeSet::new();
     for (op, kind, path) in history.barriers() {
         // One sync of each kind of file; at night every sync.
-        if kinds.insert((kind, harness::file_kind(&path))) || harness::is_night() {
+        if kinds.insert((kind, harness::file_kind(&path))) || harness::does("crash_each_sync") {
             must_fail(&format!("operation {op} ({kind:?} {path:?})"), &appends, Pick::op(op));
         }
     }

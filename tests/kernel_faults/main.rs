@@ -17,7 +17,6 @@ mod machine;
 mod sizes;
 mod work;
 
-use sizes::is_night;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
@@ -53,13 +52,14 @@ impl Random {
         self.0 % bound.max(1)
     }
 
-    /// Numbers from `range`: a few by day, and at night enough for each `step`.
-    fn some(&mut self, range: std::ops::RangeInclusive<u64>, by_day: usize, step: u64) -> Vec<u64> {
+    /// Numbers from `range`: `draws` of them, in the measure of the run, or enough for each `step`.
+    fn some(&mut self, range: std::ops::RangeInclusive<u64>, draws: usize, step: u64) -> Vec<u64> {
         let (first, last) = (*range.start(), *range.end());
-        if is_night() {
-            range.step_by(usize::try_from(step).unwrap()).collect()
-        } else {
-            (0..by_day).map(|_| first + self.below(last.saturating_sub(first) + 1)).collect()
+        match sizes::count("kernel_draws") {
+            0 => range.step_by(usize::try_from(step).unwrap()).collect(),
+            hundredths => (0..(draws * hundredths).div_ceil(100))
+                .map(|_| first + self.below(last.saturating_sub(first) + 1))
+                .collect(),
         }
     }
 }
@@ -281,8 +281,12 @@ fn a_system_call_that_fails_loses_nothing() {
             run(strace.count(calls), &path, first, false);
             let most = strace.calls();
             for at in random.some(1..=most, by_day, 1) {
-                for lasts in if is_night() { vec![false, true] } else { vec![random.below(2) == 0] }
-                {
+                // Drawn faults last or not.
+                let lasting = match sizes::count("kernel_draws") {
+                    0 => vec![false, true],
+                    _ => vec![random.below(2) == 0],
+                };
+                for lasts in lasting {
                     let directory = machine::directory();
                     let path = directory.path().join("store");
                     let first = begun.put(&path, from);

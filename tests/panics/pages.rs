@@ -7,7 +7,7 @@ use stationdb::faults::{Mode, Random};
 use stationdb::prelude::*;
 use stationdb::{Control, ErrorKind, Result, VerifyLevel};
 
-use crate::sizes::{self, is_night, seed};
+use crate::sizes::{self, seed};
 use crate::world::{World, request};
 use crate::{Filled, disk, open_on, without_panic};
 
@@ -71,10 +71,8 @@ fn a_damaged_page_never_ends_the_process() {
             .find(|&at| used(at))
             .unwrap();
         let place = format!("draw {draw}, page {page} of {pages}");
-        if is_night() {
-            // Printed first, because a process that aborts prints nothing more.
-            println!("seed {}, {place}", seed());
-        }
+        // Printed first, because a process that aborts prints nothing more.
+        println!("seed {}, {place}", seed());
         let mut image = filled.image.clone();
         let mut bytes = image.files["records.redb"].to_vec();
         let bounds = page * PAGE_BYTES..(page + 1) * PAGE_BYTES;

@@ -25,7 +25,7 @@ const BASE: &str = "/nifile/v1/service-groups/Default";
 record! {
     /// A link to an operation. It exists for compatibility of the responses, and has no function in
     /// process.
-    pub struct Link {
+    wire pub struct Link {
         /// Relative URI.
         pub href: String,
     }

@@ -177,31 +177,31 @@ record! {
     }
 
     /// The result of an action that ran nothing and did not change the state.
-    pub struct NoneExecutionResult new() {
+    wire pub struct NoneExecutionResult new() {
         /// The error, if it failed.
         pub error: Option<ApiError>,
     }
 
     /// The result of an action that only changed the state.
-    pub struct ManualExecutionResult new() {
+    wire pub struct ManualExecutionResult new() {
         /// The error, if it failed.
         pub error: Option<ApiError>,
     }
 
     /// The result of scheduling through an action.
-    pub struct ScheduleExecutionResult new() {
+    wire pub struct ScheduleExecutionResult new() {
         /// The error, if it failed.
         pub error: Option<ApiError>,
     }
 
     /// The result of unscheduling through an action.
-    pub struct UnscheduleExecutionResult new() {
+    wire pub struct UnscheduleExecutionResult new() {
         /// The error, if it failed.
         pub error: Option<ApiError>,
     }
 
     /// The result of running a notebook.
-    pub struct NotebookExecutionResult new() {
+    wire pub struct NotebookExecutionResult new() {
         /// The error, if it failed.
         pub error: Option<ApiError>,
         /// The id of the execution that the runner started.
@@ -209,7 +209,7 @@ record! {
     }
 
     /// The result of queueing jobs.
-    pub struct JobExecutionResult new() {
+    wire pub struct JobExecutionResult new() {
         /// The error, if it failed.
         pub error: Option<ApiError>,
         /// The jobs that were queued; with an error, those that were cancelled again.
@@ -220,19 +220,19 @@ record! {
 
 wire_union! {
     /// The result of an action.
-    pub enum ExecutionResult {
+    wire pub enum ExecutionResult {
         /// Nothing ran, and the state did not change.
-        0 "NONE" => None(NoneExecutionResult),
+        "NONE" => None(NoneExecutionResult),
         /// Nothing ran.
-        1 "MANUAL" => Manual(ManualExecutionResult),
+        "MANUAL" => Manual(ManualExecutionResult),
         /// The item was scheduled.
-        2 "SCHEDULE" => Schedule(ScheduleExecutionResult),
+        "SCHEDULE" => Schedule(ScheduleExecutionResult),
         /// The item was unscheduled.
-        3 "UNSCHEDULE" => Unschedule(UnscheduleExecutionResult),
+        "UNSCHEDULE" => Unschedule(UnscheduleExecutionResult),
         /// A notebook was started.
-        4 "NOTEBOOK" => Notebook(NotebookExecutionResult),
+        "NOTEBOOK" => Notebook(NotebookExecutionResult),
         /// Jobs were queued.
-        5 "JOB" => Job(JobExecutionResult),
+        "JOB" => Job(JobExecutionResult),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Unions with the discriminator `type` on the wire.
 
 /// Declares an enumeration of newtype variants over records, with its wire form and its stored
-/// form.
+/// form; with `wire`, which has no codes, the wire form alone.
 ///
 /// The tag is written in its canonical form and read in any letter case. An unknown or missing tag
 /// is an error that names `type`.
@@ -9,6 +9,14 @@ macro_rules! wire_union {
     ($(#[$meta:meta])* pub enum $name:ident {
         $($(#[$vmeta:meta])* $code:literal $tag:literal => $variant:ident($record:ident)
             $(since $since:literal)?),* $(,)?
+    }) => {
+        $crate::model::resource::union::wire_union!($(#[$meta])* wire pub enum $name {
+            $($(#[$vmeta])* $tag => $variant($record)),*
+        });
+        $crate::value::wire::stored_union!($name { $($code => $variant $(since $since)?),* });
+    };
+    ($(#[$meta:meta])* wire pub enum $name:ident {
+        $($(#[$vmeta:meta])* $tag:literal => $variant:ident($record:ident)),* $(,)?
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -59,8 +67,6 @@ macro_rules! wire_union {
                 Self::$variant(value)
             }
         })*
-
-        $crate::value::wire::stored_union!($name { $($code => $variant $(since $since)?),* });
     };
 }
 pub(crate) use wire_union;

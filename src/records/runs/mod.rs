@@ -31,6 +31,30 @@ pub(super) use merge::{flush, settle};
 
 use crate::error::{Error, Result};
 
+/// A block with its checksum, made of fixed entries.
+#[cfg(test)]
+pub(super) fn block_sample() -> Vec<u8> {
+    let mut builder = block::Builder::default();
+    for number in 0u32..40 {
+        let mark = Mark { before: number % 3 == 0, after: number % 5 != 0 };
+        let full = builder.push(&(number * 7).to_be_bytes(), mark, &[number as u8 / 4; 3]);
+        assert!(full.is_none());
+    }
+    let (last, mut block) = builder.finish().unwrap();
+    block::seal(&row_key(9, &last), &mut block);
+    block
+}
+
+/// A list of runs, made of fixed runs.
+#[cfg(test)]
+pub(super) fn manifest_sample() -> Vec<u8> {
+    let run = |id| manifest::Run { id, level: 2, net: -3, entries: 300 };
+    let merge =
+        manifest::Merge { output: run(9), inputs: vec![5, 4], position: Some(b"key".to_vec()) };
+    Manifest { next_run: 10, runs: vec![run(5), run(4)], merges: vec![merge], garbage: vec![3] }
+        .to_row()
+}
+
 /// What a run says about a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
