@@ -245,7 +245,11 @@ Examples:
         pages: bool,
     },
     /// Runs the maintenance, then returns unused pages of the record file to the file system.
-    Compact,
+    Compact {
+        /// First makes the present clock the time of the store, after a clock that was far ahead.
+        #[arg(long)]
+        present_clock: bool,
+    },
 }
 
 #[derive(Debug, Flags)]

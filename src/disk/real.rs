@@ -121,10 +121,19 @@ impl RealDisk {
         Ok(Arc::new(Self::over(root, Some(hold))?))
     }
 
-    /// Removes the temporary directories in the directory `parent` whose processes have ended.
-    pub(crate) fn remove_abandoned(parent: &Path) -> io::Result<()> {
+    /// Removes the temporary directories in the directory `parent` whose processes have ended. A
+    /// link in its place is not followed, and other names than those of `is_name` stay.
+    pub(crate) fn remove_abandoned(parent: &Path, is_name: fn(&str) -> bool) -> io::Result<()> {
+        if !fs::symlink_metadata(parent)?.is_dir() {
+            return Ok(());
+        }
         for entry in fs::read_dir(parent)? {
-            let path = entry?.path();
+            let entry = entry?;
+            let is_ours = entry.file_name().to_str().is_some_and(is_name);
+            if !is_ours || !entry.file_type()?.is_dir() {
+                continue;
+            }
+            let path = entry.path();
             // Without the locked file, the directory is empty, or somebody removes it.
             let Ok(hold) = OpenOptions::new().write(true).open(path.join(HOLD)) else {
                 let _ = fs::remove_dir(&path);

@@ -91,7 +91,11 @@ fn take(disk: &SharedDisk, file: &mut Box<dyn DiskFile>, wait: Duration) -> Resu
 /// Puts a locked file of the next generation at the name.
 fn replace(disk: &SharedDisk, old: &dyn DiskFile) -> Result<Box<dyn DiskFile>> {
     let generation = old.len().map_err(failed)?;
-    let new = disk.open(NEW_NAME, Mode::OpenOrCreate).map_err(failed)?;
+    // What was left there is removed and not written: it may be a link.
+    if disk.exists(NEW_NAME).map_err(failed)? {
+        disk.remove_file(NEW_NAME).map_err(failed)?;
+    }
+    let new = disk.open(NEW_NAME, Mode::CreateNew).map_err(failed)?;
     new.set_len(generation.saturating_add(1)).map_err(failed)?;
     if !new.try_lock().map_err(failed)? {
         return Err(Error::conflict("the file LOOK.new is locked by another program"));
@@ -168,6 +172,23 @@ mod tests {
         let control =
             Control::default().with_deadline(Instant::now() + Duration::from_millis(timeout_ms));
         Passage::enter(disk, &control)
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_replaces_the_gate_is_a_new_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let theirs = directory.path().join("theirs");
+        std::fs::write(&theirs, b"important").unwrap();
+        let store = directory.path().join("store");
+        std::fs::create_dir(&store).unwrap();
+        let disk: SharedDisk = RealDisk::open(&store).unwrap();
+        let mut gate = gate(&disk, 0);
+        std::os::unix::fs::symlink(&theirs, store.join(NEW_NAME)).unwrap();
+        let _looker = enter(&disk, 1_000).unwrap().unwrap();
+        gate.shut_for_good().unwrap();
+        assert_eq!(std::fs::read(&theirs).unwrap(), b"important");
+        assert!(std::fs::symlink_metadata(store.join(NAME)).unwrap().is_file());
     }
 
     #[test]

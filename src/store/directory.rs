@@ -16,8 +16,19 @@ pub(super) const VIEWS: &str = "look";
 /// Removes the private copies that killed processes have left. What cannot be removed stays.
 pub(super) fn remove_abandoned_views(disk: &SharedDisk) {
     if let Some(root) = disk.directory() {
-        let _ = RealDisk::remove_abandoned(&root.join(VIEWS));
+        let _ = RealDisk::remove_abandoned(&root.join(VIEWS), is_view_name);
     }
+}
+
+/// The name of a private copy with this number.
+pub(super) fn view_name(number: u64) -> String {
+    format!("stationdb-{number:016x}")
+}
+
+/// Whether [`view_name`] makes such a name.
+pub(super) fn is_view_name(name: &str) -> bool {
+    let number = name.strip_prefix("stationdb-").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    number.is_some_and(|number| view_name(number) == name)
 }
 
 /// Opens a directory that must exist. `attempt` says what it is for.

@@ -114,7 +114,7 @@ fn private(source: &RealDisk) -> Result<Arc<RealDisk>> {
     let inside = inside.filter(|_| source.create_dir_all(directory::VIEWS).is_ok());
     if let Some(parent) = &inside {
         // What cannot be removed now is removed by a later call.
-        let _ = RealDisk::remove_abandoned(parent);
+        let _ = RealDisk::remove_abandoned(parent, directory::is_view_name);
     }
     let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
     for parent in inside.into_iter().chain([std::env::temp_dir()]) {
@@ -136,7 +136,7 @@ fn name() -> Result<PathBuf> {
     getrandom::fill(&mut bytes)
         .map_err(|error| io::Error::other(error.to_string()))
         .map_err(|error| Error::io("drawing the name of a directory", error))?;
-    Ok(PathBuf::from(format!("stationdb-{:016x}", u64::from_le_bytes(bytes))))
+    Ok(PathBuf::from(directory::view_name(u64::from_le_bytes(bytes))))
 }
 
 /// Copies the store. The order is that of the promise at the top of this file.

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk, walk};
 use crate::error::ErrorKind;
 use crate::files::{FileService, UploadFileRequest};
+use crate::products::{CreateProductRequest, ProductService};
 use crate::store::{Store, StoreOptions, VerifyLevel};
 use crate::tables::TableService;
 use crate::{Control, Identity};
@@ -583,5 +584,76 @@ fn an_opening_does_not_write_where_a_link_in_place_of_the_owner_leads() {
         let own = format!("process {}", std::process::id());
         assert!(second.message().contains(&own), "{second}");
         drop(opened);
+    }
+}
+
+/// A link in place of `look` may lead to directories of others.
+#[cfg(unix)]
+#[test]
+fn an_opening_removes_nothing_behind_a_link_in_place_of_look() {
+    let parent = tempfile::tempdir().unwrap();
+    let (path, theirs) = (parent.path().join("store"), parent.path().join("theirs"));
+    std::fs::create_dir_all(theirs.join("stationdb-0123456789abcdef")).unwrap();
+    drop(Store::open(&path).unwrap());
+    let look = path.join("look");
+    let _ = std::fs::remove_dir(&look);
+    std::os::unix::fs::symlink(&theirs, &look).unwrap();
+    drop(Store::open(&path).unwrap());
+    assert_eq!(std::fs::read_dir(&theirs).unwrap().count(), 1);
+    // Other names in the directory itself stay as well.
+    std::fs::remove_file(&look).unwrap();
+    for name in ["stationdb-0123456789abcdef", "stationdb-0123", "mine"] {
+        std::fs::create_dir_all(look.join(name)).unwrap();
+    }
+    drop(Store::open(&path).unwrap());
+    let mut left: Vec<_> =
+        std::fs::read_dir(&look).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["mine", "stationdb-0123"]);
+}
+
+/// No copy of a store gets into the store, whatever the path says before it gets there.
+#[test]
+fn nothing_is_copied_into_the_store() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("store");
+    std::fs::create_dir(parent.path().join("other")).unwrap();
+    let store = Store::open(&path).unwrap();
+    let control = Control::default();
+    let inside = ["other/../store/new", "missing/../store/new", "store/new"];
+    for name in inside {
+        let error = store.backup(parent.path().join(name), &control).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{name}: {error}");
+    }
+    store.close().unwrap();
+    for name in inside {
+        let error = Store::salvage(&path, parent.path().join(name), &control).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{name}: {error}");
+    }
+    assert!(!path.join("new").exists());
+}
+
+/// Before the first checkpoint the record file does not say which commit it is at.
+#[test]
+fn a_salvage_tells_what_a_journal_lost_before_the_first_checkpoint() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = StoreOptions::default().maintenance_thread(false).open_on(disk.clone()).unwrap();
+    let ada = store.session(crate::Identity::user("ada"));
+    for number in 0..20 {
+        let product = CreateProductRequest::new(format!("P{number}"));
+        ada.create_products(vec![product]).unwrap().into_result().unwrap();
+    }
+    std::mem::forget(store);
+    for cut in [8_192, 8_193, 9_000] {
+        let source = Arc::new(MemoryDisk::new());
+        for (path, _) in crate::disk::walk(&*disk, "").unwrap() {
+            let bytes = crate::disk::read_file(&*disk, &path, 1 << 30).unwrap();
+            let end = if path == "journal.1" { cut.min(bytes.len()) } else { bytes.len() };
+            write_file(&source, &path, &bytes[..end]);
+        }
+        let (from, into): (SharedDisk, SharedDisk) = (source, Arc::new(MemoryDisk::new()));
+        let report = super::salvage::salvage_to(&from, &into, &Control::default()).unwrap();
+        let is_told = report.lost.iter().any(|lost| lost.file == "journal.1");
+        assert!(is_told, "cut at {cut}: {report:?}");
     }
 }

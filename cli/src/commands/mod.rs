@@ -91,7 +91,10 @@ impl Desk {
 
 /// Whether a command cannot work on a view: it writes, or works on the whole record file.
 fn needs_the_store(command: &Command) -> bool {
-    matches!(command, Command::Import(_) | Command::Compact | Command::Verify { pages: true, .. })
+    matches!(
+        command,
+        Command::Import(_) | Command::Compact { .. } | Command::Verify { pages: true, .. }
+    )
 }
 
 /// Whether another process has the store, or another user, whose files this one may only read.
@@ -155,7 +158,7 @@ pub fn run(desk: &mut Desk, look: &Look, command: &Command) -> Outcome {
         }
         Command::Backup { target } => upkeep::backup(desk, output, target),
         Command::Verify { quick, pages } => upkeep::verify(desk, output, *quick, *pages),
-        Command::Compact => upkeep::compact(desk, output),
+        Command::Compact { present_clock } => upkeep::compact(desk, output, *present_clock),
     }
 }
 

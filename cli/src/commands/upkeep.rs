@@ -81,19 +81,30 @@ pub fn verify(desk: &mut Desk, output: Output, is_quick: bool, has_pages: bool) 
     judge(&report.findings, report.findings_left_out)
 }
 
-pub fn compact(desk: &mut Desk, output: Output) -> Outcome {
+pub fn compact(desk: &mut Desk, output: Output, takes_present_clock: bool) -> Outcome {
+    if takes_present_clock {
+        desk.store.take_present_time()?;
+    }
     let (bar, control) = Bar::new(desk.interrupt.control(), "maintaining", None);
     let maintained = desk.store.maintain(&control)?;
     let compacted = desk.store.compact()?;
     drop(bar);
+    let time_ahead = maintained.time_ahead.map(|time| {
+        let time = time.to_rfc3339_opts(stationdb::chrono::SecondsFormat::Millis, true);
+        format!(
+            "; the clock once said {time}, and rows go by their age only after that: use compact \
+             --present-clock if the clock is right now"
+        )
+    });
     let message = format!(
         "records.redb: {} bytes before, {} after; {} segments written without {} deleted rows, {} \
-         files removed",
+         files removed{}",
         compacted.bytes_before,
         compacted.bytes_after,
         maintained.segments_written,
         maintained.deleted_rows_removed,
-        maintained.files_removed
+        maintained.files_removed,
+        time_ahead.as_deref().unwrap_or_default()
     );
     let report: Value = json!({
         "bytesBefore": compacted.bytes_before,
@@ -101,6 +112,7 @@ pub fn compact(desk: &mut Desk, output: Output) -> Outcome {
         "segmentsWritten": maintained.segments_written,
         "deletedRowsRemoved": maintained.deleted_rows_removed,
         "filesRemoved": maintained.files_removed,
+        "timeAhead": maintained.time_ahead,
     });
     output.report(&message, &report)
 }

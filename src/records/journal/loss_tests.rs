@@ -17,6 +17,15 @@ const SECTOR: usize = 512;
 /// A journal whose passes have these numbers of commits, one in each record. Each record has the
 /// bodies of `repeats` commits, so that it takes several sectors.
 fn journal(passes: &[u64], repeats: usize) -> (MemoryDisk, Link) {
+    journal_with(passes, repeats, &mut |_| ())
+}
+
+/// As [`journal`]. `after` gets the disk after each pass.
+fn journal_with(
+    passes: &[u64],
+    repeats: usize,
+    after: &mut dyn FnMut(&MemoryDisk),
+) -> (MemoryDisk, Link) {
     let disk = MemoryDisk::new();
     let link = Journal::create(&shared(&disk)).unwrap();
     let (mut journal, ..) = open(&disk, link, 0).unwrap();
@@ -30,6 +39,7 @@ fn journal(passes: &[u64], repeats: usize) -> (MemoryDisk, Link) {
             let body = body(sequence).repeat(repeats);
             journal.append(sequence - 1, sequence, &body).unwrap();
         }
+        after(&disk);
     }
     (disk, link)
 }
@@ -86,9 +96,22 @@ impl Outcomes {
     }
 }
 
-/// Every commit that a salvage lacks is told, apart from those after `least`.
+/// Every commit that a salvage lacks is told, apart from those after `least`: also when the record
+/// file does not say which commit it is at, as before the first checkpoint.
 fn judge_salvage(image: &MemoryDisk, case: &Case, least: u64, place: &str) {
-    let rescued = rescue(&shared(image), Some(case.link), Some(case.held));
+    for sequence in [Some(case.held), None] {
+        judge_salvage_at(image, case, sequence, least, place);
+    }
+}
+
+fn judge_salvage_at(
+    image: &MemoryDisk,
+    case: &Case,
+    sequence: Option<u64>,
+    least: u64,
+    place: &str,
+) {
+    let rescued = rescue(&shared(image), Some(case.link), sequence);
     let found: BTreeSet<u64> = numbers(&rescued.changes).into_iter().collect();
     assert_eq!(rescued.kept, found.len() as u64, "{place}");
     let is_told = |commit: u64| {
@@ -172,6 +195,31 @@ fn every_cut_and_every_zeroed_run_loses_at_most_the_last_record_unreported() {
     }
     println!("{outcomes:?}");
     assert!(outcomes.refused > 300 && outcomes.shorter > 8 && outcomes.whole > 100);
+}
+
+/// The file that the record file names is of an earlier pass, alone or with the other one. Nothing
+/// shows that the other one alone is: it may wait for its next pass.
+#[test]
+fn a_salvage_tells_that_a_journal_file_is_of_an_earlier_time() {
+    let passes = [3, 2, 4, 3];
+    let mut images = Vec::new();
+    let (disk, link) =
+        journal_with(&passes, 1, &mut |disk| images.push(NAMES.map(|name| bytes(disk, name))));
+    let case = Case {
+        link: Link { pass: link.pass + 2, ..link },
+        held: 5,
+        all: passes.iter().sum(),
+        newest: 3,
+    };
+    let named = file_of(case.link.pass);
+    for (pass, image) in images.iter().enumerate().take(2) {
+        let one = with(&disk, NAMES[named], &image[named]);
+        let both = with(&one, NAMES[1 - named], &image[1 - named]);
+        for (what, image) in [("one", one), ("both", both)] {
+            judge_salvage(&image, &case, case.all, &format!("{what} of pass {pass}"));
+            assert_eq!(open(&image, case.link, case.held).unwrap_err().kind(), ErrorKind::Corrupt);
+        }
+    }
 }
 
 /// The cuts and the zeroed end that were found to lose commits without a word.

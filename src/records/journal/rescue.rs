@@ -65,7 +65,19 @@ pub(crate) fn rescue(disk: &SharedDisk, link: Option<Link>, sequence: Option<u64
         return rescued;
     }
     let newest = passes.last().map(|(header, _)| header.pass);
-    let mut at = sequence;
+    let first_live =
+        link.and_then(|link| passes.iter().find(|(header, _)| header.pass == link.pass));
+    // Each opening finds the pass that the record file names. Without it, the file is of another
+    // time, or one of the two was replaced.
+    if let (Some(link), None) = (link, first_live)
+        && let Some(&name) = NAMES.get(file_of(link.pass))
+        && !rescued.lost.iter().any(|lost| lost.file == name)
+    {
+        rescued
+            .lose(name, format!("it does not have pass {}, which records.redb names", link.pass));
+    }
+    // The record file has what came before that pass, also when it has no state of its own yet.
+    let mut at = sequence.or(first_live.map(|(header, _)| header.first.saturating_sub(1)));
     let is_live = |header: &Header| link.is_none_or(|link| header.pass >= link.pass);
     for (header, file) in passes.into_iter().filter(|(header, _)| is_live(header)) {
         if link.is_none() && sequence.is_none() && Some(header.pass) != newest {

@@ -21,7 +21,7 @@ mod names;
 mod report;
 
 use std::collections::BTreeSet;
-use std::path::{Path, absolute};
+use std::path::Path;
 
 use self::facts::Facts;
 pub(super) use self::names::key_text;
@@ -73,15 +73,8 @@ impl Store {
     ) -> Result<SalvageReport> {
         let (from, into) = (from.as_ref(), into.as_ref());
         let attempt = format!("salvaging {} to {}", from.display(), into.display());
-        let is_inside =
-            absolute(from).and_then(|from| absolute(into).map(|into| into.starts_with(from)));
-        if is_inside.map_err(failed(&attempt))? {
-            return Err(Error::invalid(
-                "the new store must not be inside the damaged one; choose another directory",
-            )
-            .context(attempt));
-        }
         let source: SharedDisk = directory::existing(from, &attempt)?;
+        directory::check_outside(into, &source, &attempt)?;
         check_source(&source).map_err(|error| error.context(attempt.clone()))?;
         let target: SharedDisk = directory::made(into, &attempt)?;
         guarded("salvaging", || salvage_to(&source, &target, control))

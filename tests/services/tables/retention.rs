@@ -413,6 +413,25 @@ fn a_clock_that_was_far_ahead_is_told_and_taken_back_on_request() {
     assert_eq!(bench.rows(&id), Vec::<i64>::new());
 }
 
+/// The rows were last modified at a time that the clock has no more.
+#[test]
+fn a_retention_that_is_set_after_the_clock_went_back_lets_rows_go() {
+    let bench = Bench::new();
+    let id = bench.table(DataType::Int64);
+    bench.clock.advance_ms(3_600_000_000);
+    bench.numbers(&id, 0..5);
+    bench.clock.advance_ms(-3_600_000_000);
+    assert!(bench.store.take_present_time().unwrap().is_some());
+    bench.keep(&id, SetRetentionRequest::new().append_age_seconds(160));
+    bench.numbers(&id, 5..10);
+    bench.tidy();
+    for at in 0..20 {
+        bench.clock.advance_ms(10_000);
+        bench.tidy();
+        assert_eq!(bench.rows(&id).is_empty(), at >= 16, "after {} s", 10 * (at + 1));
+    }
+}
+
 #[test]
 fn a_corrected_clock_is_not_called_far_ahead() {
     let bench = Bench::new();
