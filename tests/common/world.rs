@@ -55,7 +55,7 @@ impl JobRunner for Accepts {
 }
 
 /// The ids of the records of one workspace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Ids {
     pub workspace: String,
     pub product: String,

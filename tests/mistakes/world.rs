@@ -52,27 +52,6 @@ impl World {
         Self { _directory: directory, root, store, session, table, closed }
     }
 
-    /// Imports a text into a new table.
-    pub(crate) fn import_csv(&self, request_json: &str, text: &str) -> Result<()> {
-        let import = request(request_json)?;
-        self.session.import_csv(import, &mut text.as_bytes(), &Control::default()).map(drop)
-    }
-
-    /// Appends rows to the table.
-    pub(crate) fn append(&self, json: &str) -> Result<()> {
-        self.session.append_table_data(&self.table, request(json)?)
-    }
-
-    /// Reads rows of the table.
-    pub(crate) fn rows(&self, json: &str) -> Result<()> {
-        self.session.query_table_data(&self.table, request(json)?).map(drop)
-    }
-
-    /// Reads a plot of the table.
-    pub(crate) fn plot(&self, json: &str) -> Result<()> {
-        self.session.query_decimated_data(&self.table, request(json)?).map(drop)
-    }
-
     /// Queries products.
     pub(crate) fn products(&self, json: &str) -> Result<()> {
         self.session.query_products(request(json)?).map(drop)

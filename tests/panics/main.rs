@@ -5,6 +5,8 @@
 //! runs on a disk whose n-th read panics, so the engine that made the read panics at that place. A
 //! second test damages pages of the record file.
 
+#[path = "../common/calls.rs"]
+mod calls;
 mod disk;
 mod handles;
 #[path = "../common/operations.rs"]
@@ -113,8 +115,8 @@ fn no_operation_lets_a_panic_out() {
             let (world, disk) = filled.open_with(options);
             let before = world.picture();
             disk.begin();
-            let expected = (probe.run)(&world.session("ada"), &world)
-                .unwrap_or_else(|e| panic!("{name}: {e}"));
+            let expected =
+                probe.run(&world.session("ada"), &world).unwrap_or_else(|e| panic!("{name}: {e}"));
             let reads = disk.disarm();
             (before, expected, reads, world.picture())
         };
@@ -136,7 +138,7 @@ fn no_operation_lets_a_panic_out() {
             let (world, disk) = filled.open_with(options());
             disk.arm(at);
             disk.begin();
-            let answer = without_panic(&place, || (probe.run)(&world.session("ada"), &world));
+            let answer = without_panic(&place, || probe.run(&world.session("ada"), &world));
             disk.disarm();
             panics += u64::from(disk.has_panicked());
             match &answer {

@@ -5,6 +5,8 @@
 //! nothing and changes nothing, a reader sees them and changes nothing, and a stranger can do
 //! neither. The owner's attempt has to succeed, so that a probe with a wrong target is found.
 
+#[path = "../common/calls.rs"]
+mod calls;
 mod interference;
 mod moves;
 #[path = "../common/operations.rs"]
@@ -85,7 +87,8 @@ fn every_operation_has_a_probe() {
 
 /// Returns the answer as text, or the error.
 fn attempt(probe: &Probe, world: &World, who: &str) -> Value {
-    (probe.run)(&world.session(who), world)
+    probe
+        .run(&world.session(who), world)
         .unwrap_or_else(|error| json!({ "error": format!("{error}") }))
 }
 
@@ -170,14 +173,15 @@ fn a_hidden_workspace_is_neither_seen_nor_changed() {
 
 #[test]
 fn nothing_moves_into_or_out_of_a_hidden_workspace() {
-    for (operation, run) in operations::moves() {
+    for &at in operations::MOVES {
+        let (operation, _) = at;
         let world = World::new();
         let before = world.picture();
-        let outcome = run(&world.session("guest"), &world, &world.open, "secret");
+        let outcome = operations::run_move(&world.session("guest"), at, &world.open, "secret");
         assert_eq!(world.picture(), before, "{operation}: something was moved in: {outcome:?}");
-        let outcome = run(&world.session("guest"), &world, &world.secret, "open");
+        let outcome = operations::run_move(&world.session("guest"), at, &world.secret, "open");
         assert_eq!(world.picture(), before, "{operation}: something was moved out: {outcome:?}");
-        let outcome = run(&world.session("ada"), &world, &world.secret, "open");
+        let outcome = operations::run_move(&world.session("ada"), at, &world.secret, "open");
         assert_ne!(world.picture(), before, "{operation} moves nothing for its owner: {outcome:?}");
     }
 }
@@ -358,7 +362,7 @@ fn a_deadline_that_has_passed_stops_every_operation() {
     let late = world.session("ada").with_deadline(Instant::now());
     for probe in probes() {
         if let Effect::Shows | Effect::Changes = probe.effect {
-            let kind = (probe.run)(&late, &world).map_err(|error| error.kind());
+            let kind = probe.run(&late, &world).map_err(|error| error.kind());
             assert_eq!(kind, Err(ErrorKind::DeadlineExceeded), "{}", probe.operation);
         }
     }

@@ -2,17 +2,27 @@
 //! that involve hidden records.
 
 use serde_json::{Value, json};
-use stationdb::prelude::*;
-use stationdb::{Control, Plan, Result, Session};
+use stationdb::{Result, Session};
 
-use crate::operations::wire;
-use crate::world::{World, request};
+use crate::calls::call;
+use crate::world::World;
 
 /// One operation with its requests.
 pub struct Question {
     pub operation: &'static str,
     pub requests: fn(&World) -> Vec<Value>,
-    pub ask: fn(&Session, &World, Value) -> Result<Value>,
+}
+
+impl Question {
+    /// Sends a request, about the table of the hidden workspace if it is about one.
+    pub fn ask(&self, session: &Session, world: &World, request: Value) -> Result<Value> {
+        let (_, name) = self.operation.split_once("::").unwrap();
+        let is_about_rows = matches!(name, "scan" | "read_waveforms" | "list_deleted_rows")
+            || name.ends_with("table_data")
+            || name == "query_decimated_data";
+        let table = is_about_rows.then(|| json!(world.secret.table));
+        call(session, name, &table.into_iter().chain([request]).collect::<Vec<_>>())
+    }
 }
 
 /// Page sizes, some of which are read as walks, around the sizes at which a plan changes.
@@ -55,10 +65,6 @@ fn workspaces(_: &World) -> Vec<Value> {
     let orders =
         [json!({"returnCount": true}), json!({"orderBy": "CREATED_AT", "descending": true})];
     ways(&json!({}), ("filter", &filters), &orders)
-}
-
-fn explained(plan: &Plan) -> Value {
-    json!({"plan": wire(plan), "text": plan.to_string()})
 }
 
 fn products(_: &World) -> Vec<Value> {
@@ -338,95 +344,52 @@ fn searches(_: &World) -> Vec<Value> {
     requests
 }
 
-macro_rules! questions {
-    ($($operation:literal $requests:ident, |$s:ident, $w:ident, $r:ident| $ask:expr;)*) => {
-        vec![$(Question { operation: $operation, requests: $requests, ask: |$s, $w, $r| { let _ = $w; $ask } }),*]
-    };
-}
+const QUESTIONS: &[(&str, fn(&World) -> Vec<Value>)] = &[
+    ("ProductService::query_products", products),
+    ("ProductService::explain_query_products", products),
+    ("ProductService::query_product_values", product_values),
+    ("SpecificationService::query_specs", specs),
+    ("SpecificationService::explain_query_specs", specs),
+    ("AssetService::query_assets", assets),
+    ("AssetService::explain_query_assets", assets),
+    ("AssetService::query_asset_utilization_history", utilizations),
+    ("AssetService::explain_query_asset_utilization_history", utilizations),
+    ("WorkItemService::query_work_items", items),
+    ("WorkItemService::explain_query_work_items", items),
+    ("WorkItemService::query_work_item_templates", templates),
+    ("WorkItemService::explain_query_work_item_templates", templates),
+    ("TestPlanService::query_test_plans", items),
+    ("TestPlanService::explain_query_test_plans", items),
+    ("TestPlanService::query_test_plan_templates", templates),
+    ("TestPlanService::explain_query_test_plan_templates", templates),
+    ("TableService::list_tables", listed_tables),
+    ("TableService::query_tables", tables),
+    ("TableService::explain_query_tables", tables),
+    ("TableService::get_table_data", plain_rows),
+    ("TableService::query_table_data", rows),
+    ("TableService::explain_query_table_data", rows),
+    ("TableService::export_table_data", exports),
+    ("TableService::aggregate_table_data", aggregates),
+    ("TableService::query_decimated_data", decimated),
+    ("TableService::list_deleted_rows", deleted_rows),
+    ("TableService::scan", rows),
+    ("TableService::read_waveforms", waveforms),
+    ("FileService::get_files", files),
+    ("FileService::query_files", structured_files),
+    ("FileService::query_files_linq", linq_files),
+    ("FileService::explain_query_files_linq", linq_files),
+    ("FileService::explain_query_files", structured_files),
+    ("FileService::explain_search_files", searched_files),
+    ("FileService::search_files", searched_files),
+    ("FeedService::query_feeds", feeds),
+    ("WorkspaceService::list_quotas", quotas),
+    ("WorkspaceService::query_workspaces", workspaces),
+    ("WorkspaceService::explain_query_workspaces", workspaces),
+    ("RecordService::aggregate_records", aggregated_records),
+    ("RecordService::scan_records", records),
+    ("SearchService::search", searches),
+];
 
 pub fn questions() -> Vec<Question> {
-    questions! {
-        "ProductService::query_products" products, |s, w, r| s.query_products(request(r)).map(wire);
-        "ProductService::explain_query_products" products, |s, w, r|
-            s.explain_query_products(request(r)).map(|plan| explained(&plan));
-        "ProductService::query_product_values" product_values, |s, w, r| s.query_product_values(request(r)).map(wire);
-        "SpecificationService::query_specs" specs, |s, w, r| s.query_specs(request(r)).map(wire);
-        "SpecificationService::explain_query_specs" specs, |s, w, r|
-            s.explain_query_specs(request(r)).map(|plan| explained(&plan));
-        "AssetService::query_assets" assets, |s, w, r| s.query_assets(request(r)).map(wire);
-        "AssetService::explain_query_assets" assets, |s, w, r|
-            s.explain_query_assets(request(r)).map(|plan| explained(&plan));
-        "AssetService::query_asset_utilization_history" utilizations, |s, w, r|
-            s.query_asset_utilization_history(request(r)).map(wire);
-        "AssetService::explain_query_asset_utilization_history" utilizations, |s, w, r|
-            s.explain_query_asset_utilization_history(request(r)).map(|plan| explained(&plan));
-        "WorkItemService::query_work_items" items, |s, w, r| s.query_work_items(request(r)).map(wire);
-        "WorkItemService::explain_query_work_items" items, |s, w, r|
-            s.explain_query_work_items(request(r)).map(|plan| explained(&plan));
-        "WorkItemService::query_work_item_templates" templates, |s, w, r|
-            s.query_work_item_templates(request(r)).map(wire);
-        "WorkItemService::explain_query_work_item_templates" templates, |s, w, r|
-            s.explain_query_work_item_templates(request(r)).map(|plan| explained(&plan));
-        "TestPlanService::query_test_plans" items, |s, w, r| s.query_test_plans(request(r)).map(wire);
-        "TestPlanService::explain_query_test_plans" items, |s, w, r|
-            s.explain_query_test_plans(request(r)).map(|plan| explained(&plan));
-        "TestPlanService::query_test_plan_templates" templates, |s, w, r|
-            s.query_test_plan_templates(request(r)).map(wire);
-        "TestPlanService::explain_query_test_plan_templates" templates, |s, w, r|
-            s.explain_query_test_plan_templates(request(r)).map(|plan| explained(&plan));
-        "TableService::list_tables" listed_tables, |s, w, r| s.list_tables(request(r)).map(wire);
-        "TableService::query_tables" tables, |s, w, r| s.query_tables(request(r)).map(wire);
-        "TableService::explain_query_tables" tables, |s, w, r|
-            s.explain_query_tables(request(r)).map(|plan| explained(&plan));
-        "TableService::get_table_data" plain_rows, |s, w, r| s.get_table_data(&w.secret.table.as_str().into(), request(r)).map(wire);
-        "TableService::query_table_data" rows, |s, w, r| s.query_table_data(&w.secret.table.as_str().into(), request(r)).map(wire);
-        "TableService::explain_query_table_data" rows, |s, w, r| {
-            let plan = s.explain_query_table_data(&w.secret.table.as_str().into(), request(r));
-            plan.map(|plan| json!({"plan": wire(&plan), "text": plan.to_string()}))
-        };
-        "TableService::export_table_data" exports, |s, w, r| {
-            let mut out = Vec::new();
-            let exported = s.export_table_data(&w.secret.table.as_str().into(), request(r), &mut out, &Control::default());
-            exported.map(|rows| json!({"rows": wire(rows), "bytes": out}))
-        };
-        "TableService::aggregate_table_data" aggregates, |s, w, r|
-            s.aggregate_table_data(&w.secret.table.as_str().into(), request(r)).map(wire);
-        "TableService::query_decimated_data" decimated, |s, w, r|
-            s.query_decimated_data(&w.secret.table.as_str().into(), request(r)).map(wire);
-        "TableService::list_deleted_rows" deleted_rows, |s, w, r|
-            s.list_deleted_rows(&w.secret.table.as_str().into(), request(r)).map(wire);
-        "TableService::scan" rows, |s, w, r| {
-            let rows = s.scan(&w.secret.table.as_str().into(), request(r), &Control::default())?;
-            rows.map(|batch| batch.map(|batch| json!(format!("{batch:?}")))).collect()
-        };
-        "TableService::read_waveforms" waveforms, |s, w, r| {
-            let found = s.read_waveforms(&w.secret.table.as_str().into(), request(r), &Control::default());
-            found.map(|found| json!(format!("{found:?}")))
-        };
-        "FileService::get_files" files, |s, w, r| s.get_files(request(r)).map(wire);
-        "FileService::query_files" structured_files, |s, w, r| s.query_files(request(r)).map(wire);
-        "FileService::query_files_linq" linq_files, |s, w, r| s.query_files_linq(request(r)).map(wire);
-        "FileService::explain_query_files_linq" linq_files, |s, w, r|
-            s.explain_query_files_linq(request(r)).map(|plan| explained(&plan));
-        "FileService::explain_query_files" structured_files, |s, w, r|
-            s.explain_query_files(request(r)).map(|plan| explained(&plan));
-        "FileService::explain_search_files" searched_files, |s, w, r|
-            s.explain_search_files(request(r)).map(|plan| explained(&plan));
-        "FileService::search_files" searched_files, |s, w, r| s.search_files(request(r)).map(wire);
-        "FeedService::query_feeds" feeds, |s, w, r| s.query_feeds(request(r)).map(wire);
-        "WorkspaceService::list_quotas" quotas, |s, w, r|
-            s.list_quotas(request(r)).map(wire);
-        "WorkspaceService::query_workspaces" workspaces, |s, w, r| s.query_workspaces(request(r)).map(wire);
-        "WorkspaceService::explain_query_workspaces" workspaces, |s, w, r|
-            s.explain_query_workspaces(request(r)).map(|plan| explained(&plan));
-        "RecordService::aggregate_records" aggregated_records, |s, w, r| {
-            let _ = w;
-            s.aggregate_records(request(r)).map(wire)
-        };
-        "RecordService::scan_records" records, |s, w, r| {
-            let batches = s.scan_records(request(r), &Control::default())?;
-            batches.map(|batch| batch.map(|batch| json!(format!("{batch:?}")))).collect()
-        };
-        "SearchService::search" searches, |s, w, r| s.search(request(r)).map(wire);
-    }
+    QUESTIONS.iter().map(|&(operation, requests)| Question { operation, requests }).collect()
 }

@@ -5,6 +5,8 @@
 //! record. Lists that control a query are tested at their limit and one above. Batches are tested
 //! with 100,000 entries. Both run in a child process with limited memory.
 
+#[path = "../common/calls.rs"]
+mod calls;
 mod depth;
 mod lists;
 #[path = "../common/package.rs"]
@@ -18,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use lists::{BATCH, Class, LISTS, World, probe};
+use lists::{BATCH, Class, World, lists, probe};
 use stationdb::{ErrorKind, Place};
 
 /// Number of entries that every list that controls a query may have: `value::limits::QUERY_LIST`
@@ -35,13 +37,10 @@ const CHILD: &str = "STATIONDB_REQUEST_BOUNDS_CHILD";
 fn every_list_of_a_request_is_classified() {
     let declared = requests::lists();
     assert!(declared.len() > 130, "only {} lists were found", declared.len());
-    let known: BTreeSet<String> = LISTS.iter().map(|(list, _)| (*list).to_owned()).collect();
-    assert_eq!(known.len(), LISTS.len(), "a list is listed twice");
+    let known: BTreeSet<String> = lists().iter().map(|list| list.name.to_owned()).collect();
+    assert_eq!(known.len(), lists().len(), "a list is listed twice");
     let missing: Vec<&String> = declared.difference(&known).collect();
-    assert!(
-        missing.is_empty(),
-        "classify these lists in tests/request_bounds/lists.rs: {missing:#?}"
-    );
+    assert!(missing.is_empty(), "classify these lists in tests/corpus/lists.txt: {missing:#?}");
     let gone: Vec<&String> = known.difference(&declared).collect();
     assert!(gone.is_empty(), "these lists do not exist: {gone:#?}");
 }
@@ -94,11 +93,12 @@ fn lists_that_steer_a_query_hold_at_their_bound_and_not_above() {
     }
     let world = World::new();
     let mut took: BTreeMap<u128, &str> = BTreeMap::new();
-    for (list, class) in LISTS {
-        let Class::Steers { member, kind, repeats } = class else { continue };
+    for at in &lists() {
+        let Class::Steers { member, kind, repeats } = &at.class else { continue };
+        let list = at.name;
         let started = Instant::now();
         for (len, fits) in [(BOUND, true), (BOUND + 1, false), (10 * BOUND, false)] {
-            let outcome = probe(&world, list, len);
+            let outcome = probe(&world, at, len);
             match outcome {
                 Ok(()) => assert!(fits && *repeats, "{list} with {len} entries is accepted"),
                 Err(error) if fits => {
@@ -137,8 +137,9 @@ fn batches_end_with_an_answer_or_an_error() {
     }
     let world = World::new();
     let took: Mutex<BTreeMap<u128, &str>> = Mutex::default();
-    let batches = LISTS.iter().filter_map(|(list, class)| match class {
-        Class::Batch(expected) => Some((*list, *expected)),
+    let lists = lists();
+    let batches = lists.iter().filter_map(|list| match list.class {
+        Class::Batch(expected) => Some((list, expected)),
         _ => None,
     });
     let next = Mutex::new(batches);
@@ -147,12 +148,9 @@ fn batches_end_with_an_answer_or_an_error() {
             let Some((list, expected)) = next.lock().unwrap().next() else { break };
             let started = Instant::now();
             let outcome = probe(&world, list, BATCH);
-            assert_eq!(
-                outcome.as_ref().err().map(|error| error.kind()),
-                expected,
-                "{list}: {outcome:?}"
-            );
-            took.lock().unwrap().insert(started.elapsed().as_millis(), list);
+            let kind = outcome.as_ref().err().map(|error| format!("{:?}", error.kind()));
+            assert_eq!(kind.as_deref(), expected, "{}: {outcome:?}", list.name);
+            took.lock().unwrap().insert(started.elapsed().as_millis(), list.name);
         }
     };
     std::thread::scope(|scope| {
