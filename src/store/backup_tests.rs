@@ -2,17 +2,14 @@
 //!
 //! `STATIONDB_CRASH_SEED` is the first seed of the model.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use crate::store::tests::prelude::*;
+use std::sync::Mutex;
 
 use super::named::named_files;
 use super::open::{Store, StoreOptions};
 use super::restore::restore_to;
-use crate::disk::sim::Random;
-use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk, read_file, walk, write_new_file};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::files::*;
-use crate::prelude::*;
 use crate::sizes;
 use crate::tables::*;
 use crate::*;

@@ -1,19 +1,14 @@
 //! Compaction copies the rows of a record file whose pages are badly filled, and moves its pages
 //! where it cannot.
 
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 
 use super::open::{Store, StoreOptions};
 use super::verify::VerifyLevel;
-use crate::disk::sim::{OpKind, SimDisk};
-use crate::disk::{Disk, Mode};
-use crate::prelude::*;
+use crate::Control;
+use crate::products::*;
 #[cfg(feature = "search")]
 use crate::search::SearchRequest;
-use crate::value::ManualClock;
-use crate::work_items::CreateWorkItemRequest;
-use crate::{Control, Identity};
-use crate::{products::*, work_items::QueryWorkItemsRequest};
 
 const ITEMS: usize = 4_000;
 const PRODUCTS: usize = 50;

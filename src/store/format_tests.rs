@@ -2,7 +2,7 @@
 //!
 //! `tests/fixtures/v<format>/format.txt` must equal the sources, and `FINGERPRINT` must be its hash.
 
-use std::collections::BTreeMap;
+use crate::store::tests::prelude::*;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -16,11 +16,11 @@ use crate::model::REGISTRY;
 use crate::model::feeds::Platform;
 use crate::model::lab::execution_event::ExecutionEvent;
 use crate::model::specifications::{ConditionValue, SpecificationLimit};
-use crate::records::{JOURNAL_MAGIC, Space, layout_samples};
+use crate::records::{JOURNAL_MAGIC, layout_samples};
 use crate::session::token::VERSION as TOKEN_VERSION;
 use crate::value::number::Number;
 use crate::value::planned_time::PlannedTime;
-use crate::value::stored::{self, Format, Stored};
+use crate::value::stored::Stored;
 
 const RULE: &str = "What is stored has changed. Until the first release that changes format 1: write its list and \
     its fingerprint with STATIONDB_PIN_FORMAT=1 before this test, and its stores with \

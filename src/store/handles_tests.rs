@@ -1,11 +1,10 @@
 //! What a close says about the handles that are alive, and what maintenance says about itself.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use crate::store::tests::prelude::*;
+use std::time::Instant;
 
-use crate::disk::{DirEntry, Disk as _, MemoryDisk};
-use crate::prelude::*;
-use crate::{Control, ErrorKind, Identity, Position, Store, StoreOptions};
+use crate::disk::{DirEntry, Disk as _};
+use crate::{Control, ErrorKind, Store, StoreOptions};
 
 fn open() -> Store {
     StoreOptions::default().seed(Some(1)).open_on(Arc::new(MemoryDisk::new())).unwrap()

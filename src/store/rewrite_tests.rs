@@ -1,20 +1,12 @@
 //! Maintenance rewrites the record file while the store is open. The contents stay, and other
 //! handles see no difference.
 
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use super::open::{Store, StoreOptions};
 use super::verify::VerifyLevel;
-use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
-use crate::disk::{Disk, Mode};
-use crate::model::tables::data::column;
-use crate::prelude::*;
-use crate::records::{Source, Space};
-use crate::search::SearchRequest;
-use crate::value::ManualClock;
-use crate::{Control, Error, ErrorKind, Identity, MaintenanceReport, Position, Session};
+use crate::{Control, ErrorKind, MaintenanceReport, Session};
 use crate::{files::*, products::*, tables::*};
 
 const MIB: u64 = 1024 * 1024;

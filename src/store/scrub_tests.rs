@@ -1,5 +1,4 @@
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use redb::{ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
@@ -7,16 +6,11 @@ use redb::{ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use super::findings::VerifyReport;
 use super::open::{Store, StoreOptions};
 use super::verify::VerifyLevel;
-use crate::disk::{MemoryDisk, Mode, SharedDisk, copy_file, parent, walk};
 use crate::files::*;
-use crate::model::tables::data::column;
-use crate::prelude::*;
 use crate::products::*;
 use crate::records::file::backend::DiskBackend;
-use crate::records::{Source, Space};
 use crate::sizes;
 use crate::tables::*;
-use crate::value::ManualClock;
 use crate::*;
 
 fn open(disk: &SharedDisk) -> Result<Store> {

@@ -1,20 +1,13 @@
 //! The space that a store takes on disk, compared with its contents: during churn, and after most
 //! of it was deleted.
 
+use crate::store::tests::prelude::*;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::open::{Store, StoreOptions};
 use super::verify::VerifyLevel;
-use crate::columnar::SegmentMeta;
-use crate::disk::sim::{OpKind, SimDisk};
-use crate::disk::{MemoryDisk, walk};
 use crate::files::*;
-use crate::model::tables::data::column;
-use crate::prelude::*;
-use crate::records::{Source, Space};
 use crate::tables::*;
-use crate::value::ManualClock;
 use crate::*;
 
 const ROWS: i64 = 500;

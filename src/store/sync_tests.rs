@@ -1,33 +1,19 @@
 //! Subscribers hold the change log within their own bounds, and a reader that lost its position has
 //! the state of the store after a full pass.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::json;
 
 use super::open::{Store, StoreOptions};
-use crate::disk::MemoryDisk;
-use crate::prelude::*;
-use crate::products::{CreateProductRequest, ProductId};
-use crate::tables::TableId;
-use crate::value::ManualClock;
 use crate::value::limits::{self, PASS_PAGE_BYTES, SUBSCRIBER_HOLD_BYTES, SUBSCRIBER_HOLD_MS};
 use crate::*;
 
 /// A policy by which `guest` sees the workspace `open`, and has subscribers.
-#[derive(Debug)]
-struct GuestsSeeOpen;
-
-impl AccessPolicy for GuestsSeeOpen {
-    fn visible(&self, who: &Identity, service: Service, _action: Action) -> Visibility {
-        match who.user_id() {
-            "guest" if service != Service::CHANGES => Visibility::workspaces(["open"]),
-            _ => Visibility::All,
-        }
-    }
-}
+const GUESTS_SEE_OPEN: Rule = Rule(|who, service, _| match who.user_id() {
+    "guest" if service != Service::CHANGES => Visibility::workspaces(["open"]),
+    _ => Visibility::All,
+});
 
 struct World {
     store: Store,
@@ -42,7 +28,7 @@ impl World {
         let options = StoreOptions::default()
             .maintenance_thread(false)
             .shared_clock(clock.clone())
-            .access_policy(GuestsSeeOpen)
+            .access_policy(GUESTS_SEE_OPEN)
             .log_entries_max(log_entries_max);
         Self { store: options.open_on(Arc::new(MemoryDisk::new())).unwrap(), clock, now }
     }

@@ -1,12 +1,9 @@
-use std::sync::Arc;
+pub(crate) mod prelude;
 
-use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk, walk};
-use crate::error::ErrorKind;
-use crate::files::{FileService, UploadFileRequest};
-use crate::products::{CreateProductRequest, ProductService};
-use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::tables::TableService;
-use crate::{Control, Identity};
+use crate::store::tests::prelude::*;
+
+use crate::Control;
+use crate::files::FileService;
 
 fn open(disk: &Arc<MemoryDisk>) -> Store {
     StoreOptions::default().seed(Some(1)).open_on(disk.clone()).unwrap()

@@ -9,22 +9,22 @@ use stationdb::prelude::*;
 use stationdb::{Control, Error, Result, Session, from_json};
 
 /// Reads an argument as a server reads a body.
-pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T> {
+pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> Result<T> {
     from_json(value.to_string().as_bytes())
 }
 
-pub fn wire(value: impl Serialize) -> Value {
+pub(crate) fn wire(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap()
 }
 
 /// Returns the store's own error that a reader wrapped in an I/O error.
-pub fn own_error(error: std::io::Error) -> Error {
+pub(crate) fn own_error(error: std::io::Error) -> Error {
     let own = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()).cloned();
     own.unwrap_or_else(|| Error::io("reading", error))
 }
 
 /// The bytes of a content, as a text.
-pub fn content(mut reader: impl Read) -> Result<Value> {
+pub(crate) fn content(mut reader: impl Read) -> Result<Value> {
     let mut bytes = Vec::new();
     reader.read_to_end(&mut bytes).map_err(own_error)?;
     Ok(json!(String::from_utf8_lossy(&bytes)))
@@ -244,22 +244,50 @@ operations! {
 }
 
 /// Calls an operation. A list of `arguments` that is too short ends with nulls.
-pub fn call(session: &Session, operation: &str, arguments: &[Value]) -> Result<Value> {
+#[allow(dead_code, reason = "not for the suite of mistakes")]
+pub(crate) fn call(session: &Session, operation: &str, arguments: &[Value]) -> Result<Value> {
     dispatch(session, operation, arguments, false)
 }
 
 /// Calls an operation and fails where an item of its batch failed.
 #[allow(dead_code, reason = "for the suites that ask for errors")]
-pub fn call_whole(session: &Session, operation: &str, arguments: &[Value]) -> Result<Value> {
+pub(crate) fn call_whole(session: &Session, operation: &str, arguments: &[Value]) -> Result<Value> {
     dispatch(session, operation, arguments, true)
 }
 
 /// The arguments with these members in the places of their names.
 #[allow(dead_code, reason = "for the suites with a list of calls")]
-pub fn filled(arguments: &str, places: &[Value]) -> Vec<Value> {
+pub(crate) fn filled(arguments: &str, places: &[Value]) -> Vec<Value> {
     let mut text = arguments.to_owned();
     for (name, value) in places.iter().filter_map(Value::as_object).flatten() {
         text = text.replace(&format!("\"${name}\""), &value.to_string());
     }
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
+}
+
+/// Makes the calls of a script, one a line: `name=/pointer operation arguments`. What is at the
+/// pointer in the answer gets the name for the lines below, and is `"$name"` in arguments. A member
+/// of `given` is also `<name>` inside of texts. No item of a batch may fail. Returns the names.
+#[allow(dead_code, reason = "for the suites that fill a store")]
+pub(crate) fn play(session: &Session, script: &str, given: Value) -> Value {
+    let mut text = script.to_owned();
+    for (name, value) in given.as_object().unwrap() {
+        text = text.replace(&format!("<{name}>"), value.as_str().unwrap_or_default());
+    }
+    let mut names = given;
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (head, arguments) = line.split_once(" [").unwrap();
+        let mut words: Vec<&str> = head.split(' ').collect();
+        let operation = words.pop().unwrap();
+        let arguments = filled(&format!("[{arguments}"), std::slice::from_ref(&names));
+        let answer = call(session, operation, &arguments)
+            .unwrap_or_else(|error| panic!("{error} in {line}"));
+        assert!(answer.get("error").is_none_or(Value::is_null), "{answer} to {line}");
+        for word in words {
+            let (name, pointer) = word.split_once('=').unwrap();
+            let value = answer.pointer(pointer).unwrap_or_else(|| panic!("no {word} in {answer}"));
+            names[name] = value.clone();
+        }
+    }
+    names
 }

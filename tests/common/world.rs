@@ -2,6 +2,8 @@
 //! read, or do nothing.
 
 mod package;
+#[allow(dead_code, reason = "not every suite uses both")]
+mod policy;
 
 use std::io::Read;
 use std::sync::Arc;
@@ -11,31 +13,28 @@ use serde_json::{Value, json};
 use stationdb::lab::{JobRequest, JobRunner, NotebookRequest, QueueFailure};
 use stationdb::prelude::*;
 use stationdb::{
-    AccessPolicy, Action, Control, Error, Identity, ManualClock, Result, Service, Session, Store,
-    StoreOptions, Visibility,
+    Action, Control, Error, Identity, ManualClock, Result, Service, Session, Store, StoreOptions,
+    Visibility,
 };
 
+use crate::calls::{play, wire};
+
 pub(crate) use package::package;
+pub(crate) use policy::Rule;
 
 /// Occurs in every text of the hidden workspace, and nowhere else.
 pub const MARK: &str = "Zebra";
 
-#[derive(Debug)]
-struct Roles;
-
-impl AccessPolicy for Roles {
-    fn visible(&self, who: &Identity, service: Service, action: Action) -> Visibility {
-        match (who.user_id(), action) {
-            // Guests who may subscribe to changes.
-            ("member" | "colleague", _) if service == Service::CHANGES => Visibility::All,
-            ("guest" | "member" | "colleague", _) => Visibility::workspaces(["open"]),
-            ("reader", Action::Read) | ("ada", _) => Visibility::All,
-            ("maker", Action::Read | Action::Create)
-            | ("cleaner", Action::Read | Action::Delete) => Visibility::All,
-            _ => Visibility::None,
-        }
+const ROLES: Rule = Rule(|who, service, action| match (who.user_id(), action) {
+    // Guests who may subscribe to changes.
+    ("member" | "colleague", _) if service == Service::CHANGES => Visibility::All,
+    ("guest" | "member" | "colleague", _) => Visibility::workspaces(["open"]),
+    ("reader", Action::Read) | ("ada", _) => Visibility::All,
+    ("maker", Action::Read | Action::Create) | ("cleaner", Action::Read | Action::Delete) => {
+        Visibility::All
     }
-}
+    _ => Visibility::None,
+});
 
 #[derive(Debug)]
 struct Accepts;
@@ -55,7 +54,7 @@ impl JobRunner for Accepts {
 }
 
 /// The ids of the records of one workspace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Ids {
     pub workspace: String,
     pub product: String,
@@ -104,15 +103,11 @@ fn text(value: &Value, pointer: &str) -> String {
         .to_owned()
 }
 
-fn wire(value: impl serde::Serialize) -> Value {
-    serde_json::to_value(value).unwrap()
-}
-
 /// Returns the options of the store of a world.
 pub fn options() -> StoreOptions {
     let clock = Arc::new(ManualClock::new("2024-03-01T00:00:00Z".parse().unwrap()));
     Store::options()
-        .access_policy(Roles)
+        .access_policy(ROLES)
         .job_runner(Accepts)
         .shared_clock(clock)
         .default_workspace("open")
@@ -208,153 +203,26 @@ impl World {
 }
 
 fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
-    let name = format!("{mark} thing");
-    let control = Control::default();
-
-    ada.create_workspace(request(json!({"id": workspace, "name": name}))).unwrap();
-    ada.set_quota(request(json!({"workspace": workspace, "recordsMax": 1_000_000}))).unwrap();
-    let product = wire(
-        ada.create_products(vec![request(json!({
-            "partNumber": format!("{mark}-1"), "name": name, "family": format!("{mark} family"),
-            "keywords": [mark], "workspace": workspace,
-        }))])
-        .unwrap(),
-    );
-    let product = text(&product, "/products/0/id");
-    let specs = wire(
-        ada.create_specs(request(json!({"specs": [{
-            "productId": product, "specId": format!("{mark}-S"), "type": "FUNCTIONAL", "name": name, "workspace": workspace,
-        }]})))
-        .unwrap(),
-    );
-    // Callers choose the serial number, so an error that repeats it reveals nothing.
-    let serial = format!("SN-{workspace}");
-    let assets = wire(
-        ada.create_assets(vec![request(json!({
-            "name": name, "modelName": "M", "vendorName": "V", "serialNumber": serial, "busType": "ACCESSORY",
-            "assetType": "GENERIC", "location": {"physicalLocation": mark, "state": {"assetPresence": "UNKNOWN"}}, "workspace": workspace,
-        }))])
-        .unwrap(),
-    );
-    let asset = text(&assets, "/assets/0/id");
-    let utilization = format!(
-        "{}-0000-4000-8000-000000000000",
-        if workspace == "open" { "00000001" } else { "00000002" }
-    );
-    let started = wire(
-        ada.start_utilization(request(json!({
-            "utilizationIdentifier": utilization, "minionId": format!("{mark}-system"),
-            "assetIdentifications": [{"modelName": "M", "vendorName": "V", "serialNumber": serial, "busType": "ACCESSORY"}],
-            "utilizationCategory": "test", "taskName": format!("{mark} task"), "userName": mark,
-        })))
-        .unwrap(),
-    );
-    assert!(
-        started.to_string().contains(&utilization) || !started.to_string().contains("error"),
-        "{started}"
-    );
-
-    let template = wire(
-        ada.create_work_item_templates(vec![request(json!({
-            "name": name, "type": "testplan", "templateGroup": mark, "workspace": workspace,
-        }))])
-        .unwrap(),
-    );
-    let item = wire(
-        ada.create_work_items(vec![request(json!({
-            "name": name, "type": "testplan", "state": "NEW", "description": format!("about the {mark}"), "partNumber": mark,
-            "workspace": workspace, "executionActions": [
-                {"type": "MANUAL", "action": "START"}, {"type": "MANUAL", "action": "END"}],
-        }))])
-        .unwrap(),
-    );
-    let plan_template = wire(
-        ada.create_test_plan_templates(vec![request(
-            json!({"name": name, "templateGroup": mark, "workspace": workspace}),
-        )])
-        .unwrap(),
-    );
-    let plan = wire(
-        ada.create_test_plans(vec![request(
-            json!({"name": name, "state": "NEW", "partNumber": mark, "workspace": workspace}),
-        )])
-        .unwrap(),
-    );
-
-    let table: String = ada
-        .create_table(request(json!({
-            "name": name, "workspace": workspace, "properties": {"k": mark},
-            "columns": [
-                {"name": "t", "dataType": "INT64", "columnType": "INDEX", "properties": {"unit": mark}},
-                {"name": "v", "dataType": "STRING"},
-            ],
-        })))
-        .unwrap()
-        .into();
-    ada.append_table_data(
-        &table.as_str().into(),
-        request(json!({"frame": {"columns": ["t", "v"], "data": [["1", mark], ["2", mark]]}})),
-    )
-    .unwrap();
-    let week = request(json!({"appendAgeSeconds": 604_800}));
-    ada.set_retention(&table.as_str().into(), week).unwrap();
-
-    let file: String = ada
-        .upload_file(
-            &mut mark.as_bytes(),
-            request(json!({"name": format!("{mark}.txt"), "metadata": {"about": mark}, "workspace": workspace})),
-            &control,
-        )
-        .unwrap()
-        .into();
-    let loose = request(json!({"name": format!("{mark} loose.txt"), "workspace": workspace}));
-    let loose_file: String = ada.upload_file(&mut mark.as_bytes(), loose, &control).unwrap().into();
-    ada.link_files(&asset.as_str().into(), vec![file.clone().into()]).unwrap();
-    let upload = wire(ada.start_upload_session(Some(workspace.to_owned())).unwrap());
-    let upload = text(&upload, "/id");
-    ada.append_to_upload_session(&upload.as_str().into(), 1, &mut mark.as_bytes(), true, &control)
-        .unwrap();
-
-    let open_upload = wire(ada.start_upload_session(Some(workspace.to_owned())).unwrap());
-    let open_upload = text(&open_upload, "/id");
-    let feed = wire(
-        ada.create_feed(request(
-            json!({"name": format!("{mark} feed"), "platform": "NI_LINUX_RT", "description": mark, "workspace": workspace}),
-        ))
-        .unwrap(),
-    );
-    let feed = text(&feed, "/id");
+    let utilization = if workspace == "open" { "00000001" } else { "00000002" };
+    let given = json!({
+        "workspace": workspace, "mark": mark, "serial": format!("SN-{workspace}"),
+        "utilization": format!("{utilization}-0000-4000-8000-000000000000"),
+    });
+    let mut ids = play(ada, include_str!("../corpus/world.txt"), given);
+    let feed = text(&ids, "/feed");
+    let bytes = package(&mark.to_lowercase());
     let package = wire(
         ada.upload_package_content(
-            &feed.as_str().into(),
-            &mut package(&mark.to_lowercase()).as_slice(),
+            &feed.into(),
+            &mut bytes.as_slice(),
             None,
             false,
-            &control,
+            &Control::default(),
         )
         .unwrap(),
     );
-
-    Ids {
-        workspace: workspace.to_owned(),
-        product,
-        spec: text(&specs, "/createdSpecs/0/id"),
-        asset,
-        serial,
-        utilization,
-        work_item: text(&item, "/createdWorkItems/0/id"),
-        work_item_template: text(&template, "/createdWorkItemTemplates/0/id"),
-        test_plan: text(&plan, "/createdTestPlans/0/id"),
-        test_plan_template: text(&plan_template, "/createdTestPlanTemplates/0/id"),
-        table,
-        file,
-        loose_file,
-        upload,
-        open_upload,
-        feed,
-        package: text(&package, "/id"),
-        package_file: text(&package, "/fileName"),
-    }
+    (ids["package"], ids["package_file"]) = (package["id"].clone(), package["fileName"].clone());
+    request(ids)
 }
 
 /// Creates `count` more records of each kind in one commit. Specifications belong to a product of

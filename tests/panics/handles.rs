@@ -6,14 +6,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use stationdb::arrow::error::ArrowError;
+use stationdb::chrono::{DateTime, Utc};
 use stationdb::faults::{MemoryDisk, SharedDisk};
+use stationdb::files::ContentWriter;
 use stationdb::prelude::*;
-use stationdb::tables::RowStream;
+use stationdb::scans::{RecordKind, RecordStream, ScanRecordsRequest};
+use stationdb::tables::{PartRows, RowStream, RowsPart, StoredRows};
 use stationdb::{
-    ContentReader, Control, Error, HoldBounds, Identity, Items, Position, Result, Store,
-    VerifyLevel,
+    ContentReader, Control, Error, HoldBounds, Identity, Items, Position, Result, Session, Store,
+    SyncStream, VerifyLevel,
 };
 
+use crate::calls::own_error;
 use crate::disk::PanickingDisk;
 use crate::options;
 use crate::world::{World, request};
@@ -99,11 +103,6 @@ fn file(w: &World) -> Result<ContentReader> {
     w.session("ada").open_file(&w.secret.file.as_str().into())
 }
 
-fn own_error(error: std::io::Error) -> Error {
-    let own = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()).cloned();
-    own.unwrap_or_else(|| Error::io("reading", error))
-}
-
 /// Two probes of each page iterator, one through a session and one through a transaction. Each reads
 /// all pages of the query that follows the name, and what it meets is the last item.
 macro_rules! page_probes {
@@ -159,159 +158,188 @@ fn page_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
     table
 }
 
+/// Probes of one call each: `"name" => call, where made = preparation`, in which `w` and `d` are the
+/// world and its disk. The panic may come after the preparation.
+macro_rules! calls {
+    ($end:ident |$w:ident, $d:ident| $(
+        $name:literal => $call:expr $(, where $made:pat_param = $prepare:expr)?;
+    )*) => {
+        [$(($name, |$w: World, $d: &PanickingDisk| {
+            $(let $made = $prepare;)?
+            $d.begin();
+            $end!($d, $call)
+        }),)*]
+    };
+}
+
+/// The end of a call that reads, and fails where the read panics.
+macro_rules! reads {
+    ($disk:ident, $call:expr) => {
+        $call.map(drop)
+    };
+}
+
+/// The end of a call that makes no read.
+macro_rules! reads_nothing {
+    ($disk:ident, $call:expr) => {{
+        let _ = $call;
+        $disk.disarm();
+        Ok(())
+    }};
+}
+
+fn products(w: &World) -> Result<RecordStream> {
+    w.session("ada").scan_records(ScanRecordsRequest::new(RecordKind::Product), &Control::default())
+}
+
+fn writer(w: &World) -> Result<ContentWriter> {
+    w.session("ada").write_file(&Control::default())
+}
+
+fn subscriber(w: &World) -> Result<(Session, Position)> {
+    let ada = w.session("ada");
+    let at = ada.register_subscriber("replica")?;
+    Ok((ada, at))
+}
+
+/// Leaves something to maintain.
+fn delete(w: &World) -> Result<()> {
+    let ada = w.session("ada");
+    ada.delete_file(&w.secret.file.as_str().into())?;
+    ada.delete_table(&w.open.table.as_str().into())
+}
+
+/// Exports the rows of a table, and makes a call with what is stored of them.
+fn stored(w: &World, mut call: impl FnMut(&StoredRows<'_>, u64) -> Result<()>) -> Result<()> {
+    let each = &mut |part: RowsPart<'_>| match part.rows {
+        PartRows::Segment(rows) => call(&rows, part.row_count),
+        _ => Ok(()),
+    };
+    let id = w.secret.table.as_str().into();
+    w.session("ada").export_rows(&id, 0..u64::MAX, each, &Control::default()).map(drop)
+}
+
+/// Reads a stream to its end.
+fn drained<T>(mut next: impl FnMut() -> Result<Option<T>>) -> Result<()> {
+    while next()?.is_some() {}
+    Ok(())
+}
+
+/// The stream at the begin of a full pass.
+fn pass(mut stream: SyncStream) -> SyncStream {
+    stream.begin_pass();
+    stream
+}
+
+fn silent_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
+    let table: [(&'static str, Run); 29] = calls! { reads_nothing |w, d|
+        "Store::session" => w.store.session(Identity::user("ada"));
+        "Store::id" => w.store.id();
+        "Store::settings" => w.store.settings().seal_rows;
+        "Session::all_or_nothing" => ada.all_or_nothing(), where ada = w.session("ada");
+        "Store::maintenance_status" => w.store.maintenance_status();
+        "Store::maintenance_error" => w.store.maintenance_error();
+        "Store::changes" => w.store.changes(Position::START);
+        "Store::synchronise" => w.store.synchronise(Position::START);
+        "Session::with_default_workspace" => w.session("ada").with_default_workspace("open");
+        "Session::pinned" => w.session("ada").pinned();
+        "RecordStream::schema" => stream.schema(), where stream = products(&w)?;
+        "Session::with_deadline" => w.session("ada").with_deadline(Instant::now());
+        "Session::identity" => w.session("ada").identity().user_id().len();
+        "Session::changes" => w.session("ada").changes(Position::START);
+        "Session::position" => w.session("ada").position();
+        "Session::with_control" => w.session("ada").with_control(&Control::default());
+        "Session::synchronise" => w.session("ada").synchronise(Position::START);
+        "SyncStream::point" => stream.point(), where stream = w.store.synchronise(Position::START);
+        "SyncStream::hold" => stream.hold(), where stream = w.store.synchronise(Position::START);
+        "SyncStream::begin_pass" => stream.begin_pass(),
+            where mut stream = w.store.synchronise(Position::START);
+        "ChangeStream::position" => changes.position(),
+            where changes = w.store.changes(Position::START);
+        "RowStream::schema" => rows.schema(), where rows = rows(&w)?;
+        "RowStream::into_record_batches" => rows.into_record_batches(), where rows = rows(&w)?;
+        "ContentReader::len" => assert_eq!(file.len(), 5), where file = file(&w)?;
+        "ContentReader::is_empty" => assert!(!file.is_empty()), where file = file(&w)?;
+        "ContentWriter::flush" => content.flush().map_err(own_error)?,
+            where mut content = writer(&w)?;
+        "ContentWriter::len" => assert_eq!(content.len(), 0), where content = writer(&w)?;
+        "ContentWriter::is_empty" => assert!(content.is_empty()), where content = writer(&w)?;
+        "ContentReader::seek" => file.seek(SeekFrom::End(-1)).map_err(own_error)?,
+            where mut file = file(&w)?;
+    };
+    table
+}
+
+fn call_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
+    let table: [(&'static str, Run); 35] = calls! { reads |w, d|
+        "StoreOptions::open_disk" => options().open_disk(d.shared()), where () = drop(w);
+        // Something to save.
+        "Store::close" => w.store.close(),
+            where () = w.session("ada").delete_product(&w.open.product.as_str().into())?;
+        "Store::maintain" => w.store.maintain(&Control::default()), where () = delete(&w)?;
+        "Store::take_present_time" => w.store.take_present_time();
+        "Store::trim_changes" => w.store.trim_changes(late, &Control::default()),
+            where late = DateTime::<Utc>::MAX_UTC;
+        // A panic becomes a finding.
+        "Store::verify" => w.store.verify(VerifyLevel::Checksums, &Control::default());
+        "Store::verify_pages" => opened.store.verify_pages(&Control::default()),
+            where mut opened = w;
+        "Store::compact" => opened.store.compact(), where mut opened = w;
+        "Store::backup" => w.store.backup(w.dir.path().join("backup"), &Control::default());
+        "Store::backup_disk" => w.store.backup_disk(&empty(), &Control::default());
+        "Store::restore_disk" => Store::restore_disk(&d.shared(), &empty(), &Control::default()),
+            where () = drop(w);
+        "Store::salvage_disk" => Store::salvage_disk(&d.shared(), &empty(), &Control::default()),
+            where () = drop(w);
+        "Store::synchronise_subscriber" => w.store.synchronise_subscriber("replica"),
+            where _ = w.store.register("replica")?;
+        "Store::register_with" => w.store.register_with("replica", HoldBounds::new(1, 1));
+        "Store::register" => w.store.register("replica");
+        "Store::subscribers" => w.store.subscribers();
+        "Store::unregister" => w.store.unregister("replica"),
+            where _ = w.store.register("replica")?;
+        "Store::advance" => w.store.advance("replica", at), where at = w.store.register("replica")?;
+        "Session::transaction" => ada.transaction(|tx| {
+            tx.delete_product(&w.secret.product.as_str().into())?;
+            tx.delete_file(&w.secret.file.as_str().into())?;
+            tx.query_products(request(json!({"take": 10}))).map(drop)
+        }), where ada = w.session("ada");
+        "Session::register_subscriber" => w.session("ada").register_subscriber("replica");
+        "Session::register_subscriber_with" =>
+            w.session("ada").register_subscriber_with("r", HoldBounds::new(1, 1));
+        "Session::synchronise_subscriber" => ada.synchronise_subscriber("replica"),
+            where (ada, _) = subscriber(&w)?;
+        "Session::subscribers" => w.session("ada").subscribers();
+        "Session::advance_subscriber" => ada.advance_subscriber("replica", at),
+            where (ada, at) = subscriber(&w)?;
+        "Session::remove_subscriber" => ada.remove_subscriber("replica"),
+            where (ada, _) = subscriber(&w)?;
+        "RowStream::next" => rows.collect::<Result<Vec<_>>>(), where rows = rows(&w)?;
+        "ContentReader::read_at" => file.read_at(&mut [0; 3], 1), where mut file = file(&w)?;
+        "ContentReader::copy_to" => file.copy_to(&mut Vec::new(), &Control::default()),
+            where mut file = file(&w)?;
+        "ContentReader::verify" => file.verify(&Control::default()), where mut file = file(&w)?;
+        "ContentReader::read" => file.read(&mut [0; 9]).map(drop).map_err(own_error),
+            where mut file = file(&w)?;
+        // Too long for the record file, so a number for a blob is drawn.
+        "ContentWriter::write" => content.write_all(&[7; 100_000]).map_err(own_error),
+            where mut content = writer(&w)?;
+        "SyncStream::poll" => drained(|| stream.poll()),
+            where mut stream = pass(w.store.synchronise(Position::START));
+        "SyncStream::next" => drained(|| stream.next(Duration::ZERO)),
+            where mut stream = pass(w.session("ada").synchronise(Position::START));
+        "ChangeStream::poll" => drained(|| changes.poll()),
+            where mut changes = w.store.changes(Position::START);
+        "ChangeStream::next" => drained(|| changes.next(Duration::ZERO)),
+            where mut changes = w.session("ada").changes(Position::START);
+    };
+    table
+}
+
 pub fn probes() -> Vec<(&'static str, Run)> {
     let table: &[(&'static str, Run)] = &[
-        ("StoreOptions::open_disk", |w, d| {
-            drop(w);
-            d.begin();
-            options().open_disk(d.shared()).map(drop)
-        }),
-        ("Store::session", |w, d| {
-            d.begin();
-            let _ = w.store.session(Identity::user("ada"));
-            d.disarm();
-            Ok(())
-        }),
-        ("Store::id", |w, d| {
-            d.begin();
-            let _ = w.store.id();
-            d.disarm();
-            Ok(())
-        }),
-        ("Store::settings", |w, d| {
-            d.begin();
-            let _ = w.store.settings().seal_rows;
-            d.disarm();
-            Ok(())
-        }),
-        ("Session::all_or_nothing", |w, d| {
-            let ada = w.session("ada");
-            d.begin();
-            let _ = ada.all_or_nothing();
-            d.disarm();
-            Ok(())
-        }),
-        ("Store::maintenance_status", |w, d| {
-            d.begin();
-            let _ = w.store.maintenance_status();
-            d.disarm();
-            Ok(())
-        }),
-        ("Store::maintenance_error", |w, d| {
-            d.begin();
-            let _ = w.store.maintenance_error();
-            d.disarm();
-            Ok(())
-        }),
-        ("Store::close", |w, d| {
-            // Something to save.
-            w.session("ada").delete_product(&w.open.product.as_str().into())?;
-            d.begin();
-            w.store.close()
-        }),
-        ("Store::maintain", |w, d| {
-            let ada = w.session("ada");
-            ada.delete_file(&w.secret.file.as_str().into())?;
-            ada.delete_table(&w.open.table.as_str().into())?;
-            drop(ada);
-            d.begin();
-            w.store.maintain(&Control::default()).map(drop)
-        }),
-        ("Store::take_present_time", |w, d| {
-            d.begin();
-            w.store.take_present_time().map(drop)
-        }),
-        ("Store::trim_changes", |w, d| {
-            let late = stationdb::chrono::DateTime::<stationdb::chrono::Utc>::MAX_UTC;
-            d.begin();
-            w.store.trim_changes(late, &Control::default()).map(drop)
-        }),
-        ("Store::verify", |w, d| {
-            d.begin();
-            // A panic becomes a finding.
-            w.store.verify(VerifyLevel::Checksums, &Control::default()).map(drop)
-        }),
-        ("Store::verify_pages", |mut w, d| {
-            d.begin();
-            w.store.verify_pages(&Control::default()).map(drop)
-        }),
-        ("Store::compact", |mut w, d| {
-            d.begin();
-            w.store.compact().map(drop)
-        }),
-        ("Store::backup", |w, d| {
-            d.begin();
-            w.store.backup(w.dir.path().join("backup"), &Control::default()).map(drop)
-        }),
-        ("Store::backup_disk", |w, d| {
-            d.begin();
-            w.store.backup_disk(&empty(), &Control::default()).map(drop)
-        }),
-        ("Store::restore_disk", |w, d| {
-            drop(w);
-            d.begin();
-            Store::restore_disk(&d.shared(), &empty(), &Control::default()).map(drop)
-        }),
-        ("Store::salvage_disk", |w, d| {
-            drop(w);
-            d.begin();
-            Store::salvage_disk(&d.shared(), &empty(), &Control::default()).map(drop)
-        }),
-        ("Store::changes", |w, d| {
-            d.begin();
-            let _ = w.store.changes(Position::START);
-            d.disarm();
-            Ok(())
-        }),
-        ("Store::synchronise", |w, d| {
-            d.begin();
-            let _ = w.store.synchronise(Position::START);
-            d.disarm();
-            Ok(())
-        }),
-        ("Store::synchronise_subscriber", |w, d| {
-            w.store.register("replica")?;
-            d.begin();
-            w.store.synchronise_subscriber("replica").map(drop)
-        }),
-        ("Store::register_with", |w, d| {
-            d.begin();
-            w.store.register_with("replica", HoldBounds::new(1, 1)).map(drop)
-        }),
-        ("Store::register", |w, d| {
-            d.begin();
-            w.store.register("replica").map(drop)
-        }),
-        ("Store::subscribers", |w, d| {
-            d.begin();
-            w.store.subscribers().map(drop)
-        }),
-        ("Store::unregister", |w, d| {
-            w.store.register("replica")?;
-            d.begin();
-            w.store.unregister("replica")
-        }),
-        ("Store::advance", |w, d| {
-            let at = w.store.register("replica")?;
-            d.begin();
-            w.store.advance("replica", at)
-        }),
-        ("Session::with_default_workspace", |w, d| {
-            d.begin();
-            let _ = w.session("ada").with_default_workspace("open");
-            d.disarm();
-            Ok(())
-        }),
-        ("Session::pinned", |w, d| {
-            d.begin();
-            let _ = w.session("ada").pinned();
-            d.disarm();
-            Ok(())
-        }),
         ("RecordStream::next", |w, d| {
-            let asked =
-                stationdb::scans::ScanRecordsRequest::new(stationdb::scans::RecordKind::Product);
-            let mut stream = w.session("ada").scan_records(asked, &Control::default())?;
+            let mut stream = products(&w)?;
             d.begin();
             let first = stream.next();
             let outcome = first.map_or(Ok(()), |batch| batch.map(drop));
@@ -319,227 +347,6 @@ pub fn probes() -> Vec<(&'static str, Run)> {
                 assert!(stream.next().is_none(), "a batch after an error");
             }
             outcome
-        }),
-        ("StoredRows::ordinals", |w, d| {
-            let each = &mut |part: stationdb::tables::RowsPart<'_>| match part.rows {
-                stationdb::tables::PartRows::Segment(stored) => {
-                    d.begin();
-                    let _ = stored.is_in_append_order();
-                    let ordinals = stored.ordinals(0..part.row_count).map(drop);
-                    d.disarm();
-                    ordinals
-                }
-                _ => Ok(()),
-            };
-            let id = w.secret.table.as_str().into();
-            w.session("ada").export_rows(&id, 0..u64::MAX, each, &Control::default()).map(drop)
-        }),
-        ("StoredBytes::read_at", |w, d| {
-            let each = &mut |part: stationdb::tables::RowsPart<'_>| match part.rows {
-                stationdb::tables::PartRows::Segment(stored) => {
-                    d.begin();
-                    let bytes = stored.bytes();
-                    let mut out = vec![0; usize::try_from(bytes.byte_count()).unwrap()];
-                    let read = bytes.read_at(0, &mut out);
-                    d.disarm();
-                    read
-                }
-                _ => Ok(()),
-            };
-            let id = w.secret.table.as_str().into();
-            w.session("ada").export_rows(&id, 0..u64::MAX, each, &Control::default()).map(drop)
-        }),
-        ("StoredRows::bytes", |w, d| {
-            let each = &mut |part: stationdb::tables::RowsPart<'_>| {
-                if let stationdb::tables::PartRows::Segment(stored) = part.rows {
-                    d.begin();
-                    let _ = stored.bytes();
-                    d.disarm();
-                }
-                Ok(())
-            };
-            let id = w.secret.table.as_str().into();
-            w.session("ada").export_rows(&id, 0..u64::MAX, each, &Control::default()).map(drop)
-        }),
-        ("StoredBytes::byte_count", |w, d| {
-            let each = &mut |part: stationdb::tables::RowsPart<'_>| {
-                if let stationdb::tables::PartRows::Segment(stored) = part.rows {
-                    d.begin();
-                    let _ = stored.bytes().byte_count();
-                    d.disarm();
-                }
-                Ok(())
-            };
-            let id = w.secret.table.as_str().into();
-            w.session("ada").export_rows(&id, 0..u64::MAX, each, &Control::default()).map(drop)
-        }),
-        ("StoredRows::is_in_append_order", |w, d| {
-            let each = &mut |part: stationdb::tables::RowsPart<'_>| {
-                if let stationdb::tables::PartRows::Segment(stored) = part.rows {
-                    d.begin();
-                    let _ = stored.is_in_append_order();
-                    d.disarm();
-                }
-                Ok(())
-            };
-            let id = w.secret.table.as_str().into();
-            w.session("ada").export_rows(&id, 0..u64::MAX, each, &Control::default()).map(drop)
-        }),
-        ("RecordStream::schema", |w, d| {
-            let asked =
-                stationdb::scans::ScanRecordsRequest::new(stationdb::scans::RecordKind::Product);
-            let stream = w.session("ada").scan_records(asked, &Control::default())?;
-            d.begin();
-            let _ = stream.schema();
-            d.disarm();
-            Ok(())
-        }),
-        ("Session::with_deadline", |w, d| {
-            d.begin();
-            let _ = w.session("ada").with_deadline(Instant::now());
-            d.disarm();
-            Ok(())
-        }),
-        ("Session::identity", |w, d| {
-            d.begin();
-            let _ = w.session("ada").identity().user_id().len();
-            d.disarm();
-            Ok(())
-        }),
-        ("Session::transaction", |w, d| {
-            d.begin();
-            w.session("ada").transaction(|tx| {
-                tx.delete_product(&w.secret.product.as_str().into())?;
-                tx.delete_file(&w.secret.file.as_str().into())?;
-                tx.query_products(request(json!({"take": 10}))).map(drop)
-            })
-        }),
-        ("Session::changes", |w, d| {
-            d.begin();
-            let _ = w.session("ada").changes(Position::START);
-            d.disarm();
-            Ok(())
-        }),
-        ("Session::position", |w, d| {
-            d.begin();
-            let _ = w.session("ada").position();
-            d.disarm();
-            Ok(())
-        }),
-        ("Session::with_control", |w, d| {
-            d.begin();
-            let _ = w.session("ada").with_control(&Control::default());
-            d.disarm();
-            Ok(())
-        }),
-        ("Session::register_subscriber", |w, d| {
-            d.begin();
-            w.session("ada").register_subscriber("replica").map(drop)
-        }),
-        ("Session::register_subscriber_with", |w, d| {
-            d.begin();
-            w.session("ada").register_subscriber_with("r", HoldBounds::new(1, 1)).map(drop)
-        }),
-        ("Session::synchronise", |w, d| {
-            d.begin();
-            let _ = w.session("ada").synchronise(Position::START);
-            d.disarm();
-            Ok(())
-        }),
-        ("Session::synchronise_subscriber", |w, d| {
-            let ada = w.session("ada");
-            ada.register_subscriber("replica")?;
-            d.begin();
-            ada.synchronise_subscriber("replica").map(drop)
-        }),
-        ("SyncStream::point", |w, d| {
-            let stream = w.store.synchronise(Position::START);
-            d.begin();
-            let _ = stream.point();
-            d.disarm();
-            Ok(())
-        }),
-        ("SyncStream::hold", |w, d| {
-            let stream = w.store.synchronise(Position::START);
-            d.begin();
-            let _ = stream.hold();
-            d.disarm();
-            Ok(())
-        }),
-        ("SyncStream::begin_pass", |w, d| {
-            let mut stream = w.store.synchronise(Position::START);
-            d.begin();
-            stream.begin_pass();
-            d.disarm();
-            Ok(())
-        }),
-        ("SyncStream::poll", |w, d| {
-            let mut stream = w.store.synchronise(Position::START);
-            stream.begin_pass();
-            d.begin();
-            while stream.poll()?.is_some() {}
-            Ok(())
-        }),
-        ("SyncStream::next", |w, d| {
-            let mut stream = w.session("ada").synchronise(Position::START);
-            stream.begin_pass();
-            d.begin();
-            while stream.next(Duration::ZERO)?.is_some() {}
-            Ok(())
-        }),
-        ("Session::subscribers", |w, d| {
-            d.begin();
-            w.session("ada").subscribers().map(drop)
-        }),
-        ("Session::advance_subscriber", |w, d| {
-            let ada = w.session("ada");
-            let at = ada.register_subscriber("replica")?;
-            d.begin();
-            ada.advance_subscriber("replica", at)
-        }),
-        ("Session::remove_subscriber", |w, d| {
-            let ada = w.session("ada");
-            ada.register_subscriber("replica")?;
-            d.begin();
-            ada.remove_subscriber("replica")
-        }),
-        ("ChangeStream::position", |w, d| {
-            let changes = w.store.changes(Position::START);
-            d.begin();
-            let _ = changes.position();
-            d.disarm();
-            Ok(())
-        }),
-        ("ChangeStream::poll", |w, d| {
-            let mut changes = w.store.changes(Position::START);
-            d.begin();
-            while changes.poll()?.is_some() {}
-            Ok(())
-        }),
-        ("ChangeStream::next", |w, d| {
-            let mut changes = w.session("ada").changes(Position::START);
-            d.begin();
-            while changes.next(Duration::ZERO)?.is_some() {}
-            Ok(())
-        }),
-        ("RowStream::schema", |w, d| {
-            let rows = rows(&w)?;
-            d.begin();
-            let _ = rows.schema();
-            d.disarm();
-            Ok(())
-        }),
-        ("RowStream::next", |w, d| {
-            let rows = rows(&w)?;
-            d.begin();
-            rows.collect::<Result<Vec<_>>>().map(drop)
-        }),
-        ("RowStream::into_record_batches", |w, d| {
-            let rows = rows(&w)?;
-            d.begin();
-            let _ = rows.into_record_batches();
-            d.disarm();
-            Ok(())
         }),
         ("RecordBatches::next", |w, d| {
             let batches = rows(&w)?.into_record_batches();
@@ -554,74 +361,50 @@ pub fn probes() -> Vec<(&'static str, Run)> {
             }
             Ok(())
         }),
-        ("ContentReader::len", |w, d| {
-            let file = file(&w)?;
-            d.begin();
-            assert_eq!(file.len(), 5);
-            d.disarm();
-            Ok(())
+        ("StoredRows::ordinals", |w, d| {
+            stored(&w, |rows, count| {
+                d.begin();
+                let _ = rows.is_in_append_order();
+                let ordinals = rows.ordinals(0..count).map(drop);
+                d.disarm();
+                ordinals
+            })
         }),
-        ("ContentReader::is_empty", |w, d| {
-            let file = file(&w)?;
-            d.begin();
-            assert!(!file.is_empty());
-            d.disarm();
-            Ok(())
+        ("StoredBytes::read_at", |w, d| {
+            stored(&w, |rows, _| {
+                d.begin();
+                let bytes = rows.bytes();
+                let mut out = vec![0; usize::try_from(bytes.byte_count()).unwrap()];
+                let read = bytes.read_at(0, &mut out);
+                d.disarm();
+                read
+            })
         }),
-        ("ContentReader::read_at", |w, d| {
-            let mut file = file(&w)?;
-            d.begin();
-            file.read_at(&mut [0; 3], 1).map(drop)
+        ("StoredRows::bytes", |w, d| {
+            stored(&w, |rows, _| {
+                d.begin();
+                let _ = rows.bytes();
+                d.disarm();
+                Ok(())
+            })
         }),
-        ("ContentReader::copy_to", |w, d| {
-            let mut file = file(&w)?;
-            d.begin();
-            file.copy_to(&mut Vec::new(), &Control::default()).map(drop)
+        ("StoredBytes::byte_count", |w, d| {
+            stored(&w, |rows, _| {
+                d.begin();
+                let _ = rows.bytes().byte_count();
+                d.disarm();
+                Ok(())
+            })
         }),
-        ("ContentReader::verify", |w, d| {
-            let mut file = file(&w)?;
-            d.begin();
-            file.verify(&Control::default())
-        }),
-        ("ContentReader::read", |w, d| {
-            let mut file = file(&w)?;
-            d.begin();
-            file.read(&mut [0; 9]).map(drop).map_err(own_error)
-        }),
-        ("ContentWriter::write", |w, d| {
-            let mut content = w.session("ada").write_file(&Control::default())?;
-            d.begin();
-            // Too long for the record file, so a number for a blob is drawn.
-            content.write_all(&[7; 100_000]).map_err(own_error)
-        }),
-        ("ContentWriter::flush", |w, d| {
-            let mut content = w.session("ada").write_file(&Control::default())?;
-            d.begin();
-            content.flush().map_err(own_error)?;
-            d.disarm();
-            Ok(())
-        }),
-        ("ContentWriter::len", |w, d| {
-            let content = w.session("ada").write_file(&Control::default())?;
-            d.begin();
-            assert_eq!(content.len(), 0);
-            d.disarm();
-            Ok(())
-        }),
-        ("ContentWriter::is_empty", |w, d| {
-            let content = w.session("ada").write_file(&Control::default())?;
-            d.begin();
-            assert!(content.is_empty());
-            d.disarm();
-            Ok(())
-        }),
-        ("ContentReader::seek", |w, d| {
-            let mut file = file(&w)?;
-            d.begin();
-            file.seek(SeekFrom::End(-1)).map_err(own_error)?;
-            d.disarm();
-            Ok(())
+        ("StoredRows::is_in_append_order", |w, d| {
+            stored(&w, |rows, _| {
+                d.begin();
+                let _ = rows.is_in_append_order();
+                d.disarm();
+                Ok(())
+            })
         }),
     ];
-    table.iter().copied().chain(page_probes()).collect()
+    let calls = silent_probes().into_iter().chain(call_probes());
+    calls.chain(table.iter().copied()).chain(page_probes()).collect()
 }

@@ -7,30 +7,21 @@ use std::path::Path;
 
 use stationdb::prelude::*;
 use stationdb::{
-    AccessPolicy, Action, ErrorKind, HoldBounds, Identity, Position, Service, Session, Store,
-    StoreOptions, Subscriber, SyncItem, Visibility,
+    Action, ErrorKind, HoldBounds, Identity, Position, Service, Session, Store, StoreOptions,
+    Subscriber, SyncItem, Visibility,
 };
 
-use crate::world::{MARK, World, request};
+use crate::world::{MARK, Rule, World, request};
 
-#[derive(Debug)]
-struct Grants;
-
-impl AccessPolicy for Grants {
-    fn visible(&self, who: &Identity, service: Service, action: Action) -> Visibility {
-        match (who.user_id(), service, action) {
-            // Reads everything and has subscribers, and nothing else.
-            ("replica", Service::CHANGES, _) | ("replica" | "reader", _, Action::Read) => {
-                Visibility::All
-            }
-            // May do everything with the feed, but does not see the files of one workspace.
-            ("half", Service::FILES, _) => Visibility::workspaces(["open"]),
-            ("half" | "ada", _, _) => Visibility::All,
-            ("guest", _, _) => Visibility::workspaces(["open"]),
-            _ => Visibility::None,
-        }
-    }
-}
+const GRANTS: Rule = Rule(|who, service, action| match (who.user_id(), service, action) {
+    // Reads everything and has subscribers, and nothing else.
+    ("replica", Service::CHANGES, _) | ("replica" | "reader", _, Action::Read) => Visibility::All,
+    // May do everything with the feed, but does not see the files of one workspace.
+    ("half", Service::FILES, _) => Visibility::workspaces(["open"]),
+    ("half" | "ada", _, _) => Visibility::All,
+    ("guest", _, _) => Visibility::workspaces(["open"]),
+    _ => Visibility::None,
+});
 
 type Outcome = Result<String, ErrorKind>;
 type Call = fn(&Session, &Subscriber) -> stationdb::Result<String>;
@@ -240,7 +231,7 @@ fn a_restricted_owner_reads_what_the_policy_shows_it_from_its_position_on() {
 #[test]
 fn a_policy_can_grant_the_feed_to_a_reader_of_everything() {
     let dir = tempfile::tempdir().unwrap();
-    let store = StoreOptions::default().access_policy(Grants).open(dir.path()).unwrap();
+    let store = StoreOptions::default().access_policy(GRANTS).open(dir.path()).unwrap();
     store.register("theirs").unwrap();
     let before = store.subscribers().unwrap();
     let theirs = owned(&store, None);

@@ -1,16 +1,7 @@
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
-use stationdb::assets::{
-    Asset, CalibrationStatus, CreateAssetsPartialSuccess, QueryAssetsResponse, SystemConnection,
-    UpdateAssetsPartialSuccess,
-};
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::{ErrorKind, StoreOptions};
 
 use crate::test_store::TestStore;
 

@@ -2,13 +2,10 @@
 
 use std::io::Read as _;
 
-use serde_json::{Value, json};
+use crate::prelude::*;
 use stationdb::ErrorKind::{InvalidArgument, LimitExceeded, Unsupported};
 use stationdb::faults::limits;
-use stationdb::files::UploadFileRequest;
 use stationdb::prelude::SearchService;
-use stationdb::prelude::*;
-use stationdb::{Control, Session};
 
 use crate::assets as asset_tests;
 use crate::holds_at::holds_at;

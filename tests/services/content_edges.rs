@@ -1,14 +1,8 @@
 //! Extreme inputs of files and feeds: long names, full disks, unusual packages, deadlines.
 
+use crate::prelude::*;
 use std::io::{self, Read, Write};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use stationdb::faults::{Disk, SimDisk};
-use stationdb::feeds::{PackageId, Platform, UpdateFeedRequest};
-use stationdb::files::{FileId, FileQueryOrderBy, GetFilesRequest, UploadFileRequest};
-use stationdb::prelude::*;
-use stationdb::{ErrorKind, Identity, StoreOptions};
+use std::time::Instant;
 
 use crate::feeds::{control, deb, deb_with, download, feed, fresh, gz, kind, tarball, upload};
 

@@ -1,20 +1,11 @@
 //! Statements of `docs/reference/files.md` and `docs/reference/feeds.md` that no other test covers.
 //! Each test says which section it covers.
 
-use std::collections::BTreeMap;
+use crate::prelude::*;
 use std::io::Read;
-use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use stationdb::faults::{MemoryDisk, limits};
-use stationdb::feeds::Platform;
-use stationdb::files::{
-    FileId, FileLinqQueryOrderBy, FileLinqQueryRequest, FileMetadata, GetFilesRequest, Link,
-    QueryFilesRequest, SearchFilesRequest, UpdateMetadataRequest, UploadFileRequest,
-};
-use stationdb::prelude::*;
-use stationdb::search::SearchRequest;
-use stationdb::{ErrorKind, Identity, ManualClock, Session, Store, StoreOptions, from_json};
+use stationdb::faults::limits;
 
 use crate::feeds::{control, deb, feed, gz, kind, tarball, upload};
 use crate::wire_time;

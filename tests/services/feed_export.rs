@@ -1,16 +1,13 @@
 //! Exported feeds, read by the package managers if they are installed, otherwise parsed as they
 //! would.
 
-use std::collections::BTreeMap;
+use crate::prelude::*;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use md5::{Digest, Md5};
 use sha2::Sha256;
-use stationdb::feeds::Platform;
-use stationdb::prelude::*;
-use stationdb::{ErrorKind, Session};
 
 use crate::feeds::{control, deb, deb_with, feed, fresh, gz, ipk, kind, tarball, upload};
 

@@ -1,14 +1,8 @@
+use crate::prelude::*;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 
-use stationdb::faults::{MemoryDisk, limits, walk};
-use stationdb::feeds::{
-    CreateFeedRequest, Feed, Package, PackageId, Platform, QueryFeedsRequest, UpdateFeedRequest,
-};
-use stationdb::prelude::*;
-use stationdb::workspaces::CreateWorkspaceRequest;
-use stationdb::{Control, Error, ErrorKind, Identity, Result, Session, Store, StoreOptions};
+use stationdb::faults::{limits, walk};
 
 use crate::holds_at::holds_at;
 

@@ -1,20 +1,10 @@
-use std::collections::BTreeMap;
+use crate::prelude::*;
 use std::io::{Read, Seek, SeekFrom};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use chrono::DateTime;
-use stationdb::faults::{Disk, MemoryDisk, Mode, limits, walk};
-use stationdb::files::{
-    FileId, FileLinqQueryOrderBy, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata,
-    FileQueryOrderBy, GetFilesRequest, QueryFilesRequest, SearchFilesRequest, TotalCountRelation,
-    UpdateMetadataRequest, UploadFileRequest, UploadedChunk,
-};
-use stationdb::prelude::*;
-use stationdb::{
-    Control, Error, ErrorKind, Identity, ManualClock, Place, Result, Session, Store, StoreOptions,
-    VerifyLevel,
-};
+use stationdb::faults::{limits, walk};
 
 fn open(disk: &Arc<MemoryDisk>) -> Store {
     StoreOptions::default().maintenance_thread(false).seed(Some(1)).open_disk(disk.clone()).unwrap()

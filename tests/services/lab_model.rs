@@ -4,19 +4,10 @@
 //! The reference below implements the rules of the services and shares no code with them. It has
 //! one plain struct for each record, and renders the JSON that each service returns.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::prelude::*;
 
 use chrono::DateTime;
 use proptest::prelude::*;
-use serde_json::{Value, json};
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::test_plans::QueryTestPlansRequest;
-use stationdb::work_items::QueryWorkItemsRequest;
-use stationdb::{
-    Clock, Error, Identity, ManualClock, Result, Session, Store, StoreOptions, from_json,
-};
 
 use crate::wire_time;
 

@@ -3,6 +3,8 @@
 
 #[path = "../common/holds_at.rs"]
 mod holds_at;
+#[path = "../common/policy.rs"]
+mod policy;
 #[path = "../common/sources.rs"]
 mod sources;
 #[path = "../common/test_store.rs"]
@@ -19,6 +21,7 @@ mod file_queries;
 mod files;
 mod lab_model;
 mod pinned;
+mod prelude;
 mod products;
 mod quotas;
 mod record_groups;

@@ -1,12 +1,6 @@
 //! A session over one snapshot: every read sees one state, whatever is written meanwhile.
 
-use serde_json::json;
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::scans::{RecordKind, ScanRecordsRequest};
-use stationdb::tables::{AppendTableDataRequest, GetTableDataRequest, ScanRequest};
-use stationdb::{Control, ErrorKind, Identity, ManualClock, Session, Store};
-use std::sync::Arc;
+use crate::prelude::*;
 
 fn store() -> Store {
     let clock = ManualClock::new("2024-03-02T00:00:00Z".parse().unwrap());

@@ -1,16 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
+use crate::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
-use serde_json::json;
-use stationdb::prelude::*;
-use stationdb::products::{
-    CreateProductRequest, CreateProductsPartialSuccess, PagedProducts, Product, ProductField,
-    ProductOrderBy, QueryProductValuesRequest, QueryProductsRequest, UpdateProductRequest,
-};
-use stationdb::{
-    AccessPolicy, Action, ChangeStream, ErrorKind, Identity, Position, Service, Visibility,
-};
 
 use crate::test_store::TestStore;
 
@@ -313,22 +304,9 @@ fn values_are_distinct_sorted_and_without_nulls() {
     }
 }
 
-#[derive(Debug)]
-struct GuestsSeeOne;
-
-impl AccessPolicy for GuestsSeeOne {
-    fn visible(&self, who: &Identity, _service: Service, action: Action) -> Visibility {
-        match (who.user_id(), action) {
-            ("guest", Action::Read) => Visibility::workspaces(["one"]),
-            ("guest", _) => Visibility::None,
-            _ => Visibility::All,
-        }
-    }
-}
-
 #[test]
 fn a_policy_hides_products_and_their_values_and_refuses_items() {
-    let store = TestStore::with(|options| options.access_policy(GuestsSeeOne));
+    let store = TestStore::with(|options| options.access_policy(GuestsRead("one")));
     let session = store.session();
     for (part_number, workspace) in [("A", "one"), ("B", "two")] {
         let request = {

@@ -1,15 +1,8 @@
 //! Quotas of workspaces: what counts, what is refused, and that the count stays exact.
 
+use crate::prelude::*;
 use std::io::{self, Read};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use serde_json::{Value, json};
-use stationdb::faults::{MemoryDisk, Random, SharedDisk};
-use stationdb::prelude::*;
-use stationdb::tables::{AppendTableDataRequest, CreateTableRequest, DataFrame, TableId};
-use stationdb::workspaces::{CreateWorkspaceRequest, ListQuotasRequest, Quota, SetQuotaRequest};
-use stationdb::{Control, ErrorKind, Identity, Session, Store, VerifyLevel, from_json};
 
 fn read<T: serde::de::DeserializeOwned>(body: &Value) -> T {
     from_json(body.to_string().as_bytes()).unwrap()

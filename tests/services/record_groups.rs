@@ -1,32 +1,15 @@
 //! Aggregates and deletions of records by a query, beside the same done by hand.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::prelude::*;
 
-use serde_json::{Value, json};
 use stationdb::chrono::{DateTime, Datelike, Days, Utc};
-use stationdb::faults::{MemoryDisk, Random};
-use stationdb::prelude::*;
-use stationdb::scans::{AggregateRecordsRequest, DeleteRecordsRequest, RecordKind};
-use stationdb::tables::TableAggregates;
-use stationdb::{
-    AccessPolicy, Action, Control, Error, ErrorKind, Identity, ManualClock, Position, Service,
-    Session, Store, Visibility, What,
-};
 
 /// Guests see the workspace `open`, ada changes everything, bob deletes nothing.
-#[derive(Debug)]
-struct Roles;
-
-impl AccessPolicy for Roles {
-    fn visible(&self, who: &Identity, _service: Service, action: Action) -> Visibility {
-        match (who.user_id(), action) {
-            ("guest", _) => Visibility::workspaces(["open"]),
-            ("bob", Action::Delete) => Visibility::None,
-            _ => Visibility::All,
-        }
-    }
-}
+const ROLES: Rule = Rule(|who, _, action| match (who.user_id(), action) {
+    ("guest", _) => Visibility::workspaces(["open"]),
+    ("bob", Action::Delete) => Visibility::None,
+    _ => Visibility::All,
+});
 
 struct Bench {
     store: Store,
@@ -36,7 +19,7 @@ struct Bench {
 
 fn bench() -> Bench {
     let clock = Arc::new(ManualClock::new("2024-01-30T00:00:00Z".parse().unwrap()));
-    let options = Store::options().maintenance_thread(false).access_policy(Roles);
+    let options = Store::options().maintenance_thread(false).access_policy(ROLES);
     let store =
         options.shared_clock(clock.clone()).open_disk(Arc::new(MemoryDisk::default())).unwrap();
     let ada = store.session(Identity::user("ada"));

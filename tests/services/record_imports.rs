@@ -1,40 +1,22 @@
 //! Imports of reference data from another store.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::prelude::*;
 
-use serde_json::{Value, json};
-use stationdb::faults::{MemoryDisk, Random};
-use stationdb::prelude::*;
-use stationdb::scans::{
-    ImportConflictReason as Reason, ImportRecordsRequest, ImportRecordsResponse, RecordKind,
-    ScanRecordsRequest,
-};
-use stationdb::{
-    AccessPolicy, Action, Control, ErrorKind, Identity, Result, Service, Session, Store,
-    VerifyLevel, Visibility,
-};
+use stationdb::scans::ImportConflictReason as Reason;
 
 use crate::holds_at::holds_at;
 
 /// ada does everything. The guest reads and writes `open` alone, and may import. The keeper deletes
 /// nothing.
-#[derive(Debug)]
-struct Roles;
-
-impl AccessPolicy for Roles {
-    fn visible(&self, who: &Identity, service: Service, action: Action) -> Visibility {
-        match who.user_id() {
-            "keeper" if action == Action::Delete => Visibility::None,
-            "guest" if service != Service::CHANGES => Visibility::workspaces(["open"]),
-            "stranger" => Visibility::workspaces(["open"]),
-            _ => Visibility::All,
-        }
-    }
-}
+const ROLES: Rule = Rule(|who, service, action| match who.user_id() {
+    "keeper" if action == Action::Delete => Visibility::None,
+    "guest" if service != Service::CHANGES => Visibility::workspaces(["open"]),
+    "stranger" => Visibility::workspaces(["open"]),
+    _ => Visibility::All,
+});
 
 fn store() -> Store {
-    let options = Store::options().maintenance_thread(false).access_policy(Roles);
+    let options = Store::options().maintenance_thread(false).access_policy(ROLES);
     options.open_disk(Arc::new(MemoryDisk::default())).unwrap()
 }
 

@@ -1,36 +1,21 @@
 //! Records of any kind as batches: the same records as the queries of their services, for each
 //! caller those that it may see.
 
-use std::sync::Arc;
+use crate::prelude::*;
 
-use serde_json::{Value, json};
 use stationdb::arrow::array::{Array, AsArray, RecordBatch};
 use stationdb::arrow::datatypes::{DataType, TimestampMillisecondType};
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::scans::{RecordKind, ScanRecordsRequest};
-use stationdb::{
-    AccessPolicy, Action, Control, ErrorKind, Identity, ManualClock, Service, Session, Store,
-    Visibility,
-};
 
-/// Guests see the workspace `open`.
-#[derive(Debug)]
-struct Guests;
-
-impl AccessPolicy for Guests {
-    fn visible(&self, who: &Identity, _service: Service, _action: Action) -> Visibility {
-        match who.user_id() {
-            "guest" => Visibility::workspaces(["open"]),
-            "stranger" => Visibility::None,
-            _ => Visibility::All,
-        }
-    }
-}
+/// GUESTS see the workspace `open`.
+const GUESTS: Rule = Rule(|who, _, _| match who.user_id() {
+    "guest" => Visibility::workspaces(["open"]),
+    "stranger" => Visibility::None,
+    _ => Visibility::All,
+});
 
 fn store() -> Store {
     let clock = ManualClock::new("2024-03-02T00:00:00Z".parse().unwrap());
-    let options = Store::options().maintenance_thread(false).clock(clock).access_policy(Guests);
+    let options = Store::options().maintenance_thread(false).clock(clock).access_policy(GUESTS);
     options.open_disk(Arc::new(MemoryDisk::default())).unwrap()
 }
 

@@ -1,14 +1,7 @@
-use std::collections::BTreeMap;
+use crate::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
-use stationdb::ErrorKind;
-use stationdb::prelude::*;
-use stationdb::specifications::{
-    CreateSpecificationsPartialSuccess, CreatedSpecification, PagedSpecifications,
-    UpdateSpecificationsPartialSuccess,
-};
 
 use crate::test_store::TestStore;
 

@@ -1,10 +1,4 @@
-use std::sync::Arc;
-
-use serde_json::{Value, json};
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::test_plans::QueryTestPlansRequest;
-use stationdb::{ErrorKind, Identity, ManualClock, Session, StoreOptions, from_json};
+use crate::prelude::*;
 
 fn session() -> Session {
     let clock = ManualClock::new("2024-05-01T08:00:00Z".parse().unwrap());

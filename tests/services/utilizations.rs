@@ -1,12 +1,6 @@
+use crate::prelude::*;
 use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
-use serde_json::{Value, json};
-use stationdb::assets::{
-    Asset, AssetIdentification, AssetSummary, AssetUtilizationHistoryResponse,
-    StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection,
-};
-use stationdb::prelude::*;
-use stationdb::{AccessPolicy, Action, ErrorKind, Identity, Service, Visibility};
 
 use crate::assets::{create, request};
 use crate::test_store::TestStore;
@@ -275,23 +269,9 @@ fn a_range_keeps_what_meets_it() {
     );
 }
 
-/// A policy: guests may read the workspace `one` and write nowhere. All others may do everything.
-#[derive(Debug)]
-struct GuestsSeeOne;
-
-impl AccessPolicy for GuestsSeeOne {
-    fn visible(&self, who: &Identity, _service: Service, action: Action) -> Visibility {
-        match (who.user_id(), action) {
-            ("guest", Action::Read) => Visibility::workspaces(["one"]),
-            ("guest", _) => Visibility::None,
-            _ => Visibility::All,
-        }
-    }
-}
-
 #[test]
 fn a_policy_hides_assets_and_their_use_and_refuses_items() {
-    let store = TestStore::with(|options| options.access_policy(GuestsSeeOne));
+    let store = TestStore::with(|options| options.access_policy(GuestsRead("one")));
     let session = store.session();
     let in_workspace = |serial: &str, workspace: &str| {
         let mut value = request(serial);

@@ -1,20 +1,7 @@
+use crate::prelude::*;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-
-use serde_json::{Value, json};
-use stationdb::faults::{MemoryDisk, SimDisk, Survival};
-use stationdb::lab::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure, State};
-use stationdb::prelude::*;
-use stationdb::work_items::{
-    CreateWorkItemRequest, DeleteWorkItemsPartialSuccessResponse, QueryWorkItemsRequest,
-    ScheduleWorkItemsPartialSuccessResponse, UpdateWorkItemRequest,
-    UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest, WorkItem, WorkItemTemplate,
-};
-use stationdb::{
-    Action, Clock, Error, ErrorKind, Identity, ManualClock, Position, Result, Session, Store,
-    StoreOptions, Visibility, What, from_json,
-};
+use std::time::Instant;
 
 /// A clock that tests can advance.
 fn clock() -> Arc<ManualClock> {
@@ -1162,27 +1149,15 @@ fn two_sessions_that_update_one_item_lose_nothing_but_the_same_field() {
 }
 
 /// A policy: bob may see the workspace `lab`, and may not execute, create or delete.
-#[derive(Debug)]
-struct BobReadsLab;
-
-impl stationdb::AccessPolicy for BobReadsLab {
-    fn visible(
-        &self,
-        who: &Identity,
-        _service: stationdb::Service,
-        action: stationdb::Action,
-    ) -> stationdb::Visibility {
-        match (who.user_id(), action) {
-            ("bob", Action::Read | Action::Update) => Visibility::workspaces(["lab"]),
-            ("bob", _) => Visibility::None,
-            _ => Visibility::All,
-        }
-    }
-}
+const BOB_READS_LAB: Rule = Rule(|who, _, action| match (who.user_id(), action) {
+    ("bob", Action::Read | Action::Update) => Visibility::workspaces(["lab"]),
+    ("bob", _) => Visibility::None,
+    _ => Visibility::All,
+});
 
 #[test]
 fn the_access_policy_counts_item_by_item() {
-    let store = StoreOptions::default().access_policy(BobReadsLab).maintenance_thread(false);
+    let store = StoreOptions::default().access_policy(BOB_READS_LAB).maintenance_thread(false);
     let store = store.open_disk(Arc::new(MemoryDisk::new())).unwrap();
     let (ada, bob) = (store.session(Identity::user("ada")), store.session(Identity::user("bob")));
     let _ = ada

@@ -1,15 +1,8 @@
 //! The registry of workspaces, and the writes of all services that it rejects.
 
-use serde_json::{Value, json};
+use crate::prelude::*;
 
 use stationdb::faults::limits;
-use stationdb::prelude::*;
-use stationdb::tables::{CreateTableRequest, ImportTableRequest};
-use stationdb::workspaces::{CreateWorkspaceRequest, QueryWorkspacesRequest, WorkspaceOrderBy};
-use stationdb::{
-    AccessPolicy, Action, Control, Error, ErrorKind, Identity, Place, Position, Result, Service,
-    Session, VerifyLevel, Visibility, from_json,
-};
 
 use crate::holds_at::holds_at;
 use crate::test_store::TestStore;
@@ -306,23 +299,9 @@ fn what_cannot_be_registered_is_refused() {
     });
 }
 
-/// A policy: guests see the workspace "open" and may register nothing.
-#[derive(Debug)]
-struct GuestsSeeOpen;
-
-impl AccessPolicy for GuestsSeeOpen {
-    fn visible(&self, who: &Identity, _service: Service, action: Action) -> Visibility {
-        match (who.user_id(), action) {
-            ("guest", Action::Read) => Visibility::workspaces(["open"]),
-            ("guest", _) => Visibility::None,
-            _ => Visibility::All,
-        }
-    }
-}
-
 #[test]
 fn a_workspace_is_seen_and_changed_by_who_may() {
-    let store = TestStore::with(|options| options.access_policy(GuestsSeeOpen));
+    let store = TestStore::with(|options| options.access_policy(GuestsRead("open")));
     let session = store.session();
     register(&session, "open");
     register(&session, "hidden");

@@ -1,10 +1,7 @@
 //! The damage that tests do to a store.
 
+use crate::store::tests::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
-
-use crate::disk::sim::Random;
-use crate::disk::{Disk, MemoryDisk, Mode, parent, walk};
 
 const SECTOR: u64 = 512;
 

@@ -1,10 +1,9 @@
 //! Stores whose record file has pages of earlier commits: tests which commit is read, and that no
 //! data of another commit is copied.
 
-use std::collections::BTreeSet;
+use crate::store::tests::prelude::*;
 
 use super::*;
-use crate::products::ProductService;
 use crate::records::salvage::leaf_of_records;
 use crate::sizes;
 

@@ -2,9 +2,8 @@
 //! records are damaged are told.
 
 use super::*;
-use crate::disk::read_file;
-use crate::products::ProductService;
 use crate::records::JOURNAL_NAMES;
+use crate::store::tests::prelude::*;
 
 /// A store that was killed after `commits` small commits, of which the record file has none. Returns
 /// it with the file of the journal that has them, and with where each of their records ends.

@@ -7,27 +7,23 @@ mod journal;
 mod segments;
 mod truth;
 
+#[path = "../../../tests/common/calls.rs"]
+mod calls;
+#[path = "../../../tests/common/package.rs"]
+mod package;
 #[path = "../../../tests/fixtures/station.rs"]
 #[allow(dead_code)]
 mod station;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 use std::time::Instant;
 
 use self::damage::{Damage, Kind, copy, files};
 use self::earlier::killed;
 use self::truth::Truth;
-use crate::Identity;
-use crate::disk::sim::{Random, SimDisk};
-use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk};
-use crate::error::ErrorKind;
 use crate::model::files::content::StoredContent;
-use crate::records::Space;
 use crate::sizes;
-use crate::store::{Lost, SalvageReport, Store, StoreOptions};
-use crate::tables::TableService;
-use crate::value::Control;
+use crate::store::{Lost, SalvageReport};
 
 fn options() -> StoreOptions {
     StoreOptions::default()

@@ -1,19 +1,13 @@
 //! Manifest entries that are not proven, next to entries that are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::store::tests::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::{options, request};
-use crate::Identity;
-use crate::columnar::SegmentMeta;
-use crate::disk::{MemoryDisk, SharedDisk, copy_file};
 use crate::model::Resource as _;
-use crate::model::tables::table::TableMetadata;
-use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space, envelope};
-use crate::session::tables::{DeletedPart, TableSalvage, directory};
+use crate::records::{Change, RecordFile, RecordFileOptions};
+use crate::session::tables::{TableSalvage, directory};
 use crate::tables::TableService as _;
-use crate::value::Control;
 
 /// Rows of each of the two segments.
 const ROWS: u64 = 1_000;

@@ -1,9 +1,8 @@
 //! The items of the last commit of the undamaged store, and the entries and files that each item
 //! needs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::store::tests::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::damage::{Damage, Touched};
 use super::*;
@@ -11,16 +10,11 @@ use crate::arrow::array::AsArray;
 use crate::arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use crate::blobs;
 use crate::columnar::{MergedScan, Predicates, batch_row_count};
-use crate::model::tables::table::TableMetadata;
-use crate::model::{
-    FileRecord, PackageRecord, Resource, UploadChunk, UploadSessionRecord, by_code,
-};
+use crate::model::{Resource, UploadChunk, UploadSessionRecord, by_code};
+use crate::records::Snapshot;
 use crate::records::salvage::{MappedPage, page_map};
-use crate::records::{Snapshot, Source, envelope};
-use crate::session::Access;
 use crate::session::tables::open_table;
 use crate::value::id::hex;
-use crate::value::stored;
 
 type Key = (Space, Vec<u8>);
 

@@ -1,16 +1,11 @@
 //! Bytes that no record names: after a rollback, after expiry, after a crash; and many threads on a
 //! real directory.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use crate::store::tests::prelude::*;
+use std::collections::HashMap;
+use std::sync::Mutex;
 
-use crate::disk::{Disk, MemoryDisk, Mode, walk};
 use crate::files::*;
-use crate::model::FileRecord;
-use crate::records::Space;
-use crate::session::Access;
-use crate::store::{Store, StoreOptions};
-use crate::value::{ManualClock, limits, time};
 use crate::*;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;

@@ -1,20 +1,13 @@
 //! Counts by the columns of the text index, compared with the naive count, for every lag of the
 //! index.
 
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::disk::{MemoryDisk, SharedDisk};
-use crate::lab::{TimelineDefinition, TimelinePatch};
-use crate::prelude::*;
-use crate::search::SearchRequest;
-use crate::session::{Access, Identity, OrderTerm, Plan, Query, Session};
-use crate::store::{Store, StoreOptions};
-use crate::value::{Control, Patch};
-use crate::work_items::WorkItem;
-use crate::work_items::{
-    CreateWorkItemRequest, QueryWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemsRequest,
-};
+use crate::lab::TimelinePatch;
+use crate::session::Identity;
+use crate::value::Patch;
+use crate::work_items::{UpdateWorkItemRequest, UpdateWorkItemsRequest};
 
 const FILTERS: [&str; 6] = [
     "timeline.estimatedDurationInSeconds > 50",

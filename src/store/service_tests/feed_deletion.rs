@@ -1,12 +1,10 @@
 //! Deleting a feed of more packages than one commit takes.
 
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 
-use crate::disk::MemoryDisk;
-use crate::feeds::{CreateFeedRequest, FeedService as _, Package, PackageId, Platform};
-use crate::model::{PackageRecord, Resource as _, StoredContent};
-use crate::session::{Access as _, Identity, What};
-use crate::store::{StoreOptions, VerifyLevel};
+use crate::feeds::{Package, PackageId};
+use crate::model::{Resource as _, StoredContent};
+use crate::session::{Access as _, Identity};
 use crate::{Control, ErrorKind};
 
 #[test]

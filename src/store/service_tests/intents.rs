@@ -4,11 +4,9 @@
 use super::test_store::TestStore;
 use crate::model::lab::execution_event::{EventType, ExecutionEventDetail};
 use crate::model::lab::state::State;
-use crate::records::{Space, envelope};
 use crate::services::work_items::execute;
-use crate::session::Access;
+use crate::store::tests::prelude::*;
 use crate::value::Clock;
-use crate::work_items::{CreateWorkItemRequest, WorkItemService as _};
 
 #[test]
 fn an_intent_without_a_result_becomes_an_event_with_an_error_when_the_store_is_opened() {

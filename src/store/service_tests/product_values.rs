@@ -1,11 +1,9 @@
 //! The cost of listing the values of a field.
 
 use super::test_store::TestStore;
-use crate::products::{
-    CreateProductRequest, ProductField, ProductService as _, QueryProductValuesRequest,
-};
+use crate::products::{ProductField, ProductService as _, QueryProductValuesRequest};
 use crate::services::products::all_values_counted;
-use crate::session::Access;
+use crate::store::tests::prelude::*;
 
 #[test]
 fn listing_values_costs_the_distinct_values_and_not_the_products() {

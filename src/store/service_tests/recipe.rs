@@ -13,29 +13,22 @@ use fixture::{
 use fixtures::FixtureService;
 
 use super::test_store::TestStore;
-use crate::model::Registered;
 #[cfg(feature = "search")]
-use crate::search::{SearchRequest, SearchService as _};
-use crate::session::{Identity, Session};
-use crate::value::{Action, Service};
-use crate::{AccessPolicy, Visibility};
+use crate::search::SearchRequest;
+use crate::session::Identity;
+use crate::store::tests::prelude::*;
 
 static KINDS: [Registered; 1] = [Registered::of::<Fixture>()];
 
 /// Guests may read one workspace and change nothing.
-#[derive(Debug)]
-struct GuestsRead;
-
-impl AccessPolicy for GuestsRead {
-    fn visible(&self, who: &Identity, service: Service, action: Action) -> Visibility {
-        assert_eq!(service, Service("fixtures"));
-        match (who.user_id(), action) {
-            ("guest", Action::Read) => Visibility::workspaces(["open"]),
-            ("guest", _) => Visibility::None,
-            _ => Visibility::All,
-        }
+const GUESTS_READ: Rule = Rule(|who, service, action| {
+    assert_eq!(service, Service("fixtures"));
+    match (who.user_id(), action) {
+        ("guest", Action::Read) => Visibility::workspaces(["open"]),
+        ("guest", _) => Visibility::None,
+        _ => Visibility::All,
     }
-}
+});
 
 fn request(name: &str, slot_count: i32, workspace: &str) -> CreateFixtureRequest {
     CreateFixtureRequest {
@@ -62,7 +55,7 @@ fn names(session: &Session, filter: &str) -> Vec<String> {
 
 fn store() -> TestStore {
     let store =
-        TestStore::with(|options| options.access_policy(GuestsRead).maintenance_thread(false));
+        TestStore::with(|options| options.access_policy(GUESTS_READ).maintenance_thread(false));
     store.store.engine().search.set_registry(&KINDS);
     store
 }

@@ -1,22 +1,15 @@
 //! What each part of a store of work items takes on disk. `STATIONDB_RECORDS=100000` with
 //! `--nocapture` prints the figures of `docs/performance.md`.
 
-use std::collections::BTreeMap;
+use crate::store::tests::prelude::*;
 use std::path::Path;
-use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use redb::{ReadableDatabase, ReadableTableMetadata, TableHandle};
 
-use crate::disk::{RealDisk, walk};
-use crate::lab::TimelineDefinition;
-use crate::model::resource::Resource;
-use crate::prelude::*;
-use crate::records::{Source, Space};
-use crate::store::Store;
-use crate::value::{Control, ManualClock};
-use crate::work_items::{CreateWorkItemRequest, CreateWorkItemTemplateRequest, WorkItem};
-use crate::{Identity, Session};
+use crate::Session;
+use crate::disk::RealDisk;
+use crate::work_items::CreateWorkItemTemplateRequest;
 
 const BATCH: u64 = 1_000;
 

@@ -1,15 +1,8 @@
 //! The bytes that an append writes for its table's record.
 
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 
-use serde_json::{Value, json};
-
-use crate::disk::MemoryDisk;
-use crate::error::ErrorKind;
-use crate::records::{Source, Space};
-use crate::session::{Access, Identity, Session};
-use crate::store::Store;
-use crate::tables::TableService;
+use crate::session::Identity;
 use crate::value::wire::from_json;
 
 fn create(session: &Session, columns: &[Value]) -> String {

@@ -1,13 +1,10 @@
 //! Search, with and without the feature.
 
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 
-use crate::disk::MemoryDisk;
-use crate::search::SearchRequest;
 #[cfg(not(feature = "search"))]
 use crate::search::SearchService as _;
 use crate::session::Identity;
-use crate::store::StoreOptions;
 
 #[test]
 #[cfg(not(feature = "search"))]

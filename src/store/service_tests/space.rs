@@ -1,20 +1,13 @@
 //! What is written in long steps asks for its space first, and leaves the disk its reserve.
 
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 
 use crate::arrow::array::{Float64Array, Int64Array, RecordBatch};
-use crate::columnar::SegmentMeta;
 use crate::disk::Disk as _;
-use crate::disk::sim::SimDisk;
-use crate::model::tables::data::{ColumnType, DataType, column};
-use crate::model::tables::table::CreateTableRequest;
-use crate::records::{Space, envelope};
 use crate::session::Access as _;
 use crate::session::tables::{self as session_tables, Rewrite, SORT_ROWS};
-use crate::store::Store;
-use crate::tables::{DeleteRowsRequest, DropColumnsRequest, TableId, TableService};
-use crate::value::Control;
-use crate::{ErrorKind, Identity, Result, Session};
+use crate::tables::{DeleteRowsRequest, DropColumnsRequest};
+use crate::{ErrorKind, Result, Session};
 
 const RESERVE: u64 = 1 << 20;
 

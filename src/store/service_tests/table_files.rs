@@ -1,17 +1,13 @@
 //! How many files of a table are open at the same time, and what happens if no more can be opened.
 
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 use std::sync::atomic::Ordering;
 
 use crate::arrow::array::{Int64Array, RecordBatch};
 use crate::disk::{CountingDisk, Disk as _};
-use crate::model::tables::data::{ColumnType, DataType, ScanRequest, column};
-use crate::model::tables::table::CreateTableRequest;
+use crate::model::tables::data::ScanRequest;
 use crate::session::tables as session_tables;
-use crate::store::{Store, VerifyLevel};
-use crate::tables::TableService;
-use crate::value::Control;
-use crate::{Error, ErrorKind, Identity, Result, Session};
+use crate::{ErrorKind, Result, Session};
 
 const SEGMENTS: i64 = 40;
 const ROWS: i64 = 50;

@@ -1,12 +1,10 @@
 //! Stored utilizations: their workspace, and the cost of a history over many of them.
 
+use crate::store::tests::prelude::*;
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::{Value, json};
 
 use super::test_store::TestStore;
-use crate::model::Utilization;
 use crate::services::AssetService;
-use crate::session::{Access, Session, What};
 
 fn create(session: &Session, count: usize) -> Vec<String> {
     let asset = |number: usize| {

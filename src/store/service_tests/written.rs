@@ -1,15 +1,11 @@
 //! Contents that are written before they are named: written once, and gone without a trace where
 //! the name is refused.
 
+use crate::store::tests::prelude::*;
 use std::io::Write as _;
-use std::sync::Arc;
 
-use crate::disk::sim::{OpKind, SimDisk};
-use crate::disk::walk;
-use crate::feeds::{CreateFeedRequest, FeedService as _, Platform};
-use crate::files::{ContentWriter, FileService as _, UploadFileRequest};
-use crate::store::{Store, StoreOptions};
-use crate::{Control, ErrorKind, Identity, Session};
+use crate::files::ContentWriter;
+use crate::{Control, ErrorKind, Session};
 
 #[path = "../../../tests/common/package.rs"]
 mod package;

@@ -1,17 +1,10 @@
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
-use crate::disk::{Disk, MemoryDisk};
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::resource::Resource;
-use crate::products::{CreateProductRequest, ProductService as _};
-use crate::session::{Access, Identity, OrderTerm, Query, Session, View, What};
-use crate::store::{Store, StoreOptions};
-use crate::value::{Action, Control, IdForm, Service, limits, stored};
-use crate::{AccessPolicy, Visibility};
+use crate::error::Error;
+use crate::products::ProductService as _;
+use crate::session::{Identity, View};
 
 /// A resource of the tests.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
@@ -256,23 +249,10 @@ fn an_order_with_an_index_reads_no_more_than_the_page() {
     assert!(plan.records_touched <= Some(6), "{plan}");
 }
 
-#[derive(Debug)]
-struct OnlyLabOne;
-
-impl AccessPolicy for OnlyLabOne {
-    fn visible(&self, who: &Identity, _: Service, action: Action) -> Visibility {
-        match (who.user_id(), action) {
-            ("guest", Action::Read) => Visibility::workspaces(["lab-1"]),
-            ("guest", _) => Visibility::None,
-            _ => Visibility::All,
-        }
-    }
-}
-
 #[test]
 fn what_may_not_be_seen_is_neither_returned_nor_counted_nor_changed() {
     let disk = Arc::new(MemoryDisk::new());
-    let store = StoreOptions::default().access_policy(OnlyLabOne).open_on(disk).unwrap();
+    let store = StoreOptions::default().access_policy(GuestsRead("lab-1")).open_on(disk).unwrap();
     let admin = store.session(Identity::user("ada"));
     let seen = create_in(&admin, "a", 1, "lab-1").unwrap();
     let hidden = create_in(&admin, "b", 2, "lab-2").unwrap();

@@ -1,21 +1,16 @@
 //! Commits and reads beside a checkpoint: writers do not wait for it, every snapshot is one state,
 //! and nothing is lost wherever it ends.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::disk::sim::{Fault, OpKind, Pick, SimDisk, Survival};
-use crate::products::{CreateProductRequest, ProductId, ProductService};
-use crate::records::{SUMS_KEY, Source, Space};
-use crate::services::{SearchRequest, SearchService};
+use crate::records::SUMS_KEY;
+use crate::services::SearchRequest;
 use crate::session::Engine;
 use crate::session::outbox::CHECKPOINT;
-use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::value::Control;
-use crate::{ErrorKind, Identity, Result, Session};
+use crate::{ErrorKind, Result, Session};
 
 const BOUND: usize = 48 * 1024;
 /// Longer than any wait of these tests, also on a busy machine.

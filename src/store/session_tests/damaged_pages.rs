@@ -1,14 +1,9 @@
 //! Damaged pages of the record file below a whole store: no call answers wrongly, and nothing that
 //! was acknowledged is lost.
 
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 
-use crate::disk::sim::{Fault, OpKind, Pick, Random, SimDisk, Survival};
-use crate::disk::{Disk, Mode};
-use crate::products::{CreateProductRequest, ProductId, ProductService};
-use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::value::Control;
-use crate::{ErrorKind, Identity, Result, Session};
+use crate::{ErrorKind, Result, Session};
 
 const PAGE: usize = 4096;
 

@@ -1,21 +1,11 @@
 //! A store that a build of one format wrote, under a build of the next one: a member, a value, an
 //! index and a kind are added.
 
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 
-use crate::disk::sim::{SimDisk, Survival};
-use crate::disk::{Disk, MemoryDisk, SharedDisk, parent, read_file, walk, write_new_file};
-use crate::error::{ErrorKind, Result};
-use crate::model::Registered;
-use crate::model::resource::Resource;
 use crate::model::resource::registry::grown;
-use crate::records::{Source, Space, envelope};
-use crate::session::{
-    Access, Draft, FILLING_KEY, Fillings, Identity, OrderTerm, Query, Session, What, growth,
-};
-use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::value::Control;
-use crate::value::stored::{self, Format, Members, Payload};
+use crate::session::{FILLING_KEY, Fillings, Identity, growth};
+use crate::value::stored::{self, Members, Payload};
 use crate::value::wire::{record, wire_enum};
 
 /// The types as a build of format 1 has them.

@@ -1,14 +1,11 @@
 //! Transactions whose changes are too many for the journal: they go into the record file while the
 //! transaction is open, and nobody else sees them before its commit.
 
+use crate::store::tests::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
-use crate::disk::sim::{Fault, OpKind, Pick, SimDisk, Survival};
-use crate::products::{CreateProductRequest, ProductService, QueryProductsRequest};
-use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::value::Control;
-use crate::{Error, ErrorKind, Identity, Result, Session, Transaction};
+use crate::products::QueryProductsRequest;
+use crate::{ErrorKind, Result, Session, Transaction};
 
 const BOUND: usize = 64 * 1024;
 

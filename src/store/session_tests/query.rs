@@ -1,19 +1,12 @@
 //! Plans, and answers compared with a naive evaluation over all records.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 
 use proptest::prelude::*;
 
-use crate::disk::MemoryDisk;
-use crate::error::Result;
-use crate::model::resource::{Field, Index, Resource};
-use crate::session::{Access, Identity, OrderTerm, Page, Plan, Query, Session, What};
-use crate::store::{Store, StoreOptions};
-use crate::value::id::{IdForm, Kind};
-use crate::value::time;
+use crate::session::{Identity, Page};
+use crate::value::id::IdForm;
 use crate::value::wire::record;
-use crate::value::{FieldDecl, FieldType, Service};
 
 record! {
     /// A test resource with the indexes of work items.

@@ -1,18 +1,10 @@
 //! Text search through the service: freshness, visibility, recovery.
 
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::disk::sim::{Fault, Pick, SimDisk, Survival};
-use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk};
-use crate::error::{ErrorKind, Result};
-use crate::model::Registered;
-use crate::model::resource::Resource;
-use crate::services::{SearchRequest, SearchResponse, SearchService};
-use crate::session::{Access, Identity, Session, What};
-use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::value::{Action, Control, IdForm, Service};
-use crate::{AccessPolicy, Visibility};
+use crate::services::{SearchRequest, SearchResponse};
+use crate::session::Identity;
 
 /// A resource with text.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
@@ -358,23 +350,16 @@ fn damage_met_while_searching_heals() {
     assert_eq!(ada(&store).search(request).unwrap().hits.len(), 40);
 }
 
-#[derive(Debug)]
-struct GuestsSeeW1;
-
-impl AccessPolicy for GuestsSeeW1 {
-    fn visible(&self, who: &Identity, service: Service, action: Action) -> Visibility {
-        match (who.user_id(), service.0, action) {
-            ("guest", "labels", _) => Visibility::None,
-            ("guest", _, Action::Read) => Visibility::workspaces(["w1"]),
-            _ => Visibility::All,
-        }
-    }
-}
+const GUESTS_SEE_W1: Rule = Rule(|who, service, action| match (who.user_id(), service.0, action) {
+    ("guest", "labels", _) => Visibility::None,
+    ("guest", _, Action::Read) => Visibility::workspaces(["w1"]),
+    _ => Visibility::All,
+});
 
 #[test]
 fn a_caller_finds_and_counts_only_what_the_policy_shows() {
     let disk = Arc::new(MemoryDisk::new());
-    let store = open_with(&disk, StoreOptions::default().access_policy(GuestsSeeW1));
+    let store = open_with(&disk, StoreOptions::default().access_policy(GUESTS_SEE_W1));
     let session = ada(&store);
     write(&session, "open", "amplifier", "w1").unwrap();
     write(&session, "secret", "amplifier", "w2").unwrap();
@@ -585,7 +570,8 @@ fn a_walk_shows_nothing_that_left_the_workspaces_asked_for() {
 #[test]
 fn a_search_in_a_filter_looks_only_at_what_the_policy_shows() {
     let disk = Arc::new(MemoryDisk::new());
-    let options = StoreOptions::default().access_policy(GuestsSeeW1).query_memory_bytes(16 * 1024);
+    let options =
+        StoreOptions::default().access_policy(GUESTS_SEE_W1).query_memory_bytes(16 * 1024);
     let store = open_with(&disk, options);
     let session = ada(&store);
     write(&session, "open", "amplifier probe", "w1").unwrap();

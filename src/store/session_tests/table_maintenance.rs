@@ -1,19 +1,12 @@
 //! Merging the segments of tables in the background.
 
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 
-use crate::columnar::SegmentMeta;
-use crate::disk::MemoryDisk;
-use crate::error::ErrorKind;
 use crate::model::Resource;
-use crate::model::tables::data::{Column, ColumnType, DataType};
-use crate::model::tables::table::{CreateTableRequest, TableMetadata};
-use crate::records::{Space, envelope};
-use crate::session::tables::{DeletedPart, TableState, add_segments, settle_merges};
-use crate::session::{Access, Identity, Session};
-use crate::store::{Store, VerifyLevel};
-use crate::tables::TableId;
-use crate::value::{Control, RecordKey};
+use crate::model::tables::data::Column;
+use crate::session::Identity;
+use crate::session::tables::{TableState, add_segments, settle_merges};
+use crate::value::RecordKey;
 
 fn key_of(id: &str) -> RecordKey {
     RecordKey::parse(TableMetadata::KIND.id, id).unwrap()

@@ -1,14 +1,8 @@
 //! Assets, calibration and utilization.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use crate::prelude::*;
 
 use chrono::{DateTime, Utc};
-use serde_json::{Value, json};
-use stationdb::assets::CreateAssetRequest;
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::{AccessPolicy, Action, ErrorKind, Identity, Service, StoreOptions, Visibility};
 
 use super::{Client, assert_has};
 

@@ -1,9 +1,6 @@
 //! Lists and maps that are part of a response are written even if they are empty.
 
-use serde_json::{Value, json};
-use stationdb::feeds::Platform;
-use stationdb::files::UploadFileRequest;
-use stationdb::prelude::*;
+use crate::prelude::*;
 
 use super::{Client, assert_has};
 use crate::feeds::{deb, upload};

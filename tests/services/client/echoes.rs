@@ -1,10 +1,9 @@
 //! What a strict client makes of the answers to batches: it knows the members of each record, and
 //! refuses an answer with another member, without a required one, or with another type.
 
-use std::collections::BTreeMap;
+use crate::prelude::*;
 
-use serde_json::{Map, Value, json};
-use stationdb::ErrorKind;
+use serde_json::Map;
 
 use super::Client;
 

@@ -1,14 +1,7 @@
 //! Extreme values of clients: positions and timeouts without limit, fields that a search text names
 //! itself, events of a table that is appended to.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::{
-    ChangeEvent, Control, ErrorKind, Identity, Position, Session, Store, StoreOptions,
-};
+use crate::prelude::*;
 
 fn open() -> (Store, Session) {
     let store = StoreOptions::default()

@@ -1,11 +1,6 @@
 //! The change feed and search hits, as subscribers see them.
 
-use serde_json::{Value, json};
-use stationdb::files::UploadFileRequest;
-use stationdb::prelude::*;
-use stationdb::search::SearchRequest;
-use stationdb::workspaces::{CreateWorkspaceRequest, SetQuotaRequest};
-use stationdb::{ChangeEvent, Control, Position, What};
+use crate::prelude::*;
 
 use super::Client;
 

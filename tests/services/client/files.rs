@@ -1,14 +1,7 @@
 //! Files, upload sessions and packages.
 
-use serde_json::{Value, json};
+use crate::prelude::*;
 use stationdb::faults::limits;
-use stationdb::feeds::Platform;
-use stationdb::files::{
-    FileLinqQueryRequest, FileLinqQueryResponse, GetFilesRequest, SearchFilesRequest,
-    UploadFileRequest,
-};
-use stationdb::prelude::*;
-use stationdb::{Control, ErrorKind};
 
 use super::{Client, read, written};
 use crate::feeds::{deb, ipk, kind, upload};

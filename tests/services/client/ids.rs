@@ -1,11 +1,7 @@
 //! Ids are compared exactly. Only ids of files may have any letter case, since callers may choose
 //! them.
 
-use serde_json::json;
-use stationdb::files::{FileId, UploadFileRequest};
-use stationdb::prelude::*;
-use stationdb::products::ProductId;
-use stationdb::{Control, ErrorKind};
+use crate::prelude::*;
 
 use super::{Client, assert_has};
 

@@ -1,17 +1,7 @@
 //! Work items, test plans and their templates.
 
+use crate::prelude::*;
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::{Value, json};
-use stationdb::lab::{
-    ExecuteWorkItemResponse, ExecutionDefinition, Job, JobExecution, JobRequest, JobRunner,
-    NotebookRequest, QueueFailure, TimelineDefinition,
-};
-use stationdb::prelude::*;
-use stationdb::test_plans::{ScheduleTestPlanRequest, ScheduleTestPlansRequest};
-use stationdb::work_items::CreateWorkItemRequest;
-use stationdb::{
-    AccessPolicy, Action, Error, ErrorKind, Identity, Service, StoreOptions, Visibility,
-};
 
 use super::{Client, assert_has};
 
@@ -481,7 +471,8 @@ impl JobRunner for Refuses {
 
 #[test]
 fn every_outcome_of_an_execution_is_one_value_with_both_members_and_a_status() {
-    let options = StoreOptions::default().seed(Some(1)).job_runner(Refuses).access_policy(LookOnly);
+    let options =
+        StoreOptions::default().seed(Some(1)).job_runner(Refuses).access_policy(LOOK_ONLY);
     let store =
         options.open_disk(std::sync::Arc::new(stationdb::faults::MemoryDisk::new())).unwrap();
     let session = store.session(Identity::user("ada"));
@@ -516,15 +507,10 @@ fn every_outcome_of_an_execution_is_one_value_with_both_members_and_a_status() {
 }
 
 /// A policy: guests may read and change nothing.
-#[derive(Debug)]
-struct LookOnly;
-
-impl AccessPolicy for LookOnly {
-    fn visible(&self, who: &Identity, _: Service, action: Action) -> Visibility {
-        if who.user_id() == "guest" && action != Action::Read {
-            Visibility::None
-        } else {
-            Visibility::All
-        }
+const LOOK_ONLY: Rule = Rule(|who, _, action| {
+    if who.user_id() == "guest" && action != Action::Read {
+        Visibility::None
+    } else {
+        Visibility::All
     }
-}
+});

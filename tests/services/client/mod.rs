@@ -14,10 +14,8 @@ mod products;
 mod resource_types;
 mod wrong_types;
 
+use crate::prelude::*;
 use serde::Serialize;
-use serde_json::{Value, json};
-use stationdb::prelude::*;
-use stationdb::{Error, Result, Session, from_json};
 
 use crate::test_store::TestStore;
 

@@ -1,7 +1,6 @@
 //! Products and specifications.
 
-use serde_json::{Value, json};
-use stationdb::{ErrorKind, Place};
+use crate::prelude::*;
 
 use super::{Client, assert_has};
 

@@ -1,10 +1,6 @@
 //! One word for a resource: the `resourceType` of every error about it.
 
-use serde_json::{Value, json};
-use stationdb::assets::AssetId;
-use stationdb::files::UpdateMetadataRequest;
-use stationdb::prelude::*;
-use stationdb::{Control, Error};
+use crate::prelude::*;
 
 use super::Client;
 

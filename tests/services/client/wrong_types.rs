@@ -1,61 +1,12 @@
 //! Requests with members of a wrong JSON type: the errors use the terms of the services, not those
 //! of Rust.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::prelude::*;
 
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value};
-use serde_json::{Map, Value, json};
-use stationdb::assets::{
-    AssetIdentification, CreateAssetRequest, ExternalCalibration,
-    QueryAssetUtilizationHistoryRequest, QueryAssetsRequest, StartUtilizationRequest,
-    TemperatureSensor, UpdateAssetRequest,
-};
+use serde_json::Map;
 use stationdb::bodies::*;
-use stationdb::feeds::{CreateFeedRequest, QueryFeedsRequest, UpdateFeedRequest};
-use stationdb::files::{
-    CreatedQuery, FileLinqQueryRequest, GetFilesRequest, IdsQuery, PropertyQuery,
-    QueryFilesRequest, SearchFilesRequest, SizeQuery, StringQuery, UpdateMetadataRequest,
-    UploadFileRequest,
-};
-use stationdb::lab::{
-    DashboardPatch, Job, JobExecution, NotebookExecution, ScheduleDefinition,
-    ScheduleResourceDefinition, TimelineDefinition,
-};
-use stationdb::products::{
-    CreateProductRequest, QueryProductValuesRequest, QueryProductsRequest, UpdateProductRequest,
-};
-use stationdb::scans::{
-    AggregateRecordsKey, AggregateRecordsRequest, DeleteRecordsRequest, ImportChoice, ImportRecord,
-    ImportRecordsRequest, ScanRecordsRequest,
-};
-use stationdb::search::SearchRequest;
-use stationdb::specifications::{
-    Condition, CreateSpecificationRequest, CreateSpecificationsRequest, QuerySpecificationsRequest,
-    UpdateSpecificationRequest, UpdateSpecificationsRequest,
-};
-use stationdb::tables::{
-    AddColumnsRequest, Aggregate, AggregateKey, AggregateTableDataRequest, AppendTableDataRequest,
-    Column, CreateTableRequest, DataFrame, DeleteRowsRequest, DropColumnsRequest,
-    ExportTableDataRequest, GetTableDataRequest, ImportTableRequest, ListDeletedRowsRequest,
-    ListTablesRequest, ModifyTableRequest, ModifyTablesRequest, QueryDecimatedDataRequest,
-    QueryTableDataRequest, QueryTablesRequest, ReadWaveformsRequest, RenameColumnsRequest,
-    ScanRequest, SetRetentionRequest, TableMetadataModification,
-};
-use stationdb::test_plans::{
-    CreateTestPlanRequest, CreateTestPlanTemplateRequest, QueryTestPlanTemplatesRequest,
-    QueryTestPlansRequest, ScheduleTestPlanRequest, ScheduleTestPlansRequest,
-    UpdateTestPlanRequest, UpdateTestPlansRequest,
-};
-use stationdb::work_items::{
-    CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemTemplatesRequest,
-    QueryWorkItemsRequest, ScheduleWorkItemRequest, ScheduleWorkItemsRequest,
-    UpdateWorkItemRequest, UpdateWorkItemTemplateRequest, UpdateWorkItemTemplatesRequest,
-    UpdateWorkItemsRequest,
-};
-use stationdb::workspaces::{
-    CreateWorkspaceRequest, ListQuotasRequest, QueryWorkspacesRequest, SetQuotaRequest,
-};
-use stationdb::{Error, ErrorKind, Place, Result, from_json, from_json_report, from_json_strict};
+use stationdb::{from_json_report, from_json_strict};
 
 use crate::sources::{rust_files, words};
 

@@ -9,11 +9,8 @@ mod queries;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::prelude::*;
 use serde::Serialize;
-use serde_json::{Value, json};
-use stationdb::files::{QueryFilesRequest, SearchFilesRequest, UploadFileRequest};
-use stationdb::prelude::*;
-use stationdb::{Control, Error, Result, Session};
 
 use crate::test_store::TestStore;
 

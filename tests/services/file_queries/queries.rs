@@ -1,6 +1,6 @@
 //! The queries whose answers are recorded.
 
-use serde_json::{Value, json};
+use crate::prelude::*;
 
 /// Conditions that are asked for alone and combined.
 const CONDITIONS: &[&str] = &[

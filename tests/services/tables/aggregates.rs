@@ -1,11 +1,8 @@
 //! Aggregates of rows that are chosen so that each rule shows, wherever the rows lie.
 
-use std::sync::Arc;
+use crate::prelude::*;
 
-use serde_json::{Value, json};
-use stationdb::faults::{MemoryDisk, limits};
-use stationdb::prelude::*;
-use stationdb::{Control, Error, ErrorKind, Identity, Session, Store, from_json};
+use stationdb::faults::limits;
 
 use crate::holds_at::holds_at;
 

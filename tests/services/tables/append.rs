@@ -1,17 +1,10 @@
 //! Appends to one table in different ways: through the buffer, directly to segments, inside
 //! transactions.
 
+use crate::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
 
 use stationdb::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use stationdb::faults::{MemoryDisk, SharedDisk};
-use stationdb::prelude::*;
-use stationdb::tables::{
-    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest,
-    DataFrame, DataType, FilterOperation, GetTableDataRequest, QueryTableDataRequest, ScanRequest,
-};
-use stationdb::{Control, Error, Identity, Result, Session, Store};
 
 use super::{column, int64_values};
 

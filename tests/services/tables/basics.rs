@@ -1,19 +1,8 @@
 //! The table service on a whole store: rules, durability, walks while others write.
 
-use std::sync::Arc;
+use crate::prelude::*;
 
 use stationdb::arrow::array::{Array, Int64Array, RecordBatch};
-use stationdb::faults::{MemoryDisk, SharedDisk};
-use stationdb::prelude::*;
-use stationdb::tables::{
-    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest,
-    DataFrame, DataType, DecimationOptions, ExportTableDataRequest, FilterOperation,
-    GetTableDataRequest, ListTablesRequest, ModifyTableRequest, ModifyTablesRequest,
-    QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest, ScanRequest,
-    TableMetadataModification, TableOrderBy,
-};
-use stationdb::workspaces::CreateWorkspaceRequest;
-use stationdb::{Control, ErrorKind, Identity, Result, Session, Store};
 
 use super::{column, int64_values, ipc_stream};
 

@@ -1,15 +1,6 @@
 //! Which deleted rows went by a retention, and which a caller deleted.
 
-use std::sync::Arc;
-
-use serde_json::json;
-use stationdb::faults::{MemoryDisk, SharedDisk};
-use stationdb::prelude::*;
-use stationdb::tables::{
-    AppendTableDataRequest, ColumnType, CreateTableRequest, DataFrame, DataType, DeleteRowsRequest,
-    ListDeletedRowsRequest, SetRetentionRequest, TableId,
-};
-use stationdb::{Control, Error, Identity, Position, Session, Store, VerifyLevel, What};
+use crate::prelude::*;
 
 use super::column;
 

@@ -1,7 +1,7 @@
 //! Times that are counted: numbers since 1970 in CSV and Parquet files, and the old Parquet type
 //! INT96.
 
-use std::sync::Arc;
+use crate::prelude::*;
 
 use parquet::data_type::{Int96, Int96Type};
 use parquet::file::writer::SerializedFileWriter;
@@ -9,9 +9,6 @@ use parquet::schema::parser::parse_message_type;
 use stationdb::arrow::array::{
     ArrayRef, Int32Array, Int64Array, TimestampMicrosecondArray, UInt64Array,
 };
-use stationdb::prelude::*;
-use stationdb::tables::{ColumnType, DataType, EpochUnit, ImportTableRequest};
-use stationdb::{Control, Place};
 
 use super::dialects::{rows, session};
 use super::parquet_files::{import, one};

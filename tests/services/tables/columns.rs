@@ -1,21 +1,10 @@
 //! Columns that come and go: which rows show which values, who is refused, what it tells.
 
-use std::sync::Arc;
+use crate::prelude::*;
 
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use serde_json::json;
 use stationdb::arrow::array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch};
-use stationdb::faults::{Disk, MemoryDisk, Mode, SharedDisk};
-use stationdb::prelude::*;
-use stationdb::tables::{
-    AddColumnsRequest, Column, ColumnFilter, ColumnOrderBy, ColumnRename, ColumnType,
-    CreateTableRequest, DataType, DropColumnsRequest, FilterOperation, ModifyTableRequest,
-    PartRows, QueryTableDataRequest, RenameColumnsRequest, ScanRequest, SegmentFile, TableId,
-};
-use stationdb::{
-    Control, ErrorKind, Identity, Position, Session, Store, StoreOptions, VerifyLevel, What,
-};
 
 use super::{column, int64_values};
 

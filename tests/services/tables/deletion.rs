@@ -1,20 +1,9 @@
 //! Deletion of rows: what it tells, who keeps rows, what it gives back, and what survives it.
 
-use std::sync::Arc;
+use crate::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::json;
 use stationdb::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
-use stationdb::faults::{Disk, MemoryDisk, Mode, SharedDisk};
-use stationdb::prelude::*;
-use stationdb::tables::{
-    AppendTableDataRequest, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataType,
-    DeleteRowsRequest, FilterOperation, ListDeletedRowsRequest, QueryTableDataRequest, ScanRequest,
-    TableId,
-};
-use stationdb::{
-    Control, ErrorKind, Identity, Position, Session, Store, StoreOptions, VerifyLevel, What,
-};
 
 use super::{column, int64_values};
 

@@ -1,15 +1,7 @@
 //! CSV files as programs write them, each with the table that it becomes.
 
+use crate::prelude::*;
 use std::io::Read;
-use std::sync::Arc;
-
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::tables::{
-    ColumnType, DataType, GetTableDataRequest, ImportTableRequest, ImportTableResponse,
-    ImportedColumn, ScanRequest, TableId,
-};
-use stationdb::{Control, ErrorKind, Identity, Session, Store};
 
 pub(super) fn session() -> (Store, Session) {
     let options = Store::options().maintenance_thread(false);

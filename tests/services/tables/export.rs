@@ -1,20 +1,13 @@
 //! What leaves a table: readers of batches, metadata of exports, segments with their manifest.
 
-use std::collections::BTreeMap;
+use crate::prelude::*;
 use std::path::Path;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use stationdb::arrow::array::{RecordBatch, RecordBatchReader};
 use stationdb::arrow::ipc::reader::StreamReader;
-use stationdb::faults::{MemoryDisk, RealDisk, SharedDisk, walk};
-use stationdb::prelude::*;
-use stationdb::tables::{
-    AppendTableDataRequest, ColumnType, CreateTableRequest, DataFrame, DataType, ExportFormat,
-    ExportTableDataRequest, ScanRequest, SegmentManifest, TableId,
-};
-use stationdb::{Control, Error, ErrorKind, Identity, Session, Store};
+use stationdb::faults::walk;
 
 use super::{column, int64_values};
 

@@ -1,20 +1,10 @@
 //! Imports through the service: valid files, invalid files, and that a failed import leaves
 //! nothing.
 
+use crate::prelude::*;
 use std::io::Cursor;
-use std::sync::Arc;
 
 use chrono::DateTime;
-use stationdb::faults::{MemoryDisk, SharedDisk};
-use stationdb::prelude::*;
-use stationdb::tables::{
-    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType,
-    ExportFormat, ExportTableDataRequest, GetTableDataRequest, ImportTableRequest,
-    ListTablesRequest,
-};
-use stationdb::{
-    Control, Error, ErrorKind, Identity, Place, Position, Result, Session, Store, What,
-};
 
 use crate::wire_time;
 

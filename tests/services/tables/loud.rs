@@ -1,15 +1,7 @@
 //! Files that were changed without a word, or that cannot be read as they are: each is refused with
 //! its place, its value and what to do.
 
-use std::sync::Arc;
-
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::tables::{
-    Column, ColumnType, CreateTableRequest, DataType, DateOrder, EpochUnit, ImportTableRequest,
-    ListTablesRequest,
-};
-use stationdb::{Control, Identity, Place, Session, Store};
+use crate::prelude::*;
 
 use super::column;
 

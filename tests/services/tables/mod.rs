@@ -25,10 +25,10 @@ mod unchanged;
 mod walk;
 mod waveforms;
 
+use crate::prelude::*;
 use stationdb::arrow::array::{Int64Array, RecordBatch};
 use stationdb::arrow::datatypes::Schema;
 use stationdb::arrow::ipc::writer::StreamWriter;
-use stationdb::tables::{Column, ColumnType, DataType};
 
 fn column(name: &str, data_type: DataType, column_type: ColumnType) -> Column {
     Column::new(name, data_type).column_type(column_type)

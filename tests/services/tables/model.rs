@@ -11,15 +11,10 @@ mod cells;
 mod changes;
 mod exact;
 
+use crate::prelude::*;
 use std::cmp::Ordering;
-use std::sync::Arc;
 
-use serde_json::{Value, json};
 use stationdb::arrow::array::RecordBatch;
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::tables::DataFrame;
-use stationdb::{Control, Identity, Session, Store, from_json};
 
 use super::ipc_stream;
 use cells::{Cell, KINDS, Kind, Rng, Spread, array, canonical, compare, draw, is_same, parse};

@@ -1,20 +1,12 @@
 //! Rows by their append ordinals, and what is known of rows without reading them.
 
+use crate::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use stationdb::arrow::array::{AsArray, RecordBatch};
 use stationdb::arrow::datatypes::{Float64Type, Int64Type};
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::specifications::Number;
-use stationdb::tables::{
-    AppendTableDataRequest, ColumnType, CreateTableRequest, DataFrame, DataType, DeleteRowsRequest,
-    PartRows, StoredBytes, TableId,
-};
-use stationdb::{Control, Error, ErrorKind, Identity, Session, Store};
 
 use super::column;
 

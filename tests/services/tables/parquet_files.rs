@@ -1,7 +1,7 @@
 //! Parquet files with the types that writers use, each with the table that it becomes.
 
+use crate::prelude::*;
 use std::io::Cursor;
-use std::sync::Arc;
 
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::SortingColumn;
@@ -13,11 +13,6 @@ use stationdb::arrow::array::{
     TimestampNanosecondArray, UInt64Array,
 };
 use stationdb::arrow::datatypes::{DataType as Arrow, Field, Int32Type, Int64Type};
-use stationdb::prelude::*;
-use stationdb::tables::{
-    BinaryForm, ColumnType, DataType, ImportTableRequest, ImportTableResponse,
-};
-use stationdb::{Control, Error, ErrorKind, Place, Result, Session};
 
 use super::dialects::{rows, session};
 

@@ -17,9 +17,7 @@
 
 use std::path::Path;
 
-use stationdb::prelude::*;
-use stationdb::tables::{ImportTableRequest, ImportTableResponse};
-use stationdb::{Control, ErrorKind, Result, Session};
+use crate::prelude::*;
 
 use super::dialects::{files, session};
 use super::parquet_files;

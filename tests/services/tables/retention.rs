@@ -1,19 +1,8 @@
 //! Retention: which rows maintenance deletes, what it tells, who keeps rows, what survives.
 
-use std::sync::Arc;
+use crate::prelude::*;
 
-use serde_json::{Value, json};
-use stationdb::faults::{Disk, MemoryDisk, Mode};
-use stationdb::prelude::*;
-use stationdb::tables::{
-    AppendTableDataRequest, ColumnType, CreateTableRequest, DataFrame, DataType, DeleteRowsRequest,
-    GetTableDataRequest, ListDeletedRowsRequest, ScanRequest, SetRetentionRequest, TableId,
-};
-use stationdb::{
-    AccessPolicy, Action, Control, Error, ErrorKind, Identity, ManualClock, Position, Service,
-    Session, Store, StoreOptions, What,
-};
-use stationdb::{Visibility, chrono::DateTime};
+use stationdb::chrono::DateTime;
 
 use super::{column, int64_values};
 
@@ -316,23 +305,16 @@ fn a_policy_survives_reopening_a_backup_and_a_salvage_and_ends_with_its_table() 
 }
 
 /// Everybody may read, and only ada may change; the store itself is not asked.
-#[derive(Debug)]
-struct OnlyAda;
-
-impl AccessPolicy for OnlyAda {
-    fn visible(&self, who: &Identity, _service: Service, action: Action) -> Visibility {
-        match (who.user_id(), action) {
-            ("ada", _) | ("guest", Action::Read) => Visibility::All,
-            _ => Visibility::None,
-        }
-    }
-}
+const ONLY_ADA: Rule = Rule(|who, _, action| match (who.user_id(), action) {
+    ("ada", _) | ("guest", Action::Read) => Visibility::All,
+    _ => Visibility::None,
+});
 
 #[test]
 fn a_policy_needs_the_permission_to_update_and_maintenance_needs_none() {
     let clock = Arc::new(ManualClock::new(DateTime::from_timestamp_millis(NOON).unwrap()));
     let disk = Arc::new(MemoryDisk::new());
-    let store = options(&clock).access_policy(OnlyAda).open_disk(disk.clone()).unwrap();
+    let store = options(&clock).access_policy(ONLY_ADA).open_disk(disk.clone()).unwrap();
     let ada = store.session(Identity::user("ada"));
     let bench = Bench { ada, store, clock, disk };
     let id = bench.table(DataType::Int64);

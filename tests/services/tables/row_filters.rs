@@ -1,11 +1,6 @@
 //! Filters of rows in the language, on rows by which each rule about null and NaN shows.
 
-use std::sync::Arc;
-
-use serde_json::{Value, json};
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::{Identity, Store, from_json};
+use crate::prelude::*;
 
 /// Appends of which each is a segment with a summary of its own, or a part of the buffer.
 const APPENDS: [&[Option<&str>]; 5] = [

@@ -1,19 +1,9 @@
 //! The rules of the table service, in the order of `docs/reference/tables.md`.
 
-use std::sync::Arc;
+use crate::prelude::*;
 
 use chrono::DateTime;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::tables::{
-    ColumnMetadataPatch, ListTablesRequest, ModifyTableRequest, ModifyTablesRequest, PagedTables,
-    TableMetadataModification,
-};
-use stationdb::{
-    Control, Error, ErrorKind, Identity, ManualClock, Result, Session, Store, from_json,
-};
 
 fn open() -> (Store, Session, Arc<ManualClock>) {
     let clock =

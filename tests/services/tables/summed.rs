@@ -1,13 +1,9 @@
 //! Aggregates from the sums in the summaries of segments, beside the same from the rows.
 
-use std::sync::Arc;
+use crate::prelude::*;
 
-use serde_json::{Value, json};
 use stationdb::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use stationdb::arrow::buffer::NullBuffer;
-use stationdb::faults::MemoryDisk;
-use stationdb::prelude::*;
-use stationdb::{Control, Identity, Session, Store, from_json};
 
 const BLOCK: usize = 1024;
 

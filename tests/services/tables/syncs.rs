@@ -1,14 +1,11 @@
 //! The disk cost of an append: one sync, shared by appends that wait for it at the same time, and
 //! few pages.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use crate::prelude::*;
+use std::time::Instant;
 
 use stationdb::arrow::array::{Int64Array, RecordBatch};
-use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival, walk};
-use stationdb::prelude::*;
-use stationdb::tables::{Column, ColumnType, CreateTableRequest, DataType};
-use stationdb::{Control, Identity, Session, Store, VerifyLevel};
+use stationdb::faults::walk;
 
 const ROWS: i64 = 100;
 

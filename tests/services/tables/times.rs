@@ -1,23 +1,13 @@
 //! Times in microseconds and nanoseconds: appended, sealed, merged, filtered, sorted, decimated,
 //! exported and imported with all their digits.
 
+use crate::prelude::*;
 use std::io::Cursor;
-use std::sync::Arc;
 
 use stationdb::arrow::array::{
     Array, ArrayRef, Float64Array, RecordBatch, TimestampMicrosecondArray,
     TimestampMillisecondArray, TimestampNanosecondArray,
 };
-use stationdb::faults::{MemoryDisk, SharedDisk};
-use stationdb::prelude::*;
-use stationdb::tables::{
-    Aggregate, AggregateFunction, AggregateKey, AggregateTableDataRequest, Column, ColumnFilter,
-    ColumnOrderBy, ColumnType, CreateTableRequest, DataType, DecimationDistribution,
-    DecimationMethod, DecimationOptions, ExportFormat, ExportTableDataRequest, FilterOperation,
-    GetTableDataRequest, ImportTableRequest, QueryDecimatedDataRequest, QueryTableDataRequest,
-    ScanRequest, TableId,
-};
-use stationdb::{Control, ErrorKind, Identity, Place, Session, Store};
 
 use super::column;
 

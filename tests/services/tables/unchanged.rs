@@ -1,16 +1,10 @@
 //! Values that were rounded, cut or put elsewhere without a word are stored as they are, or refused.
 
-use std::sync::Arc;
+use crate::prelude::*;
 
 use stationdb::arrow::array::{
     ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt64Array,
 };
-use stationdb::prelude::*;
-use stationdb::tables::{
-    ColumnType, CreateTableRequest, DataType, ExportFormat, ExportTableDataRequest,
-    ImportTableRequest, ImportTableResponse, QueryTableDataRequest,
-};
-use stationdb::{Control, ErrorKind, Result, Session};
 
 use super::column;
 use super::dialects::{rows, session};

@@ -1,21 +1,13 @@
 //! Reads while others write: prefixes of the appends, walks by token, no waiting for a seal or a
 //! merge; and the contents of plans.
 
+use crate::prelude::*;
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use proptest::prelude::*;
 use stationdb::arrow::array::RecordBatch;
-use stationdb::faults::{MemoryDisk, OpKind, SharedDisk, SimDisk};
-use stationdb::prelude::*;
-use stationdb::tables::{
-    AppendTableDataRequest, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataFrame,
-    DataType, DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest,
-    QueryTableDataRequest, ScanRequest,
-};
-use stationdb::{Control, Identity, Session, Store};
 
 use super::column;
 use super::int64_values;

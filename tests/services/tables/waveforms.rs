@@ -1,18 +1,10 @@
 //! Waveforms: arrays that become rows, and rows that become arrays again, held against a model.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::prelude::*;
 
 use proptest::prelude::*;
 use stationdb::arrow::ipc::reader::StreamReader;
 use stationdb::chrono::{DateTime, TimeDelta, Utc};
-use stationdb::faults::{MemoryDisk, SharedDisk};
-use stationdb::prelude::*;
-use stationdb::tables::{
-    Column, ColumnType, CreateTableRequest, DataType, ExportFormat, ExportTableDataRequest,
-    ReadWaveformsRequest, SampleValues, TableId, Waveform, WaveformAxis, WaveformData, WaveformX,
-};
-use stationdb::{Control, ErrorKind, Identity, Result, Session, Store};
 
 fn open(seal_rows: u64) -> (Store, Session) {
     let disk: SharedDisk = Arc::new(MemoryDisk::default());

@@ -1,18 +1,14 @@
 //! Compares `filter::tests::schemas` with the declarations, and the declarations with the cases of
 //! the corpus.
 
-use std::collections::BTreeSet;
-
-use serde_json::{Value, json};
+use crate::store::tests::prelude::*;
 
 use super::Opened;
 use super::kinds::{KINDS, filtering};
-use crate::error::ErrorKind;
 use crate::filter::tests::corpus::files;
 use crate::filter::tests::schemas;
 use crate::filter::tests::uses::{Use, uses};
-use crate::filter::{Filter, Schema, Times, compile};
-use crate::value::{FieldDecl, FieldType, Ops, time};
+use crate::filter::{Filter, Schema};
 
 const RENAMES: &[(&str, &str)] = &[("IsAcmeAsset", "isVendorAsset")];
 

@@ -3,13 +3,12 @@
 //! Requests and responses are JSON, so one test works for all operations and also covers the wire
 //! names.
 
+use crate::store::tests::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 
 use super::probe::Probe;
-use crate::error::Result;
-use crate::model::tables::table::{TableMetadata, TableOrderBy, TableProjection};
+use crate::model::tables::table::{TableOrderBy, TableProjection};
 use crate::model::test_plans::template::{
     TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateOrderBy,
 };
@@ -19,13 +18,11 @@ use crate::model::work_items::template::{
 };
 use crate::model::work_items::work_item::{WorkItem, WorkItemField, WorkItemOrderBy};
 use crate::model::{
-    Asset, AssetField, AssetOrderBy, FileLinqQueryOrderBy, FileQueryOrderBy, FileRecord, Product,
+    Asset, AssetField, AssetOrderBy, FileLinqQueryOrderBy, FileQueryOrderBy, Product,
     ProductOrderBy, ProductProjection, Resource, Specification, SpecificationOrderBy,
-    SpecificationProjection, Utilization, UtilizationOrderBy,
+    SpecificationProjection, UtilizationOrderBy,
 };
-use crate::prelude::*;
-use crate::session::{Access as _, Draft, Plan, Query, Session, What};
-use crate::value::FieldDecl;
+use crate::session::Access as _;
 
 /// A kind of the corpus: its declaration, how a record of the corpus is stored, and how it is
 /// queried without a service.

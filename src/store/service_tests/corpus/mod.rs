@@ -10,17 +10,11 @@ mod projections;
 mod search;
 mod walks;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::store::tests::prelude::*;
 
-use serde_json::{Value, json};
-
-use crate::disk::{Disk as _, MemoryDisk};
-use crate::error::Result;
+use crate::disk::Disk as _;
 use crate::filter::tests::corpus::{Case, File, Told, files, told};
-use crate::session::{Access as _, Identity, Query, Session};
-use crate::store::{Store, StoreOptions};
-use crate::value::{ManualClock, time};
+use crate::session::{Access as _, Identity};
 use kinds::{CorpusKind, Raw, filtering, kind};
 
 /// A store in memory whose time is that of the corpus.

@@ -1,9 +1,7 @@
 //! Every sort key of every operation in both directions, compared with sorting the returned items.
 
+use crate::store::tests::prelude::*;
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
-
-use serde_json::{Value, json};
 
 use super::kinds::{OPERATIONS, Operation, member};
 use super::{Opened, kind};

@@ -1,11 +1,10 @@
 //! The rules of pages, tokens and counts, for every operation.
 
-use serde_json::{Value, json};
+use crate::store::tests::prelude::*;
 
 use super::kinds::{Beyond, OPERATIONS, Operation};
 use super::orders::{COUNT, records};
 use super::{Opened, kind};
-use crate::error::ErrorKind;
 
 fn filled(operation: &Operation) -> Opened {
     let opened = Opened::new();

@@ -6,10 +6,10 @@
 
 use crate::filter::tests::corpus::JsonRow;
 use crate::filter::tests::schemas;
-use crate::model::resource::{Field, Index, Resource};
-use crate::value::id::{IdForm, Kind};
-use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format};
-use crate::value::{FieldDecl, FieldType, Row, Service, Stored};
+use crate::store::tests::prelude::*;
+use crate::value::id::IdForm;
+use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder};
+use crate::value::{Row, Stored};
 
 /// A record of the kind `probe` of the corpus.
 #[derive(Clone, Debug, Default, PartialEq)]

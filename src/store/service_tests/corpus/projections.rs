@@ -1,6 +1,6 @@
 //! Every name of every projection: it returns the part of the whole item that it names.
 
-use serde_json::{Value, json};
+use crate::store::tests::prelude::*;
 
 use super::kinds::OPERATIONS;
 use super::{Opened, kind};

@@ -1,15 +1,12 @@
 //! The search service compared with reading every text, through writes, transactions, maintenance
 //! and reopening.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::store::tests::prelude::*;
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
 
 use super::Opened;
-use crate::prelude::*;
-use crate::search::{SearchRequest, SearchResponse};
-use crate::value::Control;
+use crate::search::SearchResponse;
 
 const WORDS: [&str; 16] = [
     "amp",

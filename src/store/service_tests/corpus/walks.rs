@@ -6,16 +6,15 @@
 
 use std::cmp::Ordering;
 
+use crate::store::tests::prelude::*;
 use proptest::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
 use super::kinds::{CorpusKind, KINDS, Raw, filtering};
 use super::{Opened, kind};
 use crate::filter::tests::corpus::JsonRow;
 use crate::filter::tests::schemas;
-use crate::filter::{Times, compile};
-use crate::session::{OrderTerm, Query};
-use crate::value::{FieldDecl, FieldType, Ops, Row as _, Val, key, time};
+use crate::value::{Row as _, Val, key};
 
 /// A deterministic random generator.
 struct Random(u64);

@@ -2,9 +2,7 @@
 
 use std::cmp::Ordering;
 
-use serde_json::{Value, json};
-use stationdb::ErrorKind;
-use stationdb::prelude::*;
+use crate::prelude::*;
 
 use super::cells::{Cell, Kind, canonical, compare};
 use super::exact::sum;

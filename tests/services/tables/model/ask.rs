@@ -4,8 +4,7 @@
 
 use std::cmp::Ordering;
 
-use serde_json::{Value, json};
-use stationdb::prelude::*;
+use crate::prelude::*;
 
 use super::cells::{Cell, Kind, canonical, compare, draw};
 use super::{ColumnOf, World, read};

@@ -1,8 +1,6 @@
 //! Columns that come and go in the model.
 
-use serde_json::json;
-use stationdb::prelude::*;
-use stationdb::tables::{AddColumnsRequest, DropColumnsRequest, RenameColumnsRequest};
+use crate::prelude::*;
 
 use super::cells::{Cell, KINDS, Spread};
 use super::{ColumnOf, World, read};
