@@ -5,10 +5,6 @@ use crate::store::tests::prelude::*;
 use crate::Control;
 use crate::files::FileService;
 
-fn open(disk: &Arc<MemoryDisk>) -> Store {
-    StoreOptions::default().seed(Some(1)).open_on(disk.clone()).unwrap()
-}
-
 fn write_file(disk: &MemoryDisk, path: &str, data: &[u8]) {
     disk.open(path, Mode::OpenOrCreate).unwrap().write_all_at(data, 0).unwrap();
 }

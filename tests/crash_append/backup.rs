@@ -1,15 +1,12 @@
 //! Backups and restores under power cuts. After a cut at any change, the target is marked as
 //! incomplete or is complete, a second attempt completes it, and the source does not change.
 
+use crate::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
-use stationdb::faults::{Disk, Fault, Mode, OpKind, Pick, Random, SharedDisk, SimDisk, Survival};
-use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
+use stationdb::faults::SharedDisk;
 
 use crate::files::Files;
-use crate::harness::{History, Scenario, counted, first_seed};
-use crate::sequence::{Observation, Sequence, Steps};
 
 fn source() -> (Store, Observation) {
     let history = History::new(SimDisk::new(first_seed()));

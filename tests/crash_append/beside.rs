@@ -1,21 +1,15 @@
 //! Commits beside a checkpoint that is under way in its thread: the checkpoint is held at one of
 //! its operations until several commits were acknowledged.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use crate::prelude::*;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use stationdb::faults::{Fault, Hold, OpKind, Pick, SimDisk, TraceEntry};
-use stationdb::{Error, Store};
+use stationdb::faults::Hold;
 
-use crate::errors;
-use crate::harness::{
-    Extent, History, Problem, Scenario, counted, default_extent, explore, is_record_file,
-    must_survive_kills,
-};
+use crate::harness::{default_extent, must_survive_kills};
 use crate::kills::of_a_run;
-use crate::scenarios::{ada, options, those_there};
+use crate::scenarios::those_there;
 
 /// Bytes of the memory table: full after a few commits.
 const MEMORY: usize = 1_500;

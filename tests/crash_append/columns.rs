@@ -1,20 +1,14 @@
 //! Columns that come and go beside appends, seals and merges.
 
-use std::collections::BTreeSet;
+use crate::prelude::*;
 use std::ops::Range;
 
-use stationdb::faults::{Pick, SimDisk};
 use stationdb::tables::{
-    AddColumnsRequest, AppendTableDataRequest, Column, ColumnRename, ColumnType, DataFrame,
-    DataType, DropColumnsRequest, ListTablesRequest, RenameColumnsRequest, TableService,
+    AddColumnsRequest, ColumnRename, DropColumnsRequest, RenameColumnsRequest,
 };
-use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
-use crate::harness::{self, History, Scenario, must_hold_with};
-use crate::scenarios::{ada, options};
-use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
-use crate::tables::{Tables, append, create, id_of};
-use crate::{errors, flips, must_fail};
+use crate::each_barrier_is_found;
+use crate::tables::{append, create, id_of};
 
 struct Columns;
 
@@ -124,17 +118,7 @@ fn one_wrong_bit_under_changed_columns_is_never_a_wrong_answer() {
     flips::one_bit_is_wrong("changes of columns", &Sequence::new(Columns), 200);
 }
 
-/// Removes each sync of the path alone: record file, segments, summaries, directories.
 #[test]
 fn one_removed_barrier_of_changing_columns_is_found() {
-    let columns = Sequence::new(Columns);
-    let history = History::new(SimDisk::new(harness::first_seed()));
-    columns.run(&history).unwrap();
-    let mut kinds = BTreeSet::new();
-    for (op, kind, path) in history.barriers() {
-        if kinds.insert((kind, harness::file_kind(&path))) || harness::does("crash_each_sync") {
-            must_fail(&format!("operation {op} ({kind:?} {path:?})"), &columns, Pick::op(op));
-        }
-    }
-    assert!(kinds.len() >= 4, "{kinds:?}");
+    each_barrier_is_found(&Sequence::new(Columns));
 }

@@ -1,20 +1,8 @@
 //! Compaction copies every row of the record file, and shortens the files of the journal. A power
 //! cut after any change loses nothing.
 
-use std::collections::BTreeSet;
+use crate::prelude::*;
 
-use serde_json::json;
-use stationdb::faults::{Disk, Mode, OpKind, Pick, SimDisk, Survival, TraceEntry};
-use stationdb::files::{FileService, GetFilesRequest};
-use stationdb::work_items::WorkItemService;
-use stationdb::{Error, Store};
-
-use crate::errors;
-use crate::files::{content, upload};
-use crate::harness::{
-    Extent, History, Problem, Scenario, explore, first_seed, must_hold, must_hold_with,
-};
-use crate::scenarios::{SMALL_MEMORY, ada, options, with_memory};
 use crate::station::create;
 
 const MANY: usize = 60;

@@ -1,16 +1,8 @@
 //! One process begins a creation, another one completes it, and the power is cut at any moment of
 //! either.
 
-use std::collections::BTreeSet;
+use crate::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
-use stationdb::{Error, Store};
-
-use crate::harness::{
-    Extent, History, Problem, Scenario, counted, explore, first_seed, one_in_operations,
-};
-use crate::scenarios::Records;
 
 /// The first process ends before the operation with this number.
 struct CutShort(u64);

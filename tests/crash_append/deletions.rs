@@ -1,21 +1,15 @@
 //! Rows that are deleted: from the buffer, from segments, whole segments, beside appends in one
 //! transaction, by a retention, and the rewriting of what is left.
 
-use std::collections::BTreeSet;
+use crate::prelude::*;
 use std::ops::Range;
 
-use stationdb::faults::{Pick, SimDisk};
 use stationdb::tables::{
-    ColumnFilter, DeleteRowsRequest, FilterOperation, ListDeletedRowsRequest, ListTablesRequest,
-    SetRetentionRequest, TableService,
+    ColumnFilter, DeleteRowsRequest, FilterOperation, ListDeletedRowsRequest, SetRetentionRequest,
 };
-use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
-use crate::harness::{self, History, Scenario, must_hold_with};
-use crate::scenarios::{ada, options};
-use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
-use crate::tables::{Tables, append, create, id_of};
-use crate::{errors, flips, must_fail};
+use crate::each_barrier_is_found;
+use crate::tables::{append, create, id_of};
 
 /// Deletions by calls alone, or by a retention as well. A store whose disk fails may have set a
 /// retention and not carry it out, so failing operations are tried without one.
@@ -125,17 +119,7 @@ fn one_wrong_bit_under_deleted_rows_is_never_a_wrong_answer() {
     flips::one_bit_is_wrong("deletions of rows", &Sequence::new(CALLED), 200);
 }
 
-/// Removes each sync of the path alone: record file, segments, summaries, directories.
 #[test]
 fn one_removed_barrier_of_deleting_rows_is_found() {
-    let deletions = Sequence::new(RETAINED);
-    let history = History::new(SimDisk::new(harness::first_seed()));
-    deletions.run(&history).unwrap();
-    let mut kinds = BTreeSet::new();
-    for (op, kind, path) in history.barriers() {
-        if kinds.insert((kind, harness::file_kind(&path))) || harness::does("crash_each_sync") {
-            must_fail(&format!("operation {op} ({kind:?} {path:?})"), &deletions, Pick::op(op));
-        }
-    }
-    assert!(kinds.len() >= 4, "{kinds:?}");
+    each_barrier_is_found(&Sequence::new(RETAINED));
 }

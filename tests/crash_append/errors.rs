@@ -1,18 +1,11 @@
 //! The n-th operation fails, once or from then on. Nothing panics, nothing acknowledged is lost,
 //! nothing refused is stored, and after a failed sync a file is neither written nor synced again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
-use stationdb::{Error, ErrorKind};
-
-use crate::harness::{
-    History, Scenario, check, count, counted, file_kind, first_seed, is_record_file,
-    one_in_operations, size,
-};
-use crate::scenarios::{Checkpoints, Grouped, Records, with_memory};
+use crate::harness::{check, file_kind, size};
 
 #[test]
 fn the_nth_operation_of_creating_and_writing_fails() {

@@ -1,16 +1,11 @@
 //! Files whose contents are in the record file or in files of their own: changed, deleted, and
 //! several in one transaction.
 
-use std::sync::Arc;
+use crate::prelude::*;
 
-use stationdb::faults::{Disk, Fault, Mode, OpKind, Pick, SimDisk};
-use stationdb::files::{FileService, GetFilesRequest, UpdateMetadataRequest, UploadFileRequest};
-use stationdb::{Control, Error, ErrorKind, ManualClock, Store, StoreOptions, VerifyLevel};
+use stationdb::files::UpdateMetadataRequest;
 
-use crate::harness::{History, Scenario, does, first_seed, must_hold};
-use crate::scenarios::{ada, options};
-use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
-use crate::{errors, flips, must_fail};
+use crate::must_fail;
 
 pub struct Files;
 

@@ -2,14 +2,11 @@
 //! store may refuse, and it may miss damage in bytes that store nothing, but it never returns a
 //! wrong answer and never panics.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use stationdb::faults::{Disk, Mode, Random, SimDisk, Survival};
-use stationdb::{Control, VerifyLevel};
-
-use crate::harness::{History, Problem, Scenario, counted, first_seed, size};
+use crate::harness::size;
 
 /// Flips this many bits, each in its own copy, spread evenly over the files.
 pub fn one_bit_is_wrong(name: &str, scenario: &dyn Scenario, flips_default: u64) {

@@ -5,17 +5,15 @@
 //! At every point, a reopened store must contain all steps that were acknowledged before it, may
 //! contain steps that had begun, and nothing else.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use stationdb::faults::{OpKind, Random, Replay, SimDisk, Survival, TraceEntry};
-use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
+use stationdb::faults::Replay;
 
 use crate::kills::{self, Kills, explore_kills};
-use crate::scenarios::{SMALL_MEMORY, with_memory};
 pub(crate) use crate::sizes::{count, does, seed as first_seed, size};
 
 /// Of operations, one in this many fails, for a long scenario that says `one_in`.

@@ -1,16 +1,10 @@
 //! Holds of the change log and full passes: a bound that was registered holds the log after a power
 //! cut, a trim loses a position or none, and a pass goes on where its reader stored it.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use crate::prelude::*;
 
-use stationdb::faults::SimDisk;
-use stationdb::products::{CreateProductRequest, ProductService as _};
-use stationdb::{BatchAnswer, Control, Error, ErrorKind, HoldBounds, Store, SyncItem};
-
-use crate::errors;
-use crate::harness::{History, Problem, Scenario, must_hold};
-use crate::scenarios::{ada, options};
+use stationdb::products::ProductService as _;
+use stationdb::{BatchAnswer, HoldBounds, SyncItem};
 
 /// Entries that the store keeps for everybody.
 const ENTRIES: u64 = 4;

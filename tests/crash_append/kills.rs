@@ -4,16 +4,9 @@
 //! and everything after it builds on them. So what an opening shows must survive every later cut,
 //! even though the run before it never acknowledged it.
 
-use std::collections::BTreeSet;
+use crate::prelude::*;
 
-use stationdb::faults::{Disk, OpKind, Pick, Random, SimDisk, Survival};
-
-use crate::harness::{
-    Explored, History, Scenario, Window, check, does, first_seed, size, survival,
-};
-use crate::scenarios::{Checkpoints, Grouped, Records};
-use crate::sequence::Sequence;
-use crate::tables::Tables;
+use crate::harness::{Explored, Window, check, size, survival};
 
 /// How much is checked.
 #[derive(Clone)]

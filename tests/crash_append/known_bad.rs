@@ -5,9 +5,8 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use stationdb::faults::{Disk, DiskFile, Mode, Random, SimDisk, Survival};
-
-use crate::harness::first_seed;
+use crate::prelude::*;
+use stationdb::faults::DiskFile;
 
 const FILE: &str = "records";
 const TRANSACTIONS: u64 = 20;

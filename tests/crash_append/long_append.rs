@@ -2,15 +2,11 @@
 //! with several writes each. Every operation on them fails in turn, and the power is cut after
 //! each.
 
-use std::sync::Arc;
+use crate::prelude::*;
 
 use stationdb::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
-use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
-use stationdb::tables::{ScanRequest, TableService};
-use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
+use stationdb::tables::ScanRequest;
 
-use crate::harness::{count, counted, first_seed, one_in_operations};
-use crate::scenarios::{ada, options};
 use crate::tables;
 
 /// Twice the rows of one sort, so that there are two segments.

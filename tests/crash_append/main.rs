@@ -23,6 +23,7 @@ mod known_bad;
 mod long_append;
 #[cfg(feature = "packages")]
 mod packages;
+mod prelude;
 mod rewrite;
 mod scenarios;
 mod sequence;
@@ -33,6 +34,8 @@ mod station;
 mod tables;
 #[cfg(feature = "packages")]
 mod written;
+
+use std::collections::BTreeSet;
 
 use harness::{Extent, History, Scenario, explore, must_hold};
 use scenarios::{Checkpoints, Grouped, Records};
@@ -124,4 +127,17 @@ fn must_fail(name: &str, scenario: &dyn Scenario, removed: Pick) {
         explored.images,
         failure.lines().next().unwrap_or_default()
     );
+}
+
+/// Removes each kind of sync of the path alone: record file, segments, summaries, directories.
+fn each_barrier_is_found(scenario: &dyn Scenario) {
+    let history = History::new(SimDisk::new(harness::first_seed()));
+    scenario.run(&history).unwrap();
+    let mut kinds = BTreeSet::new();
+    for (op, kind, path) in history.barriers() {
+        if kinds.insert((kind, harness::file_kind(&path))) || harness::does("crash_each_sync") {
+            must_fail(&format!("operation {op} ({kind:?} {path:?})"), scenario, Pick::op(op));
+        }
+    }
+    assert!(kinds.len() >= 4, "{kinds:?}");
 }

@@ -1,21 +1,14 @@
 //! Packages and upload sessions: waiting chunks, and packages uploaded, overwritten, moved, and
 //! deleted with their feed.
 
-use std::collections::BTreeMap;
+use crate::prelude::*;
 use std::io::Write as _;
 
 use stationdb::feeds::{
     CreateFeedRequest, FeedService, Platform, QueryFeedsRequest, UpdateFeedRequest,
 };
-use stationdb::files::FileService;
-use stationdb::{Control, Error, ErrorKind, ManualClock, Store, StoreOptions};
 
-use crate::files::{content, observe_files};
-use crate::harness::must_hold;
-use crate::scenarios::{ada, options};
-use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
 use crate::written::own_error;
-use crate::{errors, flips};
 
 pub struct Packages;
 

@@ -1,18 +1,10 @@
 //! Maintenance rewrites the record file of an open store. After a power cut at any change, the name
 //! leads to a complete file, the old one or the new one.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use crate::prelude::*;
 
-use stationdb::faults::{Disk, Mode, OpKind, Pick, SimDisk, Survival};
-use stationdb::files::{FileId, FileService, GetFilesRequest};
-use stationdb::work_items::WorkItemService;
-use stationdb::{Control, Error, Store, VerifyLevel};
+use stationdb::files::FileId;
 
-use crate::errors;
-use crate::files::{content, upload};
-use crate::harness::{Extent, History, Problem, Scenario, explore, first_seed, must_hold_with};
-use crate::scenarios::{ada, options};
 use crate::station::create;
 
 /// Large enough that maintenance rewrites a record file after they are deleted.

@@ -1,15 +1,12 @@
 //! The scenarios that are run on the simulated disk.
 
+use crate::prelude::*;
 use std::cell::Cell;
-use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::Duration;
 
-use stationdb::faults::{OpKind, SimDisk};
-use stationdb::products::{CreateProductRequest, Product, ProductService};
-use stationdb::{Error, ErrorKind, Identity, Position, Session, Store, StoreOptions};
+use stationdb::products::{Product, ProductService};
+use stationdb::{Identity, Position, Session};
 
-use crate::harness::{History, Problem, Scenario, does, first_seed, size};
+use crate::harness::size;
 
 thread_local! {
     /// Bytes of the memory table of the stores that this thread opens.

@@ -4,13 +4,7 @@
 //! everything else that [`Steps::observe`] reads. The disk may have no file that this state does
 //! not name.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use stationdb::faults::{Disk, SimDisk};
-use stationdb::{Control, Error, Store, StoreOptions};
-
-use crate::harness::{History, Problem, Scenario};
+use crate::prelude::*;
 
 /// What a store shows: the name of a resource, and everything that can be read of it.
 pub type Observation = BTreeMap<String, String>;

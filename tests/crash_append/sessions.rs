@@ -1,16 +1,7 @@
 //! Upload sessions: chunks that wait across a reopening, are sent again, become a file, or are
 //! cancelled.
 
-use std::collections::BTreeMap;
-
-use stationdb::files::FileService;
-use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
-
-use crate::files::{content, observe_files};
-use crate::harness::must_hold;
-use crate::scenarios::{ada, options};
-use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
-use crate::{errors, flips};
+use crate::prelude::*;
 
 pub struct Sessions;
 

@@ -1,14 +1,7 @@
 //! The mixed work of a station: work items and files, each alone and all in one transaction.
 
-use serde_json::json;
-use stationdb::work_items::{QueryWorkItemsRequest, WorkItemService};
-use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
-
-use crate::files::{observe_files, upload};
-use crate::harness::must_hold;
-use crate::scenarios::{ada, options};
-use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
-use crate::{errors, flips};
+use crate::prelude::*;
+use stationdb::work_items::QueryWorkItemsRequest;
 
 pub struct Station;
 

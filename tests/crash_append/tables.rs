@@ -1,25 +1,13 @@
 //! The append path: buffered batches, sealed segments, merges, closed and deleted tables, and rows
 //! in one transaction with a work item and a file.
 
-use std::collections::BTreeSet;
+use crate::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
-use std::time::Duration;
 
-use stationdb::faults::{OpKind, Pick, SimDisk};
-use stationdb::tables::{
-    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType,
-    GetTableDataRequest, ImportTableRequest, ListTablesRequest, TableService,
-};
-use stationdb::work_items::WorkItemService;
-use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
+use stationdb::tables::{CreateTableRequest, GetTableDataRequest, ImportTableRequest};
 
-use crate::files::{observe_files, upload};
-use crate::harness::{self, History, Problem, Scenario, must_hold, must_hold_with};
-use crate::scenarios::{ada, options};
-use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
+use crate::each_barrier_is_found;
 use crate::station::create as create_work_items;
-use crate::{errors, flips, must_fail};
 
 pub struct Tables;
 
@@ -302,19 +290,7 @@ fn one_wrong_bit_under_tables_is_never_a_wrong_answer() {
     flips::one_bit_is_wrong("appends", &Sequence::new(Tables), 600);
 }
 
-/// Removes each sync of the append path alone: record file, segments, summaries, contents,
-/// directories.
 #[test]
 fn one_removed_barrier_of_appending_is_found() {
-    let appends = Sequence::new(Tables);
-    let history = History::new(SimDisk::new(harness::first_seed()));
-    appends.run(&history).unwrap();
-    let mut kinds = BTreeSet::new();
-    for (op, kind, path) in history.barriers() {
-        // One sync of each kind of file; at night every sync.
-        if kinds.insert((kind, harness::file_kind(&path))) || harness::does("crash_each_sync") {
-            must_fail(&format!("operation {op} ({kind:?} {path:?})"), &appends, Pick::op(op));
-        }
-    }
-    assert!(kinds.len() >= 4, "{kinds:?}");
+    each_barrier_is_found(&Sequence::new(Tables));
 }

@@ -3,14 +3,8 @@
 
 use std::io::Write;
 
-use stationdb::files::{ContentWriter, FileService, UploadFileRequest};
-use stationdb::{Control, Error, ErrorKind, ManualClock, Store, StoreOptions};
-
-use crate::errors;
-use crate::files::{content, observe_files};
-use crate::harness::must_hold;
-use crate::scenarios::{ada, options};
-use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
+use crate::prelude::*;
+use stationdb::files::ContentWriter;
 
 pub struct Written;
 

@@ -4,7 +4,7 @@ use crate::prelude::*;
 use std::io::{self, Read, Write};
 use std::time::Instant;
 
-use crate::feeds::{control, deb, deb_with, download, feed, fresh, gz, kind, tarball, upload};
+use crate::feeds::{deb, deb_with, download, feed, gz, kind, tarball, upload};
 
 fn named(name: impl Into<String>) -> UploadFileRequest {
     UploadFileRequest::new().name(name)

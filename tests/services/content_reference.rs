@@ -7,7 +7,7 @@ use std::io::Read;
 use chrono::{DateTime, Utc};
 use stationdb::faults::limits;
 
-use crate::feeds::{control, deb, feed, gz, kind, tarball, upload};
+use crate::feeds::{deb, feed, gz, kind, tarball, upload};
 use crate::wire_time;
 
 struct Bench {

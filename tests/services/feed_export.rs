@@ -9,7 +9,7 @@ use std::process::Command;
 use md5::{Digest, Md5};
 use sha2::Sha256;
 
-use crate::feeds::{control, deb, deb_with, feed, fresh, gz, ipk, kind, tarball, upload};
+use crate::feeds::{deb, deb_with, feed, gz, ipk, kind, tarball, upload};
 
 /// A private root of `apt` with one source.
 struct Apt {

@@ -6,21 +6,6 @@ use stationdb::faults::{limits, walk};
 
 use crate::holds_at::holds_at;
 
-fn open(disk: &Arc<MemoryDisk>) -> Store {
-    StoreOptions::default().maintenance_thread(false).seed(Some(1)).open_disk(disk.clone()).unwrap()
-}
-
-pub fn fresh() -> (Arc<MemoryDisk>, Store, Session) {
-    let disk = Arc::new(MemoryDisk::new());
-    let store = open(&disk);
-    let session = store.session(Identity::user("ada"));
-    (disk, store, session)
-}
-
-pub fn control() -> Control {
-    Control::default()
-}
-
 pub fn feed(session: &impl FeedService, platform: Platform) -> Feed {
     let request = CreateFeedRequest::new("tools").platform(platform);
     session.create_feed(request).unwrap()

@@ -6,21 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use chrono::DateTime;
 use stationdb::faults::{limits, walk};
 
-fn open(disk: &Arc<MemoryDisk>) -> Store {
-    StoreOptions::default().maintenance_thread(false).seed(Some(1)).open_disk(disk.clone()).unwrap()
-}
-
-fn fresh() -> (Arc<MemoryDisk>, Store, Session) {
-    let disk = Arc::new(MemoryDisk::new());
-    let store = open(&disk);
-    let session = store.session(Identity::user("ada"));
-    (disk, store, session)
-}
-
-fn control() -> Control {
-    Control::default()
-}
-
 fn bytes(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at.wrapping_mul(31) >> 3) as u8).collect()
 }

@@ -483,10 +483,6 @@ impl Bench {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(json: &Value) -> T {
-    from_json(json.to_string().as_bytes()).unwrap()
-}
-
 /// The response, with its error reduced to name and id of each inner error, and with common member
 /// names for both services.
 fn answer<T: serde::Serialize>(result: Result<T>) -> Value {

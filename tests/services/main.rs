@@ -1,6 +1,8 @@
 //! Tests of the services by public names only: one module for each service, and some for all of
 //! them.
 
+#[path = "../common/calls.rs"]
+mod calls;
 #[path = "../common/holds_at.rs"]
 mod holds_at;
 #[path = "../common/policy.rs"]

@@ -28,3 +28,37 @@ pub(crate) use stationdb::{
 };
 
 pub(crate) use crate::policy::{GuestsRead, Rule};
+
+/// A request from its wire form.
+pub(crate) fn request<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+pub(crate) fn disk() -> SharedDisk {
+    Arc::new(MemoryDisk::default())
+}
+
+pub(crate) fn control() -> Control {
+    Control::default()
+}
+
+/// A request from its wire form, read as a server reads it.
+pub(crate) fn read<T: serde::de::DeserializeOwned>(json: &Value) -> T {
+    from_json(json.to_string().as_bytes()).unwrap()
+}
+
+/// The wire form of an answer.
+pub(crate) fn write<T: serde::Serialize>(value: &T) -> Value {
+    serde_json::to_value(value).unwrap()
+}
+
+pub(crate) fn open(disk: &Arc<MemoryDisk>) -> Store {
+    StoreOptions::default().maintenance_thread(false).seed(Some(1)).open_disk(disk.clone()).unwrap()
+}
+
+pub(crate) fn fresh() -> (Arc<MemoryDisk>, Store, Session) {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let session = store.session(Identity::user("ada"));
+    (disk, store, session)
+}

@@ -4,10 +4,6 @@ use crate::prelude::*;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-fn read<T: serde::de::DeserializeOwned>(body: &Value) -> T {
-    from_json(body.to_string().as_bytes()).unwrap()
-}
-
 fn open(disk: &SharedDisk) -> (Store, Session) {
     let store = Store::options()
         .maintenance_thread(false)
@@ -17,10 +13,6 @@ fn open(disk: &SharedDisk) -> (Store, Session) {
         .unwrap();
     let session = store.session(Identity::user("ada"));
     (store, session)
-}
-
-fn disk() -> SharedDisk {
-    Arc::new(MemoryDisk::default())
 }
 
 /// A part number that no other product of the process has.

@@ -26,10 +26,6 @@ fn bench() -> Bench {
     Bench { store, ada, clock }
 }
 
-fn request<T: serde::de::DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
-}
-
 fn asked(session: &Session, value: Value) -> Result<TableAggregates, Error> {
     session.aggregate_records(request(value))
 }

@@ -20,10 +20,6 @@ fn store() -> Store {
     options.open_disk(Arc::new(MemoryDisk::default())).unwrap()
 }
 
-fn request<T: serde::de::DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
-}
-
 /// A station that imports from one source, step by step.
 struct Station {
     store: Store,

@@ -19,10 +19,6 @@ fn store() -> Store {
     options.open_disk(Arc::new(MemoryDisk::default())).unwrap()
 }
 
-fn request<T: serde::de::DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
-}
-
 fn scan(session: &Session, asked: Value) -> Vec<RecordBatch> {
     let stream = session.scan_records(request(asked), &Control::default()).unwrap();
     let schema = stream.schema();

@@ -9,14 +9,6 @@ fn session() -> Session {
     store.unwrap().session(Identity::user("ada"))
 }
 
-fn read<T: serde::de::DeserializeOwned>(json: &Value) -> T {
-    from_json(json.to_string().as_bytes()).unwrap()
-}
-
-fn write<T: serde::Serialize>(value: &T) -> Value {
-    serde_json::to_value(value).unwrap()
-}
-
 fn made(id: &str, more: &Value) -> Value {
     let mut plan = json!({
         "id": id, "state": "NEW", "substate": "NEW", "workspace": "default", "fixtureIds": [], "executionActions": [], "fileIdsFromTemplate": [], "properties": {},

@@ -69,14 +69,6 @@ impl Bench {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(json: &Value) -> T {
-    from_json(json.to_string().as_bytes()).unwrap()
-}
-
-fn write<T: serde::Serialize>(value: &T) -> Value {
-    serde_json::to_value(value).unwrap()
-}
-
 /// The members of every work item that these tests create.
 fn made(id: &str, more: Value) -> Value {
     let mut item = json!({

@@ -7,10 +7,6 @@ use stationdb::faults::limits;
 use crate::holds_at::holds_at;
 use crate::test_store::TestStore;
 
-fn read<T: serde::de::DeserializeOwned>(body: &Value) -> T {
-    from_json(body.to_string().as_bytes()).unwrap()
-}
-
 fn register(session: &Session, id: &str) {
     session.create_workspace(CreateWorkspaceRequest::new(format!("Name of {id}")).id(id)).unwrap();
 }

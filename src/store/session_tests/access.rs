@@ -28,10 +28,6 @@ pub(crate) struct Gadget {
     pub properties: BTreeMap<String, String>,
 }
 
-fn open(disk: &Arc<MemoryDisk>) -> Store {
-    StoreOptions::default().seed(Some(1)).open_on(disk.clone()).unwrap()
-}
-
 fn fresh() -> (Arc<MemoryDisk>, Store) {
     let disk = Arc::new(MemoryDisk::new());
     let store = open(&disk);

@@ -4,7 +4,7 @@
 use crate::store::tests::prelude::*;
 
 use crate::model::resource::registry::grown;
-use crate::session::{FILLING_KEY, Fillings, Identity, growth};
+use crate::session::{FILLING_KEY, Fillings, growth};
 use crate::value::stored::{self, Members, Payload};
 use crate::value::wire::{record, wire_enum};
 
@@ -199,10 +199,6 @@ fn try_open(disk: SharedDisk) -> Result<Store> {
 
 fn open(disk: &Arc<MemoryDisk>) -> Store {
     try_open(disk.clone()).unwrap()
-}
-
-fn ada(store: &Store) -> Session {
-    store.session(Identity::user("ada"))
 }
 
 fn change(session: &Session, f: impl FnOnce(&mut Draft<'_>) -> Result<()> + Send + 'static) {

@@ -5,17 +5,13 @@ use crate::store::tests::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::products::QueryProductsRequest;
-use crate::{ErrorKind, Result, Session, Transaction};
+use crate::{ErrorKind, Result, Transaction};
 
 const BOUND: usize = 64 * 1024;
 
 fn open(disk: &SimDisk) -> Store {
     let options = StoreOptions::default().maintenance_thread(false).seed(Some(1)).reserve_bytes(0);
     options.memory_table_bytes(BOUND).open_on(Arc::new(disk.clone())).unwrap()
-}
-
-fn ada(store: &Store) -> Session {
-    store.session(Identity::user("ada"))
 }
 
 fn create(access: &impl ProductService, number: usize) -> Result<()> {

@@ -2,140 +2,47 @@
 
 use crate::store::tests::prelude::*;
 
+use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 
 use crate::session::{Identity, Page};
 use crate::value::id::IdForm;
-use crate::value::wire::record;
-
-record! {
-    /// A test resource with the indexes of work items.
-    pub struct Part {
-        /// Id.
-        pub id: String,
-        /// Name; not indexed.
-        pub name: Option<String>,
-        /// Serial; unique if present.
-        pub serial: Option<String>,
-        /// State.
-        pub state: String,
-        /// Number of the product.
-        pub number: Option<String>,
-        /// Milliseconds.
-        pub updated: i64,
-        /// Size; not indexed.
-        pub size: i64,
-        /// Words.
-        pub words: Vec<String>,
-        /// Map.
-        pub properties: BTreeMap<String, String>,
-    }
-}
 
 const STATES: &[(&str, &[&str])] = &[("NEW", &[]), ("CLOSED", &[]), ("IN_PROGRESS", &[])];
+const STATE: FieldType = FieldType::Enum(STATES);
 
-impl Resource for Part {
-    const KIND: Kind =
-        Kind { code: 201, name: "part", service: Service("parts"), id: IdForm::Guid };
-
-    fn id(&self) -> &str {
-        &self.id
-    }
-    fn workspace(&self) -> &str {
-        "default"
-    }
-    fn fields() -> &'static [Field<Self>] {
-        static FIELDS: [Field<Part>; 10] = [
-            Field { decl: FieldDecl::new("id", FieldType::String), get: |p, _| (&p.id).into() },
-            Field {
-                decl: FieldDecl::new("name", FieldType::String),
-                get: |p, _| p.name.as_ref().into(),
-            },
-            Field {
-                decl: FieldDecl::new("serial", FieldType::String),
-                get: |p, _| p.serial.as_ref().into(),
-            },
-            Field {
-                decl: FieldDecl::new("state", FieldType::Enum(STATES)),
-                get: |p, _| (&p.state).into(),
-            },
-            Field {
-                decl: FieldDecl::new("number", FieldType::String),
-                get: |p, _| p.number.as_ref().into(),
-            },
-            Field {
-                decl: FieldDecl::new("updatedAt", FieldType::Time),
-                get: |p, _| time::from_millis(p.updated).into(),
-            },
-            Field {
-                decl: FieldDecl::new("updatedWithin", FieldType::Within),
-                get: |p, _| time::from_millis(p.updated).into(),
-            },
-            Field { decl: FieldDecl::new("size", FieldType::Int), get: |p, _| p.size.into() },
-            Field {
-                decl: FieldDecl::new("words", FieldType::Strings),
-                get: |p, _| (&p.words).into(),
-            },
-            Field {
-                decl: FieldDecl::new("properties", FieldType::Map),
-                get: |p, _| (&p.properties).into(),
-            },
-        ];
-        &FIELDS
-    }
-    fn indexes() -> &'static [Index<Self>] {
-        static INDEXES: [Index<Part>; 6] = [
-            Index {
-                number: 1,
-                since: 1,
-                fields: &["serial"],
-                unique: true,
-                include: &[],
-                on: None,
-            },
-            Index {
-                number: 2,
-                since: 1,
-                fields: &["state"],
-                unique: false,
-                include: &[],
-                on: None,
-            },
-            Index {
-                number: 3,
-                since: 1,
-                fields: &["number", "updatedAt"],
-                unique: false,
-                include: &["state"],
-                on: None,
-            },
-            Index {
-                number: 4,
-                since: 1,
-                fields: &["updatedAt"],
-                unique: false,
-                include: &[],
-                on: None,
-            },
-            Index {
-                number: 5,
-                since: 1,
-                fields: &["words"],
-                unique: false,
-                include: &[],
-                on: None,
-            },
-            Index {
-                number: 6,
-                since: 1,
-                fields: &["properties", "updatedAt"],
-                unique: false,
-                include: &["state"],
-                on: None,
-            },
-        ];
-        &INDEXES
-    }
+/// A test resource with the indexes of work items.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 201, name = "part", service = "parts", id(Guid))]
+#[fields(id, name, serial, state(of(STATE)), number, updated_at)]
+#[fields(updated_within(within(updated_at)), size, words, properties)]
+#[index(1, unique(serial))]
+#[index(2, state)]
+#[index(3, number, updated_at, include(state))]
+#[index(4, updated_at)]
+#[index(5, words)]
+#[index(6, properties, updated_at, include(state))]
+pub(crate) struct Part {
+    /// Id.
+    pub id: String,
+    /// Name; not indexed.
+    pub name: Option<String>,
+    /// Serial; unique if present.
+    pub serial: Option<String>,
+    /// State.
+    pub state: String,
+    /// Number of the product.
+    pub number: Option<String>,
+    /// Time of the last update.
+    pub updated_at: DateTime<Utc>,
+    /// Size; not indexed.
+    pub size: i64,
+    /// Words.
+    pub words: Vec<String>,
+    /// Map.
+    pub properties: BTreeMap<String, String>,
+    /// Workspace.
+    pub workspace: String,
 }
 
 /// Part `n` of a store whose values repeat with different periods.
@@ -150,10 +57,11 @@ fn part(n: i64) -> Part {
         serial: (n % 3 != 0).then(|| format!("serial {n}")),
         state,
         number: (n % 7 != 0).then(|| format!("PN-{}", n % 10)),
-        updated: 1_700_000_000_000 + (n * 37 % 50) * 1000,
+        updated_at: time::from_millis(1_700_000_000_000 + (n * 37 % 50) * 1000),
         size: n * 13 % 100,
         words: (0..n % 3).map(|word| format!("w{}", (n + word) % 6)).collect(),
         properties,
+        workspace: "default".to_owned(),
         ..Part::default()
     }
 }
@@ -483,7 +391,7 @@ fn a_set_that_lies_far_along_the_order_is_read_instead_and_comes_once() {
                 let part = Part {
                     id: key.to_id(IdForm::Guid),
                     words,
-                    updated: n * 1000,
+                    updated_at: time::from_millis(n * 1000),
                     size: n,
                     ..part(n)
                 };
@@ -876,7 +784,7 @@ fn naive(session: &Session, query: &Query<'_>) -> Vec<String> {
     if let Some(term) = query.order.first() {
         items.sort_by(|a, b| {
             let order = match term.path {
-                "updatedAt" => a.updated.cmp(&b.updated),
+                "updatedAt" => a.updated_at.cmp(&b.updated_at),
                 "number" => a.number.cmp(&b.number),
                 "size" => a.size.cmp(&b.size),
                 _ => a.id.cmp(&b.id),

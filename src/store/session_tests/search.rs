@@ -51,10 +51,6 @@ fn open(disk: &Arc<MemoryDisk>) -> Store {
     open_with(disk, StoreOptions::default())
 }
 
-fn ada(store: &Store) -> Session {
-    store.session(Identity::user("ada"))
-}
-
 fn write(access: &impl Access, title: &str, body: &str, workspace: &str) -> Result<Note> {
     let mut note = Note {
         title: title.to_owned(),

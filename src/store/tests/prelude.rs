@@ -39,3 +39,11 @@ pub(crate) use crate::value::{
 pub(crate) use crate::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest, WorkItem};
 pub(crate) use crate::{AccessPolicy, Error, Identity, Position, Visibility};
 pub(crate) use policy::{GuestsRead, Rule};
+
+pub(crate) fn ada(store: &Store) -> Session {
+    store.session(Identity::user("ada"))
+}
+
+pub(crate) fn open(disk: &Arc<MemoryDisk>) -> Store {
+    StoreOptions::default().seed(Some(1)).open_on(disk.clone()).unwrap()
+}

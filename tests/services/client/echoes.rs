@@ -117,16 +117,32 @@ impl Strict {
 }
 
 /// One batch operation.
+#[derive(serde::Deserialize)]
 struct Batch {
-    operation: &'static str,
+    operation: String,
     /// Its list, the list of the failed entries, and the record of the answer.
-    names: [&'static str; 3],
-    /// An entry with all its members.
-    entry: Value,
+    names: [String; 3],
+    /// An entry with all its members, as JSON.
+    entry: String,
     /// Members that are left out, emptied and spoilt.
-    members: &'static [&'static str],
+    members: Vec<String>,
     /// A member whose value makes the entry fail.
-    fault: (&'static str, Value),
+    fault: [String; 2],
+}
+
+#[derive(serde::Deserialize)]
+struct Corpus {
+    batch: Vec<Batch>,
+}
+
+impl Batch {
+    fn entry(&self, ids: &Map<String, Value>) -> Value {
+        let mut text = self.entry.clone();
+        for (name, id) in ids {
+            text = text.replace(&format!("\"${name}\""), &id.to_string());
+        }
+        serde_json::from_str(&text).unwrap()
+    }
 }
 
 /// The entry with this member replaced or, without a value, left out; `None` where the entry has no
@@ -155,244 +171,8 @@ fn filled(value: &Value) -> Value {
     }
 }
 
-fn batches(ids: &Map<String, Value>) -> Vec<Batch> {
-    let job = json!({"functions": ["f"], "arguments": [[]], "metadata": {"a": 1}});
-    let actions = json!([
-        {"type": "JOB", "action": "A", "jobs": [job], "systemId": "s"},
-        {"type": "NOTEBOOK", "action": "B", "notebookId": "n", "parameters": {"a": "b"}},
-        {"type": "MANUAL", "action": "C"}, {"type": "NONE", "action": "D"}]);
-    let blank = ("executionActions.3.action", json!(" "));
-    const ACTIONS: &[&str] = &[
-        "name",
-        "properties",
-        "executionActions",
-        "executionActions.0.action",
-        "executionActions.0.jobs",
-        "executionActions.0.jobs.0.functions",
-        "executionActions.0.jobs.0.arguments",
-        "executionActions.0.jobs.0.metadata",
-        "executionActions.0.systemId",
-        "executionActions.1.action",
-        "executionActions.1.notebookId",
-        "executionActions.1.parameters",
-        "executionActions.2.action",
-        "executionActions.3.action",
-    ];
-    let lab = |more: Value| {
-        let mut entry = json!({"name": "n", "properties": {"a": "b"}, "executionActions": actions});
-        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        entry
-    };
-    let template = json!({"name": "n", "templateGroup": "g", "type": "t", "partNumbers": ["p"]});
-    let plan_template = json!({"name": "n", "templateGroup": "g", "partNumbers": ["p"]});
-    let spec = json!({"productId": "P", "specId": "S", "type": "FUNCTIONAL", "workspace": "default", "name": "n",
-        "unit": "V", "limit": {"min": 1}, "keywords": ["k"], "properties": {"a": "b"},
-        "conditions": [{"name": "c", "value": {"conditionType": "NUMERIC", "range": [{"min": 1}], "discrete": [2], "unit": "V"}}]});
-    let change = |value: &Value, more: Value| {
-        let mut value = value.clone();
-        value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        value
-    };
-    let product = json!({"name": "n", "family": "f", "fileIds": ["1"], "keywords": ["k"], "properties": {"a": "b"}, "workspace": "default"});
-    let lists: &[&str] = &["name", "family", "fileIds", "keywords", "properties", "workspace"];
-    let asset = json!({"name": "n", "properties": {"a": "b"}, "keywords": ["k"],
-        "location": {"physicalLocation": "x", "state": {"assetPresence": "PRESENT"}}});
-    vec![
-        Batch {
-            operation: "create_products",
-            names: ["products", "failed", "CreateProductsPartialSuccess"],
-            entry: change(&product, json!({"partNumber": "Q"})),
-            members: &["partNumber", "name", "family", "fileIds", "keywords", "properties"],
-            fault: ("properties", json!({"": "x"})),
-        },
-        Batch {
-            operation: "update_products",
-            names: ["products", "failed", "UpdateProductsPartialSuccess"],
-            entry: change(&product, json!({"id": ids["product"], "partNumber": "sent"})),
-            members: &["id", "partNumber", "name", "fileIds", "keywords", "properties"],
-            fault: ("properties", json!({"": "x"})),
-        },
-        Batch {
-            operation: "update_products",
-            names: ["products", "failed", "UpdateProductsPartialSuccess"],
-            entry: change(&product, json!({"id": ids["product"]})),
-            members: lists,
-            fault: ("properties", json!({"": "x"})),
-        },
-        Batch {
-            operation: "create_specs",
-            names: ["specs", "failedSpecs", "CreateSpecificationsPartialSuccess"],
-            entry: change(&spec, json!({"specId": "T"})),
-            members: &[
-                "productId",
-                "specId",
-                "type",
-                "workspace",
-                "name",
-                "limit",
-                "conditions",
-                "conditions.0.value.discrete",
-                "conditions.0.value.conditionType",
-                "keywords",
-                "properties",
-            ],
-            fault: ("limit", json!({"min": 9e28})),
-        },
-        Batch {
-            operation: "update_specs",
-            names: ["specs", "failedSpecs", "UpdateSpecificationsPartialSuccess"],
-            entry: change(&spec, json!({"id": ids["spec"], "version": 0})),
-            members: &[
-                "id",
-                "productId",
-                "specId",
-                "type",
-                "workspace",
-                "version",
-                "name",
-                "conditions",
-                "keywords",
-                "properties",
-            ],
-            fault: ("version", json!(77)),
-        },
-        Batch {
-            operation: "create_assets",
-            names: ["assets", "failed", "CreateAssetsPartialSuccess"],
-            entry: change(
-                &asset,
-                json!({"modelName": "m", "vendorName": "v", "serialNumber": "s", "busType": "USB"}),
-            ),
-            members: &[
-                "modelName",
-                "vendorName",
-                "serialNumber",
-                "busType",
-                "location",
-                "location.state",
-                "location.state.assetPresence",
-                "properties",
-                "keywords",
-            ],
-            fault: ("properties", json!({"": "x"})),
-        },
-        Batch {
-            operation: "update_assets",
-            names: ["assets", "failed", "UpdateAssetsPartialSuccess"],
-            entry: change(&asset, json!({"id": ids["asset"]})),
-            members: &["id", "location", "location.state", "properties", "keywords"],
-            fault: ("properties", json!({"": "x"})),
-        },
-        Batch {
-            operation: "start_utilization",
-            names: ["assetIdentifications", "failed", "StartUtilizationPartialSuccess"],
-            entry: json!({"modelName": "model", "vendorName": "v", "serialNumber": "s", "busType": "USB"}),
-            members: &["modelName", "vendorName", "serialNumber", "busType"],
-            fault: ("modelName", json!("unknown")),
-        },
-        Batch {
-            operation: "create_work_items",
-            names: ["workItems", "failedWorkItems", "CreateWorkItemsPartialSuccessResponse"],
-            entry: lab(json!({"type": "t", "fileIdsFromTemplate": ["f"]})),
-            members: ACTIONS,
-            fault: blank.clone(),
-        },
-        Batch {
-            operation: "update_work_items",
-            names: ["workItems", "failedWorkItems", "UpdateWorkItemsPartialSuccessResponse"],
-            entry: lab(json!({"id": "1000"})),
-            members: ACTIONS,
-            fault: blank.clone(),
-        },
-        Batch {
-            operation: "update_work_items",
-            names: ["workItems", "failedWorkItems", "UpdateWorkItemsPartialSuccessResponse"],
-            entry: lab(json!({"id": "1000"})),
-            members: &["id"],
-            fault: blank.clone(),
-        },
-        Batch {
-            operation: "schedule_work_items",
-            names: ["workItems", "failedWorkItems", "ScheduleWorkItemsPartialSuccessResponse"],
-            entry: json!({"id": "1000", "assignedTo": "a", "schedule": {"plannedDurationInSeconds": 1},
-                "resources": {"systems": {"selections": [{"id": "s"}]}}}),
-            members: &["id", "assignedTo", "schedule", "resources", "resources.systems.selections"],
-            fault: ("schedule.plannedDurationInSeconds", json!(-1)),
-        },
-        Batch {
-            operation: "create_work_item_templates",
-            names: [
-                "workItemTemplates",
-                "failedWorkItemTemplates",
-                "CreateWorkItemTemplatesPartialSuccessResponse",
-            ],
-            entry: lab(template.clone()),
-            members: ACTIONS,
-            fault: blank.clone(),
-        },
-        Batch {
-            operation: "create_work_item_templates",
-            names: [
-                "workItemTemplates",
-                "failedWorkItemTemplates",
-                "CreateWorkItemTemplatesPartialSuccessResponse",
-            ],
-            entry: lab(template.clone()),
-            members: &["templateGroup", "type", "partNumbers"],
-            fault: blank.clone(),
-        },
-        Batch {
-            operation: "update_work_item_templates",
-            names: [
-                "workItemTemplates",
-                "failedWorkItemTemplates",
-                "UpdateWorkItemTemplatesPartialSuccessResponse",
-            ],
-            entry: lab(json!({"id": "1000", "templateGroup": "g", "partNumbers": ["p"]})),
-            members: ACTIONS,
-            fault: blank.clone(),
-        },
-        Batch {
-            operation: "create_test_plans",
-            names: ["testPlans", "failedTestPlans", "CreateTestPlansPartialSuccessResponse"],
-            entry: lab(json!({"state": "NEW", "partNumber": "p"})),
-            members: ACTIONS,
-            fault: blank.clone(),
-        },
-        Batch {
-            operation: "update_test_plans",
-            names: ["testPlans", "failedTestPlans", "UpdateTestPlansResponse"],
-            entry: lab(json!({"id": "1000"})),
-            members: ACTIONS,
-            fault: blank.clone(),
-        },
-        Batch {
-            operation: "schedule_test_plans",
-            names: ["testPlans", "failedTestPlans", "ScheduleTestPlansResponse"],
-            entry: json!({"id": "1000", "fixtureIds": ["f"], "systemId": "s",
-                "plannedStartDateTime": "2024-01-01T00:00:00.000Z"}),
-            members: &["id", "fixtureIds", "systemId"],
-            fault: ("id", json!("77")),
-        },
-        Batch {
-            operation: "create_test_plan_templates",
-            names: [
-                "testPlanTemplates",
-                "failedTestPlanTemplates",
-                "CreateTestPlanTemplatePartialSuccessResponse",
-            ],
-            entry: lab(plan_template),
-            members: ACTIONS,
-            fault: blank,
-        },
-        Batch {
-            operation: "modify_tables",
-            names: ["tables", "failedModifications", "ModifyTablesPartialSuccess"],
-            entry: json!({"id": ids["table"], "name": "n", "testResultId": "r", "properties": {"a": "b"}}),
-            members: &["id", "name", "testResultId", "properties"],
-            fault: ("metadataRevision", json!(77)),
-        },
-    ]
+fn batches() -> Vec<Batch> {
+    toml::from_str::<Corpus>(include_str!("../../corpus/batches.toml")).unwrap().batch
 }
 
 /// Makes the records that the entries change.
@@ -426,7 +206,7 @@ fn expected(batch: &Batch, ids: &Map<String, Value>, sent: &Value) -> Value {
     let members = echo.as_object_mut().unwrap();
     let is_stored = |kind: &str| sent["id"] == ids[kind];
     let stored = |known: bool, value: Value, empty: Value| if known { value } else { empty };
-    let required: Vec<(&str, Value)> = match batch.operation {
+    let required: Vec<(&str, Value)> = match batch.operation.as_str() {
         "create_products" => vec![("partNumber", json!(""))],
         "update_products" => {
             let known = is_stored("product");
@@ -468,24 +248,24 @@ fn a_strict_client_reads_every_answer_and_finds_its_failed_entries_in_it() {
     let spoilt: Vec<Option<Value>> = spoilt.into_iter().chain([Some(json!(7))]).collect();
     let (mut echoed, mut refused) = (0, 0);
     let (mut client, mut ids) = prepared();
-    for at in 0..batches(&ids).len() {
-        let members = batches(&ids)[at].members;
-        for (path, value, is_faulty) in members.iter().flat_map(|path| {
+    for batch in batches() {
+        for (path, value, is_faulty) in batch.members.iter().flat_map(|path| {
             spoilt.iter().flat_map(move |value| [(path, value, false), (path, value, true)])
         }) {
-            let batch = batches(&ids).swap_remove(at);
-            let [list, failed, record] = batch.names;
-            let Some(sent) = with(&batch.entry, path, value.clone()) else { continue };
-            let (place, fault) = batch.fault.clone();
+            let [list, failed, record] = batch.names.each_ref().map(String::as_str);
+            let whole = batch.entry(&ids);
+            let Some(sent) = with(&whole, path, value.clone()) else { continue };
+            let [place, fault] = &batch.fault;
+            let fault = serde_json::from_str(fault).unwrap();
             let faulty = is_faulty.then(|| with(&sent, place, Some(fault))).flatten();
             let sent = faulty.unwrap_or(sent);
             let what = format!("{} {sent}", batch.operation);
             let mut body = json!({ list: [sent] });
             if batch.operation == "start_utilization" {
-                body[list].as_array_mut().unwrap().push(batch.entry.clone());
+                body[list].as_array_mut().unwrap().push(whole.clone());
                 body["utilizationIdentifier"] = json!(what);
             }
-            let answer = match client.ask(batch.operation, body) {
+            let answer = match client.ask(&batch.operation, body) {
                 Ok(answer) => answer,
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{what}: {error}");
@@ -497,7 +277,7 @@ fn a_strict_client_reads_every_answer_and_finds_its_failed_entries_in_it() {
             };
             let mut read = answer.clone();
             let entries = answer[failed].as_array().cloned().unwrap_or_default();
-            for entry in entries.iter().filter(|entry| **entry != batch.entry) {
+            for entry in entries.iter().filter(|entry| **entry != whole) {
                 assert_eq!(filled(entry), expected(&batch, &ids, &sent), "{what}");
                 echoed += 1;
             }

@@ -3,7 +3,8 @@
 use crate::prelude::*;
 use stationdb::faults::limits;
 
-use super::{Client, read, written};
+use super::{Client, read};
+use crate::calls::wire;
 use crate::feeds::{deb, ipk, kind, upload};
 
 fn put(client: &Client, name: &str) {
@@ -52,12 +53,12 @@ fn expression_queries_and_searches_count_their_page_and_say_whether_more_match()
     for (skip, take, value, relation) in pages {
         let body = json!({"skip": skip, "take": take, "orderBy": "name", "exactTotalCount": true});
         let expected = json!({"value": value, "relation": relation});
-        let answer = written(client.session.query_files_linq(read(&body).unwrap())).unwrap();
+        let answer = wire(client.session.query_files_linq(read(&body).unwrap()).unwrap());
         assert_eq!(
             (&answer["totalCount"], answer["availableFiles"].as_array().unwrap().len()),
             (&expected, value)
         );
-        let answer = written(client.session.search_files(read(&body).unwrap())).unwrap();
+        let answer = wire(client.session.search_files(read(&body).unwrap()).unwrap());
         assert_eq!(
             (&answer["totalCount"], answer["availableFiles"].as_array().unwrap().len()),
             (&expected, value)

@@ -15,8 +15,8 @@ mod resource_types;
 mod wrong_types;
 
 use crate::prelude::*;
-use serde::Serialize;
 
+use crate::calls::{call, read};
 use crate::test_store::TestStore;
 
 /// A client of one store.
@@ -25,17 +25,35 @@ struct Client {
     session: Session,
 }
 
-fn read<T: serde::de::DeserializeOwned>(body: &Value) -> Result<T> {
-    from_json(body.to_string().as_bytes())
-}
-
-fn written(answer: Result<impl Serialize>) -> Result<Value> {
-    answer.map(|answer| serde_json::to_value(answer).unwrap())
-}
-
-fn ids(body: &Value) -> Result<Vec<String>> {
-    read(&body["ids"])
-}
+/// The members of a body that are the arguments of an operation. For all others the body is the
+/// argument.
+const MEMBERS: &[(&str, &[&str])] = &[
+    ("create_products", &["products"]),
+    ("get_product", &["id"]),
+    ("update_products", &["products", "replace"]),
+    ("delete_product", &["id"]),
+    ("delete_products", &["ids"]),
+    ("get_spec", &["id"]),
+    ("delete_specs", &["ids"]),
+    ("create_assets", &["assets"]),
+    ("get_asset", &["id"]),
+    ("update_assets", &["assets"]),
+    ("delete_assets", &["ids"]),
+    ("link_files", &["id", "fileIds"]),
+    ("utilization_heartbeat", &["utilizationIdentifiers", "utilizationTimestamp"]),
+    ("end_utilization", &["utilizationIdentifiers", "utilizationTimestamp"]),
+    ("create_work_items", &["workItems"]),
+    ("get_work_item", &["id"]),
+    ("delete_work_items", &["ids"]),
+    ("execute_work_item", &["id", "action"]),
+    ("create_work_item_templates", &["workItemTemplates"]),
+    ("create_test_plans", &["testPlans"]),
+    ("get_test_plan", &["id"]),
+    ("delete_test_plans", &["ids"]),
+    ("create_test_plan_templates", &["testPlanTemplates"]),
+    ("get_table_metadata", &["id"]),
+    ("delete_feed", &["id"]),
+];
 
 impl Client {
     fn new() -> Self {
@@ -55,88 +73,18 @@ impl Client {
 
     /// The response of an operation, or its error.
     fn ask(&self, operation: &str, body: Value) -> Result<Value> {
-        let s = &self.session;
-        let id = || body["id"].as_str().unwrap_or_default();
-        let replace = || body["replace"].as_bool().unwrap_or_default();
-        match operation {
-            "create_products" => {
-                written(s.create_products(read(body.get("products").unwrap_or(&body))?))
+        let members = MEMBERS.iter().find(|(name, _)| *name == operation).map(|(_, list)| *list);
+        let argument = |name: &&str| match (body.get(*name), *name) {
+            (None, "replace") => json!(false),
+            // A list may come without an object around it.
+            (None, "products" | "assets") => body.clone(),
+            (value, _) => value.cloned().unwrap_or_default(),
+        };
+        match members {
+            Some(list) => {
+                call(&self.session, operation, &list.iter().map(argument).collect::<Vec<_>>())
             }
-            "query_products" => written(s.query_products(read(&body)?)),
-            "query_product_values" => written(s.query_product_values(read(&body)?)),
-            "get_product" => written(s.get_product(&id().into())),
-            "update_products" => written(s.update_products(read(&body["products"])?, replace())),
-            "delete_product" => written(s.delete_product(&id().into())),
-            "delete_products" => {
-                written(s.delete_products(ids(&body)?.into_iter().map(Into::into).collect()))
-            }
-            "create_specs" => written(s.create_specs(read(&body)?)),
-            "query_specs" => written(s.query_specs(read(&body)?)),
-            "get_spec" => written(s.get_spec(&id().into())),
-            "update_specs" => written(s.update_specs(read(&body)?)),
-            "delete_specs" => {
-                written(s.delete_specs(ids(&body)?.into_iter().map(Into::into).collect()))
-            }
-            "create_assets" => written(s.create_assets(read(body.get("assets").unwrap_or(&body))?)),
-            "query_assets" => written(s.query_assets(read(&body)?)),
-            "get_asset" => written(s.get_asset(&id().into())),
-            "update_assets" => written(s.update_assets(read(body.get("assets").unwrap_or(&body))?)),
-            "delete_assets" => {
-                written(s.delete_assets(ids(&body)?.into_iter().map(Into::into).collect()))
-            }
-            "link_files" => written(s.link_files(&id().into(), read(&body["fileIds"])?)),
-            "start_utilization" => written(s.start_utilization(read(&body)?)),
-            "utilization_heartbeat" => {
-                let request: stationdb::bodies::UpdateUtilizationRequest = read(&body)?;
-                written(s.utilization_heartbeat(
-                    request.utilization_identifiers,
-                    request.utilization_timestamp,
-                ))
-            }
-            "end_utilization" => {
-                let request: stationdb::bodies::UpdateUtilizationRequest = read(&body)?;
-                written(s.end_utilization(
-                    request.utilization_identifiers,
-                    request.utilization_timestamp,
-                ))
-            }
-            "query_asset_utilization_history" => {
-                written(s.query_asset_utilization_history(read(&body)?))
-            }
-            "create_work_items" => written(s.create_work_items(read(&body["workItems"])?)),
-            "query_work_items" => written(s.query_work_items(read(&body)?)),
-            "get_work_item" => written(s.get_work_item(&id().into())),
-            "update_work_items" => written(s.update_work_items(read(&body)?)),
-            "schedule_work_items" => written(s.schedule_work_items(read(&body)?)),
-            "delete_work_items" => {
-                written(s.delete_work_items(ids(&body)?.into_iter().map(Into::into).collect()))
-            }
-            "execute_work_item" => written(
-                s.execute_work_item(&id().into(), body["action"].as_str().unwrap_or_default()),
-            ),
-            "create_work_item_templates" => {
-                written(s.create_work_item_templates(read(&body["workItemTemplates"])?))
-            }
-            "query_work_item_templates" => written(s.query_work_item_templates(read(&body)?)),
-            "update_work_item_templates" => written(s.update_work_item_templates(read(&body)?)),
-            "create_test_plans" => written(s.create_test_plans(read(&body["testPlans"])?)),
-            "query_test_plans" => written(s.query_test_plans(read(&body)?)),
-            "get_test_plan" => written(s.get_test_plan(&id().into())),
-            "update_test_plans" => written(s.update_test_plans(read(&body)?)),
-            "schedule_test_plans" => written(s.schedule_test_plans(read(&body)?)),
-            "delete_test_plans" => {
-                written(s.delete_test_plans(ids(&body)?.into_iter().map(Into::into).collect()))
-            }
-            "create_test_plan_templates" => {
-                written(s.create_test_plan_templates(read(&body["testPlanTemplates"])?))
-            }
-            "query_test_plan_templates" => written(s.query_test_plan_templates(read(&body)?)),
-            "modify_tables" => written(s.modify_tables(read(&body)?)),
-            "create_table" => written(s.create_table(read(&body)?)),
-            "get_table_metadata" => written(s.get_table_metadata(&id().into())),
-            "create_feed" => written(s.create_feed(read(&body)?)),
-            "delete_feed" => written(s.delete_feed(&id().into())),
-            other => panic!("no operation {other}"),
+            None => call(&self.session, operation, &[body]),
         }
     }
 

@@ -109,8 +109,8 @@ fn answers_of(session: &Session) -> String {
         let parsed = serde_json::from_value::<SearchFilesRequest>(request.clone()).unwrap();
         writeln!(text, "search {request}\n  {}", told(session.search_files(parsed))).unwrap();
     }
-    for filter in queries::EXACT {
-        let mut request = SearchFilesRequest::new().filter(*filter);
+    for filter in queries::corpus().exact {
+        let mut request = SearchFilesRequest::new().filter(&filter);
         request.exact_total_count = true;
         request.take = Some(2);
         writeln!(text, "exact {filter}\n  {}", told(session.search_files(request))).unwrap();

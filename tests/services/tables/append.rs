@@ -17,10 +17,6 @@ fn open(disk: &SharedDisk) -> (Store, Session) {
     (store, session)
 }
 
-fn disk() -> SharedDisk {
-    Arc::new(MemoryDisk::default())
-}
-
 /// A table with the index `t` and a column of this type.
 fn request(name: &str, data_type: DataType) -> CreateTableRequest {
     let columns = vec![

@@ -14,10 +14,6 @@ fn session(store: &Store) -> Session {
     store.session(Identity::user("ada"))
 }
 
-fn disk() -> SharedDisk {
-    Arc::new(MemoryDisk::default())
-}
-
 fn request() -> CreateTableRequest {
     CreateTableRequest::new([
         column("t", DataType::Int64, ColumnType::Index),

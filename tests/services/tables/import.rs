@@ -8,10 +8,6 @@ use chrono::DateTime;
 
 use crate::wire_time;
 
-fn disk() -> SharedDisk {
-    Arc::new(MemoryDisk::default())
-}
-
 fn open(disk: &SharedDisk) -> (Store, Session) {
     let store =
         Store::options().maintenance_thread(false).seed(Some(1)).open_disk(disk.clone()).unwrap();

@@ -3,14 +3,9 @@
 
 use crate::prelude::*;
 
-use super::column;
+use super::dialects::session;
 
-fn session() -> (Store, Session) {
-    let options = Store::options().maintenance_thread(false);
-    let store = options.open_disk(Arc::new(MemoryDisk::default())).unwrap();
-    let session = store.session(Identity::user("ada"));
-    (store, session)
-}
+use super::column;
 
 fn table(columns: Vec<Column>) -> ImportTableRequest {
     ImportTableRequest::new().table(CreateTableRequest::new(columns))
