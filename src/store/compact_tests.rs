@@ -123,8 +123,7 @@ fn the_files_of_the_journal_do_not_stay_large() {
     let journal = |disk: &SimDisk| len(disk, "journal.0") + len(disk, "journal.1");
     let large = |disk: &SimDisk| {
         let options = StoreOptions::default().maintenance_thread(false).reserve_bytes(0);
-        let store = options.open_on(Arc::new(disk.clone())).unwrap();
-        let session = store.session(Identity::user("ada"));
+        let (store, session) = opened(options, Arc::new(disk.clone()));
         for number in 0..8 {
             let item = CreateWorkItemRequest {
                 name: Some(format!("item {number}")),

@@ -88,8 +88,7 @@ fn the_status_of_maintenance_counts_its_passes() {
 #[test]
 fn the_last_handle_leaves_no_file_that_waits_for_content() {
     let disk = Arc::new(MemoryDisk::new());
-    let store = StoreOptions::default().seed(Some(1)).open_on(disk.clone()).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(StoreOptions::default().seed(Some(1)), disk.clone());
     drop(store);
     let content = vec![7; 100_000];
     for _ in 0..12 {

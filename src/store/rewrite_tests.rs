@@ -287,8 +287,7 @@ fn readers_and_writers_beside_rewrites_see_no_error() {
 fn a_rewrite_keeps_to_its_bounds() {
     let returned = |options: StoreOptions, capacity: Option<u64>, len: usize| {
         let disk = SimDisk::new(1);
-        let store = options.open_on(Arc::new(disk.clone())).unwrap();
-        let session = store.session(Identity::user("ada"));
+        let (store, session) = opened(options, Arc::new(disk.clone()));
         let content = &content(0)[..len];
         let upload = || {
             session

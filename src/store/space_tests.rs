@@ -268,8 +268,7 @@ fn free_pages_are_counted_only_where_the_disk_is_almost_full() {
         let disk = SimDisk::new(1);
         disk.set_capacity(capacity);
         // Without a memory table, so that each commit is one of the record file.
-        let store = small().memory_table_bytes(0).open_on(Arc::new(disk.clone())).unwrap();
-        let session = store.session(Identity::user("ada"));
+        let (_store, session) = opened(small().memory_table_bytes(0), Arc::new(disk.clone()));
         let before = disk.trace().len();
         let (ids, refused) = fill(&session, 60);
         assert!(refused.is_none(), "{refused:?}");

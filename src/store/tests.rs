@@ -354,8 +354,7 @@ fn a_passing_fault_of_the_look_at_the_place_does_not_latch() {
     use std::sync::atomic::Ordering;
     let disk = crate::disk::CountingDisk::default();
     let options = StoreOptions::default().maintenance_thread(false);
-    let store = options.open_on(Arc::new(disk.clone())).unwrap();
-    let ada = store.session(Identity::user("ada"));
+    let (store, ada) = opened(options, Arc::new(disk.clone()));
     create_product(&ada, "before").unwrap();
     disk.file_id_fails.store(true, Ordering::SeqCst);
     assert_eq!(store.maintain(&Control::default()).unwrap_err().kind(), ErrorKind::Io);
@@ -531,8 +530,7 @@ fn maintenance_inside_a_transaction_of_its_thread_is_refused() {
     use crate::tables::{Column, ColumnType, CreateTableRequest, DataType};
 
     let options = StoreOptions::default().maintenance_thread(false).seal_rows(1);
-    let store = options.open_on(Arc::new(MemoryDisk::new())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options, Arc::new(MemoryDisk::new()));
     let column = Column { column_type: ColumnType::Index, ..Column::new("t", DataType::Int64) };
     let id = session.create_table(CreateTableRequest::new([column])).unwrap();
     // Two segments that overlap, so that a merge is due.

@@ -42,8 +42,7 @@ fn packages_are_deleted_where_the_disk_is_full() {
     let disk = SimDisk::new(3);
     let options =
         StoreOptions::default().maintenance_thread(false).seed(Some(1)).reserve_bytes(1 << 23);
-    let store = options.open_disk(Arc::new(disk.clone())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) = opened(options, Arc::new(disk.clone()));
     let rt = feed(&session, Platform::ni_linux_rt());
     let ids: Vec<PackageId> = ["1", "2", "3"]
         .map(|version| upload(&session, &rt.id, &deb("t", version), None, false).unwrap().id)

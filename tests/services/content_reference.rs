@@ -20,8 +20,7 @@ fn bench() -> Bench {
     let clock = Arc::new(ManualClock::new("2024-03-01T00:00:00Z".parse().unwrap()));
     let options =
         StoreOptions::default().maintenance_thread(false).seed(Some(1)).shared_clock(clock.clone());
-    let store = options.open_disk(Arc::new(MemoryDisk::new())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options, Arc::new(MemoryDisk::new()));
     Bench { clock, _store: store, session }
 }
 
@@ -428,8 +427,7 @@ fn every_control_field_becomes_the_member_of_the_reference() {
 #[test]
 fn packages_have_the_size_limit_of_the_store() {
     let options = StoreOptions::default().maintenance_thread(false).file_bytes_max(Some(600));
-    let store = options.open_disk(Arc::new(MemoryDisk::new())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) = opened(options, Arc::new(MemoryDisk::new()));
     let rt = feed(&session, Platform::ni_linux_rt());
     let small = deb("t", "1");
     assert!(

@@ -143,8 +143,7 @@ fn feeds_are_created_queried_changed_and_deleted() {
 fn the_vendor_prefix_names_platform_and_extension() {
     let options =
         StoreOptions::default().maintenance_thread(false).vendor_prefix("Acme".to_owned());
-    let store = options.open_disk(Arc::new(MemoryDisk::new())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) = opened(options, Arc::new(MemoryDisk::new()));
     let linux = feed(&session, Platform::new("acme_linux_rt"));
     assert_eq!(linux.platform.as_str(), "ACME_LINUX_RT");
     let windows = feed(&session, Platform::windows());

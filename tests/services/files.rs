@@ -108,8 +108,7 @@ fn ids_can_be_chosen_once_in_any_case() {
 fn a_refused_upload_leaves_nothing() {
     let disk = Arc::new(MemoryDisk::new());
     let options = StoreOptions::default().maintenance_thread(false).file_bytes_max(Some(50_000));
-    let store = options.open_disk(disk.clone()).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) = opened(options, disk.clone());
     let error = session.upload_file(&mut &*bytes(50_001), named("a"), &control()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
     put(&session, "a", &bytes(50_000));
@@ -227,12 +226,8 @@ fn metadata_is_merged_replaced_renamed_moved_and_versioned() {
 fn listing_pages_orders_and_counts() {
     let disk = Arc::new(MemoryDisk::new());
     let clock = Arc::new(ManualClock::new(DateTime::from_timestamp_millis(1_000).unwrap()));
-    let store = StoreOptions::default()
-        .maintenance_thread(false)
-        .shared_clock(clock.clone())
-        .open_disk(disk)
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) =
+        opened(StoreOptions::default().maintenance_thread(false).shared_clock(clock.clone()), disk);
     let ids: Vec<FileId> = [30, 10, 20, 10]
         .iter()
         .map(|size| {
@@ -596,9 +591,8 @@ fn verification_finds_damaged_and_missing_contents() {
 /// Every order of files reads only the page.
 #[test]
 fn every_order_of_files_is_read_from_an_index() {
-    let store =
-        Store::options().maintenance_thread(false).open_disk(Arc::new(MemoryDisk::new())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) =
+        opened(Store::options().maintenance_thread(false), Arc::new(MemoryDisk::new()));
     for order in FileLinqQueryOrderBy::ALL {
         let request = FileLinqQueryRequest::new().order_by(*order);
         let plan = session.explain_query_files_linq(request).unwrap().to_string();

@@ -473,8 +473,7 @@ impl Bench {
         self.store = None;
         let clock: Arc<dyn Clock> = self.clock.clone();
         let options = StoreOptions::default().shared_clock(clock).maintenance_thread(false);
-        let store = options.open_disk(self.disk.clone()).unwrap();
-        let session = store.session(Identity::user("ada"));
+        let (store, session) = opened(options, self.disk.clone());
         self.store = Some((store, session));
     }
 

@@ -62,3 +62,10 @@ pub(crate) fn fresh() -> (Arc<MemoryDisk>, Store, Session) {
     let session = store.session(Identity::user("ada"));
     (disk, store, session)
 }
+
+/// A store on this disk, and a session of ada.
+pub(crate) fn opened(options: StoreOptions, disk: SharedDisk) -> (Store, Session) {
+    let store = options.open_disk(disk).unwrap();
+    let session = store.session(Identity::user("ada"));
+    (store, session)
+}

@@ -5,13 +5,10 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 fn open(disk: &SharedDisk) -> (Store, Session) {
-    let store = Store::options()
-        .maintenance_thread(false)
-        .seal_rows(50)
-        .default_workspace("lab")
-        .open_disk(disk.clone())
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(
+        Store::options().maintenance_thread(false).seal_rows(50).default_workspace("lab"),
+        disk.clone(),
+    );
     (store, session)
 }
 

@@ -20,9 +20,7 @@ struct Bench {
 fn bench() -> Bench {
     let clock = Arc::new(ManualClock::new("2024-01-30T00:00:00Z".parse().unwrap()));
     let options = Store::options().maintenance_thread(false).access_policy(ROLES);
-    let store =
-        options.shared_clock(clock.clone()).open_disk(Arc::new(MemoryDisk::default())).unwrap();
-    let ada = store.session(Identity::user("ada"));
+    let (store, ada) = opened(options.shared_clock(clock.clone()), Arc::new(MemoryDisk::default()));
     Bench { store, ada, clock }
 }
 

@@ -27,16 +27,14 @@ impl Bench {
 
     fn with_runner(runner: Arc<dyn JobRunner>) -> Self {
         let (disk, clock) = (Arc::new(MemoryDisk::new()), clock());
-        let store = options(&clock, runner).open_disk(disk.clone()).unwrap();
-        let session = store.session(Identity::user("ada"));
+        let (store, session) = opened(options(&clock, runner), disk.clone());
         Self { disk, clock, store, session }
     }
 
     fn reopen(self) -> Self {
         let Self { disk, clock, store, session } = self;
         drop((session, store));
-        let store = options(&clock, Arc::new(FreshIdRunner)).open_disk(disk.clone()).unwrap();
-        let session = store.session(Identity::user("ada"));
+        let (store, session) = opened(options(&clock, Arc::new(FreshIdRunner)), disk.clone());
         Self { disk, clock, store, session }
     }
 

@@ -11,8 +11,7 @@ use crate::sizes;
 /// it.
 pub(super) fn killed(commits: usize) -> [Arc<MemoryDisk>; 2] {
     let disk = Arc::new(MemoryDisk::new());
-    let store = options().open_on(disk.clone()).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) = opened(options(), disk.clone());
     station::fill(&session);
     let mut ids = Vec::new();
     let mut before = copy(&*disk);
@@ -91,8 +90,7 @@ fn the_last_commit_is_read_if_the_one_before_it_is_lost() {
 /// that pages of earlier commits differ from those of the last one in single entries.
 fn changed() -> Arc<MemoryDisk> {
     let disk = Arc::new(MemoryDisk::new());
-    let store = options().open_on(disk.clone()).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options(), disk.clone());
     let product = |number: usize| {
         serde_json::json!({
             "partNumber": format!("N-{number:03}"), "name": "state 0000",

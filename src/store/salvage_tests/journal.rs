@@ -13,8 +13,7 @@ fn killed_with_journal(commits: usize) -> (Arc<MemoryDisk>, &'static str, Vec<us
     let store = options().open_on(disk.clone()).unwrap();
     station::fill(&store.session(Identity::user("ada")));
     store.close().unwrap();
-    let store = options().open_on(disk.clone()).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) = opened(options(), disk.clone());
     let quiet = JOURNAL_NAMES.map(|name| read_file(&*disk, name, 1 << 30).unwrap());
     let (mut ids, mut ends, mut live) = (Vec::new(), Vec::new(), "");
     for number in 0..commits {

@@ -45,8 +45,7 @@ fn filled() -> Arc<MemoryDisk> {
     use crate::products::ProductService;
 
     let disk = Arc::new(MemoryDisk::new());
-    let store = options().open_on(disk.clone()).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options(), disk.clone());
     station::fill(&session);
     let product = |number: usize, turn: usize| {
         serde_json::json!({

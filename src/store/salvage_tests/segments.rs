@@ -15,8 +15,7 @@ const ROWS: u64 = 1_000;
 /// A closed store whose only table has two segments.
 fn two_segments() -> Arc<MemoryDisk> {
     let disk = Arc::new(MemoryDisk::new());
-    let store = options().open_on(disk.clone()).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options(), disk.clone());
     let columns = serde_json::json!({ "columns": [{ "name": "t", "dataType": "INT64", "columnType": "INDEX" }] });
     let table = session.create_table(request(columns)).unwrap();
     for segment in 0..2 {

@@ -67,8 +67,7 @@ fn content_needs(needs: &mut Needs, content: &StoredContent) {
 
 fn look(disk: &Arc<MemoryDisk>) -> Seen {
     // Opens a copy, because opening writes.
-    let store = options().upload_session_days(None).open_on(super::copy(&**disk)).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options().upload_session_days(None), super::copy(&**disk));
     let engine = store.engine().clone();
     let snapshot = engine.snapshot();
     let mut seen = Seen {

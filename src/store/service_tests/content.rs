@@ -46,8 +46,7 @@ impl Bench {
             .maintenance_thread(false)
             .seed(Some(1))
             .upload_session_days(self.days);
-        let store = options.shared_clock(self.clock.clone()).open_on(self.disk.clone()).unwrap();
-        let session = store.session(Identity::user("ada"));
+        let (store, session) = opened(options.shared_clock(self.clock.clone()), self.disk.clone());
         (store, session)
     }
 

@@ -222,8 +222,7 @@ fn parts_of_texts_are_looked_for_along_the_order() {
 #[test]
 fn a_count_that_the_index_does_not_give_is_of_all_pages() {
     let options = StoreOptions::default().maintenance_thread(false).log_entries_max(1);
-    let store = options.open_on(Arc::new(MemoryDisk::new())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options, Arc::new(MemoryDisk::new()));
     (0..60).step_by(10).for_each(|start| drop(create(&session, start..start + 10)));
     search(&session);
     let other = store.session(Identity::user("bob"));
@@ -272,8 +271,7 @@ fn columns_count_only_what_the_policy_shows() {
         }
     }
     let options = StoreOptions::default().maintenance_thread(false).access_policy(OnlyOne);
-    let store = options.open_on(Arc::new(MemoryDisk::new())).unwrap();
-    let ada = store.session(Identity::user("ada"));
+    let (store, ada) = opened(options, Arc::new(MemoryDisk::new()));
     create(&ada, 0..200);
     search(&ada);
     store.maintain(&Control::default()).unwrap();

@@ -4,15 +4,14 @@ use crate::store::tests::prelude::*;
 
 use crate::feeds::{Package, PackageId};
 use crate::model::{Resource as _, StoredContent};
-use crate::session::{Access as _, Identity};
+use crate::session::Access as _;
 use crate::{Control, ErrorKind};
 
 #[test]
 fn a_feed_of_many_packages_is_deleted_in_steps() {
     const PACKAGES: usize = 2_100;
     let options = StoreOptions::default().maintenance_thread(false).seed(Some(1));
-    let store = options.open_on(Arc::new(MemoryDisk::new())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options, Arc::new(MemoryDisk::new()));
     let [doomed, other] = [(); 2].map(|()| {
         session
             .create_feed(CreateFeedRequest::new("tools").platform(Platform::ni_linux_rt()))

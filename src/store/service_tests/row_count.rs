@@ -2,7 +2,6 @@
 
 use crate::store::tests::prelude::*;
 
-use crate::session::Identity;
 use crate::value::wire::from_json;
 
 fn create(session: &Session, columns: &[Value]) -> String {
@@ -13,9 +12,8 @@ fn create(session: &Session, columns: &[Value]) -> String {
 /// An append does not rewrite the record of its table, which contains all its columns.
 #[test]
 fn an_append_writes_little_of_a_wide_table() {
-    let store =
-        Store::options().maintenance_thread(false).open_on(Arc::new(MemoryDisk::new())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) =
+        opened(Store::options().maintenance_thread(false), Arc::new(MemoryDisk::new()));
     let index = json!({"name": "t", "dataType": "INT32", "columnType": "INDEX"});
     let mut wide: Vec<Value> = (0..500)
         .map(|at| json!({"name": format!("c{at}"), "dataType": "BOOL", "columnType": "NULLABLE"}))

@@ -4,7 +4,6 @@ use crate::store::tests::prelude::*;
 
 #[cfg(not(feature = "search"))]
 use crate::search::SearchService as _;
-use crate::session::Identity;
 
 #[test]
 #[cfg(not(feature = "search"))]
@@ -21,8 +20,7 @@ fn work_items_and_products_are_found_by_their_texts() {
     use crate::products::CreateProductRequest;
     use crate::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest};
 
-    let store = StoreOptions::default().open_on(Arc::new(MemoryDisk::new())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) = opened(StoreOptions::default(), Arc::new(MemoryDisk::new()));
     let item = |name: &str, description: &str| CreateWorkItemRequest {
         name: Some(name.to_owned()),
         description: Some(description.to_owned()),

@@ -22,12 +22,10 @@ impl Bench {
     /// A table with an index, a column of values that has NaN, and another one.
     fn new() -> Self {
         let disk = SimDisk::new(1);
-        let store = Store::options()
-            .maintenance_thread(false)
-            .reserve_bytes(RESERVE)
-            .open_on(Arc::new(disk.clone()))
-            .unwrap();
-        let session = store.session(Identity::user("ada"));
+        let (store, session) = opened(
+            Store::options().maintenance_thread(false).reserve_bytes(RESERVE),
+            Arc::new(disk.clone()),
+        );
         let columns = vec![
             column("t", DataType::Int64, ColumnType::Index),
             column("v", DataType::Float64, ColumnType::Nullable),

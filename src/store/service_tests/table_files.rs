@@ -21,8 +21,8 @@ fn append(session: &Session, id: &str, number: i64) {
 
 /// A table of overlapping segments that are not merged yet.
 fn table(disk: &CountingDisk) -> (Store, Session, String) {
-    let store = Store::options().maintenance_thread(false).open_on(Arc::new(disk.clone())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) =
+        opened(Store::options().maintenance_thread(false), Arc::new(disk.clone()));
     let columns = vec![column("t", DataType::Int64, ColumnType::Index)];
     let id = session
         .create_table(CreateTableRequest { columns, ..Default::default() })
@@ -105,8 +105,8 @@ fn a_read_without_a_file_to_open_fails_and_harms_nothing() {
     let disk = CountingDisk::default();
     let (store, session, id) = table(&disk);
     drop((store, session));
-    let store = Store::options().maintenance_thread(false).open_on(Arc::new(disk.clone())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) =
+        opened(Store::options().maintenance_thread(false), Arc::new(disk.clone()));
     let before = disk.open.load(Ordering::SeqCst);
     let scan = || -> Result<usize> {
         let stream =

@@ -13,8 +13,7 @@ mod package;
 fn open() -> (SimDisk, Store, Session) {
     let disk = SimDisk::new(1);
     let options = StoreOptions::default().maintenance_thread(false).small_blob_bytes(1000);
-    let store = options.open_on(Arc::new(disk.clone())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options, Arc::new(disk.clone()));
     (disk, store, session)
 }
 

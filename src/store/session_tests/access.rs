@@ -339,12 +339,10 @@ fn syncs(disk: &SimDisk) -> usize {
 #[test]
 fn after_a_failed_sync_writes_are_refused_and_reads_go_on() {
     let disk = SimDisk::new(2);
-    let store = StoreOptions::default()
-        .seed(Some(1))
-        .maintenance_thread(false)
-        .open_on(Arc::new(disk.clone()))
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(
+        StoreOptions::default().seed(Some(1)).maintenance_thread(false),
+        Arc::new(disk.clone()),
+    );
     let kept = create(&session, "kept", 1).unwrap();
     disk.inject(Pick::kind(OpKind::Sync).once(), Fault::DropDirty);
     let error = create(&session, "lost", 2).unwrap_err();
@@ -353,8 +351,8 @@ fn after_a_failed_sync_writes_are_refused_and_reads_go_on() {
     assert_eq!(session.transaction(|_| Ok(())).unwrap_err().kind(), ErrorKind::Latched);
     assert_eq!(get(&session, &kept.id), Some(kept.clone()));
     drop((session, store));
-    let store = StoreOptions::default().maintenance_thread(false).open_on(Arc::new(disk)).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) =
+        opened(StoreOptions::default().maintenance_thread(false), Arc::new(disk));
     assert_eq!(get(&session, &kept.id), Some(kept));
     create(&session, "more", 3).unwrap();
 }
@@ -422,8 +420,7 @@ fn an_almost_full_disk_refuses_what_grows_and_lets_deletes_through() {
     let disk = SimDisk::new(3);
     let options =
         StoreOptions::default().seed(Some(1)).maintenance_thread(false).reserve_bytes(1 << 23);
-    let store = options.open_on(Arc::new(disk.clone())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) = opened(options, Arc::new(disk.clone()));
     let gadget = create(&session, "a", 1).unwrap();
     let free_at = |free: u64| {
         disk.set_capacity(Some(1 << 40));
@@ -456,8 +453,7 @@ impl AccessPolicy for Cancels {
 fn a_write_that_is_cancelled_while_it_is_planned_changes_nothing() {
     let control = Control::default();
     let options = StoreOptions::default().access_policy(Cancels(control.clone()));
-    let store = options.open_on(Arc::new(MemoryDisk::new())).unwrap();
-    let ada = store.session(Identity::user("ada"));
+    let (store, ada) = opened(options, Arc::new(MemoryDisk::new()));
     let gone = store.session(Identity::user("gone")).with_control(&control);
     let before = ada.position();
     let product = || vec![CreateProductRequest::new("P")];

@@ -67,8 +67,8 @@ fn part(n: i64) -> Part {
 }
 
 fn filled(count: i64) -> (Store, Session) {
-    let store = StoreOptions::default().seed(Some(1)).open_on(Arc::new(MemoryDisk::new())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) =
+        opened(StoreOptions::default().seed(Some(1)), Arc::new(MemoryDisk::new()));
     session
         .write(move |draft| {
             for n in 0..count {
@@ -378,8 +378,8 @@ fn a_set_is_looked_for_along_the_order() {
 
 #[test]
 fn a_set_that_lies_far_along_the_order_is_read_instead_and_comes_once() {
-    let store = StoreOptions::default().seed(Some(1)).open_on(Arc::new(MemoryDisk::new())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) =
+        opened(StoreOptions::default().seed(Some(1)), Arc::new(MemoryDisk::new()));
     // Two records of the set are at the start of the order. The others are at its end, after more
     // entries than the budget of the walk.
     let is_wanted = |n: i64| !(2..1900).contains(&n);

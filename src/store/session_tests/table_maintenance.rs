@@ -4,7 +4,6 @@ use crate::store::tests::prelude::*;
 
 use crate::model::Resource;
 use crate::model::tables::data::Column;
-use crate::session::Identity;
 use crate::session::tables::{TableState, add_segments, settle_merges};
 use crate::value::RecordKey;
 
@@ -26,11 +25,8 @@ fn create_table(session: &Session) -> TableId {
 
 #[test]
 fn segments_that_came_after_the_last_merge_stay_due() {
-    let store = Store::options()
-        .maintenance_thread(false)
-        .open_on(Arc::new(MemoryDisk::default()))
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) =
+        opened(Store::options().maintenance_thread(false), Arc::new(MemoryDisk::default()));
     let id = create_table(&session);
     let key = key_of(&id);
     let is_due = || {
@@ -67,8 +63,7 @@ fn segments_that_came_after_the_last_merge_stay_due() {
 #[test]
 fn a_damaged_table_keeps_no_other_from_being_merged() {
     let options = Store::options().maintenance_thread(false).seal_rows(1);
-    let store = options.open_on(Arc::new(MemoryDisk::default())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options, Arc::new(MemoryDisk::default()));
     let create = || create_table(&session).to_string();
     let [damaged, sound] = [create(), create()];
     session
@@ -110,11 +105,8 @@ fn a_damaged_table_keeps_no_other_from_being_merged() {
 /// Rows about deleted rows that are whole by themselves and do not fit together.
 #[test]
 fn what_went_by_a_retention_and_is_not_deleted_is_found() {
-    let store = Store::options()
-        .maintenance_thread(false)
-        .open_on(Arc::new(MemoryDisk::default()))
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) =
+        opened(Store::options().maintenance_thread(false), Arc::new(MemoryDisk::default()));
     let id = create_table(&session);
     let put = |part: DeletedPart| {
         let key = [key_of(&id).as_bytes(), &0_u64.to_be_bytes()].concat();

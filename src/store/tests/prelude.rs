@@ -47,3 +47,10 @@ pub(crate) fn ada(store: &Store) -> Session {
 pub(crate) fn open(disk: &Arc<MemoryDisk>) -> Store {
     StoreOptions::default().seed(Some(1)).open_on(disk.clone()).unwrap()
 }
+
+/// A store on this disk, and a session of ada.
+pub(crate) fn opened(options: StoreOptions, disk: SharedDisk) -> (Store, Session) {
+    let store = options.open_on(disk).unwrap();
+    let session = ada(&store);
+    (store, session)
+}

@@ -4,11 +4,8 @@
 use crate::prelude::*;
 
 fn open() -> (Store, Session) {
-    let store = StoreOptions::default()
-        .maintenance_thread(false)
-        .open_disk(Arc::new(MemoryDisk::new()))
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) =
+        opened(StoreOptions::default().maintenance_thread(false), Arc::new(MemoryDisk::new()));
     (store, session)
 }
 

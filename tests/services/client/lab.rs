@@ -473,9 +473,8 @@ impl JobRunner for Refuses {
 fn every_outcome_of_an_execution_is_one_value_with_both_members_and_a_status() {
     let options =
         StoreOptions::default().seed(Some(1)).job_runner(Refuses).access_policy(LOOK_ONLY);
-    let store =
-        options.open_disk(std::sync::Arc::new(stationdb::faults::MemoryDisk::new())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) =
+        opened(options, std::sync::Arc::new(stationdb::faults::MemoryDisk::new()));
     let items = json!([{"name": "a", "executionActions": [
         {"type": "MANUAL", "action": "Go"}, {"type": "NOTEBOOK", "action": "Run", "notebookId": "n"},
         {"type": "JOB", "action": "Queue", "jobs": [{"functions": ["f"], "arguments": [[]]}], "systemId": "s"},

@@ -16,13 +16,13 @@ struct Table {
 
 impl Table {
     fn new(data_type: &str, seal_rows: u64, memory: usize) -> Self {
-        let store = Store::options()
-            .maintenance_thread(false)
-            .seal_rows(seal_rows)
-            .query_memory_bytes(memory)
-            .open_disk(Arc::new(MemoryDisk::new()))
-            .unwrap();
-        let session = store.session(Identity::user("ada"));
+        let (store, session) = opened(
+            Store::options()
+                .maintenance_thread(false)
+                .seal_rows(seal_rows)
+                .query_memory_bytes(memory),
+            Arc::new(MemoryDisk::new()),
+        );
         let columns = json!({"columns": [
             {"name": "t", "dataType": "INT64", "columnType": "INDEX"},
             {"name": "k", "dataType": "INT32", "columnType": "NULLABLE"},

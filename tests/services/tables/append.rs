@@ -12,8 +12,7 @@ use super::{column, int64_values};
 const SORT_ROWS: usize = 256 * 1024;
 
 fn open(disk: &SharedDisk) -> (Store, Session) {
-    let store = Store::options().maintenance_thread(false).open_disk(disk.clone()).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(Store::options().maintenance_thread(false), disk.clone());
     (store, session)
 }
 
@@ -191,12 +190,8 @@ fn a_small_part_of_a_large_batch_is_a_small_append() {
 #[test]
 fn a_table_may_have_as_many_columns_as_the_store_was_told() {
     let count = stationdb::faults::limits::IMPORT_COLUMNS + 1;
-    let store = Store::options()
-        .maintenance_thread(false)
-        .table_columns_max(count)
-        .open_disk(disk())
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) =
+        opened(Store::options().maintenance_thread(false).table_columns_max(count), disk());
     let mut request = request("0", DataType::Bool);
     request.columns.extend(
         (1..count - 1).map(|at| {

@@ -9,8 +9,7 @@ type Ranges = Vec<(i64, i64, bool)>;
 
 fn open(disk: &Arc<MemoryDisk>) -> (Store, Session) {
     let options = Store::options().maintenance_thread(false).seal_rows(50);
-    let store = options.open_disk(disk.clone()).unwrap();
-    let ada = store.session(Identity::user("ada"));
+    let (store, ada) = opened(options, disk.clone());
     (store, ada)
 }
 

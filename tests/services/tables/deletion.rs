@@ -12,9 +12,7 @@ fn options() -> StoreOptions {
 }
 
 fn opened(options: StoreOptions, disk: &Arc<MemoryDisk>) -> (Store, Session) {
-    let store = options.open_disk(disk.clone()).unwrap();
-    let session = store.session(Identity::user("ada"));
-    (store, session)
+    crate::prelude::opened(options, disk.clone())
 }
 
 fn create(session: &Session) -> TableId {

@@ -5,8 +5,7 @@ use std::io::Read;
 
 pub(super) fn session() -> (Store, Session) {
     let options = Store::options().maintenance_thread(false);
-    let store = options.open_disk(Arc::new(MemoryDisk::default())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options, Arc::new(MemoryDisk::default()));
     (store, session)
 }
 

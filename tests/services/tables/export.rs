@@ -18,8 +18,7 @@ fn text(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 /// A store with a table of two segments and buffered rows, 250 rows together.
 fn table() -> (Store, Session, TableId) {
     let disk: SharedDisk = Arc::new(MemoryDisk::default());
-    let store = Store::options().maintenance_thread(false).seal_rows(100).open_disk(disk).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(Store::options().maintenance_thread(false).seal_rows(100), disk);
     let mut volts = column("v", DataType::Float64, ColumnType::Nullable);
     volts.properties =
         text(&[("unit", "V"), ("note", "a \"b\"\nc"), ("ARROW:extension:name", "x")]);

@@ -9,9 +9,8 @@ use chrono::DateTime;
 use crate::wire_time;
 
 fn open(disk: &SharedDisk) -> (Store, Session) {
-    let store =
-        Store::options().maintenance_thread(false).seed(Some(1)).open_disk(disk.clone()).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) =
+        opened(Store::options().maintenance_thread(false).seed(Some(1)), disk.clone());
     (store, session)
 }
 
@@ -354,12 +353,8 @@ fn an_import_of_no_rows_closes_its_table_only_when_it_says_so() {
 #[test]
 fn an_import_beyond_the_rows_of_a_table_is_refused_early() {
     let disk = disk();
-    let store = Store::options()
-        .maintenance_thread(false)
-        .table_rows_max(1000)
-        .open_disk(disk.clone())
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) =
+        opened(Store::options().maintenance_thread(false).table_rows_max(1000), disk.clone());
     struct Endless(u64);
     impl std::io::Read for Endless {
         fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {

@@ -80,11 +80,8 @@ fn open(rng: &mut Rng, disk: &Arc<MemoryDisk>) -> (Store, Session) {
     let options = Store::options()
         .maintenance_thread(false)
         .seal_rows(rng.pick(&[1, 40, 700, 3_000, 100_000]));
-    let store = options
-        .query_memory_bytes(rng.pick(&[1, 20_000, 1 << 24]))
-        .open_disk(disk.clone())
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) =
+        opened(options.query_memory_bytes(rng.pick(&[1, 20_000, 1 << 24])), disk.clone());
     (store, session)
 }
 

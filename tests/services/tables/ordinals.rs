@@ -19,8 +19,7 @@ fn volts(at: i64) -> &'static str {
 
 fn filled(nan: bool) -> (Store, Session, TableId, Vec<i64>) {
     let options = Store::options().maintenance_thread(false).seal_rows(100);
-    let store = options.open_disk(Arc::new(MemoryDisk::default())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options, Arc::new(MemoryDisk::default()));
     let columns = vec![
         column("t", DataType::Int64, ColumnType::Index),
         column("volts", DataType::Float64, ColumnType::Nullable),

@@ -23,8 +23,7 @@ impl Bench {
     fn new() -> Self {
         let clock = Arc::new(ManualClock::new(DateTime::from_timestamp_millis(NOON).unwrap()));
         let disk = Arc::new(MemoryDisk::new());
-        let store = options(&clock).open_disk(disk.clone()).unwrap();
-        let ada = store.session(Identity::user("ada"));
+        let (store, ada) = opened(options(&clock), disk.clone());
         Self { store, ada, clock, disk }
     }
 
@@ -294,8 +293,7 @@ fn a_policy_survives_reopening_a_backup_and_a_salvage_and_ends_with_its_table() 
     let into: stationdb::faults::SharedDisk = target.clone();
     Store::salvage_disk(&from, &into, &Control::default()).unwrap();
     for disk in [disk, target] {
-        let store = options(&clock).open_disk(disk.clone()).unwrap();
-        let ada = store.session(Identity::user("ada"));
+        let (store, ada) = opened(options(&clock), disk.clone());
         let bench = Bench { store, ada, clock: clock.clone(), disk };
         assert_eq!(bench.ada.get_retention(&id).unwrap(), kept);
         assert_eq!(bench.tidy(), 6);
@@ -314,8 +312,7 @@ const ONLY_ADA: Rule = Rule(|who, _, action| match (who.user_id(), action) {
 fn a_policy_needs_the_permission_to_update_and_maintenance_needs_none() {
     let clock = Arc::new(ManualClock::new(DateTime::from_timestamp_millis(NOON).unwrap()));
     let disk = Arc::new(MemoryDisk::new());
-    let store = options(&clock).access_policy(ONLY_ADA).open_disk(disk.clone()).unwrap();
-    let ada = store.session(Identity::user("ada"));
+    let (store, ada) = opened(options(&clock).access_policy(ONLY_ADA), disk.clone());
     let bench = Bench { ada, store, clock, disk };
     let id = bench.table(DataType::Int64);
     bench.numbers(&id, 0..10);
@@ -382,8 +379,7 @@ fn a_clock_that_was_far_ahead_is_told_and_taken_back_on_request() {
     assert_eq!(bench.tidy(), 0);
     let Bench { store, ada, clock, disk } = bench;
     drop((store, ada));
-    let store = options(&clock).open_disk(disk.clone()).unwrap();
-    let ada = store.session(Identity::user("ada"));
+    let (store, ada) = opened(options(&clock), disk.clone());
     let bench = Bench { store, ada, clock, disk };
     assert_eq!(bench.store.maintain(&Control::default()).unwrap().time_ahead, None);
     bench.clock.advance_ms(1_000);

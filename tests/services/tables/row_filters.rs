@@ -49,12 +49,10 @@ fn selected(session: &stationdb::Session, id: &str, request: &Value) -> Vec<i64>
 fn null_and_nan_have_one_meaning_wherever_the_rows_lie() {
     for data_type in ["FLOAT32", "FLOAT64"] {
         for seal_rows in [1, 100_000] {
-            let store = Store::options()
-                .maintenance_thread(false)
-                .seal_rows(seal_rows)
-                .open_disk(Arc::new(MemoryDisk::new()))
-                .unwrap();
-            let session = store.session(Identity::user("ada"));
+            let (_store, session) = opened(
+                Store::options().maintenance_thread(false).seal_rows(seal_rows),
+                Arc::new(MemoryDisk::new()),
+            );
             let columns = json!({"columns": [
                 {"name": "t", "dataType": "INT32", "columnType": "INDEX"},
                 {"name": "v", "dataType": data_type, "columnType": "NULLABLE"},

@@ -8,13 +8,10 @@ use serde::de::DeserializeOwned;
 fn open() -> (Store, Session, Arc<ManualClock>) {
     let clock =
         Arc::new(ManualClock::new(DateTime::from_timestamp_millis(1_700_000_000_000).unwrap()));
-    let store = Store::options()
-        .maintenance_thread(false)
-        .seed(Some(1))
-        .shared_clock(clock.clone())
-        .open_disk(Arc::new(MemoryDisk::default()))
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(
+        Store::options().maintenance_thread(false).seed(Some(1)).shared_clock(clock.clone()),
+        Arc::new(MemoryDisk::default()),
+    );
     (store, session, clock)
 }
 
@@ -681,13 +678,10 @@ fn appending() {
 
 #[test]
 fn rows_beyond_the_maximum_are_refused_whole() {
-    let store = Store::options()
-        .maintenance_thread(false)
-        .table_rows_max(3)
-        .table_columns_max(2)
-        .open_disk(Arc::new(MemoryDisk::default()))
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) = opened(
+        Store::options().maintenance_thread(false).table_rows_max(3).table_columns_max(2),
+        Arc::new(MemoryDisk::default()),
+    );
     let id = table(&session);
     append(&session, &id, json!({"frame": {"data": [["1", null], ["2", null]]}})).unwrap();
     let error =

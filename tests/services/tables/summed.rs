@@ -16,12 +16,10 @@ struct Table {
 
 impl Table {
     fn new(seal_rows: u64) -> Self {
-        let store = Store::options()
-            .maintenance_thread(false)
-            .seal_rows(seal_rows)
-            .open_disk(Arc::new(MemoryDisk::new()))
-            .unwrap();
-        let session = store.session(Identity::user("ada"));
+        let (store, session) = opened(
+            Store::options().maintenance_thread(false).seal_rows(seal_rows),
+            Arc::new(MemoryDisk::new()),
+        );
         let columns = json!({"columns": [
             {"name": "t", "dataType": "INT64", "columnType": "INDEX"},
             {"name": "i", "dataType": "INT64", "columnType": "NULLABLE"},

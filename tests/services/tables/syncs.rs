@@ -30,12 +30,10 @@ fn an_append_to_a_wide_table_writes_as_much_as_to_a_narrow_one() {
     const COLUMNS: usize = 2500;
     let written = |column_count: usize| {
         let disk = SimDisk::new(3);
-        let store = Store::options()
-            .seed(Some(1))
-            .maintenance_thread(false)
-            .open_disk(Arc::new(disk.clone()))
-            .unwrap();
-        let session = store.session(Identity::user("ada"));
+        let (_store, session) = opened(
+            Store::options().seed(Some(1)).maintenance_thread(false),
+            Arc::new(disk.clone()),
+        );
         let column = |at: usize| {
             Column::new(
                 if at == 0 { "t".to_owned() } else { format!("column {at}") },
@@ -86,12 +84,8 @@ fn rows(session: &Session, id: &str) -> i64 {
 #[test]
 fn a_small_append_is_one_sync() {
     let disk = SimDisk::new(1);
-    let store = Store::options()
-        .seed(Some(1))
-        .maintenance_thread(false)
-        .open_disk(Arc::new(disk.clone()))
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) =
+        opened(Store::options().seed(Some(1)).maintenance_thread(false), Arc::new(disk.clone()));
     let id = create(&session);
     append(&session, &id, 0);
     let before = syncs(&disk);
@@ -110,12 +104,8 @@ fn a_small_append_is_one_sync() {
 fn a_small_append_writes_few_pages() {
     const APPENDS: i64 = 200;
     let disk = SimDisk::new(1);
-    let store = Store::options()
-        .seed(Some(1))
-        .maintenance_thread(false)
-        .open_disk(Arc::new(disk.clone()))
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) =
+        opened(Store::options().seed(Some(1)).maintenance_thread(false), Arc::new(disk.clone()));
     let id = create(&session);
     append(&session, &id, 0);
     let writes = || disk.trace().iter().filter(|entry| entry.kind == OpKind::Write).count();
@@ -133,12 +123,8 @@ fn eight_threads_share_the_syncs_of_a_slow_disk() {
     const THREADS: i64 = 8;
     const APPENDS: i64 = 25;
     let disk = SimDisk::new(2);
-    let store = Store::options()
-        .seed(Some(1))
-        .maintenance_thread(false)
-        .open_disk(Arc::new(disk.clone()))
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) =
+        opened(Store::options().seed(Some(1)).maintenance_thread(false), Arc::new(disk.clone()));
     let ids: Vec<String> = (0..=THREADS).map(|_| create(&session)).collect();
     disk.set_latency(OpKind::Sync, Duration::from_millis(4));
     let start = Instant::now();
@@ -167,8 +153,7 @@ fn eight_threads_share_the_syncs_of_a_slow_disk() {
 
 fn sealing(disk: &SimDisk) -> (Store, Session) {
     let options = Store::options().seed(Some(1)).maintenance_thread(false).seal_rows(1);
-    let store = options.open_disk(Arc::new(disk.clone())).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options, Arc::new(disk.clone()));
     (store, session)
 }
 

@@ -17,8 +17,7 @@ const ROWS: i64 = 30_000;
 
 fn open(disk: &SharedDisk) -> (Store, Session) {
     let options = Store::options().maintenance_thread(false).seal_rows(7_000);
-    let store = options.open_disk(disk.clone()).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options, disk.clone());
     (store, session)
 }
 

@@ -49,12 +49,10 @@ fn readers_see_prefixes_and_wait_for_nobody() {
     const SYNC: Duration = Duration::from_millis(120);
     const APPENDS: i64 = 14;
     let disk = SimDisk::new(1);
-    let store = Store::options()
-        .maintenance_thread(false)
-        .seal_rows(60)
-        .open_disk(Arc::new(disk.clone()) as SharedDisk)
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(
+        Store::options().maintenance_thread(false).seal_rows(60),
+        Arc::new(disk.clone()) as SharedDisk,
+    );
     let id = create(&session);
     append(&session, &id, (0..BATCH).map(|at| ((at * 7) % 50, at)));
     disk.set_latency(OpKind::Sync, SYNC);
@@ -162,13 +160,10 @@ fn beside() -> impl Strategy<Value = Beside> {
 }
 
 fn open(disk: &SharedDisk) -> (Store, Session) {
-    let store = Store::options()
-        .maintenance_thread(false)
-        .seal_rows(16)
-        .seed(Some(3))
-        .open_disk(disk.clone())
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(
+        Store::options().maintenance_thread(false).seal_rows(16).seed(Some(3)),
+        disk.clone(),
+    );
     (store, session)
 }
 
@@ -250,12 +245,10 @@ proptest! {
 
 #[test]
 fn plans_tell_what_is_touched() {
-    let store = Store::options()
-        .maintenance_thread(false)
-        .seal_rows(10_000)
-        .open_disk(Arc::new(MemoryDisk::default()))
-        .unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) = opened(
+        Store::options().maintenance_thread(false).seal_rows(10_000),
+        Arc::new(MemoryDisk::default()),
+    );
     let id = create(&session);
     // Two segments, one after the other, with three pages each, and buffered rows after them.
     append(&session, &id, (0..12_000).map(|at| (at, at)));

@@ -9,8 +9,7 @@ use stationdb::chrono::{DateTime, TimeDelta, Utc};
 fn open(seal_rows: u64) -> (Store, Session) {
     let disk: SharedDisk = Arc::new(MemoryDisk::default());
     let options = Store::options().maintenance_thread(false).seal_rows(seal_rows);
-    let store = options.open_disk(disk).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (store, session) = opened(options, disk);
     (store, session)
 }
 
@@ -404,8 +403,7 @@ fn a_long_waveform_comes_back_whole() {
 fn waveforms_beyond_the_memory_of_a_query_are_refused_and_read_in_pieces() {
     let disk: SharedDisk = Arc::new(MemoryDisk::default());
     let options = Store::options().maintenance_thread(false).query_memory_bytes(60_000);
-    let store = options.open_disk(disk).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) = opened(options, disk);
     let id = samples(&session, index("t", DataType::Int64));
     let axis = WaveformAxis::Count { t0: 0, dt: 1 };
     let values: Vec<f64> = (0..5_000).map(f64::from).collect();
@@ -436,8 +434,7 @@ fn many_short_waveforms_count_with_what_each_of_them_needs() {
     const COUNT: i64 = 1_000;
     let disk: SharedDisk = Arc::new(MemoryDisk::default());
     let options = Store::options().maintenance_thread(false).query_memory_bytes(60_000);
-    let store = options.open_disk(disk).unwrap();
-    let session = store.session(Identity::user("ada"));
+    let (_store, session) = opened(options, disk);
     let request = CreateTableRequest::of_waveforms(DataType::Int64, [volts()]);
     let id = session.create_table(request).unwrap();
     let axis = WaveformAxis::Count { t0: 0, dt: 1 };

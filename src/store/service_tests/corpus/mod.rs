@@ -14,7 +14,7 @@ use crate::store::tests::prelude::*;
 
 use crate::disk::Disk as _;
 use crate::filter::tests::corpus::{Case, File, Told, files, told};
-use crate::session::{Access as _, Identity};
+use crate::session::Access as _;
 use kinds::{CorpusKind, Raw, filtering, kind};
 
 /// A store in memory whose time is that of the corpus.
@@ -39,8 +39,7 @@ impl Opened {
             .seed(Some(seed))
             .vendor_prefix("Acme".to_owned())
             .maintenance_thread(false);
-        let store = options.shared_clock(Arc::new(clock)).open_on(disk.clone()).unwrap();
-        let session = store.session(Identity::user("ada"));
+        let (store, session) = opened(options.shared_clock(Arc::new(clock)), disk.clone());
         Self { disk, store, session }
     }
 
