@@ -16,7 +16,7 @@ mod wrong_types;
 
 use crate::prelude::*;
 
-use crate::calls::{call, read};
+use crate::calls::{call, read, wire};
 use crate::test_store::TestStore;
 
 /// A client of one store.
@@ -40,8 +40,6 @@ const MEMBERS: &[(&str, &[&str])] = &[
     ("update_assets", &["assets"]),
     ("delete_assets", &["ids"]),
     ("link_files", &["id", "fileIds"]),
-    ("utilization_heartbeat", &["utilizationIdentifiers", "utilizationTimestamp"]),
-    ("end_utilization", &["utilizationIdentifiers", "utilizationTimestamp"]),
     ("create_work_items", &["workItems"]),
     ("get_work_item", &["id"]),
     ("delete_work_items", &["ids"]),
@@ -73,6 +71,12 @@ impl Client {
 
     /// The response of an operation, or its error.
     fn ask(&self, operation: &str, body: Value) -> Result<Value> {
+        if let "utilization_heartbeat" | "end_utilization" = operation {
+            // Its members have other names as well.
+            let request: stationdb::bodies::UpdateUtilizationRequest = read(&body)?;
+            let ids = wire(request.utilization_identifiers);
+            return call(&self.session, operation, &[ids, wire(request.utilization_timestamp)]);
+        }
         let members = MEMBERS.iter().find(|(name, _)| *name == operation).map(|(_, list)| *list);
         let argument = |name: &&str| match (body.get(*name), *name) {
             (None, "replace") => json!(false),
