@@ -4,8 +4,8 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Error, Ident, Result, Type};
 
+use crate::member::{Member, bare, is_absent};
 use crate::node::{nodes, plain};
-use crate::record::{Member, bare, is_absent};
 
 /// Generates `Name::new(…)` and the setters. Without `#[new(…)]` requests and answers have a
 /// constructor without arguments, and what is stored alone has none.

@@ -5,7 +5,9 @@
 //! resource type".
 
 mod builder;
+mod form;
 mod lists;
+mod member;
 mod node;
 mod record;
 mod requests;

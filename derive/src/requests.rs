@@ -7,8 +7,8 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, DeriveInput, Error, Ident, LitStr, Meta, Result, Token, Type, token};
 
+use crate::member::{Member, generic};
 use crate::node::plain;
-use crate::record::{Member, generic};
 
 /// `Name = "documentation"` or `Name(member, …)`.
 struct Part {
