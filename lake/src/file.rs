@@ -2,25 +2,20 @@
 
 use std::sync::Arc;
 
-use arrow_cast::cast;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::{
-    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
-};
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
-use stationdb::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use stationdb::arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
-use stationdb::{Error, ErrorKind, Result};
+use stationdb::Result;
+use stationdb::arrow::array::{ArrayRef, RecordBatch};
+use stationdb::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use crate::body::{Body, Cost, Sink, Zeros};
 use crate::checks::bound;
-use crate::chunk::Written;
-use crate::chunk::general;
-use crate::schema::LakeColumn;
+use crate::encoding::{ParquetResult, broken, encoded, general, has_nan};
 use crate::segment::Segment;
 use crate::splice::{Form, Piece, Prepared};
 
@@ -29,62 +24,10 @@ const GROUP_BYTES: usize = 16 * 1024 * 1024;
 /// Rows of a row group that is encoded here.
 const GROUP_ROWS: usize = 512 * 1024;
 
-pub(crate) fn broken(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::new(ErrorKind::Io, format!("writing a file of the lake: {error}")).with_source(error)
-}
-
-/// The values of a lake column.
-///
-/// # Errors
-/// `Io` for values that have none in the lake.
-pub(crate) fn lake_values(column: &LakeColumn, values: &ArrayRef) -> Result<ArrayRef> {
-    cast(values, column.field.data_type()).map_err(broken)
-}
-
-/// Whether one of the values is NaN, also inside of structs and lists.
-fn has_nan(array: &ArrayRef) -> bool {
-    match array.data_type() {
-        DataType::Struct(_) => array.as_struct().columns().iter().any(has_nan),
-        DataType::List(_) => has_nan(array.as_list::<i32>().values()),
-        DataType::Float32 => array.as_primitive::<Float32Type>().iter().flatten().any(f32::is_nan),
-        DataType::Float64 => array.as_primitive::<Float64Type>().iter().flatten().any(f64::is_nan),
-        _ => false,
-    }
-}
-
-/// A column chunk with NaN has no statistics: Parquet leaves NaN out of the maximum, and SQL counts
-/// it as the greatest value, so a reader would skip rows.
-fn without_statistics(chunk: &mut ArrowColumnChunk) -> Written<()> {
-    let close = chunk.close_mut();
-    close.column_index = None;
-    close.metadata = close.metadata.clone().into_builder().clear_statistics().build()?;
-    Ok(())
-}
-
 struct Group {
     /// The writer of each leaf, and whether it got NaN.
     columns: Vec<(ArrowColumnWriter, bool)>,
     rows: usize,
-}
-
-pub(crate) fn encode(
-    writer: &mut (ArrowColumnWriter, bool),
-    field: &Field,
-    values: &ArrayRef,
-) -> Written<()> {
-    writer.1 = writer.1 || has_nan(values);
-    for leaf in compute_leaves(field, values)? {
-        writer.0.write(&leaf)?;
-    }
-    Ok(())
-}
-
-pub(crate) fn encoded((writer, nan): (ArrowColumnWriter, bool)) -> Written<ArrowColumnChunk> {
-    let mut chunk = writer.close()?;
-    if nan {
-        without_statistics(&mut chunk)?;
-    }
-    Ok(chunk)
 }
 
 /// A file of the lake, until it is uploaded.
@@ -146,7 +89,7 @@ impl LakeFile {
         self.write_batch(&batch).map_err(broken)
     }
 
-    fn write_batch(&mut self, batch: &RecordBatch) -> Written<()> {
+    fn write_batch(&mut self, batch: &RecordBatch) -> ParquetResult<()> {
         let mut group = match self.open.take() {
             Some(group) => group,
             None => {
@@ -177,7 +120,7 @@ impl LakeFile {
         Ok(())
     }
 
-    fn flush(&mut self) -> Written<()> {
+    fn flush(&mut self) -> ParquetResult<()> {
         let Some(group) = self.open.take() else { return Ok(()) };
         let mut out = self.file.next_row_group()?;
         for writer in group.columns {

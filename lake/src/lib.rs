@@ -11,10 +11,13 @@
 mod accepts;
 mod actions;
 mod body;
+mod buffers;
 mod checkpoint;
 mod checks;
 mod chunk;
+mod clock;
 mod deltas;
+mod encoding;
 #[cfg(feature = "faults")]
 pub mod faults;
 mod file;
@@ -23,7 +26,9 @@ mod import;
 mod layout;
 mod ledger;
 mod log;
+mod names;
 mod ordinals;
+mod pass;
 mod plan;
 mod position;
 mod publisher;

@@ -12,8 +12,8 @@ use serde_json::Value;
 use stationdb::{Control, Error, Result};
 
 use crate::checks::{Check, is_off};
+use crate::clock::now_ms;
 use crate::ledger::{Ledger, STATEMENTS, Said};
-use crate::position::TABLES;
 use crate::remote::Remote;
 use crate::stations::{STATION, Stations};
 use crate::{accepts, actions, checkpoint, versions};
@@ -24,6 +24,8 @@ pub(crate) use commit::Outcome;
 
 /// Member of `commitInfo` by which a writer finds its own commit.
 const COMMIT: &str = "stationdb.commit";
+/// Part of the application id that names a lake table.
+pub(crate) const TABLES: &str = "/tables/";
 /// Age of what was read at which a log is opened again. Engines keep versions for days.
 const OLD: Duration = Duration::from_secs(3600);
 
@@ -276,11 +278,4 @@ impl LakeLog {
         };
         fields.iter().all(|field| self.fields.iter().any(|own| is_same(&own, field)))
     }
-}
-
-/// Milliseconds since 1970, for people: no commit depends on them.
-pub(crate) fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let now_ms = since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
-    now_ms.saturating_sub(crate::checks::clock_behind_ms())
 }

@@ -9,14 +9,14 @@ use stationdb::{
     Control, Error, ErrorKind, HoldBounds, HoldStatus, Identity, Position, Result, Session, Store,
 };
 
-use crate::checks::{Check, is_off};
+use crate::buffers::Buffers;
 use crate::layout::Layout;
 use crate::log::{LakeLog, Outcome};
+use crate::pass::Pass;
 use crate::remote::{Backoff, Note, Remote};
-use crate::root::{Pass, Root};
+use crate::root::Root;
 use crate::sender::Sent;
 use crate::status::{LakeStatus, RootStatus};
-use crate::upload::Buffers;
 
 /// Bytes of the name of a station.
 const STATION_BYTES: usize = 64;
@@ -353,32 +353,4 @@ impl Publisher {
         }
         Ok(status)
     }
-}
-
-/// Refuses a store that is not the one, or not at the state, that the lake has the position of.
-pub(crate) fn check_history(
-    root: &Root<'_>,
-    position: &crate::position::LakePosition,
-) -> Result<()> {
-    let Some(sequence) = position.sequence.filter(|sequence| *sequence > 0) else { return Ok(()) };
-    let now = root.session.position().0;
-    let how = "publish the store that the lake has the state of, or call rebase to send everything \
-               of this one again";
-    if sequence > now && !is_off(Check::StoreBehind) {
-        return Err(Error::conflict(format!(
-            "the lake at {} has the station {} up to its commit {sequence}, and the store is at \
-             {now}: it was restored or copied; {how}",
-            root.path, root.station
-        )));
-    }
-    let Some(time) = position.time else { return Ok(()) };
-    let own = crate::source::time_of(root.session, sequence)?;
-    if own.is_some_and(|own| own != time) && !is_off(Check::OtherHistory) {
-        return Err(Error::conflict(format!(
-            "commit {sequence} of the store is not the one that the lake at {} has of the station \
-             {}: the store was restored or copied; {how}",
-            root.path, root.station
-        )));
-    }
-    Ok(())
 }

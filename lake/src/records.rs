@@ -13,7 +13,7 @@ use stationdb::prelude::*;
 use stationdb::scans::{RecordKind, ScanRecordsRequest};
 use stationdb::{Control, ErrorKind, Result, Session};
 
-use crate::file::{broken, lake_values};
+use crate::encoding::{broken, lake_values};
 use crate::layout::Layout;
 use crate::log::{LakeLog, Outcome};
 use crate::remote::Remote;
@@ -27,13 +27,6 @@ const LOOKED_UP: usize = 100;
 pub(crate) const PASS: &str = "PASS";
 /// What a record of a full pass says.
 const FULL: &str = "FULL";
-/// What a record says that is not there any more.
-pub(crate) const DELETED: &str = "DELETED";
-
-/// The name of the lake table for the changes of a kind.
-pub(crate) fn table_of(kind: RecordKind) -> String {
-    format!("{}_changes", kind.to_string().to_lowercase())
-}
 
 /// Where the records of one kind come from and go to.
 pub(crate) struct Records<'a> {

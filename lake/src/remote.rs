@@ -16,8 +16,8 @@ use stationdb::{Control, Error, ErrorKind, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
+use crate::buffers::Buffers;
 use crate::random;
-use crate::upload::Buffers;
 
 /// How long a call waits before it looks at its control again.
 const LOOK: Duration = Duration::from_millis(20);

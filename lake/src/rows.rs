@@ -10,17 +10,18 @@ use stationdb::tables::{PartRows, RowsPart, ScanRequest, TableId};
 use stationdb::{Control, Error, ErrorKind, Result, Session};
 
 use crate::chunk::One;
-use crate::file::lake_values;
+use crate::encoding::lake_values;
 use crate::layout::LakeTable;
 use crate::ledger::{Extent, Named, Statement, Stay, named};
 use crate::log::{LakeLog, Outcome};
+use crate::names::DELETED_ROWS;
 use crate::ordinals::{self, Ordinals};
 use crate::remote::Remote;
 use crate::schema::{LakeColumn, needed, placed, row_identity, short_hash};
-use crate::segment::Segment;
+use crate::segment::{GroupRows, RowOrdinals, Segment};
 use crate::sender::{Batch, Sender, Sent};
 use crate::source::TableState;
-use crate::splice::{self, GroupRows, RowIdentity};
+use crate::splice::RowIdentity;
 
 /// Rows that are encoded at a time.
 const BATCH_ROWS: usize = 8 * 1024;
@@ -71,9 +72,6 @@ pub(crate) struct RowsLogs {
     planned: Vec<serde_json::Value>,
 }
 
-/// What is added to the name of a lake table for its deleted rows.
-pub(crate) const DELETED: &str = "_deleted";
-
 impl RowsLogs {
     pub(crate) fn open(
         remote: &Remote,
@@ -83,7 +81,7 @@ impl RowsLogs {
         control: &Control,
     ) -> Result<Self> {
         let rows = LakeLog::open(remote, root, name, app, control)?;
-        let deleted = LakeLog::open(remote, root, &format!("{name}{DELETED}"), app, control)?;
+        let deleted = LakeLog::open(remote, root, &format!("{name}{DELETED_ROWS}"), app, control)?;
         Ok(Self::new(rows, deleted))
     }
 
@@ -286,9 +284,9 @@ fn write_part(
                 let rows = row..row + row_count;
                 row += row_count;
                 let ordinals = if segment.is_in_append_order() {
-                    splice::Ordinals::From(part.first_ordinal + rows.start)
+                    RowOrdinals::From(part.first_ordinal + rows.start)
                 } else {
-                    splice::Ordinals::Each(segment.ordinals(rows)?)
+                    RowOrdinals::Each(segment.ordinals(rows)?)
                 };
                 groups.push(GroupRows { group, row_count, ordinals });
             }

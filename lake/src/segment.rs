@@ -20,16 +20,31 @@ use stationdb::tables::StoredBytes;
 use stationdb::{Error, Result};
 
 use crate::body::Extent;
-use crate::chunk::{Chunk, Written, multiplied, of_column};
-use crate::file::broken;
+use crate::chunk::{Chunk, multiplied, of_column};
+use crate::encoding::{ParquetResult, broken};
 use crate::schema::LakeColumn;
-use crate::splice::GroupRows;
 
 /// Bytes of a stored file that is read as a whole, and of a chunk that is read when it is sent: a file
 /// of the lake has so few of these that as many files can be open.
 pub(crate) const SMALL_BYTES: u64 = 256 * 1024;
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 64 * 1024;
+
+/// The ordinals of rows.
+#[derive(Clone, Debug)]
+pub(crate) enum RowOrdinals {
+    /// This one and those after it.
+    From(u64),
+    Each(Vec<u64>),
+}
+
+/// A row group of a stored file, and the ordinals of its rows.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupRows {
+    pub group: usize,
+    pub row_count: u64,
+    pub ordinals: RowOrdinals,
+}
 
 /// A stored file as the reader of Parquet takes it.
 #[derive(Clone, Debug)]
@@ -78,7 +93,7 @@ impl Read for Onward {
 impl ChunkReader for Stored {
     type T = Box<dyn Read>;
 
-    fn get_read(&self, start: u64) -> Written<Self::T> {
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
         Ok(match self {
             Self::Whole(bytes) => Box::new(bytes.get_read(start)?),
             Self::Open(stored) => {
@@ -87,7 +102,7 @@ impl ChunkReader for Stored {
         })
     }
 
-    fn get_bytes(&self, start: u64, length: usize) -> Written<Bytes> {
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         match self {
             Self::Whole(bytes) => bytes.get_bytes(start, length),
             Self::Open(stored) => {

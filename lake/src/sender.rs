@@ -10,9 +10,10 @@ use stationdb::{Control, Result};
 
 use crate::body::Cost;
 use crate::checks::bound;
+use crate::clock::now_ms;
 use crate::file::LakeFile;
 use crate::ledger::{STATEMENTS, Statement};
-use crate::log::{LakeLog, Outcome, now_ms};
+use crate::log::{LakeLog, Outcome};
 use crate::nonce;
 use crate::remote::Remote;
 use crate::segment::Segment;

@@ -12,10 +12,12 @@ use stationdb::tables::{ListDeletedRowsRequest, TableId, TableMetadata};
 use stationdb::{Control, ErrorKind, Position, Result, Session, What, from_json};
 
 use crate::layout::Layout;
-use crate::records::DELETED;
 
 /// Changed records of a kind that are looked up; of more, all are sent.
 const CHANGES: usize = 200_000;
+
+/// What a record says that is not there any more.
+pub(crate) const DELETED: &str = "DELETED";
 
 /// Every kind of record.
 pub(crate) const KINDS: [RecordKind; 13] = [

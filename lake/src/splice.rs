@@ -9,10 +9,10 @@ use parquet::schema::types::ColumnDescPtr;
 use stationdb::arrow::datatypes::{Schema, SchemaRef};
 use stationdb::{Error, Result};
 
-use crate::chunk::{Chunk, One, Written, constant, counting, general, integers};
-use crate::file::{broken, encode, encoded, lake_values};
+use crate::chunk::{Chunk, One, constant, counting, integers};
+use crate::encoding::{ParquetResult, broken, encode, encoded, general, lake_values};
 use crate::schema::LakeColumn;
-use crate::segment::{SMALL_BYTES, Segment};
+use crate::segment::{GroupRows, RowOrdinals, SMALL_BYTES, Segment};
 
 /// A row group of a stored file that is ready for a file of the lake.
 pub(crate) struct Prepared {
@@ -45,22 +45,6 @@ pub(crate) struct RowIdentity<'a> {
     pub columns: [One<'a>; 4],
 }
 
-/// The ordinals of rows.
-#[derive(Clone, Debug)]
-pub(crate) enum Ordinals {
-    /// This one and those after it.
-    From(u64),
-    Each(Vec<u64>),
-}
-
-/// A row group of a stored file, and the ordinals of its rows.
-#[derive(Clone, Debug)]
-pub(crate) struct GroupRows {
-    pub group: usize,
-    pub row_count: u64,
-    pub ordinals: Ordinals,
-}
-
 impl GroupRows {
     /// The column at a place before those of the data.
     fn identity(
@@ -68,16 +52,16 @@ impl GroupRows {
         at: usize,
         identity: &RowIdentity<'_>,
         column: &ColumnDescPtr,
-    ) -> Written<Chunk> {
+    ) -> ParquetResult<Chunk> {
         if let Some(value) = identity.columns.get(at) {
             return constant(column, *value, self.row_count);
         }
         let number = |number: u64| i64::try_from(number).map_err(|_| general("an ordinal"));
         match &self.ordinals {
-            Ordinals::From(first) => counting(column, number(*first)?, self.row_count),
-            Ordinals::Each(each) => {
+            RowOrdinals::From(first) => counting(column, number(*first)?, self.row_count),
+            RowOrdinals::Each(each) => {
                 let each = each.iter().map(|ordinal| number(*ordinal));
-                integers(column, &each.collect::<Written<Vec<i64>>>()?)
+                integers(column, &each.collect::<ParquetResult<Vec<i64>>>()?)
             }
         }
     }
@@ -167,7 +151,7 @@ impl Form<'_> {
     }
 
     /// Writers of all columns.
-    fn encoders(&self) -> Written<Vec<Option<ArrowColumnWriter>>> {
+    fn encoders(&self) -> ParquetResult<Vec<Option<ArrowColumnWriter>>> {
         Ok(self.groups.create_column_writers(self.number)?.into_iter().map(Some).collect())
     }
 }

@@ -10,9 +10,10 @@ use stationdb::{Control, Error, Result};
 
 use super::files::{self, DataFile};
 use super::read::rows;
-use crate::records::{DELETED, PASS, table_of};
+use crate::names::{BATCHES, table_of};
+use crate::records::PASS;
 use crate::remote::Remote;
-use crate::root::BATCHES;
+use crate::source::DELETED;
 
 /// Records of one import.
 const RECORDS: usize = 100_000;

@@ -11,8 +11,8 @@ use stationdb::arrow::array::{AsArray, RecordBatch};
 use stationdb::arrow::datatypes::Int64Type;
 use stationdb::{Control, Error, Result};
 
-use super::LakeStation;
 use super::log::ReadLog;
+use super::relations::LakeStation;
 use crate::footer;
 use crate::ranges::{Ranges, unread};
 use crate::remote::Remote;
