@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod complete;
 mod conditions;
+mod desk;
 mod failure;
 mod fields;
 mod interrupt;
@@ -23,7 +24,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser as _};
 
 use args::{Args, Generate, Once};
-use commands::Desk;
+use desk::Desk;
 use failure::Outcome;
 use interrupt::Interrupt;
 

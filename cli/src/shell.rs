@@ -15,8 +15,9 @@ use stationdb::prelude::*;
 use stationdb::tables::QueryTablesRequest;
 
 use crate::args::{Color, InShell, Line, Look};
-use crate::commands::{self, Desk};
+use crate::commands;
 use crate::complete::{Completion, TableNames, Tables};
+use crate::desk::Desk;
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::failed;
 use crate::{statement, words};

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use stationdb::serde_json::{Value, to_value};
 use stationdb::{ChangeEvent, ErrorKind, Identity, Position, Result, Session, Store};
 
-use super::Desk;
 use super::list::watched;
+use crate::desk::Desk;
 use crate::failure::Outcome;
 use crate::output::{Form, Output, cell, failed};
 use crate::pager::paged;

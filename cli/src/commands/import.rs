@@ -8,9 +8,9 @@ use stationdb::prelude::*;
 use stationdb::serde_json::{Value, json};
 use stationdb::tables::{CreateTableRequest, DataType, ImportTableRequest, ImportTableResponse};
 
-use super::Desk;
 use super::rows::format_of;
 use crate::args::{Import, Reading, RowFormat};
+use crate::desk::Desk;
 use crate::failure::{Failure, Outcome};
 use crate::kinds;
 use crate::output::{Form, Output, failed, printable};

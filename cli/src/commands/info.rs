@@ -5,7 +5,7 @@ use std::path::Path;
 use stationdb::VerifyLevel;
 use stationdb::serde_json::{Map, Value, json};
 
-use super::Desk;
+use crate::desk::Desk;
 use crate::failure::Outcome;
 use crate::kinds::{Ask, KINDS};
 use crate::output::{Form, Output};

@@ -3,8 +3,8 @@
 use stationdb::search::SearchRequest;
 use stationdb::serde_json::{Value, json};
 
-use super::Desk;
 use crate::args::Ls;
+use crate::desk::Desk;
 use crate::failure::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::kinds::{self, Ask};

@@ -9,9 +9,9 @@ use stationdb::prelude::*;
 use stationdb::serde_json::json;
 use stationdb::tables::{ColumnOrderBy, ExportFormat, ExportTableDataRequest, TableMetadata};
 
-use super::Desk;
 use crate::args::{Export, RowFormat};
 use crate::conditions;
+use crate::desk::Desk;
 use crate::failure::{Failure, Outcome};
 use crate::kinds;
 use crate::names::names;

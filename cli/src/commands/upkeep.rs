@@ -5,8 +5,8 @@ use std::path::Path;
 use stationdb::serde_json::{Value, json, to_value};
 use stationdb::{BackupReport, Finding, Store, VerifyLevel};
 
-use super::Desk;
 use crate::args::Look;
+use crate::desk::Desk;
 use crate::failure::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{Form, Output};
