@@ -12,7 +12,8 @@ use stationdb::scans::{RecordKind, RecordService, ScanRecordsRequest};
 use stationdb::tables::TableId;
 use stationdb::{Control, Session};
 
-use crate::PUBLIC;
+use crate::errors::external;
+use crate::options::PUBLIC;
 use crate::quotas;
 use crate::records::RecordTable;
 use crate::rows::{Known, RowTable};
@@ -146,7 +147,7 @@ impl SchemaProvider for Tables {
         let opened = tokio::task::spawn_blocking(open).await;
         let table = opened
             .map_err(|error| DataFusionError::External(Box::new(error)))?
-            .map_err(crate::external)?;
+            .map_err(external)?;
         Ok(Some(Arc::new(table)))
     }
 

@@ -15,7 +15,7 @@ use stationdb::tables::{
 };
 
 use crate::catalog::Catalog;
-use crate::external;
+use crate::errors::external;
 use crate::rows::RowTable;
 use crate::scan::{Batches, StoreScan, names, project};
 use crate::search::{number, text};

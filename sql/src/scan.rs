@@ -27,8 +27,8 @@ use futures::StreamExt;
 use stationdb::Control;
 use stationdb::tables::ColumnOrderBy;
 
+use crate::errors::external;
 use crate::exact::settled;
-use crate::external;
 
 /// Batches that wait for the query at most.
 const WAITING: usize = 2;

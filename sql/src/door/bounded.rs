@@ -24,7 +24,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr as PhysicalBinary, Column};
 
 use super::growth::{self, AGGREGATES, Growth, WHOLE, WINDOWS};
-use super::late;
+use super::limits::late;
 
 /// Values of a fixed number of bytes at most: each row has as many, also where it is null.
 const FIXED_MAX: i32 = 1024;

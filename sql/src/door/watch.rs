@@ -20,7 +20,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, stream};
 
-use super::late;
+use super::limits::late;
 
 /// The end of a statement's time, for its rules.
 #[derive(Clone, Copy, Debug)]

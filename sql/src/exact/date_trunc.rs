@@ -18,8 +18,7 @@ use datafusion::logical_expr::{
 use datafusion::scalar::ScalarValue;
 use stationdb::chrono::{DateTime, Datelike, NaiveDate};
 
-use super::compare::per_second;
-use super::is_utc;
+use super::terms::{is_utc, per_second};
 
 pub(super) fn function() -> ScalarUDF {
     ScalarUDF::new_from_impl(DateTrunc { own: date_trunc() })

@@ -9,7 +9,6 @@ use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
@@ -27,8 +26,10 @@ mod date_trunc;
 mod integers;
 mod literals;
 mod settle;
+mod terms;
 
 pub(crate) use settle::array as settled;
+use terms::called;
 
 /// The functions that the rules put into plans, and those that replace the engine's.
 pub(crate) fn functions() -> Vec<ScalarUDF> {
@@ -170,7 +171,7 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Some(value) => Ok(Transformed::yes(lit(value))),
             None => Ok(Transformed::no(expr)),
         },
-        Expr::BinaryExpr(binary) if compare::is_comparison(binary.op) => {
+        Expr::BinaryExpr(binary) if terms::is_comparison(binary.op) => {
             compare::rewrite(binary, schema)
         }
         expr @ (Expr::Between(_) | Expr::InList(_)) => {
@@ -182,28 +183,4 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         other => Ok(Transformed::no(other)),
     }
-}
-
-/// A call of one of the functions.
-fn called(func: Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {
-    Expr::ScalarFunction(ScalarFunction { func, args })
-}
-
-/// True where `expr` has a value, and null elsewhere.
-fn always(expr: Expr) -> Expr {
-    expr.is_not_null().or(null())
-}
-
-/// False where `expr` has a value, and null elsewhere.
-fn never(expr: Expr) -> Expr {
-    expr.is_null().and(null())
-}
-
-fn null() -> Expr {
-    Expr::Literal(ScalarValue::Boolean(None), None)
-}
-
-/// Whether times of this zone are those of UTC.
-fn is_utc(zone: &Option<Arc<str>>) -> bool {
-    zone.as_deref().is_none_or(|zone| matches!(zone, "UTC" | "utc" | "+00:00" | "Z"))
 }

@@ -14,6 +14,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::scalar::ScalarValue;
 
+use super::terms::called;
+
 pub(crate) const NAME: &str = "settle";
 
 /// Functions whose float is one of their arguments, or is made by this.
@@ -31,7 +33,7 @@ pub(super) fn function() -> Arc<ScalarUDF> {
 
 /// The expression with one zero and one NaN.
 pub(super) fn of(expr: Expr) -> Expr {
-    super::called(function(), vec![expr])
+    called(function(), vec![expr])
 }
 
 /// Whether a cast to floats makes neither.

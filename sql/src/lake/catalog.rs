@@ -15,8 +15,8 @@ use super::names::Names;
 use super::plans::Plans;
 use super::records::records;
 use super::rows::rows;
-use crate::PUBLIC;
 use crate::catalog::{ROWS, name_of};
+use crate::options::PUBLIC;
 
 /// The schema of the lake tables.
 const LAKE: &str = "lake";

@@ -9,9 +9,9 @@ use stationdb::scans::RecordKind;
 use stationdb::tables::{Column, TableMetadata};
 use stationdb::{Error, Result, from_json};
 
-use super::failed;
 use super::plans::{Plans, column};
 use super::records::records;
+use crate::errors::failed;
 
 /// A measurement table of a station.
 #[derive(Clone, Debug)]
