@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
-use crate::{Error, Place, Result, engine};
+use crate::{Error, LakeLocation, Result, engine};
 
 /// Time for the scheduler to begin to listen.
 const SCHEDULER_WAIT: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ pub struct ExecutorOptions {
 /// [`Error::Address`], [`Error::WorkDirectory`], and [`Error::Scheduler`] when none answers within
 /// 10 s.
 pub async fn run_executor(
-    place: &Place,
+    place: &LakeLocation,
     options: ExecutorOptions,
     listening: impl FnOnce(SocketAddr),
 ) -> Result<()> {
@@ -171,7 +171,7 @@ fn flight(listener: TcpListener) -> Arc<ArrowFlightServerProvider> {
                 .max_encoding_message_size(MESSAGE_BYTES_MAX);
             create_grpc_server(&config)
                 .add_service(service)
-                .serve_with_incoming_shutdown(Incoming(listener), shutdown.recv())
+                .serve_with_incoming_shutdown(ConnectionStream(listener), shutdown.recv())
                 .await
                 .map_err(BallistaError::TonicError)
         })
@@ -179,9 +179,9 @@ fn flight(listener: TcpListener) -> Arc<ArrowFlightServerProvider> {
 }
 
 /// The connections that a listener accepts.
-struct Incoming(TcpListener);
+struct ConnectionStream(TcpListener);
 
-impl Stream for Incoming {
+impl Stream for ConnectionStream {
     type Item = std::io::Result<TcpStream>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -17,7 +17,7 @@ use futures::StreamExt;
 use tokio::net::TcpListener;
 
 use crate::lost::{self, Executors, Server};
-use crate::{Error, LOOK_INTERVAL, Place, Result, SILENCE_MAX, engine};
+use crate::{Error, LOOK_INTERVAL, LakeLocation, Result, SILENCE_MAX, engine};
 
 /// Takes statements from contexts and gives tasks to executors.
 ///
@@ -35,7 +35,11 @@ impl Scheduler {
     ///
     /// # Errors
     /// [`Error::Address`] when nothing can listen there, [`Error::WorkDirectory`].
-    pub async fn bind(address: SocketAddr, place: &Place, work_directory: PathBuf) -> Result<Self> {
+    pub async fn bind(
+        address: SocketAddr,
+        place: &LakeLocation,
+        work_directory: PathBuf,
+    ) -> Result<Self> {
         crate::executor::prepare_directory(&work_directory)?;
         let listener = TcpListener::bind(address)
             .await

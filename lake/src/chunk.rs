@@ -42,12 +42,12 @@ pub(crate) struct Chunk {
 
 /// A value of all rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum One<'a> {
+pub(crate) enum ConstantValue<'a> {
     Text(&'a str),
     Number(i64),
 }
 
-impl One<'_> {
+impl ConstantValue<'_> {
     fn plain(self) -> Vec<u8> {
         match self {
             Self::Text(text) => {
@@ -92,7 +92,7 @@ impl Bounds {
 /// and one run of its number.
 pub(crate) fn constant(
     column: &ColumnDescPtr,
-    value: One<'_>,
+    value: ConstantValue<'_>,
     row_count: u64,
 ) -> ParquetResult<Chunk> {
     let dictionary = Page::DictionaryPage {
@@ -131,7 +131,8 @@ pub(crate) fn counting(column: &ColumnDescPtr, first: i64, row_count: u64) -> Pa
 
 /// A column of numbers without nulls.
 pub(crate) fn integers(column: &ColumnDescPtr, numbers: &[i64]) -> ParquetResult<Chunk> {
-    packed(column, numbers, &[], Form::Deltas)?.ok_or_else(|| general("ordinals are no integers"))
+    packed(column, numbers, &[], IntegerEncoding::Deltas)?
+        .ok_or_else(|| general("ordinals are no integers"))
 }
 
 /// The metadata of a chunk as of one of another column, which has the same levels and the same form
@@ -272,7 +273,7 @@ pub(crate) fn multiplied<R: ChunkReader + Clone + 'static>(
     // The pages of a chunk are near each other, and one read has all of them.
     let (start, length) = chunk.byte_range();
     let whole = usize::try_from(length).map_err(|_| general("a chunk is too long"))?;
-    let file = Part { start, bytes: file.get_bytes(start, whole)? };
+    let file = ChunkBytes { start, bytes: file.get_bytes(start, whole)? };
     let mut pages = SerializedPageReader::new(Arc::new(file.clone()), chunk, row_count, None)?;
     if let Some(deltas) = deltas::multiplied(&mut pages, chunk, factor)? {
         return of_deltas(column, deltas, index, factor).map(Some);
@@ -283,11 +284,11 @@ pub(crate) fn multiplied<R: ChunkReader + Clone + 'static>(
 /// A column of deltas, compressed if they have jitter.
 fn of_deltas(
     column: &ColumnDescPtr,
-    deltas: deltas::Multiplied,
+    deltas: deltas::ScaledDeltas,
     index: Option<&ColumnIndexMetaData>,
     factor: i64,
 ) -> ParquetResult<Chunk> {
-    let deltas::Multiplied { pages, least, greatest, null_count } = deltas;
+    let deltas::ScaledDeltas { pages, least, greatest, null_count } = deltas;
     let statistics = Statistics::int64(Some(least), Some(greatest), None, null_count, false);
     let column_index = match index {
         Some(ColumnIndexMetaData::INT64(pages)) => {
@@ -325,24 +326,24 @@ fn of_deltas(
 
 /// Bytes of a file from a place on.
 #[derive(Clone)]
-struct Part {
+struct ChunkBytes {
     start: u64,
     bytes: Bytes,
 }
 
-impl Part {
+impl ChunkBytes {
     fn at(&self, place: u64) -> ParquetResult<u64> {
         place.checked_sub(self.start).ok_or_else(|| general("a page is before its chunk"))
     }
 }
 
-impl Length for Part {
+impl Length for ChunkBytes {
     fn len(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }
 }
 
-impl ChunkReader for Part {
+impl ChunkReader for ChunkBytes {
     type T = <Bytes as ChunkReader>::T;
 
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
@@ -402,18 +403,18 @@ fn changed<R: ChunkReader + Clone + 'static>(
     // always the same.
     let bits = chunk.compressed_size().saturating_mul(8);
     let form = if chunk.dictionary_page_offset().is_some() {
-        Form::Dictionary
+        IntegerEncoding::Dictionary
     } else if usize::try_from(bits).is_ok_and(|bits| bits < row_count) {
-        Form::Deltas
+        IntegerEncoding::Deltas
     } else {
-        Form::CompressedDeltas
+        IntegerEncoding::CompressedDeltas
     };
     packed(column, &values.numbers, &values.levels, form)
 }
 
 /// How integers are encoded.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum IntegerEncoding {
     Dictionary,
     Deltas,
     CompressedDeltas,
@@ -424,15 +425,15 @@ fn packed(
     column: &ColumnDescPtr,
     numbers: &[i64],
     levels: &[i16],
-    form: Form,
+    form: IntegerEncoding,
 ) -> ParquetResult<Option<Chunk>> {
     let compression = match form {
-        Form::CompressedDeltas => Compression::ZSTD(ZstdLevel::try_new(1)?),
-        Form::Dictionary | Form::Deltas => Compression::UNCOMPRESSED,
+        IntegerEncoding::CompressedDeltas => Compression::ZSTD(ZstdLevel::try_new(1)?),
+        IntegerEncoding::Dictionary | IntegerEncoding::Deltas => Compression::UNCOMPRESSED,
     };
     let properties = WriterProperties::builder()
         .set_compression(compression)
-        .set_dictionary_enabled(form == Form::Dictionary)
+        .set_dictionary_enabled(form == IntegerEncoding::Dictionary)
         .set_encoding(Encoding::DELTA_BINARY_PACKED)
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_write_batch_size(PAGE_ROWS)

@@ -17,7 +17,7 @@ use crate::body::{Body, Cost, Sink, Zeros};
 use crate::checks::bound;
 use crate::encoding::{ParquetResult, broken, encoded, general, has_nan};
 use crate::segment::Segment;
-use crate::splice::{Form, Piece, Prepared};
+use crate::splice::{ColumnPiece, GroupTarget, PreparedGroup};
 
 /// Approximate encoded bytes of a row group that is encoded here.
 const GROUP_BYTES: usize = 16 * 1024 * 1024;
@@ -130,8 +130,8 @@ impl LakeFile {
     }
 
     /// What row groups of stored files are made for.
-    pub(crate) fn form(&self) -> Form<'_> {
-        Form {
+    pub(crate) fn form(&self) -> GroupTarget<'_> {
+        GroupTarget {
             schema: &self.schema,
             columns: self.file.schema_descr().columns(),
             groups: &self.groups,
@@ -140,7 +140,7 @@ impl LakeFile {
     }
 
     /// Adds a row group of a stored file. Returns how many bytes were taken over.
-    pub(crate) fn splice(&mut self, segment: &Segment, prepared: Prepared) -> Result<u64> {
+    pub(crate) fn splice(&mut self, segment: &Segment, prepared: PreparedGroup) -> Result<u64> {
         self.flush().map_err(broken)?;
         // Chunks follow each other from here on, and nothing is between them.
         let mut at = self.file.bytes_written() as u64;
@@ -148,15 +148,15 @@ impl LakeFile {
         let mut taken = 0;
         for piece in prepared.pieces {
             at += match piece {
-                Piece::Encoded(chunk) => {
+                ColumnPiece::Encoded(chunk) => {
                     let byte_count = chunk.close().metadata.compressed_size().cast_unsigned();
                     chunk.append_to_row_group(&mut out).map(|()| byte_count)
                 }
-                Piece::Made(chunk) => {
+                ColumnPiece::Made(chunk) => {
                     let byte_count = chunk.bytes.len() as u64;
                     out.append_column(&chunk.bytes, chunk.close).map(|()| byte_count)
                 }
-                Piece::Taken(close) => {
+                ColumnPiece::Taken(close) => {
                     let byte_count = close.bytes_written;
                     taken += byte_count;
                     let appended = match segment.extent(&close.metadata) {

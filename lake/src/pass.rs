@@ -10,17 +10,17 @@ use stationdb::{Control, Result};
 
 use crate::checks::{Check, is_off};
 use crate::clock::now_ms;
-use crate::log::{LakeLog, Outcome};
+use crate::log::{CommitOutcome, LakeLog};
 use crate::names::{BATCHES, DELETED_ROWS, is_rows, table_of};
-use crate::plan::{self, Goes, Plan};
+use crate::plan::{self, RowRemovals, RowsPlan};
 use crate::position;
 use crate::records::Records;
 use crate::remote::Remote;
 use crate::root::Root;
-use crate::rows::{self, RowsLogs, Work};
+use crate::rows::{self, RowsLogs, TableSend};
 use crate::schema::{batch_columns, deleted_columns, needed};
-use crate::sender::{Batch, Sender, Sent};
-use crate::source::{self, Changes, KINDS, News};
+use crate::sender::{Batch, SendTotals, Sender};
+use crate::source::{self, KINDS, RecordChanges, SourceChanges};
 use crate::stations;
 
 /// One try to publish to a root.
@@ -28,7 +28,7 @@ pub(crate) struct Pass<'a> {
     pub root: Root<'a>,
     /// Logs as they were last read.
     pub logs: &'a mut BTreeMap<Path, LakeLog>,
-    pub sent: &'a mut Sent,
+    pub sent: &'a mut SendTotals,
     /// Why all records were sent.
     pub full: Option<&'static str>,
 }
@@ -49,7 +49,7 @@ impl Pass<'_> {
         self.logs.insert(log.path.clone(), log);
     }
 
-    pub(crate) fn publish(&mut self, control: &Control) -> Result<Outcome> {
+    pub(crate) fn publish(&mut self, control: &Control) -> Result<CommitOutcome> {
         let root = self.root;
         let is_first = !self.logs.contains_key(&root.path.clone().join(BATCHES));
         let mut batches = self.take(BATCHES, control)?;
@@ -88,19 +88,19 @@ impl Pass<'_> {
                 || self.records(&news, batch, control)?.is_late()
                 || self.complete(&mut batches, batch, &news, control)?.is_late()
             {
-                return Ok(Outcome::PlanAgain);
+                return Ok(CommitOutcome::PlanAgain);
             }
         }
         if plan.is_held {
             // Without logs the next call compares all tables, also those that did not change.
-            return Ok(Outcome::Done);
+            return Ok(CommitOutcome::Done);
         }
         self.keep(batches);
         for logs in rows_logs.into_values() {
             self.keep(logs.rows);
             self.keep(logs.deleted);
         }
-        Ok(Outcome::Done)
+        Ok(CommitOutcome::Done)
     }
 
     /// The logs of lake tables with rows: those that the lake has, or that were read before.
@@ -134,10 +134,10 @@ impl Pass<'_> {
     fn name(
         &mut self,
         batches: &mut LakeLog,
-        plan: &Plan,
+        plan: &RowsPlan,
         logs: &BTreeMap<String, RowsLogs>,
         control: &Control,
-    ) -> Result<Outcome> {
+    ) -> Result<CommitOutcome> {
         let root = self.root;
         let named = position::tables(batches, root.app);
         let has_rows = |name: &str| logs.get(name).is_some_and(|logs| logs.rows.has_statements());
@@ -148,7 +148,7 @@ impl Pass<'_> {
             actions.push(stations::named(root.app, root.station));
         }
         if actions.is_empty() {
-            return Ok(Outcome::Done);
+            return Ok(CommitOutcome::Done);
         }
         ensure(batches, root.remote, &batch_columns(), control)?;
         let holds = |log: &LakeLog| root.check_station(log).is_ok();
@@ -161,23 +161,23 @@ impl Pass<'_> {
     /// them before they are.
     fn rows(
         &mut self,
-        plan: &Plan,
+        plan: &RowsPlan,
         batch: Batch<'_>,
         logs: &mut BTreeMap<String, RowsLogs>,
         control: &Control,
-    ) -> Result<Outcome> {
+    ) -> Result<CommitOutcome> {
         let root = self.root;
         if is_off(Check::GoneLast) && self.all_deleted(plan, batch, logs, control)?.is_late() {
-            return Ok(Outcome::PlanAgain);
+            return Ok(CommitOutcome::PlanAgain);
         }
         for (name, work) in &plan.work {
             let Some(logs) = logs.get_mut(name) else { continue };
-            let same = |a: &Work, b: &Work| a.columns == b.columns;
+            let same = |a: &TableSend, b: &TableSend| a.columns == b.columns;
             for work in work.chunk_by(same) {
                 let (remote, session) = (root.remote, root.session);
                 let outcome =
                     rows::send(remote, session, &mut logs.rows, batch, work, self.sent, control)?;
-                if outcome == Outcome::PlanAgain {
+                if outcome == CommitOutcome::PlanAgain {
                     return Ok(outcome);
                 }
             }
@@ -188,29 +188,29 @@ impl Pass<'_> {
     /// Sends what goes, by lake table, and in each by batch.
     fn all_deleted(
         &mut self,
-        plan: &Plan,
+        plan: &RowsPlan,
         batch: Batch<'_>,
         logs: &mut BTreeMap<String, RowsLogs>,
         control: &Control,
-    ) -> Result<Outcome> {
+    ) -> Result<CommitOutcome> {
         for ((name, number), goes) in &plan.goes {
             let Some(logs) = logs.get_mut(name) else { continue };
             let batch = Batch { number: *number, ..batch };
             if self.deleted(&mut logs.deleted, goes, batch, control)?.is_late() {
-                return Ok(Outcome::PlanAgain);
+                return Ok(CommitOutcome::PlanAgain);
             }
         }
-        Ok(Outcome::Done)
+        Ok(CommitOutcome::Done)
     }
 
     /// Sends what goes of a lake table, of rows of earlier batches.
     fn deleted(
         &mut self,
         lake: &mut LakeLog,
-        Goes { ranges, whole }: &Goes,
+        RowRemovals { ranges, whole }: &RowRemovals,
         batch: Batch<'_>,
         control: &Control,
-    ) -> Result<Outcome> {
+    ) -> Result<CommitOutcome> {
         let own = deleted_columns();
         let fields = needed(&own, &[])?;
         ensure(lake, self.root.remote, &own, control)?;
@@ -235,7 +235,12 @@ impl Pass<'_> {
         Ok(outcome)
     }
 
-    fn records(&mut self, news: &News, batch: Batch<'_>, control: &Control) -> Result<Outcome> {
+    fn records(
+        &mut self,
+        news: &SourceChanges,
+        batch: Batch<'_>,
+        control: &Control,
+    ) -> Result<CommitOutcome> {
         let root = self.root;
         for (at, changes) in &news.records {
             let Some(kind) = KINDS.get(*at).copied() else { continue };
@@ -243,17 +248,18 @@ impl Pass<'_> {
             let done = lake.txns.get(&batch.epoch_app()).copied().unwrap_or_default();
             let done = u64::try_from(done).unwrap_or_default();
             let later = match changes {
-                Changes::All if done >= batch.sequence => None,
-                Changes::All => Some(Changes::All),
-                Changes::Some(changed) => {
+                RecordChanges::All if done >= batch.sequence => None,
+                RecordChanges::All => Some(RecordChanges::All),
+                RecordChanges::Some(changed) => {
                     let later = changed.iter().filter(|(_, change)| change.sequence > done);
                     let later: BTreeMap<_, _> =
                         later.map(|(id, change)| (id.clone(), change.clone())).collect();
-                    (!later.is_empty()).then_some(Changes::Some(later))
+                    (!later.is_empty()).then_some(RecordChanges::Some(later))
                 }
             };
-            let is_empty =
-                matches!(later, Some(Changes::All)) && !lake.exists() && self.has_none(kind)?;
+            let is_empty = matches!(later, Some(RecordChanges::All))
+                && !lake.exists()
+                && self.has_none(kind)?;
             if let Some(later) = later.filter(|_| !is_empty) {
                 let records = Records {
                     remote: root.remote,
@@ -263,13 +269,14 @@ impl Pass<'_> {
                     kind,
                     batch,
                 };
-                if records.send(&mut lake, &later, self.sent, control)? == Outcome::PlanAgain {
-                    return Ok(Outcome::PlanAgain);
+                if records.send(&mut lake, &later, self.sent, control)? == CommitOutcome::PlanAgain
+                {
+                    return Ok(CommitOutcome::PlanAgain);
                 }
             }
             self.keep(lake);
         }
-        Ok(Outcome::Done)
+        Ok(CommitOutcome::Done)
     }
 
     /// Whether the store has no record of a kind.
@@ -284,9 +291,9 @@ impl Pass<'_> {
         &mut self,
         lake: &mut LakeLog,
         batch: Batch<'_>,
-        news: &News,
+        news: &SourceChanges,
         control: &Control,
-    ) -> Result<Outcome> {
+    ) -> Result<CommitOutcome> {
         let root = self.root;
         let own = batch_columns();
         let fields = needed(&own, &[])?;

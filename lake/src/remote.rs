@@ -88,7 +88,7 @@ pub(crate) type Listener = Arc<dyn Fn(Note) + Send + Sync>;
 
 /// How a conditional put ended.
 #[derive(Debug)]
-pub(crate) enum Put {
+pub(crate) enum PutOutcome {
     Done,
     Taken,
     /// It failed, and may have been carried out or be carried out later.
@@ -367,7 +367,12 @@ impl Remote {
     }
 
     /// Puts an object that must not exist.
-    pub(crate) fn create(&self, path: &Path, bytes: Bytes, control: &Control) -> Result<Put> {
+    pub(crate) fn create(
+        &self,
+        path: &Path,
+        bytes: Bytes,
+        control: &Control,
+    ) -> Result<PutOutcome> {
         let (objects, to) = (self.objects.clone(), path.clone());
         let mode = if crate::checks::is_off(crate::checks::Check::PutIfAbsent) {
             PutMode::Overwrite
@@ -378,11 +383,11 @@ impl Remote {
             objects.put_opts(&to, PutPayload::from(bytes), PutOptions::from(mode)).await
         })?;
         match answer {
-            Ok(_) => Ok(Put::Done),
+            Ok(_) => Ok(PutOutcome::Done),
             Err(StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }) => {
-                Ok(Put::Taken)
+                Ok(PutOutcome::Taken)
             }
-            Err(error) if is_passing(&error) => Ok(Put::Unknown(error)),
+            Err(error) if is_passing(&error) => Ok(PutOutcome::Unknown(error)),
             Err(error) => Err(failed(&format!("creating {path}"), error)),
         }
     }
@@ -392,8 +397,8 @@ impl Remote {
         let mut failures = 0;
         loop {
             match self.create(path, bytes.clone(), control)? {
-                Put::Done | Put::Taken => return Ok(()),
-                Put::Unknown(error) => {
+                PutOutcome::Done | PutOutcome::Taken => return Ok(()),
+                PutOutcome::Unknown(error) => {
                     failures += 1;
                     let attempt = format!("creating {path}");
                     if failures >= self.backoff.attempts {

@@ -11,7 +11,7 @@ use crate::log::LakeLog;
 use crate::names::{BATCHES, is_rows};
 use crate::position::{self, LakePosition};
 use crate::remote::Remote;
-use crate::source::{self, News};
+use crate::source::{self, SourceChanges};
 
 /// A root, and who publishes to it.
 #[derive(Clone, Copy)]
@@ -92,15 +92,17 @@ impl Root<'_> {
     }
 
     /// What changed since the position.
-    pub(crate) fn news(&self, position: &LakePosition, control: &Control) -> Result<News> {
+    pub(crate) fn news(&self, position: &LakePosition, control: &Control) -> Result<SourceChanges> {
         let Some(from) = position.sequence.filter(|sequence| *sequence > 0) else {
-            return Ok(News::everything("the lake has nothing of the station"));
+            return Ok(SourceChanges::everything("the lake has nothing of the station"));
         };
         let until = self.session.position();
         let from = Position(from);
         let news = source::news(self.session, self.layout, self.path, from, until, control)?;
         Ok(news.unwrap_or_else(|| {
-            News::everything("the change log does not reach back to the position in the lake")
+            SourceChanges::everything(
+                "the change log does not reach back to the position in the lake",
+            )
         }))
     }
 }

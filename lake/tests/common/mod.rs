@@ -59,7 +59,7 @@ pub fn publisher(store: &Store, objects: &Objects, layout: impl Layout, name: &s
     Publisher::new(store, who, objects.clone(), layout, name).unwrap().with_backoff(backoff)
 }
 
-pub fn publish(publisher: &Publisher) -> stationdb_lake::Published {
+pub fn publish(publisher: &Publisher) -> stationdb_lake::PublishReport {
     publisher.publish(&Control::default()).unwrap()
 }
 
