@@ -90,7 +90,7 @@ pub fn context(session: &Session) -> Result<SessionContext> {
 pub fn context_with(session: &Session, options: &Options) -> Result<SessionContext> {
     let session = session.pinned();
     let catalog = Arc::new(Catalog::new(&session)?);
-    let context = prepared(options, Arc::new(nowhere::Nowhere))?;
+    let context = prepared(options, Arc::new(nowhere::NoObjectStores))?;
     context.register_catalog(CATALOG, catalog.clone());
     context.register_udtf("search", Arc::new(search::Search::new(session)));
     context.register_udtf("decimate", Arc::new(decimate::Decimate::new(catalog)));

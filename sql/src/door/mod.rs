@@ -22,7 +22,7 @@ mod weight;
 use bounded::Meter;
 pub(crate) use bounded::{operate, rewritten};
 pub use limits::Limits;
-use watch::{Alarm, Watch};
+use watch::{Alarm, PlanDeadline};
 
 /// Allows nothing but reads, in [`SessionContext::sql_with_options`].
 ///
@@ -90,8 +90,8 @@ pub async fn query(
     let rows = state.config().batch_size().max(1);
     let meter = Arc::new(Meter::new(limits.expression_bytes / partitions, rows, until));
     let mut analyzers = state.analyzer().rules.clone();
-    analyzers.push(Arc::new(bounded::Bound(meter.clone())));
-    let watch = Watch(until);
+    analyzers.push(Arc::new(bounded::BoundInsertion(meter.clone())));
+    let watch = PlanDeadline(until);
     let bounded = SessionStateBuilder::new_from_existing(state.clone())
         .with_analyzer_rules(watch.analyzers(analyzers))
         .with_optimizer_rules(watch.optimizers(state.optimizers()))

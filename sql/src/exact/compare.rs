@@ -27,7 +27,7 @@ pub(crate) const NAME: &str = "compare_exactly";
 
 static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let signature = Signature::any(2, Volatility::Immutable);
-    Arc::new(ScalarUDF::new_from_impl(Compare { signature }))
+    Arc::new(ScalarUDF::new_from_impl(CompareFunction { signature }))
 });
 
 pub(super) fn function() -> Arc<ScalarUDF> {
@@ -198,11 +198,11 @@ fn exact(value: &ScalarValue) -> Option<IntegerPosition> {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Compare {
+struct CompareFunction {
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Compare {
+impl ScalarUDFImpl for CompareFunction {
     fn name(&self) -> &str {
         NAME
     }
@@ -222,7 +222,7 @@ impl ScalarUDFImpl for Compare {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let [left, right] = arrays.as_slice() else { return plan_err!("{NAME} takes two values") };
-        let (left, right) = (Side::new(left)?, Side::new(right)?);
+        let (left, right) = (ComparedColumn::new(left)?, ComparedColumn::new(right)?);
         let signs: Int8Array = (0..left.len()).map(|row| left.cmp(&right, row)).collect();
         let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         Ok(if is_constant {
@@ -234,14 +234,14 @@ impl ScalarUDFImpl for Compare {
 }
 
 /// The values of one side.
-enum Side {
+enum ComparedColumn {
     /// Whole numbers, and by what they are multiplied.
     Whole(ArrayRef, i128),
     Unsigned(ArrayRef),
     Float(ArrayRef),
 }
 
-impl Side {
+impl ComparedColumn {
     fn new(array: &ArrayRef) -> Result<Self> {
         Ok(match array.data_type() {
             DataType::Timestamp(unit, _) => {

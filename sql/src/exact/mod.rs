@@ -47,9 +47,9 @@ pub(crate) fn analyzers() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
     // Before the types of a comparison are made one: that cuts the literal.
     let place = rules.iter().position(|rule| rule.name() == "type_coercion").unwrap_or(0);
-    rules.insert(place, Arc::new(Literals));
+    rules.insert(place, Arc::new(ExactLiterals));
     rules.push(Arc::new(aggregates::Aggregates));
-    rules.push(Arc::new(Exact));
+    rules.push(Arc::new(ExactOperators));
     rules
 }
 
@@ -57,15 +57,15 @@ pub(crate) fn analyzers() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 pub(crate) fn optimizers() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     let place = rules.iter().position(|rule| rule.name() == "simplify_expressions");
-    rules.insert(place.map_or(0, |place| place + 1), Arc::new(Constants));
+    rules.insert(place.map_or(0, |place| place + 1), Arc::new(ExactConstants));
     rules
 }
 
 /// Comparisons with what has become a constant, as the store tests them.
 #[derive(Debug)]
-struct Constants;
+struct ExactConstants;
 
-impl OptimizerRule for Constants {
+impl OptimizerRule for ExactConstants {
     fn name(&self) -> &str {
         "Constants"
     }
@@ -91,9 +91,9 @@ impl OptimizerRule for Constants {
 
 /// Compares times with literals as they are written.
 #[derive(Debug)]
-struct Literals;
+struct ExactLiterals;
 
-impl AnalyzerRule for Literals {
+impl AnalyzerRule for ExactLiterals {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         rewritten(plan, |expr, schema| Ok(literals::rewrite(expr, schema)))
     }
@@ -105,9 +105,9 @@ impl AnalyzerRule for Literals {
 
 /// Makes operators exact.
 #[derive(Debug)]
-struct Exact;
+struct ExactOperators;
 
-impl AnalyzerRule for Exact {
+impl AnalyzerRule for ExactOperators {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         rewritten(plan, rewrite)
     }

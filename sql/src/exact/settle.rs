@@ -24,7 +24,7 @@ pub(super) const KEPT: [&str; 9] =
 
 static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let signature = Signature::any(1, Volatility::Immutable);
-    Arc::new(ScalarUDF::new_from_impl(Settle { signature }))
+    Arc::new(ScalarUDF::new_from_impl(SettleFunction { signature }))
 });
 
 pub(super) fn function() -> Arc<ScalarUDF> {
@@ -89,11 +89,11 @@ pub(crate) fn array(array: &ArrayRef) -> ArrayRef {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Settle {
+struct SettleFunction {
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Settle {
+impl ScalarUDFImpl for SettleFunction {
     fn name(&self) -> &str {
         NAME
     }

@@ -88,7 +88,7 @@ pub async fn lake_at(
     options: &Options,
 ) -> Result<SessionContext> {
     let checked = with_checked_footers(objects.clone());
-    let only = Arc::new(Only { url: url.clone(), objects: checked });
+    let only = Arc::new(LakeObjectStore { url: url.clone(), objects: checked });
     // The tables plan with a context of their own: one that has them would hold itself.
     let planner = prepared(options, only.clone())?;
     let context = prepared(options, only)?;
@@ -136,12 +136,12 @@ pub fn lake_functions(known: &[Arc<ScalarUDF>]) -> Vec<Arc<ScalarUDF>> {
 
 /// The objects of one lake, and no other.
 #[derive(Debug)]
-struct Only {
+struct LakeObjectStore {
     url: ObjectStoreUrl,
     objects: Arc<dyn ObjectStore>,
 }
 
-impl ObjectStoreRegistry for Only {
+impl ObjectStoreRegistry for LakeObjectStore {
     fn register_store(
         &self,
         _url: &Url,
