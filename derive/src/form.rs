@@ -9,7 +9,7 @@ use crate::node::{camel_case, nodes, plain};
 
 /// The use of a struct.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Form {
+pub enum RecordForm {
     /// It is stored and sent.
     Stored,
     /// It is sent.
@@ -36,10 +36,10 @@ fn time_form(ty: &Type) -> Option<&'static str> {
     }
 }
 
-pub fn wire(input: &DeriveInput, members: &[Member], form: Form) -> Result<TokenStream> {
+pub fn wire(input: &DeriveInput, members: &[Member], form: RecordForm) -> Result<TokenStream> {
     let name = &input.ident;
     let text = plain(name);
-    let drop_nulls = form != Form::Patch;
+    let drop_nulls = form != RecordForm::Patch;
     let required = nodes(&input.attrs, "requires")?;
     let required =
         required.iter().map(|node| node.name().map(plain)).collect::<Result<Vec<_>>>()?;

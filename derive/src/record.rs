@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, Meta, Result};
 
-use crate::form::{Form, stored, wire};
+use crate::form::{RecordForm, stored, wire};
 use crate::member::members;
 
 pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
@@ -15,15 +15,15 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
             .any(|known| matches!(&known.meta, Meta::Path(path) if path.is_ident(name)))
     };
     let form = match (has("wire"), has("patch")) {
-        (_, true) => Form::Patch,
-        (true, false) => Form::Wire,
-        (false, false) => Form::Stored,
+        (_, true) => RecordForm::Patch,
+        (true, false) => RecordForm::Wire,
+        (false, false) => RecordForm::Stored,
     };
     let members = members(input)?;
     let wire = wire(input, &members, form)?;
-    let builder = crate::builder::builder(input, &members, form == Form::Stored)?;
+    let builder = crate::builder::builder(input, &members, form == RecordForm::Stored)?;
     let wire = quote!(#wire #builder);
-    if form != Form::Stored {
+    if form != RecordForm::Stored {
         return Ok(wire);
     }
     let stored = stored(input, &members);

@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Error, Ident, LitStr, Result};
 
-use crate::form::{self, Form};
+use crate::form::{self, RecordForm};
 use crate::member::{Member, generic, members};
 use crate::node::{Node, Path, camel_case, groups, nodes, paths, plain};
 use crate::{lists, requests};
@@ -161,7 +161,7 @@ fn needed<'n>(nodes: &'n [Node], name: &str, example: &str) -> Result<&'n Node> 
 
 pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let members = members(input)?;
-    let wire = form::wire(input, &members, Form::Stored)?;
+    let wire = form::wire(input, &members, RecordForm::Stored)?;
     let stored = form::stored(input, &members);
     let options = nodes(&input.attrs, "resource")?;
     let fields = fields(input)?;

@@ -21,8 +21,8 @@ mod upkeep;
 use stationdb::Store;
 
 #[cfg(not(feature = "lake"))]
-use crate::args::Over;
-use crate::args::{Command, Look};
+use crate::args::LakeFlags;
+use crate::args::{Command, OutputFlags};
 use crate::desk::{Desk, needs_the_store};
 use crate::failure::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -35,7 +35,7 @@ use sql::sql;
 pub use upkeep::restore;
 
 /// Runs one command.
-pub fn run(desk: &mut Desk, look: &Look, command: &Command) -> Outcome {
+pub fn run(desk: &mut Desk, look: &OutputFlags, command: &Command) -> Outcome {
     if desk.is_view && needs_the_store(command) {
         // Tells who has it.
         Store::options().create(false).open(&desk.dir)?;
@@ -71,7 +71,7 @@ pub fn run(desk: &mut Desk, look: &Look, command: &Command) -> Outcome {
 }
 
 /// Runs a command that needs no store, a statement over a lake; `None` for all others.
-pub fn ask_a_lake(look: &Look, command: &Command, interrupt: &Interrupt) -> Option<Outcome> {
+pub fn ask_a_lake(look: &OutputFlags, command: &Command, interrupt: &Interrupt) -> Option<Outcome> {
     let Command::Sql { over, statement } = command else { return None };
     over.lake.as_ref()?;
     Some(sql_of_lake(interrupt, Output::new(look), over, &statement.join(" ")))
@@ -85,7 +85,7 @@ fn sql(_desk: &Desk, _output: Output, _statement: &str) -> Outcome {
 
 /// What a build without the feature says.
 #[cfg(not(feature = "lake"))]
-fn sql_of_lake(_interrupt: &Interrupt, _output: Output, _over: &Over, _text: &str) -> Outcome {
+fn sql_of_lake(_interrupt: &Interrupt, _output: Output, _over: &LakeFlags, _text: &str) -> Outcome {
     Err(Failure::usage("this build has no SQL over lakes; build it with the feature `lake`"))
 }
 
@@ -94,7 +94,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::args::{InShell, Line};
+    use crate::args::{Line, ShellCommand};
 
     /// Ctrl-C is in the calls of each command that may read for long: none comes so far as to miss
     /// what is not there.
@@ -116,7 +116,7 @@ mod tests {
             "verify",
         ] {
             let line = Line::try_parse_from(words.split(' ')).unwrap();
-            let InShell::Command(command) = line.command else { panic!("{words}") };
+            let ShellCommand::Command(command) = line.command else { panic!("{words}") };
             interrupt.begin();
             interrupt.press();
             let failure = run(&mut desk, &line.look, &command).unwrap_err();

@@ -11,14 +11,14 @@ use stationdb::tables::{
 };
 
 use super::drawing::{Curve, Drawing, LEFT_OUT, Limit};
-use super::rows::{Draft, has_column};
+use super::rows::{DraftFile, has_column};
 use super::scale::number;
 use super::{picture, terminal};
 use crate::args::Plot;
 use crate::conditions;
 use crate::desk::Desk;
 use crate::failure::{Failure, Outcome};
-use crate::kinds::{self, Ask};
+use crate::kinds::{self, RecordsQuery};
 use crate::names::names;
 use crate::output::{Output, failed, printable};
 use crate::progress::Bar;
@@ -50,7 +50,7 @@ pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
         out.write_all(terminal::draw(&drawing, width, height).as_bytes()).map_err(failed)?;
         return out.flush().map_err(failed);
     };
-    let draft = Draft::new(target, ".png")?;
+    let draft = DraftFile::new(target, ".png")?;
     picture::draw(draft.path(), &drawing).map_err(|error| {
         Failure::new(crate::failure::Code::Failed, format!("drawing {}: {error}", target.display()))
     })?;
@@ -165,7 +165,7 @@ fn specification(session: &Session, id: &str) -> Outcome<stationdb::serde_json::
     if let Ok((_, found)) = kinds::find(session, id, Some("specifications")) {
         return Ok(found);
     }
-    let ask = Ask::default();
+    let ask = RecordsQuery::default();
     let mut found = None;
     for spec in kinds::kind("specifications")?.list(session, &ask)? {
         let spec = spec?;
