@@ -95,14 +95,24 @@ impl LakeLocation {
     pub(crate) fn runtime(&self, spill: &Path) -> Result<Arc<RuntimeEnv>, DataFusionError> {
         RuntimeEnvBuilder::new()
             .with_temp_file_path(spill)
-            .with_object_store_registry(Arc::new(LakeRegistry(self.clone())))
+            .with_object_store_registry(Arc::new(LakeRegistry::new(self)))
             .build_arc()
     }
 }
 
-/// A registry with the object store of one place.
+/// A registry with the object store of one lake.
 #[derive(Debug)]
-struct LakeRegistry(LakeLocation);
+struct LakeRegistry {
+    url: Url,
+    /// The object store, which checks the footers of Parquet files.
+    checked: Arc<dyn ObjectStore>,
+}
+
+impl LakeRegistry {
+    fn new(place: &LakeLocation) -> Self {
+        Self { url: place.url.clone(), checked: with_checked_footers(place.objects()) }
+    }
+}
 
 impl ObjectStoreRegistry for LakeRegistry {
     fn register_store(
@@ -114,11 +124,10 @@ impl ObjectStoreRegistry for LakeRegistry {
     }
 
     fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>, DataFusionError> {
-        let Self(place) = self;
-        if url.scheme() == place.url.scheme() && url.host_str() == place.url.host_str() {
-            return Ok(with_checked_footers(place.objects()));
+        if url.scheme() == self.url.scheme() && url.host_str() == self.url.host_str() {
+            return Ok(self.checked.clone());
         }
-        exec_err!("this process reads the lake {} and not {url}", place.url)
+        exec_err!("this process reads the lake {} and not {url}", self.url)
     }
 }
 
@@ -168,7 +177,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let place = LakeLocation::open(directory.path().to_str().unwrap()).unwrap();
         let runtime = place.runtime(directory.path()).unwrap();
-        runtime.object_store_registry.get_store(place.url()).unwrap();
+        let get = || runtime.object_store_registry.get_store(place.url()).unwrap();
+        assert!(Arc::ptr_eq(&get(), &get()), "every plan has the same object store");
         let other = Url::parse("s3://elsewhere/").unwrap();
         let error = runtime.object_store_registry.get_store(&other).unwrap_err();
         assert!(error.to_string().contains("and not s3://elsewhere"), "{error}");
