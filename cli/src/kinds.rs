@@ -264,8 +264,10 @@ impl Kind {
         let found = match self.find {
             RecordLookup::Get(get) => get(session, id),
             RecordLookup::Query if is_plain => {
-                let ask =
-                    RecordsQuery { filter: Some(format!("id == \"{id}\"")), ..RecordsQuery::default() };
+                let ask = RecordsQuery {
+                    filter: Some(format!("id == \"{id}\"")),
+                    ..RecordsQuery::default()
+                };
                 return match self.list(session, &ask)?.next().transpose() {
                     Err(error) if is_missing(&error) => Ok(None),
                     found => found,

@@ -31,6 +31,7 @@ const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// What an executor is told.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ExecutorOptions {
     /// The scheduler, as `http://HOST:PORT`.
     pub scheduler: String,
@@ -46,6 +47,46 @@ pub struct ExecutorOptions {
     /// Bytes for sorts, joins and groups, divided among the tasks; 70 % of the machine's memory
     /// when absent.
     pub memory_bytes: Option<u64>,
+}
+
+impl ExecutorOptions {
+    /// An executor of this scheduler, with all processors and 70 % of the memory.
+    #[must_use]
+    pub fn new(
+        scheduler: impl Into<String>,
+        bind: SocketAddr,
+        work_directory: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            scheduler: scheduler.into(),
+            bind,
+            host: None,
+            work_directory: work_directory.into(),
+            tasks: None,
+            memory_bytes: None,
+        }
+    }
+
+    /// With the name or address that others find this machine by.
+    #[must_use]
+    pub fn host(mut self, host: impl Into<Option<String>>) -> Self {
+        self.host = host.into();
+        self
+    }
+
+    /// With a number of tasks at a time.
+    #[must_use]
+    pub fn tasks(mut self, tasks: impl Into<Option<usize>>) -> Self {
+        self.tasks = tasks.into();
+        self
+    }
+
+    /// With bytes for sorts, joins and groups, divided among the tasks.
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
+        self.memory_bytes = bytes.into();
+        self
+    }
 }
 
 /// Runs tasks over the lake at `place` until Ctrl-C or SIGTERM. `listening` gets the address once

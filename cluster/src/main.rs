@@ -107,8 +107,10 @@ async fn run(process: Process) -> Result<()> {
         Process::Executor { scheduler, bind, host, tasks, memory, common } => {
             let (place, work_directory, _temporary) = common.open()?;
             let memory_bytes = memory.map(|megabytes| megabytes.saturating_mul(1024 * 1024));
-            let options =
-                ExecutorOptions { scheduler, bind, host, work_directory, tasks, memory_bytes };
+            let options = ExecutorOptions::new(scheduler, bind, work_directory)
+                .host(host)
+                .tasks(tasks)
+                .memory_bytes(memory_bytes);
             run_executor(&place, options, |address| say(&format!("listening at {address}"))).await
         }
     }

@@ -24,6 +24,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// How often a request is repeated, and how long the publisher waits in between.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Backoff {
     /// The wait after the first failure; it doubles with each further one, with jitter.
     pub first: Duration,
@@ -36,6 +37,29 @@ pub struct Backoff {
 impl Default for Backoff {
     fn default() -> Self {
         Self { first: Duration::from_millis(200), most: Duration::from_secs(20), attempts: 10 }
+    }
+}
+
+impl Backoff {
+    /// With a wait after the first failure.
+    #[must_use]
+    pub fn first(mut self, wait: Duration) -> Self {
+        self.first = wait;
+        self
+    }
+
+    /// With a longest wait.
+    #[must_use]
+    pub fn most(mut self, wait: Duration) -> Self {
+        self.most = wait;
+        self
+    }
+
+    /// With a number of tries of one request.
+    #[must_use]
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts;
+        self
     }
 }
 

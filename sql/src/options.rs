@@ -23,7 +23,12 @@ pub(crate) const PUBLIC: &str = "public";
 const MEMORY_BYTES: usize = 512 * 1024 * 1024;
 
 /// What a context may use.
+///
+/// ```
+/// let options = stationdb_sql::Options::default().memory_bytes(64 << 20).partitions(1);
+/// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// Bytes for sorts, joins and groups; 512 MiB when absent. The store's own reads have bounds of
     /// their own.
@@ -34,6 +39,36 @@ pub struct Options {
     pub spill_bytes: Option<u64>,
     /// Number of threads that a query is divided among; that of the processors when absent.
     pub partitions: Option<usize>,
+}
+
+impl Options {
+    /// With bytes for sorts, joins and groups.
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: impl Into<Option<usize>>) -> Self {
+        self.memory_bytes = bytes.into();
+        self
+    }
+
+    /// With a directory for what exceeds the memory.
+    #[must_use]
+    pub fn spill_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.spill_directory = Some(directory.into());
+        self
+    }
+
+    /// With a bound of the bytes in that directory.
+    #[must_use]
+    pub fn spill_bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
+        self.spill_bytes = bytes.into();
+        self
+    }
+
+    /// With a number of threads that a query is divided among.
+    #[must_use]
+    pub fn partitions(mut self, count: impl Into<Option<usize>>) -> Self {
+        self.partitions = count.into();
+        self
+    }
 }
 
 /// A context without tables, which finds objects by a registry.

@@ -74,7 +74,7 @@ pub fn sql(desk: &Desk, output: Output, statement: &str) -> Outcome {
 
 /// What exceeds the memory goes into files that disappear with the statement.
 pub fn options() -> Options {
-    Options { spill_directory: Some(std::env::temp_dir()), ..Options::default() }
+    Options::default().spill_directory(std::env::temp_dir())
 }
 
 /// Answers one statement in a context, which may have to be made first.

@@ -24,14 +24,9 @@ pub async fn scheduler(lake: &str) -> Outcome {
 /// Runs an executor for the scheduler.
 pub async fn executor(lake: &str, scheduler: &str) -> Outcome {
     let directory = tempfile::tempdir()?;
-    let options = ExecutorOptions {
-        scheduler: scheduler.into(),
-        bind: LOOPBACK,
-        host: None,
-        work_directory: directory.path().into(),
-        tasks: Some(2),
-        memory_bytes: Some(512 * 1024 * 1024),
-    };
+    let options = ExecutorOptions::new(scheduler, LOOPBACK, directory.path())
+        .tasks(2)
+        .memory_bytes(512 * 1024 * 1024);
     let say_address = |address: SocketAddr| say(&address.to_string());
     Ok(run_executor(&LakeLocation::open(lake)?, options, say_address).await?)
 }

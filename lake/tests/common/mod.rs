@@ -54,8 +54,10 @@ pub fn ada(store: &Store) -> Session {
 
 pub fn publisher(store: &Store, objects: &Objects, layout: impl Layout, name: &str) -> Publisher {
     let who = Identity::user("publisher");
-    let backoff =
-        Backoff { first: Duration::from_micros(100), most: Duration::from_millis(2), attempts: 12 };
+    let backoff = Backoff::default()
+        .first(Duration::from_micros(100))
+        .most(Duration::from_millis(2))
+        .attempts(12);
     Publisher::new(store, who, objects.clone(), layout, name).unwrap().with_backoff(backoff)
 }
 

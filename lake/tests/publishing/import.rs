@@ -30,7 +30,7 @@ const REFERENCE: [RecordKind; 4] = [
 
 fn backoff() -> Backoff {
     let time = std::time::Duration::from_micros;
-    Backoff { first: time(100), most: time(2_000), attempts: 12 }
+    Backoff::default().first(time(100)).most(time(2_000)).attempts(12)
 }
 
 fn importer(store: &Store, objects: &Objects) -> Importer {

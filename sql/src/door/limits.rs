@@ -43,6 +43,41 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// With bytes of the text.
+    #[must_use]
+    pub fn text_bytes(mut self, bytes: usize) -> Self {
+        self.text_bytes = bytes;
+        self
+    }
+
+    /// With a number of words and signs.
+    #[must_use]
+    pub fn tokens(mut self, count: usize) -> Self {
+        self.tokens = count;
+        self
+    }
+
+    /// With a depth of terms.
+    #[must_use]
+    pub fn depth(mut self, count: usize) -> Self {
+        self.depth = count;
+        self
+    }
+
+    /// With a number of tables and subqueries.
+    #[must_use]
+    pub fn relations(mut self, count: usize) -> Self {
+        self.relations = count;
+        self
+    }
+
+    /// With a number of nodes of the plan and of its expressions.
+    #[must_use]
+    pub fn nodes(mut self, count: usize) -> Self {
+        self.nodes = count;
+        self
+    }
+
     /// With a time for planning and for all rows.
     #[must_use]
     pub fn time(mut self, time: impl Into<Option<Duration>>) -> Self {
