@@ -349,18 +349,10 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             .map(drop),
 
         "QueryAssetsRequest.substitutions" => session
-            .query_assets({
-                let mut made = QueryAssetsRequest::new();
-                made.substitutions = substitutions(len);
-                made
-            })
+            .query_assets(QueryAssetsRequest::new().maybe_substitutions(substitutions(len)))
             .map(drop),
 
-        "DataFrame.columns" => append(session, table, {
-            let mut made = DataFrame::new();
-            made.columns = columns();
-            made
-        }),
+        "DataFrame.columns" => append(session, table, DataFrame::new().maybe_columns(columns())),
         "DataFrame.data" => {
             let data = (0..len).map(|row| vec![Some(row.to_string()), Some("1".to_owned())]);
             append(session, table, DataFrame::new().data(data))
@@ -383,31 +375,21 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             session.rename_columns(&table.into(), RenameColumnsRequest::new(columns))
         }
         "DeleteRowsRequest.filters" => {
-            let request = {
-                let mut made = DeleteRowsRequest::new();
-                made.filters = filters();
-                made
-            };
+            let request = DeleteRowsRequest::new().maybe_filters(filters());
             session.delete_rows(&table.into(), request).map(drop)
         }
         "DeleteRowsRequest.substitutions" => {
-            let request = {
-                let mut made = DeleteRowsRequest::new().filter("@0 == \"a\"");
-                made.substitutions = substitutions(len);
-                made
-            };
+            let request = DeleteRowsRequest::new()
+                .filter("@0 == \"a\"")
+                .maybe_substitutions(substitutions(len));
             session.delete_rows(&table.into(), request).map(drop)
         }
-        "QueryDecimatedDataRequest.columns" => decimated({
-            let mut made = QueryDecimatedDataRequest::new();
-            made.columns = columns();
-            made
-        }),
-        "QueryDecimatedDataRequest.filters" => decimated({
-            let mut made = QueryDecimatedDataRequest::new();
-            made.filters = filters();
-            made
-        }),
+        "QueryDecimatedDataRequest.columns" => {
+            decimated(QueryDecimatedDataRequest::new().maybe_columns(columns()))
+        }
+        "QueryDecimatedDataRequest.filters" => {
+            decimated(QueryDecimatedDataRequest::new().maybe_filters(filters()))
+        }
         "ExportTableDataRequest.columns"
         | "ExportTableDataRequest.filters"
         | "ExportTableDataRequest.order_by" => {
@@ -420,49 +402,31 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             session.export_table_data(&table.into(), request, sink, &control).map(drop)
         }
         "GetTableDataRequest.columns" => session
-            .get_table_data(&table.into(), {
-                let mut made = GetTableDataRequest::new();
-                made.columns = columns();
-                made
-            })
+            .get_table_data(&table.into(), GetTableDataRequest::new().maybe_columns(columns()))
             .map(drop),
         "GetTableDataRequest.order_by" => {
             let order_by =
                 order_by().map(|terms| terms.into_iter().map(|term| term.column).collect());
             session
-                .get_table_data(&table.into(), {
-                    let mut made = GetTableDataRequest::new();
-                    made.order_by = order_by;
-                    made
-                })
+                .get_table_data(&table.into(), GetTableDataRequest::new().maybe_order_by(order_by))
                 .map(drop)
         }
-        "QueryTableDataRequest.columns" => rows({
-            let mut made = QueryTableDataRequest::new();
-            made.columns = columns();
-            made
-        }),
-        "QueryTableDataRequest.filters" => rows({
-            let mut made = QueryTableDataRequest::new();
-            made.filters = filters();
-            made
-        }),
-        "QueryTableDataRequest.order_by" => rows({
-            let mut made = QueryTableDataRequest::new();
-            made.order_by = order_by();
-            made
-        }),
+        "QueryTableDataRequest.columns" => {
+            rows(QueryTableDataRequest::new().maybe_columns(columns()))
+        }
+        "QueryTableDataRequest.filters" => {
+            rows(QueryTableDataRequest::new().maybe_filters(filters()))
+        }
+        "QueryTableDataRequest.order_by" => {
+            rows(QueryTableDataRequest::new().maybe_order_by(order_by()))
+        }
         "Waveform.y" => {
             let mut waveform = Waveform::new(WaveformAxis::Count { t0: 0, dt: 1 });
             waveform.y = vec![("v", (&[0.5]).into()); len];
             session.append_waveform(&table.into(), &waveform)
         }
         "ReadWaveformsRequest.columns" => {
-            let request = {
-                let mut made = ReadWaveformsRequest::new();
-                made.columns = columns();
-                made
-            };
+            let request = ReadWaveformsRequest::new().maybe_columns(columns());
             session.read_waveforms(&table.into(), request, &control).map(drop)
         }
         "ScanRecordsRequest.columns" => records(
@@ -474,26 +438,16 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
                 .filter("name == @0")
                 .substitutions((0..len).map(|at| at.to_string())),
         ),
-        "ScanRequest.columns" => scan({
-            let mut made = ScanRequest::new();
-            made.columns = columns();
-            made
-        }),
-        "ScanRequest.filters" => scan({
-            let mut made = ScanRequest::new();
-            made.filters = filters();
-            made
-        }),
-        "ScanRequest.substitutions" => scan({
-            let mut made = ScanRequest::new().filter("@0 == \"a\"");
-            made.substitutions = substitutions(len);
-            made
-        }),
-        "QueryTableDataRequest.substitutions" => rows({
-            let mut made = QueryTableDataRequest::new().filter("@0 == \"a\"");
-            made.substitutions = substitutions(len);
-            made
-        }),
+        "ScanRequest.columns" => scan(ScanRequest::new().maybe_columns(columns())),
+        "ScanRequest.filters" => scan(ScanRequest::new().maybe_filters(filters())),
+        "ScanRequest.substitutions" => {
+            scan(ScanRequest::new().filter("@0 == \"a\"").maybe_substitutions(substitutions(len)))
+        }
+        "QueryTableDataRequest.substitutions" => rows(
+            QueryTableDataRequest::new()
+                .filter("@0 == \"a\"")
+                .maybe_substitutions(substitutions(len)),
+        ),
         "AggregateRecordsRequest.aggregates" => {
             let count = Aggregate::new(AggregateFunction::Count).column("name");
             let request = AggregateRecordsRequest::new(RecordKind::Product);
@@ -520,43 +474,36 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             let mean = Aggregate::new(AggregateFunction::Mean).column("v");
             aggregated(AggregateTableDataRequest::new().aggregates(vec![mean; len]))
         }
-        "AggregateTableDataRequest.filters" => aggregated({
-            let mut made = AggregateTableDataRequest::new();
-            made.filters = filters();
-            made
-        }),
+        "AggregateTableDataRequest.filters" => {
+            aggregated(AggregateTableDataRequest::new().maybe_filters(filters()))
+        }
         "AggregateTableDataRequest.group_by" => {
             let key = AggregateKey::new("v");
             aggregated(AggregateTableDataRequest::new().group_by(vec![key; len]))
         }
-        "AggregateTableDataRequest.substitutions" => aggregated({
-            let mut made = AggregateTableDataRequest::new().filter("@0 == \"a\"");
-            made.substitutions = substitutions(len);
-            made
-        }),
-        "QueryDecimatedDataRequest.substitutions" => decimated({
-            let mut made = QueryDecimatedDataRequest::new().filter("@0 == \"a\"");
-            made.substitutions = substitutions(len);
-            made
-        }),
+        "AggregateTableDataRequest.substitutions" => aggregated(
+            AggregateTableDataRequest::new()
+                .filter("@0 == \"a\"")
+                .maybe_substitutions(substitutions(len)),
+        ),
+        "QueryDecimatedDataRequest.substitutions" => decimated(
+            QueryDecimatedDataRequest::new()
+                .filter("@0 == \"a\"")
+                .maybe_substitutions(substitutions(len)),
+        ),
         "ExportTableDataRequest.substitutions" => session
             .export_table_data(
                 &table.into(),
                 {
-                    let mut made =
-                        ExportTableDataRequest::new(ExportFormat::Csv).filter("@0 == \"a\"");
-                    made.substitutions = substitutions(len);
-                    made
+                    ExportTableDataRequest::new(ExportFormat::Csv)
+                        .filter("@0 == \"a\"")
+                        .maybe_substitutions(substitutions(len))
                 },
                 sink,
                 &control,
             )
             .map(drop),
-        "ScanRequest.order_by" => scan({
-            let mut made = ScanRequest::new();
-            made.order_by = order_by();
-            made
-        }),
+        "ScanRequest.order_by" => scan(ScanRequest::new().maybe_order_by(order_by())),
         "ListTablesRequest.id" => {
             session.list_tables(ListTablesRequest::new().id(hexes(len))).map(drop)
         }
@@ -616,11 +563,7 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             )
             .map(drop),
         "QueryTablesRequest.substitutions" => session
-            .query_tables({
-                let mut made = QueryTablesRequest::new();
-                made.substitutions = substitutions(len);
-                made
-            })
+            .query_tables(QueryTablesRequest::new().maybe_substitutions(substitutions(len)))
             .map(drop),
 
         "FeedService::delete_packages(package_ids)" => session.delete_packages(names(len)),
@@ -632,13 +575,7 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         }
         "IdsQuery.ids" => {
             let ids_query = Some(IdsQuery::new(FileQueryOperation::Equal, hexes(len)));
-            session
-                .query_files({
-                    let mut made = QueryFilesRequest::new();
-                    made.ids_query = ids_query;
-                    made
-                })
-                .map(drop)
+            session.query_files(QueryFilesRequest::new().maybe_ids_query(ids_query)).map(drop)
         }
         "QueryFilesRequest.properties_query" => {
             let one = PropertyQuery::new(String::new(), FileQueryOperation::Equal, String::new());
@@ -663,46 +600,26 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
                 .map(drop)
         }
         "QueryProductsRequest.substitutions" => session
-            .query_products({
-                let mut made = QueryProductsRequest::new();
-                made.substitutions = substitutions(len);
-                made
-            })
+            .query_products(QueryProductsRequest::new().maybe_substitutions(substitutions(len)))
             .map(drop),
         "QueryWorkspacesRequest.substitutions" => session
-            .query_workspaces({
-                let mut made = QueryWorkspacesRequest::new();
-                made.substitutions = substitutions(len);
-                made
-            })
+            .query_workspaces(QueryWorkspacesRequest::new().maybe_substitutions(substitutions(len)))
             .map(drop),
         "QueryProductValuesRequest.substitutions" => session
-            .query_product_values({
-                let mut made = QueryProductValuesRequest::new().field(ProductField::Name);
-                made.substitutions = substitutions(len);
-                made
-            })
+            .query_product_values(
+                QueryProductValuesRequest::new()
+                    .field(ProductField::Name)
+                    .maybe_substitutions(substitutions(len)),
+            )
             .map(drop),
 
         "CreateSpecificationsRequest.specs" => {
             let specs = Some(vec![CreateSpecificationRequest::default(); len]);
-            session
-                .create_specs({
-                    let mut made = CreateSpecificationsRequest::new();
-                    made.specs = specs;
-                    made
-                })
-                .map(drop)
+            session.create_specs(CreateSpecificationsRequest::new().maybe_specs(specs)).map(drop)
         }
         "UpdateSpecificationsRequest.specs" => {
             let specs = Some(vec![UpdateSpecificationRequest::default(); len]);
-            session
-                .update_specs({
-                    let mut made = UpdateSpecificationsRequest::new();
-                    made.specs = specs;
-                    made
-                })
-                .map(drop)
+            session.update_specs(UpdateSpecificationsRequest::new().maybe_specs(specs)).map(drop)
         }
         "SpecificationService::delete_specs(ids)" => session.delete_specs(names(len)).map(drop),
         "QuerySpecificationsRequest.product_ids" => session
@@ -717,11 +634,11 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             .map(drop),
 
         "QuerySpecificationsRequest.substitutions" => session
-            .query_specs({
-                let mut made = QuerySpecificationsRequest::new().product_ids(names::<String>(1));
-                made.substitutions = substitutions(len);
-                made
-            })
+            .query_specs(
+                QuerySpecificationsRequest::new()
+                    .product_ids(names::<String>(1))
+                    .maybe_substitutions(substitutions(len)),
+            )
             .map(drop),
 
         "SearchRequest.fields" => text(SearchRequest::new().fields(vec!["name".to_owned(); len])),
@@ -736,19 +653,11 @@ fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
     let nonsense = Some("nonsense".to_owned());
     match list {
         "WorkItemService::create_work_items(work_items)" => {
-            let item = {
-                let mut made = CreateWorkItemRequest::new();
-                made.state = nonsense;
-                made
-            };
+            let item = CreateWorkItemRequest::new().maybe_state(nonsense);
             session.create_work_items(vec![item; len]).map(drop)
         }
         "TestPlanService::create_test_plans(test_plans)" => {
-            let plan = {
-                let mut made = CreateTestPlanRequest::new();
-                made.state = nonsense;
-                made
-            };
+            let plan = CreateTestPlanRequest::new().maybe_state(nonsense);
             session.create_test_plans(vec![plan; len]).map(drop)
         }
         "WorkItemService::create_work_item_templates(work_item_templates)" => session
@@ -802,11 +711,7 @@ fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
             )
             .map(drop),
         "QueryWorkItemsRequest.substitutions" => session
-            .query_work_items({
-                let mut made = QueryWorkItemsRequest::new();
-                made.substitutions = substitutions(len);
-                made
-            })
+            .query_work_items(QueryWorkItemsRequest::new().maybe_substitutions(substitutions(len)))
             .map(drop),
         "QueryWorkItemTemplatesRequest.projection" => {
             session
@@ -817,11 +722,9 @@ fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
                 .map(drop)
         }
         "QueryWorkItemTemplatesRequest.substitutions" => session
-            .query_work_item_templates({
-                let mut made = QueryWorkItemTemplatesRequest::new();
-                made.substitutions = substitutions(len);
-                made
-            })
+            .query_work_item_templates(
+                QueryWorkItemTemplatesRequest::new().maybe_substitutions(substitutions(len)),
+            )
             .map(drop),
         "QueryTestPlansRequest.projection" => session
             .query_test_plans(
@@ -829,11 +732,7 @@ fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
             )
             .map(drop),
         "QueryTestPlansRequest.substitutions" => session
-            .query_test_plans({
-                let mut made = QueryTestPlansRequest::new();
-                made.substitutions = substitutions(len);
-                made
-            })
+            .query_test_plans(QueryTestPlansRequest::new().maybe_substitutions(substitutions(len)))
             .map(drop),
         "QueryTestPlanTemplatesRequest.projection" => {
             session
@@ -844,11 +743,9 @@ fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
                 .map(drop)
         }
         "QueryTestPlanTemplatesRequest.substitutions" => session
-            .query_test_plan_templates({
-                let mut made = QueryTestPlanTemplatesRequest::new();
-                made.substitutions = substitutions(len);
-                made
-            })
+            .query_test_plan_templates(
+                QueryTestPlanTemplatesRequest::new().maybe_substitutions(substitutions(len)),
+            )
             .map(drop),
         _ => panic!("{list} has no probe"),
     }
