@@ -141,7 +141,7 @@ fn schedule(session: &Session, items: &[WorkItem], monday: DateTime<Utc>) -> Res
         }
         conflicts += usize::from(moved);
         let request = {
-            let mut made = ScheduleWorkItemRequest::new()
+            ScheduleWorkItemRequest::new()
                 .assigned_to(format!("operator {}", number % 3))
                 .schedule(
                     SchedulePatch::new()
@@ -152,9 +152,8 @@ fn schedule(session: &Session, items: &[WorkItem], monday: DateTime<Utc>) -> Res
                 .resources(
                     ScheduleResourcesDefinition::new()
                         .systems(ScheduleSystemResourceDefinition::of([system])),
-                );
-            made.id = item.id.clone().map(Into::into);
-            made
+                )
+                .maybe_id(item.id.clone().map(Into::into))
         };
         let response =
             session.schedule_work_items(ScheduleWorkItemsRequest::new([request]).replace(true))?;

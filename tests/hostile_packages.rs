@@ -159,11 +159,7 @@ fn hostile_packages_are_refused_soon_and_in_little_memory() {
     let store = Store::options().maintenance_thread(false).open(&path).unwrap();
     let session = store.session(Identity::user("ada"));
     let platform = Some(Platform::ni_linux_rt());
-    let request = {
-        let mut made = CreateFeedRequest::new("tools");
-        made.platform = platform;
-        made
-    };
+    let request = CreateFeedRequest::new("tools").maybe_platform(platform);
     let feed = session.create_feed(request).unwrap();
     // A valid package first, so that the memory that every upload needs is allocated.
     upload(&session, &feed.id, &deb(&gz(&tarball(&[("control", FILE, CONTROL)])))).unwrap();

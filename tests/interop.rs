@@ -217,11 +217,7 @@ fn other_readers_see_the_same_rows() {
     let mut rows: Vec<Vec<Value>> = Vec::new();
     let mut token = None;
     loop {
-        let request = {
-            let mut made = GetTableDataRequest::new().take(10_000);
-            made.continuation_token = token;
-            made
-        };
+        let request = GetTableDataRequest::new().take(10_000).maybe_continuation_token(token);
         let page = session.get_table_data(&id, request).unwrap();
         rows.extend(page.frame.to_data_frame().data.iter().map(|row| {
             row.iter()

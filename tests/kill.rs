@@ -137,13 +137,7 @@ fn write(store: &Store, number: u64) {
     };
     let data: Vec<_> = (number * ROWS..(number + 1) * ROWS).map(row).collect();
     let frame = Some(DataFrame::new().data(data));
-    session
-        .append_table_data(&id, {
-            let mut made = AppendTableDataRequest::new();
-            made.frame = frame;
-            made
-        })
-        .unwrap();
+    session.append_table_data(&id, AppendTableDataRequest::new().maybe_frame(frame)).unwrap();
 }
 
 /// The newest batch in the table. It and all older ones must be complete.
@@ -153,11 +147,7 @@ fn newest(store: &Store) -> Option<u64> {
     let session = store.session(Identity::user("ada"));
     let (mut rows, mut token) = (Vec::new(), None);
     loop {
-        let request = {
-            let mut made = GetTableDataRequest::new();
-            made.continuation_token = token;
-            made
-        };
+        let request = GetTableDataRequest::new().maybe_continuation_token(token);
         let page = session.get_table_data(&id, request).unwrap();
         rows.extend(page.frame.to_data_frame().data);
         token = page.continuation_token;

@@ -67,11 +67,7 @@ fn step(session: &Session, table: &TableId, number: i64) {
             let data: Vec<_> =
                 (0..ROWS).map(|at| vec![Some((number * ROWS + at).to_string())]).collect();
             let frame = Some(DataFrame::new().data(data));
-            tx.append_table_data(table, {
-                let mut made = AppendTableDataRequest::new();
-                made.frame = frame;
-                made
-            })
+            tx.append_table_data(table, AppendTableDataRequest::new().maybe_frame(frame))
         })
         .unwrap();
     if number % 3 == 0 {

@@ -54,11 +54,7 @@ fn many_tables_open_fast_and_read_right() {
                         column("b".into(), DataType::Int32, ColumnType::Nullable),
                     ];
                     let name = Some(format!("table {at:05}"));
-                    let id = tx.create_table({
-                        let mut made = CreateTableRequest::new(columns);
-                        made.name = name;
-                        made
-                    })?;
+                    let id = tx.create_table(CreateTableRequest::new(columns).maybe_name(name))?;
                     let request = AppendTableDataRequest::new().frame(frame.clone());
                     tx.append_table_data(&id, request)?;
                 }
@@ -69,11 +65,7 @@ fn many_tables_open_fast_and_read_right() {
     let tables = |session: &stationdb::Session| {
         let (mut all, mut token) = (Vec::new(), None);
         loop {
-            let request = {
-                let mut made = ListTablesRequest::new();
-                made.continuation_token = token;
-                made
-            };
+            let request = ListTablesRequest::new().maybe_continuation_token(token);
             let page = session.list_tables(request).unwrap();
             all.extend(page.tables);
             token = page.continuation_token;

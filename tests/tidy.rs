@@ -5,6 +5,8 @@
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/members.rs"]
+mod members;
 #[path = "common/sources.rs"]
 mod sources;
 

@@ -146,13 +146,7 @@ pub fn create_table(session: &Session, whole: bool) -> Res<String> {
         columns.push(column("s", DataType::String));
     }
     let name = Some("measurements".to_owned());
-    Ok(session
-        .create_table({
-            let mut made = CreateTableRequest::new(columns);
-            made.name = name;
-            made
-        })?
-        .into())
+    Ok(session.create_table(CreateTableRequest::new(columns).maybe_name(name))?.into())
 }
 
 /// Runs `f` once without measuring, then until `times` runs or the time budget are used up. Returns

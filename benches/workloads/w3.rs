@@ -112,11 +112,11 @@ pub fn run(scale: &Scale) -> Res<()> {
         let order =
             |column: &str, descending| ColumnOrderBy::new(column.to_owned()).descending(descending);
         let request = {
-            let mut made = ScanRequest::new().filters(filters);
-            made.columns = names(columns);
-            made.order_by = is_top.then(|| vec![order("v1", true), order("ts", false)]);
-            made.take = is_top.then_some(500);
-            made
+            ScanRequest::new()
+                .filters(filters)
+                .maybe_columns(names(columns))
+                .maybe_order_by(is_top.then(|| vec![order("v1", true), order("ts", false)]))
+                .maybe_take(is_top.then_some(500))
         };
         emit(metric, &mut || {
             assert_eq!(answer(&scan(&session, &id, &request)?), expected, "{metric}");

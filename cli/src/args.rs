@@ -44,12 +44,12 @@ pub struct Args {
     #[arg(long, global = true, value_name = "NAME")]
     pub user: Option<String>,
     #[command(flatten)]
-    pub look: Look,
+    pub look: OutputFlags,
     /// Prints the man page, or the completions of a command shell.
     #[arg(long, value_enum, value_name = "WHAT", exclusive = true)]
     pub generate: Option<Generate>,
     #[command(subcommand)]
-    pub command: Option<Once>,
+    pub command: Option<ProcessCommand>,
 }
 
 /// A line of the shell.
@@ -64,14 +64,14 @@ pub struct Args {
 )]
 pub struct Line {
     #[command(flatten)]
-    pub look: Look,
+    pub look: OutputFlags,
     #[command(subcommand)]
-    pub command: InShell,
+    pub command: ShellCommand,
 }
 
 /// How output looks.
 #[derive(Clone, Debug, Default, Flags)]
-pub struct Look {
+pub struct OutputFlags {
     /// Writes a JSON array, or one JSON object.
     #[arg(long, global = true, group = "form")]
     pub json: bool,
@@ -91,7 +91,7 @@ pub struct Look {
 
 /// What a statement is asked of, if not of the store.
 #[derive(Clone, Debug, Default, Flags)]
-pub struct Over {
+pub struct LakeFlags {
     /// Directory of a lake that stations publish, which is asked instead of a store.
     #[arg(long, value_name = "DIR")]
     pub lake: Option<PathBuf>,
@@ -120,7 +120,7 @@ pub enum Generate {
 
 /// What a command line may ask for.
 #[derive(Debug, Subcommand)]
-pub enum Once {
+pub enum ProcessCommand {
     #[command(flatten)]
     Command(Box<Command>),
     /// Makes the store DIR from a backup.
@@ -134,7 +134,7 @@ pub enum Once {
 
 /// What a line of the shell may ask for.
 #[derive(Debug, Subcommand)]
-pub enum InShell {
+pub enum ShellCommand {
     #[command(flatten)]
     Command(Box<Command>),
     /// Leaves the shell.
@@ -191,7 +191,7 @@ Examples:
   sql --lake /mnt/lake --root plant 'select _station, _batch from lake.batches'")]
     Sql {
         #[command(flatten)]
-        over: Over,
+        over: LakeFlags,
         /// The statement.
         #[arg(required = true)]
         statement: Vec<String>,
@@ -351,12 +351,12 @@ pub struct Import {
     #[arg(long)]
     pub close: bool,
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ParseFlags,
 }
 
 /// How a file is read. What is absent is found in the file.
 #[derive(Debug, Flags)]
-pub struct Reading {
+pub struct ParseFlags {
     /// Type of a column, such as at=TIMESTAMP_US; may be repeated.
     #[arg(long = "type", value_name = "COLUMN=TYPE", conflicts_with = "into")]
     pub types: Vec<String>,

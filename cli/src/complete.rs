@@ -36,7 +36,7 @@ pub struct Completion {
 
 /// What the word at the cursor is.
 #[derive(Debug, PartialEq, Eq)]
-enum Wanted {
+enum CompletionTarget {
     /// A whole word out of these.
     Word(Vec<String>),
     /// A name inside of the word: an element of a list, a field in a filter.
@@ -54,22 +54,24 @@ impl Completion {
         Self { tables, files: FilenameCompleter::new(), shell }
     }
 
-    fn wanted(&self, words: &[String]) -> Wanted {
+    fn wanted(&self, words: &[String]) -> CompletionTarget {
         let (Some(current), Some(before)) = (words.last(), words.get(..words.len() - 1)) else {
-            return Wanted::Nothing;
+            return CompletionTarget::Nothing;
         };
         let Some((command, rest)) = before.split_first() else {
-            return Wanted::Word(self.commands());
+            return CompletionTarget::Word(self.commands());
         };
         if command == "help" {
-            return Wanted::Word(self.commands());
+            return CompletionTarget::Word(self.commands());
         }
         if statement::is_one(command) && !current.starts_with('-') {
-            return Wanted::Sql;
+            return CompletionTarget::Sql;
         }
-        let Some(command) = self.shell.find_subcommand(command) else { return Wanted::Nothing };
+        let Some(command) = self.shell.find_subcommand(command) else {
+            return CompletionTarget::Nothing;
+        };
         if current.starts_with('-') {
-            return Wanted::Word(options(command));
+            return CompletionTarget::Word(options(command));
         }
         // The option whose value the word is, and otherwise the words that are no options.
         let takes_value = |word: &String| {
@@ -92,22 +94,28 @@ impl Completion {
         }
         let first = plain.first().copied();
         match (command.get_name(), option) {
-            ("ls", None) if first.is_none() => Wanted::Word(kinds()),
-            ("ls", Some("filter")) => Wanted::Part(kind_names(first, fields::filter_fields)),
-            ("ls", Some("order")) => Wanted::Word(kind_names(first, fields::orders)),
-            ("ls", Some("columns")) => Wanted::Part(kind_names(first, fields::filter_fields)),
-            (_, Some("kind")) => Wanted::Word(kinds()),
-            ("export" | "plot" | "show", None) if first.is_none() => Wanted::Word(self.tables()),
-            ("import", Some("into")) => Wanted::Word(self.tables()),
+            ("ls", None) if first.is_none() => CompletionTarget::Word(kinds()),
+            ("ls", Some("filter")) => {
+                CompletionTarget::Part(kind_names(first, fields::filter_fields))
+            }
+            ("ls", Some("order")) => CompletionTarget::Word(kind_names(first, fields::orders)),
+            ("ls", Some("columns")) => {
+                CompletionTarget::Part(kind_names(first, fields::filter_fields))
+            }
+            (_, Some("kind")) => CompletionTarget::Word(kinds()),
+            ("export" | "plot" | "show", None) if first.is_none() => {
+                CompletionTarget::Word(self.tables())
+            }
+            ("import", Some("into")) => CompletionTarget::Word(self.tables()),
             ("export" | "plot", Some("columns" | "order" | "y" | "conditions")) => {
-                Wanted::Part(self.columns(first))
+                CompletionTarget::Part(self.columns(first))
             }
-            ("export" | "plot", Some("x")) => Wanted::Word(self.columns(first)),
+            ("export" | "plot", Some("x")) => CompletionTarget::Word(self.columns(first)),
             ("export" | "import", Some("format")) => {
-                Wanted::Word(["csv", "parquet", "arrow"].map(str::to_owned).to_vec())
+                CompletionTarget::Word(["csv", "parquet", "arrow"].map(str::to_owned).to_vec())
             }
-            (_, Some("output")) | ("import" | "backup", None) => Wanted::File,
-            _ => Wanted::Nothing,
+            (_, Some("output")) | ("import" | "backup", None) => CompletionTarget::File,
+            _ => CompletionTarget::Nothing,
         }
     }
 
@@ -162,17 +170,17 @@ impl Completion {
             names
         };
         match self.wanted(&words) {
-            Wanted::Word(names) => {
+            CompletionTarget::Word(names) => {
                 let names = fitting(names, &current);
                 (last_start, names.iter().map(|name| quoted(name)).collect())
             }
-            Wanted::Part(names) => {
+            CompletionTarget::Part(names) => {
                 let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
                 let part = line.trim_end_matches(is_name).len();
                 let start = part.max(last_start);
                 (start, fitting(names, line.get(start..).unwrap_or_default()))
             }
-            Wanted::Sql => {
+            CompletionTarget::Sql => {
                 let start = line.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_').len();
                 let (before, part) = line.split_at(start);
                 let names = fitting(self.sql_names(), part);
@@ -181,7 +189,7 @@ impl Completion {
                     |name: String| if has_quote { name } else { statement::quoted(&name) };
                 (start, names.into_iter().map(written).collect())
             }
-            Wanted::File | Wanted::Nothing => (line.len(), Vec::new()),
+            CompletionTarget::File | CompletionTarget::Nothing => (line.len(), Vec::new()),
         }
     }
 }
@@ -211,12 +219,14 @@ impl Completer for Completion {
         context: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let before = line.get(..cursor).unwrap_or_default();
-        if self.wanted(&partial(before).words) == Wanted::File {
+        if self.wanted(&partial(before).words) == CompletionTarget::File {
             return self.files.complete(line, cursor, context);
         }
         let (start, mut names) = self.candidates(before);
         // The only word is complete: the next one can be typed.
-        if let (Wanted::Word(_), [name]) = (self.wanted(&partial(before).words), &mut names[..]) {
+        if let (CompletionTarget::Word(_), [name]) =
+            (self.wanted(&partial(before).words), &mut names[..])
+        {
             name.push(' ');
         }
         let pairs = names
@@ -300,7 +310,7 @@ mod tests {
         assert_eq!(complete("select t from rows.\"Loo"), expect("Loo", "Loop"));
         assert_eq!(complete("sql --js"), expect("--js", "--json --jsonl"));
         assert_eq!(complete("nothing "), expect("", ""));
-        assert_eq!(completion.wanted(&partial("import lo").words), Wanted::File);
-        assert_eq!(completion.wanted(&partial("export Loop -o lo").words), Wanted::File);
+        assert_eq!(completion.wanted(&partial("import lo").words), CompletionTarget::File);
+        assert_eq!(completion.wanted(&partial("export Loop -o lo").words), CompletionTarget::File);
     }
 }

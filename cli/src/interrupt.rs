@@ -15,17 +15,17 @@ use crate::failure::{Code, Failure, Outcome};
 /// needs no preparation for that. The second press ends the process in any case. In the shell, the
 /// first press always leaves the process alive.
 #[derive(Clone, Default)]
-pub struct Interrupt(Arc<State>);
+pub struct Interrupt(Arc<InterruptState>);
 
 #[derive(Default)]
-struct State {
+struct InterruptState {
     is_pressed: AtomicBool,
     /// Whether someone looks at `is_pressed` from time to time.
     is_watched: AtomicBool,
     control: Mutex<Option<Control>>,
 }
 
-impl State {
+impl InterruptState {
     fn control(&self) -> MutexGuard<'_, Option<Control>> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }

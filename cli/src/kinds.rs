@@ -14,7 +14,7 @@ const PAGE: usize = 500;
 
 /// A list of records that someone asks for.
 #[derive(Clone, Debug, Default)]
-pub struct Ask {
+pub struct RecordsQuery {
     pub filter: Option<String>,
     pub order: Option<String>,
     pub descending: bool,
@@ -34,11 +34,11 @@ pub struct Kind {
     pub fields: &'static str,
     /// The members that a table shows.
     pub columns: &'static [&'static str],
-    list: for<'s> fn(&'s Session, &Ask) -> Result<Records<'s>>,
-    find: Find,
+    list: for<'s> fn(&'s Session, &RecordsQuery) -> Result<Records<'s>>,
+    find: RecordLookup,
 }
 
-enum Find {
+enum RecordLookup {
     Get(fn(&Session, &str) -> Result<Value>),
     /// By a filter on the field `id`.
     Query,
@@ -63,7 +63,7 @@ macro_rules! query {
 
 macro_rules! get {
     ($method:ident) => {
-        Find::Get(|session, id| value(serde_json::to_value(session.$method(&id.into())?)))
+        RecordLookup::Get(|session, id| value(serde_json::to_value(session.$method(&id.into())?)))
     };
 }
 
@@ -98,7 +98,7 @@ pub const KINDS: &[Kind] = &[
         fields: "AssetUtilization",
         columns: &["assetIdentifier", "category", "taskName", "userName", "startTimestamp"],
         list: query!(utilizations),
-        find: Find::Never,
+        find: RecordLookup::Never,
     },
     Kind {
         name: "work-items",
@@ -114,7 +114,7 @@ pub const KINDS: &[Kind] = &[
         fields: "work item template",
         columns: &["id", "name", "type", "templateGroup", "updatedAt"],
         list: query!(work_item_templates),
-        find: Find::Query,
+        find: RecordLookup::Query,
     },
     Kind {
         name: "test-plans",
@@ -130,7 +130,7 @@ pub const KINDS: &[Kind] = &[
         fields: "test plan template",
         columns: &["id", "name", "templateGroup", "updatedAt"],
         list: query!(test_plan_templates),
-        find: Find::Query,
+        find: RecordLookup::Query,
     },
     Kind {
         name: "tables",
@@ -138,7 +138,7 @@ pub const KINDS: &[Kind] = &[
         fields: "table",
         columns: &["id", "name", "rowCount", "supportsAppend", "workspace", "rowsModifiedAt"],
         list: query!(tables),
-        find: Find::Get(|session, id| value(serde_json::to_value(metadata(session, id)?))),
+        find: RecordLookup::Get(|session, id| value(serde_json::to_value(metadata(session, id)?))),
     },
     Kind {
         name: "files",
@@ -146,7 +146,7 @@ pub const KINDS: &[Kind] = &[
         fields: "file",
         columns: &["id", "properties.Name", "size64", "workspace", "updated"],
         list: query!(files),
-        find: Find::Query,
+        find: RecordLookup::Query,
     },
     Kind {
         name: "feeds",
@@ -174,11 +174,11 @@ pub const KINDS: &[Kind] = &[
         fields: "workspace",
         columns: &["id", "name", "createdAt"],
         list: query!(workspaces),
-        find: Find::Query,
+        find: RecordLookup::Query,
     },
 ];
 
-impl Ask {
+impl RecordsQuery {
     /// The body of a query. Members that a query does not have are ignored.
     fn request(&self) -> Vec<u8> {
         // The one order whose name is not that of its field.
@@ -212,7 +212,7 @@ impl Ask {
 }
 
 /// Specifications belong to products, which the query has to name.
-fn specifications<'s>(session: &'s Session, ask: &Ask) -> Result<Records<'s>> {
+fn specifications<'s>(session: &'s Session, ask: &RecordsQuery) -> Result<Records<'s>> {
     let mut products = Vec::new();
     if let Some(product) = &ask.product {
         products.push(product.clone());
@@ -240,7 +240,7 @@ fn specifications<'s>(session: &'s Session, ask: &Ask) -> Result<Records<'s>> {
     Ok(Box::new(specs.map(|spec| spec.and_then(|spec| value(serde_json::to_value(spec))))))
 }
 
-fn packages<'s>(session: &'s Session, ask: &Ask) -> Result<Records<'s>> {
+fn packages<'s>(session: &'s Session, ask: &RecordsQuery) -> Result<Records<'s>> {
     ask.is_plain("packages")?;
     let mut all = Vec::new();
     for feed in session.query_feeds(from_json_strict(b"{}")?)?.feeds {
@@ -251,7 +251,7 @@ fn packages<'s>(session: &'s Session, ask: &Ask) -> Result<Records<'s>> {
 
 impl Kind {
     /// The records, in the order that was asked for.
-    pub fn list<'s>(&self, session: &'s Session, ask: &Ask) -> Result<Records<'s>> {
+    pub fn list<'s>(&self, session: &'s Session, ask: &RecordsQuery) -> Result<Records<'s>> {
         let records = (self.list)(session, ask)?;
         Ok(match ask.take {
             Some(take) => Box::new(records.take(take)),
@@ -262,9 +262,12 @@ impl Kind {
     fn find(&self, session: &Session, id: &str) -> Result<Option<Value>> {
         let is_plain = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         let found = match self.find {
-            Find::Get(get) => get(session, id),
-            Find::Query if is_plain => {
-                let ask = Ask { filter: Some(format!("id == \"{id}\"")), ..Ask::default() };
+            RecordLookup::Get(get) => get(session, id),
+            RecordLookup::Query if is_plain => {
+                let ask = RecordsQuery {
+                    filter: Some(format!("id == \"{id}\"")),
+                    ..RecordsQuery::default()
+                };
                 return match self.list(session, &ask)?.next().transpose() {
                     Err(error) if is_missing(&error) => Ok(None),
                     found => found,

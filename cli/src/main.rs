@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod complete;
 mod conditions;
+mod desk;
 mod failure;
 mod fields;
 mod interrupt;
@@ -22,8 +23,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser as _};
 
-use args::{Args, Generate, Once};
-use commands::Desk;
+use args::{Args, Generate, ProcessCommand};
+use desk::Desk;
 use failure::Outcome;
 use interrupt::Interrupt;
 
@@ -45,7 +46,7 @@ fn run(args: &Args) -> Outcome {
         return written.map_err(output::failed);
     }
     let interrupt = Interrupt::install()?;
-    if let Some(Once::Command(command)) = &args.command
+    if let Some(ProcessCommand::Command(command)) = &args.command
         && let Some(asked) = commands::ask_a_lake(&args.look, command, &interrupt)
     {
         return asked;
@@ -57,8 +58,10 @@ fn run(args: &Args) -> Outcome {
     let open =
         |command| Desk::open(dir, args.create, args.user.as_deref(), command, interrupt.clone());
     match &args.command {
-        Some(Once::Restore { backup }) => commands::restore(&args.look, backup, dir, &interrupt),
-        Some(Once::Command(command)) => {
+        Some(ProcessCommand::Restore { backup }) => {
+            commands::restore(&args.look, backup, dir, &interrupt)
+        }
+        Some(ProcessCommand::Command(command)) => {
             let mut desk = open(Some(command))?;
             commands::run(&mut desk, &args.look, command)?;
             Ok(desk.store.close()?)

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write};
 use console::{measure_text_width, style, truncate_str};
 use stationdb::serde_json::{self, Value};
 
-use crate::args::{Color, Look};
+use crate::args::{Color, OutputFlags};
 use crate::failure::{Failure, Outcome};
 
 /// Records that decide the widths of a table's columns. Wider cells of later ones shift their line.
@@ -14,7 +14,7 @@ const MEASURED: usize = 1000;
 const CELL_WIDTH: usize = 48;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum OutputFormat {
     Table,
     Csv,
     Json,
@@ -24,18 +24,18 @@ pub enum Form {
 /// How output looks, with the terminal taken into account.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
-    pub form: Form,
+    pub form: OutputFormat,
     pub has_pager: bool,
     pub is_terminal: bool,
 }
 
 impl Output {
-    pub fn new(look: &Look) -> Self {
+    pub fn new(look: &OutputFlags) -> Self {
         let form = match look {
-            Look { json: true, .. } => Form::Json,
-            Look { jsonl: true, .. } => Form::JsonLines,
-            Look { csv: true, .. } => Form::Csv,
-            _ => Form::Table,
+            OutputFlags { json: true, .. } => OutputFormat::Json,
+            OutputFlags { jsonl: true, .. } => OutputFormat::JsonLines,
+            OutputFlags { csv: true, .. } => OutputFormat::Csv,
+            _ => OutputFormat::Table,
         };
         let is_terminal = io::stdout().is_terminal();
         let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -51,16 +51,16 @@ impl Output {
     /// Writes one object: a line for each member, or JSON.
     pub fn object(self, out: &mut dyn Write, object: &Value) -> Outcome {
         let written = match self.form {
-            Form::Json => serde_json::to_string_pretty(object)
+            OutputFormat::Json => serde_json::to_string_pretty(object)
                 .map_err(io::Error::from)
                 .and_then(|text| writeln!(out, "{text}")),
-            Form::JsonLines => writeln!(out, "{object}"),
-            Form::Csv => writeln!(out, "member,value").and_then(|()| {
+            OutputFormat::JsonLines => writeln!(out, "{object}"),
+            OutputFormat::Csv => writeln!(out, "member,value").and_then(|()| {
                 members(object).iter().try_for_each(|(path, value)| {
                     writeln!(out, "{},{}", csv_field(path), csv_field(&cell(value)))
                 })
             }),
-            Form::Table => {
+            OutputFormat::Table => {
                 let members = members(object);
                 let width = members.iter().map(|(path, _)| measure_text_width(path)).max();
                 let width = width.unwrap_or(0);
@@ -78,7 +78,7 @@ impl Output {
     pub fn report(self, message: &str, object: &Value) -> Outcome {
         let mut out = io::stdout().lock();
         match self.form {
-            Form::Table => writeln!(out, "{}", printable(message)).map_err(failed)?,
+            OutputFormat::Table => writeln!(out, "{}", printable(message)).map_err(failed)?,
             _ => self.object(&mut out, object)?,
         }
         out.flush().map_err(failed)
@@ -94,8 +94,8 @@ impl Output {
         records: &mut dyn Iterator<Item = Outcome<Value>>,
     ) -> Outcome {
         match self.form {
-            Form::Table => self.table(out, columns, records),
-            Form::Csv => {
+            OutputFormat::Table => self.table(out, columns, records),
+            OutputFormat::Csv => {
                 let header: Vec<String> = columns.iter().map(|name| csv_field(name)).collect();
                 writeln!(out, "{}", header.join(",")).map_err(failed)?;
                 for record in records {
@@ -106,14 +106,14 @@ impl Output {
                 }
                 Ok(())
             }
-            Form::JsonLines => {
+            OutputFormat::JsonLines => {
                 for record in records {
                     let record = chosen(record?, columns, is_chosen);
                     writeln!(out, "{record}").map_err(failed)?;
                 }
                 Ok(())
             }
-            Form::Json => {
+            OutputFormat::Json => {
                 let mut before = "[\n";
                 for record in records {
                     let record = chosen(record?, columns, is_chosen);
@@ -256,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    fn written(form: Form, columns: &[&str], is_chosen: bool, records: &[Value]) -> String {
+    fn written(form: OutputFormat, columns: &[&str], is_chosen: bool, records: &[Value]) -> String {
         let output = Output { form, has_pager: false, is_terminal: false };
         let columns: Vec<String> = columns.iter().map(|&name| name.to_owned()).collect();
         let mut out = Vec::new();
@@ -271,17 +271,20 @@ mod tests {
             [json!({"id": "a,b", "n": 7, "limit": {"max": 1.5}}), json!({"id": "c\u{1b}[2J"})];
         let columns = ["id", "n", "limit.max"];
         assert_eq!(
-            written(Form::Table, &columns, false, &records),
+            written(OutputFormat::Table, &columns, false, &records),
             "id     n  limit.max\na,b    7        1.5\nc [2J\n"
         );
         assert_eq!(
-            written(Form::Csv, &columns, false, &records),
+            written(OutputFormat::Csv, &columns, false, &records),
             "id,n,limit.max\n\"a,b\",7,1.5\nc\u{1b}[2J,,\n"
         );
-        assert_eq!(written(Form::JsonLines, &["n"], true, &records), "{\"n\":7}\n{\"n\":null}\n");
-        let json = written(Form::Json, &columns, false, &records);
+        assert_eq!(
+            written(OutputFormat::JsonLines, &["n"], true, &records),
+            "{\"n\":7}\n{\"n\":null}\n"
+        );
+        let json = written(OutputFormat::Json, &columns, false, &records);
         assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), json!(records));
-        assert_eq!(written(Form::Json, &columns, false, &[]), "[]\n");
+        assert_eq!(written(OutputFormat::Json, &columns, false, &[]), "[]\n");
     }
 
     #[test]

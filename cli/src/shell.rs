@@ -14,9 +14,10 @@ use stationdb::Position;
 use stationdb::prelude::*;
 use stationdb::tables::QueryTablesRequest;
 
-use crate::args::{Color, InShell, Line, Look};
-use crate::commands::{self, Desk};
+use crate::args::{Color, Line, OutputFlags, ShellCommand};
+use crate::commands;
 use crate::complete::{Completion, TableNames, Tables};
+use crate::desk::Desk;
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::failed;
 use crate::{statement, words};
@@ -29,12 +30,12 @@ const TABLES: i64 = 1000;
 
 /// Whether another line is read.
 #[derive(PartialEq, Eq)]
-enum Next {
+enum ShellState {
     Line,
     End,
 }
 
-pub fn run(desk: &mut Desk, look: &Look) -> Outcome {
+pub fn run(desk: &mut Desk, look: &OutputFlags) -> Outcome {
     if io::stdin().is_terminal() && io::stdout().is_terminal() {
         talk(desk, look)
     } else {
@@ -43,12 +44,12 @@ pub fn run(desk: &mut Desk, look: &Look) -> Outcome {
 }
 
 /// Commands from a file or a pipe. The first that fails ends them.
-fn read(desk: &mut Desk, look: &Look) -> Outcome {
+fn read(desk: &mut Desk, look: &OutputFlags) -> Outcome {
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| Failure::io("reading the commands", &error))?;
         let next = execute(desk, look, &line)?;
         desk.interrupt.end();
-        if next == Next::End {
+        if next == ShellState::End {
             break;
         }
     }
@@ -56,7 +57,7 @@ fn read(desk: &mut Desk, look: &Look) -> Outcome {
 }
 
 /// Lines from a terminal. A command that fails ends nothing.
-fn talk(desk: &mut Desk, look: &Look) -> Outcome {
+fn talk(desk: &mut Desk, look: &OutputFlags) -> Outcome {
     let said = |error: ReadlineError| {
         Failure::new(Code::Failed, format!("reading a line from the terminal: {error}"))
     };
@@ -93,8 +94,8 @@ fn talk(desk: &mut Desk, look: &Look) -> Outcome {
                     let _ = editor.append_history(path);
                 }
                 match execute(desk, look, &line) {
-                    Ok(Next::Line) => {}
-                    Ok(Next::End) => break,
+                    Ok(ShellState::Line) => {}
+                    Ok(ShellState::End) => break,
                     Err(failure) => writeln!(io::stderr(), "{failure}").map_err(failed)?,
                 }
             }
@@ -125,25 +126,25 @@ fn update(desk: &Desk, tables: &Tables, seen: &mut Option<Position>) {
     *tables.borrow_mut() = names.collect();
 }
 
-fn execute(desk: &mut Desk, look: &Look, line: &str) -> Outcome<Next> {
+fn execute(desk: &mut Desk, look: &OutputFlags, line: &str) -> Outcome<ShellState> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
-        return Ok(Next::Line);
+        return Ok(ShellState::Line);
     }
     let words = match statement::words(line) {
         Some(words) => words,
         None => words::split(line)?,
     };
     match Line::try_parse_from(words) {
-        Ok(Line { command: InShell::Quit, .. }) => Ok(Next::End),
-        Ok(Line { command: InShell::Command(command), look: own }) => {
+        Ok(Line { command: ShellCommand::Quit, .. }) => Ok(ShellState::End),
+        Ok(Line { command: ShellCommand::Command(command), look: own }) => {
             desk.refresh()?;
-            commands::run(desk, &merged(look, own), &command).map(|()| Next::Line)
+            commands::run(desk, &merged(look, own), &command).map(|()| ShellState::Line)
         }
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             let text = error.render().to_string();
             writeln!(io::stdout(), "{}", text.trim_end()).map_err(failed)?;
-            Ok(Next::Line)
+            Ok(ShellState::Line)
         }
         Err(error) => {
             // The first paragraph says what is wrong; the usage follows.
@@ -158,11 +159,11 @@ fn execute(desk: &mut Desk, look: &Look, line: &str) -> Outcome<Next> {
 }
 
 /// The line's own options before those of the command line.
-fn merged(outer: &Look, own: Look) -> Look {
+fn merged(outer: &OutputFlags, own: OutputFlags) -> OutputFlags {
     let has_form = own.json || own.jsonl || own.csv;
     let form = if has_form { own.clone() } else { outer.clone() };
     let color = if own.color == Color::Auto { outer.color } else { own.color };
-    Look { color, no_pager: own.no_pager || outer.no_pager, ..form }
+    OutputFlags { color, no_pager: own.no_pager || outer.no_pager, ..form }
 }
 
 /// Where the history is kept; nowhere if `STATIONDB_HISTORY` is empty.

@@ -17,7 +17,7 @@ use datafusion_proto::protobuf::LogicalPlanNode;
 
 use crate::Result;
 use crate::executor::split;
-use crate::send::Send;
+use crate::send::SendExec;
 use crate::sendable::sendable;
 
 /// A context with the tables of `context` whose statements run on the cluster of the scheduler at
@@ -70,7 +70,7 @@ impl QueryPlanner for Planner {
         let sent = sendable(logical_plan.clone())?;
         let plan = self.inner.create_physical_plan(&sent, session).await?;
         if plan.downcast_ref::<DistributedQueryExec<LogicalPlanNode>>().is_some() {
-            return Ok(Arc::new(Send::new(plan, self.url.clone())));
+            return Ok(Arc::new(SendExec::new(plan, self.url.clone())));
         }
         Ok(plan)
     }

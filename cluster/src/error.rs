@@ -23,7 +23,7 @@ pub enum Error {
     },
     /// The text names no lake that can be read.
     #[error("{place}: {problem}")]
-    Place {
+    Location {
         /// The directory or URL.
         place: String,
         /// What is wrong with it, and what to do.

@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
-use crate::{Error, Place, Result, engine};
+use crate::{Error, LakeLocation, Result, engine};
 
 /// Time for the scheduler to begin to listen.
 const SCHEDULER_WAIT: Duration = Duration::from_secs(10);
@@ -31,6 +31,7 @@ const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// What an executor is told.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ExecutorOptions {
     /// The scheduler, as `http://HOST:PORT`.
     pub scheduler: String,
@@ -48,6 +49,46 @@ pub struct ExecutorOptions {
     pub memory_bytes: Option<u64>,
 }
 
+impl ExecutorOptions {
+    /// An executor of this scheduler, with all processors and 70 % of the memory.
+    #[must_use]
+    pub fn new(
+        scheduler: impl Into<String>,
+        bind: SocketAddr,
+        work_directory: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            scheduler: scheduler.into(),
+            bind,
+            host: None,
+            work_directory: work_directory.into(),
+            tasks: None,
+            memory_bytes: None,
+        }
+    }
+
+    /// With the name or address that others find this machine by.
+    #[must_use]
+    pub fn host(mut self, host: impl Into<Option<String>>) -> Self {
+        self.host = host.into();
+        self
+    }
+
+    /// With a number of tasks at a time.
+    #[must_use]
+    pub fn tasks(mut self, tasks: impl Into<Option<usize>>) -> Self {
+        self.tasks = tasks.into();
+        self
+    }
+
+    /// With bytes for sorts, joins and groups, divided among the tasks.
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
+        self.memory_bytes = bytes.into();
+        self
+    }
+}
+
 /// Runs tasks over the lake at `place` until Ctrl-C or SIGTERM. `listening` gets the address once
 /// it is known.
 ///
@@ -55,7 +96,7 @@ pub struct ExecutorOptions {
 /// [`Error::Address`], [`Error::WorkDirectory`], and [`Error::Scheduler`] when none answers within
 /// 10 s.
 pub async fn run_executor(
-    place: &Place,
+    place: &LakeLocation,
     options: ExecutorOptions,
     listening: impl FnOnce(SocketAddr),
 ) -> Result<()> {
@@ -171,7 +212,7 @@ fn flight(listener: TcpListener) -> Arc<ArrowFlightServerProvider> {
                 .max_encoding_message_size(MESSAGE_BYTES_MAX);
             create_grpc_server(&config)
                 .add_service(service)
-                .serve_with_incoming_shutdown(Incoming(listener), shutdown.recv())
+                .serve_with_incoming_shutdown(ConnectionStream(listener), shutdown.recv())
                 .await
                 .map_err(BallistaError::TonicError)
         })
@@ -179,9 +220,9 @@ fn flight(listener: TcpListener) -> Arc<ArrowFlightServerProvider> {
 }
 
 /// The connections that a listener accepts.
-struct Incoming(TcpListener);
+struct ConnectionStream(TcpListener);
 
-impl Stream for Incoming {
+impl Stream for ConnectionStream {
     type Item = std::io::Result<TcpStream>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

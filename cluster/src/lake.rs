@@ -6,7 +6,7 @@ use object_store::path::Path;
 use stationdb_sql::Options;
 use url::Position;
 
-use crate::{Error, Place, Result, distributed, engine};
+use crate::{Error, LakeLocation, Result, distributed, engine};
 
 /// A context over the lake at `root` in `place`, whose statements run on the cluster of the
 /// scheduler at `scheduler_url`, such as `http://127.0.0.1:50050`.
@@ -17,9 +17,9 @@ use crate::{Error, Place, Result, distributed, engine};
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use stationdb_cluster::Place;
+/// use stationdb_cluster::LakeLocation;
 ///
-/// let place = Place::open("/mnt/lake")?;
+/// let place = LakeLocation::open("/mnt/lake")?;
 /// let sql = stationdb_cluster::lake("http://10.0.0.1:50050", &place, &"plant".into()).await?;
 /// sql.sql("select family, count(*) from products group by family").await?.show().await?;
 /// # Ok(())
@@ -28,7 +28,11 @@ use crate::{Error, Place, Result, distributed, engine};
 ///
 /// # Errors
 /// [`Error::Lake`] for a lake that cannot be read, and the errors of [`distributed`].
-pub async fn lake(scheduler_url: &str, place: &Place, root: &Path) -> Result<SessionContext> {
+pub async fn lake(
+    scheduler_url: &str,
+    place: &LakeLocation,
+    root: &Path,
+) -> Result<SessionContext> {
     let failed = |problem: String| Error::Lake { place: place.url().to_string(), problem };
     let url = ObjectStoreUrl::parse(&place.url()[..Position::BeforePath])?;
     let root = place.path(root).map_err(|problem| failed(problem.to_string()))?;

@@ -32,8 +32,8 @@ mod engine;
 mod error;
 mod executor;
 mod lake;
+mod location;
 mod lost;
-mod place;
 mod scheduler;
 mod send;
 mod sendable;
@@ -44,7 +44,7 @@ pub use datafusion;
 pub use error::{Error, Result};
 pub use executor::{ExecutorOptions, end_is_asked_for, run_executor};
 pub use lake::lake;
-pub use place::Place;
+pub use location::LakeLocation;
 pub use scheduler::Scheduler;
 pub use send::SENDS_MAX;
 

@@ -22,16 +22,20 @@ use ballista_core::serde::scheduler::{ExecutorData, ExecutorMetadata};
 use ballista_scheduler::cluster::memory::InMemoryClusterState;
 use ballista_scheduler::cluster::{BoundTask, ClusterState, ClusterStateEventStream, ExecutorSlot};
 use ballista_scheduler::config::TaskDistributionPolicy;
+use ballista_scheduler::scheduler_server::SchedulerServer;
 use ballista_scheduler::state::task_manager::JobInfoCache;
+use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use crate::LOOK_INTERVAL;
-use crate::scheduler::Server;
 
 /// A removed executor that is alive asks for work again. It must not get tasks of a new statement
 /// before the event of its loss is handled, which would run them twice.
 const RETURN_AFTER: Duration = Duration::from_secs(2);
+
+/// Ballista's scheduler.
+pub(crate) type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
 /// The executors of a scheduler.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use stationdb_cluster::{
-    Error, ExecutorOptions, Place, Result, Scheduler, end_is_asked_for, run_executor,
+    Error, ExecutorOptions, LakeLocation, Result, Scheduler, end_is_asked_for, run_executor,
 };
 
 /// Answers SQL over a lake on several machines: one scheduler, and executors that work for it.
@@ -62,8 +62,8 @@ struct Common {
 
 impl Common {
     /// The lake, the directory for intermediate data, and what removes it if it is temporary.
-    fn open(self) -> Result<(Place, PathBuf, Option<tempfile::TempDir>)> {
-        let place = Place::open(&self.lake)?;
+    fn open(self) -> Result<(LakeLocation, PathBuf, Option<tempfile::TempDir>)> {
+        let place = LakeLocation::open(&self.lake)?;
         if let Some(directory) = self.work_dir {
             return Ok((place, directory, None));
         }
@@ -107,8 +107,10 @@ async fn run(process: Process) -> Result<()> {
         Process::Executor { scheduler, bind, host, tasks, memory, common } => {
             let (place, work_directory, _temporary) = common.open()?;
             let memory_bytes = memory.map(|megabytes| megabytes.saturating_mul(1024 * 1024));
-            let options =
-                ExecutorOptions { scheduler, bind, host, work_directory, tasks, memory_bytes };
+            let options = ExecutorOptions::new(scheduler, bind, work_directory)
+                .host(host)
+                .tasks(tasks)
+                .memory_bytes(memory_bytes);
             run_executor(&place, options, |address| say(&format!("listening at {address}"))).await
         }
     }

@@ -13,15 +13,11 @@ use ballista_scheduler::cluster::memory::InMemoryJobState;
 use ballista_scheduler::cluster::{BallistaCluster, ClusterStateEvent};
 use ballista_scheduler::config::SchedulerConfig;
 use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
-use ballista_scheduler::scheduler_server::SchedulerServer;
-use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use futures::StreamExt;
 use tokio::net::TcpListener;
 
-use crate::lost::{self, Executors};
-use crate::{Error, LOOK_INTERVAL, Place, Result, SILENCE_MAX, engine};
-
-pub(crate) type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
+use crate::lost::{self, Executors, Server};
+use crate::{Error, LOOK_INTERVAL, LakeLocation, Result, SILENCE_MAX, engine};
 
 /// Takes statements from contexts and gives tasks to executors.
 ///
@@ -39,7 +35,11 @@ impl Scheduler {
     ///
     /// # Errors
     /// [`Error::Address`] when nothing can listen there, [`Error::WorkDirectory`].
-    pub async fn bind(address: SocketAddr, place: &Place, work_directory: PathBuf) -> Result<Self> {
+    pub async fn bind(
+        address: SocketAddr,
+        place: &LakeLocation,
+        work_directory: PathBuf,
+    ) -> Result<Self> {
         crate::executor::prepare_directory(&work_directory)?;
         let listener = TcpListener::bind(address)
             .await

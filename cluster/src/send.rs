@@ -23,25 +23,25 @@ pub const SENDS_MAX: usize = 6;
 /// A plan whose answer is complete before its first batch is passed on, so that no answer has
 /// batches of two attempts.
 #[derive(Debug)]
-pub(crate) struct Send {
+pub(crate) struct SendExec {
     plan: Arc<dyn ExecutionPlan>,
     /// Of the scheduler.
     url: String,
 }
 
-impl Send {
+impl SendExec {
     pub(crate) fn new(plan: Arc<dyn ExecutionPlan>, url: String) -> Self {
         Self { plan, url }
     }
 }
 
-impl DisplayAs for Send {
+impl DisplayAs for SendExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Send: url={}, sends_max={SENDS_MAX}", self.url)
     }
 }
 
-impl ExecutionPlan for Send {
+impl ExecutionPlan for SendExec {
     fn name(&self) -> &'static str {
         "Send"
     }

@@ -4,8 +4,8 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Error, Ident, Result, Type};
 
+use crate::member::{Member, bare, is_absent};
 use crate::node::{nodes, plain};
-use crate::record::{Member, bare, is_absent};
 
 /// Generates `Name::new(…)` and the setters. Without `#[new(…)]` requests and answers have a
 /// constructor without arguments, and what is stored alone has none.
@@ -39,7 +39,8 @@ pub fn builder(input: &DeriveInput, members: &[Member], is_stored: bool) -> Resu
     })
 }
 
-/// The setters of a member: one that sets it, and for a `Patch` one that sets it to null.
+/// The setters of a member: one that sets it; one that takes a value that may be absent, for an
+/// `Option`; and one that sets it to null, for a `Patch`.
 fn methods(member: &Member) -> TokenStream {
     let Member { name, ty, doc, .. } = member;
     let (wrapper, inner) = match parts(ty) {
@@ -63,6 +64,30 @@ fn methods(member: &Member) -> TokenStream {
         ("Option", false) => quote!(self.#name = ::core::option::Option::Some(#value)),
         (_, false) => quote!(self.#name = crate::value::Patch::Value(#value)),
     };
+    let maybe = (wrapper == "Option").then(|| {
+        let maybe = format_ident!("maybe_{}", plain(name));
+        let text = format!(" As [`Self::{}`], with `None` for an absent member.", plain(&setter));
+        // Entries of several calls go together here too.
+        let set = if is_patch_of_keys(inner) {
+            quote! {
+                if let ::core::option::Option::Some(value) = value {
+                    self.#name.get_or_insert_default().extend(value);
+                }
+            }
+        } else {
+            quote!(self.#name = value;)
+        };
+        // Only callers compile it.
+        quote! {
+            #[doc = #text]
+            #[inline]
+            #[must_use]
+            pub fn #maybe(mut self, value: #ty) -> Self {
+                #set
+                self
+            }
+        }
+    });
     let clear = (wrapper == "Patch").then(|| {
         let clear = format_ident!("clear_{}", plain(name));
         let text = format!(
@@ -85,6 +110,7 @@ fn methods(member: &Member) -> TokenStream {
             #set;
             self
         }
+        #maybe
         #clear
     }
 }

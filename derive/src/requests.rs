@@ -7,18 +7,18 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, DeriveInput, Error, Ident, LitStr, Meta, Result, Token, Type, token};
 
+use crate::member::{Member, generic};
 use crate::node::plain;
-use crate::record::{Member, generic};
 
 /// `Name = "documentation"` or `Name(member, …)`.
-struct Part {
+struct RequestDecl {
     name: Ident,
     doc: Option<LitStr>,
-    members: Vec<Taken>,
+    members: Vec<RequestMember>,
 }
 
 /// `member`, `member = "documentation"` or `member(Type, "documentation", own, #[serde(…)])`.
-struct Taken {
+struct RequestMember {
     name: Ident,
     ty: Option<Type>,
     doc: Option<LitStr>,
@@ -27,7 +27,7 @@ struct Taken {
     serde: Vec<Attribute>,
 }
 
-impl Parse for Taken {
+impl Parse for RequestMember {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let name = input.call(Ident::parse_any)?;
         let mut taken = Self { name, ty: None, doc: None, is_own: false, serde: Vec::new() };
@@ -58,7 +58,7 @@ impl Parse for Taken {
     }
 }
 
-impl Parse for Part {
+impl Parse for RequestDecl {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let mut part = Self { name: input.parse()?, doc: None, members: Vec::new() };
         if input.peek(Token![=]) {
@@ -67,21 +67,24 @@ impl Parse for Part {
         } else {
             let inner;
             syn::parenthesized!(inner in input);
-            part.members =
-                Punctuated::<Taken, Token![,]>::parse_terminated(&inner)?.into_iter().collect();
+            part.members = Punctuated::<RequestMember, Token![,]>::parse_terminated(&inner)?
+                .into_iter()
+                .collect();
         }
         Ok(part)
     }
 }
 
-fn parts(input: &DeriveInput, attribute: &str) -> Result<Vec<Part>> {
-    let mut parts: Vec<Part> = Vec::new();
+fn parts(input: &DeriveInput, attribute: &str) -> Result<Vec<RequestDecl>> {
+    let mut parts: Vec<RequestDecl> = Vec::new();
     let is_list = |known: &&Attribute| match &known.meta {
         Meta::List(list) => list.path.is_ident(attribute),
         _ => false,
     };
     for attribute in input.attrs.iter().filter(is_list) {
-        for part in attribute.parse_args_with(Punctuated::<Part, Token![,]>::parse_terminated)? {
+        for part in
+            attribute.parse_args_with(Punctuated::<RequestDecl, Token![,]>::parse_terminated)?
+        {
             match parts.iter_mut().find(|known| known.name == part.name) {
                 Some(known) => {
                     known.doc = known.doc.take().or(part.doc);
@@ -131,7 +134,7 @@ pub fn parts_of_requests(input: &DeriveInput, members: &[Member]) -> Result<Toke
 fn request(
     input: &DeriveInput,
     members: &[Member],
-    part: &Part,
+    part: &RequestDecl,
     is_patch: bool,
 ) -> Result<TokenStream> {
     let (name, record) = (&part.name, &input.ident);
@@ -199,7 +202,7 @@ fn request(
     })
 }
 
-fn field(taken: &Taken, member: Option<&Member>, is_patch: bool) -> Result<TokenStream> {
+fn field(taken: &RequestMember, member: Option<&Member>, is_patch: bool) -> Result<TokenStream> {
     let name = &taken.name;
     let doc = match (&taken.doc, member) {
         (Some(doc), _) => quote!(#[doc = #doc]),

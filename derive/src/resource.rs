@@ -4,8 +4,9 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Error, Ident, LitStr, Result};
 
+use crate::form::{self, RecordForm};
+use crate::member::{Member, generic, members};
 use crate::node::{Node, Path, camel_case, groups, nodes, paths, plain};
-use crate::record::{self, Form, Member};
 use crate::{lists, requests};
 
 /// Options of an entry of `#[fields]`. Any other name in its brackets is a nested member.
@@ -159,9 +160,9 @@ fn needed<'n>(nodes: &'n [Node], name: &str, example: &str) -> Result<&'n Node> 
 }
 
 pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
-    let members = record::members(input)?;
-    let wire = record::wire(input, &members, Form::Stored)?;
-    let stored = record::stored(input, &members);
+    let members = members(input)?;
+    let wire = form::wire(input, &members, RecordForm::Stored)?;
+    let stored = form::stored(input, &members);
     let options = nodes(&input.attrs, "resource")?;
     let fields = fields(input)?;
     let paths: Vec<String> = fields.iter().map(|field| field.path.wire()).collect();
@@ -424,8 +425,7 @@ fn stamps(input: &DeriveInput, members: &[Member]) -> TokenStream {
     let needed = ["id", "workspace", "created_by", "created_at", "updated_by", "updated_at"];
     let has = |name: &str| {
         let mut named = members.iter().filter(|member| member.name == name);
-        named
-            .any(|member| record::generic(&member.ty).is_some_and(|(option, _)| option == "Option"))
+        named.any(|member| generic(&member.ty).is_some_and(|(option, _)| option == "Option"))
     };
     if !needed.into_iter().all(has) {
         return TokenStream::new();

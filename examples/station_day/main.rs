@@ -252,12 +252,11 @@ fn import(
 ) -> Result<Imported, Box<dyn Error>> {
     let start = Instant::now();
     let request = ImportTableRequest::new()
-        .table({
-            let mut made =
-                CreateTableRequest::new([]).properties(properties([("workItemId", work_item_id)]));
-            made.name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-            made
-        })
+        .table(
+            CreateTableRequest::new([])
+                .properties(properties([("workItemId", work_item_id)]))
+                .maybe_name(path.file_name().map(|name| name.to_string_lossy().into_owned())),
+        )
         .end_of_data(true);
     let mut file =
         std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -119,12 +119,11 @@ pub fn specify(session: &Session, product: &Product) -> Answer<Vec<Specification
             .name(name.to_owned())
             .category("Self-test")
             .unit(unit.to_owned())
-            .limit({
-                let mut made = SpecificationLimit::new();
-                made.min = min.map(Into::into);
-                made.max = max.map(Into::into);
-                made
-            })
+            .limit(
+                SpecificationLimit::new()
+                    .maybe_min(min.map(Into::into))
+                    .maybe_max(max.map(Into::into)),
+            )
             .properties(properties([("column", column)]))
     };
     let specs = vec![
@@ -172,22 +171,19 @@ pub fn begin_work_item(
         }
     };
     let made = session.create_work_items(vec![{
-        let mut made = CreateWorkItemRequest::new()
+        CreateWorkItemRequest::new()
             .name(format!("Self-test of {}", machine.host))
             .part_number(machine.part_number())
-            .properties(properties([("assetId", asset.id.as_deref().unwrap_or_default())]));
-        made.template_id = template.id.map(String::from);
-        made
+            .properties(properties([("assetId", asset.id.as_deref().unwrap_or_default())]))
+            .maybe_template_id(template.id.map(String::from))
     }])?;
     let item = first(made.created_work_items, made.error)?;
     let id = item.id.as_deref().unwrap_or_default().to_owned();
     let now = item.created_at;
     let planned = session.schedule_work_items(ScheduleWorkItemsRequest::new(vec![
-        ScheduleWorkItemRequest::new().id(id.clone()).schedule(SchedulePatch::from({
-            let mut schedule = ScheduleDefinition::new();
-            schedule.planned_start_date_time = now.map(Into::into);
-            schedule
-        })),
+        ScheduleWorkItemRequest::new().id(id.clone()).schedule(SchedulePatch::from(
+            ScheduleDefinition::new().maybe_planned_start_date_time(now.map(Into::into)),
+        )),
     ]))?;
     first(planned.scheduled_work_items.unwrap_or_default(), planned.error)?;
     let started = session.execute_work_item(&id.as_str().into(), "START")?;

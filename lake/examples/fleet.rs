@@ -23,7 +23,7 @@ use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
-use stationdb_cluster::Place;
+use stationdb_cluster::LakeLocation;
 
 use processes::Cluster;
 
@@ -44,7 +44,7 @@ async fn fleet(directory: &Path, rows: usize) -> Outcome {
     let lake = lake.canonicalize()?;
     let cluster = Cluster::start(&lake)?;
     println!("\na scheduler at {} with {} executors", cluster.scheduler, cluster.executors());
-    let place = Place::open(&lake.display().to_string())?;
+    let place = LakeLocation::open(&lake.display().to_string())?;
     let context = stationdb_cluster::lake(&cluster.scheduler, &place, &day::ROOT.into()).await?;
     report::yields(&context).await?;
     let curve = report::curve(&context).await?;

@@ -18,6 +18,7 @@ use stationdb::arrow::buffer::{NullBuffer, OffsetBuffer};
 use stationdb::arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 use stationdb::{Error, ErrorKind, Result};
 
+use crate::encoding::ParquetResult;
 use crate::footer;
 
 /// Actions that are encoded or decoded at a time.
@@ -30,8 +31,6 @@ const OTHERS: [&str; 3] = ["domainMetadata", "sidecar", "checkpointMetadata"];
 
 /// A kind, and what the action says.
 pub(crate) type Action = (String, Value);
-
-type Coded<T> = std::result::Result<T, ParquetError>;
 
 /// The actions of a version.
 ///
@@ -136,7 +135,7 @@ pub(crate) fn encode(actions: &[Action]) -> Result<Bytes> {
     encoded(actions).map_err(failed)
 }
 
-fn encoded(actions: &[Action]) -> Coded<Bytes> {
+fn encoded(actions: &[Action]) -> ParquetResult<Bytes> {
     let schema = Arc::new(schema());
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -150,14 +149,14 @@ fn encoded(actions: &[Action]) -> Coded<Bytes> {
                 some.iter().map(|(kind, action)| of_kind((kind, action))).collect();
             array(field.data_type(), &values)
         };
-        let columns = schema.fields().iter().map(column).collect::<Coded<Vec<_>>>()?;
+        let columns = schema.fields().iter().map(column).collect::<ParquetResult<Vec<_>>>()?;
         writer.write(&RecordBatch::try_new(schema.clone(), columns)?)?;
     }
     Ok(writer.into_inner()?.into())
 }
 
 /// Values as an array; a value of another type is null.
-fn array(data_type: &DataType, values: &[Option<&Value>]) -> Coded<ArrayRef> {
+fn array(data_type: &DataType, values: &[Option<&Value>]) -> ParquetResult<ArrayRef> {
     let values = || values.iter().copied();
     Ok(match data_type {
         DataType::Utf8 => {
@@ -182,7 +181,7 @@ fn array(data_type: &DataType, values: &[Option<&Value>]) -> Coded<ArrayRef> {
                     values().map(|value| value.and_then(|value| value.get(field.name()))).collect();
                 array(field.data_type(), &inner)
             };
-            let members = fields.iter().map(member).collect::<Coded<Vec<_>>>()?;
+            let members = fields.iter().map(member).collect::<ParquetResult<Vec<_>>>()?;
             let there = values().map(|value| value.is_some_and(Value::is_object));
             Arc::new(StructArray::try_new(fields.clone(), members, Some(there.collect()))?)
         }

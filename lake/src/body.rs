@@ -13,23 +13,23 @@ use stationdb::{Error, ErrorKind, Result};
 
 /// Bytes of a stored file that are in a file of the lake.
 #[derive(Clone, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct SegmentRange {
     pub stored: StoredBytes,
     pub start: u64,
     pub byte_count: u64,
 }
 
 #[derive(Debug)]
-enum Piece {
+enum BodyPiece {
     Made(Bytes),
-    Taken(Extent),
+    Taken(SegmentRange),
 }
 
 /// The bytes of a file, which can be read as often as it is sent.
 #[derive(Debug, Default)]
 pub(crate) struct Body {
     /// The pieces, each with the place of its first byte.
-    pieces: Vec<(u64, Piece)>,
+    pieces: Vec<(u64, BodyPiece)>,
     byte_count: u64,
     cost: Cost,
 }
@@ -52,13 +52,13 @@ impl Body {
         self.cost
     }
 
-    fn push(&mut self, piece: Piece) {
+    fn push(&mut self, piece: BodyPiece) {
         let count = match &piece {
-            Piece::Made(bytes) => {
+            BodyPiece::Made(bytes) => {
                 self.cost.made += bytes.len() as u64;
                 bytes.len() as u64
             }
-            Piece::Taken(extent) => {
+            BodyPiece::Taken(extent) => {
                 self.cost.taken += 1;
                 extent.byte_count
             }
@@ -77,18 +77,18 @@ impl Body {
         for (from, piece) in self.pieces.iter().skip(first) {
             let skip = at - from;
             let left = match piece {
-                Piece::Made(bytes) => (bytes.len() as u64).saturating_sub(skip),
-                Piece::Taken(extent) => extent.byte_count.saturating_sub(skip),
+                BodyPiece::Made(bytes) => (bytes.len() as u64).saturating_sub(skip),
+                BodyPiece::Taken(extent) => extent.byte_count.saturating_sub(skip),
             };
             let count = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len());
             let (target, after) = rest.split_at_mut(count);
             match piece {
-                Piece::Made(bytes) => {
+                BodyPiece::Made(bytes) => {
                     let skip = usize::try_from(skip).unwrap_or(usize::MAX);
                     let source = bytes.get(skip..).and_then(|bytes| bytes.get(..count));
                     target.copy_from_slice(source.ok_or_else(ended)?);
                 }
-                Piece::Taken(extent) => extent.stored.read_at(extent.start + skip, target)?,
+                BodyPiece::Taken(extent) => extent.stored.read_at(extent.start + skip, target)?,
             }
             at += count as u64;
             rest = after;
@@ -105,28 +105,28 @@ fn ended() -> Error {
 }
 
 #[derive(Debug, Default)]
-struct Growing {
+struct BodyBuilder {
     body: Body,
     /// What was written after the last piece.
     made: Vec<u8>,
     /// What is taken over, by the place of its first byte in the file.
-    promised: VecDeque<(u64, Extent)>,
+    promised: VecDeque<(u64, SegmentRange)>,
     written: u64,
 }
 
 /// What the writer of a file writes to. The writer computes where each chunk is, so chunks that are
 /// taken over go through it too, as zeros: [`Sink::promise`] says what stands in their place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sink(Arc<Mutex<Growing>>);
+pub(crate) struct Sink(Arc<Mutex<BodyBuilder>>);
 
 impl Sink {
-    fn growing(&self) -> MutexGuard<'_, Growing> {
+    fn growing(&self) -> MutexGuard<'_, BodyBuilder> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The bytes that are written from the place `at` of the file on are those of `extent`. Places
     /// ascend, and are not before what was written.
-    pub(crate) fn promise(&self, at: u64, extent: Extent) {
+    pub(crate) fn promise(&self, at: u64, extent: SegmentRange) {
         self.growing().promised.push_back((at, extent));
     }
 
@@ -151,10 +151,10 @@ impl Sink {
     }
 }
 
-impl Growing {
+impl BodyBuilder {
     fn end_made(&mut self) {
         if !self.made.is_empty() {
-            self.body.push(Piece::Made(std::mem::take(&mut self.made).into()));
+            self.body.push(BodyPiece::Made(std::mem::take(&mut self.made).into()));
         }
     }
 }
@@ -171,7 +171,7 @@ impl Write for Sink {
                 if at + count as u64 == end {
                     growing.end_made();
                     if let Some((_, extent)) = growing.promised.pop_front() {
-                        growing.body.push(Piece::Taken(extent));
+                        growing.body.push(BodyPiece::Taken(extent));
                     }
                 }
                 count
@@ -197,9 +197,9 @@ pub(crate) struct Zeros;
 
 /// Reads zeros into buffers that have them, which a buffer of a copy has: writing them again would
 /// take time.
-pub(crate) struct Untouched;
+pub(crate) struct ZeroReader;
 
-impl Read for Untouched {
+impl Read for ZeroReader {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         Ok(out.len())
     }
@@ -212,10 +212,10 @@ impl Length for Zeros {
 }
 
 impl ChunkReader for Zeros {
-    type T = Untouched;
+    type T = ZeroReader;
 
     fn get_read(&self, _start: u64) -> std::result::Result<Self::T, ParquetError> {
-        Ok(Untouched)
+        Ok(ZeroReader)
     }
 
     fn get_bytes(&self, _start: u64, length: usize) -> std::result::Result<Bytes, ParquetError> {

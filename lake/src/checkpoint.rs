@@ -91,7 +91,7 @@ pub(crate) fn read(
 
 /// What a log says up to a version.
 #[derive(Default)]
-struct State {
+struct CheckpointState {
     protocol: Option<Value>,
     metadata: Option<Value>,
     txns: BTreeMap<String, Value>,
@@ -99,7 +99,7 @@ struct State {
     removes: BTreeMap<String, Value>,
 }
 
-impl State {
+impl CheckpointState {
     fn take(&mut self, kind: &str, mut action: Value) -> Result<()> {
         let named = |member| {
             action.get(member).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
@@ -170,13 +170,13 @@ pub(crate) fn write(
     now: i64,
     control: &Control,
 ) -> Result<()> {
-    let mut state = State::default();
+    let mut state = CheckpointState::default();
     let mut next = 0;
     if let Some(from) = from {
         if read(remote, log, from, &mut |kind, action| state.take(kind, action), control)? {
             next = from + 1;
         } else {
-            state = State::default();
+            state = CheckpointState::default();
         }
     }
     while next <= version {

@@ -93,16 +93,16 @@ pub(crate) fn bound(bytes: usize) -> usize {
 #[cfg(feature = "faults")]
 pub fn without<T>(check: Check, call: impl FnOnce() -> T) -> T {
     /// Turns the check on again, also when the call panics.
-    struct On;
+    struct CheckGuard;
 
-    impl Drop for On {
+    impl Drop for CheckGuard {
         fn drop(&mut self) {
             OFF.set(None);
         }
     }
 
     OFF.set(Some(check));
-    let _on = On;
+    let _on = CheckGuard;
     call()
 }
 

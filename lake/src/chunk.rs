@@ -9,7 +9,6 @@ use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
 use parquet::data_type::ByteArray;
-use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ColumnIndexBuilder, OffsetIndexBuilder};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::properties::WriterProperties;
@@ -21,8 +20,7 @@ use parquet::schema::types::ColumnDescPtr;
 use zstd::bulk::Compressor;
 
 use crate::deltas;
-
-pub(crate) type Written<T> = std::result::Result<T, ParquetError>;
+use crate::encoding::{ParquetResult, general, varint, zigzag};
 
 /// Longest text of which statistics are written.
 const STATISTICS_BYTES: usize = 64;
@@ -44,12 +42,12 @@ pub(crate) struct Chunk {
 
 /// A value of all rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum One<'a> {
+pub(crate) enum ConstantValue<'a> {
     Text(&'a str),
     Number(i64),
 }
 
-impl One<'_> {
+impl ConstantValue<'_> {
     fn plain(self) -> Vec<u8> {
         match self {
             Self::Text(text) => {
@@ -92,7 +90,11 @@ impl Bounds {
 
 /// A column of `row_count` rows that all have this value, without nulls: a dictionary of one entry,
 /// and one run of its number.
-pub(crate) fn constant(column: &ColumnDescPtr, value: One<'_>, row_count: u64) -> Written<Chunk> {
+pub(crate) fn constant(
+    column: &ColumnDescPtr,
+    value: ConstantValue<'_>,
+    row_count: u64,
+) -> ParquetResult<Chunk> {
     let dictionary = Page::DictionaryPage {
         buf: value.plain().into(),
         num_values: 1,
@@ -108,7 +110,7 @@ pub(crate) fn constant(column: &ColumnDescPtr, value: One<'_>, row_count: u64) -
 }
 
 /// A column of `row_count` rows without nulls whose values are `first` and the numbers after it.
-pub(crate) fn counting(column: &ColumnDescPtr, first: i64, row_count: u64) -> Written<Chunk> {
+pub(crate) fn counting(column: &ColumnDescPtr, first: i64, row_count: u64) -> ParquetResult<Chunk> {
     let last = i64::try_from(row_count).ok().and_then(|count| first.checked_add(count - 1));
     let last = last.ok_or_else(|| general("ordinals are beyond 63 bits"))?;
     let mut deltas = Vec::new();
@@ -128,8 +130,9 @@ pub(crate) fn counting(column: &ColumnDescPtr, first: i64, row_count: u64) -> Wr
 }
 
 /// A column of numbers without nulls.
-pub(crate) fn integers(column: &ColumnDescPtr, numbers: &[i64]) -> Written<Chunk> {
-    packed(column, numbers, &[], Form::Deltas)?.ok_or_else(|| general("ordinals are no integers"))
+pub(crate) fn integers(column: &ColumnDescPtr, numbers: &[i64]) -> ParquetResult<Chunk> {
+    packed(column, numbers, &[], IntegerEncoding::Deltas)?
+        .ok_or_else(|| general("ordinals are no integers"))
 }
 
 /// The metadata of a chunk as of one of another column, which has the same levels and the same form
@@ -137,7 +140,7 @@ pub(crate) fn integers(column: &ColumnDescPtr, numbers: &[i64]) -> Written<Chunk
 pub(crate) fn of_column(
     chunk: &ColumnChunkMetaData,
     column: &ColumnDescPtr,
-) -> Written<ColumnChunkMetaData> {
+) -> ParquetResult<ColumnChunkMetaData> {
     let mut out = ColumnChunkMetaData::builder(column.clone())
         .set_compression_codec(chunk.compression_codec())
         .set_encodings_mask(*chunk.encodings_mask())
@@ -158,23 +161,7 @@ pub(crate) fn of_column(
     out.build()
 }
 
-pub(crate) fn general(what: &str) -> ParquetError {
-    ParquetError::General(what.to_owned())
-}
-
-pub(crate) fn varint(mut number: u64, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-pub(crate) fn zigzag(number: i64) -> u64 {
-    ((number << 1) ^ (number >> 63)).cast_unsigned()
-}
-
-fn data_page(bytes: Vec<u8>, row_count: u64, encoding: Encoding) -> Written<Page> {
+fn data_page(bytes: Vec<u8>, row_count: u64, encoding: Encoding) -> ParquetResult<Page> {
     Ok(Page::DataPage {
         buf: bytes.into(),
         num_values: u32::try_from(row_count).map_err(|_| general("a row group is too long"))?,
@@ -191,7 +178,7 @@ fn one_page(
     dictionary: Option<Page>,
     data: Page,
     bounds: Option<Bounds>,
-) -> Written<Chunk> {
+) -> ParquetResult<Chunk> {
     let mut index = None;
     if let Some(bounds) = &bounds {
         let mut only = ColumnIndexBuilder::new(column.physical_type());
@@ -209,7 +196,7 @@ fn of_pages(
     pages: Vec<Page>,
     compression: Compression,
     (statistics, column_index): (Option<Statistics>, Option<ColumnIndexMetaData>),
-) -> Written<Chunk> {
+) -> ParquetResult<Chunk> {
     let long = |_| general("a chunk is too long");
     let mut compressor = match compression {
         Compression::ZSTD(level) => Some(Compressor::new(level.compression_level())?),
@@ -274,7 +261,7 @@ pub(crate) fn multiplied<R: ChunkReader + Clone + 'static>(
     row_count: usize,
     column: &ColumnDescPtr,
     factor: i64,
-) -> Written<Option<Chunk>> {
+) -> ParquetResult<Option<Chunk>> {
     let stored = chunk.column_descr();
     let is_flat = stored.max_rep_level() == 0 && stored.max_def_level() <= 1;
     if !is_flat
@@ -286,7 +273,7 @@ pub(crate) fn multiplied<R: ChunkReader + Clone + 'static>(
     // The pages of a chunk are near each other, and one read has all of them.
     let (start, length) = chunk.byte_range();
     let whole = usize::try_from(length).map_err(|_| general("a chunk is too long"))?;
-    let file = Part { start, bytes: file.get_bytes(start, whole)? };
+    let file = ChunkBytes { start, bytes: file.get_bytes(start, whole)? };
     let mut pages = SerializedPageReader::new(Arc::new(file.clone()), chunk, row_count, None)?;
     if let Some(deltas) = deltas::multiplied(&mut pages, chunk, factor)? {
         return of_deltas(column, deltas, index, factor).map(Some);
@@ -297,11 +284,11 @@ pub(crate) fn multiplied<R: ChunkReader + Clone + 'static>(
 /// A column of deltas, compressed if they have jitter.
 fn of_deltas(
     column: &ColumnDescPtr,
-    deltas: deltas::Multiplied,
+    deltas: deltas::ScaledDeltas,
     index: Option<&ColumnIndexMetaData>,
     factor: i64,
-) -> Written<Chunk> {
-    let deltas::Multiplied { pages, least, greatest, null_count } = deltas;
+) -> ParquetResult<Chunk> {
+    let deltas::ScaledDeltas { pages, least, greatest, null_count } = deltas;
     let statistics = Statistics::int64(Some(least), Some(greatest), None, null_count, false);
     let column_index = match index {
         Some(ColumnIndexMetaData::INT64(pages)) => {
@@ -339,31 +326,31 @@ fn of_deltas(
 
 /// Bytes of a file from a place on.
 #[derive(Clone)]
-struct Part {
+struct ChunkBytes {
     start: u64,
     bytes: Bytes,
 }
 
-impl Part {
-    fn at(&self, place: u64) -> Written<u64> {
+impl ChunkBytes {
+    fn at(&self, place: u64) -> ParquetResult<u64> {
         place.checked_sub(self.start).ok_or_else(|| general("a page is before its chunk"))
     }
 }
 
-impl Length for Part {
+impl Length for ChunkBytes {
     fn len(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }
 }
 
-impl ChunkReader for Part {
+impl ChunkReader for ChunkBytes {
     type T = <Bytes as ChunkReader>::T;
 
-    fn get_read(&self, start: u64) -> Written<Self::T> {
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
         self.bytes.get_read(self.at(start)?)
     }
 
-    fn get_bytes(&self, start: u64, length: usize) -> Written<Bytes> {
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         self.bytes.get_bytes(self.at(start)?, length)
     }
 }
@@ -378,7 +365,7 @@ fn read<R: ChunkReader + Clone + 'static>(
     file: &R,
     chunk: &ColumnChunkMetaData,
     row_count: usize,
-) -> Written<Option<Values>> {
+) -> ParquetResult<Option<Values>> {
     let pages = SerializedPageReader::new(Arc::new(file.clone()), chunk, row_count, None)?;
     let column = chunk.column_descr_ptr();
     let mut values = Values { numbers: Vec::with_capacity(row_count), levels: Vec::new() };
@@ -406,7 +393,7 @@ fn changed<R: ChunkReader + Clone + 'static>(
     row_count: usize,
     column: &ColumnDescPtr,
     change: impl Fn(i64) -> Option<i64>,
-) -> Written<Option<Chunk>> {
+) -> ParquetResult<Option<Chunk>> {
     let Some(mut values) = read(file, chunk, row_count)? else { return Ok(None) };
     for number in &mut values.numbers {
         let Some(changed) = change(*number) else { return Ok(None) };
@@ -416,18 +403,18 @@ fn changed<R: ChunkReader + Clone + 'static>(
     // always the same.
     let bits = chunk.compressed_size().saturating_mul(8);
     let form = if chunk.dictionary_page_offset().is_some() {
-        Form::Dictionary
+        IntegerEncoding::Dictionary
     } else if usize::try_from(bits).is_ok_and(|bits| bits < row_count) {
-        Form::Deltas
+        IntegerEncoding::Deltas
     } else {
-        Form::CompressedDeltas
+        IntegerEncoding::CompressedDeltas
     };
     packed(column, &values.numbers, &values.levels, form)
 }
 
 /// How integers are encoded.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum IntegerEncoding {
     Dictionary,
     Deltas,
     CompressedDeltas,
@@ -438,15 +425,15 @@ fn packed(
     column: &ColumnDescPtr,
     numbers: &[i64],
     levels: &[i16],
-    form: Form,
-) -> Written<Option<Chunk>> {
+    form: IntegerEncoding,
+) -> ParquetResult<Option<Chunk>> {
     let compression = match form {
-        Form::CompressedDeltas => Compression::ZSTD(ZstdLevel::try_new(1)?),
-        Form::Dictionary | Form::Deltas => Compression::UNCOMPRESSED,
+        IntegerEncoding::CompressedDeltas => Compression::ZSTD(ZstdLevel::try_new(1)?),
+        IntegerEncoding::Dictionary | IntegerEncoding::Deltas => Compression::UNCOMPRESSED,
     };
     let properties = WriterProperties::builder()
         .set_compression(compression)
-        .set_dictionary_enabled(form == Form::Dictionary)
+        .set_dictionary_enabled(form == IntegerEncoding::Dictionary)
         .set_encoding(Encoding::DELTA_BINARY_PACKED)
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_write_batch_size(PAGE_ROWS)

@@ -7,7 +7,7 @@ use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
 
-use crate::chunk::{Written, general, varint, zigzag};
+use crate::encoding::{ParquetResult, general, varint, zigzag};
 
 /// Bits of a number that, from any bit of a byte on, is in 8 bytes.
 const BITS: usize = 57;
@@ -15,7 +15,7 @@ const BITS: usize = 57;
 const HALF_BYTE: usize = 4;
 
 /// The pages of a column whose numbers were multiplied.
-pub(crate) struct Multiplied {
+pub(crate) struct ScaledDeltas {
     pub pages: Vec<Page>,
     pub least: i64,
     pub greatest: i64,
@@ -30,7 +30,7 @@ pub(crate) fn multiplied(
     pages: &mut dyn PageReader,
     chunk: &ColumnChunkMetaData,
     factor: i64,
-) -> Written<Option<Multiplied>> {
+) -> ParquetResult<Option<ScaledDeltas>> {
     let Some(Statistics::Int64(bounds)) = chunk.statistics() else { return Ok(None) };
     let product = |bound: Option<&i64>| bound.and_then(|bound| bound.checked_mul(factor));
     let (Some(least), Some(greatest)) = (product(bounds.min_opt()), product(bounds.max_opt()))
@@ -63,7 +63,7 @@ pub(crate) fn multiplied(
             statistics: None,
         });
     }
-    Ok(Some(Multiplied { pages: out, least, greatest, null_count: bounds.null_count_opt() }))
+    Ok(Some(ScaledDeltas { pages: out, least, greatest, null_count: bounds.null_count_opt() }))
 }
 
 /// The rest of a page.

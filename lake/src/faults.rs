@@ -39,7 +39,7 @@ pub enum Fault {
     CrashAfter,
 }
 
-type Late = (Path, PutPayload, PutOptions);
+type DelayedPut = (Path, PutPayload, PutOptions);
 
 /// What happens, and how often it did.
 #[derive(Debug, Default)]
@@ -94,7 +94,7 @@ impl Uploads {
 pub struct FaultyStore {
     inner: Arc<dyn ObjectStore>,
     chance: Arc<Chance>,
-    late: Mutex<Vec<Late>>,
+    late: Mutex<Vec<DelayedPut>>,
     listed: Mutex<BTreeMap<String, ListResult>>,
     read: Mutex<Vec<Path>>,
     read_bytes: AtomicU64,

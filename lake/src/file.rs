@@ -2,89 +2,32 @@
 
 use std::sync::Arc;
 
-use arrow_cast::cast;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::{
-    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
-};
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
-use stationdb::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use stationdb::arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
-use stationdb::{Error, ErrorKind, Result};
+use stationdb::Result;
+use stationdb::arrow::array::{ArrayRef, RecordBatch};
+use stationdb::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use crate::body::{Body, Cost, Sink, Zeros};
 use crate::checks::bound;
-use crate::chunk::Written;
-use crate::chunk::general;
-use crate::schema::LakeColumn;
+use crate::encoding::{ParquetResult, broken, encoded, general, has_nan};
 use crate::segment::Segment;
-use crate::splice::{Form, Piece, Prepared};
+use crate::splice::{ColumnPiece, GroupTarget, PreparedGroup};
 
 /// Approximate encoded bytes of a row group that is encoded here.
 const GROUP_BYTES: usize = 16 * 1024 * 1024;
 /// Rows of a row group that is encoded here.
 const GROUP_ROWS: usize = 512 * 1024;
 
-pub(crate) fn broken(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::new(ErrorKind::Io, format!("writing a file of the lake: {error}")).with_source(error)
-}
-
-/// The values of a lake column.
-///
-/// # Errors
-/// `Io` for values that have none in the lake.
-pub(crate) fn lake_values(column: &LakeColumn, values: &ArrayRef) -> Result<ArrayRef> {
-    cast(values, column.field.data_type()).map_err(broken)
-}
-
-/// Whether one of the values is NaN, also inside of structs and lists.
-fn has_nan(array: &ArrayRef) -> bool {
-    match array.data_type() {
-        DataType::Struct(_) => array.as_struct().columns().iter().any(has_nan),
-        DataType::List(_) => has_nan(array.as_list::<i32>().values()),
-        DataType::Float32 => array.as_primitive::<Float32Type>().iter().flatten().any(f32::is_nan),
-        DataType::Float64 => array.as_primitive::<Float64Type>().iter().flatten().any(f64::is_nan),
-        _ => false,
-    }
-}
-
-/// A column chunk with NaN has no statistics: Parquet leaves NaN out of the maximum, and SQL counts
-/// it as the greatest value, so a reader would skip rows.
-fn without_statistics(chunk: &mut ArrowColumnChunk) -> Written<()> {
-    let close = chunk.close_mut();
-    close.column_index = None;
-    close.metadata = close.metadata.clone().into_builder().clear_statistics().build()?;
-    Ok(())
-}
-
 struct Group {
     /// The writer of each leaf, and whether it got NaN.
     columns: Vec<(ArrowColumnWriter, bool)>,
     rows: usize,
-}
-
-pub(crate) fn encode(
-    writer: &mut (ArrowColumnWriter, bool),
-    field: &Field,
-    values: &ArrayRef,
-) -> Written<()> {
-    writer.1 = writer.1 || has_nan(values);
-    for leaf in compute_leaves(field, values)? {
-        writer.0.write(&leaf)?;
-    }
-    Ok(())
-}
-
-pub(crate) fn encoded((writer, nan): (ArrowColumnWriter, bool)) -> Written<ArrowColumnChunk> {
-    let mut chunk = writer.close()?;
-    if nan {
-        without_statistics(&mut chunk)?;
-    }
-    Ok(chunk)
 }
 
 /// A file of the lake, until it is uploaded.
@@ -146,7 +89,7 @@ impl LakeFile {
         self.write_batch(&batch).map_err(broken)
     }
 
-    fn write_batch(&mut self, batch: &RecordBatch) -> Written<()> {
+    fn write_batch(&mut self, batch: &RecordBatch) -> ParquetResult<()> {
         let mut group = match self.open.take() {
             Some(group) => group,
             None => {
@@ -177,7 +120,7 @@ impl LakeFile {
         Ok(())
     }
 
-    fn flush(&mut self) -> Written<()> {
+    fn flush(&mut self) -> ParquetResult<()> {
         let Some(group) = self.open.take() else { return Ok(()) };
         let mut out = self.file.next_row_group()?;
         for writer in group.columns {
@@ -187,8 +130,8 @@ impl LakeFile {
     }
 
     /// What row groups of stored files are made for.
-    pub(crate) fn form(&self) -> Form<'_> {
-        Form {
+    pub(crate) fn form(&self) -> GroupTarget<'_> {
+        GroupTarget {
             schema: &self.schema,
             columns: self.file.schema_descr().columns(),
             groups: &self.groups,
@@ -197,7 +140,7 @@ impl LakeFile {
     }
 
     /// Adds a row group of a stored file. Returns how many bytes were taken over.
-    pub(crate) fn splice(&mut self, segment: &Segment, prepared: Prepared) -> Result<u64> {
+    pub(crate) fn splice(&mut self, segment: &Segment, prepared: PreparedGroup) -> Result<u64> {
         self.flush().map_err(broken)?;
         // Chunks follow each other from here on, and nothing is between them.
         let mut at = self.file.bytes_written() as u64;
@@ -205,15 +148,15 @@ impl LakeFile {
         let mut taken = 0;
         for piece in prepared.pieces {
             at += match piece {
-                Piece::Encoded(chunk) => {
+                ColumnPiece::Encoded(chunk) => {
                     let byte_count = chunk.close().metadata.compressed_size().cast_unsigned();
                     chunk.append_to_row_group(&mut out).map(|()| byte_count)
                 }
-                Piece::Made(chunk) => {
+                ColumnPiece::Made(chunk) => {
                     let byte_count = chunk.bytes.len() as u64;
                     out.append_column(&chunk.bytes, chunk.close).map(|()| byte_count)
                 }
-                Piece::Taken(close) => {
+                ColumnPiece::Taken(close) => {
                     let byte_count = close.bytes_written;
                     taken += byte_count;
                     let appended = match segment.extent(&close.metadata) {

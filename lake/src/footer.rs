@@ -21,7 +21,7 @@ use parquet::file::reader::ChunkReader;
 use stationdb::tables::check_parquet_metadata;
 
 #[cfg(any(test, feature = "faults"))]
-use crate::chunk::varint;
+use crate::encoding::varint;
 
 /// The length of the footer, and the mark.
 const TRAILER: u64 = 8;

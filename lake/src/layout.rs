@@ -4,11 +4,8 @@ use object_store::path::Path;
 use stationdb::tables::TableMetadata;
 use stationdb::{Error, Result};
 
-use crate::root::BATCHES;
-use crate::rows::DELETED;
+use crate::names::{BATCHES, CHANGES, DELETED_ROWS};
 
-/// End of the names of lake tables with changes of records.
-const CHANGES: &str = "_changes";
 /// Bytes of the name of a lake table.
 const NAME_BYTES: usize = 64;
 
@@ -55,13 +52,13 @@ impl LakeTable {
         // Some object stores are directories of a disk that folds case.
         let folded = name.to_lowercase();
         let is_own = folded == BATCHES
-            || folded.ends_with(DELETED)
+            || folded.ends_with(DELETED_ROWS)
             || folded.ends_with(CHANGES)
             || without_hash(&folded).is_some();
         if is_own {
             Err(Error::invalid(format!(
                 "the layout names the lake table {name:?}, which is, or ends like, the name of \
-                 another lake table: not {BATCHES}, and nothing that ends with {DELETED}, \
+                 another lake table: not {BATCHES}, and nothing that ends with {DELETED_ROWS}, \
                  {CHANGES} or a hash of eight digits"
             )))
         } else {

@@ -18,7 +18,7 @@ const TAG: &str = "stationdb.sent";
 pub(crate) const STATEMENTS: &str = "/statements";
 
 /// Name and type of a column.
-pub(crate) type Named = (String, String);
+pub(crate) type NamedColumn = (String, String);
 
 /// Rows of a table in a lake table that were sent from the first ordinal on, and go as one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) struct Extent {
     /// The batch of the last rows.
     pub batch: u64,
     /// The columns that the table had.
-    pub columns: Vec<Named>,
+    pub columns: Vec<NamedColumn>,
     /// Their numbers; none if the table never lost a column, so that they count from 0.
     pub numbers: Option<Vec<u64>>,
     /// Rows that a retention had deleted when the others were sent again.
@@ -40,7 +40,7 @@ pub(crate) struct Extent {
 impl Extent {
     /// Whether each column that the table had is still there: under its name, and none that was
     /// dropped or renamed and whose name another one has now.
-    pub(crate) fn continues(&self, columns: &[Named], numbers: &[u64]) -> bool {
+    pub(crate) fn continues(&self, columns: &[NamedColumn], numbers: &[u64]) -> bool {
         let numbers_then = self.numbers.iter().flatten().copied().chain(0..);
         let then = self.columns.iter().zip(numbers_then);
         let now = || columns.iter().zip(numbers.iter().copied());
@@ -50,7 +50,7 @@ impl Extent {
 
 /// Rows that stayed when the others of their table went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stay {
+pub(crate) struct RetainedRows {
     /// The first ordinal after them.
     pub end: u64,
     /// The batch with which the others went.
@@ -65,7 +65,7 @@ pub(crate) struct Ledger {
     /// The batches with which tables went from this lake table, by table id.
     pub gone: BTreeMap<String, u64>,
     /// Rows of these that stayed.
-    pub stay: BTreeMap<String, Stay>,
+    pub stay: BTreeMap<String, RetainedRows>,
     /// Statements that say that something was sent.
     pub count: u64,
 }
@@ -74,7 +74,7 @@ pub(crate) struct Ledger {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Statement {
     pub batch: u64,
-    pub columns: Vec<Named>,
+    pub columns: Vec<NamedColumn>,
     /// Ids of tables, and the first ordinal after what was sent.
     pub sent: BTreeMap<String, u64>,
     /// The numbers of the columns of those of them whose numbers do not count from 0.
@@ -92,7 +92,7 @@ pub(crate) struct Statement {
 }
 
 /// The columns of a table as a statement names them.
-pub(crate) fn named(columns: &[Column]) -> Vec<Named> {
+pub(crate) fn named(columns: &[Column]) -> Vec<NamedColumn> {
     columns.iter().map(|column| (column.name.clone(), column.data_type.to_string())).collect()
 }
 
@@ -134,13 +134,13 @@ impl Statement {
 
 /// A statement as a log has it.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct LedgerEntry {
     /// Zero in lakes of earlier versions.
     number: u64,
     statement: Statement,
 }
 
-impl Said {
+impl LedgerEntry {
     /// The statement in the tags of a file, if it is of this store.
     pub(crate) fn read(app: &str, tags: &Value) -> Result<Option<Self>> {
         let Some(text) = tags.get(TAG).and_then(Value::as_str) else { return Ok(None) };
@@ -184,7 +184,7 @@ impl Said {
 
 impl Ledger {
     /// Takes over the next statement.
-    pub(crate) fn take(&mut self, said: Said) {
+    pub(crate) fn take(&mut self, said: LedgerEntry) {
         let Statement { batch, columns, sent, mut numbers, again, mut absent, gone, stay } =
             said.statement;
         self.count += u64::from(!sent.is_empty() || !gone.is_empty());
@@ -205,7 +205,7 @@ impl Ledger {
             let before = self.stay.remove(&id);
             if let Some(end) = stay.get(&id) {
                 let end = before.map_or(*end, |before| before.end.max(*end));
-                self.stay.insert(id.clone(), Stay { end, batch });
+                self.stay.insert(id.clone(), RetainedRows { end, batch });
             }
             self.gone.insert(id, batch);
         }

@@ -11,10 +11,13 @@
 mod accepts;
 mod actions;
 mod body;
+mod buffers;
 mod checkpoint;
 mod checks;
 mod chunk;
+mod clock;
 mod deltas;
+mod encoding;
 #[cfg(feature = "faults")]
 pub mod faults;
 mod file;
@@ -23,7 +26,9 @@ mod import;
 mod layout;
 mod ledger;
 mod log;
+mod names;
 mod ordinals;
+mod pass;
 mod plan;
 mod position;
 mod publisher;
@@ -46,11 +51,11 @@ mod versions;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 pub use footer::with_checked_footers;
-pub use import::{Imported, Importer};
+pub use import::{ImportReport, Importer};
 pub use layout::{LakeTable, Layout, OneRoot};
 /// The crate of object stores that a [`Publisher`] and an [`Importer`] take.
 pub use object_store;
-pub use publisher::{Published, Publisher};
+pub use publisher::{PublishReport, Publisher};
 pub use reader::{Lake, LakeField, LakeFile, LakeRelation, LakeRows, LakeStation, LakeView};
 pub use remote::{Backoff, Note};
 pub use status::{LakeStatus, RootStatus};

@@ -12,24 +12,26 @@ use serde_json::Value;
 use stationdb::{Control, Error, Result};
 
 use crate::checks::{Check, is_off};
-use crate::ledger::{Ledger, STATEMENTS, Said};
-use crate::position::TABLES;
+use crate::clock::now_ms;
+use crate::ledger::{Ledger, LedgerEntry, STATEMENTS};
 use crate::remote::Remote;
 use crate::stations::{STATION, Stations};
 use crate::{accepts, actions, checkpoint, versions};
 
 mod commit;
 
-pub(crate) use commit::Outcome;
+pub(crate) use commit::CommitOutcome;
 
 /// Member of `commitInfo` by which a writer finds its own commit.
 const COMMIT: &str = "stationdb.commit";
+/// Part of the application id that names a lake table.
+pub(crate) const TABLES: &str = "/tables/";
 /// Age of what was read at which a log is opened again. Engines keep versions for days.
 const OLD: Duration = Duration::from_secs(3600);
 
 /// What came into a log since it was last read.
 #[derive(Clone, Copy, Debug, Default)]
-struct News {
+struct LogChanges {
     /// The commit that was looked for.
     is_mine: bool,
     /// A commit of the same station that was not looked for.
@@ -122,7 +124,7 @@ impl LakeLog {
         let mut said = Vec::new();
         let mut each = |kind: &str, action| log.take(kind, &action, &mut said).map(drop);
         let is_read = checkpoint::read(remote, &self.directory, version, &mut each, control)?;
-        said.sort_by_key(Said::order);
+        said.sort_by_key(LedgerEntry::order);
         said.into_iter().for_each(|said| log.ledger.take(said));
         let is_whole = log.is_whole() || is_off(Check::WholeCheckpoint);
         if !is_read || !log.exists() || !is_whole {
@@ -193,8 +195,13 @@ impl LakeLog {
     }
 
     /// Reads the versions after the last one that was read.
-    fn refresh(&mut self, remote: &Remote, mine: Option<&str>, control: &Control) -> Result<News> {
-        let mut news = News::default();
+    fn refresh(
+        &mut self,
+        remote: &Remote,
+        mine: Option<&str>,
+        control: &Control,
+    ) -> Result<LogChanges> {
+        let mut news = LogChanges::default();
         self.read_at = (Instant::now(), now_ms());
         let (log, next) = (self.directory.clone(), self.version.map_or(0, |version| version + 1));
         let mut each = |version, bytes: &[u8]| {
@@ -208,7 +215,7 @@ impl LakeLog {
     }
 
     /// Takes over the actions of a version.
-    fn apply(&mut self, version: u64, bytes: &[u8], mine: Option<&str>) -> Result<News> {
+    fn apply(&mut self, version: u64, bytes: &[u8], mine: Option<&str>) -> Result<LogChanges> {
         let actions = actions::of_version(version, bytes)?;
         let commit = actions.iter().find(|(kind, _)| kind == "commitInfo");
         let commit = commit.and_then(|(_, info)| info.get(COMMIT)).and_then(Value::as_str);
@@ -219,12 +226,12 @@ impl LakeLog {
         }
         said.into_iter().for_each(|said| self.ledger.take(said));
         self.version = Some(version);
-        Ok(News { is_mine, has_own: has_own && !is_mine })
+        Ok(LogChanges { is_mine, has_own: has_own && !is_mine })
     }
 
     /// Takes over an action, and adds what it says that the store sent to `said`. Returns whether
     /// it is of the store.
-    fn take(&mut self, kind: &str, action: &Value, said: &mut Vec<Said>) -> Result<bool> {
+    fn take(&mut self, kind: &str, action: &Value, said: &mut Vec<LedgerEntry>) -> Result<bool> {
         match kind {
             "protocol" => match accepts::protocol(action) {
                 Some(why) => Err(self.refused(&why)),
@@ -243,7 +250,8 @@ impl LakeLog {
             }
             "add" if !is_off(Check::SentFromLake) => {
                 let tags = action.get("tags");
-                let own = tags.map(|tags| Said::read(&self.app, tags)).transpose()?.flatten();
+                let own =
+                    tags.map(|tags| LedgerEntry::read(&self.app, tags)).transpose()?.flatten();
                 let is_own = own.is_some();
                 said.extend(own);
                 Ok(is_own)
@@ -276,11 +284,4 @@ impl LakeLog {
         };
         fields.iter().all(|field| self.fields.iter().any(|own| is_same(&own, field)))
     }
-}
-
-/// Milliseconds since 1970, for people: no commit depends on them.
-pub(crate) fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let now_ms = since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
-    now_ms.saturating_sub(crate::checks::clock_behind_ms())
 }

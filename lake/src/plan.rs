@@ -6,16 +6,16 @@ use stationdb::{Control, Result};
 
 use crate::checks::{Check, is_off};
 use crate::layout::LakeTable;
-use crate::ledger::{Extent, Named, named};
+use crate::ledger::{Extent, NamedColumn, named};
 use crate::ordinals::{Ordinals, joined, minus, within};
 use crate::root::Root;
-use crate::rows::{RowsLogs, Work, hash_of, name_of, stored_schema, work};
+use crate::rows::{RowsLogs, TableSend, hash_of, name_of, stored_schema, work};
 use crate::sender::Batch;
-use crate::source::{self, Deleted, News, TableState};
+use crate::source::{self, DeletedRows, SourceChanges, SourceTable};
 
 /// What goes of a lake table, of rows of earlier batches.
 #[derive(Debug, Default)]
-pub(crate) struct Goes {
+pub(crate) struct RowRemovals {
     /// Tables, with first and last ordinals.
     pub ranges: Vec<(String, u64, u64)>,
     /// Tables of which all rows go, except for those that stay before an ordinal.
@@ -24,16 +24,16 @@ pub(crate) struct Goes {
 
 /// The work on the rows of a root, by lake table.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct RowsPlan {
     /// Rows to send, tables with the same columns one after another.
-    pub work: BTreeMap<String, Vec<Work>>,
+    pub work: BTreeMap<String, Vec<TableSend>>,
     /// What goes, also by the batch that has it.
-    pub goes: BTreeMap<(String, u64), Goes>,
+    pub goes: BTreeMap<(String, u64), RowRemovals>,
     /// Whether a table stays in its lake table although the layout names another one.
     pub is_held: bool,
 }
 
-impl Plan {
+impl RowsPlan {
     pub(crate) fn is_empty(&self) -> bool {
         self.work.is_empty() && self.goes.is_empty()
     }
@@ -63,13 +63,13 @@ impl Plan {
 /// Compares the tables of the store, or those that changed, with what the lake has.
 pub(crate) fn plan(
     root: &Root<'_>,
-    news: &News,
+    news: &SourceChanges,
     is_all: bool,
     batch: Batch<'_>,
     logs: &mut BTreeMap<String, RowsLogs>,
     control: &Control,
-) -> Result<Plan> {
-    let mut plan = Plan::default();
+) -> Result<RowsPlan> {
+    let mut plan = RowsPlan::default();
     let changed = news.tables.as_ref().filter(|_| !is_all);
     let tables = source::tables(root.session, changed, control)?;
     let mut known: BTreeSet<String> = changed.cloned().unwrap_or_default();
@@ -92,7 +92,12 @@ pub(crate) fn plan(
 }
 
 /// Every row of a table goes, also those that stayed when the others went.
-fn goes_from_all(id: &str, batch: Batch<'_>, logs: &BTreeMap<String, RowsLogs>, plan: &mut Plan) {
+fn goes_from_all(
+    id: &str,
+    batch: Batch<'_>,
+    logs: &BTreeMap<String, RowsLogs>,
+    plan: &mut RowsPlan,
+) {
     for (name, logs) in logs {
         if let Some(end) = logs.end_of_all(id, batch.rows_from) {
             plan.whole(name, batch.number, id, end, &[]);
@@ -113,8 +118,8 @@ struct Home {
 }
 
 fn homes(
-    table: &TableState,
-    columns: &[Named],
+    table: &SourceTable,
+    columns: &[NamedColumn],
     batch: Batch<'_>,
     logs: &BTreeMap<String, RowsLogs>,
 ) -> Vec<Home> {
@@ -145,11 +150,11 @@ fn continued<'h>(homes: &'h [Home], lake: &LakeTable, batch: Batch<'_>) -> Optio
 
 fn plan_table(
     root: &Root<'_>,
-    news: &News,
+    news: &SourceChanges,
     batch: Batch<'_>,
     logs: &mut BTreeMap<String, RowsLogs>,
-    table: &TableState,
-    plan: &mut Plan,
+    table: &SourceTable,
+    plan: &mut RowsPlan,
     control: &Control,
 ) -> Result<()> {
     let id = table.id.as_str();
@@ -193,7 +198,7 @@ fn plan_table(
     };
     let last = home.map(|home| (home.lake.as_str(), home.begin));
     replace(id, batch, logs, &goes, last, &retired, plan);
-    let told = if is_full { Some(Deleted::UNKNOWN) } else { news.deleted.get(id).cloned() };
+    let told = if is_full { Some(DeletedRows::UNKNOWN) } else { news.deleted.get(id).cloned() };
     if let Some(told) = told.filter(|_| end > 0) {
         let mut ranges = Vec::new();
         for (told, by_retention) in [(told.by_caller, false), (told.by_retention, true)] {
@@ -212,7 +217,11 @@ fn plan_table(
     if table.next > end {
         let is_again = end == 0 && logs.get(&target).is_some_and(|logs| logs.had(id));
         let absent = if is_begun { retired } else { Ordinals::new() };
-        plan.work.entry(target).or_default().push(Work { is_again, absent, ..work(table, end) });
+        plan.work.entry(target).or_default().push(TableSend {
+            is_again,
+            absent,
+            ..work(table, end)
+        });
     }
     Ok(())
 }
@@ -229,7 +238,7 @@ fn replace(
     goes: &BTreeSet<&str>,
     last: Option<(&str, u64)>,
     retired: &[(u64, u64)],
-    plan: &mut Plan,
+    plan: &mut RowsPlan,
 ) {
     if goes.is_empty() {
         return;
@@ -272,7 +281,7 @@ fn replace(
 fn with_room(
     root: &Root<'_>,
     name: String,
-    table: &TableState,
+    table: &SourceTable,
     logs: &mut BTreeMap<String, RowsLogs>,
     control: &Control,
 ) -> Result<String> {

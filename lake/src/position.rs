@@ -5,10 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::log::{LakeLog, now_ms};
-
-/// Part of the application id that names a lake table.
-pub(crate) const TABLES: &str = "/tables/";
+use crate::clock::now_ms;
+use crate::log::{LakeLog, TABLES};
 
 /// How far a lake is with a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

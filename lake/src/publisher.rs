@@ -9,14 +9,14 @@ use stationdb::{
     Control, Error, ErrorKind, HoldBounds, HoldStatus, Identity, Position, Result, Session, Store,
 };
 
-use crate::checks::{Check, is_off};
+use crate::buffers::Buffers;
 use crate::layout::Layout;
-use crate::log::{LakeLog, Outcome};
+use crate::log::{CommitOutcome, LakeLog};
+use crate::pass::Pass;
 use crate::remote::{Backoff, Note, Remote};
-use crate::root::{Pass, Root};
-use crate::sender::Sent;
+use crate::root::Root;
+use crate::sender::SendTotals;
 use crate::status::{LakeStatus, RootStatus};
-use crate::upload::Buffers;
 
 /// Bytes of the name of a station.
 const STATION_BYTES: usize = 64;
@@ -26,7 +26,7 @@ const PLANS: usize = 100;
 /// What one call of [`Publisher::publish`] did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Published {
+pub struct PublishReport {
     /// The sequence of the store that the lake now has.
     pub sequence: u64,
     /// Rows sent.
@@ -181,7 +181,7 @@ impl Publisher {
     /// with properties that a publisher does not know, and for object stores without conditional
     /// put. `Io` and `PermissionDenied` of the object store; `Cancelled` and `DeadlineExceeded` by
     /// `control`; errors of the store.
-    pub fn publish(&self, control: &Control) -> Result<Published> {
+    pub fn publish(&self, control: &Control) -> Result<PublishReport> {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         let published = self.publish_all(&mut logs, control);
         self.remote.buffers.clear();
@@ -192,7 +192,7 @@ impl Publisher {
         &self,
         logs: &mut BTreeMap<Path, LakeLog>,
         control: &Control,
-    ) -> Result<Published> {
+    ) -> Result<PublishReport> {
         let subscriber = self.subscriber();
         let registered = match self.hold {
             Some(bounds) => self.session.register_subscriber_with(&subscriber, bounds),
@@ -210,16 +210,16 @@ impl Publisher {
             self.advance(&subscriber, pinned.position())?;
         }
         let mut published =
-            Published { sequence: pinned.position().0, is_held, ..Published::default() };
-        let mut sent = Sent::default();
+            PublishReport { sequence: pinned.position().0, is_held, ..PublishReport::default() };
+        let mut sent = SendTotals::default();
         for root in self.layout.roots() {
             if let Some(reason) = self.publish_root(&pinned, &root, logs, &mut sent, control)? {
                 self.remote.note(Note::FullPass { reason: reason.to_owned() });
                 published.full_passes.push(root.to_string());
             }
         }
-        let Sent { rows, files, bytes, taken, commits } = sent;
-        let counts = Published { rows, files, bytes, taken_bytes: taken, commits, ..published };
+        let SendTotals { rows, files, bytes, taken, commits } = sent;
+        let counts = PublishReport { rows, files, bytes, taken_bytes: taken, commits, ..published };
         if is_held {
             self.advance(&subscriber, Position(counts.sequence))?;
         }
@@ -261,15 +261,15 @@ impl Publisher {
         pinned: &Session,
         root: &Path,
         logs: &mut BTreeMap<Path, LakeLog>,
-        sent: &mut Sent,
+        sent: &mut SendTotals,
         control: &Control,
     ) -> Result<Option<&'static str>> {
         let mut full = None;
         for _ in 0..PLANS {
             let mut pass = Pass { root: self.root(root, pinned), logs, sent, full: None };
             match pass.publish(control) {
-                Ok(Outcome::Done) => return Ok(full.or(pass.full)),
-                Ok(Outcome::PlanAgain) => {
+                Ok(CommitOutcome::Done) => return Ok(full.or(pass.full)),
+                Ok(CommitOutcome::PlanAgain) => {
                     full = full.or(pass.full);
                     logs.clear();
                 }
@@ -327,7 +327,7 @@ impl Publisher {
                 crate::position::txn(&self.app, epoch, "/rows_from", epoch << crate::EPOCH_BITS),
             ];
             let outcome = lake.commit(&self.remote, "REBASE", actions, &|_| true, control)?;
-            if outcome == Outcome::PlanAgain {
+            if outcome == CommitOutcome::PlanAgain {
                 return Err(Error::conflict(format!(
                     "another publisher of the station {} is at work; stop it, and rebase again",
                     self.station
@@ -353,32 +353,4 @@ impl Publisher {
         }
         Ok(status)
     }
-}
-
-/// Refuses a store that is not the one, or not at the state, that the lake has the position of.
-pub(crate) fn check_history(
-    root: &Root<'_>,
-    position: &crate::position::LakePosition,
-) -> Result<()> {
-    let Some(sequence) = position.sequence.filter(|sequence| *sequence > 0) else { return Ok(()) };
-    let now = root.session.position().0;
-    let how = "publish the store that the lake has the state of, or call rebase to send everything \
-               of this one again";
-    if sequence > now && !is_off(Check::StoreBehind) {
-        return Err(Error::conflict(format!(
-            "the lake at {} has the station {} up to its commit {sequence}, and the store is at \
-             {now}: it was restored or copied; {how}",
-            root.path, root.station
-        )));
-    }
-    let Some(time) = position.time else { return Ok(()) };
-    let own = crate::source::time_of(root.session, sequence)?;
-    if own.is_some_and(|own| own != time) && !is_off(Check::OtherHistory) {
-        return Err(Error::conflict(format!(
-            "commit {sequence} of the store is not the one that the lake at {} has of the station \
-             {}: the store was restored or copied; {how}",
-            root.path, root.station
-        )));
-    }
-    Ok(())
 }

@@ -38,13 +38,13 @@ impl Length for Ranges {
 }
 
 /// Reads on from a place, a piece at a time.
-pub(crate) struct Ahead {
+pub(crate) struct RangeReader {
     ranges: Ranges,
     at: u64,
     piece: Bytes,
 }
 
-impl Read for Ahead {
+impl Read for RangeReader {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         if self.piece.is_empty() && self.at < self.ranges.size {
             self.piece = self.ranges.get(self.at, AHEAD_BYTES).map_err(IoError::other)?;
@@ -59,10 +59,10 @@ impl Read for Ahead {
 }
 
 impl ChunkReader for Ranges {
-    type T = Ahead;
+    type T = RangeReader;
 
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        Ok(Ahead { ranges: self.clone(), at: start, piece: Bytes::new() })
+        Ok(RangeReader { ranges: self.clone(), at: start, piece: Bytes::new() })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {

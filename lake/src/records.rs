@@ -13,13 +13,13 @@ use stationdb::prelude::*;
 use stationdb::scans::{RecordKind, ScanRecordsRequest};
 use stationdb::{Control, ErrorKind, Result, Session};
 
-use crate::file::{broken, lake_values};
+use crate::encoding::{broken, lake_values};
 use crate::layout::Layout;
-use crate::log::{LakeLog, Outcome};
+use crate::log::{CommitOutcome, LakeLog};
 use crate::remote::Remote;
 use crate::schema::{LakeColumn, change_identity, needed, placed};
-use crate::sender::{Batch, Sender, Sent};
-use crate::source::{Change, Changes};
+use crate::sender::{Batch, SendTotals, Sender};
+use crate::source::{RecordChange, RecordChanges};
 
 /// Ids that are looked up by a filter; of more, all records are read.
 const LOOKED_UP: usize = 100;
@@ -27,13 +27,6 @@ const LOOKED_UP: usize = 100;
 pub(crate) const PASS: &str = "PASS";
 /// What a record of a full pass says.
 const FULL: &str = "FULL";
-/// What a record says that is not there any more.
-pub(crate) const DELETED: &str = "DELETED";
-
-/// The name of the lake table for the changes of a kind.
-pub(crate) fn table_of(kind: RecordKind) -> String {
-    format!("{}_changes", kind.to_string().to_lowercase())
-}
 
 /// Where the records of one kind come from and go to.
 pub(crate) struct Records<'a> {
@@ -58,10 +51,10 @@ impl Records<'_> {
     pub(crate) fn send(
         &self,
         lake: &mut LakeLog,
-        changes: &Changes,
-        total: &mut Sent,
+        changes: &RecordChanges,
+        total: &mut SendTotals,
         control: &Control,
-    ) -> Result<Outcome> {
+    ) -> Result<CommitOutcome> {
         let schema = self.session.record_schema(self.kind)?;
         let own = change_identity();
         let wanted = |fields: &[serde_json::Value]| {
@@ -75,7 +68,7 @@ impl Records<'_> {
         let fields: Vec<Field> = own.iter().cloned().chain(data).collect();
         let mut sender = Sender::new(self.remote, lake, self.batch, control, (fields, needed));
         match changes {
-            Changes::All => {
+            RecordChanges::All => {
                 let rows = Rows {
                     workspaces: vec![""],
                     sequences: vec![self.batch.sequence],
@@ -85,8 +78,8 @@ impl Records<'_> {
                 self.write(&mut sender, &rows, None, &columns)?;
                 self.pass(&mut sender, &schema, &columns, None, control)?;
             }
-            Changes::Some(changed) => {
-                let gone: Vec<(&String, &Change)> =
+            RecordChanges::Some(changed) => {
+                let gone: Vec<(&String, &RecordChange)> =
                     changed.iter().filter(|(_, change)| change.is_gone).collect();
                 for gone in gone.chunks(10_000) {
                     let rows = Rows {
@@ -116,7 +109,7 @@ impl Records<'_> {
         sender: &mut Sender<'_>,
         schema: &Schema,
         columns: &[LakeColumn],
-        changed: Option<&BTreeMap<String, Change>>,
+        changed: Option<&BTreeMap<String, RecordChange>>,
         control: &Control,
     ) -> Result<()> {
         let mut request = ScanRecordsRequest::new(self.kind);

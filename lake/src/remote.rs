@@ -16,14 +16,15 @@ use stationdb::{Control, Error, ErrorKind, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
+use crate::buffers::Buffers;
 use crate::random;
-use crate::upload::Buffers;
 
 /// How long a call waits before it looks at its control again.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How often a request is repeated, and how long the publisher waits in between.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Backoff {
     /// The wait after the first failure; it doubles with each further one, with jitter.
     pub first: Duration,
@@ -36,6 +37,29 @@ pub struct Backoff {
 impl Default for Backoff {
     fn default() -> Self {
         Self { first: Duration::from_millis(200), most: Duration::from_secs(20), attempts: 10 }
+    }
+}
+
+impl Backoff {
+    /// With a wait after the first failure.
+    #[must_use]
+    pub fn first(mut self, wait: Duration) -> Self {
+        self.first = wait;
+        self
+    }
+
+    /// With a longest wait.
+    #[must_use]
+    pub fn most(mut self, wait: Duration) -> Self {
+        self.most = wait;
+        self
+    }
+
+    /// With a number of tries of one request.
+    #[must_use]
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts;
+        self
     }
 }
 
@@ -88,7 +112,7 @@ pub(crate) type Listener = Arc<dyn Fn(Note) + Send + Sync>;
 
 /// How a conditional put ended.
 #[derive(Debug)]
-pub(crate) enum Put {
+pub(crate) enum PutOutcome {
     Done,
     Taken,
     /// It failed, and may have been carried out or be carried out later.
@@ -367,7 +391,12 @@ impl Remote {
     }
 
     /// Puts an object that must not exist.
-    pub(crate) fn create(&self, path: &Path, bytes: Bytes, control: &Control) -> Result<Put> {
+    pub(crate) fn create(
+        &self,
+        path: &Path,
+        bytes: Bytes,
+        control: &Control,
+    ) -> Result<PutOutcome> {
         let (objects, to) = (self.objects.clone(), path.clone());
         let mode = if crate::checks::is_off(crate::checks::Check::PutIfAbsent) {
             PutMode::Overwrite
@@ -378,11 +407,11 @@ impl Remote {
             objects.put_opts(&to, PutPayload::from(bytes), PutOptions::from(mode)).await
         })?;
         match answer {
-            Ok(_) => Ok(Put::Done),
+            Ok(_) => Ok(PutOutcome::Done),
             Err(StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }) => {
-                Ok(Put::Taken)
+                Ok(PutOutcome::Taken)
             }
-            Err(error) if is_passing(&error) => Ok(Put::Unknown(error)),
+            Err(error) if is_passing(&error) => Ok(PutOutcome::Unknown(error)),
             Err(error) => Err(failed(&format!("creating {path}"), error)),
         }
     }
@@ -392,8 +421,8 @@ impl Remote {
         let mut failures = 0;
         loop {
             match self.create(path, bytes.clone(), control)? {
-                Put::Done | Put::Taken => return Ok(()),
-                Put::Unknown(error) => {
+                PutOutcome::Done | PutOutcome::Taken => return Ok(()),
+                PutOutcome::Unknown(error) => {
                     failures += 1;
                     let attempt = format!("creating {path}");
                     if failures >= self.backoff.attempts {

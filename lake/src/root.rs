@@ -1,29 +1,17 @@
-//! One root of a lake: the batch that it lacks, and the order in which its parts are committed.
+//! One root of a lake, and who publishes to it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use object_store::path::Path;
-use stationdb::arrow::array::{ArrayRef, Int64Array, StringArray, TimestampMicrosecondArray};
-use stationdb::scans::{RecordKind, RecordService, ScanRecordsRequest};
-use stationdb::{Control, Position, Result, Session};
+use stationdb::{Control, Error, Position, Result, Session};
 
 use crate::checks::{Check, is_off};
 use crate::layout::Layout;
-use crate::log::{LakeLog, Outcome, now_ms};
-use crate::plan::{self, Goes, Plan};
+use crate::log::LakeLog;
+use crate::names::{BATCHES, is_rows};
 use crate::position::{self, LakePosition};
-use crate::publisher::check_history;
-use crate::records::{Records, table_of};
 use crate::remote::Remote;
-use crate::rows::{self, DELETED, RowsLogs, Work};
-use crate::schema::{batch_columns, deleted_columns, needed};
-use crate::sender::{Batch, Sender, Sent};
-use crate::source::{self, Changes, KINDS, News};
-use crate::stations;
-
-/// The name of the lake table with the complete batches.
-pub(crate) const BATCHES: &str = "batches";
+use crate::source::{self, SourceChanges};
 
 /// A root, and who publishes to it.
 #[derive(Clone, Copy)]
@@ -73,335 +61,48 @@ impl Root<'_> {
         }
     }
 
+    /// Refuses a store that is not the one, or not at the state, that the lake has the position of.
+    ///
+    /// # Errors
+    /// `Conflict`.
+    pub(crate) fn check_history(&self, position: &LakePosition) -> Result<()> {
+        let Some(sequence) = position.sequence.filter(|sequence| *sequence > 0) else {
+            return Ok(());
+        };
+        let now = self.session.position().0;
+        let how = "publish the store that the lake has the state of, or call rebase to send everything \
+                   of this one again";
+        if sequence > now && !is_off(Check::StoreBehind) {
+            return Err(Error::conflict(format!(
+                "the lake at {} has the station {} up to its commit {sequence}, and the store is at \
+                 {now}: it was restored or copied; {how}",
+                self.path, self.station
+            )));
+        }
+        let Some(time) = position.time else { return Ok(()) };
+        let own = source::time_of(self.session, sequence)?;
+        if own.is_some_and(|own| own != time) && !is_off(Check::OtherHistory) {
+            return Err(Error::conflict(format!(
+                "commit {sequence} of the store is not the one that the lake at {} has of the station \
+                 {}: the store was restored or copied; {how}",
+                self.path, self.station
+            )));
+        }
+        Ok(())
+    }
+
     /// What changed since the position.
-    pub(crate) fn news(&self, position: &LakePosition, control: &Control) -> Result<News> {
+    pub(crate) fn news(&self, position: &LakePosition, control: &Control) -> Result<SourceChanges> {
         let Some(from) = position.sequence.filter(|sequence| *sequence > 0) else {
-            return Ok(News::everything("the lake has nothing of the station"));
+            return Ok(SourceChanges::everything("the lake has nothing of the station"));
         };
         let until = self.session.position();
         let from = Position(from);
         let news = source::news(self.session, self.layout, self.path, from, until, control)?;
         Ok(news.unwrap_or_else(|| {
-            News::everything("the change log does not reach back to the position in the lake")
+            SourceChanges::everything(
+                "the change log does not reach back to the position in the lake",
+            )
         }))
     }
-}
-
-/// One try to publish to a root.
-pub(crate) struct Pass<'a> {
-    pub root: Root<'a>,
-    /// Logs as they were last read.
-    pub logs: &'a mut BTreeMap<Path, LakeLog>,
-    pub sent: &'a mut Sent,
-    /// Why all records were sent.
-    pub full: Option<&'static str>,
-}
-
-impl Pass<'_> {
-    /// A log as it is now.
-    fn take(&mut self, name: &str, control: &Control) -> Result<LakeLog> {
-        match self.logs.remove(&self.root.path.clone().join(name)) {
-            Some(mut log) if !log.is_old() => {
-                log.update(self.root.remote, control)?;
-                Ok(log)
-            }
-            _ => self.root.open(name, control),
-        }
-    }
-
-    fn keep(&mut self, log: LakeLog) {
-        self.logs.insert(log.path.clone(), log);
-    }
-
-    pub(crate) fn publish(&mut self, control: &Control) -> Result<Outcome> {
-        let root = self.root;
-        let is_first = !self.logs.contains_key(&root.path.clone().join(BATCHES));
-        let mut batches = self.take(BATCHES, control)?;
-        let position = position::read(&batches, root.app);
-        root.check_station(&batches)?;
-        check_history(&root, &position)?;
-        let news = root.news(&position, control)?;
-        self.full = news.full;
-        let until = root.session.position().0;
-        let known = position.sequence.unwrap_or_default();
-        let sequence = match news.last {
-            Some((sequence, _)) => sequence,
-            None => until.max(known),
-        };
-        let batch = Batch {
-            station: root.station,
-            app: root.app,
-            epoch: position.epoch,
-            sequence,
-            number: position.epoch << crate::EPOCH_BITS | sequence,
-            rows_from: position.rows_from,
-            complete: position.complete(),
-        };
-        let is_all = is_first || news.full.is_some();
-        let mut rows_logs = self.rows_logs(&batches, is_all, control)?;
-        let plan = plan::plan(&root, &news, is_all, batch, &mut rows_logs, control)?;
-        let is_nothing = plan.is_empty() && news.last.is_none() && news.full.is_none();
-        if !is_nothing {
-            if is_off(Check::BatchesLast) {
-                self.complete(&mut batches, batch, &news, control)?;
-            }
-            let is_named_late = is_off(Check::NamedFirst);
-            if (!is_named_late && self.name(&mut batches, &plan, &rows_logs, control)?.is_late())
-                || self.rows(&plan, batch, &mut rows_logs, control)?.is_late()
-                || (is_named_late && self.name(&mut batches, &plan, &rows_logs, control)?.is_late())
-                || self.records(&news, batch, control)?.is_late()
-                || self.complete(&mut batches, batch, &news, control)?.is_late()
-            {
-                return Ok(Outcome::PlanAgain);
-            }
-        }
-        if plan.is_held {
-            // Without logs the next call compares all tables, also those that did not change.
-            return Ok(Outcome::Done);
-        }
-        self.keep(batches);
-        for logs in rows_logs.into_values() {
-            self.keep(logs.rows);
-            self.keep(logs.deleted);
-        }
-        Ok(Outcome::Done)
-    }
-
-    /// The logs of lake tables with rows: those that the lake has, or that were read before.
-    fn rows_logs(
-        &mut self,
-        batches: &LakeLog,
-        is_all: bool,
-        control: &Control,
-    ) -> Result<BTreeMap<String, RowsLogs>> {
-        let root = self.root;
-        let names = if is_all {
-            root.lake_tables(batches, control)?
-        } else {
-            let paths = self.logs.keys().filter(|path| path.prefix_matches(root.path));
-            let logs = paths.filter_map(|path| self.logs.get(path));
-            let read = logs.map(|log| log.name.clone()).filter(|name| is_rows(name));
-            read.chain(position::tables(batches, root.app)).collect()
-        };
-        let mut found = BTreeMap::new();
-        for name in names {
-            let rows = self.take(&name, control)?;
-            let deleted = self.take(&format!("{name}{DELETED}"), control)?;
-            found.insert(name, RowsLogs::new(rows, deleted));
-        }
-        Ok(found)
-    }
-
-    /// Names the station in `batches` before anything of it comes into the lake, and lake tables
-    /// before rows come into them: the next publisher looks for them there, also if this one
-    /// crashes before the batch is complete.
-    fn name(
-        &mut self,
-        batches: &mut LakeLog,
-        plan: &Plan,
-        logs: &BTreeMap<String, RowsLogs>,
-        control: &Control,
-    ) -> Result<Outcome> {
-        let root = self.root;
-        let named = position::tables(batches, root.app);
-        let has_rows = |name: &str| logs.get(name).is_some_and(|logs| logs.rows.has_statements());
-        let new = logs.keys().filter(|name| plan.work.contains_key(*name) || has_rows(name));
-        let new = new.filter(|name| !named.contains(*name));
-        let mut actions: Vec<_> = new.map(|name| position::named(root.app, name)).collect();
-        if !batches.stations.has(root.app, root.station) {
-            actions.push(stations::named(root.app, root.station));
-        }
-        if actions.is_empty() {
-            return Ok(Outcome::Done);
-        }
-        ensure(batches, root.remote, &batch_columns(), control)?;
-        let holds = |log: &LakeLog| root.check_station(log).is_ok();
-        let outcome = batches.commit(root.remote, "NAME TABLES", actions, &holds, control)?;
-        self.sent.commits += u64::from(!outcome.is_late());
-        Ok(outcome)
-    }
-
-    /// What goes last: rows that are sent again are in the lake then, so a retention cannot delete
-    /// them before they are.
-    fn rows(
-        &mut self,
-        plan: &Plan,
-        batch: Batch<'_>,
-        logs: &mut BTreeMap<String, RowsLogs>,
-        control: &Control,
-    ) -> Result<Outcome> {
-        let root = self.root;
-        if is_off(Check::GoneLast) && self.all_deleted(plan, batch, logs, control)?.is_late() {
-            return Ok(Outcome::PlanAgain);
-        }
-        for (name, work) in &plan.work {
-            let Some(logs) = logs.get_mut(name) else { continue };
-            let same = |a: &Work, b: &Work| a.columns == b.columns;
-            for work in work.chunk_by(same) {
-                let (remote, session) = (root.remote, root.session);
-                let outcome =
-                    rows::send(remote, session, &mut logs.rows, batch, work, self.sent, control)?;
-                if outcome == Outcome::PlanAgain {
-                    return Ok(outcome);
-                }
-            }
-        }
-        self.all_deleted(plan, batch, logs, control)
-    }
-
-    /// Sends what goes, by lake table, and in each by batch.
-    fn all_deleted(
-        &mut self,
-        plan: &Plan,
-        batch: Batch<'_>,
-        logs: &mut BTreeMap<String, RowsLogs>,
-        control: &Control,
-    ) -> Result<Outcome> {
-        for ((name, number), goes) in &plan.goes {
-            let Some(logs) = logs.get_mut(name) else { continue };
-            let batch = Batch { number: *number, ..batch };
-            if self.deleted(&mut logs.deleted, goes, batch, control)?.is_late() {
-                return Ok(Outcome::PlanAgain);
-            }
-        }
-        Ok(Outcome::Done)
-    }
-
-    /// Sends what goes of a lake table, of rows of earlier batches.
-    fn deleted(
-        &mut self,
-        lake: &mut LakeLog,
-        Goes { ranges, whole }: &Goes,
-        batch: Batch<'_>,
-        control: &Control,
-    ) -> Result<Outcome> {
-        let own = deleted_columns();
-        let fields = needed(&own, &[])?;
-        ensure(lake, self.root.remote, &own, control)?;
-        let mut sender = Sender::new(self.root.remote, lake, batch, control, (own, fields));
-        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        let numbers = |of: &dyn Fn(&(String, u64, u64)) -> u64| -> ArrayRef {
-            Arc::new(Int64Array::from_iter_values(ranges.iter().map(|range| number(of(range)))))
-        };
-        sender.write(vec![
-            texts(ranges.iter().map(|_| batch.station)),
-            texts(ranges.iter().map(|(table, ..)| table.as_str())),
-            numbers(&|range| range.1),
-            numbers(&|range| range.2),
-            numbers(&|_| batch.number),
-        ])?;
-        ranges.iter().for_each(|range| sender.known.has_table(&range.0));
-        sender.statement.gone = whole.iter().map(|(table, _)| table.clone()).collect();
-        sender.statement.stay =
-            whole.iter().filter_map(|(table, end)| Some((table.clone(), (*end)?))).collect();
-        let outcome = sender.commit()?;
-        self.sent.commits += sender.sent.commits;
-        Ok(outcome)
-    }
-
-    fn records(&mut self, news: &News, batch: Batch<'_>, control: &Control) -> Result<Outcome> {
-        let root = self.root;
-        for (at, changes) in &news.records {
-            let Some(kind) = KINDS.get(*at).copied() else { continue };
-            let mut lake = self.take(&table_of(kind), control)?;
-            let done = lake.txns.get(&batch.epoch_app()).copied().unwrap_or_default();
-            let done = u64::try_from(done).unwrap_or_default();
-            let later = match changes {
-                Changes::All if done >= batch.sequence => None,
-                Changes::All => Some(Changes::All),
-                Changes::Some(changed) => {
-                    let later = changed.iter().filter(|(_, change)| change.sequence > done);
-                    let later: BTreeMap<_, _> =
-                        later.map(|(id, change)| (id.clone(), change.clone())).collect();
-                    (!later.is_empty()).then_some(Changes::Some(later))
-                }
-            };
-            let is_empty =
-                matches!(later, Some(Changes::All)) && !lake.exists() && self.has_none(kind)?;
-            if let Some(later) = later.filter(|_| !is_empty) {
-                let records = Records {
-                    remote: root.remote,
-                    session: root.session,
-                    layout: root.layout,
-                    root: root.path,
-                    kind,
-                    batch,
-                };
-                if records.send(&mut lake, &later, self.sent, control)? == Outcome::PlanAgain {
-                    return Ok(Outcome::PlanAgain);
-                }
-            }
-            self.keep(lake);
-        }
-        Ok(Outcome::Done)
-    }
-
-    /// Whether the store has no record of a kind.
-    fn has_none(&self, kind: RecordKind) -> Result<bool> {
-        let request = ScanRecordsRequest::new(kind).take(1);
-        let mut stream = self.root.session.scan_records(request, &Control::default())?;
-        Ok(stream.next().transpose()?.is_none_or(|batch| batch.num_rows() == 0))
-    }
-
-    /// Commits that the batch is complete.
-    fn complete(
-        &mut self,
-        lake: &mut LakeLog,
-        batch: Batch<'_>,
-        news: &News,
-        control: &Control,
-    ) -> Result<Outcome> {
-        let root = self.root;
-        let own = batch_columns();
-        let fields = needed(&own, &[])?;
-        ensure(lake, root.remote, &own, control)?;
-        let time = match news.last {
-            Some((_, time)) => Some(time),
-            None => source::time_of(root.session, batch.sequence)?,
-        };
-        let mut sender = Sender::new(root.remote, lake, batch, control, (own, fields));
-        let number = |number: u64| -> ArrayRef {
-            Arc::new(Int64Array::from(vec![i64::try_from(number).unwrap_or(i64::MAX)]))
-        };
-        sender.known.rows_from = Some(batch.rows_from);
-        let published = TimestampMicrosecondArray::from(vec![now_ms().saturating_mul(1000)]);
-        sender.write(vec![
-            texts([batch.station].into_iter()),
-            number(batch.number),
-            number(batch.rows_from),
-            number(batch.epoch),
-            number(batch.sequence),
-            Arc::new(published.with_timezone("UTC")),
-        ])?;
-        let time = time.and_then(|time| u64::try_from(time).ok()).unwrap_or_default();
-        sender.actions = vec![
-            position::txn(root.app, batch.epoch, "/time", time),
-            position::txn(root.app, batch.epoch, "/rows_from", batch.rows_from),
-        ];
-        let outcome = sender.commit()?;
-        self.sent.commits += sender.sent.commits;
-        Ok(outcome)
-    }
-}
-
-fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> ArrayRef {
-    Arc::new(StringArray::from_iter_values(texts))
-}
-
-/// Whether a lake table has rows of tables.
-pub(crate) fn is_rows(name: &str) -> bool {
-    let is_other = name == BATCHES || name.ends_with(DELETED) || name.ends_with("_changes");
-    !is_other && !name.starts_with('_') && !name.starts_with('.')
-}
-
-fn ensure(
-    lake: &mut LakeLog,
-    remote: &Remote,
-    own: &[stationdb::arrow::datatypes::Field],
-    control: &Control,
-) -> Result<()> {
-    let wanted = |fields: &[serde_json::Value]| {
-        crate::schema::placed(own, &[], fields).map(|(_, added)| added)
-    };
-    lake.ensure(remote, &wanted, control)
 }

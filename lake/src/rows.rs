@@ -9,18 +9,19 @@ use stationdb::prelude::*;
 use stationdb::tables::{PartRows, RowsPart, ScanRequest, TableId};
 use stationdb::{Control, Error, ErrorKind, Result, Session};
 
-use crate::chunk::One;
-use crate::file::lake_values;
+use crate::chunk::ConstantValue;
+use crate::encoding::lake_values;
 use crate::layout::LakeTable;
-use crate::ledger::{Extent, Named, Statement, Stay, named};
-use crate::log::{LakeLog, Outcome};
+use crate::ledger::{Extent, NamedColumn, RetainedRows, Statement, named};
+use crate::log::{CommitOutcome, LakeLog};
+use crate::names::DELETED_ROWS;
 use crate::ordinals::{self, Ordinals};
 use crate::remote::Remote;
 use crate::schema::{LakeColumn, needed, placed, row_identity, short_hash};
-use crate::segment::Segment;
-use crate::sender::{Batch, Sender, Sent};
-use crate::source::TableState;
-use crate::splice::{self, GroupRows, RowIdentity};
+use crate::segment::{GroupRows, RowOrdinals, Segment};
+use crate::sender::{Batch, SendTotals, Sender};
+use crate::source::SourceTable;
+use crate::splice::RowIdentity;
 
 /// Rows that are encoded at a time.
 const BATCH_ROWS: usize = 8 * 1024;
@@ -29,13 +30,13 @@ const GROUPS: usize = 4;
 
 /// A table, and what the lake lacks of it.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct TableSend {
     pub id: TableId,
     pub workspace: String,
     /// The ordinals to send.
     pub from: u64,
     pub to: u64,
-    pub columns: Vec<Named>,
+    pub columns: Vec<NamedColumn>,
     /// The numbers of the columns.
     pub numbers: Vec<u64>,
     /// Whether the lake table has earlier rows of the table, which go.
@@ -44,7 +45,7 @@ pub(crate) struct Work {
     pub absent: Ordinals,
 }
 
-impl Work {
+impl TableSend {
     /// Says that the rows before `end` were sent, and those from `from` on since the last commit.
     fn said(&self, statement: &mut Statement, from: u64, end: u64) {
         let id = self.id.to_string();
@@ -71,9 +72,6 @@ pub(crate) struct RowsLogs {
     planned: Vec<serde_json::Value>,
 }
 
-/// What is added to the name of a lake table for its deleted rows.
-pub(crate) const DELETED: &str = "_deleted";
-
 impl RowsLogs {
     pub(crate) fn open(
         remote: &Remote,
@@ -83,7 +81,7 @@ impl RowsLogs {
         control: &Control,
     ) -> Result<Self> {
         let rows = LakeLog::open(remote, root, name, app, control)?;
-        let deleted = LakeLog::open(remote, root, &format!("{name}{DELETED}"), app, control)?;
+        let deleted = LakeLog::open(remote, root, &format!("{name}{DELETED_ROWS}"), app, control)?;
         Ok(Self::new(rows, deleted))
     }
 
@@ -125,7 +123,7 @@ impl RowsLogs {
         begun.filter(move |extent| has_stay || !self.is_gone(id, extent))
     }
 
-    fn stay(&self, id: &str, rows_from: u64) -> Option<&Stay> {
+    fn stay(&self, id: &str, rows_from: u64) -> Option<&RetainedRows> {
         self.deleted.ledger.stay.get(id).filter(|stay| stay.batch >= rows_from)
     }
 
@@ -143,7 +141,7 @@ impl RowsLogs {
 }
 
 /// The name of the lake table for a table with these columns, which has none yet.
-pub(crate) fn name_of(lake: &LakeTable, columns: &[Named]) -> String {
+pub(crate) fn name_of(lake: &LakeTable, columns: &[NamedColumn]) -> String {
     if lake.is_by_columns {
         format!("{}_{}", lake.name, hash_of(columns))
     } else {
@@ -152,7 +150,7 @@ pub(crate) fn name_of(lake: &LakeTable, columns: &[Named]) -> String {
 }
 
 /// A short name of a set of columns.
-pub(crate) fn hash_of(columns: &[Named]) -> String {
+pub(crate) fn hash_of(columns: &[NamedColumn]) -> String {
     let mut sorted = columns.to_vec();
     sorted.sort();
     short_hash(&format!("{sorted:?}"))
@@ -165,8 +163,8 @@ pub(crate) fn stored_schema(session: &Session, id: &TableId) -> Result<SchemaRef
 }
 
 /// The work on a table in a lake table that has `end` of it, in which no row is sent again.
-pub(crate) fn work(table: &TableState, end: u64) -> Work {
-    Work {
+pub(crate) fn work(table: &SourceTable, end: u64) -> TableSend {
+    TableSend {
         is_again: false,
         absent: Ordinals::new(),
         id: table.id.clone(),
@@ -184,11 +182,11 @@ pub(crate) fn send(
     session: &Session,
     lake: &mut LakeLog,
     batch: Batch<'_>,
-    work: &[Work],
-    total: &mut Sent,
+    work: &[TableSend],
+    total: &mut SendTotals,
     control: &Control,
-) -> Result<Outcome> {
-    let Some(first) = work.first() else { return Ok(Outcome::Done) };
+) -> Result<CommitOutcome> {
+    let Some(first) = work.first() else { return Ok(CommitOutcome::Done) };
     let stored = stored_schema(session, &first.id)?;
     let own = row_identity();
     let wanted = |fields: &[serde_json::Value]| {
@@ -213,7 +211,7 @@ pub(crate) fn send(
             if sender.is_full() {
                 table.said(&mut sender.statement, from, end);
                 from = end;
-                if sender.commit()? == Outcome::PlanAgain {
+                if sender.commit()? == CommitOutcome::PlanAgain {
                     again = true;
                     return Err(Error::conflict("another publisher of the station was first"));
                 }
@@ -222,13 +220,13 @@ pub(crate) fn send(
         };
         let exported = session.export_rows(&table.id, table.from..table.to, &mut pass, control);
         if again {
-            return Ok(Outcome::PlanAgain);
+            return Ok(CommitOutcome::PlanAgain);
         }
         exported?;
         table.said(&mut sender.statement, from, table.to);
     }
     let outcome = sender.commit()?;
-    let Sent { rows, files, bytes, taken, commits } = sender.sent;
+    let SendTotals { rows, files, bytes, taken, commits } = sender.sent;
     total.rows += rows;
     total.files += files;
     total.bytes += bytes;
@@ -238,7 +236,7 @@ pub(crate) fn send(
 }
 
 /// The identity of rows with these ordinals.
-fn identity(batch: Batch<'_>, table: &Work, ordinals: Vec<u64>) -> Vec<ArrayRef> {
+fn identity(batch: Batch<'_>, table: &TableSend, ordinals: Vec<u64>) -> Vec<ArrayRef> {
     let rows = ordinals.len();
     let text = |text: &str| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, rows)))
@@ -255,7 +253,7 @@ fn identity(batch: Batch<'_>, table: &Work, ordinals: Vec<u64>) -> Vec<ArrayRef>
 
 fn write_part(
     sender: &mut Sender<'_>,
-    table: &Work,
+    table: &TableSend,
     part: RowsPart<'_>,
     columns: &[LakeColumn],
     stored: &Schema,
@@ -286,18 +284,18 @@ fn write_part(
                 let rows = row..row + row_count;
                 row += row_count;
                 let ordinals = if segment.is_in_append_order() {
-                    splice::Ordinals::From(part.first_ordinal + rows.start)
+                    RowOrdinals::From(part.first_ordinal + rows.start)
                 } else {
-                    splice::Ordinals::Each(segment.ordinals(rows)?)
+                    RowOrdinals::Each(segment.ordinals(rows)?)
                 };
                 groups.push(GroupRows { group, row_count, ordinals });
             }
             let identity = RowIdentity {
                 columns: [
-                    One::Text(batch.station),
-                    One::Text(&table.workspace),
-                    One::Text(table.id.as_str()),
-                    One::Number(i64::try_from(batch.number).unwrap_or(i64::MAX)),
+                    ConstantValue::Text(batch.station),
+                    ConstantValue::Text(&table.workspace),
+                    ConstantValue::Text(table.id.as_str()),
+                    ConstantValue::Number(i64::try_from(batch.number).unwrap_or(i64::MAX)),
                 ],
             };
             for groups in groups.chunks(GROUPS) {

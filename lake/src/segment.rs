@@ -19,11 +19,10 @@ use stationdb::arrow::datatypes::{DataType, Field, TimeUnit};
 use stationdb::tables::StoredBytes;
 use stationdb::{Error, Result};
 
-use crate::body::Extent;
-use crate::chunk::{Chunk, Written, multiplied, of_column};
-use crate::file::broken;
+use crate::body::SegmentRange;
+use crate::chunk::{Chunk, multiplied, of_column};
+use crate::encoding::{ParquetResult, broken};
 use crate::schema::LakeColumn;
-use crate::splice::GroupRows;
 
 /// Bytes of a stored file that is read as a whole, and of a chunk that is read when it is sent: a file
 /// of the lake has so few of these that as many files can be open.
@@ -31,14 +30,30 @@ pub(crate) const SMALL_BYTES: u64 = 256 * 1024;
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 64 * 1024;
 
+/// The ordinals of rows.
+#[derive(Clone, Debug)]
+pub(crate) enum RowOrdinals {
+    /// This one and those after it.
+    From(u64),
+    Each(Vec<u64>),
+}
+
+/// A row group of a stored file, and the ordinals of its rows.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupRows {
+    pub group: usize,
+    pub row_count: u64,
+    pub ordinals: RowOrdinals,
+}
+
 /// A stored file as the reader of Parquet takes it.
 #[derive(Clone, Debug)]
-pub(crate) enum Stored {
+pub(crate) enum SegmentBytes {
     Whole(Bytes),
     Open(StoredBytes),
 }
 
-impl Stored {
+impl SegmentBytes {
     fn open(stored: StoredBytes) -> Result<Self> {
         if stored.byte_count() > SMALL_BYTES {
             return Ok(Self::Open(stored));
@@ -49,7 +64,7 @@ impl Stored {
     }
 }
 
-impl Length for Stored {
+impl Length for SegmentBytes {
     fn len(&self) -> u64 {
         match self {
             Self::Whole(bytes) => bytes.len() as u64,
@@ -59,12 +74,12 @@ impl Length for Stored {
 }
 
 /// Reads a stored file from a place on.
-struct Onward {
+struct SegmentReader {
     stored: StoredBytes,
     at: u64,
 }
 
-impl Read for Onward {
+impl Read for SegmentReader {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let left = self.stored.byte_count().saturating_sub(self.at);
         let count = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
@@ -75,19 +90,19 @@ impl Read for Onward {
     }
 }
 
-impl ChunkReader for Stored {
+impl ChunkReader for SegmentBytes {
     type T = Box<dyn Read>;
 
-    fn get_read(&self, start: u64) -> Written<Self::T> {
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
         Ok(match self {
             Self::Whole(bytes) => Box::new(bytes.get_read(start)?),
             Self::Open(stored) => {
-                Box::new(BufReader::new(Onward { stored: stored.clone(), at: start }))
+                Box::new(BufReader::new(SegmentReader { stored: stored.clone(), at: start }))
             }
         })
     }
 
-    fn get_bytes(&self, start: u64, length: usize) -> Written<Bytes> {
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         match self {
             Self::Whole(bytes) => bytes.get_bytes(start, length),
             Self::Open(stored) => {
@@ -109,13 +124,13 @@ fn unread(error: ParquetError) -> Error {
 
 /// A stored file that is open for reading its column chunks.
 pub(crate) struct Segment {
-    stored: Stored,
+    stored: SegmentBytes,
     metadata: ArrowReaderMetadata,
 }
 
 impl Segment {
     pub(crate) fn open(stored: StoredBytes) -> Result<Self> {
-        let stored = Stored::open(stored)?;
+        let stored = SegmentBytes::open(stored)?;
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
         let metadata = ArrowReaderMetadata::load(&stored, options).map_err(unread)?;
         Ok(Self { stored, metadata })
@@ -190,16 +205,16 @@ impl Segment {
     }
 
     /// The file as the reader of Parquet takes it.
-    pub(crate) fn stored(&self) -> &Stored {
+    pub(crate) fn stored(&self) -> &SegmentBytes {
         &self.stored
     }
 
     /// The bytes of a chunk, if they are read when they are sent.
-    pub(crate) fn extent(&self, chunk: &ColumnChunkMetaData) -> Option<Extent> {
-        let Stored::Open(stored) = &self.stored else { return None };
+    pub(crate) fn extent(&self, chunk: &ColumnChunkMetaData) -> Option<SegmentRange> {
+        let SegmentBytes::Open(stored) = &self.stored else { return None };
         let (start, byte_count) = chunk.byte_range();
         let is_large = byte_count > SMALL_BYTES;
-        is_large.then(|| Extent { stored: stored.clone(), start, byte_count })
+        is_large.then(|| SegmentRange { stored: stored.clone(), start, byte_count })
     }
 
     /// A column of milliseconds as one of microseconds.

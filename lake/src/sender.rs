@@ -10,13 +10,14 @@ use stationdb::{Control, Result};
 
 use crate::body::Cost;
 use crate::checks::bound;
+use crate::clock::now_ms;
 use crate::file::LakeFile;
 use crate::ledger::{STATEMENTS, Statement};
-use crate::log::{LakeLog, Outcome, now_ms};
+use crate::log::{CommitOutcome, LakeLog};
 use crate::nonce;
 use crate::remote::Remote;
 use crate::segment::Segment;
-use crate::splice::Prepared;
+use crate::splice::PreparedGroup;
 use crate::upload::Upload;
 
 /// Bytes of a file at which the next one begins.
@@ -66,7 +67,7 @@ fn counted(app: &str, number: u64) -> Value {
 
 /// What was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub(crate) struct SendTotals {
     pub rows: u64,
     pub files: u64,
     pub bytes: u64,
@@ -77,14 +78,14 @@ pub(crate) struct Sent {
 
 /// What is known of the rows of a file, so that readers need not open it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct LakeObjects {
     /// The least and the greatest `_table`.
     pub tables: Option<(String, String)>,
     /// The `_rows_from` of all rows.
     pub rows_from: Option<u64>,
 }
 
-impl Known {
+impl LakeObjects {
     /// Rows of a table came into the file. It is said after they were written, because the first of
     /// them may begin another file.
     pub(crate) fn has_table(&mut self, id: &str) {
@@ -116,7 +117,7 @@ impl Known {
 }
 
 /// A file that is on its way.
-struct Sending {
+struct PendingUpload {
     upload: Upload,
     cost: Cost,
     name: String,
@@ -135,16 +136,16 @@ pub(crate) struct Sender<'a> {
     pub fields: Vec<Field>,
     pub needed: Vec<Value>,
     pub statement: Statement,
-    pub sent: Sent,
+    pub sent: SendTotals,
     /// Actions that precede those of the files.
     pub actions: Vec<Value>,
     /// What the statistics of the files say beside the station and the batch: for readers.
-    pub known: Known,
+    pub known: LakeObjects,
     /// Whether the commit is made without a file.
     pub is_due: bool,
     file: Option<LakeFile>,
     /// The file before it, which is on its way.
-    upload: Option<Sending>,
+    upload: Option<PendingUpload>,
     adds: Vec<Value>,
     uncommitted: u64,
 }
@@ -165,9 +166,9 @@ impl<'a> Sender<'a> {
             fields,
             needed,
             statement: Statement { batch: batch.number, ..Statement::default() },
-            sent: Sent::default(),
+            sent: SendTotals::default(),
             actions: Vec::new(),
-            known: Known::default(),
+            known: LakeObjects::default(),
             is_due: false,
             file: None,
             upload: None,
@@ -197,7 +198,7 @@ impl<'a> Sender<'a> {
 
     /// Adds a row group of a stored file, also while the file before is on its way: as long as both
     /// together hold no more than one may.
-    pub(crate) fn splice(&mut self, segment: &Segment, group: Prepared) -> Result<()> {
+    pub(crate) fn splice(&mut self, segment: &Segment, group: PreparedGroup) -> Result<()> {
         let open = self.file()?.cost();
         if let Some(before) = self.upload.as_ref().map(|before| before.cost) {
             let made = before.made + open.made + group.made_bytes();
@@ -228,14 +229,14 @@ impl<'a> Sender<'a> {
         self.known.tables = None;
         self.uncommitted += byte_count;
         let upload = self.remote.begin_upload(path, body)?;
-        self.upload = Some(Sending { upload, cost, name, rows, byte_count, stats });
+        self.upload = Some(PendingUpload { upload, cost, name, rows, byte_count, stats });
         Ok(())
     }
 
     /// Waits for the file that is on its way.
     fn settle(&mut self) -> Result<()> {
         let Some(sending) = self.upload.take() else { return Ok(()) };
-        let Sending { upload, cost: _, name, rows, byte_count, stats } = sending;
+        let PendingUpload { upload, cost: _, name, rows, byte_count, stats } = sending;
         self.remote.end_upload(upload, self.control)?;
         let station = self.batch.station;
         self.adds.push(json!({
@@ -257,11 +258,11 @@ impl<'a> Sender<'a> {
     }
 
     /// Commits what was written since the last commit.
-    pub(crate) fn commit(&mut self) -> Result<Outcome> {
+    pub(crate) fn commit(&mut self) -> Result<CommitOutcome> {
         self.upload()?;
         self.settle()?;
         if self.adds.is_empty() && !self.is_due {
-            return Ok(Outcome::Done);
+            return Ok(CommitOutcome::Done);
         }
         let mut actions = std::mem::take(&mut self.actions);
         actions.push(self.batch.txn());
@@ -277,7 +278,7 @@ impl<'a> Sender<'a> {
         let holds = move |lake: &LakeLog| lake.has_fields(&needed);
         self.uncommitted = 0;
         let outcome = self.lake.commit(self.remote, "WRITE", actions, &holds, self.control)?;
-        if outcome == Outcome::Done {
+        if outcome == CommitOutcome::Done {
             self.sent.commits += 1;
         }
         self.statement.clear();

@@ -12,10 +12,12 @@ use stationdb::tables::{ListDeletedRowsRequest, TableId, TableMetadata};
 use stationdb::{Control, ErrorKind, Position, Result, Session, What, from_json};
 
 use crate::layout::Layout;
-use crate::records::DELETED;
 
 /// Changed records of a kind that are looked up; of more, all are sent.
 const CHANGES: usize = 200_000;
+
+/// What a record says that is not there any more.
+pub(crate) const DELETED: &str = "DELETED";
 
 /// Every kind of record.
 pub(crate) const KINDS: [RecordKind; 13] = [
@@ -36,7 +38,7 @@ pub(crate) const KINDS: [RecordKind; 13] = [
 
 /// A table of the store.
 #[derive(Clone, Debug)]
-pub(crate) struct TableState {
+pub(crate) struct SourceTable {
     pub id: TableId,
     pub workspace: String,
     pub metadata: TableMetadata,
@@ -50,7 +52,7 @@ pub(crate) struct TableState {
 
 /// The last change of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct RecordChange {
     pub sequence: u64,
     pub what: String,
     pub workspace: String,
@@ -60,9 +62,9 @@ pub(crate) struct Change {
 
 /// What changed of the records of a kind.
 #[derive(Clone, Debug)]
-pub(crate) enum Changes {
+pub(crate) enum RecordChanges {
     /// These records, by id.
-    Some(BTreeMap<String, Change>),
+    Some(BTreeMap<String, RecordChange>),
     /// More than are looked up, or it is not known what.
     All,
 }
@@ -72,12 +74,12 @@ pub(crate) type Ranges = Option<Vec<(u64, u64)>>;
 
 /// The deleted rows of a table.
 #[derive(Clone, Debug)]
-pub(crate) struct Deleted {
+pub(crate) struct DeletedRows {
     pub by_caller: Ranges,
     pub by_retention: Ranges,
 }
 
-impl Deleted {
+impl DeletedRows {
     /// Nothing, to which events are added.
     const NONE: Self = Self { by_caller: Some(Vec::new()), by_retention: Some(Vec::new()) };
     /// What no event tells.
@@ -86,23 +88,23 @@ impl Deleted {
 
 /// What changed after a position, as far as it is for one root.
 #[derive(Debug)]
-pub(crate) struct News {
+pub(crate) struct SourceChanges {
     /// By place in [`KINDS`].
-    pub records: BTreeMap<usize, Changes>,
+    pub records: BTreeMap<usize, RecordChanges>,
     /// Tables with any change; `None` for all.
     pub tables: Option<BTreeSet<String>>,
     /// Deleted rows by table.
-    pub deleted: BTreeMap<String, Deleted>,
+    pub deleted: BTreeMap<String, DeletedRows>,
     /// The last change of all.
     pub last: Option<(u64, i64)>,
     /// Why all is sent, if it is.
     pub full: Option<&'static str>,
 }
 
-impl News {
+impl SourceChanges {
     /// Everything the store has.
     pub(crate) fn everything(why: &'static str) -> Self {
-        let records = (0..KINDS.len()).map(|kind| (kind, Changes::All)).collect();
+        let records = (0..KINDS.len()).map(|kind| (kind, RecordChanges::All)).collect();
         let deleted = BTreeMap::new();
         Self { records, tables: None, deleted, last: None, full: Some(why) }
     }
@@ -126,10 +128,10 @@ pub(crate) fn news(
     after: Position,
     until: Position,
     control: &Control,
-) -> Result<Option<News>> {
+) -> Result<Option<SourceChanges>> {
     let names: BTreeMap<String, usize> =
         KINDS.iter().enumerate().map(|(at, kind)| (folded(&kind.to_string()), at)).collect();
-    let mut news = News {
+    let mut news = SourceChanges {
         records: BTreeMap::new(),
         tables: Some(BTreeSet::new()),
         deleted: BTreeMap::new(),
@@ -162,30 +164,31 @@ pub(crate) fn news(
         }
         let stays = is_here(&event.workspace);
         let is_gone = event.what == What::Deleted || !stays;
-        let change = Change {
+        let change = RecordChange {
             sequence: event.sequence,
             what: if is_gone { DELETED.to_owned() } else { event.what.to_string() },
             // The workspace of another root is not told here.
             workspace: event.moved_from.filter(|_| !stays).unwrap_or(event.workspace),
             is_gone,
         };
-        let of_kind = news.records.entry(kind).or_insert_with(|| Changes::Some(BTreeMap::new()));
+        let of_kind =
+            news.records.entry(kind).or_insert_with(|| RecordChanges::Some(BTreeMap::new()));
         let is_all = match of_kind {
-            Changes::Some(changed) => {
+            RecordChanges::Some(changed) => {
                 changed.insert(event.id, change);
                 let other_id = KINDS.get(kind).copied().is_some_and(has_other_id);
                 changed.len() > CHANGES || other_id
             }
-            Changes::All => false,
+            RecordChanges::All => false,
         };
         if is_all {
-            *of_kind = Changes::All;
+            *of_kind = RecordChanges::All;
         }
     }
 }
 
 fn add_deleted(
-    deleted: &mut BTreeMap<String, Deleted>,
+    deleted: &mut BTreeMap<String, DeletedRows>,
     id: &str,
     detail: Option<&serde_json::Value>,
 ) {
@@ -194,7 +197,7 @@ fn add_deleted(
     let ranges = detail.and_then(|detail| {
         serde_json::from_value::<Vec<(u64, u64)>>(detail.get("ordinals")?.clone()).ok()
     });
-    let known = deleted.entry(id.to_owned()).or_insert(Deleted::NONE);
+    let known = deleted.entry(id.to_owned()).or_insert(DeletedRows::NONE);
     let known = if is("retention") { &mut known.by_retention } else { &mut known.by_caller };
     match (ranges.filter(|_| is_whole), known) {
         (Some(ranges), Some(known)) => known.extend(ranges),
@@ -219,7 +222,7 @@ pub(crate) fn tables(
     session: &Session,
     ids: Option<&BTreeSet<String>>,
     control: &Control,
-) -> Result<Vec<TableState>> {
+) -> Result<Vec<SourceTable>> {
     let mut found = Vec::new();
     if let Some(ids) = ids {
         for id in ids {
@@ -242,7 +245,7 @@ pub(crate) fn tables(
     Ok(found)
 }
 
-fn state(session: &Session, metadata: TableMetadata) -> Result<Option<TableState>> {
+fn state(session: &Session, metadata: TableMetadata) -> Result<Option<SourceTable>> {
     let (Some(id), Some(workspace)) = (metadata.id.clone(), metadata.workspace.clone()) else {
         return Ok(None);
     };
@@ -251,7 +254,7 @@ fn state(session: &Session, metadata: TableMetadata) -> Result<Option<TableState
     let rows = number(metadata.row_count.unwrap_or_default());
     let gone = number(deleted.total_row_count);
     let (numbers, next) = (session.column_numbers(&id)?, rows + gone);
-    Ok(Some(TableState { id, workspace, metadata, numbers, next, has_deleted: gone > 0 }))
+    Ok(Some(SourceTable { id, workspace, metadata, numbers, next, has_deleted: gone > 0 }))
 }
 
 /// The deleted rows of a table that went by its retention, or the others, as first and last

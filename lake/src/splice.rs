@@ -9,31 +9,31 @@ use parquet::schema::types::ColumnDescPtr;
 use stationdb::arrow::datatypes::{Schema, SchemaRef};
 use stationdb::{Error, Result};
 
-use crate::chunk::{Chunk, One, Written, constant, counting, general, integers};
-use crate::file::{broken, encode, encoded, lake_values};
+use crate::chunk::{Chunk, ConstantValue, constant, counting, integers};
+use crate::encoding::{ParquetResult, broken, encode, encoded, general, lake_values};
 use crate::schema::LakeColumn;
-use crate::segment::{SMALL_BYTES, Segment};
+use crate::segment::{GroupRows, RowOrdinals, SMALL_BYTES, Segment};
 
 /// A row group of a stored file that is ready for a file of the lake.
-pub(crate) struct Prepared {
-    pub pieces: Vec<Piece>,
+pub(crate) struct PreparedGroup {
+    pub pieces: Vec<ColumnPiece>,
     pub row_count: u64,
 }
 
-impl Prepared {
+impl PreparedGroup {
     /// Bytes that are in memory.
     pub(crate) fn made_bytes(&self) -> u64 {
-        let made = |piece: &Piece| match piece {
-            Piece::Encoded(chunk) => chunk.close().bytes_written,
-            Piece::Made(chunk) => chunk.close.bytes_written,
-            Piece::Taken(close) if close.bytes_written > SMALL_BYTES => 0,
-            Piece::Taken(close) => close.bytes_written,
+        let made = |piece: &ColumnPiece| match piece {
+            ColumnPiece::Encoded(chunk) => chunk.close().bytes_written,
+            ColumnPiece::Made(chunk) => chunk.close.bytes_written,
+            ColumnPiece::Taken(close) if close.bytes_written > SMALL_BYTES => 0,
+            ColumnPiece::Taken(close) => close.bytes_written,
         };
         self.pieces.iter().map(made).sum()
     }
 }
 
-pub(crate) enum Piece {
+pub(crate) enum ColumnPiece {
     Encoded(Box<ArrowColumnChunk>),
     Made(Box<Chunk>),
     Taken(Box<ColumnCloseResult>),
@@ -42,23 +42,7 @@ pub(crate) enum Piece {
 /// What is the same in all rows of a stored file: the columns before the one with the ordinals.
 #[derive(Clone, Debug)]
 pub(crate) struct RowIdentity<'a> {
-    pub columns: [One<'a>; 4],
-}
-
-/// The ordinals of rows.
-#[derive(Clone, Debug)]
-pub(crate) enum Ordinals {
-    /// This one and those after it.
-    From(u64),
-    Each(Vec<u64>),
-}
-
-/// A row group of a stored file, and the ordinals of its rows.
-#[derive(Clone, Debug)]
-pub(crate) struct GroupRows {
-    pub group: usize,
-    pub row_count: u64,
-    pub ordinals: Ordinals,
+    pub columns: [ConstantValue<'a>; 4],
 }
 
 impl GroupRows {
@@ -68,23 +52,23 @@ impl GroupRows {
         at: usize,
         identity: &RowIdentity<'_>,
         column: &ColumnDescPtr,
-    ) -> Written<Chunk> {
+    ) -> ParquetResult<Chunk> {
         if let Some(value) = identity.columns.get(at) {
             return constant(column, *value, self.row_count);
         }
         let number = |number: u64| i64::try_from(number).map_err(|_| general("an ordinal"));
         match &self.ordinals {
-            Ordinals::From(first) => counting(column, number(*first)?, self.row_count),
-            Ordinals::Each(each) => {
+            RowOrdinals::From(first) => counting(column, number(*first)?, self.row_count),
+            RowOrdinals::Each(each) => {
                 let each = each.iter().map(|ordinal| number(*ordinal));
-                integers(column, &each.collect::<Written<Vec<i64>>>()?)
+                integers(column, &each.collect::<ParquetResult<Vec<i64>>>()?)
             }
         }
     }
 }
 
 /// What row groups are made for: the columns of a file of the lake.
-pub(crate) struct Form<'a> {
+pub(crate) struct GroupTarget<'a> {
     pub schema: &'a SchemaRef,
     pub columns: &'a [ColumnDescPtr],
     pub groups: &'a ArrowRowGroupWriterFactory,
@@ -92,7 +76,7 @@ pub(crate) struct Form<'a> {
     pub number: usize,
 }
 
-impl Form<'_> {
+impl GroupTarget<'_> {
     /// Prepares row groups of a stored file, several at a time: the columns before the data and those
     /// whose form differs in the lake are encoded, all others are taken over as bytes.
     pub(crate) fn prepare(
@@ -102,7 +86,7 @@ impl Form<'_> {
         identity: &RowIdentity<'_>,
         columns: &[LakeColumn],
         stored: &Schema,
-    ) -> Result<Vec<Prepared>> {
+    ) -> Result<Vec<PreparedGroup>> {
         let prepare = |rows: &GroupRows| self.prepare_one(segment, rows, identity, columns, stored);
         if let [rows] = groups {
             return Ok(vec![prepare(rows)?]);
@@ -130,7 +114,7 @@ impl Form<'_> {
         identity: &RowIdentity<'_>,
         columns: &[LakeColumn],
         stored: &Schema,
-    ) -> Result<Prepared> {
+    ) -> Result<PreparedGroup> {
         let descriptors = self.columns;
         let of_identity = identity.columns.len() + 1;
         let mut pieces = Vec::with_capacity(descriptors.len());
@@ -139,16 +123,16 @@ impl Form<'_> {
             let descriptor = descriptors.get(at).ok_or_else(|| broken(short()))?;
             if at < of_identity {
                 let chunk = rows.identity(at, identity, descriptor).map_err(broken)?;
-                pieces.push(Piece::Made(Box::new(chunk)));
+                pieces.push(ColumnPiece::Made(Box::new(chunk)));
                 continue;
             }
             let column = columns.get(at - of_identity).ok_or_else(|| broken(short()))?;
             let from = stored.fields().get(column.from).ok_or_else(|| broken(short()))?;
             let leaf = segment.leaf(from.name())?;
             let piece = match segment.taken(rows.group, leaf, descriptor, column, from) {
-                Some(close) => Piece::Taken(Box::new(close)),
+                Some(close) => ColumnPiece::Taken(Box::new(close)),
                 None => match segment.rescaled(rows, leaf, descriptor, column, from)? {
-                    Some(chunk) => Piece::Made(Box::new(chunk)),
+                    Some(chunk) => ColumnPiece::Made(Box::new(chunk)),
                     None => {
                         let values = lake_values(column, &segment.column(rows.group, leaf)?)?;
                         if encoders.is_empty() {
@@ -157,17 +141,17 @@ impl Form<'_> {
                         let writer = encoders.get_mut(at).and_then(Option::take);
                         let mut writer = (writer.ok_or_else(|| broken(short()))?, false);
                         encode(&mut writer, field, &values).map_err(broken)?;
-                        Piece::Encoded(Box::new(encoded(writer).map_err(broken)?))
+                        ColumnPiece::Encoded(Box::new(encoded(writer).map_err(broken)?))
                     }
                 },
             };
             pieces.push(piece);
         }
-        Ok(Prepared { pieces, row_count: rows.row_count })
+        Ok(PreparedGroup { pieces, row_count: rows.row_count })
     }
 
     /// Writers of all columns.
-    fn encoders(&self) -> Written<Vec<Option<ArrowColumnWriter>>> {
+    fn encoders(&self) -> ParquetResult<Vec<Option<ArrowColumnWriter>>> {
         Ok(self.groups.create_column_writers(self.number)?.into_iter().map(Some).collect())
     }
 }

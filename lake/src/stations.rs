@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use stationdb::{Error, Result};
 
-use crate::log::now_ms;
+use crate::clock::now_ms;
 
 /// First part of every application id.
 const STORE: &str = "stationdb/";

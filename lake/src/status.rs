@@ -54,7 +54,7 @@ impl Root<'_> {
             Some(sequence) => source::backlog(self.session, Position(sequence), control)?,
             None => None,
         };
-        let news = source::News::everything("");
+        let news = source::SourceChanges::everything("");
         let mut logs = std::collections::BTreeMap::new();
         for name in self.lake_tables(&batches, control)? {
             let opened = RowsLogs::open(self.remote, self.path, &name, self.app, control)?;

@@ -1,23 +1,17 @@
 //! Uploads of data files: large ones in parts, and what is there is looked at.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{Error as StoreError, MultipartUpload, ObjectStore, ObjectStoreExt};
 use stationdb::{Control, Error, Result};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::body::Body;
+use crate::buffers::Buffers;
 use crate::remote::{Remote, failed};
 
-/// Bytes up to which an object is written by one request, and of a part of a larger one.
-const PART_BYTES: usize = 8 * 1024 * 1024;
-/// The fewest bytes of a part.
-const PART_BYTES_MIN: usize = 64 * 1024;
-/// Bytes of a piece of a part, which is read and, into a directory, written at once: few enough to
-/// stay in the caches of a processor, and for a file system to take memory that was just freed.
-const CHUNK_BYTES: usize = 512 * 1024;
 /// Parts that are on their way at a time.
 const PARTS: usize = 4;
 
@@ -91,58 +85,6 @@ impl Remote {
             let told = StoreError::Generic { store: "lake", source: Box::new(cut) };
             self.back_off(control, failures, &attempt, &told)?;
         }
-    }
-}
-
-/// How uploads are cut, and buffers of parts that were sent, for the next ones: new memory costs more
-/// than reading into it.
-///
-/// A buffer that an object store still has, to send it again or to keep it, does not come here. So
-/// there are no more than those of the parts that are on their way.
-#[derive(Debug)]
-pub(crate) struct Buffers {
-    part_bytes: usize,
-    spare: Mutex<Vec<BytesMut>>,
-}
-
-impl Default for Buffers {
-    fn default() -> Self {
-        Self::new(PART_BYTES)
-    }
-}
-
-impl Buffers {
-    /// Buffers of parts of this many bytes, at least [`PART_BYTES_MIN`].
-    pub(crate) fn new(part_bytes: usize) -> Self {
-        Self { part_bytes: part_bytes.max(PART_BYTES_MIN), spare: Mutex::default() }
-    }
-
-    fn spare(&self) -> MutexGuard<'_, Vec<BytesMut>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Bytes of a piece of a part.
-    fn chunk_bytes(&self) -> usize {
-        CHUNK_BYTES.min(self.part_bytes)
-    }
-
-    /// A buffer of this many bytes, at most those of a piece: the last one that came, because it may
-    /// be in the caches of the processor.
-    fn take(&self, byte_count: usize) -> BytesMut {
-        let Some(mut buffer) = self.spare().pop() else { return BytesMut::zeroed(byte_count) };
-        buffer.resize(byte_count, 0);
-        buffer
-    }
-
-    /// Keeps the buffers of a part that was sent.
-    fn give(&self, part: Vec<Bytes>) {
-        let free = part.into_iter().filter_map(|bytes| bytes.try_into_mut().ok());
-        self.spare().extend(free.filter(|buffer| buffer.capacity() >= self.chunk_bytes()));
-    }
-
-    /// Gives the memory back.
-    pub(crate) fn clear(&self) {
-        *self.spare() = Vec::new();
     }
 }
 
@@ -266,31 +208,13 @@ mod tests {
 
     use super::*;
     use crate::body::Sink;
+    use crate::buffers::{CHUNK_BYTES, PART_BYTES};
 
     fn body(byte_count: usize) -> (Vec<u8>, Arc<Body>) {
         let bytes: Vec<u8> = (0..byte_count).map(|at| ((at * 31) >> 9) as u8).collect();
         let mut sink = Sink::default();
         sink.write_all(&bytes).unwrap();
         (bytes, Arc::new(sink.finish().unwrap()))
-    }
-
-    #[test]
-    fn a_buffer_is_used_again_when_the_object_store_has_let_it_go() {
-        let buffers = Buffers::default();
-        let sent = buffers.take(CHUNK_BYTES).freeze();
-        let (place, kept) = (sent.as_ptr(), sent.clone());
-        buffers.give(vec![sent]);
-        assert!(buffers.spare().is_empty(), "the object store still has it");
-        buffers.give(vec![kept]);
-        let short = buffers.take(100);
-        assert_eq!((short.as_ptr(), short.len()), (place, 100));
-        buffers.give(vec![short.freeze(), BytesMut::zeroed(100).freeze()]);
-        let whole = buffers.take(CHUNK_BYTES);
-        assert_eq!((whole.as_ptr(), whole.len()), (place, CHUNK_BYTES));
-        assert!(buffers.spare().is_empty(), "a buffer of a small object is not kept");
-        buffers.give(vec![whole.freeze()]);
-        buffers.clear();
-        assert!(buffers.spare().is_empty());
     }
 
     /// A directory lets all buffers go, so those that are there then are all that were there at once.

@@ -28,7 +28,7 @@ use stationdb::prelude::*;
 use stationdb::scans::RecordKind;
 use stationdb::tables::{DeleteRowsRequest, ScanRequest, TableId};
 use stationdb::{Control, HoldBounds, HoldState, Session, Store};
-use stationdb_lake::Published;
+use stationdb_lake::PublishReport;
 use stationdb_lake::faults::set_small_files;
 
 const TABLES: usize = 4;
@@ -155,7 +155,7 @@ fn change(session: &Session, changes: usize, commits: usize) {
 }
 
 /// Publishes after a week. The change log keeps `log_entries` commits beyond what is held.
-fn week(log_entries: Option<u64>, hold: Option<HoldBounds>) -> Published {
+fn week(log_entries: Option<u64>, hold: Option<HoldBounds>) -> PublishReport {
     let (rows, changes, commits) = (
         sizes::count("lake_week_rows"),
         sizes::count("lake_week_changes"),

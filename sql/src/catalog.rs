@@ -12,10 +12,11 @@ use stationdb::scans::{RecordKind, RecordService, ScanRecordsRequest};
 use stationdb::tables::TableId;
 use stationdb::{Control, Session};
 
-use crate::PUBLIC;
+use crate::errors::external;
+use crate::options::PUBLIC;
 use crate::quotas;
 use crate::records::RecordTable;
-use crate::rows::{Known, RowTable};
+use crate::rows::{RowTable, StatisticsCache};
 
 /// Name of the schema of measured rows.
 pub(crate) const ROWS: &str = "rows";
@@ -45,7 +46,7 @@ pub(crate) struct Catalog {
     session: Session,
     /// The id of each measurement table that the caller may see, by id and by unique name.
     tables: Arc<BTreeMap<String, TableId>>,
-    known: Arc<Known>,
+    known: Arc<StatisticsCache>,
 }
 
 impl Catalog {
@@ -106,7 +107,7 @@ impl CatalogProvider for Catalog {
 struct Tables {
     session: Session,
     tables: Arc<BTreeMap<String, TableId>>,
-    known: Arc<Known>,
+    known: Arc<StatisticsCache>,
     /// Whether it lists the kinds of records; if so it lists no rows, but finds them.
     with_records: bool,
 }
@@ -146,7 +147,7 @@ impl SchemaProvider for Tables {
         let opened = tokio::task::spawn_blocking(open).await;
         let table = opened
             .map_err(|error| DataFusionError::External(Box::new(error)))?
-            .map_err(crate::external)?;
+            .map_err(external)?;
         Ok(Some(Arc::new(table)))
     }
 

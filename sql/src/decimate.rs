@@ -15,7 +15,7 @@ use stationdb::tables::{
 };
 
 use crate::catalog::Catalog;
-use crate::external;
+use crate::errors::external;
 use crate::rows::RowTable;
 use crate::scan::{Batches, StoreScan, names, project};
 use crate::search::{number, text};
@@ -61,7 +61,7 @@ impl TableFunctionImpl for Decimate {
         let options = DecimationOptions::new(DecimationMethod::MaxMin)
             .y_columns(columns)
             .intervals(intervals);
-        Ok(Arc::new(Decimated { rows, options }))
+        Ok(Arc::new(DecimatedTable { rows, options }))
     }
 }
 
@@ -87,13 +87,13 @@ fn split(text: &str) -> Vec<String> {
 
 /// A decimated table.
 #[derive(Debug)]
-struct Decimated {
+struct DecimatedTable {
     rows: RowTable,
     options: DecimationOptions,
 }
 
 #[async_trait]
-impl TableProvider for Decimated {
+impl TableProvider for DecimatedTable {
     fn schema(&self) -> SchemaRef {
         self.rows.schema()
     }

@@ -14,13 +14,13 @@ use stationdb::tables::{ColumnFilter, FilterOperation};
 
 /// A comparison of something with a value.
 #[derive(Debug)]
-pub(crate) struct Test<'e> {
+pub(crate) struct ColumnTest<'e> {
     pub operand: &'e Expr,
     pub operator: Operator,
     pub value: &'e ScalarValue,
 }
 
-impl<'e> Test<'e> {
+impl<'e> ColumnTest<'e> {
     /// The column that is compared, if it is one.
     pub(crate) fn column(&self) -> Option<&'e str> {
         match self.operand {
@@ -38,7 +38,7 @@ pub(crate) fn value_of(expr: &Expr) -> Option<&ScalarValue> {
 }
 
 /// The comparisons that must all hold for this condition; `None` if it is anything else.
-pub(crate) fn tests(expr: &Expr) -> Option<Vec<Test<'_>>> {
+pub(crate) fn tests(expr: &Expr) -> Option<Vec<ColumnTest<'_>>> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
             let mut both = tests(left)?;
@@ -47,16 +47,16 @@ pub(crate) fn tests(expr: &Expr) -> Option<Vec<Test<'_>>> {
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let found = match value_of(right) {
-                Some(value) => Test { operand: left, operator: *op, value },
-                None => Test { operand: right, operator: op.swap()?, value: value_of(left)? },
+                Some(value) => ColumnTest { operand: left, operator: *op, value },
+                None => ColumnTest { operand: right, operator: op.swap()?, value: value_of(left)? },
             };
             Some(vec![found])
         }
         Expr::Between(Between { expr: operand, negated: false, low, high }) => {
             let (low, high) = (value_of(low)?, value_of(high)?);
             Some(vec![
-                Test { operand, operator: Operator::GtEq, value: low },
-                Test { operand, operator: Operator::LtEq, value: high },
+                ColumnTest { operand, operator: Operator::GtEq, value: low },
+                ColumnTest { operand, operator: Operator::LtEq, value: high },
             ])
         }
         _ => None,
@@ -110,7 +110,7 @@ pub(crate) struct RowFilter {
 
 /// The filter of a column of measured rows for this test, if the store can test it. `has_nan` says
 /// whether the column may have NaN.
-pub(crate) fn of_rows(test: &Test<'_>, schema: &Schema, has_nan: bool) -> Option<RowFilter> {
+pub(crate) fn of_rows(test: &ColumnTest<'_>, schema: &Schema, has_nan: bool) -> Option<RowFilter> {
     let (_, field) = schema.column_with_name(test.column()?)?;
     let operation = match test.operator {
         Operator::Eq => FilterOperation::Equals,

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use serde_json::{Value, json};
 
-use crate::filters::{Test, float_of, integer_of, tests, text_of, time_of, value_of};
+use crate::filters::{ColumnTest, float_of, integer_of, tests, text_of, time_of, value_of};
 
 /// Comparisons in a filter over records, and in one condition on rows, at most; DataFusion alone
 /// tests longer ones. Over rows a bound of all conditions together would make what the store tests of
@@ -73,7 +73,8 @@ impl Filter {
             }
             Expr::InList(InList { expr: operand, list, negated: false }) => {
                 let equal = |value| {
-                    let test = Test { operand, operator: Operator::Eq, value: value_of(value)? };
+                    let test =
+                        ColumnTest { operand, operator: Operator::Eq, value: value_of(value)? };
                     self.comparison(&test, names)
                 };
                 let terms = list.iter().map(equal).collect::<Option<Vec<_>>>();
@@ -93,7 +94,7 @@ impl Filter {
         text
     }
 
-    fn comparison(&mut self, test: &Test<'_>, names: &Names<'_>) -> Option<String> {
+    fn comparison(&mut self, test: &ColumnTest<'_>, names: &Names<'_>) -> Option<String> {
         let operator = match test.operator {
             Operator::Eq => "==",
             Operator::Lt => "<",
@@ -139,7 +140,7 @@ fn widened<'e>(expr: &'e Expr, schema: &Schema) -> Option<&'e str> {
     is_widened.then_some(column.name.as_str())
 }
 
-fn field_value(test: &Test<'_>, field: &Field) -> Option<Value> {
+fn field_value(test: &ColumnTest<'_>, field: &Field) -> Option<Value> {
     Some(match field.data_type() {
         DataType::Utf8 if test.operator == Operator::Eq => json!(text_of(test.value)?),
         DataType::Int64 => json!(integer_of(test.value)?),
@@ -149,7 +150,7 @@ fn field_value(test: &Test<'_>, field: &Field) -> Option<Value> {
 }
 
 /// The value, where the store's comparison with it keeps exactly the rows of SQL's.
-fn column_value(test: &Test<'_>, field: &Field, has_nan: bool) -> Option<Value> {
+fn column_value(test: &ColumnTest<'_>, field: &Field, has_nan: bool) -> Option<Value> {
     let is_greater = matches!(test.operator, Operator::Gt | Operator::GtEq);
     Some(match field.data_type() {
         // NaN is greater than every number in SQL alone.

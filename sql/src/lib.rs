@@ -40,6 +40,7 @@ mod catalog;
 mod check_spec;
 mod decimate;
 mod door;
+mod errors;
 mod exact;
 mod extremes;
 mod filters;
@@ -47,6 +48,7 @@ mod filters;
 mod lake;
 mod language;
 mod nowhere;
+mod options;
 mod pages;
 mod quotas;
 mod records;
@@ -55,42 +57,18 @@ mod rules;
 mod scan;
 mod search;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use datafusion;
-use datafusion::error::DataFusionError;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::FairSpillPool;
-use datafusion::execution::object_store::ObjectStoreRegistry;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::SessionContext;
 use stationdb::{Result, Session};
 
 use catalog::Catalog;
 pub use door::{Limits, query, reads};
 #[cfg(feature = "lake")]
 pub use lake::{lake, lake_aggregates, lake_at, lake_functions, lake_with};
-
-const CATALOG: &str = "stationdb";
-const PUBLIC: &str = "public";
-/// Bytes for the sorts, joins and groups of a context.
-const MEMORY_BYTES: usize = 512 * 1024 * 1024;
-
-/// What a context may use.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Bytes for sorts, joins and groups; 512 MiB when absent. The store's own reads have bounds of
-    /// their own.
-    pub memory_bytes: Option<usize>,
-    /// An existing directory for what exceeds the memory. When absent such a query fails.
-    pub spill_directory: Option<PathBuf>,
-    /// Bytes in that directory at most; DataFusion's own bound when absent.
-    pub spill_bytes: Option<u64>,
-    /// Number of threads that a query is divided among; that of the processors when absent.
-    pub partitions: Option<usize>,
-}
+pub use options::Options;
+use options::{CATALOG, prepared};
 
 /// [`context_with`] default options.
 ///
@@ -112,7 +90,7 @@ pub fn context(session: &Session) -> Result<SessionContext> {
 pub fn context_with(session: &Session, options: &Options) -> Result<SessionContext> {
     let session = session.pinned();
     let catalog = Arc::new(Catalog::new(&session)?);
-    let context = prepared(options, Arc::new(nowhere::Nowhere))?;
+    let context = prepared(options, Arc::new(nowhere::NoObjectStores))?;
     context.register_catalog(CATALOG, catalog.clone());
     context.register_udtf("search", Arc::new(search::Search::new(session)));
     context.register_udtf("decimate", Arc::new(decimate::Decimate::new(catalog)));
@@ -121,50 +99,4 @@ pub fn context_with(session: &Session, options: &Options) -> Result<SessionConte
     }
     context.register_udf(check_spec::function());
     Ok(context)
-}
-
-/// A context without tables, which finds objects by a registry.
-fn prepared(options: &Options, registry: Arc<dyn ObjectStoreRegistry>) -> Result<SessionContext> {
-    let mut config = SessionConfig::new()
-        .with_information_schema(true)
-        .with_create_default_catalog_and_schema(false)
-        .with_default_catalog_and_schema(CATALOG, PUBLIC);
-    if let Some(partitions) = options.partitions {
-        config = config.with_target_partitions(partitions.max(1));
-    }
-    let mode = match &options.spill_directory {
-        Some(directory) => DiskManagerMode::Directories(vec![directory.clone()]),
-        None => DiskManagerMode::Disabled,
-    };
-    let mut disk = DiskManagerBuilder::default().with_mode(mode);
-    if let Some(bytes) = options.spill_bytes {
-        disk = disk.with_max_temp_directory_size(bytes);
-    }
-    let pool = FairSpillPool::new(options.memory_bytes.unwrap_or(MEMORY_BYTES));
-    let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(pool))
-        .with_disk_manager_builder(disk)
-        .with_object_store_registry(registry)
-        .build_arc()
-        .map_err(|error| {
-            stationdb::Error::io("preparing SQL", std::io::Error::other(error.to_string()))
-        })?;
-    let state = SessionStateBuilder::new()
-        .with_config(config)
-        .with_runtime_env(runtime)
-        .with_default_features()
-        .with_analyzer_rules(exact::analyzers())
-        .with_optimizer_rules(exact::optimizers())
-        .with_physical_optimizer_rules(rules::all())
-        .build();
-    let context = SessionContext::new_with_state(state);
-    for function in exact::functions() {
-        context.register_udf(function);
-    }
-    Ok(context)
-}
-
-/// An error of the store as one of DataFusion; its source is the store's.
-fn external(error: stationdb::Error) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }

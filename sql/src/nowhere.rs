@@ -10,9 +10,9 @@ use url::Url;
 
 /// A registry without any object store.
 #[derive(Debug)]
-pub(crate) struct Nowhere;
+pub(crate) struct NoObjectStores;
 
-impl ObjectStoreRegistry for Nowhere {
+impl ObjectStoreRegistry for NoObjectStores {
     fn register_store(
         &self,
         _url: &Url,

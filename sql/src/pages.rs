@@ -21,7 +21,7 @@ const PAGE: i64 = 1000;
 /// A page, and the token of the next one.
 pub(crate) type Page = (RecordBatch, Option<String>);
 /// Reads the page after a token, with at most so many rows.
-pub(crate) type Read =
+pub(crate) type PageReader =
     dyn Fn(&Session, Option<String>, i64) -> stationdb::Result<Page> + Send + Sync;
 
 /// A list of the store.
@@ -31,7 +31,7 @@ pub(crate) struct Pages {
     label: String,
     session: Session,
     schema: SchemaRef,
-    read: Arc<Read>,
+    read: Arc<PageReader>,
     table_type: TableType,
 }
 
@@ -42,7 +42,7 @@ impl Pages {
         session: &Session,
         schema: SchemaRef,
         table_type: TableType,
-        read: Arc<Read>,
+        read: Arc<PageReader>,
     ) -> Self {
         Self { label, session: session.clone(), schema, read, table_type }
     }

@@ -11,7 +11,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use stationdb::scans::{RecordKind, RecordService, ScanRecordsRequest};
 use stationdb::{ErrorKind, Session};
 
-use crate::external;
+use crate::errors::external;
 use crate::language::{Filter, Names};
 use crate::scan::{Batches, StoreScan, names, project};
 

@@ -20,17 +20,17 @@ use stationdb::tables::{
 };
 use stationdb::{Control, Session};
 
-use crate::filters::{RowFilter, Test, of_rows, tests};
+use crate::filters::{ColumnTest, RowFilter, of_rows, tests};
 use crate::language::{Filter, Names};
 use crate::pages::misfit;
-use crate::scan::{Batches, First, Open, StoreScan, names, project};
+use crate::scan::{Batches, BatchesOpener, StoreScan, TopRowsOpener, names, project};
 
 /// Rows of a batch without columns. Each batch wakes another thread, and a statement may put a
 /// constant beside each row.
 const BATCH_ROWS: u64 = 1024 * 1024;
 
 /// What is known of tables, by their ids. It holds for as long as the snapshot does.
-pub(crate) type Known = Mutex<BTreeMap<String, Arc<TableStatistics>>>;
+pub(crate) type StatisticsCache = Mutex<BTreeMap<String, Arc<TableStatistics>>>;
 
 /// The rows of a table in the snapshot of the session.
 #[derive(Debug)]
@@ -43,7 +43,11 @@ pub(crate) struct RowTable {
 
 impl RowTable {
     /// Reads the columns, and what is known of them unless `known` has it.
-    pub(crate) fn open(session: &Session, id: &TableId, known: &Known) -> stationdb::Result<Self> {
+    pub(crate) fn open(
+        session: &Session,
+        id: &TableId,
+        known: &StatisticsCache,
+    ) -> stationdb::Result<Self> {
         // For every statement: the access policy may say something else than it did.
         let nothing = ScanRequest::new().take(0);
         let schema = session.scan(id, nothing, &Control::default())?.schema();
@@ -67,7 +71,7 @@ impl RowTable {
 
     /// The tests of these conditions that the store takes over.
     fn pushed(&self, filter: &Expr) -> Option<Vec<RowFilter>> {
-        let of = |test: &Test<'_>| {
+        let of = |test: &ColumnTest<'_>| {
             let has_nan = test.column().is_none_or(|column| self.has_nan(column));
             of_rows(test, &self.schema, has_nan)
         };
@@ -99,7 +103,7 @@ impl RowTable {
     }
 
     /// Reads the first of these rows in an order of the statement.
-    fn first(&self, label: String, rows: ScanRequest) -> First {
+    fn first(&self, label: String, rows: ScanRequest) -> TopRowsOpener {
         let (session, id) = (self.session.clone(), self.id.clone());
         Arc::new(move |order, take| {
             let (session, id) = (session.clone(), id.clone());
@@ -111,7 +115,7 @@ impl RowTable {
             let open = move |control: &Control| {
                 Ok(Box::new(session.scan(&id, rows.clone(), control)?) as Batches)
             };
-            (label, Arc::new(open) as Open)
+            (label, Arc::new(open) as BatchesOpener)
         })
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn all() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let place = rules.iter().position(|rule| rule.name() == LATER).unwrap_or(rules.len());
     rules.insert(place, Arc::new(TopRows));
     let last = rules.len().min(place + 2);
-    rules.insert(last, Arc::new(Yielding));
+    rules.insert(last, Arc::new(YieldInsertion));
     rules
 }
 
@@ -33,9 +33,9 @@ const MAKERS: [&str; 5] =
 
 /// Makes such nodes yield between batches: a query that is dropped would compute on for minutes.
 #[derive(Debug)]
-struct Yielding;
+struct YieldInsertion;
 
-impl PhysicalOptimizerRule for Yielding {
+impl PhysicalOptimizerRule for YieldInsertion {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,

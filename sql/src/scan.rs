@@ -27,15 +27,15 @@ use futures::StreamExt;
 use stationdb::Control;
 use stationdb::tables::ColumnOrderBy;
 
+use crate::errors::external;
 use crate::exact::settled;
-use crate::external;
 
 /// Batches that wait for the query at most.
 const WAITING: usize = 2;
 
 pub(crate) type Batches = Box<dyn Iterator<Item = stationdb::Result<RecordBatch>>>;
 /// Begins a read; it is called and its batches are read on a thread for blocking work.
-pub(crate) type Open = Arc<dyn Fn(&Control) -> stationdb::Result<Batches> + Send + Sync>;
+pub(crate) type BatchesOpener = Arc<dyn Fn(&Control) -> stationdb::Result<Batches> + Send + Sync>;
 
 /// The schema of the columns that a plan wants, and their positions. All if it names none.
 pub(crate) fn project(
@@ -56,7 +56,8 @@ pub(crate) fn names(schema: &SchemaRef, least: &str) -> Vec<String> {
 }
 
 /// The label and the read of the first rows of an order.
-pub(crate) type First = Arc<dyn Fn(&[ColumnOrderBy], usize) -> (String, Open) + Send + Sync>;
+pub(crate) type TopRowsOpener =
+    Arc<dyn Fn(&[ColumnOrderBy], usize) -> (String, BatchesOpener) + Send + Sync>;
 
 /// Rows at most that the store selects by an order of the statement. It keeps them in memory, and
 /// DataFusion can spill.
@@ -66,22 +67,22 @@ const FIRST_MAX: usize = 10_000;
 pub(crate) struct StoreScan {
     /// What is read, for `explain`.
     label: String,
-    open: Open,
-    first: Option<First>,
+    open: BatchesOpener,
+    first: Option<TopRowsOpener>,
     statistics: Statistics,
     properties: Arc<PlanProperties>,
 }
 
 impl StoreScan {
     /// A read that returns batches of this schema, or with more columns if it has none.
-    pub(crate) fn new(label: String, schema: SchemaRef, open: Open) -> Self {
+    pub(crate) fn new(label: String, schema: SchemaRef, open: BatchesOpener) -> Self {
         let statistics = Statistics::new_unknown(&schema);
         let properties = properties(EquivalenceProperties::new(schema));
         Self { label, open, first: None, statistics, properties }
     }
 
     /// With a read of the first rows of any order of its columns, in which nulls come last.
-    pub(crate) fn with_first(mut self, first: First) -> Self {
+    pub(crate) fn with_first(mut self, first: TopRowsOpener) -> Self {
         self.first = Some(first);
         self
     }
@@ -250,7 +251,7 @@ mod tests {
     async fn a_read_is_cancelled_when_its_stream_is_dropped() {
         let ended = Arc::new(AtomicBool::new(false));
         let seen = ended.clone();
-        let open: Open = Arc::new(move |control| {
+        let open: BatchesOpener = Arc::new(move |control| {
             let (control, seen) = (control.clone(), seen.clone());
             // A read that finds nothing for long; it ends, so that a failure does not hang.
             let begun = std::time::Instant::now();

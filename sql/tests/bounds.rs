@@ -78,8 +78,7 @@ impl Asker {
 }
 
 fn asked(session: &Session, limits: Limits, work: impl FnOnce(&Asker) + Send) {
-    let options =
-        Options { memory_bytes: Some(MEMORY_BYTES), partitions: Some(1), ..Options::default() };
+    let options = Options::default().memory_bytes(MEMORY_BYTES).partitions(1);
     let context = context_with(session, &options).unwrap();
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES);

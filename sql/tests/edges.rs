@@ -534,8 +534,8 @@ async fn floats_that_are_computed_have_no_sign_of_nan_and_zero() {
             _ => None,
         })
         .collect();
-    type Made = (&'static str, fn(f64) -> f64);
-    let made: [Made; 10] = [
+    type FloatExpression = (&'static str, fn(f64) -> f64);
+    let made: [FloatExpression; 10] = [
         ("-d", |x| -x),
         ("d - d", |x| x - x),
         ("d * 0", |x| x * 0.0),

@@ -248,12 +248,12 @@ fn a_query_that_computes_yields() {
 async fn memory_is_bounded_and_spills_go_where_they_may() {
     let (directory, _store, session) = filled();
     let statement = r#"select a.note, b.n, a.t from rows."Loop 1" a, rows."Loop 2" b order by a.amps, b.n, a.t"#;
-    let small = Options { memory_bytes: Some(4 << 20), partitions: Some(1), ..Options::default() };
+    let small = Options::default().memory_bytes(4 << 20).partitions(1);
     let refused = ask(&context_with(&session, &small).unwrap(), statement).await.unwrap_err();
     assert!(refused.contains("memory") || refused.contains("Resources"), "{refused}");
     let spill = directory.path().join("spill");
     std::fs::create_dir(&spill).unwrap();
-    let spilling = Options { spill_directory: Some(spill), ..small };
+    let spilling = small.spill_directory(spill);
     let sql = context_with(&session, &spilling).unwrap();
     let counted = format!(
         "select count(*) from (select row_number() over (order by note, n, t) from ({statement}))"

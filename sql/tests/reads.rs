@@ -20,7 +20,7 @@ const ROWS: i64 = 1_000_000;
 
 /// A disk that counts the bytes read from files with rows, and knows which threads read any file.
 #[derive(Clone, Debug, Default)]
-struct Counting {
+struct CountingDisk {
     disk: Arc<MemoryDisk>,
     read: Arc<AtomicU64>,
     readers: Arc<Mutex<HashSet<ThreadId>>>,
@@ -67,7 +67,7 @@ impl DiskFile for CountingFile {
     }
 }
 
-impl Disk for Counting {
+impl Disk for CountingDisk {
     fn open(&self, path: &str, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
         let file = self.disk.open(path, mode)?;
         let read = path.ends_with(".parquet").then(|| self.read.clone());
@@ -102,7 +102,7 @@ impl Disk for Counting {
     }
 }
 
-impl Counting {
+impl CountingDisk {
     /// Bytes of the files with rows.
     fn stored(&self) -> u64 {
         let files = stationdb::faults::walk(&*self.disk, "").unwrap().into_iter();
@@ -114,7 +114,7 @@ impl Counting {
     }
 }
 
-fn open(disk: &Counting) -> Store {
+fn open(disk: &CountingDisk) -> Store {
     let options = Store::options().maintenance_thread(false).seal_rows(ROWS as u64);
     options.open_disk(Arc::new(disk.clone())).unwrap()
 }
@@ -147,7 +147,7 @@ fn fill(store: &Store, rows: i64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_and_ranges_read_what_they_need() {
-    let disk = Counting::default();
+    let disk = CountingDisk::default();
     let store = open(&disk);
     fill(&store, ROWS);
     store.close().unwrap();
@@ -185,7 +185,7 @@ async fn counts_and_ranges_read_what_they_need() {
 /// A read would keep all other work of the thread waiting.
 #[test]
 fn no_async_thread_reads_the_store() {
-    let disk = Counting::default();
+    let disk = CountingDisk::default();
     let store = open(&disk);
     fill(&store, 100_000);
     let session = store.session(Identity::user("ada"));

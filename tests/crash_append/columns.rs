@@ -37,11 +37,7 @@ fn put(
     let cell = |t: i64, place: usize| Some((t * (place as i64 + 1)).to_string());
     let row = |t: i64| -> Vec<_> { (0..columns.len()).map(|place| cell(t, place)).collect() };
     let columns = Some(columns.iter().map(|name| (*name).to_owned()).collect());
-    let frame = {
-        let mut made = DataFrame::new().data(rows.map(row));
-        made.columns = columns;
-        made
-    };
+    let frame = DataFrame::new().data(rows.map(row)).maybe_columns(columns);
     tables.append_table_data(&id.into(), AppendTableDataRequest::new().frame(frame))
 }
 

@@ -96,11 +96,8 @@ impl Steps for Files {
             ("a file moves", |store| {
                 let properties: Vec<_> = [("Name".to_owned(), "moved".to_owned())].into();
                 let workspace = Some("elsewhere".to_owned());
-                let request = {
-                    let mut made = UpdateMetadataRequest::new().properties(properties);
-                    made.workspace = workspace;
-                    made
-                };
+                let request =
+                    UpdateMetadataRequest::new().properties(properties).maybe_workspace(workspace);
                 ada(store).update_metadata(&id_of(store, "first of two")?.into(), request)
             }),
             ("some are deleted", |store| {

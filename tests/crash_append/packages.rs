@@ -89,11 +89,7 @@ impl Steps for Packages {
             }),
             ("a feed", |store| {
                 let platform = Some(Platform::ni_linux_rt());
-                let request = {
-                    let mut made = CreateFeedRequest::new("tools");
-                    made.platform = platform;
-                    made
-                };
+                let request = CreateFeedRequest::new("tools").maybe_platform(platform);
                 ada(store).create_feed(request).map(|_| ())
             }),
             ("a package", |store| package(store, "1", 5_000)),
@@ -119,11 +115,7 @@ impl Steps for Packages {
                     let feed = tx.query_feeds(QueryFeedsRequest::default())?.feeds.remove(0);
                     tx.delete_feed(&feed.id)?;
                     let platform = Some(Platform::windows());
-                    tx.create_feed({
-                        let mut made = CreateFeedRequest::new("new");
-                        made.platform = platform;
-                        made
-                    })?;
+                    tx.create_feed(CreateFeedRequest::new("new").maybe_platform(platform))?;
                     Ok(())
                 })
             }),

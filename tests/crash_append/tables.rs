@@ -40,12 +40,12 @@ pub fn append(
     end_of_data: bool,
 ) -> Result<(), Error> {
     let frame = (!rows.is_empty()).then(|| DataFrame::new().data(rows.map(row)));
-    tables.append_table_data(&id.into(), {
-        let mut made = AppendTableDataRequest::new();
-        made.frame = frame;
-        made.end_of_data = end_of_data.then_some(true);
-        made
-    })
+    tables.append_table_data(
+        &id.into(),
+        AppendTableDataRequest::new()
+            .maybe_frame(frame)
+            .maybe_end_of_data(end_of_data.then_some(true)),
+    )
 }
 
 pub fn id_of(store: &Store, name: &str) -> Result<String, Error> {
@@ -57,11 +57,7 @@ pub fn id_of(store: &Store, name: &str) -> Result<String, Error> {
 pub fn read(store: &Store, id: &str) -> Result<Vec<Vec<Option<String>>>, Error> {
     let (mut rows, mut token) = (Vec::new(), None);
     loop {
-        let request = {
-            let mut made = GetTableDataRequest::new().take(200);
-            made.continuation_token = token;
-            made
-        };
+        let request = GetTableDataRequest::new().take(200).maybe_continuation_token(token);
         let page = ada(store).get_table_data(&id.into(), request)?;
         rows.extend(page.frame.to_data_frame().data);
         token = page.continuation_token;

@@ -117,11 +117,7 @@ fn put_file(to: &dyn FileService, step: u64) -> Result<()> {
 fn put_rows(to: &dyn TableService, table: &str, step: u64) -> Result<()> {
     let data: Vec<_> = (step * ROWS..(step + 1) * ROWS).map(row).collect();
     let frame = Some(DataFrame::new().data(data));
-    to.append_table_data(&table.into(), {
-        let mut made = AppendTableDataRequest::new();
-        made.frame = frame;
-        made
-    })
+    to.append_table_data(&table.into(), AppendTableDataRequest::new().maybe_frame(frame))
 }
 
 /// Makes the call with this number.
@@ -171,11 +167,7 @@ fn rows(ada: &Session) -> Result<Vec<Vec<Option<String>>>> {
     let (mut rows, mut token) = (Vec::new(), None);
     let Some(id) = tables.into_iter().next().and_then(|table| table.id) else { return Ok(rows) };
     loop {
-        let request = {
-            let mut made = GetTableDataRequest::new();
-            made.continuation_token = token;
-            made
-        };
+        let request = GetTableDataRequest::new().maybe_continuation_token(token);
         let page = ada.get_table_data(&id, request)?;
         rows.extend(page.frame.to_data_frame().data);
         token = page.continuation_token;

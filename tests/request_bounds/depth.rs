@@ -151,11 +151,7 @@ fn world() -> World {
     let columns = vec![Column::new("i", DataType::Int64).column_type(ColumnType::Index)];
     let table = session.create_table(CreateTableRequest::new(columns)).unwrap();
     let platform = Some(Platform::ni_linux_rt());
-    let request = {
-        let mut made = CreateFeedRequest::new("tools");
-        made.platform = platform;
-        made
-    };
+    let request = CreateFeedRequest::new("tools").maybe_platform(platform);
     let feed = session.create_feed(request).unwrap().id;
     World { session, table, feed, _store: store, _directory: directory }
 }
@@ -171,29 +167,17 @@ fn import(world: &World, file: Box<Cursor<Vec<u8>>>, flatten: bool) -> Result<()
 const READERS: &[(&str, usize, Read)] = &[
     ("a filter of records", 100, |world, depth| {
         let filter = Some(parentheses("partNumber = \"x\"", depth));
-        let query = {
-            let mut made = QueryProductsRequest::new();
-            made.filter = filter;
-            made
-        };
+        let query = QueryProductsRequest::new().maybe_filter(filter);
         world.session.query_products(query).map(drop)
     }),
     ("a filter of rows", 100, |world, depth| {
         let filter = Some(parentheses("i = 1", depth));
-        let query = {
-            let mut made = QueryTableDataRequest::new();
-            made.filter = filter;
-            made
-        };
+        let query = QueryTableDataRequest::new().maybe_filter(filter);
         world.session.query_table_data(&world.table, query).map(drop)
     }),
     ("a search of files", 32, |world, depth| {
         let filter = Some(parentheses("name:x", depth));
-        let request = {
-            let mut made = SearchFilesRequest::new();
-            made.filter = filter;
-            made
-        };
+        let request = SearchFilesRequest::new().maybe_filter(filter);
         world.session.search_files(request).map(drop)
     }),
     ("a text query", 16, |world, depth| {

@@ -185,11 +185,7 @@ fn a_deadline_is_looked_at_between_the_tests_of_rows() {
         (0..4_000).map(|row| vec![Some(row.to_string()), Some(long.clone())]).collect();
     let frame = Some(DataFrame::new().data(data));
     session
-        .append_table_data(&table.as_str().into(), {
-            let mut made = AppendTableDataRequest::new();
-            made.frame = frame;
-            made
-        })
+        .append_table_data(&table.as_str().into(), AppendTableDataRequest::new().maybe_frame(frame))
         .unwrap();
     let test = |at: usize| {
         ColumnFilter::new("s", FilterOperation::NotContains).value(format!("fedcba{at}"))
@@ -197,11 +193,7 @@ fn a_deadline_is_looked_at_between_the_tests_of_rows() {
     let filters = Some((0..10_000).map(test).collect::<Vec<_>>());
     let started = Instant::now();
     let session = session.with_deadline(started + Duration::from_millis(200));
-    let query = {
-        let mut made = QueryTableDataRequest::new();
-        made.filters = filters;
-        made
-    };
+    let query = QueryTableDataRequest::new().maybe_filters(filters);
     let error = session.query_table_data(&table.as_str().into(), query).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DeadlineExceeded, "{error}");
     assert!(started.elapsed() < SLACK, "{:?}", started.elapsed());

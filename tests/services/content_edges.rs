@@ -262,12 +262,11 @@ fn a_page_far_behind_the_start_is_that_of_one_long_page() {
         .unwrap();
     for order_by in [None, Some(FileQueryOrderBy::Size), Some(FileQueryOrderBy::Id)] {
         let page = |skip, take| {
-            let request = {
-                let mut made =
-                    GetFilesRequest::new().skip(skip).take(take).order_by_descending(true);
-                made.order_by = order_by;
-                made
-            };
+            let request = GetFilesRequest::new()
+                .skip(skip)
+                .take(take)
+                .order_by_descending(true)
+                .maybe_order_by(order_by);
             session.get_files(request).unwrap()
         };
         let whole = page(0, 10_000).available_files;

@@ -188,19 +188,13 @@ fn listings_have_the_defaults_of_the_reference() {
     clock.advance_ms(1_000);
     session.update_metadata(&ids[1], UpdateMetadataRequest::default()).unwrap();
     let linq = |order_by, order_by_descending| {
-        let request = {
-            let mut made = FileLinqQueryRequest::new();
-            made.order_by = order_by;
-            made.order_by_descending = order_by_descending;
-            made
-        };
+        let request = FileLinqQueryRequest::new()
+            .maybe_order_by(order_by)
+            .maybe_order_by_descending(order_by_descending);
         let answer = session.query_files_linq(request.clone()).unwrap();
-        let search = {
-            let mut made = SearchFilesRequest::new();
-            made.order_by = order_by;
-            made.order_by_descending = order_by_descending;
-            made
-        };
+        let search = SearchFilesRequest::new()
+            .maybe_order_by(order_by)
+            .maybe_order_by_descending(order_by_descending);
         assert_eq!(session.search_files(search).unwrap(), answer);
         answer
             .available_files

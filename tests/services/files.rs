@@ -81,11 +81,7 @@ fn the_name_comes_from_the_metadata_then_the_content_then_the_id() {
 #[test]
 fn ids_can_be_chosen_once_in_any_case() {
     let (disk, _store, session) = fresh();
-    let with = |id: &str| {
-        let mut made = named("a");
-        made.id = Some(id.to_owned());
-        made
-    };
+    let with = |id: &str| named("a").id(id.to_owned());
     let id =
         session.upload_file(&mut &b"1"[..], with("ABCDEF0123456789ABCDEF01"), &control()).unwrap();
     assert_eq!(id.as_str(), "abcdef0123456789abcdef01");
@@ -112,11 +108,7 @@ fn a_refused_upload_leaves_nothing() {
     let error = session.upload_file(&mut &*bytes(50_001), named("a"), &control()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
     put(&session, "a", &bytes(50_000));
-    let empty_key = {
-        let mut made = named("a");
-        made.metadata = [(String::new(), "x".to_owned())].into();
-        made
-    };
+    let empty_key = named("a").metadata([(String::new(), "x".to_owned())]);
     assert_eq!(
         session.upload_file(&mut &*bytes(20_000), empty_key, &control()).unwrap_err().kind(),
         ErrorKind::InvalidArgument
@@ -296,13 +288,12 @@ fn queries_filter_by_expression_search_and_structure() {
             .collect::<Vec<_>>()
     };
     let linq = |filter: &str, descending| {
-        session.query_files_linq({
-            let mut made = FileLinqQueryRequest::new()
+        session.query_files_linq(
+            FileLinqQueryRequest::new()
                 .filter(filter.to_owned())
-                .order_by(FileLinqQueryOrderBy::Name);
-            made.order_by_descending = descending;
-            made
-        })
+                .order_by(FileLinqQueryOrderBy::Name)
+                .maybe_order_by_descending(descending),
+        )
     };
     assert_eq!(names(linq("", Some(false)).unwrap()), ["notes.txt", "run1.tdms", "run2.tdms"]);
     assert_eq!(names(linq("", None).unwrap()), ["run2.tdms", "run1.tdms", "notes.txt"]);

@@ -10,11 +10,7 @@ fn request(part_number: &str) -> CreateProductRequest {
 }
 
 fn create(service: &impl ProductService, part_number: &str, family: Option<&str>) -> Product {
-    let request = {
-        let mut made = request(part_number);
-        made.family = family.map(str::to_owned);
-        made
-    };
+    let request = request(part_number).maybe_family(family.map(str::to_owned));
     service.create_products(vec![request]).unwrap().products.remove(0)
 }
 
@@ -242,16 +238,13 @@ fn queries_filter_order_project_count_and_page() {
 fn the_properties_of_the_reference_can_be_filtered() {
     let store = TestStore::new();
     let session = store.session();
-    let full = {
-        let mut made = request("A");
-        made.name = Some("N".into());
-        made.family = Some("F".into());
-        made.keywords = Some(vec!["k1".into()]);
-        made.file_ids = Some(vec!["f1".into()]);
-        made.properties = Some(BTreeMap::from([("color".into(), Some("red".into()))]));
-        made.workspace = Some("w".into());
-        made
-    };
+    let full = request("A")
+        .name("N")
+        .family("F")
+        .keywords(["k1"])
+        .file_ids(["f1"])
+        .properties([("color", "red")])
+        .workspace("w");
     let _ = session.create_products(vec![full, request("B")]).unwrap();
     for filter in [
         r#"family = "F" && name = "N""#,
@@ -309,12 +302,7 @@ fn a_policy_hides_products_and_their_values_and_refuses_items() {
     let store = TestStore::with(|options| options.access_policy(GuestsRead("one")));
     let session = store.session();
     for (part_number, workspace) in [("A", "one"), ("B", "two")] {
-        let request = {
-            let mut made = request(part_number);
-            made.workspace = Some(workspace.into());
-            made.family = Some(part_number.into());
-            made
-        };
+        let request = request(part_number).workspace(workspace).family(part_number);
         let _ = session.create_products(vec![request]).unwrap();
     }
     let guest = store.store.session(Identity::user("guest"));
@@ -405,7 +393,7 @@ proptest! {
             match step {
                 Step::Create(part, family) => {
                     let part = part.to_string();
-                    let request = { let mut made = request(&part); made.family = family.map(|f| f.to_string()); made };
+                    let request = request(&part).maybe_family(family.map(|f| f.to_string()));
                     let answer = session.create_products(vec![request]).unwrap();
                     prop_assert_eq!(answer.products.len(), usize::from(!model.contains_key(&part)));
                     for product in answer.products {

@@ -1045,9 +1045,9 @@ fn a_thousand_items_with_one_percent_bad_ones_are_one_commit() {
     let before = bench.session.position();
     let requests: Vec<CreateWorkItemRequest> = (0..1000)
         .map(|n| {
-            let mut made = CreateWorkItemRequest::new().name(format!("item {n}"));
-            made.state = (n % 100 == 42).then(|| "nowhere".to_owned());
-            made
+            CreateWorkItemRequest::new()
+                .name(format!("item {n}"))
+                .maybe_state((n % 100 == 42).then(|| "nowhere".to_owned()))
         })
         .collect();
     let response = bench.session.create_work_items(requests.clone()).unwrap();

@@ -45,6 +45,15 @@ fn public_structs_can_get_members() {
     let problems: Vec<_> =
         files.iter().flat_map(|(_, text)| without_attribute(text, &exported)).collect();
     assert_eq!(problems, Vec::<&str>::new(), "add #[non_exhaustive], or a reason above");
+    // The libraries beside this one.
+    for member in ["sql", "lake", "cluster"] {
+        let files = rust_files(&format!("{member}/src"));
+        let lib = files.iter().find(|(path, _)| *path == format!("{member}/src/lib.rs"));
+        let exported: Vec<&str> = words(&lib.unwrap().1).collect();
+        let problems: Vec<_> =
+            files.iter().flat_map(|(_, text)| without_attribute(text, &exported)).collect();
+        assert_eq!(problems, Vec::<&str>::new(), "{member}: add #[non_exhaustive]");
+    }
     // Those that macros declare.
     for (path, declaration) in [
         ("src/value/wire.rs", "pub struct $name {"),

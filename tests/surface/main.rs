@@ -281,3 +281,26 @@ fn a_store_has_an_id_that_its_copies_share() {
     assert!(format.contains(&format!("store {id}")), "{format}");
     assert_ne!(Store::open(&new).unwrap().id(), id, "another store");
 }
+
+/// The second setter of an optional member takes what a caller may not have.
+#[test]
+fn optional_values_go_into_builders() {
+    for name in [None, Some("N".to_owned())] {
+        let request = CreateProductRequest::new("P-1").name("old").maybe_name(name.clone());
+        assert_eq!(request.name, name);
+    }
+    // Entries of several calls go together, whichever setter has them.
+    let more = [("b".to_owned(), None)].into();
+    let request = CreateProductRequest::new("P-1")
+        .properties([("a", "1")])
+        .maybe_properties(Some(more))
+        .maybe_properties(None);
+    let properties = request.properties.unwrap();
+    assert_eq!(
+        properties.into_iter().collect::<Vec<_>>(),
+        [("a".to_owned(), Some("1".to_owned())), ("b".to_owned(), None),]
+    );
+    // A member whose name is a keyword has a setter without its mark.
+    let request = stationdb::work_items::CreateWorkItemRequest::new().maybe_type(None);
+    assert_eq!(request.r#type, None);
+}

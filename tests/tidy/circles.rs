@@ -17,8 +17,23 @@ struct Crate<'c> {
     exports: BTreeMap<Module, Vec<(String, Vec<String>)>>,
 }
 
-/// The cycles among `files`: the files of each, and the imports that close it.
+/// The cycles among `files` within one room: the files of each, and the imports that close it.
+///
+/// Imports between rooms have another rule, and the root only lists names.
 pub(super) fn circles(files: &BTreeMap<String, String>) -> Vec<String> {
+    closed_by(files, |from, to| from.first() == to.first() && !to.is_empty())
+}
+
+/// The cycles among the files of a crate that has no rooms. Its root is a file like the others.
+pub(super) fn crate_circles(files: &BTreeMap<String, String>) -> Vec<String> {
+    closed_by(files, |_, _| true)
+}
+
+/// The cycles of those imports that count.
+fn closed_by(
+    files: &BTreeMap<String, String>,
+    counts: impl Fn(&Module, &Module) -> bool,
+) -> Vec<String> {
     let known = Crate::new(files);
     let mut edges: BTreeMap<&Module, BTreeMap<&Module, String>> = BTreeMap::new();
     for (here, code) in &known.code {
@@ -28,8 +43,7 @@ pub(super) fn circles(files: &BTreeMap<String, String>) -> Vec<String> {
             else {
                 continue;
             };
-            // Imports between rooms have another rule; the root only lists names.
-            if target != here && target.first() == here.first() && !target.is_empty() {
+            if target != here && counts(here, target) {
                 edges.entry(here).or_default().entry(target).or_insert_with(|| path.join("::"));
             }
         }
@@ -43,16 +57,17 @@ pub(super) fn circles(files: &BTreeMap<String, String>) -> Vec<String> {
                 for (to, path) in
                     edges.get(from).into_iter().flatten().filter(|(to, _)| circle.contains(*to))
                 {
-                    text.push_str(&format!(
-                        "\n    {} imports {path} of {}",
-                        from.join("::"),
-                        to.join("::")
-                    ));
+                    let [from, to] = [from, to].map(|module| name(module));
+                    text.push_str(&format!("\n    {from} imports {path} of {to}"));
                 }
             }
             text
         })
         .collect()
+}
+
+fn name(module: &Module) -> String {
+    if module.is_empty() { "the root".to_owned() } else { module.join("::") }
 }
 
 impl<'c> Crate<'c> {
@@ -131,7 +146,9 @@ impl<'c> Crate<'c> {
         let split = (0..=path.len()).rev().find(|end| self.code.contains_key(&path[..*end]))?;
         let (module, rest) = path.split_at(split);
         let Some(name) = rest.first() else { return Some(module.to_vec()) };
-        Some(self.definition(module, name, depth).unwrap_or_else(|| module.to_vec()))
+        let defined = self.definition(module, name, depth);
+        // A name that the root does not have is one of another crate, in code that a macro writes.
+        defined.or_else(|| (!module.is_empty()).then(|| module.to_vec()))
     }
 
     /// The file that defines `name` of `module`; `None` if the module does not have it.

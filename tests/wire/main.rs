@@ -156,16 +156,16 @@ fn a_query_string_is_read_like_a_body() {
     )
     .unwrap();
     let text = |texts: &[&str]| Some(texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
-    assert_eq!(tables, {
-        let mut made = ListTablesRequest::new()
+    assert_eq!(
+        tables,
+        ListTablesRequest::new()
             .take(7)
             .order_by(TableOrderBy::NumberOfRows)
             .order_by_descending(true)
-            .continuation_token("x+y z");
-        made.id = text(&["a", "b", "c", "d"]);
-        made.workspace = text(&["ä"]);
-        made
-    });
+            .continuation_token("x+y z")
+            .maybe_id(text(&["a", "b", "c", "d"]))
+            .maybe_workspace(text(&["ä"]))
+    );
     // A name may have a comma, which is written as %2C.
     let rows: GetTableDataRequest =
         from_query("columns=t,a%2Cb&columns=c&orderBy=t&order_by_descending=TRUE&take=-1&")

@@ -117,7 +117,7 @@ impl Items {
             ("lot".to_owned(), lot(i)),
         ]);
         {
-            let mut made = CreateWorkItemRequest::new()
+            CreateWorkItemRequest::new()
                 .name(name(i))
                 .r#type(TYPES[(hash(14, i) % 4) as usize].to_owned())
                 .state(STATES[first_state(i)].to_owned())
@@ -128,18 +128,20 @@ impl Items {
                 .test_program(format!("Program {}", pick(26, i)))
                 .part_number(part_number(i))
                 .workspace(format!("ws-{:02}", hash(25, i) % 20))
-                .timeline({
-                    let mut made =
-                        TimelineDefinition::new().estimated_duration_in_seconds(duration(i));
-                    made.earliest_start_date_time = planned.then(|| millis(created + 86_400_000));
-                    made.due_date_time = planned.then(|| millis(created + 2 * 86_400_000));
-                    made
-                })
-                .properties(properties);
-            made.parent_id = hash(28, i)
-                .is_multiple_of(4)
-                .then(|| (1_000_000 + hash(29, i) % (i + 1)).to_string());
-            made
+                .timeline(
+                    TimelineDefinition::new()
+                        .estimated_duration_in_seconds(duration(i))
+                        .maybe_earliest_start_date_time(
+                            planned.then(|| millis(created + 86_400_000)),
+                        )
+                        .maybe_due_date_time(planned.then(|| millis(created + 2 * 86_400_000))),
+                )
+                .properties(properties)
+                .maybe_parent_id(
+                    hash(28, i)
+                        .is_multiple_of(4)
+                        .then(|| (1_000_000 + hash(29, i) % (i + 1)).to_string()),
+                )
         }
     }
 

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use stationdb::serde_json::{Value, to_value};
 use stationdb::{ChangeEvent, ErrorKind, Identity, Position, Result, Session, Store};
 
-use super::Desk;
 use super::list::watched;
+use crate::desk::Desk;
 use crate::failure::Outcome;
-use crate::output::{Form, Output, cell, failed};
+use crate::output::{Output, OutputFormat, cell, failed};
 use crate::pager::paged;
 
 const COLUMNS: [&str; 7] = ["sequence", "time", "who", "what", "kind", "id", "name"];
@@ -68,9 +68,9 @@ fn line(output: Output, event: &ChangeEvent) -> String {
     let event = json(event);
     let cells = COLUMNS.map(|name| cell(event.get(name).unwrap_or(&Value::Null)));
     match output.form {
-        Form::Table => crate::output::printable(&cells.join("  ")),
-        Form::Csv => cells.map(|cell| crate::output::csv_field(&cell)).join(","),
-        Form::Json | Form::JsonLines => event.to_string(),
+        OutputFormat::Table => crate::output::printable(&cells.join("  ")),
+        OutputFormat::Csv => cells.map(|cell| crate::output::csv_field(&cell)).join(","),
+        OutputFormat::Json | OutputFormat::JsonLines => event.to_string(),
     }
 }
 

@@ -8,12 +8,12 @@ use stationdb::prelude::*;
 use stationdb::serde_json::{Value, json};
 use stationdb::tables::{CreateTableRequest, DataType, ImportTableRequest, ImportTableResponse};
 
-use super::Desk;
 use super::rows::format_of;
-use crate::args::{Import, Reading, RowFormat};
+use crate::args::{Import, ParseFlags, RowFormat};
+use crate::desk::Desk;
 use crate::failure::{Failure, Outcome};
 use crate::kinds;
-use crate::output::{Form, Output, failed, printable};
+use crate::output::{Output, OutputFormat, failed, printable};
 use crate::progress::Bar;
 
 pub fn import(desk: &Desk, output: Output, import: &Import) -> Outcome {
@@ -52,7 +52,7 @@ pub fn import(desk: &Desk, output: Output, import: &Import) -> Outcome {
             };
             let before = rows(desk)?;
             let stream = io::BufReader::new(file);
-            let mut stream = Watched { stream, control: &control };
+            let mut stream = InterruptibleReader { stream, control: &control };
             session.append_arrow(&id.into(), &mut stream, request.end_of_data)?;
             let row_count = rows(desk)? - before;
             ImportTableResponse::new().id(id).row_count(row_count)
@@ -65,7 +65,7 @@ pub fn import(desk: &Desk, output: Output, import: &Import) -> Outcome {
 }
 
 /// How the file is read, as the options say.
-fn reading(options: &Reading) -> Outcome<ImportTableRequest> {
+fn reading(options: &ParseFlags) -> Outcome<ImportTableRequest> {
     fn parsed<T: std::str::FromStr<Err = stationdb::Error>>(
         text: Option<&String>,
     ) -> Outcome<Option<T>> {
@@ -112,7 +112,7 @@ fn report(output: Output, answer: &ImportTableResponse) -> Outcome {
         let _ = writeln!(io::stderr(), "stationdb: warning: {}", printable(&with_options(warning)));
     }
     output.report(&format!("imported {rows} rows into table {id}"), &object)?;
-    if output.form != Form::Table {
+    if output.form != OutputFormat::Table {
         return Ok(());
     }
     let mut out = io::stdout().lock();
@@ -144,12 +144,12 @@ fn with_options(text: &str) -> String {
 }
 
 /// A stream that ends with an error once Ctrl-C was pressed.
-struct Watched<'c, R> {
+struct InterruptibleReader<'c, R> {
     stream: R,
     control: &'c stationdb::Control,
 }
 
-impl<R: io::Read> io::Read for Watched<'_, R> {
+impl<R: io::Read> io::Read for InterruptibleReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.control.check().map_err(io::Error::other)?;
         self.stream.read(buffer)

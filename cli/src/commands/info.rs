@@ -5,10 +5,10 @@ use std::path::Path;
 use stationdb::VerifyLevel;
 use stationdb::serde_json::{Map, Value, json};
 
-use super::Desk;
+use crate::desk::Desk;
 use crate::failure::Outcome;
-use crate::kinds::{Ask, KINDS};
-use crate::output::{Form, Output};
+use crate::kinds::{KINDS, RecordsQuery};
+use crate::output::{Output, OutputFormat};
 use crate::pager::paged;
 use crate::progress::Bar;
 
@@ -28,7 +28,7 @@ pub fn info(desk: &Desk, output: Output) -> Outcome {
     let mut rows = 0;
     for kind in KINDS {
         let mut count = 0_u64;
-        for record in kind.list(&session, &Ask::default())? {
+        for record in kind.list(&session, &RecordsQuery::default())? {
             let record = record?;
             count += 1;
             if kind.name == "tables" {
@@ -41,7 +41,7 @@ pub fn info(desk: &Desk, output: Output) -> Outcome {
     counts.insert("rows".to_owned(), json!(rows));
     drop(bar);
     let shown = |bytes: u64| match output.form {
-        Form::Table => json!(for_people(bytes)),
+        OutputFormat::Table => json!(for_people(bytes)),
         _ => json!(bytes),
     };
     let mut bytes = Map::new();

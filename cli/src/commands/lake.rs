@@ -10,7 +10,7 @@ use stationdb::Error;
 use stationdb_sql::lake_with;
 
 use super::sql::{ask, options};
-use crate::args::Over;
+use crate::args::LakeFlags;
 use crate::failure::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -19,7 +19,12 @@ use crate::output::Output;
 const LOG: &str = "batches/_delta_log";
 
 /// Answers one statement over the complete batches of this moment.
-pub fn sql_of_lake(interrupt: &Interrupt, output: Output, over: &Over, statement: &str) -> Outcome {
+pub fn sql_of_lake(
+    interrupt: &Interrupt,
+    output: Output,
+    over: &LakeFlags,
+    statement: &str,
+) -> Outcome {
     let directory = over.lake.as_deref().unwrap_or(Path::new("."));
     let named = over.root.as_deref().unwrap_or_default();
     let mut root = ObjectPath::parse(named).map_err(|error| {

@@ -3,11 +3,11 @@
 use stationdb::search::SearchRequest;
 use stationdb::serde_json::{Value, json};
 
-use super::Desk;
 use crate::args::Ls;
+use crate::desk::Desk;
 use crate::failure::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::kinds::{self, Ask};
+use crate::kinds::{self, RecordsQuery};
 use crate::output::Output;
 use crate::pager::paged;
 
@@ -16,7 +16,7 @@ pub fn ls(desk: &Desk, output: Output, ls: &Ls) -> Outcome {
     if ls.product.is_some() && kind.name != "specifications" {
         return Err(Failure::usage("--product is for specifications"));
     }
-    let ask = Ask {
+    let ask = RecordsQuery {
         filter: ls.filter.clone(),
         order: ls.order.clone(),
         descending: ls.desc,

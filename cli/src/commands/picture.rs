@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 
 use super::axis::Axis;
-use super::plot::Drawing;
+use super::drawing::Drawing;
 use super::scale::number;
 
 const SIZE: (u32, u32) = (1280, 640);
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
     use crate::commands::axis::EXTREMES;
-    use crate::commands::plot::{Curve, Limit};
+    use crate::commands::drawing::{Curve, Limit};
     use crate::commands::terminal;
 
     #[test]

@@ -10,71 +10,21 @@ use stationdb::tables::{
     DecimationMethod, DecimationOptions, QueryDecimatedDataRequest, TableMetadata,
 };
 
-use super::Desk;
-use super::rows::{Draft, has_column};
-use super::scale::{number, range};
+use super::drawing::{Curve, Drawing, LEFT_OUT, Limit};
+use super::rows::{DraftFile, has_column};
+use super::scale::number;
 use super::{picture, terminal};
 use crate::args::Plot;
 use crate::conditions;
+use crate::desk::Desk;
 use crate::failure::{Failure, Outcome};
-use crate::kinds::{self, Ask};
+use crate::kinds::{self, RecordsQuery};
 use crate::names::names;
 use crate::output::{Output, failed, printable};
 use crate::progress::Bar;
 
 /// Intervals of the decimation for a picture; more would not be seen.
 const PICTURE_INTERVALS: i64 = 1000;
-
-/// One column over x, in the order of x.
-pub struct Curve {
-    pub name: String,
-    pub points: Vec<(f64, f64)>,
-}
-
-/// A horizontal line.
-pub struct Limit {
-    pub name: String,
-    pub value: f64,
-}
-
-/// What is drawn.
-pub struct Drawing {
-    pub title: String,
-    pub x_name: String,
-    /// Whether x is a time in milliseconds since 1970.
-    pub is_time: bool,
-    pub curves: Vec<Curve>,
-    pub limits: Vec<Limit>,
-    /// Whether values are left out because they are infinite or NaN.
-    pub is_partial: bool,
-}
-
-/// What is said of values that are infinite or NaN.
-pub const LEFT_OUT: &str = "values that are infinite or NaN are left out";
-
-impl Drawing {
-    /// The range of x and that of y. A range is never empty.
-    pub fn ranges(&self) -> ((f64, f64), (f64, f64)) {
-        let points = || self.curves.iter().flat_map(|curve| &curve.points);
-        let limits = self.limits.iter().map(|limit| limit.value);
-        (range(points().map(|point| point.0)), range(points().map(|point| point.1).chain(limits)))
-    }
-
-    /// The label of a place on the x axis.
-    pub fn x_label(&self, x: f64) -> String {
-        if !self.is_time {
-            return number(x);
-        }
-        let ((from, to), _) = self.ranges();
-        let form = match to - from {
-            span if span < 100.0 => "%H:%M:%S%.6f",
-            span if span < 86_400_000.0 => "%H:%M:%S%.3f",
-            _ => "%Y-%m-%d %H:%M",
-        };
-        let time = DateTime::from_timestamp_micros((x * 1e3).round() as i64);
-        time.map_or_else(|| number(x), |time| time.format(form).to_string())
-    }
-}
 
 pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
     let is_png = |path: &std::path::PathBuf| {
@@ -100,7 +50,7 @@ pub fn plot(desk: &Desk, output: Output, plot: &Plot) -> Outcome {
         out.write_all(terminal::draw(&drawing, width, height).as_bytes()).map_err(failed)?;
         return out.flush().map_err(failed);
     };
-    let draft = Draft::new(target, ".png")?;
+    let draft = DraftFile::new(target, ".png")?;
     picture::draw(draft.path(), &drawing).map_err(|error| {
         Failure::new(crate::failure::Code::Failed, format!("drawing {}: {error}", target.display()))
     })?;
@@ -215,7 +165,7 @@ fn specification(session: &Session, id: &str) -> Outcome<stationdb::serde_json::
     if let Ok((_, found)) = kinds::find(session, id, Some("specifications")) {
         return Ok(found);
     }
-    let ask = Ask::default();
+    let ask = RecordsQuery::default();
     let mut found = None;
     for spec in kinds::kind("specifications")?.list(session, &ask)? {
         let spec = spec?;

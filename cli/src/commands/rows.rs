@@ -9,9 +9,9 @@ use stationdb::prelude::*;
 use stationdb::serde_json::json;
 use stationdb::tables::{ColumnOrderBy, ExportFormat, ExportTableDataRequest, TableMetadata};
 
-use super::Desk;
 use crate::args::{Export, RowFormat};
 use crate::conditions;
+use crate::desk::Desk;
 use crate::failure::{Failure, Outcome};
 use crate::kinds;
 use crate::names::names;
@@ -19,13 +19,13 @@ use crate::output::Output;
 use crate::progress::Bar;
 
 /// A file that appears under its name when it is complete.
-pub struct Draft {
+pub struct DraftFile {
     path: PathBuf,
     target: PathBuf,
     is_complete: bool,
 }
 
-impl Draft {
+impl DraftFile {
     /// `extension` ends the name of the draft too, for writers that look at it.
     pub fn new(target: &Path, extension: &str) -> Outcome<Self> {
         let Some(name) = target.file_name() else {
@@ -58,7 +58,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for DraftFile {
     fn drop(&mut self) {
         if !self.is_complete {
             let _ = fs::remove_file(&self.path);
@@ -119,7 +119,7 @@ pub fn export(desk: &Desk, output: Output, export: &Export) -> Outcome {
         session.export_table_data(&id, request, &mut out, &control)?;
         return out.flush().map_err(crate::output::failed);
     };
-    let draft = Draft::new(target, "")?;
+    let draft = DraftFile::new(target, "")?;
     let mut out = BufWriter::new(draft.create()?);
     let rows = session.export_table_data(&id, request, &mut out, &control)?;
     let file = out.into_inner().map_err(|error| draft.failed(error.error()))?;

@@ -21,7 +21,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use super::Desk;
+use crate::desk::Desk;
 use crate::failure::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -39,7 +39,7 @@ const NAMES: &str = "information_schema.tables lists all, and names with capital
                      quotes, as rows.\"Loop 1\"";
 
 /// What the work on a statement passes on.
-enum Part {
+enum AnswerPart {
     Columns(Vec<String>),
     Rows(RecordBatch),
     /// Nothing follows. Without it the work has died.
@@ -50,14 +50,14 @@ enum Part {
 ///
 /// It waits without the timer of the runtime: a statement that computes may keep all of the
 /// runtime's threads busy for seconds.
-struct Parts {
-    sender: Sender<Result<Part, DataFusionError>>,
+struct AnswerSender {
+    sender: Sender<Result<AnswerPart, DataFusionError>>,
     waiter: Thread,
 }
 
-impl Parts {
+impl AnswerSender {
     /// Passes a part on; returns false if nobody wants it any more.
-    async fn send(&self, part: Result<Part, DataFusionError>) -> bool {
+    async fn send(&self, part: Result<AnswerPart, DataFusionError>) -> bool {
         let is_sent = self.sender.send(part).await.is_ok();
         self.waiter.unpark();
         is_sent
@@ -74,7 +74,7 @@ pub fn sql(desk: &Desk, output: Output, statement: &str) -> Outcome {
 
 /// What exceeds the memory goes into files that disappear with the statement.
 pub fn options() -> Options {
-    Options { spill_directory: Some(std::env::temp_dir()), ..Options::default() }
+    Options::default().spill_directory(std::env::temp_dir())
 }
 
 /// Answers one statement in a context, which may have to be made first.
@@ -84,9 +84,9 @@ pub fn ask(
     context: impl Future<Output = stationdb::Result<SessionContext>> + Send + 'static,
     statement: &str,
 ) -> Outcome {
-    let mut work = Work::begin(interrupt, context, statement.to_owned())?;
+    let mut work = StatementTask::begin(interrupt, context, statement.to_owned())?;
     // A wrong statement is told before the pager starts.
-    let Some(Part::Columns(columns)) = work.next()? else {
+    let Some(AnswerPart::Columns(columns)) = work.next()? else {
         return Err(Failure::new(Code::Failed, "the statement has no columns"));
     };
     let first = work.next()?;
@@ -98,7 +98,7 @@ pub fn ask(
                 return Some(Ok(record));
             }
             match waiting.next().map_or_else(|| work.next(), |part| Ok(Some(part))) {
-                Ok(Some(Part::Rows(batch))) => (rows.batch, rows.row) = (Some(batch), 0),
+                Ok(Some(AnswerPart::Rows(batch))) => (rows.batch, rows.row) = (Some(batch), 0),
                 Ok(_) => return None,
                 Err(failure) => return Some(Err(failure)),
             }
@@ -108,14 +108,14 @@ pub fn ask(
 }
 
 /// The work on a statement. It ends when this is dropped, and then holds the store no longer.
-struct Work<'d> {
+struct StatementTask<'d> {
     interrupt: &'d Interrupt,
     runtime: Option<Runtime>,
-    parts: Receiver<Result<Part, DataFusionError>>,
+    parts: Receiver<Result<AnswerPart, DataFusionError>>,
     is_done: bool,
 }
 
-impl<'d> Work<'d> {
+impl<'d> StatementTask<'d> {
     fn begin(
         interrupt: &'d Interrupt,
         context: impl Future<Output = stationdb::Result<SessionContext>> + Send + 'static,
@@ -124,7 +124,7 @@ impl<'d> Work<'d> {
         let runtime = Builder::new_multi_thread().enable_time().build();
         let runtime = runtime.map_err(|error| Failure::io("starting threads for SQL", &error))?;
         let (sender, parts) = channel(WAITING);
-        let out = Parts { sender, waiter: thread::current() };
+        let out = AnswerSender { sender, waiter: thread::current() };
         runtime.spawn(async move {
             if let Err(error) = answer(context, &statement, &out).await {
                 // Nobody waits after an interrupt.
@@ -134,7 +134,7 @@ impl<'d> Work<'d> {
         Ok(Self { interrupt, runtime: Some(runtime), parts, is_done: false })
     }
 
-    fn next(&mut self) -> Outcome<Option<Part>> {
+    fn next(&mut self) -> Outcome<Option<AnswerPart>> {
         if self.is_done {
             return Ok(None);
         }
@@ -151,13 +151,13 @@ impl<'d> Work<'d> {
                     return Err(Failure::new(Code::Failed, told));
                 }
             };
-            self.is_done = matches!(part, Part::End);
+            self.is_done = matches!(part, AnswerPart::End);
             return Ok(Some(part).filter(|_| !self.is_done));
         }
     }
 }
 
-impl Drop for Work<'_> {
+impl Drop for StatementTask<'_> {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(PATIENCE);
@@ -168,7 +168,7 @@ impl Drop for Work<'_> {
 async fn answer(
     context: impl Future<Output = stationdb::Result<SessionContext>>,
     statement: &str,
-    out: &Parts,
+    out: &AnswerSender,
 ) -> Result<(), DataFusionError> {
     let context = context.await.map_err(|error| DataFusionError::External(Box::new(error)))?;
     // A receiver that is gone wants nothing more.
@@ -177,15 +177,15 @@ async fn answer(
     let mut batches = query(&context, statement, &limits).await?;
     let schema = batches.schema();
     let columns = unique(schema.fields().iter().map(|field| field.name().clone()).collect());
-    if !out.send(Ok(Part::Columns(columns))).await {
+    if !out.send(Ok(AnswerPart::Columns(columns))).await {
         return Ok(());
     }
     while let Some(batch) = batches.next().await {
-        if !out.send(Ok(Part::Rows(batch?))).await {
+        if !out.send(Ok(AnswerPart::Rows(batch?))).await {
             return Ok(());
         }
     }
-    out.send(Ok(Part::End)).await;
+    out.send(Ok(AnswerPart::End)).await;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use console::{Color, Term, measure_text_width, style};
 
 use super::axis::Axis;
-use super::plot::{Drawing, LEFT_OUT};
+use super::drawing::{Drawing, LEFT_OUT};
 use super::scale::number;
 
 const CURVES: [Color; 6] =
@@ -131,7 +131,7 @@ pub fn draw(drawing: &Drawing, width: usize, height: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::plot::{Curve, Limit};
+    use crate::commands::drawing::{Curve, Limit};
 
     #[test]
     fn a_spike_and_a_limit_are_seen() {

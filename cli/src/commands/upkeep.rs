@@ -5,11 +5,11 @@ use std::path::Path;
 use stationdb::serde_json::{Value, json, to_value};
 use stationdb::{BackupReport, Finding, Store, VerifyLevel};
 
-use super::Desk;
-use crate::args::Look;
+use crate::args::OutputFlags;
+use crate::desk::Desk;
 use crate::failure::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::output::{Form, Output};
+use crate::output::{Output, OutputFormat};
 use crate::pager::paged;
 use crate::progress::Bar;
 
@@ -20,7 +20,7 @@ pub fn backup(desk: &Desk, output: Output, target: &Path) -> Outcome {
     copied(output, "backed up to", target, &report)
 }
 
-pub fn restore(look: &Look, backup: &Path, dir: &Path, interrupt: &Interrupt) -> Outcome {
+pub fn restore(look: &OutputFlags, backup: &Path, dir: &Path, interrupt: &Interrupt) -> Outcome {
     let output = Output::new(look);
     let (bar, control) = Bar::new(interrupt.control(), "restoring", None);
     let report = Store::restore(backup, dir, &control)?;
@@ -60,7 +60,7 @@ pub fn verify(desk: &mut Desk, output: Output, is_quick: bool, has_pages: bool) 
         desk.store.verify(level, &control)?
     };
     drop(bar);
-    if report.is_sound() || output.form != Form::Table {
+    if report.is_sound() || output.form != OutputFormat::Table {
         let message = format!(
             "no damage found: format {}, {} records, {} index entries, {} changes, {} files with \
              {} bytes",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use stationdb::prelude::*;
 use stationdb::{Control, Identity, Session, Store};
-use stationdb_cluster::Place;
+use stationdb_cluster::LakeLocation;
 use stationdb_cluster::datafusion::prelude::SessionContext;
 use stationdb_lake::object_store::ObjectStore;
 use stationdb_lake::object_store::local::LocalFileSystem;
@@ -62,7 +62,12 @@ pub fn published(store: &Store, objects: &Arc<dyn ObjectStore>) {
 
 /// Asserts that statements over the lake `plant` answer on the cluster as over the store, and those
 /// that only a lake answers as in this process.
-pub async fn equal(store: &Store, objects: Arc<dyn ObjectStore>, place: &Place, scheduler: &str) {
+pub async fn equal(
+    store: &Store,
+    objects: Arc<dyn ObjectStore>,
+    place: &LakeLocation,
+    scheduler: &str,
+) {
     let there = stationdb_cluster::lake(scheduler, place, &"plant".into()).await.unwrap();
     let here = stationdb_sql::context(&ada(store)).unwrap();
     let mut count = 0;
@@ -93,7 +98,7 @@ async fn statements_over_a_lake_answer_as_on_the_store() {
     let store = open(&directory.path().join("store"));
     let objects: Arc<dyn ObjectStore> = Arc::new(LocalFileSystem::new_with_prefix(&lake).unwrap());
     published(&store, &objects);
-    let place = Place::open(lake.to_str().unwrap()).unwrap();
+    let place = LakeLocation::open(lake.to_str().unwrap()).unwrap();
     let cluster = Cluster::start(&lake);
     equal(&store, objects, &place, &cluster.scheduler.address).await;
 }

@@ -8,7 +8,7 @@ mod server;
 use std::process::Command;
 use std::sync::Arc;
 
-use stationdb_cluster::Place;
+use stationdb_cluster::LakeLocation;
 use stationdb_lake::object_store::ObjectStore;
 
 use crate::common::open;
@@ -49,7 +49,7 @@ async fn a_lake_in_s3_answers_as_the_store() {
 async fn asks() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(&directory.path().join("store"));
-    let place = Place::open(BUCKET).unwrap();
+    let place = LakeLocation::open(BUCKET).unwrap();
     let objects: Objects = place.objects();
     // The publisher has a runtime of its own.
     let store = tokio::task::spawn_blocking({

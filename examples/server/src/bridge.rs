@@ -43,13 +43,13 @@ impl Drop for CancelOnDrop {
 }
 
 /// A request with what it asks for, and what ends the work when the request ends.
-pub struct Asked {
+pub struct CallContext {
     pub call: Call,
     pub cancel: CancelOnDrop,
     pub request: Request,
 }
 
-impl Asked {
+impl CallContext {
     pub fn new(app: &Arc<App>, path: &RawPathParams, request: Request) -> Self {
         let control = Control::default().with_deadline(Instant::now() + app.deadline);
         // Nobody is authenticated here: the caller is who it says it is.
@@ -114,9 +114,9 @@ impl Call {
 }
 
 type Fields = BTreeMap<String, String>;
-type Json<T> = fn(&Session, &Call) -> Result<T>;
-type Streamed<T> = fn(&Session, &Call, &mut dyn Read) -> Result<T>;
-type Written = fn(&Session, &Call, &mut (dyn Write + Send)) -> Result<u64>;
+type JsonHandler<T> = fn(&Session, &Call) -> Result<T>;
+type BodyHandler<T> = fn(&Session, &Call, &mut dyn Read) -> Result<T>;
+type DownloadHandler = fn(&Session, &Call, &mut (dyn Write + Send)) -> Result<u64>;
 
 /// Runs work on a thread that may block.
 async fn blocking<T: Send + 'static>(
@@ -176,18 +176,24 @@ fn patient(body: Body, patience: Duration) -> Body {
 }
 
 /// A call whose body is read as a whole.
-async fn whole<T: Answer + Send + 'static>(asked: Asked, work: Json<T>) -> Result<T> {
-    let Asked { mut call, cancel: _cancel, request } = asked;
+async fn whole<T: Answer + Send + 'static>(asked: CallContext, work: JsonHandler<T>) -> Result<T> {
+    let CallContext { mut call, cancel: _cancel, request } = asked;
     call.body = to_bytes(request.into_body(), call.app.body_bytes).await.map_err(unread)?;
     blocking(move || work(&call.session, &call)).await
 }
 
-pub async fn json<T: Answer + Send + 'static>(asked: Asked, work: Json<T>) -> Response {
+pub async fn json<T: Answer + Send + 'static>(
+    asked: CallContext,
+    work: JsonHandler<T>,
+) -> Response {
     respond(whole(asked, work).await)
 }
 
 /// As `json`, with the error record itself as the body of an error.
-pub async fn bare<T: Answer + Send + 'static>(asked: Asked, work: Json<T>) -> Response {
+pub async fn bare<T: Answer + Send + 'static>(
+    asked: CallContext,
+    work: JsonHandler<T>,
+) -> Response {
     match whole(asked, work).await {
         Err(error) => write(error.status(), &error.api_error()),
         answer => respond(answer),
@@ -209,8 +215,11 @@ impl<S: Stream<Item = Result<Bytes, E>> + Unpin, E: Into<BoxError>> Read for Bod
     }
 }
 
-pub async fn stream<T: Answer + Send + 'static>(asked: Asked, work: Streamed<T>) -> Response {
-    let Asked { call, cancel: _cancel, request } = asked;
+pub async fn stream<T: Answer + Send + 'static>(
+    asked: CallContext,
+    work: BodyHandler<T>,
+) -> Response {
+    let CallContext { call, cancel: _cancel, request } = asked;
     let mut body = BodyReader(request.into_body().into_data_stream(), Bytes::new());
     respond(blocking(move || work(&call.session, &call, &mut body)).await)
 }
@@ -222,11 +231,11 @@ pub fn fill(mut content: ContentWriter, body: &mut dyn Read) -> Result<ContentWr
 /// A form whose parts come in any order. `write` takes its file when it comes, and `commit` names
 /// it when all parts are there.
 pub async fn form<W: 'static, T: Answer + Send + 'static>(
-    asked: Asked,
-    write: Streamed<W>,
+    asked: CallContext,
+    write: BodyHandler<W>,
     commit: fn(&Session, &Call, W, Option<String>, Fields) -> Result<T>,
 ) -> Response {
-    let Asked { call, cancel: _cancel, request } = asked;
+    let CallContext { call, cancel: _cancel, request } = asked;
     // multer 3.1 refuses a form whose begin and end come between its first two looks at the body.
     let end = once(yield_now()).filter_map(|()| ready(None));
     let request = request.map(|body| Body::from_stream(body.into_data_stream().chain(end)));
@@ -286,8 +295,12 @@ impl Write for BodyWriter {
 
 /// A call whose answer is bytes. What fails before the first of them has a status; later the
 /// connection is cut, so that no client takes a part for the whole.
-pub async fn bytes(asked: Asked, head: Json<Download>, work: Written) -> Response {
-    let Asked { mut call, cancel, request } = asked;
+pub async fn bytes(
+    asked: CallContext,
+    head: JsonHandler<Download>,
+    work: DownloadHandler,
+) -> Response {
+    let CallContext { mut call, cancel, request } = asked;
     let answer = async {
         call.body = to_bytes(request.into_body(), call.app.body_bytes).await.map_err(unread)?;
         let asked = call.clone();

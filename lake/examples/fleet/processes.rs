@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use stationdb_cluster::{ExecutorOptions, Place, Scheduler, end_is_asked_for, run_executor};
+use stationdb_cluster::{ExecutorOptions, LakeLocation, Scheduler, end_is_asked_for, run_executor};
 
 use crate::Outcome;
 
@@ -15,7 +15,7 @@ const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 /// Runs a scheduler at a free port, which it prints.
 pub async fn scheduler(lake: &str) -> Outcome {
     let directory = tempfile::tempdir()?;
-    let place = Place::open(lake)?;
+    let place = LakeLocation::open(lake)?;
     let scheduler = Scheduler::bind(LOOPBACK, &place, directory.path().into()).await?;
     say(&format!("http://{}", scheduler.address()));
     Ok(scheduler.run(end_is_asked_for(), |_| ()).await?)
@@ -24,16 +24,11 @@ pub async fn scheduler(lake: &str) -> Outcome {
 /// Runs an executor for the scheduler.
 pub async fn executor(lake: &str, scheduler: &str) -> Outcome {
     let directory = tempfile::tempdir()?;
-    let options = ExecutorOptions {
-        scheduler: scheduler.into(),
-        bind: LOOPBACK,
-        host: None,
-        work_directory: directory.path().into(),
-        tasks: Some(2),
-        memory_bytes: Some(512 * 1024 * 1024),
-    };
+    let options = ExecutorOptions::new(scheduler, LOOPBACK, directory.path())
+        .tasks(2)
+        .memory_bytes(512 * 1024 * 1024);
     let say_address = |address: SocketAddr| say(&address.to_string());
-    Ok(run_executor(&Place::open(lake)?, options, say_address).await?)
+    Ok(run_executor(&LakeLocation::open(lake)?, options, say_address).await?)
 }
 
 fn say(line: &str) {

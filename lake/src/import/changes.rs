@@ -10,9 +10,10 @@ use stationdb::{Control, Error, Result};
 
 use super::files::{self, DataFile};
 use super::read::rows;
-use crate::records::{DELETED, PASS, table_of};
+use crate::names::{BATCHES, table_of};
+use crate::records::PASS;
 use crate::remote::Remote;
-use crate::root::BATCHES;
+use crate::source::DELETED;
 
 /// Records of one import.
 const RECORDS: usize = 100_000;
@@ -21,7 +22,7 @@ const RECORD_BYTES: usize = 48 * 1024 * 1024;
 
 /// A station in a lake.
 #[derive(Clone, Copy)]
-pub(super) struct Published<'a> {
+pub(super) struct LakeSource<'a> {
     pub remote: &'a Arc<Remote>,
     pub root: &'a Path,
     pub station: &'a str,
@@ -30,7 +31,7 @@ pub(super) struct Published<'a> {
 
 /// The last change of a record, and the file that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Last {
+struct LastChange {
     batch: u64,
     sequence: u64,
     is_deleted: bool,
@@ -38,16 +39,16 @@ struct Last {
 }
 
 /// The changes of a kind, without the records.
-pub(super) struct Changes {
+pub(super) struct ChangeReader {
     kind: RecordKind,
     files: Vec<DataFile>,
     /// The last batch with which all of the kind was sent again.
     pass: Option<u64>,
     /// All changes of each record, in order.
-    all: BTreeMap<String, Vec<Last>>,
+    all: BTreeMap<String, Vec<LastChange>>,
 }
 
-impl Published<'_> {
+impl LakeSource<'_> {
     /// The numbers of the complete batches of the station, in order.
     pub(super) fn batches(&self) -> Result<Vec<u64>> {
         let table = self.root.clone().join(BATCHES);
@@ -92,13 +93,13 @@ impl Published<'_> {
         kind: RecordKind,
         after: Option<u64>,
         until: u64,
-    ) -> Result<Option<Changes>> {
+    ) -> Result<Option<ChangeReader>> {
         let table = self.root.clone().join(table_of(kind));
         let found = files::of_station(self.remote, &table, self.station, self.control)?;
         let Some(mut files) = found else { return Ok(None) };
         let is_wanted = |batch: u64| batch <= until && after.is_none_or(|after| batch > after);
         files.retain(|file| file.batch.is_none_or(is_wanted));
-        let mut changes = Changes { kind, files, pass: None, all: BTreeMap::new() };
+        let mut changes = ChangeReader { kind, files, pass: None, all: BTreeMap::new() };
         let names = ["_station", "_batch", "_sequence", "_what", "_id"];
         for (at, file) in changes.files.iter().enumerate() {
             self.each(file, &names, &mut |columns, row| {
@@ -115,7 +116,7 @@ impl Published<'_> {
                     return Ok(());
                 }
                 let sequence = sequence.number(row).unwrap_or_default();
-                let last = Last { batch, sequence, is_deleted: what == DELETED, file: at };
+                let last = LastChange { batch, sequence, is_deleted: what == DELETED, file: at };
                 changes.all.entry(id.to_owned()).or_default().push(last);
                 Ok(())
             })?;
@@ -130,7 +131,7 @@ impl Published<'_> {
     }
 }
 
-impl Changes {
+impl ChangeReader {
     pub(super) fn kind(&self) -> RecordKind {
         self.kind
     }
@@ -148,7 +149,7 @@ impl Changes {
     /// The states of the records up to a batch, added to `into`. Returns whether all have room.
     pub(super) fn records(
         &self,
-        published: &Published<'_>,
+        published: &LakeSource<'_>,
         until: u64,
         bytes: &mut usize,
         into: &mut Vec<ImportRecord>,

@@ -20,14 +20,14 @@ pub(super) struct DataFile {
 
 /// A lake table as its log says.
 #[derive(Default)]
-struct State {
+struct DataFileReader {
     version: Option<u64>,
     exists: bool,
     /// Bytes by path.
     files: BTreeMap<String, u64>,
 }
 
-impl State {
+impl DataFileReader {
     fn take(&mut self, table: &Path, kind: &str, action: &Value) -> Result<()> {
         let refused = |why: String| {
             Error::unsupported(format!("the lake table {table} cannot be read: {why}"))
@@ -118,7 +118,7 @@ pub(super) fn of_station(
     station: &str,
     control: &Control,
 ) -> Result<Option<Vec<DataFile>>> {
-    let state = State::open(remote, table, control)?;
+    let state = DataFileReader::open(remote, table, control)?;
     if !state.exists {
         return Ok(None);
     }

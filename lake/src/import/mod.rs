@@ -20,7 +20,7 @@ use stationdb::{Control, Error, ErrorKind, Identity, Result, Session, Store};
 
 use crate::EPOCH_BITS;
 use crate::remote::{Backoff, Note, Remote};
-use changes::{Changes, Published};
+use changes::{ChangeReader, LakeSource};
 
 /// How often an import begins again because the lake or the store changed meanwhile.
 const TRIES: usize = 10;
@@ -35,7 +35,7 @@ const KINDS: [RecordKind; 4] = [
 /// What one call of [`Importer::import`] did.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Imported {
+pub struct ImportReport {
     /// The number of the batch up to which the store now has the source; `None` when the source
     /// published nothing yet.
     pub batch: Option<u64>,
@@ -55,7 +55,7 @@ pub struct Imported {
     pub conflicts: Vec<ImportConflict>,
 }
 
-impl Imported {
+impl ImportReport {
     fn add(&mut self, answer: ImportRecordsResponse) {
         let number = |count: i64| u64::try_from(count).unwrap_or_default();
         self.created += number(answer.created_count);
@@ -206,8 +206,8 @@ impl Importer {
     /// known; `Io` and `PermissionDenied` of the object store; `Cancelled` and `DeadlineExceeded`
     /// by `control`; the errors of [`RecordService::import_records`]. What was committed before
     /// stays, and the next call goes on.
-    pub fn import(&self, control: &Control) -> Result<Imported> {
-        let mut imported = Imported::default();
+    pub fn import(&self, control: &Control) -> Result<ImportReport> {
+        let mut imported = ImportReport::default();
         let mut tries = 0;
         loop {
             control.check()?;
@@ -260,12 +260,12 @@ impl Importer {
     }
 
     /// One commit. Returns whether the lake has more.
-    fn step(&self, imported: &mut Imported, control: &Control) -> Result<bool> {
+    fn step(&self, imported: &mut ImportReport, control: &Control) -> Result<bool> {
         let known = self.session.with_control(control).import_records(self.request())?;
         let position = known.position.clone();
         imported.add(known);
         let published =
-            Published { remote: &self.remote, root: &self.root, station: &self.station, control };
+            LakeSource { remote: &self.remote, root: &self.root, station: &self.station, control };
         // Before the changes: those of a batch are in the lake before it is complete.
         let batches = published.batches()?;
         let Some(newest) = batches.last().copied() else { return Ok(false) };
@@ -285,7 +285,7 @@ impl Importer {
         };
         let after = at.filter(|_| why.is_none());
         let found = self.changes(&published, after, newest)?;
-        let has_pass = found.iter().any(Changes::has_pass);
+        let has_pass = found.iter().any(ChangeReader::has_pass);
         let why = why.or(has_pass.then_some("the source published all records again"));
         let mut request = self.request();
         request.after = position;
@@ -293,9 +293,9 @@ impl Importer {
             self.remote.note(Note::FullPass { reason: why.to_owned() });
             imported.full_passes.push(why.to_owned());
             // A kind of which the lake has nothing deletes nothing here.
-            request.full = Some(found.iter().map(Changes::kind).collect());
+            request.full = Some(found.iter().map(ChangeReader::kind).collect());
         }
-        let first = found.iter().map(Changes::first_cut).max().unwrap_or_default();
+        let first = found.iter().map(ChangeReader::first_cut).max().unwrap_or_default();
         let after = at.filter(|_| why.is_none());
         let is_cut = |cut: &u64| *cut >= first && after.is_none_or(|after| *cut > after);
         let cuts: Vec<u64> = batches.into_iter().filter(is_cut).collect();
@@ -309,9 +309,9 @@ impl Importer {
     /// Returns the batch.
     fn commit(
         &self,
-        published: &Published<'_>,
+        published: &LakeSource<'_>,
         cuts: &[u64],
-        found: &[Changes],
+        found: &[ChangeReader],
         request: &ImportRecordsRequest,
     ) -> Result<(u64, ImportRecordsResponse)> {
         let mut left = cuts;
@@ -340,16 +340,20 @@ impl Importer {
     /// an import is either of changes or of all.
     fn changes(
         &self,
-        published: &Published<'_>,
+        published: &LakeSource<'_>,
         after: Option<u64>,
         until: u64,
-    ) -> Result<Vec<Changes>> {
-        let read = |after: Option<u64>| -> Result<Vec<Changes>> {
+    ) -> Result<Vec<ChangeReader>> {
+        let read = |after: Option<u64>| -> Result<Vec<ChangeReader>> {
             let kinds = self.kinds.iter();
             let found = kinds.map(|kind| published.changes(*kind, after, until));
             Ok(found.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
         };
         let found = read(after)?;
-        if after.is_some() && found.iter().any(Changes::has_pass) { read(None) } else { Ok(found) }
+        if after.is_some() && found.iter().any(ChangeReader::has_pass) {
+            read(None)
+        } else {
+            Ok(found)
+        }
     }
 }

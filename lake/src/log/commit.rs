@@ -8,7 +8,7 @@ use super::{COMMIT, LakeLog, now_ms};
 use crate::checkpoint;
 use crate::checks::{Check, is_off};
 use crate::nonce;
-use crate::remote::{Note, Put, Remote, failed};
+use crate::remote::{Note, PutOutcome, Remote, failed};
 
 /// Who wrote a commit.
 const ENGINE: &str = concat!("stationdb-lake/", env!("CARGO_PKG_VERSION"));
@@ -17,13 +17,13 @@ const RACES: u32 = 10_000;
 
 /// How a commit ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CommitOutcome {
     Done,
     /// Others changed what the commit depends on.
     PlanAgain,
 }
 
-impl Outcome {
+impl CommitOutcome {
     /// Whether another writer was first.
     pub(crate) fn is_late(self) -> bool {
         self == Self::PlanAgain
@@ -87,9 +87,9 @@ impl LakeLog {
         actions: Vec<Value>,
         holds: &dyn Fn(&Self) -> bool,
         control: &Control,
-    ) -> Result<Outcome> {
+    ) -> Result<CommitOutcome> {
         let outcome = self.put(remote, operation, actions, holds, control)?;
-        if outcome == Outcome::Done {
+        if outcome == CommitOutcome::Done {
             self.write_due_checkpoint(remote, control);
         }
         Ok(outcome)
@@ -130,7 +130,7 @@ impl LakeLog {
         mut actions: Vec<Value>,
         holds: &dyn Fn(&Self) -> bool,
         control: &Control,
-    ) -> Result<Outcome> {
+    ) -> Result<CommitOutcome> {
         let mine = nonce();
         let info = json!({ "commitInfo": {
             "timestamp": now_ms(), "operation": operation, "operationParameters": {},
@@ -146,14 +146,16 @@ impl LakeLog {
             let next = self.version.map_or(0, |version| version + 1);
             let file = self.file(next);
             let news = match remote.create(&file, bytes.clone(), control)? {
-                Put::Done => {
+                PutOutcome::Done => {
                     self.apply(next, &bytes, Some(&mine))?;
                     let table = self.path.to_string();
                     remote.note(Note::Committed { table, version: next, files });
-                    return Ok(Outcome::Done);
+                    return Ok(CommitOutcome::Done);
                 }
-                Put::Unknown(_) if is_off(Check::UnknownOutcome) => return Ok(Outcome::Done),
-                Put::Unknown(error) => {
+                PutOutcome::Unknown(_) if is_off(Check::UnknownOutcome) => {
+                    return Ok(CommitOutcome::Done);
+                }
+                PutOutcome::Unknown(error) => {
                     failures += 1;
                     let attempt = format!("creating {file}");
                     if failures >= remote.backoff.attempts {
@@ -163,7 +165,7 @@ impl LakeLog {
                     // The version may be there: from this put, or from another writer.
                     self.refresh(remote, Some(&mine), control)?
                 }
-                Put::Taken => {
+                PutOutcome::Taken => {
                     races += 1;
                     if races > RACES {
                         return Err(Error::conflict(format!(
@@ -186,11 +188,11 @@ impl LakeLog {
                 let table = self.path.to_string();
                 let version = self.version.unwrap_or_default();
                 remote.note(Note::Committed { table, version, files });
-                return Ok(Outcome::Done);
+                return Ok(CommitOutcome::Done);
             }
             let is_changed = news.has_own && !is_off(Check::OwnStation);
             if is_changed || !holds(self) {
-                return Ok(Outcome::PlanAgain);
+                return Ok(CommitOutcome::PlanAgain);
             }
         }
     }

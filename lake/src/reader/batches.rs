@@ -11,8 +11,8 @@ use stationdb::arrow::array::{AsArray, RecordBatch};
 use stationdb::arrow::datatypes::Int64Type;
 use stationdb::{Control, Error, Result};
 
-use super::LakeStation;
 use super::log::ReadLog;
+use super::relations::LakeStation;
 use crate::footer;
 use crate::ranges::{Ranges, unread};
 use crate::remote::Remote;
@@ -31,7 +31,7 @@ pub(crate) fn complete(
     log: &ReadLog,
     control: &Control,
 ) -> Result<Vec<LakeStation>> {
-    let mut known = Known::default();
+    let mut known = StationBatches::default();
     // The last file of each station whose row is not known.
     let mut newest: BTreeMap<&str, (i64, &str, u64)> = BTreeMap::new();
     let mut compacted = Vec::new();
@@ -76,9 +76,9 @@ fn open(
 }
 
 #[derive(Default)]
-struct Known(BTreeMap<String, (i64, i64)>);
+struct StationBatches(BTreeMap<String, (i64, i64)>);
 
-impl Known {
+impl StationBatches {
     fn take(&mut self, station: &str, last: i64, first: i64) {
         match self.0.get_mut(station) {
             Some(known) => *known = (known.0.max(last), known.1.max(first)),

@@ -14,7 +14,7 @@ const TRIES: usize = 5;
 
 /// A file as the log has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Added {
+pub(crate) struct AddedFile {
     pub size: u64,
     /// The station of all rows, if they have one.
     pub station: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) struct ReadLog {
     /// The fields of the schema.
     pub fields: Vec<Value>,
     /// Files by their path below the table.
-    pub files: BTreeMap<String, Added>,
+    pub files: BTreeMap<String, AddedFile>,
     /// Application ids of all writers.
     pub apps: BTreeSet<String>,
     next: u64,
@@ -180,7 +180,7 @@ fn decoded(path: &str) -> String {
 const CUT: usize = 32;
 
 /// A file with what its statistics say of the identity of its rows.
-fn added(path: &str, size: u64, stats: Option<&str>) -> Added {
+fn added(path: &str, size: u64, stats: Option<&str>) -> AddedFile {
     let stats: Value = stats.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let bound = |which: &str, name: &str| stats.get(which)?.get(name).cloned();
     let text = |name: &str| {
@@ -200,7 +200,7 @@ fn added(path: &str, size: u64, stats: Option<&str>) -> Added {
             })
     };
     let rows_from = number("_rows_from").filter(|(least, most)| least == most);
-    Added {
+    AddedFile {
         size,
         station: station.filter(is_one),
         batches: number("_batch"),

@@ -55,14 +55,14 @@ impl StationClock {
 }
 
 /// The retention and the names of columns of a station's tables.
-struct Retiring {
+struct RetentionCounts {
     /// Rows of each table that the retention leaves, of those that the lake has.
     left: [u64; 2],
     retired: u64,
     renamed: u64,
 }
 
-impl Retiring {
+impl RetentionCounts {
     /// Deletes the oldest rows of both tables by a retention.
     fn retire(&mut self, store: &Store, tables: &[TableId; 2], rows: u64) {
         for (id, left) in tables.iter().zip(&mut self.left) {
@@ -156,7 +156,7 @@ fn station(at: u64, lake: &Objects, batches: i64, counts: &Counts) -> (Store, f6
     let mut kept = publisher(&store, &objects, OneRoot::new("lake"), &name);
     let tables = [small_table(&session, "a", ""), small_table(&session, "b", "")];
     let mut sum = 0.0;
-    let mut retiring = Retiring { left: [0; 2], retired: 0, renamed: 0 };
+    let mut retiring = RetentionCounts { left: [0; 2], retired: 0, renamed: 0 };
     for batch in 0..batches {
         match batch % 4 {
             // By up to a month.

@@ -54,12 +54,14 @@ pub fn ada(store: &Store) -> Session {
 
 pub fn publisher(store: &Store, objects: &Objects, layout: impl Layout, name: &str) -> Publisher {
     let who = Identity::user("publisher");
-    let backoff =
-        Backoff { first: Duration::from_micros(100), most: Duration::from_millis(2), attempts: 12 };
+    let backoff = Backoff::default()
+        .first(Duration::from_micros(100))
+        .most(Duration::from_millis(2))
+        .attempts(12);
     Publisher::new(store, who, objects.clone(), layout, name).unwrap().with_backoff(backoff)
 }
 
-pub fn publish(publisher: &Publisher) -> stationdb_lake::Published {
+pub fn publish(publisher: &Publisher) -> stationdb_lake::PublishReport {
     publisher.publish(&Control::default()).unwrap()
 }
 

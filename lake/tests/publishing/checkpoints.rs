@@ -15,7 +15,7 @@ use stationdb_lake::faults::{Check, set_clock_back};
 
 use crate::common::*;
 
-type Removed = BTreeMap<Path, Bytes>;
+type RemovedObjects = BTreeMap<Path, Bytes>;
 
 /// A lake in which the table `once` was sent first, and then 25 batches of the table `often`.
 fn lake_of_25() -> (Store, Objects, TableId) {
@@ -66,8 +66,8 @@ fn checkpoints(objects: &Objects, name: &str) -> Vec<u64> {
 }
 
 /// Removes versions below this one of all logs, as engines do after a time.
-fn clean(objects: &Objects, below: u64) -> Removed {
-    let mut removed = Removed::new();
+fn clean(objects: &Objects, below: u64) -> RemovedObjects {
+    let mut removed = RemovedObjects::new();
     for table in names(objects, "lake") {
         for name in list(objects, &log(&table)) {
             if name.ends_with(".json") && version(&name).is_some_and(|at| at < below) {
@@ -84,7 +84,7 @@ fn clean(objects: &Objects, below: u64) -> Removed {
     removed
 }
 
-fn restore(objects: &Objects, removed: Removed) {
+fn restore(objects: &Objects, removed: RemovedObjects) {
     removed.into_iter().for_each(|(path, bytes)| put(objects, &path, bytes));
 }
 

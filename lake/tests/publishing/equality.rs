@@ -191,9 +191,9 @@ fn a_lake_in_a_directory_equals_the_store() {
 }
 
 /// All tables to one lake table.
-struct Named;
+struct OneLakeTable;
 
-impl Layout for Named {
+impl Layout for OneLakeTable {
     fn roots(&self) -> Vec<Path> {
         vec![Path::from("lake")]
     }
@@ -222,7 +222,7 @@ fn a_layout_names_lake_tables_and_a_column_of_another_type_goes_beside() {
     append(&session, &second, 0..10);
     let kept = small_table(&session, "kept here", "");
     append(&session, &kept, 0..10);
-    publish(&publisher(&store, &objects, Named, "s1"));
+    publish(&publisher(&store, &objects, OneLakeTable, "s1"));
     let rows = live_rows(&objects, "lake", "s1");
     let mut expected = store_rows(&session, |_| true);
     expected.retain(|(id, _), _| *id != kept.to_string());

@@ -17,7 +17,7 @@ use stationdb::scans::{
 };
 use stationdb::{Control, ErrorKind, Identity, Session, Store};
 use stationdb_lake::faults::Fault;
-use stationdb_lake::{Backoff, Imported, Importer, Layout};
+use stationdb_lake::{Backoff, ImportReport, Importer, Layout};
 
 use crate::common::*;
 
@@ -30,7 +30,7 @@ const REFERENCE: [RecordKind; 4] = [
 
 fn backoff() -> Backoff {
     let time = std::time::Duration::from_micros;
-    Backoff { first: time(100), most: time(2_000), attempts: 12 }
+    Backoff::default().first(time(100)).most(time(2_000)).attempts(12)
 }
 
 fn importer(store: &Store, objects: &Objects) -> Importer {
@@ -39,7 +39,7 @@ fn importer(store: &Store, objects: &Objects) -> Importer {
     importer.unwrap().with_backoff(backoff())
 }
 
-fn import(store: &Store, objects: &Objects) -> Imported {
+fn import(store: &Store, objects: &Objects) -> ImportReport {
     importer(store, objects).import(&Control::default()).unwrap()
 }
 
@@ -90,7 +90,7 @@ fn reference(store: &Store) -> Vec<String> {
     kinds.flat_map(|kind| records(&ada(store), kind, |_| true)).collect()
 }
 
-fn reasons(imported: &Imported) -> Vec<(String, Reason)> {
+fn reasons(imported: &ImportReport) -> Vec<(String, Reason)> {
     let told = |it: &ImportConflict| (it.id.clone(), it.reason);
     imported.conflicts.iter().map(told).collect()
 }
@@ -102,7 +102,7 @@ fn decide(conflicts: &[ImportConflict], decision: ImportDecision) -> Vec<ImportC
 fn round(objects: &Objects) {
     let (centre, station) = (store(), store());
     let at_centre = ada(&centre);
-    assert_eq!(import(&station, objects), Imported::default());
+    assert_eq!(import(&station, objects), ImportReport::default());
     let own = product(&ada(&station), "own", "of the station", "");
     let ids: Vec<String> =
         (0..5).map(|n| product(&at_centre, &format!("P{n}"), "first", "")).collect();
@@ -196,8 +196,8 @@ fn edits_at_the_station_are_told_and_settled() {
 fn workspaces_are_mapped_and_moves_out_of_a_root_are_deletions() {
     /// Publishes the workspace `shared` alone.
     #[derive(Debug)]
-    struct Shared;
-    impl Layout for Shared {
+    struct SharedWorkspace;
+    impl Layout for SharedWorkspace {
         fn roots(&self) -> Vec<Path> {
             vec![Path::from("lake")]
         }
@@ -210,7 +210,7 @@ fn workspaces_are_mapped_and_moves_out_of_a_root_are_deletions() {
     here.create_workspace(from(json!({"id": "lab", "name": "lab"}))).unwrap();
     let ids: Vec<String> =
         (0..2).map(|n| product(&at_centre, &format!("P{n}"), "first", "shared")).collect();
-    let publisher = publisher(&centre, &objects, Shared, "centre");
+    let publisher = publisher(&centre, &objects, SharedWorkspace, "centre");
     publish(&publisher);
     let imported = import(&station, &objects);
     let missing = [Reason::WorkspaceMissing; 2];

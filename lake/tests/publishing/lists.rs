@@ -113,9 +113,9 @@ fn lake_tables_of_an_earlier_version_are_listed_once_and_named() {
 }
 
 /// All tables go to one lake table of this name.
-struct To(&'static str);
+struct OneLakeTable(&'static str);
 
-impl Layout for To {
+impl Layout for OneLakeTable {
     fn roots(&self) -> Vec<Path> {
         vec![Path::from("lake")]
     }
@@ -139,11 +139,11 @@ fn a_layout_with_another_lake_table_doubles_nothing_in_its_batch() {
                 let id = small_table(&ada(&store), "a", "");
                 append(&ada(&store), &id, 0..10);
                 if sent_before {
-                    publish(&publisher(&store, &objects, To("first"), "s1"));
+                    publish(&publisher(&store, &objects, OneLakeTable("first"), "s1"));
                     append(&ada(&store), &id, 10..20);
                 }
-                interrupted(publisher(&store, &objects, To("first"), "s1"), crash_after);
-                let publisher = publisher(&store, &objects, To("second"), "s1");
+                interrupted(publisher(&store, &objects, OneLakeTable("first"), "s1"), crash_after);
+                let publisher = publisher(&store, &objects, OneLakeTable("second"), "s1");
                 for _ in 0..2 {
                     publish(&publisher);
                     equal(&store, &objects, "s1");

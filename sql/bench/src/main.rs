@@ -34,7 +34,7 @@ use tokio::runtime::Runtime;
 
 use common::{Res, Scale, median};
 use measurements::{TS0, batches, create_table, repeat, schema};
-use reads::{Answer, Read, Rows};
+use reads::{Answer, MeasuredRead, Rows};
 
 /// Repetitions of each read at least; the median counts.
 const TIMES: usize = 7;
@@ -101,7 +101,7 @@ fn runtime() -> Res<Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().build()?)
 }
 
-fn emit(scale: &Scale, peer: &str, read: &Read, taken: &[f64]) {
+fn emit(scale: &Scale, peer: &str, read: &MeasuredRead, taken: &[f64]) {
     scale.emit("W3SQL", &format!("{}, {peer}", read.metric), taken, "ms", "warm page cache");
 }
 
@@ -131,12 +131,12 @@ fn context(runtime: &Runtime, file: &Path, pushes: bool) -> Res<SessionContext> 
     Ok(context)
 }
 
-fn by_sql(runtime: &Runtime, context: &SessionContext, read: &Read) -> Res<Answer> {
+fn by_sql(runtime: &Runtime, context: &SessionContext, read: &MeasuredRead) -> Res<Answer> {
     let answer = runtime.block_on(async { context.sql(&read.statement).await?.collect().await })?;
     Ok(answer_of(&answer))
 }
 
-fn by_calls(session: &Session, id: &str, read: &Read) -> Res<Answer> {
+fn by_calls(session: &Session, id: &str, read: &MeasuredRead) -> Res<Answer> {
     match &read.rows {
         Rows::Scan(request) => {
             let stream = session.scan(&id.into(), request.clone(), &Control::default())?;
@@ -166,7 +166,7 @@ fn answer_of(batches: &[RecordBatch]) -> Answer {
     answer
 }
 
-fn check(read: &Read, answer: &Answer) -> Res<()> {
+fn check(read: &MeasuredRead, answer: &Answer) -> Res<()> {
     assert_eq!(*answer, read.expected, "{}", read.metric);
     Ok(())
 }

@@ -18,7 +18,7 @@ pub enum Rows {
     Count(QueryTableDataRequest),
 }
 
-pub struct Read {
+pub struct MeasuredRead {
     pub metric: &'static str,
     pub rows: Rows,
     pub statement: String,
@@ -56,7 +56,7 @@ fn expected(rows: u64, low: i64, high: i64) -> [Answer; 5] {
     answers
 }
 
-pub fn all(rows: usize) -> Res<[Read; 5]> {
+pub fn all(rows: usize) -> Res<[MeasuredRead; 5]> {
     let low = TS0 + 10 * (rows as i64 * 6 / 10);
     let high = low + 10 * (rows as i64 / 1000);
     let [range, times, texts, first, count] = expected(rows as u64, low, high);
@@ -74,13 +74,13 @@ pub fn all(rows: usize) -> Res<[Read; 5]> {
     let (from, to) = (time(low)?, time(high)?);
     let in_time = vec![filter("ts", Op::GreaterThanEquals, &from), filter("ts", Op::LessThan, &to)];
     Ok([
-        Read {
+        MeasuredRead {
             metric: "i_range_1pct",
             rows: Rows::Scan(scan(&["ts", "v1", "v3"], between("v3", 500.0, 510.0))),
             statement: "select ts, v1, v3 from measurements where v3 >= 500 and v3 < 510".into(),
             expected: range,
         },
-        Read {
+        MeasuredRead {
             metric: "ii_ts_range_0.1pct",
             rows: Rows::Scan(scan(&["ts", "v1", "v2", "v3"], in_time)),
             statement: format!(
@@ -89,13 +89,13 @@ pub fn all(rows: usize) -> Res<[Read; 5]> {
             ),
             expected: times,
         },
-        Read {
+        MeasuredRead {
             metric: "iii_string_eq",
             rows: Rows::Scan(scan(&["ts", "v1", "k"], vec![filter("s", Op::Equals, "SN-0437")])),
             statement: "select ts, v1, k from measurements where s = 'SN-0437'".into(),
             expected: texts,
         },
-        Read {
+        MeasuredRead {
             metric: "iv_filter_top500",
             rows: Rows::Scan(
                 scan(&["ts", "v1", "v3"], vec![filter("k", Op::Equals, 7)])
@@ -107,7 +107,7 @@ pub fn all(rows: usize) -> Res<[Read; 5]> {
                 .into(),
             expected: first,
         },
-        Read {
+        MeasuredRead {
             metric: "v_count_50pct",
             rows: Rows::Count(
                 QueryTableDataRequest::new().filters(between("v3", 250.0, 750.0)).take(0),

@@ -24,7 +24,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr as PhysicalBinary, Column};
 
 use super::growth::{self, AGGREGATES, Growth, WHOLE, WINDOWS};
-use super::late;
+use super::limits::late;
 
 /// Values of a fixed number of bytes at most: each row has as many, also where it is null.
 const FIXED_MAX: i32 = 1024;
@@ -82,21 +82,21 @@ impl Meter {
 
 /// A function that is called when its result is within the bound.
 #[derive(Debug)]
-struct Bounded {
+struct BoundedFunction {
     inner: Arc<ScalarUDF>,
     growth: Growth,
     meter: Arc<Meter>,
 }
 
-impl PartialEq for Bounded {
+impl PartialEq for BoundedFunction {
     fn eq(&self, other: &Self) -> bool {
         self.inner == other.inner
     }
 }
 
-impl Eq for Bounded {}
+impl Eq for BoundedFunction {}
 
-impl Hash for Bounded {
+impl Hash for BoundedFunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.inner.hash(state);
     }
@@ -105,20 +105,20 @@ impl Hash for Bounded {
 /// The function with its bound; the same one where its result is always small. None if its bound
 /// is not known.
 pub(crate) fn bounded(inner: &Arc<ScalarUDF>, meter: &Arc<Meter>) -> Option<Arc<ScalarUDF>> {
-    if inner.inner().is::<Bounded>() || inner.inner().is::<Joined>() {
+    if inner.inner().is::<BoundedFunction>() || inner.inner().is::<BoundedConcat>() {
         return Some(inner.clone());
     }
     match growth::of(inner.name())? {
         Growth::Plain => Some(inner.clone()),
         growth => {
             let (inner, meter) = (inner.clone(), meter.clone());
-            Some(Arc::new(ScalarUDF::new_from_impl(Bounded { inner, growth, meter })))
+            Some(Arc::new(ScalarUDF::new_from_impl(BoundedFunction { inner, growth, meter })))
         }
     }
 }
 
 // Without `simplify`, which would put the function without its bound in its place.
-impl ScalarUDFImpl for Bounded {
+impl ScalarUDFImpl for BoundedFunction {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -166,31 +166,31 @@ fn is_constant(args: &[ColumnarValue]) -> bool {
 
 /// The operator `||` as a function.
 #[derive(Debug)]
-struct Joined {
+struct BoundedConcat {
     signature: Signature,
     meter: Arc<Meter>,
 }
 
 pub(super) fn joined(meter: &Arc<Meter>) -> ScalarUDF {
     let signature = Signature::any(2, Volatility::Immutable);
-    ScalarUDF::new_from_impl(Joined { signature, meter: meter.clone() })
+    ScalarUDF::new_from_impl(BoundedConcat { signature, meter: meter.clone() })
 }
 
-impl PartialEq for Joined {
+impl PartialEq for BoundedConcat {
     fn eq(&self, _other: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Joined {}
+impl Eq for BoundedConcat {}
 
-impl Hash for Joined {
+impl Hash for BoundedConcat {
     fn hash<H: Hasher>(&self, state: &mut H) {
         "||".hash(state);
     }
 }
 
-impl ScalarUDFImpl for Joined {
+impl ScalarUDFImpl for BoundedConcat {
     fn name(&self) -> &str {
         "||"
     }
@@ -246,9 +246,9 @@ pub(crate) fn operate(
 ///
 /// After all other rules of analysis, so that what these have made is seen too.
 #[derive(Debug)]
-pub(super) struct Bound(pub Arc<Meter>);
+pub(super) struct BoundInsertion(pub Arc<Meter>);
 
-impl Bound {
+impl BoundInsertion {
     fn expr(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         match expr {
             // Some functions become casts when the plan is simplified.
@@ -316,7 +316,7 @@ fn is_wide(data_type: &DataType) -> bool {
     }
 }
 
-impl AnalyzerRule for Bound {
+impl AnalyzerRule for BoundInsertion {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         rewritten(plan, |expr, schema| self.expr(expr, schema))
     }

@@ -1,10 +1,10 @@
 //! One door for statements of others: bounds of what a statement may ask for.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use datafusion::common::{exec_err, plan_err};
-use datafusion::error::{DataFusionError, Result};
+use datafusion::common::plan_err;
+use datafusion::error::Result;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::ScalarUDF;
@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::dialect::dialect_from_str;
 
 mod bounded;
 mod growth;
+mod limits;
 mod measure;
 mod tokens;
 mod watch;
@@ -20,60 +21,8 @@ mod weight;
 
 use bounded::Meter;
 pub(crate) use bounded::{operate, rewritten};
-use watch::{Alarm, Watch};
-
-/// What one statement may ask for, in [`query`].
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Limits {
-    /// Bytes of the text; 64 KiB. A text of the statement may stand beside each row of a batch.
-    pub text_bytes: usize,
-    /// Words and signs; 16,384.
-    pub tokens: usize,
-    /// Operators and keywords of one term, with those of the terms that it is in; 200. A term is
-    /// at most as deep.
-    pub depth: usize,
-    /// The words `select`, `from`, `join`, `union` and the like, and commas between tables; 256.
-    pub relations: usize,
-    /// Nodes of the plan and of its expressions after each use of a name is replaced by what it
-    /// stands for; 200,000.
-    pub nodes: usize,
-    /// Bytes that the expressions may make of one batch of rows, all together; 256 MiB. Sorts,
-    /// joins and groups have [`Options::memory_bytes`](crate::Options::memory_bytes) besides.
-    pub expression_bytes: usize,
-    /// Time for planning and for all rows; 10 minutes. None is without an end.
-    pub time: Option<Duration>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            text_bytes: 64 * 1024,
-            tokens: 16_384,
-            depth: 200,
-            relations: 256,
-            nodes: 200_000,
-            expression_bytes: 256 * 1024 * 1024,
-            time: Some(Duration::from_secs(600)),
-        }
-    }
-}
-
-impl Limits {
-    /// With a time for planning and for all rows.
-    #[must_use]
-    pub fn time(mut self, time: impl Into<Option<Duration>>) -> Self {
-        self.time = time.into();
-        self
-    }
-
-    /// With bytes that the expressions may make of one batch of rows.
-    #[must_use]
-    pub fn expression_bytes(mut self, bytes: usize) -> Self {
-        self.expression_bytes = bytes;
-        self
-    }
-}
+pub use limits::Limits;
+use watch::{Alarm, PlanDeadline};
 
 /// Allows nothing but reads, in [`SessionContext::sql_with_options`].
 ///
@@ -141,8 +90,8 @@ pub async fn query(
     let rows = state.config().batch_size().max(1);
     let meter = Arc::new(Meter::new(limits.expression_bytes / partitions, rows, until));
     let mut analyzers = state.analyzer().rules.clone();
-    analyzers.push(Arc::new(bounded::Bound(meter.clone())));
-    let watch = Watch(until);
+    analyzers.push(Arc::new(bounded::BoundInsertion(meter.clone())));
+    let watch = PlanDeadline(until);
     let bounded = SessionStateBuilder::new_from_existing(state.clone())
         .with_analyzer_rules(watch.analyzers(analyzers))
         .with_optimizer_rules(watch.optimizers(state.optimizers()))
@@ -170,16 +119,4 @@ pub(crate) fn elsewhere(known: &[Arc<ScalarUDF>]) -> Vec<Arc<ScalarUDF>> {
         known.iter().filter_map(|function| bounded::bounded(function, &meter)).collect();
     all.push(Arc::new(bounded::joined(&meter)));
     all
-}
-
-/// The error of a bound of a statement.
-fn refused<T>(what: &str, found: usize, bound: usize) -> Result<T> {
-    Err(DataFusionError::ResourcesExhausted(format!(
-        "the statement has {found} {what}, and may have {bound}: divide it, or make it shorter"
-    )))
-}
-
-/// The error of a time that is over.
-fn late<T>() -> Result<T> {
-    exec_err!("the time of the statement is over: ask for fewer rows, or allow more time")
 }

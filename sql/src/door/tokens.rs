@@ -9,7 +9,7 @@ use datafusion::error::Result;
 use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use super::{Limits, refused};
+use super::limits::{Limits, refused};
 
 /// Words and brackets that put a type into another one, in a statement at most. A statement may
 /// name what another part of it has made, so that types nest deeper than its brackets do.

@@ -20,20 +20,20 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, stream};
 
-use super::late;
+use super::limits::late;
 
 /// The end of a statement's time, for its rules.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Watch(pub Option<Instant>);
+pub(super) struct PlanDeadline(pub Option<Instant>);
 
 /// A rule that is not begun after that time.
 #[derive(Debug)]
-struct Watched<R: ?Sized> {
-    watch: Watch,
+struct DeadlineRule<R: ?Sized> {
+    watch: PlanDeadline,
     rule: Arc<R>,
 }
 
-impl Watch {
+impl PlanDeadline {
     pub(super) fn check(self) -> Result<()> {
         match self.0 {
             Some(until) if Instant::now() >= until => late(),
@@ -45,8 +45,9 @@ impl Watch {
         self,
         rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>>,
     ) -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
-        let watched =
-            |rule| Arc::new(Watched { watch: self, rule }) as Arc<dyn AnalyzerRule + Send + Sync>;
+        let watched = |rule| {
+            Arc::new(DeadlineRule { watch: self, rule }) as Arc<dyn AnalyzerRule + Send + Sync>
+        };
         rules.into_iter().map(watched).collect()
     }
 
@@ -54,8 +55,9 @@ impl Watch {
         self,
         rules: &[Arc<dyn OptimizerRule + Send + Sync>],
     ) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-        let watched =
-            |rule| Arc::new(Watched { watch: self, rule }) as Arc<dyn OptimizerRule + Send + Sync>;
+        let watched = |rule| {
+            Arc::new(DeadlineRule { watch: self, rule }) as Arc<dyn OptimizerRule + Send + Sync>
+        };
         rules.iter().cloned().map(watched).collect()
     }
 
@@ -64,13 +66,14 @@ impl Watch {
         rules: &[Arc<dyn PhysicalOptimizerRule + Send + Sync>],
     ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         let watched = |rule| {
-            Arc::new(Watched { watch: self, rule }) as Arc<dyn PhysicalOptimizerRule + Send + Sync>
+            Arc::new(DeadlineRule { watch: self, rule })
+                as Arc<dyn PhysicalOptimizerRule + Send + Sync>
         };
         rules.iter().cloned().map(watched).collect()
     }
 }
 
-impl AnalyzerRule for Watched<dyn AnalyzerRule + Send + Sync> {
+impl AnalyzerRule for DeadlineRule<dyn AnalyzerRule + Send + Sync> {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         self.watch.check()?;
         self.rule.analyze(plan, config)
@@ -81,7 +84,7 @@ impl AnalyzerRule for Watched<dyn AnalyzerRule + Send + Sync> {
     }
 }
 
-impl OptimizerRule for Watched<dyn OptimizerRule + Send + Sync> {
+impl OptimizerRule for DeadlineRule<dyn OptimizerRule + Send + Sync> {
     fn name(&self) -> &str {
         self.rule.name()
     }
@@ -101,7 +104,7 @@ impl OptimizerRule for Watched<dyn OptimizerRule + Send + Sync> {
     }
 }
 
-impl PhysicalOptimizerRule for Watched<dyn PhysicalOptimizerRule + Send + Sync> {
+impl PhysicalOptimizerRule for DeadlineRule<dyn PhysicalOptimizerRule + Send + Sync> {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
@@ -125,23 +128,23 @@ impl PhysicalOptimizerRule for Watched<dyn PhysicalOptimizerRule + Send + Sync> 
 /// A thread, and no timer of the runtime: a runtime may have none.
 #[derive(Clone, Debug)]
 pub(super) struct Alarm {
-    watch: Watch,
-    bell: Option<Arc<Bell>>,
+    watch: PlanDeadline,
+    bell: Option<Arc<AlarmThread>>,
 }
 
 #[derive(Debug)]
-struct Bell {
-    inside: Arc<Inside>,
+struct AlarmThread {
+    inside: Arc<AlarmState>,
     thread: Thread,
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct AlarmState {
     waiting: Mutex<Option<Waker>>,
     is_over: AtomicBool,
 }
 
-impl Drop for Bell {
+impl Drop for AlarmThread {
     fn drop(&mut self) {
         self.inside.is_over.store(true, Ordering::Release);
         self.thread.unpark();
@@ -154,7 +157,7 @@ const STACK_BYTES: usize = 64 * 1024;
 impl Alarm {
     pub(super) fn new(until: Option<Instant>) -> Self {
         let bell = until.and_then(|until| {
-            let inside = Arc::new(Inside::default());
+            let inside = Arc::new(AlarmState::default());
             let held = inside.clone();
             let wait = move || {
                 while !held.is_over.load(Ordering::Acquire) {
@@ -172,9 +175,9 @@ impl Alarm {
             let thread = thread::Builder::new().name("sql-time".to_owned());
             // Without a thread the time is looked at when the statement goes on by itself.
             let thread = thread.stack_size(STACK_BYTES).spawn(wait).ok()?.thread().clone();
-            Some(Arc::new(Bell { inside, thread }))
+            Some(Arc::new(AlarmThread { inside, thread }))
         });
-        Self { watch: Watch(until), bell }
+        Self { watch: PlanDeadline(until), bell }
     }
 
     /// Checks the time, and is woken when it is over.

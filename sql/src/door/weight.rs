@@ -13,7 +13,8 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{BinaryExpr, Expr, GroupingSet, LogicalPlan, Operator};
 
-use super::{growth, refused};
+use super::growth;
+use super::limits::refused;
 
 /// Groupings of one aggregation at most: `cube` of n columns makes 2^n.
 const GROUPINGS_MAX: usize = 256;

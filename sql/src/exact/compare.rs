@@ -21,80 +21,17 @@ use datafusion::logical_expr::{
 };
 use datafusion::scalar::ScalarValue;
 
-use super::{always, is_utc, never, null};
+use super::terms::{IntegerPosition, balanced, called, is_utc, null, of_type, per_second};
 
 pub(crate) const NAME: &str = "compare_exactly";
 
 static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let signature = Signature::any(2, Volatility::Immutable);
-    Arc::new(ScalarUDF::new_from_impl(Compare { signature }))
+    Arc::new(ScalarUDF::new_from_impl(CompareFunction { signature }))
 });
 
 pub(super) fn function() -> Arc<ScalarUDF> {
     FUNCTION.clone()
-}
-
-pub(super) fn is_comparison(operator: Operator) -> bool {
-    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
-    matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq)
-}
-
-/// The units of a second.
-pub(super) fn per_second(unit: TimeUnit) -> i128 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
-}
-
-/// A value between whole numbers, or one of them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Exact {
-    /// The number, and whether the value is greater than it and less than the next.
-    At(i64, bool),
-    Below,
-    Above,
-}
-
-impl Exact {
-    pub(super) fn new(floor: i128, has_rest: bool) -> Self {
-        match i64::try_from(floor) {
-            Ok(floor) => Self::At(floor, has_rest),
-            Err(_) if floor < 0 => Self::Below,
-            Err(_) => Self::Above,
-        }
-    }
-
-    /// `operand` compared with this value, where `literal` makes a literal of the operand's type.
-    pub(super) fn compared(
-        self,
-        operand: Expr,
-        operator: Operator,
-        literal: impl Fn(i64) -> Expr,
-    ) -> Option<Expr> {
-        use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
-        if !is_comparison(operator) {
-            return None;
-        }
-        let (floor, has_rest) = match (self, operator) {
-            (Self::At(floor, has_rest), _) => (floor, has_rest),
-            (Self::Above, Lt | LtEq | NotEq) | (Self::Below, Gt | GtEq | NotEq) => {
-                return Some(always(operand));
-            }
-            _ => return Some(never(operand)),
-        };
-        let operator = match operator {
-            Eq if has_rest => return Some(never(operand)),
-            NotEq if has_rest => return Some(always(operand)),
-            Lt if has_rest => LtEq,
-            GtEq if has_rest => Gt,
-            other => other,
-        };
-        let right = Box::new(literal(floor));
-        Some(Expr::BinaryExpr(BinaryExpr { left: Box::new(operand), op: operator, right }))
-    }
 }
 
 /// The operand of a cast to a finer time, or of INT64 to a float.
@@ -163,7 +100,7 @@ pub(super) fn split(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> 
                 item => compared(&expr, operator, item),
             });
             let terms = terms.collect::<Result<Vec<_>>>()?;
-            Ok(Transformed::yes(super::literals::balanced(terms, negated).unwrap_or_else(null)))
+            Ok(Transformed::yes(balanced(terms, negated).unwrap_or_else(null)))
         }
         other => Ok(Transformed::no(other)),
     }
@@ -192,7 +129,7 @@ pub(super) fn rewrite(binary: BinaryExpr, schema: &DFSchema) -> Result<Transform
         }
     }
     let other = widened(other, schema).map_or(other, |(other, _)| other);
-    let sign = super::called(function(), vec![operand.clone(), other.clone()]);
+    let sign = called(function(), vec![operand.clone(), other.clone()]);
     let (left, right) = (Box::new(sign), Box::new(lit(0_i8)));
     Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op: operator, right })))
 }
@@ -242,30 +179,30 @@ fn constant(
     if ratio < 1 {
         return None;
     }
-    let exact = Exact::new(count.div_euclid(ratio), count.rem_euclid(ratio) != 0);
-    exact.compared(operand.clone(), operator, |count| super::literals::of_type(count, &data_type))
+    let exact = IntegerPosition::new(count.div_euclid(ratio), count.rem_euclid(ratio) != 0);
+    exact.compared(operand.clone(), operator, |count| of_type(count, &data_type))
 }
 
 /// A float among whole numbers. NaN is greater than all.
-fn exact(value: &ScalarValue) -> Option<Exact> {
+fn exact(value: &ScalarValue) -> Option<IntegerPosition> {
     let value = match value {
         ScalarValue::Float64(Some(value)) => *value,
         ScalarValue::Float32(Some(value)) => f64::from(*value),
         _ => return None,
     };
     Some(match value {
-        value if value.is_nan() || value >= 9_223_372_036_854_775_808.0 => Exact::Above,
-        value if value < -9_223_372_036_854_775_808.0 => Exact::Below,
-        value => Exact::At(value.floor() as i64, value.floor() != value),
+        value if value.is_nan() || value >= 9_223_372_036_854_775_808.0 => IntegerPosition::Above,
+        value if value < -9_223_372_036_854_775_808.0 => IntegerPosition::Below,
+        value => IntegerPosition::At(value.floor() as i64, value.floor() != value),
     })
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Compare {
+struct CompareFunction {
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Compare {
+impl ScalarUDFImpl for CompareFunction {
     fn name(&self) -> &str {
         NAME
     }
@@ -285,7 +222,7 @@ impl ScalarUDFImpl for Compare {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let [left, right] = arrays.as_slice() else { return plan_err!("{NAME} takes two values") };
-        let (left, right) = (Side::new(left)?, Side::new(right)?);
+        let (left, right) = (ComparedColumn::new(left)?, ComparedColumn::new(right)?);
         let signs: Int8Array = (0..left.len()).map(|row| left.cmp(&right, row)).collect();
         let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         Ok(if is_constant {
@@ -297,14 +234,14 @@ impl ScalarUDFImpl for Compare {
 }
 
 /// The values of one side.
-enum Side {
+enum ComparedColumn {
     /// Whole numbers, and by what they are multiplied.
     Whole(ArrayRef, i128),
     Unsigned(ArrayRef),
     Float(ArrayRef),
 }
 
-impl Side {
+impl ComparedColumn {
     fn new(array: &ArrayRef) -> Result<Self> {
         Ok(match array.data_type() {
             DataType::Timestamp(unit, _) => {

@@ -18,8 +18,7 @@ use datafusion::logical_expr::{
 use datafusion::scalar::ScalarValue;
 use stationdb::chrono::{DateTime, Datelike, NaiveDate};
 
-use super::compare::per_second;
-use super::is_utc;
+use super::terms::{is_utc, per_second};
 
 pub(super) fn function() -> ScalarUDF {
     ScalarUDF::new_from_impl(DateTrunc { own: date_trunc() })
@@ -63,7 +62,7 @@ impl ScalarUDFImpl for DateTrunc {
         let [ColumnarValue::Scalar(part), value] = args.args.as_slice() else {
             return self.own.invoke_with_args(args);
         };
-        let part = part.try_as_str().flatten().and_then(Part::new);
+        let part = part.try_as_str().flatten().and_then(TruncationUnit::new);
         let (Some(part), DataType::Timestamp(unit, zone)) = (part, value.data_type()) else {
             return self.own.invoke_with_args(args);
         };
@@ -82,7 +81,7 @@ impl ScalarUDFImpl for DateTrunc {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Part {
+enum TruncationUnit {
     /// So many of these in a second.
     Of(i128),
     Seconds(i128),
@@ -91,7 +90,7 @@ enum Part {
     Months(u32),
 }
 
-impl Part {
+impl TruncationUnit {
     fn new(name: &str) -> Option<Self> {
         Some(match name.to_lowercase().as_str() {
             "microsecond" => Self::Of(1_000_000),
@@ -135,7 +134,7 @@ impl Part {
     }
 }
 
-fn truncated(array: &ArrayRef, part: Part, unit: TimeUnit) -> Result<ArrayRef> {
+fn truncated(array: &ArrayRef, part: TruncationUnit, unit: TimeUnit) -> Result<ArrayRef> {
     let counts = cast(array, &DataType::Int64)?;
     let begins: PrimitiveArray<Int64Type> =
         counts.as_primitive::<Int64Type>().try_unary(|count| {

@@ -25,7 +25,7 @@ static FUNCTIONS: LazyLock<[Arc<ScalarUDF>; 4]> = LazyLock::new(|| {
     [0, 1, 2, 3].map(|at: usize| {
         let signature = Signature::any(2, Volatility::Immutable);
         let (name, operator) = (NAMES[at], OPERATORS[at]);
-        Arc::new(ScalarUDF::new_from_impl(Checked { name, operator, signature }))
+        Arc::new(ScalarUDF::new_from_impl(CheckedArithmetic { name, operator, signature }))
     })
 });
 
@@ -40,13 +40,13 @@ pub(super) fn of(operator: Operator) -> Option<Arc<ScalarUDF>> {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Checked {
+struct CheckedArithmetic {
     name: &'static str,
     operator: Operator,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Checked {
+impl ScalarUDFImpl for CheckedArithmetic {
     fn name(&self) -> &str {
         self.name
     }

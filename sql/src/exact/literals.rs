@@ -6,11 +6,9 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Operator};
-use datafusion::scalar::ScalarValue;
 use stationdb::chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime};
 
-use super::compare::{Exact, per_second};
-use super::{always, is_utc, never, null};
+use super::terms::{IntegerPosition, always, balanced, is_utc, never, null, of_type, per_second};
 
 /// A comparison of a time with a literal, by the instant that the literal names.
 ///
@@ -86,26 +84,6 @@ fn compared(operand: &Expr, operator: Operator, literal: &Expr, schema: &DFSchem
     exact.compared(operand.clone(), operator, |count| of_type(count, &data_type))
 }
 
-pub(super) fn of_type(count: i64, data_type: &DataType) -> Expr {
-    let count = Some(count);
-    let value = match data_type {
-        DataType::Timestamp(TimeUnit::Second, zone) => {
-            ScalarValue::TimestampSecond(count, zone.clone())
-        }
-        DataType::Timestamp(TimeUnit::Millisecond, zone) => {
-            ScalarValue::TimestampMillisecond(count, zone.clone())
-        }
-        DataType::Timestamp(TimeUnit::Microsecond, zone) => {
-            ScalarValue::TimestampMicrosecond(count, zone.clone())
-        }
-        DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
-            ScalarValue::TimestampNanosecond(count, zone.clone())
-        }
-        _ => ScalarValue::Int64(count),
-    };
-    Expr::Literal(value, None)
-}
-
 /// `in` with literals of times. A literal between two counts is equal to none.
 fn among(operand: &Expr, list: &[Expr], negated: bool, schema: &DFSchema) -> Option<Expr> {
     let (unit, data_type) = unit_of(operand, schema)?;
@@ -113,7 +91,7 @@ fn among(operand: &Expr, list: &[Expr], negated: bool, schema: &DFSchema) -> Opt
     let mut is_changed = false;
     for item in list {
         match literal_text(item).and_then(|text| instant(text, unit)) {
-            Some(Exact::At(count, false)) => kept.push(of_type(count, &data_type)),
+            Some(IntegerPosition::At(count, false)) => kept.push(of_type(count, &data_type)),
             Some(_) => {}
             None => {
                 kept.push(item.clone());
@@ -133,7 +111,7 @@ fn among(operand: &Expr, list: &[Expr], negated: bool, schema: &DFSchema) -> Opt
 }
 
 /// The instant of a text in this resolution; none for a form that only the engine reads.
-fn instant(text: &str, unit: TimeUnit) -> Option<Exact> {
+fn instant(text: &str, unit: TimeUnit) -> Option<IntegerPosition> {
     let text = text.trim();
     let date = NaiveDate::parse_from_str(text.get(..10)?, "%Y-%m-%d").ok()?;
     let rest = text.get(10..)?;
@@ -174,7 +152,7 @@ fn instant(text: &str, unit: TimeUnit) -> Option<Exact> {
     let (kept, finer) = digits.split_at(digits.len().min(width));
     let fraction: i128 = format!("0{kept:0<width$}").parse().ok()?;
     let has_rest = finer.bytes().any(|digit| digit != b'0');
-    Some(Exact::new(i128::from(seconds) * per_second(unit) + fraction, has_rest))
+    Some(IntegerPosition::new(i128::from(seconds) * per_second(unit) + fraction, has_rest))
 }
 
 /// `in` whose list has literals with values alone: what else it has is compared by itself.
@@ -204,23 +182,6 @@ pub(super) fn without_null(list: InList) -> Result<Transformed<Expr>> {
     Ok(Transformed::yes(made))
 }
 
-/// The terms joined as a tree of small depth.
-pub(super) fn balanced(mut terms: Vec<Expr>, is_and: bool) -> Option<Expr> {
-    while terms.len() > 1 {
-        let mut pairs = terms.into_iter();
-        let mut joined = Vec::new();
-        while let Some(first) = pairs.next() {
-            joined.push(match pairs.next() {
-                Some(second) if is_and => first.and(second),
-                Some(second) => first.or(second),
-                None => first,
-            });
-        }
-        terms = joined;
-    }
-    terms.pop()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,20 +189,20 @@ mod tests {
     #[test]
     fn instants_are_those_that_are_written() {
         let millis = |text| instant(text, TimeUnit::Millisecond);
-        assert_eq!(millis("1970-01-01T00:00:00.001Z"), Some(Exact::At(1, false)));
-        assert_eq!(millis("1970-01-01 00:00:00.0010"), Some(Exact::At(1, false)));
-        assert_eq!(millis("1970-01-01T00:00:00.0015Z"), Some(Exact::At(1, true)));
-        assert_eq!(millis("1969-12-31T23:59:59.9995Z"), Some(Exact::At(-1, true)));
-        assert_eq!(millis("1970-01-01T01:00:00+01:00"), Some(Exact::At(0, false)));
-        assert_eq!(millis("1970-01-01"), Some(Exact::At(0, false)));
+        assert_eq!(millis("1970-01-01T00:00:00.001Z"), Some(IntegerPosition::At(1, false)));
+        assert_eq!(millis("1970-01-01 00:00:00.0010"), Some(IntegerPosition::At(1, false)));
+        assert_eq!(millis("1970-01-01T00:00:00.0015Z"), Some(IntegerPosition::At(1, true)));
+        assert_eq!(millis("1969-12-31T23:59:59.9995Z"), Some(IntegerPosition::At(-1, true)));
+        assert_eq!(millis("1970-01-01T01:00:00+01:00"), Some(IntegerPosition::At(0, false)));
+        assert_eq!(millis("1970-01-01"), Some(IntegerPosition::At(0, false)));
         assert_eq!(millis("yesterday"), None);
-        assert_eq!(instant("9999-12-31", TimeUnit::Nanosecond), Some(Exact::Above));
-        assert_eq!(instant("0001-01-01", TimeUnit::Nanosecond), Some(Exact::Below));
+        assert_eq!(instant("9999-12-31", TimeUnit::Nanosecond), Some(IntegerPosition::Above));
+        assert_eq!(instant("0001-01-01", TimeUnit::Nanosecond), Some(IntegerPosition::Below));
         let last = "2262-04-11T23:47:16.854775807";
-        assert_eq!(instant(last, TimeUnit::Nanosecond), Some(Exact::At(i64::MAX, false)));
+        assert_eq!(instant(last, TimeUnit::Nanosecond), Some(IntegerPosition::At(i64::MAX, false)));
         assert_eq!(
             instant(&format!("{last}1"), TimeUnit::Nanosecond),
-            Some(Exact::At(i64::MAX, true))
+            Some(IntegerPosition::At(i64::MAX, true))
         );
     }
 }

@@ -9,7 +9,6 @@ use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
@@ -27,8 +26,10 @@ mod date_trunc;
 mod integers;
 mod literals;
 mod settle;
+mod terms;
 
 pub(crate) use settle::array as settled;
+use terms::called;
 
 /// The functions that the rules put into plans, and those that replace the engine's.
 pub(crate) fn functions() -> Vec<ScalarUDF> {
@@ -46,9 +47,9 @@ pub(crate) fn analyzers() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
     // Before the types of a comparison are made one: that cuts the literal.
     let place = rules.iter().position(|rule| rule.name() == "type_coercion").unwrap_or(0);
-    rules.insert(place, Arc::new(Literals));
+    rules.insert(place, Arc::new(ExactLiterals));
     rules.push(Arc::new(aggregates::Aggregates));
-    rules.push(Arc::new(Exact));
+    rules.push(Arc::new(ExactOperators));
     rules
 }
 
@@ -56,15 +57,15 @@ pub(crate) fn analyzers() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 pub(crate) fn optimizers() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     let place = rules.iter().position(|rule| rule.name() == "simplify_expressions");
-    rules.insert(place.map_or(0, |place| place + 1), Arc::new(Constants));
+    rules.insert(place.map_or(0, |place| place + 1), Arc::new(ExactConstants));
     rules
 }
 
 /// Comparisons with what has become a constant, as the store tests them.
 #[derive(Debug)]
-struct Constants;
+struct ExactConstants;
 
-impl OptimizerRule for Constants {
+impl OptimizerRule for ExactConstants {
     fn name(&self) -> &str {
         "Constants"
     }
@@ -90,9 +91,9 @@ impl OptimizerRule for Constants {
 
 /// Compares times with literals as they are written.
 #[derive(Debug)]
-struct Literals;
+struct ExactLiterals;
 
-impl AnalyzerRule for Literals {
+impl AnalyzerRule for ExactLiterals {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         rewritten(plan, |expr, schema| Ok(literals::rewrite(expr, schema)))
     }
@@ -104,9 +105,9 @@ impl AnalyzerRule for Literals {
 
 /// Makes operators exact.
 #[derive(Debug)]
-struct Exact;
+struct ExactOperators;
 
-impl AnalyzerRule for Exact {
+impl AnalyzerRule for ExactOperators {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         rewritten(plan, rewrite)
     }
@@ -170,7 +171,7 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Some(value) => Ok(Transformed::yes(lit(value))),
             None => Ok(Transformed::no(expr)),
         },
-        Expr::BinaryExpr(binary) if compare::is_comparison(binary.op) => {
+        Expr::BinaryExpr(binary) if terms::is_comparison(binary.op) => {
             compare::rewrite(binary, schema)
         }
         expr @ (Expr::Between(_) | Expr::InList(_)) => {
@@ -182,28 +183,4 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         other => Ok(Transformed::no(other)),
     }
-}
-
-/// A call of one of the functions.
-fn called(func: Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {
-    Expr::ScalarFunction(ScalarFunction { func, args })
-}
-
-/// True where `expr` has a value, and null elsewhere.
-fn always(expr: Expr) -> Expr {
-    expr.is_not_null().or(null())
-}
-
-/// False where `expr` has a value, and null elsewhere.
-fn never(expr: Expr) -> Expr {
-    expr.is_null().and(null())
-}
-
-fn null() -> Expr {
-    Expr::Literal(ScalarValue::Boolean(None), None)
-}
-
-/// Whether times of this zone are those of UTC.
-fn is_utc(zone: &Option<Arc<str>>) -> bool {
-    zone.as_deref().is_none_or(|zone| matches!(zone, "UTC" | "utc" | "+00:00" | "Z"))
 }

@@ -14,6 +14,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::scalar::ScalarValue;
 
+use super::terms::called;
+
 pub(crate) const NAME: &str = "settle";
 
 /// Functions whose float is one of their arguments, or is made by this.
@@ -22,7 +24,7 @@ pub(super) const KEPT: [&str; 9] =
 
 static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let signature = Signature::any(1, Volatility::Immutable);
-    Arc::new(ScalarUDF::new_from_impl(Settle { signature }))
+    Arc::new(ScalarUDF::new_from_impl(SettleFunction { signature }))
 });
 
 pub(super) fn function() -> Arc<ScalarUDF> {
@@ -31,7 +33,7 @@ pub(super) fn function() -> Arc<ScalarUDF> {
 
 /// The expression with one zero and one NaN.
 pub(super) fn of(expr: Expr) -> Expr {
-    super::called(function(), vec![expr])
+    called(function(), vec![expr])
 }
 
 /// Whether a cast to floats makes neither.
@@ -87,11 +89,11 @@ pub(crate) fn array(array: &ArrayRef) -> ArrayRef {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Settle {
+struct SettleFunction {
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Settle {
+impl ScalarUDFImpl for SettleFunction {
     fn name(&self) -> &str {
         NAME
     }

@@ -15,8 +15,8 @@ use super::names::Names;
 use super::plans::Plans;
 use super::records::records;
 use super::rows::rows;
-use crate::PUBLIC;
 use crate::catalog::{ROWS, name_of};
+use crate::options::PUBLIC;
 
 /// The schema of the lake tables.
 const LAKE: &str = "lake";
@@ -44,9 +44,9 @@ impl CatalogProvider for LakeCatalog {
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         let of = match name {
-            PUBLIC => Of::Records,
-            ROWS => Of::Rows,
-            LAKE => Of::Lake,
+            PUBLIC => SchemaTables::Records,
+            ROWS => SchemaTables::Rows,
+            LAKE => SchemaTables::Lake,
             _ => return None,
         };
         Some(Arc::new(Tables { of, plans: self.plans.clone(), names: self.names.clone() }))
@@ -55,7 +55,7 @@ impl CatalogProvider for LakeCatalog {
 
 /// What a schema has.
 #[derive(Clone, Copy, Debug)]
-enum Of {
+enum SchemaTables {
     /// The kinds of records; rows are found, and not listed.
     Records,
     Rows,
@@ -65,7 +65,7 @@ enum Of {
 
 #[derive(Debug)]
 struct Tables {
-    of: Of,
+    of: SchemaTables,
     plans: Arc<Plans>,
     names: Arc<Names>,
 }
@@ -79,14 +79,14 @@ impl Tables {
     fn kind(&self, name: &str) -> Option<RecordKind> {
         let mut kinds = RecordKind::ALL.iter().copied();
         match self.of {
-            Of::Records => kinds.find(|kind| name_of(*kind) == name),
-            Of::Rows => None,
-            Of::Lake => kinds.find(|kind| changes_of(*kind) == name),
+            SchemaTables::Records => kinds.find(|kind| name_of(*kind) == name),
+            SchemaTables::Rows => None,
+            SchemaTables::Lake => kinds.find(|kind| changes_of(*kind) == name),
         }
     }
 
     fn frame(&self, name: &str) -> Result<Option<DataFrame>> {
-        let is_lake = matches!(self.of, Of::Lake);
+        let is_lake = matches!(self.of, SchemaTables::Lake);
         if let Some(kind) = self.kind(name) {
             return records(&self.plans, kind, is_lake).map(Some);
         }
@@ -108,9 +108,9 @@ impl SchemaProvider for Tables {
     fn table_names(&self) -> Vec<String> {
         let kinds = RecordKind::ALL.iter().copied();
         match self.of {
-            Of::Records => kinds.map(|kind| name_of(kind).to_owned()).collect(),
-            Of::Rows => self.names.all().cloned().collect(),
-            Of::Lake => {
+            SchemaTables::Records => kinds.map(|kind| name_of(kind).to_owned()).collect(),
+            SchemaTables::Rows => self.names.all().cloned().collect(),
+            SchemaTables::Lake => {
                 let rows = self.plans.lake.rows().iter().map(|lake| lake.rows.name.clone());
                 rows.chain(kinds.map(changes_of)).chain([BATCHES.to_owned()]).collect()
             }
@@ -129,7 +129,7 @@ impl SchemaProvider for Tables {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        let is_lake = matches!(self.of, Of::Lake);
+        let is_lake = matches!(self.of, SchemaTables::Lake);
         let has_rows = || self.plans.lake.rows().iter().any(|lake| lake.rows.name == name);
         self.kind(name).is_some()
             || (is_lake && (name == BATCHES || has_rows()))

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use datafusion::datasource::object_store::ObjectStoreUrl;
-use datafusion::error::DataFusionError;
 use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::object_store::ObjectStore;
 use datafusion::object_store::path::Path;
 use datafusion::prelude::SessionContext;
-use stationdb::{Control, Error, ErrorKind, Result};
+use stationdb::{Control, Error, Result};
 use stationdb_lake::{Lake, with_checked_footers};
 use url::Url;
 
-use crate::{CATALOG, Options, check_spec, extremes};
+use crate::errors::failed;
+use crate::options::{CATALOG, Options, prepared};
+use crate::{check_spec, extremes};
 
 mod catalog;
 mod live;
@@ -87,10 +88,10 @@ pub async fn lake_at(
     options: &Options,
 ) -> Result<SessionContext> {
     let checked = with_checked_footers(objects.clone());
-    let only = Arc::new(Only { url: url.clone(), objects: checked });
+    let only = Arc::new(LakeObjectStore { url: url.clone(), objects: checked });
     // The tables plan with a context of their own: one that has them would hold itself.
-    let planner = crate::prepared(options, only.clone())?;
-    let context = crate::prepared(options, only)?;
+    let planner = prepared(options, only.clone())?;
+    let context = prepared(options, only)?;
     context.register_catalog(CATALOG, catalog(objects, root, url, planner).await?);
     for function in lake_aggregates() {
         context.register_udaf(function);
@@ -133,20 +134,14 @@ pub fn lake_functions(known: &[Arc<ScalarUDF>]) -> Vec<Arc<ScalarUDF>> {
     all
 }
 
-/// An error of planning or reading as one of the store.
-fn failed(error: DataFusionError) -> Error {
-    let what = format!("reading a lake as SQL: {error}");
-    Error::new(ErrorKind::Io, what).with_source(error)
-}
-
 /// The objects of one lake, and no other.
 #[derive(Debug)]
-struct Only {
+struct LakeObjectStore {
     url: ObjectStoreUrl,
     objects: Arc<dyn ObjectStore>,
 }
 
-impl ObjectStoreRegistry for Only {
+impl ObjectStoreRegistry for LakeObjectStore {
     fn register_store(
         &self,
         _url: &Url,

@@ -9,13 +9,13 @@ use stationdb::scans::RecordKind;
 use stationdb::tables::{Column, TableMetadata};
 use stationdb::{Error, Result, from_json};
 
-use super::failed;
 use super::plans::{Plans, column};
 use super::records::records;
+use crate::errors::failed;
 
 /// A measurement table of a station.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct StationTable {
     pub station: Arc<str>,
     pub id: String,
     pub columns: Arc<Vec<Column>>,
@@ -24,7 +24,7 @@ pub(super) struct Known {
 /// Tables by name.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    tables: Vec<Known>,
+    tables: Vec<StationTable>,
     by_name: BTreeMap<String, usize>,
 }
 
@@ -72,7 +72,7 @@ impl Names {
                     named(&mut names, name, at);
                 }
                 let own = stations.entry(station.to_owned()).or_insert_with(|| station.into());
-                found.tables.push(Known { station: own.clone(), id, columns });
+                found.tables.push(StationTable { station: own.clone(), id, columns });
             }
         }
         // What several have is the name of none, also if one has it as id and another as name.
@@ -84,7 +84,7 @@ impl Names {
         Ok(found)
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Known> {
+    pub(super) fn get(&self, name: &str) -> Option<&StationTable> {
         self.tables.get(*self.by_name.get(name)?)
     }
 

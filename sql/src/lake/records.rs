@@ -12,7 +12,7 @@ use datafusion::scalar::ScalarValue;
 use stationdb::scans::RecordKind;
 
 use super::plans::{Plans, as_type, column};
-use crate::external;
+use crate::errors::external;
 
 /// Columns before the data that are shown of a latest record.
 pub(super) const IDENTITY: [(&str, DataType); 5] = [

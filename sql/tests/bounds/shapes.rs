@@ -186,12 +186,12 @@ pub const FORMS: &[&str] = &[
 ];
 
 pub struct Call {
-    form: Form,
+    form: CallKind,
     name: String,
     args: String,
 }
 
-enum Form {
+enum CallKind {
     Scalar,
     Aggregate,
     Window,
@@ -201,8 +201,8 @@ enum Form {
 impl Call {
     fn with(&self, args: &str) -> String {
         match self.form {
-            Form::Window => format!("{}({args}) over (order by n)", self.name),
-            Form::Operator => format!("{args} {} {args}", self.name),
+            CallKind::Window => format!("{}({args}) over (order by n)", self.name),
+            CallKind::Operator => format!("{args} {} {args}", self.name),
             _ => format!("{}({args})", self.name),
         }
     }
@@ -210,7 +210,7 @@ impl Call {
     pub fn plain(&self) -> String {
         match self.form {
             // Comparisons of a large range overflow.
-            Form::Operator => {
+            CallKind::Operator => {
                 format!("select {} from (select 3 as n, 'a' as s)", self.with(&self.args))
             }
             _ => format!("select {} from (select 3 as n, 'a' as s)", self.with(&self.args)),
@@ -221,7 +221,7 @@ impl Call {
         let mut out = Vec::new();
         // Deep.
         let deep = match self.form {
-            Form::Operator => {
+            CallKind::Operator => {
                 let sign = format!(" {} ", self.name);
                 vec![self.args.as_str(); 97].join(&sign)
             }
@@ -238,7 +238,7 @@ impl Call {
             }
         };
         let deep = match self.form {
-            Form::Operator => deep,
+            CallKind::Operator => deep,
             _ => self.with(&deep),
         };
         out.push(format!("select {deep} from {ROWS}"));
@@ -302,7 +302,7 @@ pub fn calls(context: &SessionContext) -> Vec<Call> {
     let state = context.state();
     let mut out = Vec::new();
     let mut missing = Vec::new();
-    let mut add = |form: fn() -> Form, names: Vec<String>, shapes: &[(&str, &str)]| {
+    let mut add = |form: fn() -> CallKind, names: Vec<String>, shapes: &[(&str, &str)]| {
         let shapes = table(shapes);
         let mut names: Vec<String> = names;
         names.sort();
@@ -318,18 +318,18 @@ pub fn calls(context: &SessionContext) -> Vec<Call> {
         |name: &String| !WITHOUT.contains(&name.as_str()) && !INNER.contains(&name.as_str());
     let scalars = state.scalar_functions().values().map(|function| function.name().to_owned());
     let higher = state.higher_order_functions().values().map(|function| function.name().to_owned());
-    add(|| Form::Scalar, scalars.chain(higher).filter(is_called).collect(), SCALARS);
+    add(|| CallKind::Scalar, scalars.chain(higher).filter(is_called).collect(), SCALARS);
     let aggregates = state.aggregate_functions().values();
     let aggregates = aggregates.map(|function| function.name().to_owned());
     // `grouping` is of the words of a grouping, and of no values.
-    add(|| Form::Aggregate, aggregates.filter(|name| name != "grouping").collect(), AGGREGATES);
+    add(|| CallKind::Aggregate, aggregates.filter(|name| name != "grouping").collect(), AGGREGATES);
     let windows = state.window_functions().values().map(|function| function.name().to_owned());
-    add(|| Form::Window, windows.collect(), WINDOWS);
+    add(|| CallKind::Window, windows.collect(), WINDOWS);
     assert!(missing.is_empty(), "functions without a call here: {missing:?}");
     for (args, names) in OPERATORS {
         for name in names.split_whitespace() {
             let (name, args) = (name.to_owned(), (*args).to_owned());
-            out.push(Call { form: Form::Operator, name, args });
+            out.push(Call { form: CallKind::Operator, name, args });
         }
     }
     assert!(out.len() > 200, "{}", out.len());

@@ -41,11 +41,8 @@ async fn a_batch_that_is_not_complete_does_not_count() {
     let version = objects_in(&objects, "plant/batches/_delta_log").await;
     faulty.refuse_puts_of(&format!("batches/_delta_log/{version:020}.json"));
     let through: Objects = faulty;
-    let backoff = Backoff {
-        first: std::time::Duration::from_micros(10),
-        most: std::time::Duration::from_micros(10),
-        attempts: 2,
-    };
+    let wait = std::time::Duration::from_micros(10);
+    let backoff = Backoff::default().first(wait).most(wait).attempts(2);
     let killed = publisher(&store, &through, OneRoot::new(ROOT), "s1").with_backoff(backoff);
     assert!(killed.publish(&Control::default()).is_err());
     let during = lake(&objects).await;

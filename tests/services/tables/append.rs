@@ -40,17 +40,14 @@ fn numbered(rows: Range<i64>) -> RecordBatch {
 fn walk(session: &Session, id: &str, rows: &Range<i64>, descending: bool) -> Vec<i64> {
     let filter = |operation, value: i64| ColumnFilter::new("n", operation).value(value.to_string());
     let by = ColumnOrderBy::new("t").descending(true);
-    let mut request = {
-        let mut made = QueryTableDataRequest::new()
-            .columns(["n"])
-            .filters([
-                filter(FilterOperation::GreaterThanEquals, rows.start),
-                filter(FilterOperation::LessThan, rows.end),
-            ])
-            .take(4);
-        made.order_by = descending.then(|| vec![by]);
-        made
-    };
+    let mut request = QueryTableDataRequest::new()
+        .columns(["n"])
+        .filters([
+            filter(FilterOperation::GreaterThanEquals, rows.start),
+            filter(FilterOperation::LessThan, rows.end),
+        ])
+        .take(4)
+        .maybe_order_by(descending.then(|| vec![by]));
     let mut seen = Vec::new();
     loop {
         let page = session.query_table_data(&id.into(), request.clone()).unwrap();

@@ -38,11 +38,10 @@ fn walk(
     let mut seen = Vec::new();
     let mut token = None;
     for page_number in 0.. {
-        let page = session.get_table_data(&id.into(), {
-            let mut made = GetTableDataRequest::new().take(take);
-            made.continuation_token = token;
-            made
-        })?;
+        let page = session.get_table_data(
+            &id.into(),
+            GetTableDataRequest::new().take(take).maybe_continuation_token(token),
+        )?;
         seen.extend(page.frame.to_data_frame().data.into_iter().filter_map(|row| row[2].clone()));
         token = page.continuation_token;
         if token.is_none() {

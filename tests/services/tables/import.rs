@@ -193,30 +193,18 @@ fn columns_are_inferred_from_the_first_rows() {
         rows(&session, &id)[0][..3],
         [Some("false".into()), Some("-2".into()), Some("NaN".into())]
     );
-    let by_time = {
-        let mut made = request.clone();
-        made.index_column = Some("at".into());
-        made
-    };
+    let by_time = request.clone().index_column("at");
     let id = csv(&session, by_time, text).unwrap().id.unwrap();
     assert_eq!(session.get_table_metadata(&id).unwrap().columns.unwrap()[3].column_type, C::Index);
     for bad in ["note", "gap2"] {
-        let request = {
-            let mut made = request.clone();
-            made.index_column = Some(bad.into());
-            made
-        };
+        let request = request.clone().index_column(bad);
         assert_eq!(
             csv(&session, request, text).unwrap_err().place(),
             Some(&Place::Member("indexColumn".into()))
         );
     }
     // Without an index the rows keep their order, and are numbered.
-    let numbered = {
-        let mut made = request.clone();
-        made.index_column = None;
-        made
-    };
+    let numbered = request.clone().maybe_index_column(None);
     let id = csv(&session, numbered, text).unwrap().id.unwrap();
     let index = session.get_table_metadata(&id).unwrap().columns.unwrap().swap_remove(0);
     assert_eq!((index.name.as_str(), index.column_type), ("row", C::Index));
@@ -225,11 +213,7 @@ fn columns_are_inferred_from_the_first_rows() {
         [Some("0".into()), Some("true".into()), Some("1".into())]
     );
     // A null in the chosen index column is reported at its row.
-    let gap = {
-        let mut made = request;
-        made.index_column = Some("gap".into());
-        made
-    };
+    let gap = request.index_column("gap");
     let error = csv(&session, gap, text).unwrap_err();
     assert_eq!(
         error.place(),
@@ -266,25 +250,13 @@ fn what_is_refused_leaves_nothing() {
         let error = csv(&session, new_table(declared()), text).unwrap_err();
         assert_eq!(error.place().cloned(), place, "{text:?}: {error}");
     }
-    let bad = {
-        let mut made = new_table(declared());
-        made.separator = Some(";;".into());
-        made
-    };
+    let bad = new_table(declared()).separator(";;");
     assert!(csv(&session, bad, "t;v\n").is_err());
-    let both = {
-        let mut made = new_table(declared());
-        made.id = Some("0".repeat(24));
-        made
-    };
+    let both = new_table(declared()).id("0".repeat(24));
     assert!(csv(&session, both, "t,v\n").is_err());
     let unknown = ImportTableRequest::new().id("0".repeat(24));
     assert_eq!(csv(&session, unknown, "t,v\n").unwrap_err().kind(), ErrorKind::NotFound);
-    let index = {
-        let mut made = new_table(declared());
-        made.index_column = Some("t".into());
-        made
-    };
+    let index = new_table(declared()).index_column("t");
     assert!(csv(&session, index, "t,v\n").is_err());
     let in_transaction = session.transaction(|tx| {
         tx.import_csv(new_table(declared()), &mut &b"t,v\n"[..], &Control::default())
@@ -332,11 +304,7 @@ fn what_is_refused_leaves_nothing() {
 fn an_import_of_no_rows_closes_its_table_only_when_it_says_so() {
     let (_store, session) = open(&disk());
     let from = |text: &str, end_of_data: bool| {
-        let request = {
-            let mut made = new_table(columns());
-            made.end_of_data = Some(end_of_data);
-            made
-        };
+        let request = new_table(columns()).end_of_data(end_of_data);
         let id = csv(&session, request, text).unwrap().id.unwrap();
         session.get_table_metadata(&id).unwrap().supports_append
     };

@@ -213,7 +213,7 @@ proptest! {
         let mut token: Option<String> = None;
         let mut steps = between.iter();
         loop {
-            let page = session.query_table_data(&id.as_str().into(), { let mut made = QueryTableDataRequest::new().columns(["n"]).take(take); made.filters = filters.clone(); made.order_by = order_by.clone(); made.continuation_token = token.clone(); made }).unwrap();
+            let page = session.query_table_data(&id.as_str().into(), QueryTableDataRequest::new().columns(["n"]).take(take).maybe_filters(filters.clone()).maybe_order_by(order_by.clone()).maybe_continuation_token(token.clone())).unwrap();
             seen.extend(page.frame.to_data_frame().data.iter().map(|row| number(&row[0])));
             prop_assert!(page.continuation_token.is_none() || page.continuation_token != token);
             token = page.continuation_token;
@@ -260,12 +260,7 @@ fn plans_tell_what_is_touched() {
             ColumnFilter::new((*column).to_owned(), *operation).value((*value).to_owned())
         };
         let filters = Some(filters.iter().map(filter).collect());
-        let request = {
-            let mut made = QueryTableDataRequest::new();
-            made.filters = filters;
-            made.order_by = order_by;
-            made
-        };
+        let request = QueryTableDataRequest::new().maybe_filters(filters).maybe_order_by(order_by);
         session.explain_query_table_data(&id.as_str().into(), request).unwrap()
     };
     use FilterOperation as Op;

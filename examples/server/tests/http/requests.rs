@@ -10,7 +10,7 @@ use stationdb::{
     workspaces,
 };
 
-type Again = fn(&Value) -> Value;
+type RoundTrip = fn(&Value) -> Value;
 
 fn again<T: DeserializeOwned + Serialize>(body: &Value) -> Value {
     let request: T = stationdb::from_json(body.to_string().as_bytes())
@@ -19,7 +19,7 @@ fn again<T: DeserializeOwned + Serialize>(body: &Value) -> Value {
 }
 
 /// The type of the body of each operation that has one.
-const BODIES: &[(&str, Again)] = &[
+const BODIES: &[(&str, RoundTrip)] = &[
     ("add_columns", again::<tables::AddColumnsRequest>),
     ("aggregate_records", again::<stationdb::scans::AggregateRecordsRequest>),
     ("aggregate_table_data", again::<tables::AggregateTableDataRequest>),

@@ -17,14 +17,14 @@ const UNSENT: &[(&str, &str)] = &[
 ];
 
 /// What was sent of each record.
-pub struct Sent {
+pub struct SentMembers {
     pages: Pages,
     /// Record to its members that were sent.
     seen: BTreeMap<String, BTreeSet<String>>,
     strange: Vec<String>,
 }
 
-impl Sent {
+impl SentMembers {
     pub fn new(pages: Pages) -> Self {
         Self { pages, seen: BTreeMap::new(), strange: Vec::new() }
     }

@@ -29,7 +29,7 @@ use crate::members::Checker;
 use crate::package::package;
 use crate::reference::Pages;
 use crate::requests;
-use crate::sent::Sent;
+use crate::sent::SentMembers;
 
 /// Operations that have nothing to refuse a caller who may do everything.
 const UNREFUSED: &[&str] = &[
@@ -193,7 +193,7 @@ fn every_request_and_answer_has_its_wire_form() {
     let write = std::env::var_os("STATIONDB_WRITE_WIRE").is_some();
     let read =
         || Pages::read(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference"));
-    let (pages, mut sent) = (Checker::new(read()), Sent::new(read()));
+    let (pages, mut sent) = (Checker::new(read()), SentMembers::new(read()));
     let (mut used, mut refused, mut partial) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut problems = Vec::new();
     let mut files: Vec<PathBuf> =

@@ -17,20 +17,20 @@ use crate::{Error, Result};
 
 /// A lake's directory or object store. All processes of a cluster name the same one.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct LakeLocation {
     url: Url,
     store: Arc<dyn ObjectStore>,
 }
 
-impl Place {
+impl LakeLocation {
     /// Opens a directory, a `file://` URL or, with the feature `s3`, an `s3://BUCKET/` URL, whose
     /// credentials, region and endpoint are in the environment (`AWS_ACCESS_KEY_ID`,
     /// `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT`, …).
     ///
     /// # Errors
-    /// [`Error::Place`] for a directory that does not exist, and for any other text.
+    /// [`Error::Location`] for a directory that does not exist, and for any other text.
     pub fn open(text: &str) -> Result<Self> {
-        let error = |problem: &str| Error::Place { place: text.into(), problem: problem.into() };
+        let error = |problem: &str| Error::Location { place: text.into(), problem: problem.into() };
         // `C:\lake` parses as a URL, whose scheme has one letter.
         let url = Url::parse(text).ok().filter(|url| url.scheme().len() > 1);
         match url {
@@ -45,7 +45,7 @@ impl Place {
     }
 
     fn directory(path: &Path, text: &str) -> Result<Self> {
-        let error = |problem: String| Error::Place { place: text.into(), problem };
+        let error = |problem: String| Error::Location { place: text.into(), problem };
         let path = path
             .canonicalize()
             .map_err(|cause| error(format!("the lake's directory cannot be opened: {cause}")))?;
@@ -56,7 +56,7 @@ impl Place {
 
     #[cfg(feature = "s3")]
     fn s3(url: Url, text: &str) -> Result<Self> {
-        let error = |problem: String| Error::Place { place: text.into(), problem };
+        let error = |problem: String| Error::Location { place: text.into(), problem };
         let bucket = url.host_str().ok_or_else(|| error("names no bucket".into()))?;
         let store = object_store::aws::AmazonS3Builder::from_env()
             .with_bucket_name(bucket)
@@ -68,7 +68,7 @@ impl Place {
     #[cfg(not(feature = "s3"))]
     fn s3(_url: Url, text: &str) -> Result<Self> {
         let problem = "this program was built without the feature `s3`".into();
-        Err(Error::Place { place: text.into(), problem })
+        Err(Error::Location { place: text.into(), problem })
     }
 
     /// The URL of the lake, with a slash at the end.
@@ -95,16 +95,26 @@ impl Place {
     pub(crate) fn runtime(&self, spill: &Path) -> Result<Arc<RuntimeEnv>, DataFusionError> {
         RuntimeEnvBuilder::new()
             .with_temp_file_path(spill)
-            .with_object_store_registry(Arc::new(OnlyHere(self.clone())))
+            .with_object_store_registry(Arc::new(LakeRegistry::new(self)))
             .build_arc()
     }
 }
 
-/// A registry with the object store of one place.
+/// A registry with the object store of one lake.
 #[derive(Debug)]
-struct OnlyHere(Place);
+struct LakeRegistry {
+    url: Url,
+    /// The object store, which checks the footers of Parquet files.
+    checked: Arc<dyn ObjectStore>,
+}
 
-impl ObjectStoreRegistry for OnlyHere {
+impl LakeRegistry {
+    fn new(place: &LakeLocation) -> Self {
+        Self { url: place.url.clone(), checked: with_checked_footers(place.objects()) }
+    }
+}
+
+impl ObjectStoreRegistry for LakeRegistry {
     fn register_store(
         &self,
         _url: &Url,
@@ -114,11 +124,10 @@ impl ObjectStoreRegistry for OnlyHere {
     }
 
     fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>, DataFusionError> {
-        let Self(place) = self;
-        if url.scheme() == place.url.scheme() && url.host_str() == place.url.host_str() {
-            return Ok(with_checked_footers(place.objects()));
+        if url.scheme() == self.url.scheme() && url.host_str() == self.url.host_str() {
+            return Ok(self.checked.clone());
         }
-        exec_err!("this process reads the lake {} and not {url}", place.url)
+        exec_err!("this process reads the lake {} and not {url}", self.url)
     }
 }
 
@@ -131,16 +140,16 @@ mod tests {
     #[test]
     fn directories_and_their_urls_are_the_same_place() {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place::open(directory.path().to_str().unwrap()).unwrap();
+        let place = LakeLocation::open(directory.path().to_str().unwrap()).unwrap();
         assert_eq!(place.url().scheme(), "file");
         assert!(place.url().path().ends_with('/'));
-        assert_eq!(Place::open(place.url().as_str()).unwrap().url(), place.url());
+        assert_eq!(LakeLocation::open(place.url().as_str()).unwrap().url(), place.url());
     }
 
     #[test]
     fn paths_are_below_the_place() {
         let directory = tempfile::Builder::new().prefix("a b%").tempdir().unwrap();
-        let place = Place::open(directory.path().to_str().unwrap()).unwrap();
+        let place = LakeLocation::open(directory.path().to_str().unwrap()).unwrap();
         let found = directory.path().canonicalize().unwrap().join("plant");
         assert_eq!(
             place.path(&"plant".into()).unwrap(),
@@ -155,8 +164,8 @@ mod tests {
             ("https://example.org/lake", "name a directory"),
             ("file://host.example/lake", "names no local directory"),
         ] {
-            let error = Place::open(text).unwrap_err();
-            assert!(matches!(&error, Error::Place { place, .. } if place == text), "{error:?}");
+            let error = LakeLocation::open(text).unwrap_err();
+            assert!(matches!(&error, Error::Location { place, .. } if place == text), "{error:?}");
             #[cfg(unix)]
             assert!(error.to_string().contains(told), "{error}");
             let _ = told;
@@ -166,9 +175,10 @@ mod tests {
     #[test]
     fn other_object_stores_are_out_of_reach() {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place::open(directory.path().to_str().unwrap()).unwrap();
+        let place = LakeLocation::open(directory.path().to_str().unwrap()).unwrap();
         let runtime = place.runtime(directory.path()).unwrap();
-        runtime.object_store_registry.get_store(place.url()).unwrap();
+        let get = || runtime.object_store_registry.get_store(place.url()).unwrap();
+        assert!(Arc::ptr_eq(&get(), &get()), "every plan has the same object store");
         let other = Url::parse("s3://elsewhere/").unwrap();
         let error = runtime.object_store_registry.get_store(&other).unwrap_err();
         assert!(error.to_string().contains("and not s3://elsewhere"), "{error}");
@@ -177,7 +187,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_that_nests_too_deeply_ends_no_executor() {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place::open(directory.path().to_str().unwrap()).unwrap();
+        let place = LakeLocation::open(directory.path().to_str().unwrap()).unwrap();
         let runtime = place.runtime(directory.path()).unwrap();
         let objects = runtime.object_store_registry.get_store(place.url()).unwrap();
         let path = place.path(&ObjectPath::from("file.parquet")).unwrap();
@@ -193,13 +203,16 @@ mod tests {
     #[cfg(not(feature = "s3"))]
     #[test]
     fn a_bucket_needs_the_feature() {
-        let error = Place::open("s3://bucket/lake").unwrap_err();
+        let error = LakeLocation::open("s3://bucket/lake").unwrap_err();
         assert!(error.to_string().contains("feature `s3`"), "{error}");
     }
 
     #[cfg(feature = "s3")]
     #[test]
     fn a_bucket_is_a_place() {
-        assert_eq!(Place::open("s3://bucket/lake").unwrap().url().host_str(), Some("bucket"));
+        assert_eq!(
+            LakeLocation::open("s3://bucket/lake").unwrap().url().host_str(),
+            Some("bucket")
+        );
     }
 }

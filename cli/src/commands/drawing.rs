@@ -1,0 +1,56 @@
+//! What is drawn, whatever draws it.
+
+use stationdb::chrono::DateTime;
+
+use super::scale::{number, range};
+
+/// One column over x, in the order of x.
+pub struct Curve {
+    pub name: String,
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A horizontal line.
+pub struct Limit {
+    pub name: String,
+    pub value: f64,
+}
+
+/// What is drawn.
+pub struct Drawing {
+    pub title: String,
+    pub x_name: String,
+    /// Whether x is a time in milliseconds since 1970.
+    pub is_time: bool,
+    pub curves: Vec<Curve>,
+    pub limits: Vec<Limit>,
+    /// Whether values are left out because they are infinite or NaN.
+    pub is_partial: bool,
+}
+
+/// What is said of values that are infinite or NaN.
+pub const LEFT_OUT: &str = "values that are infinite or NaN are left out";
+
+impl Drawing {
+    /// The range of x and that of y. A range is never empty.
+    pub fn ranges(&self) -> ((f64, f64), (f64, f64)) {
+        let points = || self.curves.iter().flat_map(|curve| &curve.points);
+        let limits = self.limits.iter().map(|limit| limit.value);
+        (range(points().map(|point| point.0)), range(points().map(|point| point.1).chain(limits)))
+    }
+
+    /// The label of a place on the x axis.
+    pub fn x_label(&self, x: f64) -> String {
+        if !self.is_time {
+            return number(x);
+        }
+        let ((from, to), _) = self.ranges();
+        let form = match to - from {
+            span if span < 100.0 => "%H:%M:%S%.6f",
+            span if span < 86_400_000.0 => "%H:%M:%S%.3f",
+            _ => "%Y-%m-%d %H:%M",
+        };
+        let time = DateTime::from_timestamp_micros((x * 1e3).round() as i64);
+        time.map_or_else(|| number(x), |time| time.format(form).to_string())
+    }
+}
