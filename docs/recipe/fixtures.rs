@@ -2,24 +2,13 @@
 
 use super::fixture::*;
 use crate::services::{batch, batch::Umbrella, declare::service, lists};
-use crate::session::{Access, Draft, Handle, OrderTerm, Query, What};
+use crate::session::{Access, Draft, OrderTerm, Query, What};
 use crate::{error::Error, error::Result, model::Resource as _};
 
 service! {
 /// Creates, queries, updates and deletes fixtures. Each item of a batch succeeds or fails alone.
 pub trait FixtureService {
     /// Creates fixtures.
-    fn create_fixtures(&self, fixtures: Vec<CreateFixtureRequest>) -> Result<Fixtures>;
-    /// Returns one page of the fixtures that match.
-    fn query_fixtures(&self, query: QueryFixturesRequest) -> Result<Fixtures>;
-    /// Updates fixtures.
-    fn update_fixtures(&self, fixtures: Vec<UpdateFixtureRequest>) -> Result<Fixtures>;
-    /// Deletes fixtures.
-    fn delete_fixtures(&self, ids: Vec<String>) -> Result<Fixtures>;
-}
-}
-
-impl FixtureService for Handle<'_, '_> {
     fn create_fixtures(&self, fixtures: Vec<CreateFixtureRequest>) -> Result<Fixtures> {
         each(self, fixtures, |draft, request: CreateFixtureRequest| {
             let mut fixture = request.into_record();
@@ -35,7 +24,7 @@ impl FixtureService for Handle<'_, '_> {
             Ok(fixture)
         })
     }
-
+    /// Returns one page of the fixtures that match.
     fn query_fixtures(&self, query: QueryFixturesRequest) -> Result<Fixtures> {
         let projection = lists::distinct("projection", &query.projection.unwrap_or_default())?;
         let path = query.order_by.unwrap_or_default().path();
@@ -51,7 +40,7 @@ impl FixtureService for Handle<'_, '_> {
         let continuation_token = page.continuation_token;
         Ok(Fixtures { fixtures, continuation_token, ..Fixtures::default() })
     }
-
+    /// Updates fixtures.
     fn update_fixtures(&self, fixtures: Vec<UpdateFixtureRequest>) -> Result<Fixtures> {
         each(self, fixtures, |draft, mut request: UpdateFixtureRequest| {
             let missing = || Error::not_found(Fixture::KIND.name, &request.id);
@@ -62,16 +51,17 @@ impl FixtureService for Handle<'_, '_> {
             Ok(fixture)
         })
     }
-
+    /// Deletes fixtures.
     fn delete_fixtures(&self, ids: Vec<String>) -> Result<Fixtures> {
         each(self, batch::distinct(ids), |draft, id| {
             draft.delete::<Fixture>(&id)?.ok_or_else(|| Error::not_found(Fixture::KIND.name, &id))
         })
     }
 }
+}
 
 fn each<I: Clone + Send + 'static>(
-    access: &Handle<'_, '_>,
+    access: &impl Access,
     items: Vec<I>,
     f: fn(&mut Draft<'_>, I) -> Result<Fixture>,
 ) -> Result<Fixtures> {

@@ -22,7 +22,7 @@ use crate::services::assets::query::to_query;
 use crate::services::batch::{self, Umbrella};
 use crate::services::declare::service;
 use crate::services::lists;
-use crate::session::{Access, Handle, Plan, What};
+use crate::session::{Access, Plan, What};
 use crate::value::{Env, limits};
 
 service! {
@@ -81,253 +81,6 @@ pub trait AssetService {
     /// # Ok(())
     /// # }
     /// ```
-    fn create_assets(&self, assets: Vec<CreateAssetRequest>) -> Result<CreateAssetsPartialSuccess>;
-
-    /// The asset with this id.
-    ///
-    /// # Errors
-    /// `NotFound` if no asset that the caller may see has this id.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.get_asset(&id)?.model_name.as_deref(), Some("PXI-4071"));
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    ///
-    /// The compiler rejects an id of another kind:
-    ///
-    /// ```compile_fail,E0308
-    #[doc = include_str!("example.txt")]
-    /// session.get_asset(&stationdb::products::ProductId::from("1"))?;
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn get_asset(&self, id: &AssetId) -> Result<Asset>;
-
-    /// Returns one page of the assets that match, in order of creation by default.
-    ///
-    /// # Errors
-    /// `InvalidArgument` for an invalid filter, with its position, for a negative skip, and for a
-    /// take below -1 or above 1000.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// let page = session.query_assets(QueryAssetsRequest::new().filter("ModelName ==
-    /// \"PXI-4071\""))?; assert_eq!(page.assets.unwrap_or_default().len(), 1);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse>;
-
-    /// Explains how a query is executed, and how many records it reads.
-    ///
-    /// # Errors
-    /// As [`AssetService::query_assets`].
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// println!("{}", session.explain_query_assets(QueryAssetsRequest::new())?);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn explain_query_assets(&self, query: QueryAssetsRequest) -> Result<Plan>;
-
-    /// Updates up to 1000 assets, each found by its id, or by its identity if the id is absent.
-    /// None is created. Members that are absent keep their values. The members of the identity are
-    /// not changed, except that an asset may move to another system.
-    ///
-    /// # Errors
-    /// In the response, for each item: `NotFound`, `PermissionDenied`, `Conflict` if the update
-    /// removes the asset from a place that it is not in, and as in [`AssetService::create_assets`].
-    /// For the call: `LimitExceeded` above 1000 items, and errors of the disk.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// let change = UpdateAssetRequest::new().id(id).name("DMM 1");
-    /// assert_eq!(session.update_assets(vec![change])?.failed, None);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn update_assets(&self, assets: Vec<UpdateAssetRequest>) -> Result<UpdateAssetsPartialSuccess>;
-
-    /// Deletes up to 1000 assets with their utilization history.
-    ///
-    /// # Errors
-    /// In the response, for each id: `NotFound`, `PermissionDenied`. For the call: `LimitExceeded`
-    /// above 1000 ids, and errors of the disk.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.delete_assets(vec![id])?.failed, None);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse>;
-
-    /// Links up to 1000 files to an asset; returns `None` if all are linked. The files need not
-    /// exist. A file that is linked already counts as linked.
-    ///
-    /// # Errors
-    /// In the response, for each file: `InvalidArgument` for a blank id, `LimitExceeded` if the
-    /// asset would have more than 1000 files. For the call: `NotFound` for an unknown asset,
-    /// `PermissionDenied`, `LimitExceeded` above 1000 ids.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.link_files(&id, vec!["report".into()])?, None);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn link_files(
-        &self,
-        asset_id: &AssetId,
-        file_ids: Vec<FileId>,
-    ) -> Result<Option<LinkFilesPartialSuccessResponse>>;
-
-    /// Removes the link of an asset to a file. A file that is not linked is not an error.
-    ///
-    /// # Errors
-    /// `NotFound` for an unknown asset, `PermissionDenied`.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// session.unlink_file(&id, &"report".into())?;
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()>;
-
-    /// Starts the use of up to 100 assets under one utilization identifier.
-    ///
-    /// # Errors
-    /// In the response, for each asset: `NotFound` for an identity that no asset has,
-    /// `InvalidArgument` for an incomplete one, `Conflict` if the asset already has a record under
-    /// this identifier. For the call: `LimitExceeded` above 100 assets, and errors of the disk.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.start_utilization(start)?.failed, None);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn start_utilization(
-        &self,
-        request: StartUtilizationRequest,
-    ) -> Result<StartUtilizationPartialSuccess>;
-
-    /// Records a heartbeat for all running records of these utilization identifiers; `timestamp`
-    /// replaces the clock.
-    ///
-    /// # Errors
-    /// In the response, for each identifier: `NotFound`, `Conflict` if all its records have ended.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// session.start_utilization(start)?;
-    /// assert_eq!(session.utilization_heartbeat(vec!["run-1".to_owned()], None)?.failed, None);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn utilization_heartbeat(
-        &self,
-        ids: Vec<String>,
-        timestamp: Option<DateTime<Utc>>,
-    ) -> Result<UpdateUtilizationPartialSuccess>;
-
-    /// Ends all running records of these utilization identifiers; `timestamp` replaces the clock.
-    ///
-    /// # Errors
-    /// In the response, for each identifier: `NotFound`, `Conflict` if all its records have ended,
-    /// `InvalidArgument` if the end lies before the start.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// session.start_utilization(start)?;
-    /// assert_eq!(session.end_utilization(vec!["run-1".to_owned()], None)?.failed, None);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn end_utilization(
-        &self,
-        ids: Vec<String>,
-        timestamp: Option<DateTime<Utc>>,
-    ) -> Result<UpdateUtilizationPartialSuccess>;
-
-    /// Returns one page of the utilization records whose span overlaps the range; by default the
-    /// range is the last 90 days. A running record lasts until now. The cost grows with the answer,
-    /// not with the history.
-    ///
-    /// # Errors
-    /// `InvalidArgument` for an invalid filter, a range that ends before it starts, a negative
-    /// take, or an invalid token.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// session.start_utilization(start)?;
-    /// let history =
-    /// session.query_asset_utilization_history(QueryAssetUtilizationHistoryRequest::new())?;
-    /// assert_eq!(history.asset_utilizations.len(), 1);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn query_asset_utilization_history(
-        &self,
-        query: QueryAssetUtilizationHistoryRequest,
-    ) -> Result<AssetUtilizationHistoryResponse>;
-
-    /// Explains how a history query is executed, and how many records and entries it reads.
-    ///
-    /// # Errors
-    /// As [`AssetService::query_asset_utilization_history`].
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// println!("{}",
-    /// session.explain_query_asset_utilization_history(QueryAssetUtilizationHistoryRequest::new())?);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn explain_query_asset_utilization_history(
-        &self,
-        query: QueryAssetUtilizationHistoryRequest,
-    ) -> Result<Plan>;
-
-    /// Returns the ids of the assets in use now: those with a running record whose last heartbeat,
-    /// or start, is younger than the timeout of the store.
-    ///
-    /// # Errors
-    /// Errors of the disk.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// session.start_utilization(start)?;
-    /// assert_eq!(session.assets_in_use()?, [id.as_str()]);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn assets_in_use(&self) -> Result<Vec<String>>;
-
-    /// Returns counts over all visible assets at this moment.
-    ///
-    /// # Errors
-    /// Errors of the disk.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.asset_summary()?.total, 1);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn asset_summary(&self) -> Result<AssetSummary>;
-
-    /// For the host program: sets the connection of a system, which all its assets show from now
-    /// on; `None` means unknown. Returns the number of assets that changed.
-    ///
-    /// # Errors
-    /// `InvalidArgument` for a blank system; `PermissionDenied` unless the caller may update assets
-    /// in every workspace, because the system may have assets in any of them.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.set_system_connection("station-1", Some(SystemConnection::Connected))?,
-    /// 1);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn set_system_connection(
-        &self,
-        minion_id: &str,
-        connection: Option<SystemConnection>,
-    ) -> Result<u64>;
-}
-}
-
-impl AssetService for Handle<'_, '_> {
     fn create_assets(&self, assets: Vec<CreateAssetRequest>) -> Result<CreateAssetsPartialSuccess> {
         batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
@@ -347,6 +100,24 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
+    /// The asset with this id.
+    ///
+    /// # Errors
+    /// `NotFound` if no asset that the caller may see has this id.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_asset(&id)?.model_name.as_deref(), Some("PXI-4071"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    ///
+    /// The compiler rejects an id of another kind:
+    ///
+    /// ```compile_fail,E0308
+    #[doc = include_str!("example.txt")]
+    /// session.get_asset(&stationdb::products::ProductId::from("1"))?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_asset(&self, id: &AssetId) -> Result<Asset> {
         self.read(|view| {
             let asset = view.get::<Asset>(id)?.ok_or_else(|| lookup::not_found(id))?;
@@ -354,6 +125,18 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
+    /// Returns one page of the assets that match, in order of creation by default.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, with its position, for a negative skip, and for a
+    /// take below -1 or above 1000.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let page = session.query_assets(QueryAssetsRequest::new().filter("ModelName ==
+    /// \"PXI-4071\""))?; assert_eq!(page.assets.unwrap_or_default().len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse> {
         let plan = to_query(&query, self.context().settings())?;
         let projection =
@@ -369,11 +152,36 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
+    /// Explains how a query is executed, and how many records it reads.
+    ///
+    /// # Errors
+    /// As [`AssetService::query_assets`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_assets(QueryAssetsRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_assets(&self, query: QueryAssetsRequest) -> Result<Plan> {
         let plan = to_query(&query, self.context().settings())?;
         self.read(|view| Ok(view.query_with_plan::<Asset>(&plan)?.1))
     }
 
+    /// Updates up to 1000 assets, each found by its id, or by its identity if the id is absent.
+    /// None is created. Members that are absent keep their values. The members of the identity are
+    /// not changed, except that an asset may move to another system.
+    ///
+    /// # Errors
+    /// In the response, for each item: `NotFound`, `PermissionDenied`, `Conflict` if the update
+    /// removes the asset from a place that it is not in, and as in [`AssetService::create_assets`].
+    /// For the call: `LimitExceeded` above 1000 items, and errors of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = UpdateAssetRequest::new().id(id).name("DMM 1");
+    /// assert_eq!(session.update_assets(vec![change])?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_assets(&self, assets: Vec<UpdateAssetRequest>) -> Result<UpdateAssetsPartialSuccess> {
         batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
@@ -392,6 +200,17 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
+    /// Deletes up to 1000 assets with their utilization history.
+    ///
+    /// # Errors
+    /// In the response, for each id: `NotFound`, `PermissionDenied`. For the call: `LimitExceeded`
+    /// above 1000 ids, and errors of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_assets(vec![id])?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse> {
         batch::check_len("asset ids", ids.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
@@ -408,6 +227,19 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
+    /// Links up to 1000 files to an asset; returns `None` if all are linked. The files need not
+    /// exist. A file that is linked already counts as linked.
+    ///
+    /// # Errors
+    /// In the response, for each file: `InvalidArgument` for a blank id, `LimitExceeded` if the
+    /// asset would have more than 1000 files. For the call: `NotFound` for an unknown asset,
+    /// `PermissionDenied`, `LimitExceeded` above 1000 ids.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.link_files(&id, vec!["report".into()])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn link_files(
         &self,
         asset_id: &AssetId,
@@ -440,6 +272,16 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
+    /// Removes the link of an asset to a file. A file that is not linked is not an error.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown asset, `PermissionDenied`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.unlink_file(&id, &"report".into())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()> {
         let (asset_id, file_id) = (asset_id.to_owned(), file_id.to_owned());
         self.write(move |draft| {
@@ -456,6 +298,18 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
+    /// Starts the use of up to 100 assets under one utilization identifier.
+    ///
+    /// # Errors
+    /// In the response, for each asset: `NotFound` for an identity that no asset has,
+    /// `InvalidArgument` for an incomplete one, `Conflict` if the asset already has a record under
+    /// this identifier. For the call: `LimitExceeded` above 100 assets, and errors of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.start_utilization(start)?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn start_utilization(
         &self,
         request: StartUtilizationRequest,
@@ -468,6 +322,18 @@ impl AssetService for Handle<'_, '_> {
         self.write(move |draft| utilization::start(draft, request))
     }
 
+    /// Records a heartbeat for all running records of these utilization identifiers; `timestamp`
+    /// replaces the clock.
+    ///
+    /// # Errors
+    /// In the response, for each identifier: `NotFound`, `Conflict` if all its records have ended.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.start_utilization(start)?;
+    /// assert_eq!(session.utilization_heartbeat(vec!["run-1".to_owned()], None)?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn utilization_heartbeat(
         &self,
         ids: Vec<String>,
@@ -478,6 +344,18 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
+    /// Ends all running records of these utilization identifiers; `timestamp` replaces the clock.
+    ///
+    /// # Errors
+    /// In the response, for each identifier: `NotFound`, `Conflict` if all its records have ended,
+    /// `InvalidArgument` if the end lies before the start.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.start_utilization(start)?;
+    /// assert_eq!(session.end_utilization(vec!["run-1".to_owned()], None)?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn end_utilization(
         &self,
         ids: Vec<String>,
@@ -488,6 +366,22 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
+    /// Returns one page of the utilization records whose span overlaps the range; by default the
+    /// range is the last 90 days. A running record lasts until now. The cost grows with the answer,
+    /// not with the history.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, a range that ends before it starts, a negative
+    /// take, or an invalid token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.start_utilization(start)?;
+    /// let history =
+    /// session.query_asset_utilization_history(QueryAssetUtilizationHistoryRequest::new())?;
+    /// assert_eq!(history.asset_utilizations.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_asset_utilization_history(
         &self,
         query: QueryAssetUtilizationHistoryRequest,
@@ -497,6 +391,17 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
+    /// Explains how a history query is executed, and how many records and entries it reads.
+    ///
+    /// # Errors
+    /// As [`AssetService::query_asset_utilization_history`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}",
+    /// session.explain_query_asset_utilization_history(QueryAssetUtilizationHistoryRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_asset_utilization_history(
         &self,
         query: QueryAssetUtilizationHistoryRequest,
@@ -506,10 +411,32 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
+    /// Returns the ids of the assets in use now: those with a running record whose last heartbeat,
+    /// or start, is younger than the timeout of the store.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.start_utilization(start)?;
+    /// assert_eq!(session.assets_in_use()?, [id.as_str()]);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn assets_in_use(&self) -> Result<Vec<String>> {
         self.read(|view| Ok(utilization::assets_in_use(view)?.into_iter().collect()))
     }
 
+    /// Returns counts over all visible assets at this moment.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.asset_summary()?.total, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn asset_summary(&self) -> Result<AssetSummary> {
         self.read(|view| {
             let in_use = utilization::assets_in_use(view)?;
@@ -523,6 +450,19 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
+    /// For the host program: sets the connection of a system, which all its assets show from now
+    /// on; `None` means unknown. Returns the number of assets that changed.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a blank system; `PermissionDenied` unless the caller may update assets
+    /// in every workspace, because the system may have assets in any of them.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.set_system_connection("station-1", Some(SystemConnection::Connected))?,
+    /// 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn set_system_connection(
         &self,
         minion_id: &str,
@@ -534,6 +474,7 @@ impl AssetService for Handle<'_, '_> {
         let minion_id = minion_id.to_owned();
         self.write(move |draft| store::set_connection(draft, &minion_id, connection))
     }
+}
 }
 
 /// The page after `token`, and whether another one follows; for the iterator over all pages.

@@ -5,7 +5,7 @@ use crate::model::files::file::NAME;
 use crate::model::{FileId, FileRecord, Resource, UpdateMetadataRequest};
 use crate::services::batch::{self, Umbrella, distinct};
 use crate::services::content;
-use crate::services::files::not_found;
+use crate::services::files::create::not_found;
 use crate::session::{Access, Draft, What};
 
 pub(super) fn update(

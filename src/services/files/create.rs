@@ -27,6 +27,10 @@ pub(super) fn check_properties(properties: &BTreeMap<String, String>, member: &s
     Ok(())
 }
 
+pub(super) fn not_found(id: &str) -> Error {
+    FileRecord::KIND.absent(id).with_name("FileIngestion.IdNotFound", Some(-251_608))
+}
+
 pub(super) fn id_taken(id: &FileId) -> Error {
     Error::conflict(format!("a file with the id {id} already exists"))
         .with_name("Files.IdTaken", None)

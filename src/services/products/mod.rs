@@ -13,7 +13,7 @@ use crate::model::{
 use crate::services::batch::{self, Umbrella};
 use crate::services::declare::service;
 use crate::services::lists;
-use crate::session::{Access, Draft, Handle, OrderTerm, Plan, Query, View, Visibility, What};
+use crate::session::{Access, Draft, OrderTerm, Plan, Query, View, Visibility, What};
 use crate::value::{IdForm, key, time};
 
 const DEFAULT_TAKE: usize = 1000;
@@ -36,7 +36,17 @@ pub trait ProductService {
     /// assert!(session.product_api_info()?.create_products.available);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn product_api_info(&self) -> Result<ProductOperations>;
+    fn product_api_info(&self) -> Result<ProductOperations> {
+        let operation = Operation { available: true, version: 1 };
+        Ok(ProductOperations {
+            get_products: operation.clone(),
+            query_products: operation.clone(),
+            create_products: operation.clone(),
+            update_products: operation.clone(),
+            delete_products: operation.clone(),
+            delete_many_products: operation,
+        })
+    }
 
     /// Creates products.
     ///
@@ -71,150 +81,6 @@ pub trait ProductService {
     fn create_products(
         &self,
         products: Vec<CreateProductRequest>,
-    ) -> Result<CreateProductsPartialSuccess>;
-
-    /// Returns the product with this id.
-    ///
-    /// # Errors
-    /// `NotFound` if no product that the caller may see has this id.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.get_product(&id)?.family.as_deref(), Some("Analog"));
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn get_product(&self, id: &ProductId) -> Result<Product>;
-
-    /// Returns one page of all products, in order of creation.
-    ///
-    /// # Errors
-    /// `InvalidArgument` for a token that is malformed or belongs to another query.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// let page = session.get_products(None, Some(100), true)?;
-    /// assert_eq!(page.total_count, Some(1));
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn get_products(
-        &self,
-        continuation_token: Option<String>,
-        take: Option<i64>,
-        return_count: bool,
-    ) -> Result<PagedProducts>;
-
-    /// Returns one page of the products that match.
-    ///
-    /// # Errors
-    /// `InvalidArgument` for an invalid filter, with its position, and for an invalid substitution
-    /// or token.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// let query = QueryProductsRequest::new().filter("family ==
-    /// @0").substitutions(["Analog"]).take(100);
-    /// assert_eq!(session.query_products(query)?.products.len(), 1);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn query_products(&self, query: QueryProductsRequest) -> Result<PagedProducts>;
-
-    /// Explains how a query is executed, and how many records it reads.
-    ///
-    /// # Errors
-    /// As [`ProductService::query_products`].
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// println!("{}", session.explain_query_products(QueryProductsRequest::new().filter("family ==
-    /// \"Analog\""))?);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn explain_query_products(&self, query: QueryProductsRequest) -> Result<Plan>;
-
-    /// Returns the distinct values of a field over the products that match, in ascending text
-    /// order, without nulls.
-    ///
-    /// Without a filter the values are read from an index, and the cost grows with their number.
-    ///
-    /// # Errors
-    /// `InvalidArgument` without a field, and for an invalid filter.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// let query = QueryProductValuesRequest::new().field(ProductField::Family);
-    /// assert_eq!(session.query_product_values(query)?, ["Analog"]);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>>;
-
-    /// Updates products. Scalars are replaced; keywords, properties and files are merged, or
-    /// replaced if `replace` is set; absent members keep their values.
-    ///
-    /// # Errors
-    /// In the response, for each item: `NotFound`, `PermissionDenied`. For the call: errors of the
-    /// disk.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// let change = UpdateProductRequest::new(id.clone()).name("Amplifier");
-    /// assert_eq!(session.update_products(vec![change], false)?.products[0].name.as_deref(),
-    /// Some("Amplifier"));
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn update_products(
-        &self,
-        products: Vec<UpdateProductRequest>,
-        replace: bool,
-    ) -> Result<UpdateProductsPartialSuccess>;
-
-    /// Deletes a product. A product that does not exist is not an error. References to it remain.
-    ///
-    /// # Errors
-    /// `PermissionDenied`.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// session.delete_product(&id)?;
-    /// assert!(session.get_product(&id).is_err());
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn delete_product(&self, id: &ProductId) -> Result<()>;
-
-    /// Deletes products; returns `None` if all were deleted.
-    ///
-    /// # Errors
-    /// In the response, for each id: `NotFound`, `PermissionDenied`. For the call: errors of the
-    /// disk.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.delete_products(vec![id])?, None);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn delete_products(&self, ids: Vec<ProductId>) -> Result<Option<DeleteProductsPartialSuccess>>;
-}
-}
-
-fn not_found(id: &str) -> Error {
-    Product::KIND.absent(id).with_name("TestMonitor.InvalidId", Some(-253_700))
-}
-
-impl ProductService for Handle<'_, '_> {
-    fn product_api_info(&self) -> Result<ProductOperations> {
-        let operation = Operation { available: true, version: 1 };
-        Ok(ProductOperations {
-            get_products: operation.clone(),
-            query_products: operation.clone(),
-            create_products: operation.clone(),
-            update_products: operation.clone(),
-            delete_products: operation.clone(),
-            delete_many_products: operation,
-        })
-    }
-
-    fn create_products(
-        &self,
-        products: Vec<CreateProductRequest>,
     ) -> Result<CreateProductsPartialSuccess> {
         self.write(move |draft| {
             let mut outcome =
@@ -235,12 +101,33 @@ impl ProductService for Handle<'_, '_> {
         })
     }
 
+    /// Returns the product with this id.
+    ///
+    /// # Errors
+    /// `NotFound` if no product that the caller may see has this id.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_product(&id)?.family.as_deref(), Some("Analog"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_product(&self, id: &ProductId) -> Result<Product> {
         self.read(|view| {
             view.get::<Product>(id)?.map(Product::answered).ok_or_else(|| not_found(id))
         })
     }
 
+    /// Returns one page of all products, in order of creation.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a token that is malformed or belongs to another query.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let page = session.get_products(None, Some(100), true)?;
+    /// assert_eq!(page.total_count, Some(1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_products(
         &self,
         continuation_token: Option<String>,
@@ -256,6 +143,19 @@ impl ProductService for Handle<'_, '_> {
         })
     }
 
+    /// Returns one page of the products that match.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, with its position, and for an invalid substitution
+    /// or token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryProductsRequest::new().filter("family ==
+    /// @0").substitutions(["Analog"]).take(100);
+    /// assert_eq!(session.query_products(query)?.products.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_products(&self, query: QueryProductsRequest) -> Result<PagedProducts> {
         let plan = to_query(&query)?;
         let projection =
@@ -274,11 +174,36 @@ impl ProductService for Handle<'_, '_> {
         })
     }
 
+    /// Explains how a query is executed, and how many records it reads.
+    ///
+    /// # Errors
+    /// As [`ProductService::query_products`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_products(QueryProductsRequest::new().filter("family ==
+    /// \"Analog\""))?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_products(&self, query: QueryProductsRequest) -> Result<Plan> {
         let plan = to_query(&query)?;
         self.read(|view| Ok(view.query_with_plan::<Product>(&plan)?.1))
     }
 
+    /// Returns the distinct values of a field over the products that match, in ascending text
+    /// order, without nulls.
+    ///
+    /// Without a filter the values are read from an index, and the cost grows with their number.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without a field, and for an invalid filter.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryProductValuesRequest::new().field(ProductField::Family);
+    /// assert_eq!(session.query_product_values(query)?, ["Analog"]);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>> {
         let field = query
             .field
@@ -296,6 +221,20 @@ impl ProductService for Handle<'_, '_> {
         })
     }
 
+    /// Updates products. Scalars are replaced; keywords, properties and files are merged, or
+    /// replaced if `replace` is set; absent members keep their values.
+    ///
+    /// # Errors
+    /// In the response, for each item: `NotFound`, `PermissionDenied`. For the call: errors of the
+    /// disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = UpdateProductRequest::new(id.clone()).name("Amplifier");
+    /// assert_eq!(session.update_products(vec![change], false)?.products[0].name.as_deref(),
+    /// Some("Amplifier"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_products(
         &self,
         products: Vec<UpdateProductRequest>,
@@ -326,11 +265,33 @@ impl ProductService for Handle<'_, '_> {
         })
     }
 
+    /// Deletes a product. A product that does not exist is not an error. References to it remain.
+    ///
+    /// # Errors
+    /// `PermissionDenied`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.delete_product(&id)?;
+    /// assert!(session.get_product(&id).is_err());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_product(&self, id: &ProductId) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| draft.delete::<Product>(&id).map(|_| ()))
     }
 
+    /// Deletes products; returns `None` if all were deleted.
+    ///
+    /// # Errors
+    /// In the response, for each id: `NotFound`, `PermissionDenied`. For the call: errors of the
+    /// disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_products(vec![id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_products(&self, ids: Vec<ProductId>) -> Result<Option<DeleteProductsPartialSuccess>> {
         self.write(move |draft| {
             let mut outcome =
@@ -348,6 +309,11 @@ impl ProductService for Handle<'_, '_> {
             }))
         })
     }
+}
+}
+
+fn not_found(id: &str) -> Error {
+    Product::KIND.absent(id).with_name("TestMonitor.InvalidId", Some(-253_700))
 }
 
 fn create(draft: &mut Draft<'_>, request: CreateProductRequest) -> Result<Product> {

@@ -11,7 +11,7 @@ use crate::model::{
 use crate::services::batch::{self, Umbrella};
 use crate::services::declare::service;
 use crate::services::lists;
-use crate::session::{Access, Draft, Handle, OrderTerm, Plan, Query, What};
+use crate::session::{Access, Draft, OrderTerm, Plan, Query, What};
 use crate::value::key;
 
 const DEFAULT_TAKE: usize = 1000;
@@ -35,7 +35,15 @@ pub trait SpecificationService {
     /// assert!(session.specification_api_info()?.query_specifications.available);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn specification_api_info(&self) -> Result<V1Operations>;
+    fn specification_api_info(&self) -> Result<V1Operations> {
+        let operation = Operation { available: true, version: 1 };
+        Ok(V1Operations {
+            create_specifications: operation.clone(),
+            query_specifications: operation.clone(),
+            update_specifications: operation.clone(),
+            delete_specifications: operation,
+        })
+    }
 
     /// Creates specifications with version 0.
     ///
@@ -80,103 +88,6 @@ pub trait SpecificationService {
     fn create_specs(
         &self,
         request: CreateSpecificationsRequest,
-    ) -> Result<CreateSpecificationsPartialSuccess>;
-
-    /// Returns one page of the specifications of the given products that match.
-    ///
-    /// # Errors
-    /// `InvalidArgument` without products, for an invalid filter, with its position, and for an
-    /// invalid token.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// let query = QuerySpecificationsRequest::new().product_ids(["156502A-11L"]);
-    /// assert_eq!(session.query_specs(query)?.specs.unwrap_or_default().len(), 1);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn query_specs(&self, query: QuerySpecificationsRequest) -> Result<PagedSpecifications>;
-
-    /// Explains how a query is executed, and how many records it reads.
-    ///
-    /// # Errors
-    /// As [`SpecificationService::query_specs`].
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// let query = QuerySpecificationsRequest::new().product_ids(["156502A-11L"]);
-    /// println!("{}", session.explain_query_specs(query)?);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn explain_query_specs(&self, query: QuerySpecificationsRequest) -> Result<Plan>;
-
-    /// Returns the specification with this global id.
-    ///
-    /// # Errors
-    /// `NotFound` if no specification that the caller may see has this id.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.get_spec(&id)?.spec_id.as_deref(), Some("GAIN"));
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn get_spec(&self, id: &SpecificationId) -> Result<Specification>;
-
-    /// Updates specifications; returns `None` if there was nothing to update.
-    ///
-    /// # Errors
-    /// In the response, for each item: `NotFound`, `Conflict` for another version or an id that is
-    /// taken, `InvalidArgument` as in [`SpecificationService::create_specs`], `PermissionDenied`.
-    /// For the call: errors of the disk.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// let change = stationdb::from_json(br#"{"specs": [{"id": "1", "productId": "156502A-11L",
-    /// "specId": "GAIN", "version": 0,
-    ///     "type": "FUNCTIONAL", "workspace": "default", "name": "Gain"}]}"#)?;
-    /// assert!(session.update_specs(change)?.is_some());
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn update_specs(
-        &self,
-        request: UpdateSpecificationsRequest,
-    ) -> Result<Option<UpdateSpecificationsPartialSuccess>>;
-
-    /// Deletes specifications by global id; returns `None` if all were deleted.
-    ///
-    /// # Errors
-    /// In the response, for each id: `NotFound`, `PermissionDenied`. For the call: errors of the
-    /// disk.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.delete_specs(vec![id])?, None);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn delete_specs(
-        &self,
-        ids: Vec<SpecificationId>,
-    ) -> Result<Option<DeleteSpecificationsPartialSuccess>>;
-}
-}
-
-fn not_found(id: &str) -> Error {
-    Specification::KIND.absent(id).with_name("Specification.NotFound", None)
-}
-
-impl SpecificationService for Handle<'_, '_> {
-    fn specification_api_info(&self) -> Result<V1Operations> {
-        let operation = Operation { available: true, version: 1 };
-        Ok(V1Operations {
-            create_specifications: operation.clone(),
-            query_specifications: operation.clone(),
-            update_specifications: operation.clone(),
-            delete_specifications: operation,
-        })
-    }
-
-    fn create_specs(
-        &self,
-        request: CreateSpecificationsRequest,
     ) -> Result<CreateSpecificationsPartialSuccess> {
         self.write(move |draft| {
             let specs = request.specs.unwrap_or_default();
@@ -202,6 +113,18 @@ impl SpecificationService for Handle<'_, '_> {
         })
     }
 
+    /// Returns one page of the specifications of the given products that match.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without products, for an invalid filter, with its position, and for an
+    /// invalid token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QuerySpecificationsRequest::new().product_ids(["156502A-11L"]);
+    /// assert_eq!(session.query_specs(query)?.specs.unwrap_or_default().len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_specs(&self, query: QuerySpecificationsRequest) -> Result<PagedSpecifications> {
         let plan = to_query(&query)?;
         let projection =
@@ -220,17 +143,53 @@ impl SpecificationService for Handle<'_, '_> {
         })
     }
 
+    /// Explains how a query is executed, and how many records it reads.
+    ///
+    /// # Errors
+    /// As [`SpecificationService::query_specs`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QuerySpecificationsRequest::new().product_ids(["156502A-11L"]);
+    /// println!("{}", session.explain_query_specs(query)?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_specs(&self, query: QuerySpecificationsRequest) -> Result<Plan> {
         let plan = to_query(&query)?;
         self.read(|view| Ok(view.query_with_plan::<Specification>(&plan)?.1))
     }
 
+    /// Returns the specification with this global id.
+    ///
+    /// # Errors
+    /// `NotFound` if no specification that the caller may see has this id.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_spec(&id)?.spec_id.as_deref(), Some("GAIN"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_spec(&self, id: &SpecificationId) -> Result<Specification> {
         self.read(|view| {
             view.get::<Specification>(id)?.map(Specification::answered).ok_or_else(|| not_found(id))
         })
     }
 
+    /// Updates specifications; returns `None` if there was nothing to update.
+    ///
+    /// # Errors
+    /// In the response, for each item: `NotFound`, `Conflict` for another version or an id that is
+    /// taken, `InvalidArgument` as in [`SpecificationService::create_specs`], `PermissionDenied`.
+    /// For the call: errors of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = stationdb::from_json(br#"{"specs": [{"id": "1", "productId": "156502A-11L",
+    /// "specId": "GAIN", "version": 0,
+    ///     "type": "FUNCTIONAL", "workspace": "default", "name": "Gain"}]}"#)?;
+    /// assert!(session.update_specs(change)?.is_some());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_specs(
         &self,
         request: UpdateSpecificationsRequest,
@@ -257,6 +216,17 @@ impl SpecificationService for Handle<'_, '_> {
         })
     }
 
+    /// Deletes specifications by global id; returns `None` if all were deleted.
+    ///
+    /// # Errors
+    /// In the response, for each id: `NotFound`, `PermissionDenied`. For the call: errors of the
+    /// disk.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_specs(vec![id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_specs(
         &self,
         ids: Vec<SpecificationId>,
@@ -276,6 +246,11 @@ impl SpecificationService for Handle<'_, '_> {
             }))
         })
     }
+}
+}
+
+fn not_found(id: &str) -> Error {
+    Specification::KIND.absent(id).with_name("Specification.NotFound", None)
 }
 
 /// Rejects a specification if another one has the same product, workspace and specification id.

@@ -21,7 +21,7 @@ use crate::model::test_plans::test_plan::{
 use crate::services::declare::service;
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
-use crate::session::{Handle, Plan};
+use crate::session::Plan;
 
 service! {
 /// Legacy test plans and their templates. The reference services have deprecated them in favour of
@@ -63,7 +63,14 @@ pub trait TestPlanService {
     fn create_test_plans(
         &self,
         test_plans: Vec<CreateTestPlanRequest>,
-    ) -> Result<CreateTestPlansPartialSuccessResponse>;
+    ) -> Result<CreateTestPlansPartialSuccessResponse> {
+        let mut outcome = batch::create(self, test_plans)?;
+        Ok(CreateTestPlansPartialSuccessResponse {
+            failed_test_plans: outcome.failed_or_none(),
+            created_test_plans: outcome.succeeded,
+            error: outcome.error,
+        })
+    }
 
     /// Deletes test plans. Returns `None` if all were deleted.
     ///
@@ -78,7 +85,16 @@ pub trait TestPlanService {
     fn delete_test_plans(
         &self,
         ids: Vec<TestPlanId>,
-    ) -> Result<Option<DeleteTestPlansPartialSuccessResponse>>;
+    ) -> Result<Option<DeleteTestPlansPartialSuccessResponse>> {
+        let outcome = batch::delete::<TestPlan>(self, ids)?;
+        Ok(batch::unless_all_went(outcome, |deleted, failed, error| {
+            DeleteTestPlansPartialSuccessResponse {
+                deleted_test_plan_ids: Some(deleted),
+                failed_test_plan_ids: Some(failed),
+                error: Some(error),
+            }
+        }))
+    }
 
     /// Returns a page of the test plans that match a filter.
     ///
@@ -92,7 +108,15 @@ pub trait TestPlanService {
     /// assert_eq!(session.query_test_plans(query)?.test_plans.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans>;
+    fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans> {
+        let page =
+            query::page(self, &plan_ask(&request), request.projection.as_ref(), TestPlan::project)?;
+        Ok(PagedTestPlans {
+            test_plans: page.items,
+            continuation_token: page.continuation_token,
+            total_count: page.total_count,
+        })
+    }
 
     /// Executes the query and explains how, with its cost.
     ///
@@ -104,7 +128,9 @@ pub trait TestPlanService {
     /// println!("{}", session.explain_query_test_plans(QueryTestPlansRequest::new())?);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_query_test_plans(&self, request: QueryTestPlansRequest) -> Result<Plan>;
+    fn explain_query_test_plans(&self, request: QueryTestPlansRequest) -> Result<Plan> {
+        query::explain::<TestPlan>(self, &plan_ask(&request))
+    }
 
     /// Schedules test plans and reserves system and fixtures. A plan that is NEW, DEFINED or
     /// REVIEWED becomes SCHEDULED once it has a planned start.
@@ -123,7 +149,15 @@ pub trait TestPlanService {
     fn schedule_test_plans(
         &self,
         request: ScheduleTestPlansRequest,
-    ) -> Result<ScheduleTestPlansResponse>;
+    ) -> Result<ScheduleTestPlansResponse> {
+        let mut outcome =
+            batch::amend(self, request.test_plans, request.replace.unwrap_or_default())?;
+        Ok(ScheduleTestPlansResponse {
+            failed_test_plans: outcome.failed_or_none(),
+            scheduled_test_plans: Some(outcome.succeeded),
+            error: outcome.error,
+        })
+    }
 
     /// Updates test plans, in order. Absent members keep their values, null clears them. Arrays are
     /// appended to and maps are merged, unless `replace` is set.
@@ -139,7 +173,15 @@ pub trait TestPlanService {
     /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn update_test_plans(&self, request: UpdateTestPlansRequest) -> Result<UpdateTestPlansResponse>;
+    fn update_test_plans(&self, request: UpdateTestPlansRequest) -> Result<UpdateTestPlansResponse> {
+        let mut outcome =
+            batch::amend(self, request.test_plans, request.replace.unwrap_or_default())?;
+        Ok(UpdateTestPlansResponse {
+            failed_test_plans: outcome.failed_or_none(),
+            updated_test_plans: Some(outcome.succeeded),
+            error: outcome.error,
+        })
+    }
 
     /// Returns one test plan with its actions and its history.
     ///
@@ -151,7 +193,9 @@ pub trait TestPlanService {
     /// assert_eq!(session.get_test_plan(&id)?.name.as_deref(), Some("Incoming"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn get_test_plan(&self, test_plan_id: &TestPlanId) -> Result<TestPlan>;
+    fn get_test_plan(&self, test_plan_id: &TestPlanId) -> Result<TestPlan> {
+        batch::get(self, test_plan_id)
+    }
 
     /// Creates templates.
     ///
@@ -170,7 +214,14 @@ pub trait TestPlanService {
     fn create_test_plan_templates(
         &self,
         test_plan_templates: Vec<CreateTestPlanTemplateRequest>,
-    ) -> Result<CreateTestPlanTemplatePartialSuccessResponse>;
+    ) -> Result<CreateTestPlanTemplatePartialSuccessResponse> {
+        let mut outcome = batch::create(self, test_plan_templates)?;
+        Ok(CreateTestPlanTemplatePartialSuccessResponse {
+            failed_test_plan_templates: outcome.failed_or_none(),
+            created_test_plan_templates: outcome.succeeded,
+            error: outcome.error,
+        })
+    }
 
     /// Returns a page of the templates that match a filter. There is no other way to read a
     /// template.
@@ -184,127 +235,6 @@ pub trait TestPlanService {
     /// assert_eq!(page.test_plan_templates.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_test_plan_templates(
-        &self,
-        request: QueryTestPlanTemplatesRequest,
-    ) -> Result<PagedTestPlanTemplates>;
-
-    /// Executes the query and explains how, with its cost.
-    ///
-    /// # Errors
-    /// As [`TestPlanService::query_test_plan_templates`].
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// println!("{}",
-    /// session.explain_query_test_plan_templates(QueryTestPlanTemplatesRequest::new())?);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn explain_query_test_plan_templates(
-        &self,
-        request: QueryTestPlanTemplatesRequest,
-    ) -> Result<Plan>;
-
-    /// Deletes templates; plans created from them remain. Returns `None` if all were deleted.
-    ///
-    /// # Errors
-    /// An id fails if no template that the caller may see has it.
-    ///
-    /// ```
-    #[doc = include_str!("example.txt")]
-    /// assert_eq!(session.delete_test_plan_templates(vec![template_id])?, None);
-    /// # Ok::<(), stationdb::Error>(())
-    /// ```
-    fn delete_test_plan_templates(
-        &self,
-        ids: Vec<TestPlanTemplateId>,
-    ) -> Result<Option<DeleteTestPlanTemplatesPartialSuccessResponse>>;
-}
-}
-
-impl TestPlanService for Handle<'_, '_> {
-    fn create_test_plans(
-        &self,
-        test_plans: Vec<CreateTestPlanRequest>,
-    ) -> Result<CreateTestPlansPartialSuccessResponse> {
-        let mut outcome = batch::create(self, test_plans)?;
-        Ok(CreateTestPlansPartialSuccessResponse {
-            failed_test_plans: outcome.failed_or_none(),
-            created_test_plans: outcome.succeeded,
-            error: outcome.error,
-        })
-    }
-
-    fn delete_test_plans(
-        &self,
-        ids: Vec<TestPlanId>,
-    ) -> Result<Option<DeleteTestPlansPartialSuccessResponse>> {
-        let outcome = batch::delete::<TestPlan>(self, ids)?;
-        Ok(batch::unless_all_went(outcome, |deleted, failed, error| {
-            DeleteTestPlansPartialSuccessResponse {
-                deleted_test_plan_ids: Some(deleted),
-                failed_test_plan_ids: Some(failed),
-                error: Some(error),
-            }
-        }))
-    }
-
-    fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans> {
-        let page =
-            query::page(self, &plan_ask(&request), request.projection.as_ref(), TestPlan::project)?;
-        Ok(PagedTestPlans {
-            test_plans: page.items,
-            continuation_token: page.continuation_token,
-            total_count: page.total_count,
-        })
-    }
-
-    fn explain_query_test_plans(&self, request: QueryTestPlansRequest) -> Result<Plan> {
-        query::explain::<TestPlan>(self, &plan_ask(&request))
-    }
-
-    fn schedule_test_plans(
-        &self,
-        request: ScheduleTestPlansRequest,
-    ) -> Result<ScheduleTestPlansResponse> {
-        let mut outcome =
-            batch::amend(self, request.test_plans, request.replace.unwrap_or_default())?;
-        Ok(ScheduleTestPlansResponse {
-            failed_test_plans: outcome.failed_or_none(),
-            scheduled_test_plans: Some(outcome.succeeded),
-            error: outcome.error,
-        })
-    }
-
-    fn update_test_plans(
-        &self,
-        request: UpdateTestPlansRequest,
-    ) -> Result<UpdateTestPlansResponse> {
-        let mut outcome =
-            batch::amend(self, request.test_plans, request.replace.unwrap_or_default())?;
-        Ok(UpdateTestPlansResponse {
-            failed_test_plans: outcome.failed_or_none(),
-            updated_test_plans: Some(outcome.succeeded),
-            error: outcome.error,
-        })
-    }
-
-    fn get_test_plan(&self, test_plan_id: &TestPlanId) -> Result<TestPlan> {
-        batch::get(self, test_plan_id)
-    }
-
-    fn create_test_plan_templates(
-        &self,
-        test_plan_templates: Vec<CreateTestPlanTemplateRequest>,
-    ) -> Result<CreateTestPlanTemplatePartialSuccessResponse> {
-        let mut outcome = batch::create(self, test_plan_templates)?;
-        Ok(CreateTestPlanTemplatePartialSuccessResponse {
-            failed_test_plan_templates: outcome.failed_or_none(),
-            created_test_plan_templates: outcome.succeeded,
-            error: outcome.error,
-        })
-    }
-
     fn query_test_plan_templates(
         &self,
         request: QueryTestPlanTemplatesRequest,
@@ -322,6 +252,17 @@ impl TestPlanService for Handle<'_, '_> {
         })
     }
 
+    /// Executes the query and explains how, with its cost.
+    ///
+    /// # Errors
+    /// As [`TestPlanService::query_test_plan_templates`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}",
+    /// session.explain_query_test_plan_templates(QueryTestPlanTemplatesRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_test_plan_templates(
         &self,
         request: QueryTestPlanTemplatesRequest,
@@ -329,6 +270,16 @@ impl TestPlanService for Handle<'_, '_> {
         query::explain::<TestPlanTemplate>(self, &template_ask(&request))
     }
 
+    /// Deletes templates; plans created from them remain. Returns `None` if all were deleted.
+    ///
+    /// # Errors
+    /// An id fails if no template that the caller may see has it.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_test_plan_templates(vec![template_id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_test_plan_templates(
         &self,
         ids: Vec<TestPlanTemplateId>,
@@ -342,6 +293,7 @@ impl TestPlanService for Handle<'_, '_> {
             }
         }))
     }
+}
 }
 
 fn plan_ask(request: &QueryTestPlansRequest) -> Ask<'_> {
