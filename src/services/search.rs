@@ -46,7 +46,7 @@ record! {
     }
 
     /// One page of hits.
-    wire pub struct SearchResponse {
+    answer pub struct SearchResponse {
         /// The hits, best first.
         pub hits: Vec<SearchHit>,
         /// Counts by kind and workspace over all pages, if requested.

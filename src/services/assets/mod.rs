@@ -18,11 +18,11 @@ use crate::model::{
     StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection, UpdateAssetRequest,
     UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess,
 };
-use crate::services::assets::query::to_query;
-use crate::services::batch::{self, Umbrella};
+use crate::services::batch;
 use crate::services::declare::service;
-use crate::services::lists;
-use crate::session::{Access, Plan, What};
+use crate::services::queries;
+use crate::services::service_record::{ServiceRecord, found, get};
+use crate::session::{Access, Draft, Plan, What};
 use crate::value::{Env, limits};
 
 service! {
@@ -84,20 +84,13 @@ pub trait AssetService {
     fn create_assets(&self, assets: Vec<CreateAssetRequest>) -> Result<CreateAssetsPartialSuccess> {
         batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
-            let env = draft.view().env();
-            let mut outcome =
-                batch::run(Umbrella::FILES_AND_ASSETS.of(draft), assets, |position, request| {
-                    let name = request.name.clone();
-                    let created = store::create(draft, request).map(|asset| asset.read_at(&env));
-                    created.map_err(batch::about_new(Asset::KIND.name, name, position))
-                })?;
-            let failed = outcome.failed_or_none();
-            Ok(CreateAssetsPartialSuccess {
-                assets: Some(outcome.succeeded),
-                failed,
-                error: outcome.error,
-            })
+            let create = |draft: &mut Draft<'_>, request| {
+                let created = store::create(draft, request)?;
+                Ok(created.read_at(&draft.view().env()))
+            };
+            batch::create::<Asset, _, _>(draft, assets, |item| item.name.as_ref(), create)
         })
+        .map(Into::into)
     }
 
     /// The asset with this id.
@@ -119,10 +112,7 @@ pub trait AssetService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn get_asset(&self, id: &AssetId) -> Result<Asset> {
-        self.read(|view| {
-            let asset = view.get::<Asset>(id)?.ok_or_else(|| lookup::not_found(id))?;
-            Ok(asset.read_at(&view.env()))
-        })
+        get(self, id)
     }
 
     /// Returns one page of the assets that match, in order of creation by default.
@@ -138,18 +128,7 @@ pub trait AssetService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse> {
-        let plan = to_query(&query, self.context().settings())?;
-        let projection =
-            lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
-        self.read(|view| {
-            let page = view.query::<Asset>(&plan)?;
-            let env = view.env();
-            let show = |asset: Asset| asset.read_at(&env).project(&projection);
-            Ok(QueryAssetsResponse {
-                assets: Some(page.items.into_iter().map(show).collect()),
-                total_count: page.total_count,
-            })
-        })
+        queries::page(self, &query).map(Into::into)
     }
 
     /// Explains how a query is executed, and how many records it reads.
@@ -163,8 +142,7 @@ pub trait AssetService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn explain_query_assets(&self, query: QueryAssetsRequest) -> Result<Plan> {
-        let plan = to_query(&query, self.context().settings())?;
-        self.read(|view| Ok(view.query_with_plan::<Asset>(&plan)?.1))
+        queries::explain(self, &query)
     }
 
     /// Updates up to 1000 assets, each found by its id, or by its identity if the id is absent.
@@ -185,19 +163,13 @@ pub trait AssetService {
     fn update_assets(&self, assets: Vec<UpdateAssetRequest>) -> Result<UpdateAssetsPartialSuccess> {
         batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
-            let env = draft.view().env();
-            let mut outcome =
-                batch::run(Umbrella::FILES_AND_ASSETS.of(draft), assets, |position, request| {
-                    let updated = store::update(draft, request).map(|asset| asset.read_at(&env));
-                    updated.map_err(batch::about_unnamed(Asset::KIND.name, None, position))
-                })?;
-            let failed = outcome.failed_or_none();
-            Ok(UpdateAssetsPartialSuccess {
-                assets: Some(outcome.succeeded),
-                failed,
-                error: outcome.error,
+            batch::run(draft, Asset::UMBRELLA, assets, |draft, position, request| {
+                let updated = store::update(draft, request);
+                let updated = updated.map(|asset| asset.read_at(&draft.view().env()));
+                updated.map_err(batch::about_unnamed(Asset::KIND.name, None, position))
             })
         })
+        .map(Into::into)
     }
 
     /// Deletes up to 1000 assets with their utilization history.
@@ -213,18 +185,8 @@ pub trait AssetService {
     /// ```
     fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse> {
         batch::check_len("asset ids", ids.len(), limits::BATCH_ITEMS)?;
-        self.write(move |draft| {
-            let mut outcome =
-                batch::run(Umbrella::FILES_AND_ASSETS.of(draft), batch::distinct(ids), |_, id| {
-                    let deleted =
-                        draft.delete::<Asset>(&id).map_err(batch::about(Asset::KIND.name, &id))?;
-                    let asset = deleted.ok_or_else(|| lookup::not_found(&id))?;
-                    utilization::delete_of_asset(draft, &asset)?;
-                    Ok(id)
-                })?;
-            let failed = outcome.failed_or_none();
-            Ok(DeleteAssetsResponse { ids: Some(outcome.succeeded), failed, error: outcome.error })
-        })
+        self.write(move |draft| batch::delete_with(draft, ids, utilization::delete_of_asset))
+            .map(Into::into)
     }
 
     /// Links up to 1000 files to an asset; returns `None` if all are linked. The files need not
@@ -248,27 +210,18 @@ pub trait AssetService {
         batch::check_len("file ids", file_ids.len(), limits::BATCH_ITEMS)?;
         let asset_id = asset_id.to_owned();
         self.write(move |draft| {
-            let mut asset =
-                draft.get::<Asset>(&asset_id)?.ok_or_else(|| lookup::not_found(&asset_id))?;
+            let mut asset = found(&asset_id, draft.get::<Asset>(&asset_id)?)?;
             let mut linked = asset.file_ids.take().unwrap_or_default();
-            let mut outcome = batch::run(
-                Umbrella::FILES_AND_ASSETS.of(draft),
-                batch::distinct(file_ids),
-                |_, file_id| store::link(&asset_id, &mut linked, file_id),
-            )?;
+            let file_ids = batch::distinct(file_ids);
+            let outcome = batch::run(draft, Asset::UMBRELLA, file_ids, |_, _, file_id| {
+                store::link(&asset_id, &mut linked, file_id)
+            })?;
             if !outcome.succeeded.is_empty() {
                 asset.file_ids = Some(linked);
                 asset.touch(draft.now());
                 draft.put(&asset, What::Updated)?;
             }
-            let failed = outcome.failed_or_none();
-            let error = outcome.error.take();
-            let succeeded = Some(outcome.succeeded);
-            Ok(error.map(|error| LinkFilesPartialSuccessResponse {
-                succeeded,
-                failed,
-                error: Some(error),
-            }))
+            Ok(outcome.unless_all_succeeded())
         })
     }
 
@@ -285,8 +238,7 @@ pub trait AssetService {
     fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()> {
         let (asset_id, file_id) = (asset_id.to_owned(), file_id.to_owned());
         self.write(move |draft| {
-            let mut asset =
-                draft.get::<Asset>(&asset_id)?.ok_or_else(|| lookup::not_found(&asset_id))?;
+            let mut asset = found(&asset_id, draft.get::<Asset>(&asset_id)?)?;
             let linked = asset.file_ids.get_or_insert_default();
             let count = linked.len();
             linked.retain(|linked| linked.as_str() != file_id.as_str());
@@ -386,9 +338,7 @@ pub trait AssetService {
         &self,
         query: QueryAssetUtilizationHistoryRequest,
     ) -> Result<AssetUtilizationHistoryResponse> {
-        self.read(|view| {
-            crate::services::assets::history::query(view, &query).map(|(page, _)| page)
-        })
+        self.read(|view| history::query(view, &query).map(|(page, _)| page))
     }
 
     /// Explains how a history query is executed, and how many records and entries it reads.
@@ -406,9 +356,7 @@ pub trait AssetService {
         &self,
         query: QueryAssetUtilizationHistoryRequest,
     ) -> Result<Plan> {
-        self.read(|view| {
-            crate::services::assets::history::query(view, &query).map(|(_, plan)| plan)
-        })
+        self.read(|view| history::query(view, &query).map(|(_, plan)| plan))
     }
 
     /// Returns the ids of the assets in use now: those with a running record whose last heartbeat,
@@ -475,24 +423,4 @@ pub trait AssetService {
         self.write(move |draft| store::set_connection(draft, &minion_id, connection))
     }
 }
-}
-
-/// The page after `token`, and whether another one follows; for the iterator over all pages.
-pub(in crate::services) fn page(
-    access: &impl Access,
-    query: &QueryAssetsRequest,
-    token: &mut Option<String>,
-) -> Result<(Vec<Asset>, bool)> {
-    let before = token.take();
-    let mut plan = to_query(query, access.context().settings())?;
-    plan.continue_after(before.as_deref());
-    let projection =
-        lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
-    access.read(|view| {
-        let page = view.query::<Asset>(&plan)?;
-        let env = view.env();
-        *token = page.continuation_token;
-        let assets = page.items.into_iter().map(|asset| asset.read_at(&env).project(&projection));
-        Ok((assets.collect(), token.is_some()))
-    })
 }

@@ -14,10 +14,11 @@ use crate::model::{
     CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageRecord, Platform,
     QueryFeedsRequest, QueryFeedsResponse, QueryPackagesResponse, Resource, UpdateFeedRequest,
 };
-use crate::services::batch::{self, Umbrella, distinct};
+use crate::services::batch::{self, distinct};
 use crate::services::content::{self, ContentWriter};
 use crate::services::declare::service;
-use crate::services::feeds::lookup::{feed, feed_not_found, package_not_found, packages, touch};
+use crate::services::feeds::lookup::{feed, packages, touch};
+use crate::services::service_record::{ServiceRecord as _, found, get};
 use crate::session::{Access, Draft, What};
 use crate::value::{Action, Control, wire};
 
@@ -128,7 +129,7 @@ pub trait FeedService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn get_feed(&self, feed_id: &FeedId) -> Result<Feed> {
-        self.read(|view| feed(view, feed_id))
+        get(self, feed_id)
     }
 
     /// Changes the name, description or workspace of a feed. Its packages move to the same
@@ -149,7 +150,7 @@ pub trait FeedService {
         }
         let feed_id = feed_id.to_owned();
         self.write(move |draft| {
-            let mut feed = draft.get::<Feed>(&feed_id)?.ok_or_else(|| feed_not_found(&feed_id))?;
+            let mut feed = found(&feed_id, draft.get::<Feed>(&feed_id)?)?;
             if let Some(name) = request.name {
                 feed.name = name;
             }
@@ -320,8 +321,7 @@ pub trait FeedService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn get_package(&self, package_id: &PackageId) -> Result<Package> {
-        let record = self.read(|view| view.get::<PackageRecord>(package_id))?;
-        record.map(|record| record.package).ok_or_else(|| package_not_found(package_id))
+        get::<PackageRecord>(self, package_id).map(|record| record.package)
     }
 
     /// Deletes a package.
@@ -358,15 +358,15 @@ pub trait FeedService {
         }
         let ids = distinct(package_ids);
         let error = self.write(move |draft| {
-            let rule = Umbrella::SKYLINE.of(draft);
-            let outcome = batch::run(rule, ids, |position, id| {
-                let kind = PackageRecord::KIND.name;
-                delete_package(draft, &id).map_err(batch::about_unnamed(
-                    kind,
-                    Some(id.clone()),
-                    position,
-                ))
-            })?;
+            let outcome =
+                batch::run(draft, PackageRecord::UMBRELLA, ids, |draft, position, id| {
+                    let kind = PackageRecord::KIND.name;
+                    delete_package(draft, &id).map_err(batch::about_unnamed(
+                        kind,
+                        Some(id.clone()),
+                        position,
+                    ))
+                })?;
             Ok(outcome.error)
         })?;
         error.map_or(Ok(()), |error| Err(Error::partial(error)))
@@ -424,7 +424,7 @@ pub trait FeedService {
                 Some(key) => view.by_key::<PackageRecord>(key)?,
                 None => None,
             };
-            content::open(view, &record.ok_or_else(|| package_not_found(file_name))?.content)
+            content::open(view, &found(file_name, record)?.content)
         })?;
         reader.copy_to(target, &self.context().control(control))
     }
@@ -442,9 +442,7 @@ pub trait FeedService {
     /// ```
     fn open_package(&self, package_id: &PackageId) -> Result<ContentReader> {
         self.read(|view| {
-            let record = view
-                .get::<PackageRecord>(package_id)?
-                .ok_or_else(|| package_not_found(package_id))?;
+            let record = found(package_id, view.get::<PackageRecord>(package_id)?)?;
             content::open(view, &record.content)
         })
     }
@@ -526,8 +524,7 @@ fn platform(given: Option<&Platform>, vendor_prefix: &str) -> Result<Platform> {
 }
 
 pub(in crate::services) fn delete_package(draft: &mut Draft<'_>, package_id: &str) -> Result<()> {
-    let record =
-        draft.delete::<PackageRecord>(package_id)?.ok_or_else(|| package_not_found(package_id))?;
+    let record = found(package_id, draft.delete::<PackageRecord>(package_id)?)?;
     content::forget(draft, &record.content);
     match draft.get::<Feed>(&record.package.feed_id)? {
         Some(feed) => touch(draft, feed),
@@ -542,7 +539,7 @@ const DELETED_TOGETHER: usize = 1_000;
 /// Deletes up to [`DELETED_TOGETHER`] packages of a feed, and with the last ones the feed. Returns
 /// whether the feed is deleted.
 fn delete_feed_step(draft: &mut Draft<'_>, feed_id: &str) -> Result<bool> {
-    let feed = draft.get::<Feed>(feed_id)?.ok_or_else(|| feed_not_found(feed_id))?;
+    let feed = found(feed_id, draft.get::<Feed>(feed_id)?)?;
     // Checked in each step before any package is deleted: a caller that may not delete the feed
     // deletes nothing.
     draft.context().require(Feed::KIND.service, Action::Delete, &feed.workspace)?;

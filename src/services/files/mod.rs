@@ -8,7 +8,6 @@ mod search;
 mod sessions;
 mod upload;
 
-pub(in crate::services) use listing::{linq_page, listed_page};
 pub(crate) use sessions::expire;
 
 use std::collections::BTreeMap;
@@ -24,12 +23,14 @@ use crate::model::{
 };
 use crate::services::content::{self, ContentWriter};
 use crate::services::declare::service;
-use crate::services::files::create::{check_properties, not_found};
+use crate::services::files::create::check_properties;
 use crate::services::files::listing::{
-    linq_answer, linq_query, list_query, parsed, response, search_query, structured_query,
+    linq_answer, parsed, response, search_query, structured_query,
 };
 use crate::services::files::query::{page, structured};
 use crate::services::files::upload::Upload;
+use crate::services::queries::{self, QueryRequest as _};
+use crate::services::service_record::found;
 use crate::session::{Access, Plan};
 use crate::value::{Control, limits};
 
@@ -95,8 +96,7 @@ pub trait FileService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn get_files(&self, request: GetFilesRequest) -> Result<FileQueryResponse> {
-        let query = list_query(&request)?;
-        Ok(response(&self.read(|view| view.query::<FileRecord>(&query))?))
+        queries::page(self, &request).map(response)
     }
 
     /// Returns a page of the files that match a structured query.
@@ -116,7 +116,7 @@ pub trait FileService {
         let page = page(request.skip, request.take, true, limits::FILES_TAKE_DEFAULT)?;
         let clause = structured(&request)?;
         let query = structured_query(page, &clause);
-        Ok(response(&self.read(|view| view.query::<FileRecord>(&query))?))
+        self.read(|view| view.query::<FileRecord>(&query)).map(response)
     }
 
     /// Explains how [`FileService::query_files`] executes a request.
@@ -149,7 +149,7 @@ pub trait FileService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn query_files_linq(&self, request: FileLinqQueryRequest) -> Result<FileLinqQueryResponse> {
-        linq_answer(self, &linq_query(&request)?)
+        linq_answer(self, &request.query(self.context().settings())?)
     }
 
     /// Explains how [`FileService::query_files_linq`] executes a request.
@@ -163,8 +163,7 @@ pub trait FileService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn explain_query_files_linq(&self, request: FileLinqQueryRequest) -> Result<Plan> {
-        let query = linq_query(&request)?;
-        self.read(|view| Ok(view.query_with_plan::<FileRecord>(&query)?.1))
+        queries::explain(self, &request)
     }
 
     /// Returns a page of the files that a search finds: `name:("*.tdms") AND NOT size:[0 TO 1000]`.
@@ -314,7 +313,7 @@ pub trait FileService {
         // Opened inside the view: maintenance removes a blob only when no reader that began before
         // its deletion is left.
         self.read(|view| {
-            let file = view.get::<FileRecord>(id)?.ok_or_else(|| not_found(id))?;
+            let file = found(id, view.get::<FileRecord>(id)?)?;
             content::open(view, &file.content)
         })
     }

@@ -57,6 +57,7 @@ use crate::model::tables::table::{
 };
 use crate::model::tables::waveform::{ReadWaveformsRequest, Waveform, WaveformData};
 use crate::services::declare::service;
+use crate::services::queries;
 use crate::session::{Access, Plan};
 use crate::value::{Control, guarded};
 
@@ -128,7 +129,7 @@ pub trait TableService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn list_tables(&self, request: ListTablesRequest) -> Result<PagedTables> {
-        self.read(|view| metadata::list(view, &request))
+        queries::page(self, &request).map(Into::into)
     }
 
     /// Creates a table.
@@ -161,7 +162,7 @@ pub trait TableService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn query_tables(&self, request: QueryTablesRequest) -> Result<PagedTables> {
-        self.read(|view| metadata::query(view, &request).map(|(page, _)| page))
+        queries::page(self, &request).map(Into::into)
     }
 
     /// Explains how a query is executed, and how many records it reads.
@@ -175,7 +176,7 @@ pub trait TableService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn explain_query_tables(&self, request: QueryTablesRequest) -> Result<Plan> {
-        self.read(|view| metadata::query(view, &request).map(|(_, plan)| plan))
+        queries::explain(self, &request)
     }
 
     /// Returns the metadata of a table.

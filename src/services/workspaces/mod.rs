@@ -9,7 +9,9 @@ use crate::model::workspaces::{
     CreateWorkspaceRequest, PagedWorkspaces, QueryWorkspacesRequest, Workspace, WorkspaceKey,
 };
 use crate::services::declare::service;
-use crate::session::{Access, OrderTerm, Plan, Query, What};
+use crate::services::queries::{self, QueryRequest};
+use crate::services::service_record::ServiceRecord;
+use crate::session::{Access, OrderTerm, Plan, Query, Settings, What};
 use crate::value::key;
 
 const DEFAULT_TAKE: usize = 1000;
@@ -76,15 +78,7 @@ pub trait WorkspaceService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<PagedWorkspaces> {
-        let plan = to_query(&query);
-        self.read(|view| {
-            let page = view.query::<Workspace>(&plan)?;
-            Ok(PagedWorkspaces {
-                workspaces: page.items,
-                continuation_token: page.continuation_token,
-                total_count: page.total_count,
-            })
-        })
+        queries::page(self, &query).map(Into::into)
     }
 
     /// Executes [`WorkspaceService::query_workspaces`] and explains how, with its cost.
@@ -92,8 +86,7 @@ pub trait WorkspaceService {
     /// # Errors
     /// As [`WorkspaceService::query_workspaces`].
     fn explain_query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<Plan> {
-        let plan = to_query(&query);
-        self.read(|view| Ok(view.query_with_plan::<Workspace>(&plan)?.1))
+        queries::explain(self, &query)
     }
 
     /// Removes a workspace from the registry. Its records remain.
@@ -118,10 +111,8 @@ pub trait WorkspaceService {
                 Some(key) => draft.delete::<Workspace>(&key.to_id(Workspace::KIND.id))?,
                 None => None,
             };
-            let not_found = || {
-                Error::not_found(Workspace::KIND.name, &id)
-                    .with_name("Workspaces.WorkspaceNotFound", None)
-            };
+            let (name, code) = Workspace::ABSENT;
+            let not_found = || Error::not_found(Workspace::KIND.name, &id).with_name(name, code);
             deleted.map(drop).ok_or_else(not_found)
         })
     }
@@ -182,22 +173,20 @@ pub trait WorkspaceService {
 }
 }
 
-fn to_query(request: &QueryWorkspacesRequest) -> Query<'_> {
-    Query {
-        filter: request.filter.as_deref(),
-        substitutions: request.substitutions.as_deref().unwrap_or_default(),
-        order: vec![OrderTerm {
-            path: request.order_by.unwrap_or_default().path(),
-            descending: request.descending.unwrap_or_default(),
-        }],
-        ties_follow_direction: true,
-        take: request
-            .take
-            .and_then(|take| usize::try_from(take).ok())
-            .unwrap_or(DEFAULT_TAKE)
-            .min(DEFAULT_TAKE),
-        continuation_token: request.continuation_token.as_deref(),
-        return_count: request.return_count.unwrap_or_default(),
-        ..Query::default()
+impl ServiceRecord for Workspace {
+    const ABSENT: (&'static str, Option<i64>) = ("Workspaces.WorkspaceNotFound", None);
+}
+
+impl QueryRequest for QueryWorkspacesRequest {
+    fn query(&self, _settings: &Settings) -> Result<Query<'_>> {
+        Ok(Query {
+            order: vec![OrderTerm {
+                path: self.order_by.unwrap_or_default().path(),
+                descending: self.descending.unwrap_or_default(),
+            }],
+            ties_follow_direction: true,
+            take: queries::take_or(DEFAULT_TAKE, self.take).min(DEFAULT_TAKE),
+            ..queries::common(self)?
+        })
     }
 }

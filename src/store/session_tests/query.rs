@@ -7,8 +7,9 @@ use proptest::prelude::*;
 
 use crate::disk::MemoryDisk;
 use crate::error::Result;
+use crate::model::answer::Page;
 use crate::model::resource::{Field, Index, Resource};
-use crate::session::{Access, Identity, OrderTerm, Page, Plan, Query, Session, What};
+use crate::session::{Access, Identity, OrderTerm, Plan, Query, Session, What};
 use crate::store::{Store, StoreOptions};
 use crate::value::id::{IdForm, Kind};
 use crate::value::time;
