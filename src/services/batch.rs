@@ -6,7 +6,7 @@
 use crate::error::{ApiError, Error, ErrorKind, Place, Result};
 use crate::model::answer::Outcome;
 use crate::services::service_record::{ServiceRecord, Umbrella, found};
-use crate::session::Draft;
+use crate::session::{Access, Draft};
 
 /// The refused items of a batch of `count` items.
 #[derive(Debug, Default)]
@@ -170,6 +170,27 @@ pub(crate) fn delete_with<R: ServiceRecord>(
         also(draft, &found(&id, deleted)?)?;
         Ok(id)
     })
+}
+
+/// Deletes the records with these ids by `delete`, for a call without an answer.
+///
+/// # Errors
+/// As [`run`]; `PartialFailure` if an item failed.
+pub(crate) fn delete_or_fail<R: ServiceRecord>(
+    access: &impl Access,
+    ids: Vec<String>,
+    delete: fn(&mut Draft<'_>, &str) -> Result<()>,
+) -> Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let outcome = access.write(move |draft| {
+        run(draft, R::UMBRELLA, ids, |draft, position, id| {
+            let deleted = delete(draft, &id);
+            deleted.map_err(about_unnamed(R::KIND.name, Some(id), position))
+        })
+    })?;
+    outcome.error.map_or(Ok(()), |error| Err(Error::partial(error)))
 }
 
 /// The wire form of the error about the item at `position`. Resource id and message arguments are

@@ -130,30 +130,26 @@ record! {
     }
 }
 
-impl From<&Specification> for CreatedSpecification {
-    fn from(spec: &Specification) -> Self {
-        Self {
-            id: spec.id.clone().unwrap_or_default(),
-            product_id: spec.product_id.clone().unwrap_or_default(),
-            spec_id: spec.spec_id.clone().unwrap_or_default(),
-            workspace: spec.workspace.clone().unwrap_or_default(),
-            version: spec.version.unwrap_or_default(),
-            created_at: spec.created_at.unwrap_or_default(),
-            created_by: spec.created_by.clone().unwrap_or_default(),
-        }
-    }
+/// The answers about one specification, which differ in the names of their stamps.
+macro_rules! of_specification {
+    ($($answer:ident { $at:ident, $by:ident })*) => {
+        $(impl From<&Specification> for $answer {
+            fn from(spec: &Specification) -> Self {
+                Self {
+                    id: spec.id.clone().unwrap_or_default(),
+                    product_id: spec.product_id.clone().unwrap_or_default(),
+                    spec_id: spec.spec_id.clone().unwrap_or_default(),
+                    workspace: spec.workspace.clone().unwrap_or_default(),
+                    version: spec.version.unwrap_or_default(),
+                    $at: spec.$at.unwrap_or_default(),
+                    $by: spec.$by.clone().unwrap_or_default(),
+                }
+            }
+        })*
+    };
 }
 
-impl From<&Specification> for UpdatedSpecification {
-    fn from(spec: &Specification) -> Self {
-        Self {
-            id: spec.id.clone().unwrap_or_default(),
-            product_id: spec.product_id.clone().unwrap_or_default(),
-            spec_id: spec.spec_id.clone().unwrap_or_default(),
-            workspace: spec.workspace.clone().unwrap_or_default(),
-            version: spec.version.unwrap_or_default(),
-            updated_at: spec.updated_at.unwrap_or_default(),
-            updated_by: spec.updated_by.clone().unwrap_or_default(),
-        }
-    }
+of_specification! {
+    CreatedSpecification { created_at, created_by }
+    UpdatedSpecification { updated_at, updated_by }
 }

@@ -18,7 +18,7 @@ use crate::services::batch::{self, distinct};
 use crate::services::content::{self, ContentWriter};
 use crate::services::declare::service;
 use crate::services::feeds::lookup::{feed, packages, touch};
-use crate::services::service_record::{ServiceRecord as _, found, get};
+use crate::services::service_record::{found, get};
 use crate::session::{Access, Draft, What};
 use crate::value::{Action, Control, wire};
 
@@ -353,23 +353,7 @@ pub trait FeedService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn delete_packages(&self, package_ids: Vec<PackageId>) -> Result<()> {
-        if package_ids.is_empty() {
-            return Ok(());
-        }
-        let ids = distinct(package_ids);
-        let error = self.write(move |draft| {
-            let outcome =
-                batch::run(draft, PackageRecord::UMBRELLA, ids, |draft, position, id| {
-                    let kind = PackageRecord::KIND.name;
-                    delete_package(draft, &id).map_err(batch::about_unnamed(
-                        kind,
-                        Some(id.clone()),
-                        position,
-                    ))
-                })?;
-            Ok(outcome.error)
-        })?;
-        error.map_or(Ok(()), |error| Err(Error::partial(error)))
+        batch::delete_or_fail::<PackageRecord>(self, distinct(package_ids), delete_package)
     }
 
     /// Writes the verified content of a package to `target`. Returns its length.

@@ -5,7 +5,7 @@ use crate::model::files::file::NAME;
 use crate::model::{FileId, FileRecord, Resource, UpdateMetadataRequest};
 use crate::services::batch::{self, distinct};
 use crate::services::content;
-use crate::services::service_record::{ServiceRecord as _, found};
+use crate::services::service_record::found;
 use crate::session::{Access, Draft, What};
 
 pub(super) fn update(
@@ -48,16 +48,6 @@ pub(super) fn delete(draft: &mut Draft<'_>, id: &str) -> Result<()> {
 
 /// Deletes the files that exist.
 pub(super) fn delete_many<A: Access>(access: &A, ids: Vec<FileId>) -> Result<()> {
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let ids = distinct(ids.into_iter().map(|id| FileId::parse(&id).unwrap_or(id)).collect());
-    let error = access.write(move |draft| {
-        let outcome = batch::run(draft, FileRecord::UMBRELLA, ids, |draft, position, id| {
-            let kind = FileRecord::KIND.name;
-            delete(draft, &id).map_err(batch::about_unnamed(kind, Some(id.clone()), position))
-        })?;
-        Ok(outcome.error)
-    })?;
-    error.map_or(Ok(()), |error| Err(Error::partial(error)))
+    let ids = ids.into_iter().map(|id| FileId::parse(&id).unwrap_or(id)).collect();
+    batch::delete_or_fail::<FileRecord>(access, distinct(ids), delete)
 }

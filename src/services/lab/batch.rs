@@ -12,10 +12,11 @@ use crate::services::service_record::{ServiceRecord as _, found};
 use crate::session::{Access, Draft, What};
 use crate::value::Stored as _;
 
-/// Creates records.
+/// Creates records. `name` names a request in its error.
 pub(crate) fn create<C: Creation>(
     access: &impl Access,
     requests: Vec<C>,
+    name: fn(&C) -> Option<&String>,
 ) -> Result<Outcome<C::Record, C>> {
     if requests.is_empty() {
         return Ok(Outcome::default());
@@ -23,7 +24,7 @@ pub(crate) fn create<C: Creation>(
     access.write(move |draft| {
         let mut templates = Templates::default();
         run(draft, C::Record::UMBRELLA, requests, |draft, position, request| {
-            let name = request.name().map(str::to_owned);
+            let name = name(&request).cloned();
             create_one(draft, &mut templates, request).map_err(|error| {
                 error.with_resource(
                     C::Record::KIND.name,

@@ -86,9 +86,6 @@ pub(super) trait Creation: Clone + Send + 'static {
     /// The type of the template that a request may name.
     type Template: LabRecord;
 
-    /// The name that identifies the request in errors.
-    fn name(&self) -> Option<&str>;
-
     /// Builds the record, without id, default workspace and stamp.
     ///
     /// # Errors

@@ -64,7 +64,7 @@ pub trait TestPlanService {
         &self,
         test_plans: Vec<CreateTestPlanRequest>,
     ) -> Result<CreateTestPlansPartialSuccessResponse> {
-        batch::create(self, test_plans).map(Into::into)
+        batch::create(self, test_plans, |item| item.name.as_ref()).map(Into::into)
     }
 
     /// Deletes test plans. Returns `None` if all were deleted.
@@ -188,7 +188,7 @@ pub trait TestPlanService {
         &self,
         test_plan_templates: Vec<CreateTestPlanTemplateRequest>,
     ) -> Result<CreateTestPlanTemplatePartialSuccessResponse> {
-        batch::create(self, test_plan_templates).map(Into::into)
+        batch::create(self, test_plan_templates, |item| item.name.as_ref()).map(Into::into)
     }
 
     /// Returns a page of the templates that match a filter. There is no other way to read a

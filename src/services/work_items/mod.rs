@@ -83,7 +83,7 @@ pub trait WorkItemService {
         &self,
         work_items: Vec<CreateWorkItemRequest>,
     ) -> Result<CreateWorkItemsPartialSuccessResponse> {
-        batch::create(self, work_items).map(Into::into)
+        batch::create(self, work_items, |item| item.name.as_ref()).map(Into::into)
     }
 
     /// Returns a page of the work items that match a filter.
@@ -234,7 +234,7 @@ pub trait WorkItemService {
         &self,
         work_item_templates: Vec<CreateWorkItemTemplateRequest>,
     ) -> Result<CreateWorkItemTemplatesPartialSuccessResponse> {
-        batch::create(self, work_item_templates).map(Into::into)
+        batch::create(self, work_item_templates, |item| item.name.as_ref()).map(Into::into)
     }
 
     /// Returns a page of the templates that match a filter. There is no other way to read a
