@@ -4,6 +4,7 @@
 //! meaning of each attribute is described in `docs/architecture.md` of stationdb, "Adding a
 //! resource type".
 
+mod answers;
 mod builder;
 mod form;
 mod lists;
@@ -29,11 +30,17 @@ use syn::{DeriveInput, parse_macro_input};
 /// - `#[requires(member, …)]`: JSON without these members is refused.
 /// - `#[also(otherName = "member", …)]`: an additional name of a member in JSON.
 /// - `#[fields(member, …)]`: the fields that filters see of an element of a list of these records.
+/// - `#[answer()]`: the struct answers a call, with status 200; with `created` in the brackets 201.
+///   `batch`: it answers a batch, so its members are what succeeded, what failed, and the error; it
+///   is made of the outcome of the batch. `page`: it is made of a page of the records in its list.
+/// - `#[queries(Record)]`: the struct is a query for records of this type. These members have their
+///   meaning by their names: `filter`, `substitutions`, `order_by`, `descending`, `take`,
+///   `continuation_token`, `return_count`, `projection`.
 /// - `#[since(2)]` on a member: it was added in format 2, and has its default in older bytes.
 /// - `#[serde(…)]` on a member is passed to serde. Times need none.
 #[proc_macro_derive(
     Record,
-    attributes(wire, patch, new, request, requires, also, fields, since, serde)
+    attributes(wire, patch, new, request, requires, also, fields, since, serde, answer, queries)
 )]
 pub fn record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

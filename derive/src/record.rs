@@ -22,7 +22,9 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let members = members(input)?;
     let wire = wire(input, &members, form)?;
     let builder = crate::builder::builder(input, &members, form == RecordForm::Stored)?;
-    let wire = quote!(#wire #builder);
+    let answer = crate::answers::answer(input, &members)?;
+    let query = crate::answers::query(input, &members)?;
+    let wire = quote!(#wire #builder #answer #query);
     if form != RecordForm::Stored {
         return Ok(wire);
     }

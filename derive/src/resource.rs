@@ -183,6 +183,7 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let projections = lists::projections(input, &kind_name)?;
     let requests = requests::requests(input, &members)?;
     let stamps = stamps(input, &members);
+    let answer = crate::answers::plain(&input.ident);
     let record = &input.ident;
     let (declarations, values): (Vec<_>, Vec<_>) =
         fields.iter().map(|field| (field.declaration(), &field.value)).unzip();
@@ -194,6 +195,7 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
         #projections
         #requests
         #stamps
+        #answer
 
         impl #record { #numbers }
 

@@ -42,7 +42,7 @@ pub struct Fixture {
 
 record! {
     /// A query for fixtures.
-    wire pub struct QueryFixturesRequest {
+    wire pub struct QueryFixturesRequest queries(Fixture) {
         /// Filter; all fixtures when absent.
         pub filter: Option<String>,
         /// Order; by id when absent.
@@ -50,18 +50,36 @@ record! {
         /// Members to return; all when absent or empty.
         pub projection: Option<Vec<FixtureField>>,
         /// Page size; 1000 when absent.
-        pub take: Option<usize>,
+        pub take: Option<i64>,
         /// The token that the previous page returned.
         pub continuation_token: Option<String>,
     }
 
-    /// The answer of every fixture operation.
-    wire pub struct Fixtures {
-        /// The fixtures; those of a batch in the order of the request.
+    /// A page of fixtures.
+    page pub struct PagedFixtures {
+        /// The fixtures.
         pub fixtures: Vec<Fixture>,
         /// Token of the next page; absent on the last page.
         pub continuation_token: Option<String>,
-        /// One inner error for each item of a batch that failed.
+    }
+
+    /// The answer of a creation.
+    created batch pub struct CreatedFixtures {
+        /// The new fixtures, in the order of the request.
+        pub fixtures: Vec<Fixture>,
+        /// The requests that failed.
+        pub failed: Option<Vec<CreateFixtureRequest>>,
+        /// One inner error for each failed request.
+        pub error: Option<ApiError>,
+    }
+
+    /// The answer of a deletion of which a part failed.
+    batch pub struct DeletedFixtures {
+        /// The ids of the deleted fixtures.
+        pub ids: Vec<String>,
+        /// The ids that failed.
+        pub failed: Option<Vec<String>>,
+        /// One inner error for each failed id.
         pub error: Option<ApiError>,
     }
 }

@@ -2,62 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{ApiError, Error, ErrorKind, Result};
-use crate::model::assets::{
-    Asset, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetsPartialSuccess,
-    DeleteAssetsResponse, LinkFilesPartialSuccessResponse, QueryAssetsResponse,
-    StartUtilizationPartialSuccess, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess,
-};
-use crate::model::bodies::{CreateTableResponse, SetSystemConnectionResponse, UploadFileResponse};
-use crate::model::feeds::{Feed, Package, QueryFeedsResponse, QueryPackagesResponse};
-use crate::model::files::{
-    FileLinqQueryResponse, FileOperations, FileQueryResponse, UploadSession, UploadSessionState,
-};
-use crate::model::imports::ImportRecordsResponse;
+use crate::error::{ApiError, Error, Result};
 use crate::model::lab::execution::ExecuteWorkItemResponse;
-use crate::model::products::{
-    CreateProductsPartialSuccess, DeleteProductsPartialSuccess, PagedProducts, Product,
-    ProductOperations, UpdateProductsPartialSuccess,
-};
-use crate::model::quotas::{PagedQuotas, Quota};
-use crate::model::records::DeleteRecordsResponse;
-use crate::model::specifications::{
-    CreateSpecificationsPartialSuccess, DeleteSpecificationsPartialSuccess, PagedSpecifications,
-    Specification, UpdateSpecificationsPartialSuccess, V1Operations,
-};
-use crate::model::tables::aggregate::TableAggregates;
-use crate::model::tables::deletion::{DeleteRowsResponse, DeletedRows};
-use crate::model::tables::import::ImportTableResponse;
-use crate::model::tables::retention::Retention;
-use crate::model::tables::table::{
-    DeleteTablesPartialSuccess, ModifyTablesPartialSuccess, PagedTables, TableApiInfo,
-    TableMetadata,
-};
-use crate::model::test_plans::requests::{
-    CreateTestPlansPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse, PagedTestPlans,
-    ScheduleTestPlansResponse, UpdateTestPlansResponse,
-};
-use crate::model::test_plans::template_requests::{
-    CreateTestPlanTemplatePartialSuccessResponse, DeleteTestPlanTemplatesPartialSuccessResponse,
-    PagedTestPlanTemplates,
-};
-use crate::model::test_plans::test_plan::TestPlan;
-use crate::model::work_items::requests::{
-    CreateWorkItemsPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse, PagedWorkItems,
-    ScheduleWorkItemsPartialSuccessResponse, UpdateWorkItemsPartialSuccessResponse,
-};
-use crate::model::work_items::template_requests::{
-    CreateWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemTemplatesPartialSuccessResponse,
-    PagedWorkItemTemplates, UpdateWorkItemTemplatesPartialSuccessResponse,
-};
-use crate::model::work_items::work_item::WorkItem;
-use crate::model::workspaces::{PagedWorkspaces, Workspace};
+use crate::model::resource::Resource;
 
 /// An answer of an operation, with the status that a server sends it with.
 ///
 /// Nothing (`()`, `None`) is 204. A creation is 201, and 200 when some of its items failed. Where
 /// every item of a batch failed the status is that of the umbrella error, a
-/// [`PartialFailure`](ErrorKind::PartialFailure): 200, since such a call has not failed. An
+/// [`PartialFailure`](crate::ErrorKind::PartialFailure): 200, since such a call has not failed. An
 /// execution is 200 when it is finished, 202 when it was triggered, and has the status of its error
 /// when nothing ran. Everything else is 200. What failed as a whole is an error, which has
 /// [`status`](crate::Error::status) too.
@@ -128,32 +81,6 @@ impl Answer for ExecuteWorkItemResponse {
     }
 }
 
-macro_rules! batch_creations {
-    ($($answer:ty),* $(,)?) => {
-        $(impl Answer for $answer {
-            fn status(&self) -> u16 {
-                if self.error.is_some() { ErrorKind::PartialFailure.status() } else { 201 }
-            }
-        })*
-    };
-}
-
-macro_rules! creations {
-    ($($answer:ty),* $(,)?) => {
-        $(impl Answer for $answer {
-            fn status(&self) -> u16 {
-                201
-            }
-        })*
-    };
-}
-
-macro_rules! others {
-    ($($answer:ty),* $(,)?) => {
-        $(impl Answer for $answer {})*
-    };
-}
-
 /// The answer of a batch, of which some items may have failed; or `Option` of one, where nothing is
 /// answered when nothing failed.
 pub trait BatchAnswer: Sized {
@@ -206,63 +133,75 @@ impl<T: BatchAnswer> BatchAnswer for Option<T> {
     }
 }
 
-macro_rules! batches {
-    ($(|$answer:ident| $error:expr, for [$($ty:ty),* $(,)?];)*) => {
-        $($(impl BatchAnswer for $ty {
-            fn error(&self) -> Option<&ApiError> {
-                let $answer = self;
-                $error
-            }
-        })*)*
-    };
+/// The results of the items of a batch, of which the answer of the batch is made.
+#[derive(Debug)]
+pub(crate) struct Outcome<S, F> {
+    pub succeeded: Vec<S>,
+    /// The refused items, as they were sent.
+    pub failed: Vec<F>,
+    pub error: Option<ApiError>,
 }
 
-batches! {
-    |answer| answer.error.as_ref(), for [
-        CreateAssetsPartialSuccess, CreateProductsPartialSuccess,
-        CreateSpecificationsPartialSuccess,
-        CreateTestPlanTemplatePartialSuccessResponse, CreateTestPlansPartialSuccessResponse,
-        CreateWorkItemTemplatesPartialSuccessResponse, CreateWorkItemsPartialSuccessResponse,
-        DeleteAssetsResponse, DeleteProductsPartialSuccess,
-        DeleteTestPlanTemplatesPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
-        DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse,
-        LinkFilesPartialSuccessResponse, ScheduleTestPlansResponse,
-        ScheduleWorkItemsPartialSuccessResponse, StartUtilizationPartialSuccess,
-        UpdateAssetsPartialSuccess, UpdateProductsPartialSuccess,
-        UpdateSpecificationsPartialSuccess,
-        UpdateTestPlansResponse, UpdateUtilizationPartialSuccess,
-        UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemsPartialSuccessResponse,
-    ];
-    |answer| Some(&answer.error), for [
-        DeleteSpecificationsPartialSuccess, DeleteTablesPartialSuccess, ModifyTablesPartialSuccess,
-    ];
+impl<S, F> Default for Outcome<S, F> {
+    fn default() -> Self {
+        Self { succeeded: Vec::new(), failed: Vec::new(), error: None }
+    }
 }
 
-batch_creations! {
-    CreateAssetsPartialSuccess, CreateProductsPartialSuccess, CreateSpecificationsPartialSuccess,
-    CreateTestPlanTemplatePartialSuccessResponse, CreateTestPlansPartialSuccessResponse,
-    CreateWorkItemTemplatesPartialSuccessResponse, CreateWorkItemsPartialSuccessResponse,
+impl<S, F> Outcome<S, F> {
+    /// The answer of a batch that answers nothing when all items succeeded.
+    pub(crate) fn unless_all_succeeded<A: From<Self>>(self) -> Option<A> {
+        self.error.is_some().then(|| self.into())
+    }
 }
 
-creations! { CreateTableResponse, UploadFileResponse, UploadSession }
+/// One page of an answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Page<R> {
+    /// The records, in order.
+    pub items: Vec<R>,
+    /// Token of the next page; `None` if there is none.
+    pub continuation_token: Option<String>,
+    /// Number of all matches on all pages, if it was asked for.
+    pub total_count: Option<u64>,
+}
 
-others! {
-    Asset, AssetSummary, AssetUtilizationHistoryResponse, DeleteAssetsResponse,
-    DeleteProductsPartialSuccess, DeleteRecordsResponse, DeleteRowsResponse,
-    DeleteSpecificationsPartialSuccess, DeleteTablesPartialSuccess, DeletedRows,
-    DeleteTestPlanTemplatesPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
-    DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse, Feed,
-    FileLinqQueryResponse, FileOperations, FileQueryResponse, ImportRecordsResponse,
-    ImportTableResponse, LinkFilesPartialSuccessResponse, ModifyTablesPartialSuccess, Package,
-    PagedProducts,
-    PagedQuotas, PagedSpecifications, PagedTables, PagedTestPlanTemplates, PagedTestPlans,
-    PagedWorkItemTemplates, PagedWorkItems, PagedWorkspaces, Product, ProductOperations,
-    QueryAssetsResponse, QueryFeedsResponse, QueryPackagesResponse, Quota, Retention,
-    ScheduleTestPlansResponse, ScheduleWorkItemsPartialSuccessResponse,
-    SetSystemConnectionResponse, Specification,
-    StartUtilizationPartialSuccess, TableAggregates, TableApiInfo, TableMetadata, TestPlan,
-    UpdateAssetsPartialSuccess, UpdateProductsPartialSuccess, UpdateSpecificationsPartialSuccess,
-    UpdateTestPlansResponse, UpdateUtilizationPartialSuccess,
-    UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemsPartialSuccessResponse,
-    UploadSessionState, V1Operations, WorkItem, Workspace,
+impl<R> Page<R> {
+    /// The page with another form of each record.
+    pub(crate) fn map<T>(self, form: impl FnMut(R) -> T) -> Page<T> {
+        let Self { items, continuation_token, total_count } = self;
+        Page { items: items.into_iter().map(form).collect(), continuation_token, total_count }
+    }
+}
+
+/// A query of records of one kind. `record! { wire pub struct … queries(Record) … }` implements it.
+pub(crate) trait RecordQuery {
+    type Record: Resource;
+    /// The entries of a projection.
+    type Member: Copy + PartialEq;
+
+    /// The members that queries have in common.
+    fn common(&self) -> CommonMembers<'_>;
+
+    /// The members to return; all if it is empty.
+    fn projection(&self) -> &[Self::Member];
+
+    /// The record with the listed members alone, or with all of them if the list is empty.
+    fn project(record: Self::Record, members: &[Self::Member]) -> Self::Record;
+}
+
+/// The members that queries have in common, as they were sent. Those that a query does not have are
+/// absent.
+#[derive(Debug, Default)]
+pub(crate) struct CommonMembers<'q> {
+    pub filter: Option<&'q str>,
+    pub substitutions: Option<&'q [serde_json::Value]>,
+    /// The path of the field.
+    pub order_by: Option<&'static str>,
+    /// The path of the first value of `order_by`.
+    pub first_order: &'static str,
+    pub descending: bool,
+    pub take: Option<i64>,
+    pub continuation_token: Option<&'q str>,
+    pub return_count: bool,
 }

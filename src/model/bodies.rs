@@ -86,7 +86,7 @@ record! {
     }
 
     /// The body that answers `set_system_connection`.
-    wire pub struct SetSystemConnectionResponse {
+    answer pub struct SetSystemConnectionResponse {
         /// Number of assets that changed.
         pub changed: u64,
     }
@@ -104,13 +104,13 @@ record! {
     }
 
     /// The body that answers `create_table`.
-    wire pub struct CreateTableResponse {
+    created pub struct CreateTableResponse {
         /// The id of the table.
         pub id: TableId,
     }
 
     /// The body that answers `upload_file` and `finish_upload_session`.
-    wire pub struct UploadFileResponse {
+    created pub struct UploadFileResponse {
         /// The relative URI of the file; its last segment is the id.
         pub uri: String,
     }

@@ -101,7 +101,7 @@ record! {
     }
 
     /// The result of an import of records.
-    wire pub struct ImportRecordsResponse {
+    answer pub struct ImportRecordsResponse {
         /// The position of the source that is now here; absent before the first import.
         pub position: Option<String>,
         /// Whether the records of the request were taken over by this call. They were not if an

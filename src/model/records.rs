@@ -111,7 +111,7 @@ record! {
     }
 
     /// The result of a deletion of records.
-    wire pub struct DeleteRecordsResponse {
+    answer pub struct DeleteRecordsResponse {
         /// Records deleted.
         pub deleted_count: i64,
     }

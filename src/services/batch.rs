@@ -4,43 +4,13 @@
 //! one inner error. An error that concerns the store and not the item fails the whole call.
 
 use crate::error::{ApiError, Error, ErrorKind, Place, Result};
-use crate::session::Draft;
-
-/// The name and code of the error that a service returns for a partial failure.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Umbrella {
-    pub(crate) name: &'static str,
-    pub(crate) code: i64,
-}
-
-impl Umbrella {
-    /// Work items, test plans and others.
-    pub(crate) const SKYLINE: Self =
-        Self { name: "Skyline.OneOrMoreErrorsOccurred", code: -251_041 };
-    /// Files and assets.
-    pub(crate) const FILES_AND_ASSETS: Self =
-        Self { name: "Skyline.OneOrMoreErrorsOccurred", code: -251_040 };
-    /// Products.
-    pub(crate) const PRODUCTS: Self =
-        Self { name: "TestMonitorErrorCodes.OneOrMoreErrorsOccurred", code: -252_921 };
-
-    /// The rule of a batch of this draft's session.
-    pub(crate) fn of(self, draft: &Draft<'_>) -> Rule {
-        Rule { umbrella: self, fails_whole: draft.context().fails_whole }
-    }
-}
-
-/// What refused items of a batch lead to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rule {
-    umbrella: Umbrella,
-    /// Whether one refused item refuses the batch.
-    fails_whole: bool,
-}
+use crate::model::answer::Outcome;
+use crate::services::service_record::{ServiceRecord, Umbrella, found};
+use crate::session::{Access, Draft};
 
 /// The refused items of a batch of `count` items.
 #[derive(Debug, Default)]
-pub(crate) struct Refused {
+struct Refused {
     /// The error of the first one, with its position in the batch.
     first: Option<(usize, Error)>,
     /// Positions of the others are not told anywhere else.
@@ -50,17 +20,23 @@ pub(crate) struct Refused {
 
 impl Refused {
     /// Adds the item at `position`, whose wire form is `api`.
-    pub(crate) fn add(&mut self, position: usize, error: Error, api: ApiError) {
+    fn add(&mut self, position: usize, error: Error, api: ApiError) {
         self.first.get_or_insert((position, error));
         self.positions.push(position);
         self.inner.push(api);
     }
 
     /// What the batch of `count` items is answered with; `None` if no item was refused.
+    /// `fails_whole`: whether one refused item refuses the batch.
     ///
     /// # Errors
     /// That of the first refused item, if the batch fails as a whole.
-    pub(crate) fn settle(self, rule: Rule, count: usize) -> Result<Option<ApiError>> {
+    fn settle(
+        self,
+        umbrella: Umbrella,
+        fails_whole: bool,
+        count: usize,
+    ) -> Result<Option<ApiError>> {
         let Some((position, error)) = self.first else { return Ok(None) };
         let path = match error.place() {
             Some(Place::Member(member)) if member.starts_with('[') => {
@@ -69,9 +45,8 @@ impl Refused {
             Some(Place::Member(member)) => format!("[{position}].{member}"),
             _ => format!("[{position}]"),
         };
-        if !rule.fails_whole {
-            let Umbrella { name, code } = rule.umbrella;
-            return Ok(Some(umbrella(name, code, path, &self.positions, count, self.inner)));
+        if !fails_whole {
+            return Ok(Some(partial(umbrella, path, &self.positions, count, self.inner)));
         }
         let number = position + 1;
         let context =
@@ -82,9 +57,8 @@ impl Refused {
 
 /// The error of a partially failed batch: one inner error for each failed item, in request order.
 /// The message has the first of them, and the only argument is the place of the first.
-fn umbrella(
-    name: &str,
-    code: i64,
+fn partial(
+    umbrella: Umbrella,
     path: String,
     positions: &[usize],
     count: usize,
@@ -105,28 +79,12 @@ fn umbrella(
         message.push_str(&format!("; and {} more, see the inner errors", inner.len() - TOLD));
     }
     ApiError {
-        name: Some(name.to_owned()),
-        code: Some(code),
+        name: Some(umbrella.name.to_owned()),
+        code: Some(umbrella.code),
         message: Some(message),
         args: vec![path],
         inner_errors: inner,
         ..ApiError::default()
-    }
-}
-
-/// The results of the items of a batch.
-#[derive(Debug)]
-pub(crate) struct Outcome<S, F> {
-    pub(crate) succeeded: Vec<S>,
-    pub(crate) failed: Vec<F>,
-    pub(crate) error: Option<ApiError>,
-}
-
-impl<S, F> Outcome<S, F> {
-    /// The failed items, or `None` when nothing failed.
-    pub(crate) fn failed_or_none(&mut self) -> Option<Vec<F>> {
-        let failed = std::mem::take(&mut self.failed);
-        (!failed.is_empty()).then_some(failed)
     }
 }
 
@@ -149,14 +107,15 @@ pub(crate) fn is_item_error(error: &Error) -> bool {
 /// The first error that does not concern an item; that of the first rejected item if the session
 /// lets batches fail as a whole.
 pub(crate) fn run<I: Clone, S>(
-    rule: Rule,
+    draft: &mut Draft<'_>,
+    umbrella: Umbrella,
     items: Vec<I>,
-    mut f: impl FnMut(usize, I) -> Result<S>,
+    mut f: impl FnMut(&mut Draft<'_>, usize, I) -> Result<S>,
 ) -> Result<Outcome<S, I>> {
-    let mut outcome = Outcome { succeeded: Vec::new(), failed: Vec::new(), error: None };
+    let mut outcome = Outcome::default();
     let (mut refused, count) = (Refused::default(), items.len());
     for (position, item) in items.into_iter().enumerate() {
-        match f(position, item.clone()) {
+        match f(draft, position, item.clone()) {
             Ok(value) => outcome.succeeded.push(value),
             Err(error) if is_item_error(&error) => {
                 let api = inner_error(&error, position);
@@ -166,8 +125,72 @@ pub(crate) fn run<I: Clone, S>(
             Err(error) => return Err(error),
         }
     }
-    outcome.error = refused.settle(rule, count)?;
+    outcome.error = refused.settle(umbrella, draft.context().fails_whole, count)?;
     Ok(outcome)
+}
+
+/// Creates records of a kind. `name` names an item in its error.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn create<R: ServiceRecord, I: Clone, S>(
+    draft: &mut Draft<'_>,
+    items: Vec<I>,
+    name: fn(&I) -> Option<&String>,
+    f: fn(&mut Draft<'_>, I) -> Result<S>,
+) -> Result<Outcome<S, I>> {
+    run(draft, R::UMBRELLA, items, |draft, position, item| {
+        let name = name(&item).cloned();
+        f(draft, item).map_err(about_new(R::KIND.name, name, position))
+    })
+}
+
+/// Deletes the records of a kind with these ids; each id counts once.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn delete<R: ServiceRecord>(
+    draft: &mut Draft<'_>,
+    ids: Vec<impl Into<String>>,
+) -> Result<Outcome<String, String>> {
+    delete_with(draft, ids, |_, _: &R| Ok(()))
+}
+
+/// As [`delete`]; `also` deletes what belongs to a record.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn delete_with<R: ServiceRecord>(
+    draft: &mut Draft<'_>,
+    ids: Vec<impl Into<String>>,
+    also: fn(&mut Draft<'_>, &R) -> Result<()>,
+) -> Result<Outcome<String, String>> {
+    run(draft, R::UMBRELLA, distinct(ids), |draft, _, id| {
+        let deleted = draft.delete::<R>(&id).map_err(about(R::KIND.name, &id))?;
+        also(draft, &found(&id, deleted)?)?;
+        Ok(id)
+    })
+}
+
+/// Deletes the records with these ids by `delete`, for a call without an answer.
+///
+/// # Errors
+/// As [`run`]; `PartialFailure` if an item failed.
+pub(crate) fn delete_or_fail<R: ServiceRecord>(
+    access: &impl Access,
+    ids: Vec<String>,
+    delete: fn(&mut Draft<'_>, &str) -> Result<()>,
+) -> Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let outcome = access.write(move |draft| {
+        run(draft, R::UMBRELLA, ids, |draft, position, id| {
+            let deleted = delete(draft, &id);
+            deleted.map_err(about_unnamed(R::KIND.name, Some(id), position))
+        })
+    })?;
+    outcome.error.map_or(Ok(()), |error| Err(Error::partial(error)))
 }
 
 /// The wire form of the error about the item at `position`. Resource id and message arguments are

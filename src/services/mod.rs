@@ -1,7 +1,6 @@
 //! One folder for each service: the public trait, and its one implementation for sessions and
 //! transactions.
 
-mod answers;
 mod assets;
 pub(crate) mod batch;
 pub(crate) mod content;
@@ -12,8 +11,10 @@ mod lab;
 pub(crate) mod lists;
 mod pages;
 pub(crate) mod products;
+pub(crate) mod queries;
 mod records;
 mod search;
+pub(crate) mod service_record;
 mod specifications;
 mod tables;
 pub(crate) mod test_plans;

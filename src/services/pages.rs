@@ -1,5 +1,7 @@
 //! Iterators over the items of all pages of a query.
 
+use std::convert::identity;
+
 use crate::error::Result;
 use crate::model::assets::requests::QueryAssetsRequest;
 use crate::model::assets::utilization_requests::{
@@ -22,11 +24,9 @@ use crate::model::work_items::template_requests::QueryWorkItemTemplatesRequest;
 use crate::model::work_items::work_item::WorkItem;
 use crate::model::workspaces::{QueryWorkspacesRequest, Workspace};
 use crate::model::{Asset, FileLinqMetadata, FileMetadata, Product, Specification};
+use crate::services::queries::{self, QueryRequest};
 use crate::services::search::{SearchHit, SearchRequest};
-use crate::services::{
-    AssetService, FileService, ProductService, SearchService, SpecificationService, TableService,
-    TestPlanService, WorkItemService, WorkspaceService, assets, files,
-};
+use crate::services::{AssetService as _, FileService, SearchService};
 use crate::session::{Handle, Session, Transaction};
 
 /// The items of a page, and whether another page follows.
@@ -47,6 +47,22 @@ pub struct Items<'s, T> {
 impl<'s, T> Items<'s, T> {
     fn new(fetch: impl FnMut() -> Fetched<T> + 's) -> Self {
         Self { fetch: Box::new(fetch), page: Vec::new().into_iter(), has_next: true }
+    }
+
+    /// All records of a query, each in the form that `form` makes of it.
+    fn of_query<Q: QueryRequest + 's>(
+        handle: Handle<'s, '_>,
+        query: Q,
+        form: fn(Q::Record) -> T,
+    ) -> Self
+    where
+        T: 's,
+    {
+        let mut token = None;
+        Self::new(move || {
+            let records = queries::next_page(&handle, &query, &mut token)?;
+            Ok((records.into_iter().map(form).collect(), token.is_some()))
+        })
     }
 }
 
@@ -99,22 +115,19 @@ fn jump<T>(
     Ok((items, has_next))
 }
 
-/// Declares the iterators once for both handles. The expression after a signature reads the next
-/// page; it stores the token of the following page in `token` if the query has no member for it.
+/// Declares the iterators once for both handles. The expression after a signature makes the
+/// iterator.
 macro_rules! pages {
     (impl Session, Transaction {
         $($(#[$doc:meta])* pub fn $name:ident(&self, $query:ident: $request:ty $(,)?)
             -> Items<'_, $item:ty>
-            = |$handle:ident, $token:ident| $page:expr;)*
+            = |$handle:ident| $items:expr;)*
     }) => {
         impl<'h> Handle<'h, '_> {
-            $(#[allow(unused_mut, reason = "some queries keep their token elsewhere")]
+            $(#[allow(unused_mut, reason = "some queries take the token of the next page")]
             fn $name(self, mut $query: $request) -> Items<'h, $item> {
-                let mut token: Option<String> = None;
-                Items::new(move || {
-                    let ($handle, $token) = (&self, &mut token);
-                    $page
-                })
+                let $handle = self;
+                $items
             })*
         }
 
@@ -143,7 +156,8 @@ macro_rules! pages {
 
 pages! {
 impl Session, Transaction {
-    /// All products that match [`ProductService::query_products`].
+    /// All products that `query_products` of
+    /// [`ProductService`](crate::products::ProductService) finds.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -156,125 +170,100 @@ impl Session, Transaction {
     /// }
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    pub fn products(&self, query: QueryProductsRequest) -> Items<'_, Product> = |handle, _token| {
-        query.return_count = None;
-        let page = handle.query_products(query.clone())?;
-        follow(&mut query.continuation_token, page.products, page.continuation_token)
-    };
+    pub fn products(&self, query: QueryProductsRequest) -> Items<'_, Product>
+        = |handle| Items::of_query(handle, query, identity);
 
-    /// All specifications that match [`SpecificationService::query_specs`].
+    /// All specifications that `query_specs` of
+    /// [`SpecificationService`](crate::specifications::SpecificationService) finds.
     pub fn specifications(&self, query: QuerySpecificationsRequest) -> Items<'_, Specification>
-        = |handle, _token| {
-        let page = handle.query_specs(query.clone())?;
-        let specs = page.specs.unwrap_or_default();
-        follow(&mut query.continuation_token, specs, page.continuation_token)
-    };
+        = |handle| Items::of_query(handle, query, identity);
 
-    /// All workspaces that match [`WorkspaceService::query_workspaces`].
+    /// All workspaces that `query_workspaces` of
+    /// [`WorkspaceService`](crate::workspaces::WorkspaceService) finds.
     pub fn workspaces(&self, query: QueryWorkspacesRequest) -> Items<'_, Workspace>
-        = |handle, _token| {
-        query.return_count = None;
-        let page = handle.query_workspaces(query.clone())?;
-        follow(&mut query.continuation_token, page.workspaces, page.continuation_token)
-    };
+        = |handle| Items::of_query(handle, query, identity);
 
-    /// All assets that match [`AssetService::query_assets`].
-    pub fn assets(&self, query: QueryAssetsRequest) -> Items<'_, Asset> = |handle, token| {
-        assets::page(handle, &query, token)
-    };
+    /// All assets that `query_assets` of
+    /// [`AssetService`](crate::assets::AssetService) finds.
+    pub fn assets(&self, query: QueryAssetsRequest) -> Items<'_, Asset>
+        = |handle| Items::of_query(handle, query, identity);
 
     /// All records of the utilization history that
-    /// [`AssetService::query_asset_utilization_history`] returns.
+    /// `query_asset_utilization_history` of [`AssetService`](crate::assets::AssetService) returns.
     pub fn utilizations(
         &self,
         query: QueryAssetUtilizationHistoryRequest,
-    ) -> Items<'_, AssetUtilizationHistoryItem> = |handle, _token| {
+    ) -> Items<'_, AssetUtilizationHistoryItem> = |handle| Items::new(move || {
         let page = handle.query_asset_utilization_history(query.clone())?;
         follow(&mut query.continuation_token, page.asset_utilizations, page.continuation_token)
-    };
+    });
 
-    /// All work items that match [`WorkItemService::query_work_items`].
+    /// All work items that `query_work_items` of
+    /// [`WorkItemService`](crate::work_items::WorkItemService) finds.
     pub fn work_items(&self, query: QueryWorkItemsRequest) -> Items<'_, WorkItem>
-        = |handle, _token| {
-        query.return_count = None;
-        let page = handle.query_work_items(query.clone())?;
-        follow(&mut query.continuation_token, page.work_items, page.continuation_token)
-    };
+        = |handle| Items::of_query(handle, query, identity);
 
-    /// All templates that match [`WorkItemService::query_work_item_templates`].
+    /// All templates that `query_work_item_templates` of
+    /// [`WorkItemService`](crate::work_items::WorkItemService) finds.
     pub fn work_item_templates(
         &self,
         query: QueryWorkItemTemplatesRequest,
-    ) -> Items<'_, WorkItemTemplate> = |handle, _token| {
-        let page = handle.query_work_item_templates(query.clone())?;
-        follow(&mut query.continuation_token, page.work_item_templates, page.continuation_token)
-    };
+    ) -> Items<'_, WorkItemTemplate> = |handle| Items::of_query(handle, query, identity);
 
-    /// All test plans that match [`TestPlanService::query_test_plans`].
+    /// All test plans that `query_test_plans` of
+    /// [`TestPlanService`](crate::test_plans::TestPlanService) finds.
     pub fn test_plans(&self, query: QueryTestPlansRequest) -> Items<'_, TestPlan>
-        = |handle, _token| {
-        query.return_count = None;
-        let page = handle.query_test_plans(query.clone())?;
-        follow(&mut query.continuation_token, page.test_plans, page.continuation_token)
-    };
+        = |handle| Items::of_query(handle, query, identity);
 
-    /// All templates that match [`TestPlanService::query_test_plan_templates`].
+    /// All templates that `query_test_plan_templates` of
+    /// [`TestPlanService`](crate::test_plans::TestPlanService) finds.
     pub fn test_plan_templates(
         &self,
         query: QueryTestPlanTemplatesRequest,
-    ) -> Items<'_, TestPlanTemplate> = |handle, _token| {
-        let page = handle.query_test_plan_templates(query.clone())?;
-        follow(&mut query.continuation_token, page.test_plan_templates, page.continuation_token)
-    };
+    ) -> Items<'_, TestPlanTemplate> = |handle| Items::of_query(handle, query, identity);
 
-    /// All tables that match [`TableService::query_tables`].
-    pub fn tables(&self, query: QueryTablesRequest) -> Items<'_, TableMetadata> = |handle, _token| {
-        let page = handle.query_tables(query.clone())?;
-        follow(&mut query.continuation_token, page.tables, page.continuation_token)
-    };
+    /// All tables that `query_tables` of
+    /// [`TableService`](crate::tables::TableService) finds.
+    pub fn tables(&self, query: QueryTablesRequest) -> Items<'_, TableMetadata>
+        = |handle| Items::of_query(handle, query, identity);
 
-    /// All tables that [`TableService::list_tables`] lists.
+    /// All tables that `list_tables` of
+    /// [`TableService`](crate::tables::TableService) finds.
     pub fn listed_tables(&self, query: ListTablesRequest) -> Items<'_, TableMetadata>
-        = |handle, _token| {
-        let page = handle.list_tables(query.clone())?;
-        follow(&mut query.continuation_token, page.tables, page.continuation_token)
-    };
+        = |handle| Items::of_query(handle, query, identity);
 
     /// All files that match [`FileService::query_files_linq`].
     pub fn files(&self, query: FileLinqQueryRequest) -> Items<'_, FileLinqMetadata>
-        = |handle, token| {
-        files::linq_page(handle, &query, token)
-    };
+        = |handle| Items::of_query(handle, query, |file| FileLinqMetadata::from(&file));
 
     /// All files that [`FileService::get_files`] lists.
     pub fn listed_files(&self, query: GetFilesRequest) -> Items<'_, FileMetadata>
-        = |handle, token| {
-        files::listed_page(handle, &query, token)
-    };
+        = |handle| Items::of_query(handle, query, |file| FileMetadata::from(&file));
 
     /// All files that match [`FileService::query_files`]. Each page reads every file.
     pub fn matching_files(&self, query: QueryFilesRequest) -> Items<'_, FileMetadata>
-        = |handle, _token| {
+        = |handle| Items::new(move || {
         let page = handle.query_files(query.clone())?;
         jump(&mut query.skip, page.available_files, |next| next < page.total_count)
-    };
+    });
 
     /// All files that [`FileService::search_files`] finds. Each page reads every file.
     pub fn found_files(&self, query: SearchFilesRequest) -> Items<'_, FileLinqMetadata>
-        = |handle, _token| {
+        = |handle| Items::new(move || {
         // The total is then not exact. Its relation says whether more files match.
         query.exact_total_count = false;
         let page = handle.search_files(query.clone())?;
         let has_more = page.total_count.relation == TotalCountRelation::AtLeast;
         jump(&mut query.skip, page.available_files, |_| has_more)
-    };
+    });
 
     /// All hits of [`SearchService::search`], best first.
-    pub fn hits(&self, query: SearchRequest) -> Items<'_, SearchHit> = |handle, _token| {
+    pub fn hits(&self, query: SearchRequest) -> Items<'_, SearchHit>
+        = |handle| Items::new(move || {
         query.return_count = Some(false);
         query.facets = None;
         let page = handle.search(query.clone())?;
         follow(&mut query.continuation_token, page.hits, page.continuation_token)
-    };
+    });
 }
 }

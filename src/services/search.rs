@@ -4,7 +4,7 @@ use super::batch::distinct;
 use super::declare::service;
 use super::lists;
 use crate::error::{Error, Result};
-use crate::session::{self, Handle, TextAnswer, TextSearch};
+use crate::session::{self, TextAnswer, TextSearch};
 use crate::value::limits::SEARCH_TAKE_DEFAULT;
 use crate::value::wire::record;
 
@@ -46,7 +46,7 @@ record! {
     }
 
     /// One page of hits.
-    wire pub struct SearchResponse {
+    answer pub struct SearchResponse {
         /// The hits, best first.
         pub hits: Vec<SearchHit>,
         /// Counts by kind and workspace over all pages, if requested.
@@ -141,11 +141,6 @@ pub trait SearchService {
     /// # Ok(())
     /// # }
     /// ```
-    fn search(&self, request: SearchRequest) -> Result<SearchResponse>;
-}
-}
-
-impl SearchService for Handle<'_, '_> {
     fn search(&self, request: SearchRequest) -> Result<SearchResponse> {
         let take = match request.take {
             None => SEARCH_TAKE_DEFAULT,
@@ -173,6 +168,7 @@ impl SearchService for Handle<'_, '_> {
         };
         Ok(response(session::search(self, &ask)?))
     }
+}
 }
 
 fn response(answer: TextAnswer) -> SearchResponse {

@@ -57,7 +57,7 @@ pub use options::Settings;
 pub(crate) use outbox::{TextAnswer, TextSearch, search};
 pub use position::Position;
 pub use query::Plan;
-pub(crate) use query::{OrderTerm, Page, Query};
+pub(crate) use query::{OrderTerm, Query};
 pub(crate) use quotas::quota_entry;
 pub(crate) use rewrite::rewrite_record_file;
 pub use runner::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};

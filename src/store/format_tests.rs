@@ -202,7 +202,8 @@ fn records(text: &str, found: &mut BTreeMap<String, String>) {
         for (at, _) in body.match_indices("pub struct ") {
             let before = body[..at].trim_end();
             // Requests and responses are not stored.
-            if before.ends_with("wire") || before.ends_with("patch") {
+            let words = ["wire", "patch", "answer", "created", "page", "batch"];
+            if words.iter().any(|word| before.ends_with(word)) {
                 continue;
             }
             let rest = &body[at + "pub struct ".len()..];

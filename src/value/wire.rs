@@ -542,12 +542,16 @@ impl Serializer for IsNone {
 /// `record! { pub struct … }`: absent and null mean the same; every member has a default.
 /// `record! { patch pub struct … }`: null members are passed on, for requests with [`crate::Patch`]
 /// members; not stored.
-/// `record! { wire pub struct … }`: as the first, without a stored form (requests and answers).
+/// `record! { wire pub struct … }`: as the first, without a stored form (requests).
+/// `record! { answer pub struct … }`: a wire struct that answers a call. `created` instead of
+/// `answer`: with status 201. `page`: made of a page of records. `batch`, `created batch`: made of
+/// the outcome of a batch.
 /// `since(2) pub member: …`: format 2 introduced the member; it has its default when bytes of
 /// format 1 are read.
 /// `record! { pub struct Name requires(member, …) … }`: JSON without these members is refused.
 /// `record! { pub struct Name also("otherName" = "member", …) … }`: JSON may use an alternative
 /// name for a member.
+/// `record! { wire pub struct Name queries(Record) … }`: a query for records of this type.
 /// `record! { pub struct Name new(member: Type, …) … }`: the arguments of `Name::new(…)`; each
 /// member also has a setter. Members may come, so other crates make a record only so.
 macro_rules! record {
@@ -557,7 +561,28 @@ macro_rules! record {
     ($(#[$meta:meta])* patch pub struct $($rest:tt)*) => {
         $crate::value::wire::record!($(#[$meta])* #[patch] pub struct $($rest)*);
     };
+    ($(#[$meta:meta])* answer pub struct $($rest:tt)*) => {
+        $crate::value::wire::record!($(#[$meta])* #[answer()] wire pub struct $($rest)*);
+    };
+    ($(#[$meta:meta])* created pub struct $($rest:tt)*) => {
+        $crate::value::wire::record!($(#[$meta])* #[answer(created)] wire pub struct $($rest)*);
+    };
+    ($(#[$meta:meta])* page pub struct $($rest:tt)*) => {
+        $crate::value::wire::record!($(#[$meta])* #[answer(page)] wire pub struct $($rest)*);
+    };
+    ($(#[$meta:meta])* created batch pub struct $($rest:tt)*) => {
+        $crate::value::wire::record!($(#[$meta])* #[answer(created)] batch pub struct $($rest)*);
+    };
+    ($(#[$meta:meta])* batch pub struct $($rest:tt)*) => {
+        $crate::value::wire::record!(
+            $(#[$meta])*
+            #[answer(batch)]
+            #[must_use = "items may have failed: read `error`, or call `into_result`"]
+            wire pub struct $($rest)*
+        );
+    };
     ($(#[$meta:meta])* pub struct $name:ident $(new($($arg:ident: $arg_ty:ty),* $(,)?))?
+     $(queries($record:ident))?
      $(requires($($required:ident),+))?
      $(also($($also:literal = $member:literal),+))?
      { $($(#[$fmeta:meta])* $(since($since:literal))? pub $field:ident: $ty:ty),* $(,)? }
@@ -565,6 +590,7 @@ macro_rules! record {
         #[derive(Clone, Debug, Default, PartialEq, $crate::value::wire::Record)]
         $(#[$meta])*
         $(#[new($($arg),*)])?
+        $(#[queries($record)])?
         $(#[requires($($required),+)])?
         $(#[also($($also = $member),+)])?
         #[non_exhaustive]

@@ -42,8 +42,8 @@ fn declared() -> BTreeMap<String, String> {
             if let Some(signature) =
                 open.take().or_else(|| line.starts_with("    fn ").then(String::new))
             {
-                let signature = format!("{signature} {line}");
-                match (service, line.contains(';')) {
+                let signature = format!("{signature} {}", line.trim_end_matches(" {"));
+                match (service, line.ends_with(" {")) {
                     (None, _) => {}
                     (Some(_), false) => open = Some(signature),
                     (Some(service), true) => {

@@ -154,7 +154,7 @@ pub fn lists() -> BTreeSet<String> {
             let Some(text) = &mut signature else { continue };
             text.push_str(line.trim());
             text.push(' ');
-            if !line.ends_with(';') {
+            if !line.ends_with(" {") {
                 continue;
             }
             let text = signature.take().unwrap_or_default();

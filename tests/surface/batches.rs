@@ -1,20 +1,17 @@
-//! Each answer that may contain the error of an item is one that must be looked at, and becomes an
-//! error by `into_result`.
+//! Each answer that may contain the error of an item is declared as that of a batch: it is one that
+//! must be looked at, and becomes an error by `into_result`.
 
 use crate::sources::{rust_files, words};
 
-/// The answers of batches in a source: their names, and whether the compiler asks to use them.
+/// The answers of batches in a source: their names, and whether they are declared as such.
 fn answers(text: &str) -> Vec<(String, bool)> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("pub struct ") {
         let rest = &text[at..];
         let body = &rest[..rest.find('}').unwrap_or(rest.len())];
         if body.contains("pub error: Option<ApiError>") || body.contains("pub error: ApiError") {
-            // The attributes are between the last empty line, or brace, and the name.
-            let before = &text[..at];
-            let from = before.rfind("\n\n").max(before.rfind('{')).unwrap_or_default();
             let name = words(&rest["pub struct ".len()..]).next().unwrap_or_default();
-            found.push((name.to_owned(), before[from..].contains("#[must_use")));
+            found.push((name.to_owned(), text[..at].trim_end().ends_with(" batch")));
         }
     }
     found
@@ -27,30 +24,27 @@ const OTHERS: [&str; 3] =
 
 #[test]
 fn every_answer_of_a_batch_must_be_used_and_becomes_an_error() {
-    let files = rust_files("src/model");
-    let list = files.iter().find(|(path, _)| path == "src/model/answer.rs").unwrap();
-    let list = list.1.split("\nbatches! {").nth(1).and_then(|rest| rest.split("\n}").next());
-    let listed: Vec<&str> = words(list.unwrap()).collect();
     let (mut count, mut problems) = (0, Vec::new());
-    for (path, text) in files.iter().filter(|(path, _)| !OTHERS.contains(&path.as_str())) {
-        for (name, is_must_use) in answers(text) {
+    for (path, text) in rust_files("src/model") {
+        for (name, is_batch) in answers(&text) {
             count += 1;
-            if !is_must_use {
-                problems.push(format!("{path}: {name} is not #[must_use]"));
-            }
-            if !listed.contains(&name.as_str()) {
-                problems.push(format!("{path}: {name} is no BatchAnswer"));
+            if !is_batch && !OTHERS.contains(&path.as_str()) {
+                problems.push(format!("{path}: {name} is not declared as `batch`"));
             }
         }
     }
     assert!(count > 20, "{count} answers were found");
     assert!(problems.is_empty(), "{problems:#?}");
+    let declarations = rust_files("src/value");
+    let (_, text) = declarations.iter().find(|(path, _)| path == "src/value/wire.rs").unwrap();
+    let rule = text.split("\n    ($(#[$meta:meta])* batch pub struct").nth(1).unwrap();
+    assert!(rule.split("\n    };").next().unwrap().contains("#[must_use"));
 }
 
 #[test]
 fn answers_that_nobody_must_use_are_found() {
-    let text = "\n    /// A.\n    #[must_use = \"x\"]\n    wire pub struct A {\n        pub error: \
-                Option<ApiError>,\n    }\n\n    /// B.\n    wire pub struct B {\n        pub error: \
+    let text = "\n    /// A.\n    created batch pub struct A {\n        pub error: \
+                Option<ApiError>,\n    }\n\n    /// B.\n    answer pub struct B {\n        pub error: \
                 ApiError,\n    }\n\n    wire pub struct C {\n        pub id: String,\n    }\n";
     assert_eq!(answers(text), [("A".to_owned(), true), ("B".to_owned(), false)]);
 }

@@ -105,6 +105,14 @@ fn signatures(body: &str) -> Vec<&str> {
     functions.chain(types).collect()
 }
 
+/// What a trait declares: its types and constants, and the signatures of its methods. The bodies of
+/// methods are no part of it.
+fn declarations(text: &str) -> impl Iterator<Item = &str> {
+    let (head, methods) = text.split_once("fn ").unwrap_or((text, ""));
+    let signatures = methods.split("fn ").filter_map(|rest| rest.split(['{', ';']).next());
+    std::iter::once(head).chain(signatures)
+}
+
 /// The public members of a struct, each to the end of its line.
 fn members(declaration: &str) -> impl Iterator<Item = &str> {
     declaration.split("pub ").skip(2).filter_map(|member| member.lines().next())
@@ -139,6 +147,7 @@ impl Sources {
                     match keyword {
                         "struct " => members(text).for_each(|member| self.mention(name, member)),
                         "fn " => self.mention(name, text.split('{').next().unwrap_or_default()),
+                        "trait " => declarations(text).for_each(|part| self.mention(name, part)),
                         _ => self.mention(name, text),
                     }
                 }

@@ -12,8 +12,7 @@ use crate::value::wire::{fold, from_value, record};
 
 record! {
     /// The result of creating assets.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct CreateAssetsPartialSuccess {
+    created batch pub struct CreateAssetsPartialSuccess {
         /// The created assets, in request order.
         pub assets: Option<Vec<Asset>>,
         /// The requests that failed, as they were sent.
@@ -23,8 +22,7 @@ record! {
     }
 
     /// The result of updating assets.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct UpdateAssetsPartialSuccess {
+    batch pub struct UpdateAssetsPartialSuccess {
         /// The updated assets, in request order.
         pub assets: Option<Vec<Asset>>,
         /// The requests that failed, as they were sent.
@@ -34,8 +32,7 @@ record! {
     }
 
     /// The result of deleting assets.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct DeleteAssetsResponse {
+    batch pub struct DeleteAssetsResponse {
         /// Ids of the deleted assets.
         pub ids: Option<Vec<String>>,
         /// Ids that could not be deleted.
@@ -45,8 +42,7 @@ record! {
     }
 
     /// The result of linking files, if some could not be linked.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct LinkFilesPartialSuccessResponse {
+    batch pub struct LinkFilesPartialSuccessResponse {
         /// Ids of the linked files.
         pub succeeded: Option<Vec<String>>,
         /// Ids that could not be linked.
@@ -56,7 +52,7 @@ record! {
     }
 
     /// A query for assets.
-    wire pub struct QueryAssetsRequest new() {
+    wire pub struct QueryAssetsRequest new() queries(Asset) {
         /// Filter; all assets when absent.
         pub filter: Option<String>,
         /// Values of `@0`, `@1`, … in the filter: texts, integers, numbers, Booleans or null.
@@ -78,7 +74,7 @@ record! {
     }
 
     /// A page of assets.
-    wire pub struct QueryAssetsResponse {
+    page pub struct QueryAssetsResponse {
         /// The assets.
         pub assets: Option<Vec<Asset>>,
         /// Count of all matches, if requested.
@@ -86,7 +82,7 @@ record! {
     }
 
     /// Counts over all visible assets at one moment.
-    wire pub struct AssetSummary {
+    answer pub struct AssetSummary {
         /// All assets.
         pub total: u64,
         /// Present in a connected system.

@@ -27,8 +27,7 @@ record! {
     }
 
     /// The result of starting a utilization.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct StartUtilizationPartialSuccess {
+    batch pub struct StartUtilizationPartialSuccess {
         /// The assets whose utilization started, as sent.
         pub assets_with_started_utilization: Option<Vec<AssetIdentification>>,
         /// The assets whose utilization did not start, as sent.
@@ -47,8 +46,7 @@ record! {
     }
 
     /// The result of a heartbeat or an end.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct UpdateUtilizationPartialSuccess {
+    batch pub struct UpdateUtilizationPartialSuccess {
         /// Identifiers with at least one record that was updated.
         pub updated_utilization_ids: Option<Vec<String>>,
         /// Identifiers without an updated record.
@@ -100,7 +98,7 @@ record! {
     }
 
     /// A page of utilization history.
-    wire pub struct AssetUtilizationHistoryResponse {
+    answer pub struct AssetUtilizationHistoryResponse {
         /// The entries.
         pub asset_utilizations: Vec<AssetUtilizationHistoryItem>,
         /// The token of the next page; absent on the last one.

@@ -142,7 +142,7 @@ record! {
     }
 
     /// Feeds, in the order of their creation.
-    wire pub struct QueryFeedsResponse {
+    answer pub struct QueryFeedsResponse {
         /// The feeds.
         pub feeds: Vec<Feed>,
     }

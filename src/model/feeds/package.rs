@@ -82,6 +82,7 @@ record! {
     }
 
     /// A package in responses.
+    #[answer()]
     pub struct Package new() {
         /// Id.
         pub id: PackageId,
@@ -100,7 +101,7 @@ record! {
     }
 
     /// The packages of a feed, in the order of their creation.
-    wire pub struct QueryPackagesResponse {
+    answer pub struct QueryPackagesResponse {
         /// The packages.
         pub packages: Vec<Package>,
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use crate::model::files::file::{
-    FileLinqMetadata, FileLinqQueryOrderBy, FileMetadata, FileQueryOrderBy, Link,
+    FileLinqMetadata, FileLinqQueryOrderBy, FileMetadata, FileQueryOrderBy, FileRecord, Link,
 };
 use crate::value::wire::{record, wire_enum};
 
@@ -51,13 +51,13 @@ record! {
     }
 
     /// The operations of the file service.
-    wire pub struct FileOperations {
+    answer pub struct FileOperations {
         /// The operations by name.
         pub operations: BTreeMap<String, FileOperation>,
     }
 
     /// A request for a list of files.
-    wire pub struct GetFilesRequest new() also("id" = "ids") {
+    wire pub struct GetFilesRequest new() queries(FileRecord) also("id" = "ids") {
         /// Number of files to skip.
         pub skip: Option<i64>,
         /// Maximum number of files on the page; 0 or absent means 1,000.
@@ -71,7 +71,7 @@ record! {
     }
 
     /// A page of files.
-    wire pub struct FileQueryResponse also("links" = "_links", "fieldLinks" = "_links") {
+    answer pub struct FileQueryResponse also("links" = "_links", "fieldLinks" = "_links") {
         /// Links of the listing.
         #[serde(rename = "_links")]
         pub links: BTreeMap<String, Link>,
@@ -106,7 +106,7 @@ record! {
     }
 
     /// A query with a filter expression.
-    wire pub struct FileLinqQueryRequest new() {
+    wire pub struct FileLinqQueryRequest new() queries(FileRecord) {
         /// Filter expression; absent or empty matches every file.
         pub filter: Option<String>,
         /// The sort key; default is the time of the last change.
@@ -132,7 +132,7 @@ record! {
     }
 
     /// A page of files that match an expression.
-    wire pub struct FileLinqQueryResponse {
+    answer pub struct FileLinqQueryResponse {
         /// The page.
         pub available_files: Vec<FileLinqMetadata>,
         /// Number of files on the page, and whether more match.
@@ -240,7 +240,7 @@ record! {
     }
 
     /// An unfinished upload session, from which a caller can resume the upload.
-    wire pub struct UploadSessionState also("sessionId" = "id") {
+    answer pub struct UploadSessionState also("sessionId" = "id") {
         /// Id of the session.
         pub id: String,
         /// Time of the start.
@@ -255,7 +255,7 @@ record! {
     }
 
     /// An upload session that was started.
-    wire pub struct UploadSession also("sessionId" = "id") {
+    created pub struct UploadSession also("sessionId" = "id") {
         /// Id of the session.
         pub id: String,
         /// Time of the start.

@@ -10,8 +10,7 @@ use crate::value::wire::record;
 
 record! {
     /// The result of creating products.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct CreateProductsPartialSuccess {
+    created batch pub struct CreateProductsPartialSuccess {
         /// The created products, in request order.
         pub products: Vec<Product>,
         /// The requests that failed, as they were sent, with every required member.
@@ -21,8 +20,7 @@ record! {
     }
 
     /// The result of updating products.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct UpdateProductsPartialSuccess {
+    batch pub struct UpdateProductsPartialSuccess {
         /// The updated products, in request order.
         pub products: Vec<Product>,
         /// The requests that failed, as they were sent, with every required member.
@@ -32,8 +30,7 @@ record! {
     }
 
     /// The result of deleting products, if some could not be deleted.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct DeleteProductsPartialSuccess {
+    batch pub struct DeleteProductsPartialSuccess {
         /// Ids of the deleted products.
         pub ids: Vec<String>,
         /// Ids that could not be deleted.
@@ -43,7 +40,7 @@ record! {
     }
 
     /// A query for products.
-    wire pub struct QueryProductsRequest new() {
+    wire pub struct QueryProductsRequest new() queries(Product) {
         /// Filter; all products when absent.
         pub filter: Option<String>,
         /// Values of `@0`, `@1`, … in the filter: texts, integers, numbers, Booleans or null.
@@ -63,7 +60,7 @@ record! {
     }
 
     /// A page of products.
-    wire pub struct PagedProducts {
+    page pub struct PagedProducts {
         /// The products.
         pub products: Vec<Product>,
         /// The token of the next page; absent on the last one.
@@ -85,7 +82,7 @@ record! {
     }
 
     /// The operations of the product service.
-    wire pub struct ProductOperations {
+    answer pub struct ProductOperations {
         /// `get_product` and `get_products`.
         pub get_products: Operation,
         /// `query_products` and `query_product_values`.

@@ -61,7 +61,7 @@ record! {
     }
 
     /// The quota of a workspace, and how much of it is used.
-    wire pub struct Quota {
+    answer pub struct Quota {
         /// The workspace.
         pub workspace: String,
         /// Maximum number of records of all kinds; no bound when absent.
@@ -91,7 +91,7 @@ record! {
     }
 
     /// A page of quotas, by workspace.
-    wire pub struct PagedQuotas {
+    answer pub struct PagedQuotas {
         /// The quotas.
         pub quotas: Vec<Quota>,
         /// The token of the next page; absent on the last one.

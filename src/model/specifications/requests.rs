@@ -60,8 +60,7 @@ record! {
     }
 
     /// The result of creating specifications.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct CreateSpecificationsPartialSuccess {
+    created batch pub struct CreateSpecificationsPartialSuccess {
         /// The created specifications, in request order.
         pub created_specs: Option<Vec<CreatedSpecification>>,
         /// The requests that failed, as they were sent, with every required member.
@@ -71,8 +70,7 @@ record! {
     }
 
     /// The result of updating specifications.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct UpdateSpecificationsPartialSuccess {
+    batch pub struct UpdateSpecificationsPartialSuccess {
         /// The updated specifications, in request order.
         pub updated_specs: Option<Vec<UpdatedSpecification>>,
         /// The requests that failed, as they were sent, with every required member.
@@ -82,8 +80,7 @@ record! {
     }
 
     /// The result of deleting specifications, if some could not be deleted.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct DeleteSpecificationsPartialSuccess {
+    batch pub struct DeleteSpecificationsPartialSuccess {
         /// Ids of the deleted specifications.
         pub deleted_spec_ids: Vec<String>,
         /// Ids that could not be deleted.
@@ -93,7 +90,7 @@ record! {
     }
 
     /// A query for specifications.
-    wire pub struct QuerySpecificationsRequest new() {
+    wire pub struct QuerySpecificationsRequest new() queries(Specification) {
         /// The products whose specifications are queried; required.
         pub product_ids: Vec<String>,
         /// Filter; all specifications of the products when absent.
@@ -113,7 +110,7 @@ record! {
     }
 
     /// A page of specifications.
-    wire pub struct PagedSpecifications {
+    page pub struct PagedSpecifications {
         /// The specifications.
         pub specs: Option<Vec<Specification>>,
         /// The token of the next page; absent on the last one.
@@ -121,7 +118,7 @@ record! {
     }
 
     /// The operations of the specification service.
-    wire pub struct V1Operations {
+    answer pub struct V1Operations {
         /// `create_specs`.
         pub create_specifications: Operation,
         /// `query_specs`.
@@ -133,30 +130,26 @@ record! {
     }
 }
 
-impl From<&Specification> for CreatedSpecification {
-    fn from(spec: &Specification) -> Self {
-        Self {
-            id: spec.id.clone().unwrap_or_default(),
-            product_id: spec.product_id.clone().unwrap_or_default(),
-            spec_id: spec.spec_id.clone().unwrap_or_default(),
-            workspace: spec.workspace.clone().unwrap_or_default(),
-            version: spec.version.unwrap_or_default(),
-            created_at: spec.created_at.unwrap_or_default(),
-            created_by: spec.created_by.clone().unwrap_or_default(),
-        }
-    }
+/// The answers about one specification, which differ in the names of their stamps.
+macro_rules! of_specification {
+    ($($answer:ident { $at:ident, $by:ident })*) => {
+        $(impl From<&Specification> for $answer {
+            fn from(spec: &Specification) -> Self {
+                Self {
+                    id: spec.id.clone().unwrap_or_default(),
+                    product_id: spec.product_id.clone().unwrap_or_default(),
+                    spec_id: spec.spec_id.clone().unwrap_or_default(),
+                    workspace: spec.workspace.clone().unwrap_or_default(),
+                    version: spec.version.unwrap_or_default(),
+                    $at: spec.$at.unwrap_or_default(),
+                    $by: spec.$by.clone().unwrap_or_default(),
+                }
+            }
+        })*
+    };
 }
 
-impl From<&Specification> for UpdatedSpecification {
-    fn from(spec: &Specification) -> Self {
-        Self {
-            id: spec.id.clone().unwrap_or_default(),
-            product_id: spec.product_id.clone().unwrap_or_default(),
-            spec_id: spec.spec_id.clone().unwrap_or_default(),
-            workspace: spec.workspace.clone().unwrap_or_default(),
-            version: spec.version.unwrap_or_default(),
-            updated_at: spec.updated_at.unwrap_or_default(),
-            updated_by: spec.updated_by.clone().unwrap_or_default(),
-        }
-    }
+of_specification! {
+    CreatedSpecification { created_at, created_by }
+    UpdatedSpecification { updated_at, updated_by }
 }

@@ -96,7 +96,7 @@ record! {
     }
 
     /// The answer of `aggregate_table_data` and `aggregate_records`.
-    wire pub struct TableAggregates {
+    answer pub struct TableAggregates {
         /// The groups in the order of their keys, null last.
         pub groups: Vec<AggregateGroup>,
         /// Of a table: rows that were answered from summaries of segments, without reading them.

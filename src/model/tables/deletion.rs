@@ -23,7 +23,7 @@ record! {
     }
 
     /// The result of a deletion of rows.
-    wire pub struct DeleteRowsResponse {
+    answer pub struct DeleteRowsResponse {
         /// Rows deleted.
         pub row_count: i64,
     }
@@ -59,7 +59,7 @@ record! {
     }
 
     /// The append ordinals of deleted rows, in order.
-    wire pub struct DeletedRows {
+    answer pub struct DeletedRows {
         /// The ranges; no two of them with the same cause touch.
         pub ranges: Vec<DeletedRange>,
         /// Rows of the table that were ever deleted, for any cause.

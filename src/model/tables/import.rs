@@ -107,7 +107,7 @@ record! {
     }
 
     /// The result of an import.
-    wire pub struct ImportTableResponse {
+    answer pub struct ImportTableResponse {
         /// Id of the table.
         pub id: Option<TableId>,
         /// Rows imported.

@@ -20,7 +20,7 @@ record! {
     }
 
     /// How long a table keeps its rows.
-    wire pub struct Retention {
+    answer pub struct Retention {
         /// Greatest number of rows; no bound when absent.
         pub rows_max: Option<u64>,
         /// Seconds for which a row is kept after the time in its index; no bound when absent.

@@ -200,8 +200,7 @@ record! {
     }
 
     /// The result of a batch of modifications of which some failed.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct ModifyTablesPartialSuccess {
+    batch pub struct ModifyTablesPartialSuccess {
         /// Ids of the modified tables.
         pub modified_table_ids: Vec<String>,
         /// The failed modifications as they were sent.
@@ -211,8 +210,7 @@ record! {
     }
 
     /// The result of a batch of deletions of which some failed.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct DeleteTablesPartialSuccess {
+    batch pub struct DeleteTablesPartialSuccess {
         /// Ids of the deleted tables.
         pub deleted_table_ids: Vec<String>,
         /// Ids that could not be deleted.
@@ -269,7 +267,7 @@ impl TableMetadataModification {
 
 record! {
     /// A request for a list of tables.
-    wire pub struct ListTablesRequest new() {
+    wire pub struct ListTablesRequest new() queries(TableMetadata) {
         /// Number of tables on a page; 1000 when absent, at most 1000.
         pub take: Option<i64>,
         /// Only these ids.
@@ -285,7 +283,7 @@ record! {
     }
 
     /// A query of tables.
-    wire pub struct QueryTablesRequest new() {
+    wire pub struct QueryTablesRequest new() queries(TableMetadata) {
         /// Filter expression; everything when absent or empty.
         pub filter: Option<String>,
         /// Values of `@0`, `@1`, …
@@ -307,7 +305,7 @@ record! {
     }
 
     /// A page of tables.
-    wire pub struct PagedTables {
+    page pub struct PagedTables {
         /// The tables.
         pub tables: Vec<TableMetadata>,
         /// The token of the next page; absent on the last one.
@@ -331,7 +329,7 @@ record! {
     }
 
     /// The operations of the service, and their versions.
-    wire pub struct TableApiInfo {
+    answer pub struct TableApiInfo {
         /// The operations.
         pub operations: TableOperations,
     }

@@ -43,8 +43,7 @@ record! {
     }
 
     /// The response to a create call.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct CreateTestPlansPartialSuccessResponse {
+    created batch pub struct CreateTestPlansPartialSuccessResponse {
         /// The created records, in request order.
         pub created_test_plans: Vec<TestPlan>,
         /// The requests that failed, as they were sent, in request order.
@@ -54,8 +53,7 @@ record! {
     }
 
     /// The response to an update call.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct UpdateTestPlansResponse {
+    batch pub struct UpdateTestPlansResponse {
         /// The updated records, in request order.
         pub updated_test_plans: Option<Vec<TestPlan>>,
         /// The requests that failed, as they were sent, in request order.
@@ -65,8 +63,7 @@ record! {
     }
 
     /// The response to a schedule call.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct ScheduleTestPlansResponse {
+    batch pub struct ScheduleTestPlansResponse {
         /// The scheduled records, in request order.
         pub scheduled_test_plans: Option<Vec<TestPlan>>,
         /// The requests that failed, as they were sent, in request order.
@@ -76,8 +73,7 @@ record! {
     }
 
     /// The response to a delete call in which some ids failed.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct DeleteTestPlansPartialSuccessResponse {
+    batch pub struct DeleteTestPlansPartialSuccessResponse {
         /// Ids that were deleted.
         pub deleted_test_plan_ids: Option<Vec<String>>,
         /// Ids that could not be deleted.
@@ -87,7 +83,7 @@ record! {
     }
 
     /// A query of test plans.
-    wire pub struct QueryTestPlansRequest new() {
+    wire pub struct QueryTestPlansRequest new() queries(TestPlan) {
         /// Filter expression; everything when absent or blank.
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.
@@ -108,7 +104,7 @@ record! {
     }
 
     /// A page of test plans.
-    wire pub struct PagedTestPlans {
+    page pub struct PagedTestPlans {
         /// The page.
         pub test_plans: Vec<TestPlan>,
         /// The token of the next page; absent on the last one.

@@ -23,8 +23,7 @@ record! {
     }
 
     /// The response to a create call.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct CreateTestPlanTemplatePartialSuccessResponse {
+    created batch pub struct CreateTestPlanTemplatePartialSuccessResponse {
         /// The created records, in request order.
         pub created_test_plan_templates: Vec<TestPlanTemplate>,
         /// The requests that failed, as they were sent, in request order.
@@ -34,8 +33,7 @@ record! {
     }
 
     /// The response to a delete call in which some ids failed.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct DeleteTestPlanTemplatesPartialSuccessResponse {
+    batch pub struct DeleteTestPlanTemplatesPartialSuccessResponse {
         /// Ids that were deleted.
         pub deleted_test_plan_template_ids: Vec<String>,
         /// Ids that could not be deleted.
@@ -45,7 +43,7 @@ record! {
     }
 
     /// A query of test plan templates.
-    wire pub struct QueryTestPlanTemplatesRequest new() {
+    wire pub struct QueryTestPlanTemplatesRequest new() queries(TestPlanTemplate) {
         /// Filter expression; everything when absent or blank.
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.
@@ -63,7 +61,7 @@ record! {
     }
 
     /// A page of test plan templates.
-    wire pub struct PagedTestPlanTemplates {
+    page pub struct PagedTestPlanTemplates {
         /// The page.
         pub test_plan_templates: Vec<TestPlanTemplate>,
         /// The token of the next page; absent on the last one.

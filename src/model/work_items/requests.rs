@@ -42,8 +42,7 @@ record! {
     }
 
     /// The response to a create call.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct CreateWorkItemsPartialSuccessResponse {
+    created batch pub struct CreateWorkItemsPartialSuccessResponse {
         /// The created records, in request order.
         pub created_work_items: Vec<WorkItem>,
         /// The requests that failed, as they were sent, in request order.
@@ -53,8 +52,7 @@ record! {
     }
 
     /// The response to an update call.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct UpdateWorkItemsPartialSuccessResponse {
+    batch pub struct UpdateWorkItemsPartialSuccessResponse {
         /// The updated records, in request order.
         pub updated_work_items: Option<Vec<WorkItem>>,
         /// The requests that failed, as they were sent, in request order.
@@ -64,8 +62,7 @@ record! {
     }
 
     /// The response to a schedule call.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct ScheduleWorkItemsPartialSuccessResponse {
+    batch pub struct ScheduleWorkItemsPartialSuccessResponse {
         /// The scheduled records, in request order.
         pub scheduled_work_items: Option<Vec<WorkItem>>,
         /// The requests that failed, as they were sent, in request order.
@@ -75,8 +72,7 @@ record! {
     }
 
     /// The response to a delete call in which some ids failed.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct DeleteWorkItemsPartialSuccessResponse
+    batch pub struct DeleteWorkItemsPartialSuccessResponse
     also("deletedWorkItemIds" = "deletedIds", "failedWorkItemIds" = "failedIds") {
         /// Ids that were deleted.
         pub deleted_ids: Option<Vec<String>>,
@@ -87,7 +83,7 @@ record! {
     }
 
     /// A query of work items.
-    wire pub struct QueryWorkItemsRequest new() {
+    wire pub struct QueryWorkItemsRequest new() queries(WorkItem) {
         /// Filter expression; everything when absent or blank.
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.
@@ -107,7 +103,7 @@ record! {
     }
 
     /// A page of work items.
-    wire pub struct PagedWorkItems {
+    page pub struct PagedWorkItems {
         /// The page.
         pub work_items: Vec<WorkItem>,
         /// The token of the next page; absent on the last one.

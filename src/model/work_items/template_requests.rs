@@ -34,8 +34,7 @@ record! {
     }
 
     /// The response to a create call.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct CreateWorkItemTemplatesPartialSuccessResponse {
+    created batch pub struct CreateWorkItemTemplatesPartialSuccessResponse {
         /// The created records, in request order.
         pub created_work_item_templates: Vec<WorkItemTemplate>,
         /// The requests that failed, as they were sent, in request order.
@@ -45,8 +44,7 @@ record! {
     }
 
     /// The response to an update call.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct UpdateWorkItemTemplatesPartialSuccessResponse {
+    batch pub struct UpdateWorkItemTemplatesPartialSuccessResponse {
         /// The updated records, in request order.
         pub updated_work_item_templates: Vec<WorkItemTemplate>,
         /// The requests that failed, as they were sent, in request order.
@@ -56,8 +54,7 @@ record! {
     }
 
     /// The response to a delete call in which some ids failed.
-    #[must_use = "items may have failed: read `error`, or call `into_result`"]
-    wire pub struct DeleteWorkItemTemplatesPartialSuccessResponse
+    batch pub struct DeleteWorkItemTemplatesPartialSuccessResponse
     also("deletedWorkItemTemplateIds" = "deletedIds", "failedWorkItemTemplateIds" = "failedIds") {
         /// Ids that were deleted.
         pub deleted_ids: Option<Vec<String>>,
@@ -68,7 +65,7 @@ record! {
     }
 
     /// A query of work item templates.
-    wire pub struct QueryWorkItemTemplatesRequest new() {
+    wire pub struct QueryWorkItemTemplatesRequest new() queries(WorkItemTemplate) {
         /// Filter expression; everything when absent or blank.
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.
@@ -86,7 +83,7 @@ record! {
     }
 
     /// A page of work item templates.
-    wire pub struct PagedWorkItemTemplates {
+    page pub struct PagedWorkItemTemplates {
         /// The page.
         pub work_item_templates: Vec<WorkItemTemplate>,
         /// The token of the next page; absent on the last one.

@@ -58,7 +58,7 @@ pub struct Workspace {
 
 record! {
     /// A query for workspaces.
-    wire pub struct QueryWorkspacesRequest new() {
+    wire pub struct QueryWorkspacesRequest new() queries(Workspace) {
         /// Filter; all workspaces when absent or empty.
         pub filter: Option<String>,
         /// Values for `@0`, `@1`, … of the filter.
@@ -76,7 +76,7 @@ record! {
     }
 
     /// A page of workspaces.
-    wire pub struct PagedWorkspaces {
+    page pub struct PagedWorkspaces {
         /// The workspaces.
         pub workspaces: Vec<Workspace>,
         /// The token of the next page; absent on the last one.

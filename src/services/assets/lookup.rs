@@ -1,15 +1,20 @@
 //! Assets by their identity.
 
-use crate::error::{Error, Result};
-use crate::model::{Asset, AssetIdentity, Resource};
+use crate::error::Result;
+use crate::model::{Asset, AssetIdentity};
+use crate::services::service_record::{ServiceRecord, Umbrella};
 use crate::session::Draft;
+use crate::value::Env;
 use crate::value::id::RecordKey;
 
-/// No such asset.
-pub(super) fn not_found(id: &str) -> Error {
-    Asset::KIND
-        .absent(id)
-        .with_name("AssetPerformanceManagement.NonExistingAssetWithIdentifier", Some(-253_426))
+impl ServiceRecord for Asset {
+    const UMBRELLA: Umbrella = Umbrella::FILES_AND_ASSETS;
+    const ABSENT: (&'static str, Option<i64>) =
+        ("AssetPerformanceManagement.NonExistingAssetWithIdentifier", Some(-253_426));
+
+    fn in_answer(self, env: &Env) -> Self {
+        self.read_at(env)
+    }
 }
 
 /// The asset that has this identity, even if the caller may not see it; includes the writes of this

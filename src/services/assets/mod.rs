@@ -18,11 +18,11 @@ use crate::model::{
     StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection, UpdateAssetRequest,
     UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess,
 };
-use crate::services::assets::query::to_query;
-use crate::services::batch::{self, Umbrella};
+use crate::services::batch;
 use crate::services::declare::service;
-use crate::services::lists;
-use crate::session::{Access, Handle, Plan, What};
+use crate::services::queries;
+use crate::services::service_record::{ServiceRecord, found, get};
+use crate::session::{Access, Draft, Plan, What};
 use crate::value::{Env, limits};
 
 service! {
@@ -81,7 +81,17 @@ pub trait AssetService {
     /// # Ok(())
     /// # }
     /// ```
-    fn create_assets(&self, assets: Vec<CreateAssetRequest>) -> Result<CreateAssetsPartialSuccess>;
+    fn create_assets(&self, assets: Vec<CreateAssetRequest>) -> Result<CreateAssetsPartialSuccess> {
+        batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
+        self.write(move |draft| {
+            let create = |draft: &mut Draft<'_>, request| {
+                let created = store::create(draft, request)?;
+                Ok(created.read_at(&draft.view().env()))
+            };
+            batch::create::<Asset, _, _>(draft, assets, |item| item.name.as_ref(), create)
+        })
+        .map(Into::into)
+    }
 
     /// The asset with this id.
     ///
@@ -101,7 +111,9 @@ pub trait AssetService {
     /// session.get_asset(&stationdb::products::ProductId::from("1"))?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn get_asset(&self, id: &AssetId) -> Result<Asset>;
+    fn get_asset(&self, id: &AssetId) -> Result<Asset> {
+        get(self, id)
+    }
 
     /// Returns one page of the assets that match, in order of creation by default.
     ///
@@ -115,7 +127,9 @@ pub trait AssetService {
     /// \"PXI-4071\""))?; assert_eq!(page.assets.unwrap_or_default().len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse>;
+    fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse> {
+        queries::page(self, &query).map(Into::into)
+    }
 
     /// Explains how a query is executed, and how many records it reads.
     ///
@@ -127,7 +141,9 @@ pub trait AssetService {
     /// println!("{}", session.explain_query_assets(QueryAssetsRequest::new())?);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_query_assets(&self, query: QueryAssetsRequest) -> Result<Plan>;
+    fn explain_query_assets(&self, query: QueryAssetsRequest) -> Result<Plan> {
+        queries::explain(self, &query)
+    }
 
     /// Updates up to 1000 assets, each found by its id, or by its identity if the id is absent.
     /// None is created. Members that are absent keep their values. The members of the identity are
@@ -144,7 +160,17 @@ pub trait AssetService {
     /// assert_eq!(session.update_assets(vec![change])?.failed, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn update_assets(&self, assets: Vec<UpdateAssetRequest>) -> Result<UpdateAssetsPartialSuccess>;
+    fn update_assets(&self, assets: Vec<UpdateAssetRequest>) -> Result<UpdateAssetsPartialSuccess> {
+        batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
+        self.write(move |draft| {
+            batch::run(draft, Asset::UMBRELLA, assets, |draft, position, request| {
+                let updated = store::update(draft, request);
+                let updated = updated.map(|asset| asset.read_at(&draft.view().env()));
+                updated.map_err(batch::about_unnamed(Asset::KIND.name, None, position))
+            })
+        })
+        .map(Into::into)
+    }
 
     /// Deletes up to 1000 assets with their utilization history.
     ///
@@ -157,7 +183,11 @@ pub trait AssetService {
     /// assert_eq!(session.delete_assets(vec![id])?.failed, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse>;
+    fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse> {
+        batch::check_len("asset ids", ids.len(), limits::BATCH_ITEMS)?;
+        self.write(move |draft| batch::delete_with(draft, ids, utilization::delete_of_asset))
+            .map(Into::into)
+    }
 
     /// Links up to 1000 files to an asset; returns `None` if all are linked. The files need not
     /// exist. A file that is linked already counts as linked.
@@ -176,7 +206,24 @@ pub trait AssetService {
         &self,
         asset_id: &AssetId,
         file_ids: Vec<FileId>,
-    ) -> Result<Option<LinkFilesPartialSuccessResponse>>;
+    ) -> Result<Option<LinkFilesPartialSuccessResponse>> {
+        batch::check_len("file ids", file_ids.len(), limits::BATCH_ITEMS)?;
+        let asset_id = asset_id.to_owned();
+        self.write(move |draft| {
+            let mut asset = found(&asset_id, draft.get::<Asset>(&asset_id)?)?;
+            let mut linked = asset.file_ids.take().unwrap_or_default();
+            let file_ids = batch::distinct(file_ids);
+            let outcome = batch::run(draft, Asset::UMBRELLA, file_ids, |_, _, file_id| {
+                store::link(&asset_id, &mut linked, file_id)
+            })?;
+            if !outcome.succeeded.is_empty() {
+                asset.file_ids = Some(linked);
+                asset.touch(draft.now());
+                draft.put(&asset, What::Updated)?;
+            }
+            Ok(outcome.unless_all_succeeded())
+        })
+    }
 
     /// Removes the link of an asset to a file. A file that is not linked is not an error.
     ///
@@ -188,7 +235,20 @@ pub trait AssetService {
     /// session.unlink_file(&id, &"report".into())?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()>;
+    fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()> {
+        let (asset_id, file_id) = (asset_id.to_owned(), file_id.to_owned());
+        self.write(move |draft| {
+            let mut asset = found(&asset_id, draft.get::<Asset>(&asset_id)?)?;
+            let linked = asset.file_ids.get_or_insert_default();
+            let count = linked.len();
+            linked.retain(|linked| linked.as_str() != file_id.as_str());
+            if linked.len() == count {
+                return Ok(());
+            }
+            asset.touch(draft.now());
+            draft.put(&asset, What::Updated)
+        })
+    }
 
     /// Starts the use of up to 100 assets under one utilization identifier.
     ///
@@ -205,7 +265,14 @@ pub trait AssetService {
     fn start_utilization(
         &self,
         request: StartUtilizationRequest,
-    ) -> Result<StartUtilizationPartialSuccess>;
+    ) -> Result<StartUtilizationPartialSuccess> {
+        batch::check_len(
+            "assets",
+            request.asset_identifications.len(),
+            limits::UTILIZATION_ASSETS,
+        )?;
+        self.write(move |draft| utilization::start(draft, request))
+    }
 
     /// Records a heartbeat for all running records of these utilization identifiers; `timestamp`
     /// replaces the clock.
@@ -223,7 +290,11 @@ pub trait AssetService {
         &self,
         ids: Vec<String>,
         timestamp: Option<DateTime<Utc>>,
-    ) -> Result<UpdateUtilizationPartialSuccess>;
+    ) -> Result<UpdateUtilizationPartialSuccess> {
+        self.write(move |draft| {
+            utilization::change(draft, ids, timestamp, utilization::Change::Heartbeat)
+        })
+    }
 
     /// Ends all running records of these utilization identifiers; `timestamp` replaces the clock.
     ///
@@ -241,7 +312,11 @@ pub trait AssetService {
         &self,
         ids: Vec<String>,
         timestamp: Option<DateTime<Utc>>,
-    ) -> Result<UpdateUtilizationPartialSuccess>;
+    ) -> Result<UpdateUtilizationPartialSuccess> {
+        self.write(move |draft| {
+            utilization::change(draft, ids, timestamp, utilization::Change::End)
+        })
+    }
 
     /// Returns one page of the utilization records whose span overlaps the range; by default the
     /// range is the last 90 days. A running record lasts until now. The cost grows with the answer,
@@ -262,7 +337,9 @@ pub trait AssetService {
     fn query_asset_utilization_history(
         &self,
         query: QueryAssetUtilizationHistoryRequest,
-    ) -> Result<AssetUtilizationHistoryResponse>;
+    ) -> Result<AssetUtilizationHistoryResponse> {
+        self.read(|view| history::query(view, &query).map(|(page, _)| page))
+    }
 
     /// Explains how a history query is executed, and how many records and entries it reads.
     ///
@@ -278,7 +355,9 @@ pub trait AssetService {
     fn explain_query_asset_utilization_history(
         &self,
         query: QueryAssetUtilizationHistoryRequest,
-    ) -> Result<Plan>;
+    ) -> Result<Plan> {
+        self.read(|view| history::query(view, &query).map(|(_, plan)| plan))
+    }
 
     /// Returns the ids of the assets in use now: those with a running record whose last heartbeat,
     /// or start, is younger than the timeout of the store.
@@ -292,7 +371,9 @@ pub trait AssetService {
     /// assert_eq!(session.assets_in_use()?, [id.as_str()]);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn assets_in_use(&self) -> Result<Vec<String>>;
+    fn assets_in_use(&self) -> Result<Vec<String>> {
+        self.read(|view| Ok(utilization::assets_in_use(view)?.into_iter().collect()))
+    }
 
     /// Returns counts over all visible assets at this moment.
     ///
@@ -304,7 +385,18 @@ pub trait AssetService {
     /// assert_eq!(session.asset_summary()?.total, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn asset_summary(&self) -> Result<AssetSummary>;
+    fn asset_summary(&self) -> Result<AssetSummary> {
+        self.read(|view| {
+            let in_use = utilization::assets_in_use(view)?;
+            let env: Env = view.env();
+            let mut summary = AssetSummary::default();
+            view.for_each::<Asset>(|asset| {
+                store::count(&mut summary, &asset, &env, &in_use);
+                Ok(true)
+            })?;
+            Ok(summary)
+        })
+    }
 
     /// For the host program: sets the connection of a system, which all its assets show from now
     /// on; `None` means unknown. Returns the number of assets that changed.
@@ -323,210 +415,6 @@ pub trait AssetService {
         &self,
         minion_id: &str,
         connection: Option<SystemConnection>,
-    ) -> Result<u64>;
-}
-}
-
-impl AssetService for Handle<'_, '_> {
-    fn create_assets(&self, assets: Vec<CreateAssetRequest>) -> Result<CreateAssetsPartialSuccess> {
-        batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
-        self.write(move |draft| {
-            let env = draft.view().env();
-            let mut outcome =
-                batch::run(Umbrella::FILES_AND_ASSETS.of(draft), assets, |position, request| {
-                    let name = request.name.clone();
-                    let created = store::create(draft, request).map(|asset| asset.read_at(&env));
-                    created.map_err(batch::about_new(Asset::KIND.name, name, position))
-                })?;
-            let failed = outcome.failed_or_none();
-            Ok(CreateAssetsPartialSuccess {
-                assets: Some(outcome.succeeded),
-                failed,
-                error: outcome.error,
-            })
-        })
-    }
-
-    fn get_asset(&self, id: &AssetId) -> Result<Asset> {
-        self.read(|view| {
-            let asset = view.get::<Asset>(id)?.ok_or_else(|| lookup::not_found(id))?;
-            Ok(asset.read_at(&view.env()))
-        })
-    }
-
-    fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse> {
-        let plan = to_query(&query, self.context().settings())?;
-        let projection =
-            lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
-        self.read(|view| {
-            let page = view.query::<Asset>(&plan)?;
-            let env = view.env();
-            let show = |asset: Asset| asset.read_at(&env).project(&projection);
-            Ok(QueryAssetsResponse {
-                assets: Some(page.items.into_iter().map(show).collect()),
-                total_count: page.total_count,
-            })
-        })
-    }
-
-    fn explain_query_assets(&self, query: QueryAssetsRequest) -> Result<Plan> {
-        let plan = to_query(&query, self.context().settings())?;
-        self.read(|view| Ok(view.query_with_plan::<Asset>(&plan)?.1))
-    }
-
-    fn update_assets(&self, assets: Vec<UpdateAssetRequest>) -> Result<UpdateAssetsPartialSuccess> {
-        batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
-        self.write(move |draft| {
-            let env = draft.view().env();
-            let mut outcome =
-                batch::run(Umbrella::FILES_AND_ASSETS.of(draft), assets, |position, request| {
-                    let updated = store::update(draft, request).map(|asset| asset.read_at(&env));
-                    updated.map_err(batch::about_unnamed(Asset::KIND.name, None, position))
-                })?;
-            let failed = outcome.failed_or_none();
-            Ok(UpdateAssetsPartialSuccess {
-                assets: Some(outcome.succeeded),
-                failed,
-                error: outcome.error,
-            })
-        })
-    }
-
-    fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse> {
-        batch::check_len("asset ids", ids.len(), limits::BATCH_ITEMS)?;
-        self.write(move |draft| {
-            let mut outcome =
-                batch::run(Umbrella::FILES_AND_ASSETS.of(draft), batch::distinct(ids), |_, id| {
-                    let deleted =
-                        draft.delete::<Asset>(&id).map_err(batch::about(Asset::KIND.name, &id))?;
-                    let asset = deleted.ok_or_else(|| lookup::not_found(&id))?;
-                    utilization::delete_of_asset(draft, &asset)?;
-                    Ok(id)
-                })?;
-            let failed = outcome.failed_or_none();
-            Ok(DeleteAssetsResponse { ids: Some(outcome.succeeded), failed, error: outcome.error })
-        })
-    }
-
-    fn link_files(
-        &self,
-        asset_id: &AssetId,
-        file_ids: Vec<FileId>,
-    ) -> Result<Option<LinkFilesPartialSuccessResponse>> {
-        batch::check_len("file ids", file_ids.len(), limits::BATCH_ITEMS)?;
-        let asset_id = asset_id.to_owned();
-        self.write(move |draft| {
-            let mut asset =
-                draft.get::<Asset>(&asset_id)?.ok_or_else(|| lookup::not_found(&asset_id))?;
-            let mut linked = asset.file_ids.take().unwrap_or_default();
-            let mut outcome = batch::run(
-                Umbrella::FILES_AND_ASSETS.of(draft),
-                batch::distinct(file_ids),
-                |_, file_id| store::link(&asset_id, &mut linked, file_id),
-            )?;
-            if !outcome.succeeded.is_empty() {
-                asset.file_ids = Some(linked);
-                asset.touch(draft.now());
-                draft.put(&asset, What::Updated)?;
-            }
-            let failed = outcome.failed_or_none();
-            let error = outcome.error.take();
-            let succeeded = Some(outcome.succeeded);
-            Ok(error.map(|error| LinkFilesPartialSuccessResponse {
-                succeeded,
-                failed,
-                error: Some(error),
-            }))
-        })
-    }
-
-    fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()> {
-        let (asset_id, file_id) = (asset_id.to_owned(), file_id.to_owned());
-        self.write(move |draft| {
-            let mut asset =
-                draft.get::<Asset>(&asset_id)?.ok_or_else(|| lookup::not_found(&asset_id))?;
-            let linked = asset.file_ids.get_or_insert_default();
-            let count = linked.len();
-            linked.retain(|linked| linked.as_str() != file_id.as_str());
-            if linked.len() == count {
-                return Ok(());
-            }
-            asset.touch(draft.now());
-            draft.put(&asset, What::Updated)
-        })
-    }
-
-    fn start_utilization(
-        &self,
-        request: StartUtilizationRequest,
-    ) -> Result<StartUtilizationPartialSuccess> {
-        batch::check_len(
-            "assets",
-            request.asset_identifications.len(),
-            limits::UTILIZATION_ASSETS,
-        )?;
-        self.write(move |draft| utilization::start(draft, request))
-    }
-
-    fn utilization_heartbeat(
-        &self,
-        ids: Vec<String>,
-        timestamp: Option<DateTime<Utc>>,
-    ) -> Result<UpdateUtilizationPartialSuccess> {
-        self.write(move |draft| {
-            utilization::change(draft, ids, timestamp, utilization::Change::Heartbeat)
-        })
-    }
-
-    fn end_utilization(
-        &self,
-        ids: Vec<String>,
-        timestamp: Option<DateTime<Utc>>,
-    ) -> Result<UpdateUtilizationPartialSuccess> {
-        self.write(move |draft| {
-            utilization::change(draft, ids, timestamp, utilization::Change::End)
-        })
-    }
-
-    fn query_asset_utilization_history(
-        &self,
-        query: QueryAssetUtilizationHistoryRequest,
-    ) -> Result<AssetUtilizationHistoryResponse> {
-        self.read(|view| {
-            crate::services::assets::history::query(view, &query).map(|(page, _)| page)
-        })
-    }
-
-    fn explain_query_asset_utilization_history(
-        &self,
-        query: QueryAssetUtilizationHistoryRequest,
-    ) -> Result<Plan> {
-        self.read(|view| {
-            crate::services::assets::history::query(view, &query).map(|(_, plan)| plan)
-        })
-    }
-
-    fn assets_in_use(&self) -> Result<Vec<String>> {
-        self.read(|view| Ok(utilization::assets_in_use(view)?.into_iter().collect()))
-    }
-
-    fn asset_summary(&self) -> Result<AssetSummary> {
-        self.read(|view| {
-            let in_use = utilization::assets_in_use(view)?;
-            let env: Env = view.env();
-            let mut summary = AssetSummary::default();
-            view.for_each::<Asset>(|asset| {
-                store::count(&mut summary, &asset, &env, &in_use);
-                Ok(true)
-            })?;
-            Ok(summary)
-        })
-    }
-
-    fn set_system_connection(
-        &self,
-        minion_id: &str,
-        connection: Option<SystemConnection>,
     ) -> Result<u64> {
         if minion_id.trim().is_empty() {
             return Err(Error::invalid("the id of the system is blank").at_member("minionId"));
@@ -535,23 +423,4 @@ impl AssetService for Handle<'_, '_> {
         self.write(move |draft| store::set_connection(draft, &minion_id, connection))
     }
 }
-
-/// The page after `token`, and whether another one follows; for the iterator over all pages.
-pub(in crate::services) fn page(
-    access: &impl Access,
-    query: &QueryAssetsRequest,
-    token: &mut Option<String>,
-) -> Result<(Vec<Asset>, bool)> {
-    let before = token.take();
-    let mut plan = to_query(query, access.context().settings())?;
-    plan.continue_after(before.as_deref());
-    let projection =
-        lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
-    access.read(|view| {
-        let page = view.query::<Asset>(&plan)?;
-        let env = view.env();
-        *token = page.continuation_token;
-        let assets = page.items.into_iter().map(|asset| asset.read_at(&env).project(&projection));
-        Ok((assets.collect(), token.is_some()))
-    })
 }

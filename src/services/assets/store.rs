@@ -12,9 +12,10 @@ use crate::model::{
     SystemConnection, UpdateAssetRequest,
 };
 use crate::records::Space;
-use crate::services::assets::lookup::{find, not_found};
+use crate::services::assets::lookup::find;
 use crate::services::assets::utilization;
 use crate::services::batch;
+use crate::services::service_record::{absent, found};
 use crate::session::{Draft, Visibility, What};
 use crate::value::{Action, Env, key, limits};
 
@@ -50,13 +51,13 @@ pub(in crate::services) fn update(
     request: UpdateAssetRequest,
 ) -> Result<Asset> {
     let asset = match request.id.as_deref().filter(|id| !id.is_empty()) {
-        Some(id) => draft.get::<Asset>(id)?.ok_or_else(|| not_found(id))?,
+        Some(id) => found(id, draft.get::<Asset>(id)?)?,
         None => {
             let identification = request.identification();
-            let found = find(draft, &AssetIdentity::of(&identification, request.system())?)?;
-            let asset = found.map(|key| draft.by_key::<Asset>(key)).transpose()?.flatten();
+            let key = find(draft, &AssetIdentity::of(&identification, request.system())?)?;
+            let asset = key.map(|key| draft.by_key::<Asset>(key)).transpose()?.flatten();
             asset.ok_or_else(|| {
-                not_found(identification.serial_number.as_deref().unwrap_or_default())
+                absent::<Asset>(identification.serial_number.as_deref().unwrap_or_default())
             })?
         }
     };

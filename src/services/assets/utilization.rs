@@ -15,7 +15,8 @@ use crate::model::{
     StartUtilizationRequest, UpdateUtilizationPartialSuccess, Utilization,
 };
 use crate::services::assets::lookup;
-use crate::services::batch::{self, Umbrella};
+use crate::services::batch;
+use crate::services::service_record::{Umbrella, absent};
 use crate::session::{Draft, View, What};
 use crate::value::{Action, IdForm, key, time};
 
@@ -48,8 +49,8 @@ pub(in crate::services) fn start(
     let items = request.asset_identifications;
     let count = items.len();
     let mut missing = Vec::new();
-    let mut outcome =
-        batch::run(Umbrella::FILES_AND_ASSETS.of(draft), items, |position, identification| {
+    let outcome =
+        batch::run(draft, Umbrella::FILES_AND_ASSETS, items, |draft, position, identification| {
             let started = start_one(draft, &template, &identification);
             missing.extend(
                 started.as_ref().err().filter(|error| error.kind() == ErrorKind::NotFound).cloned(),
@@ -66,12 +67,7 @@ pub(in crate::services) fn start(
             _ => first,
         });
     }
-    let failed = outcome.failed_or_none();
-    Ok(StartUtilizationPartialSuccess {
-        assets_with_started_utilization: Some(outcome.succeeded),
-        failed,
-        error: outcome.error,
-    })
+    Ok(outcome.into())
 }
 
 fn start_one(
@@ -83,7 +79,7 @@ fn start_one(
     let found = lookup::find(draft, &identity)?;
     let asset =
         found.map(|key| draft.by_key::<Asset>(key)).transpose()?.flatten().ok_or_else(|| {
-            lookup::not_found(identification.serial_number.as_deref().unwrap_or_default())
+            absent::<Asset>(identification.serial_number.as_deref().unwrap_or_default())
         })?;
     let mut entry = text_key(&template.utilization_identifier);
     key::push_str(&mut entry, asset.id());
@@ -121,16 +117,11 @@ pub(in crate::services) fn change(
     change: Change,
 ) -> Result<UpdateUtilizationPartialSuccess> {
     let at = timestamp.map_or(draft.now(), time::truncate);
-    let mut outcome =
-        batch::run(Umbrella::FILES_AND_ASSETS.of(draft), batch::distinct(ids), |_, id| {
-            change_one(draft, &id, at, change).map(|()| id)
-        })?;
-    let failed = outcome.failed_or_none();
-    Ok(UpdateUtilizationPartialSuccess {
-        updated_utilization_ids: Some(outcome.succeeded),
-        failed,
-        error: outcome.error,
+    let ids = batch::distinct(ids);
+    batch::run(draft, Umbrella::FILES_AND_ASSETS, ids, |draft, _, id| {
+        change_one(draft, &id, at, change).map(|()| id)
     })
+    .map(Into::into)
 }
 
 fn change_one(draft: &mut Draft<'_>, id: &str, at: DateTime<Utc>, change: Change) -> Result<()> {

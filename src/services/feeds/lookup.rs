@@ -1,16 +1,17 @@
 //! Feeds and their packages by id, and the update of a feed when its packages change.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::feeds::package::feed_entry;
-use crate::model::{Feed, PackageRecord, Resource};
+use crate::model::{Feed, PackageRecord};
+use crate::services::service_record::{ServiceRecord, found};
 use crate::session::{Draft, View, What};
 
-pub(super) fn feed_not_found(id: &str) -> Error {
-    Feed::KIND.absent(id).with_name("Feeds.FeedNotFoundError", None)
+impl ServiceRecord for Feed {
+    const ABSENT: (&'static str, Option<i64>) = ("Feeds.FeedNotFoundError", None);
 }
 
-pub(super) fn package_not_found(id: &str) -> Error {
-    PackageRecord::KIND.absent(id).with_name("Feeds.PackageNotFound", None)
+impl ServiceRecord for PackageRecord {
+    const ABSENT: (&'static str, Option<i64>) = ("Feeds.PackageNotFound", None);
 }
 
 /// The packages of a feed, in the order of their creation.
@@ -24,7 +25,7 @@ pub(super) fn packages(view: &View<'_>, feed: &Feed) -> Result<Vec<PackageRecord
 }
 
 pub(super) fn feed(view: &View<'_>, feed_id: &str) -> Result<Feed> {
-    view.get::<Feed>(feed_id)?.ok_or_else(|| feed_not_found(feed_id))
+    found(feed_id, view.get(feed_id)?)
 }
 
 /// Records in the feed that its packages changed. The policy has allowed the change of the

@@ -14,11 +14,12 @@ use crate::model::{
     CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageRecord, Platform,
     QueryFeedsRequest, QueryFeedsResponse, QueryPackagesResponse, Resource, UpdateFeedRequest,
 };
-use crate::services::batch::{self, Umbrella, distinct};
+use crate::services::batch::{self, distinct};
 use crate::services::content::{self, ContentWriter};
 use crate::services::declare::service;
-use crate::services::feeds::lookup::{feed, feed_not_found, package_not_found, packages, touch};
-use crate::session::{Access, Draft, Handle, What};
+use crate::services::feeds::lookup::{feed, packages, touch};
+use crate::services::service_record::{found, get};
+use crate::session::{Access, Draft, What};
 use crate::value::{Action, Control, wire};
 
 service! {
@@ -56,7 +57,27 @@ pub trait FeedService {
     /// assert_eq!(feed.name, "nightly");
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn create_feed(&self, request: CreateFeedRequest) -> Result<Feed>;
+    fn create_feed(&self, request: CreateFeedRequest) -> Result<Feed> {
+        check_name(&request.name)?;
+        let context = self.context();
+        let platform = platform(request.platform.as_ref(), &context.settings().vendor_prefix)?;
+        let workspace = request.workspace.unwrap_or_else(|| context.default_workspace().to_owned());
+        self.write(move |draft| {
+            let feed = Feed {
+                id: FeedId::from(draft.new_key::<Feed>()?),
+                name: request.name,
+                description: request.description,
+                platform,
+                workspace,
+                created_at: draft.now(),
+                updated_at: draft.now(),
+                package_sources: Vec::new(),
+                deleted: false,
+            };
+            draft.put(&feed, What::Created)?;
+            Ok(feed)
+        })
+    }
 
     /// Returns the feeds of a platform, of a workspace, or all, in the order of their creation.
     ///
@@ -70,7 +91,32 @@ pub trait FeedService {
     /// 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_feeds(&self, request: QueryFeedsRequest) -> Result<QueryFeedsResponse>;
+    fn query_feeds(&self, request: QueryFeedsRequest) -> Result<QueryFeedsResponse> {
+        let prefix = &self.context().settings().vendor_prefix;
+        let wanted =
+            request.platform.as_ref().map(|given| platform(Some(given), prefix)).transpose()?;
+        let mut feeds = Vec::new();
+        self.read(|view| {
+            if let Some(workspace) = &request.workspace {
+                let allowed = view.context().require(Feed::KIND.service, Action::Read, workspace);
+                allowed
+                    .and_then(|()| view.require_workspace(workspace))
+                    .map_err(|error| error.with_name("Feeds.UnauthorizedWorkspaceError", None))?;
+            }
+            view.for_each::<Feed>(|feed| {
+                let matches = wanted.as_ref().is_none_or(|platform| feed.platform == *platform)
+                    && request
+                        .workspace
+                        .as_ref()
+                        .is_none_or(|workspace| feed.workspace == *workspace);
+                if matches {
+                    feeds.push(feed);
+                }
+                Ok(true)
+            })
+        })?;
+        Ok(QueryFeedsResponse { feeds })
+    }
 
     /// Returns one feed.
     ///
@@ -82,7 +128,9 @@ pub trait FeedService {
     /// assert_eq!(session.get_feed(&feed.id)?.name, "stable");
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn get_feed(&self, feed_id: &FeedId) -> Result<Feed>;
+    fn get_feed(&self, feed_id: &FeedId) -> Result<Feed> {
+        get(self, feed_id)
+    }
 
     /// Changes the name, description or workspace of a feed. Its packages move to the same
     /// workspace.
@@ -96,7 +144,37 @@ pub trait FeedService {
     /// "released");
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn update_feed(&self, feed_id: &FeedId, request: UpdateFeedRequest) -> Result<Feed>;
+    fn update_feed(&self, feed_id: &FeedId, request: UpdateFeedRequest) -> Result<Feed> {
+        if let Some(name) = &request.name {
+            check_name(name)?;
+        }
+        let feed_id = feed_id.to_owned();
+        self.write(move |draft| {
+            let mut feed = found(&feed_id, draft.get::<Feed>(&feed_id)?)?;
+            if let Some(name) = request.name {
+                feed.name = name;
+            }
+            if request.description.is_some() {
+                feed.description = request.description;
+            }
+            if let Some(workspace) =
+                request.workspace.filter(|workspace| *workspace != feed.workspace)
+            {
+                for key in draft
+                    .index_keys::<PackageRecord>(PackageRecord::BY_FEED, &feed_entry(&feed.id))?
+                {
+                    if let Some(mut record) = draft.by_key::<PackageRecord>(key)? {
+                        record.package.workspace.clone_from(&workspace);
+                        draft.put(&record, What::Updated)?;
+                    }
+                }
+                feed.workspace = workspace;
+            }
+            feed.updated_at = draft.now().max(feed.created_at);
+            draft.put(&feed, What::Updated)?;
+            Ok(feed)
+        })
+    }
 
     /// Deletes a feed and all its packages. Up to 1,000 packages are deleted in one commit, more of
     /// them in several commits of 1,000, and the feed with the last one. If the call is
@@ -111,7 +189,14 @@ pub trait FeedService {
     /// session.delete_feed(&feed.id)?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_feed(&self, feed_id: &FeedId) -> Result<()>;
+    fn delete_feed(&self, feed_id: &FeedId) -> Result<()> {
+        loop {
+            let feed_id = feed_id.to_owned();
+            if self.write(move |draft| delete_feed_step(draft, &feed_id))? {
+                return Ok(());
+            }
+        }
+    }
 
     /// Uploads the package file at `path` under its own name.
     ///
@@ -131,7 +216,9 @@ pub trait FeedService {
         path: &Path,
         overwrite: bool,
         control: &Control,
-    ) -> Result<Package>;
+    ) -> Result<Package> {
+        upload::from_path(self, feed_id, path, overwrite, control)
+    }
 
     /// Uploads a package. Without a name it is named `<package>_<version>_<architecture>` with the
     /// extension of its format.
@@ -155,7 +242,9 @@ pub trait FeedService {
         name: Option<&str>,
         overwrite: bool,
         control: &Control,
-    ) -> Result<Package>;
+    ) -> Result<Package> {
+        upload::from_reader(self, feed_id, (content, None), name, overwrite, control)
+    }
 
     /// Opens content that [`FeedService::commit_package`] makes a package of, as
     /// [`FileService::write_file`](crate::files::FileService::write_file) does for files.
@@ -171,7 +260,9 @@ pub trait FeedService {
     /// session.commit_package(&feed.id, content, None, false, &Control::default())?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn write_package(&self, control: &Control) -> Result<ContentWriter>;
+    fn write_package(&self, control: &Control) -> Result<ContentWriter> {
+        ContentWriter::new(self, PackageRecord::KIND.service, control)
+    }
 
     /// Makes a package of content that was written; on an error nothing is left.
     ///
@@ -194,7 +285,9 @@ pub trait FeedService {
         name: Option<&str>,
         overwrite: bool,
         control: &Control,
-    ) -> Result<Package>;
+    ) -> Result<Package> {
+        upload::from_writer(self, feed_id, content, name, overwrite, control)
+    }
 
     /// Returns the packages of a feed, in the order of their creation.
     ///
@@ -206,7 +299,14 @@ pub trait FeedService {
     /// assert!(session.query_packages(&feed.id)?.packages.is_empty());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_packages(&self, feed_id: &FeedId) -> Result<QueryPackagesResponse>;
+    fn query_packages(&self, feed_id: &FeedId) -> Result<QueryPackagesResponse> {
+        self.read(|view| {
+            let records = packages(view, &feed(view, feed_id)?)?;
+            Ok(QueryPackagesResponse {
+                packages: records.into_iter().map(|record| record.package).collect(),
+            })
+        })
+    }
 
     /// Returns one package.
     ///
@@ -220,7 +320,9 @@ pub trait FeedService {
     /// }
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn get_package(&self, package_id: &PackageId) -> Result<Package>;
+    fn get_package(&self, package_id: &PackageId) -> Result<Package> {
+        get::<PackageRecord>(self, package_id).map(|record| record.package)
+    }
 
     /// Deletes a package.
     ///
@@ -234,7 +336,10 @@ pub trait FeedService {
     /// }
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_package(&self, package_id: &PackageId) -> Result<()>;
+    fn delete_package(&self, package_id: &PackageId) -> Result<()> {
+        let package_id = package_id.to_owned();
+        self.write(move |draft| delete_package(draft, &package_id))
+    }
 
     /// Deletes packages. Those that exist are deleted even if others are missing.
     ///
@@ -247,7 +352,9 @@ pub trait FeedService {
     /// session.delete_packages(ids.collect())?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_packages(&self, package_ids: Vec<PackageId>) -> Result<()>;
+    fn delete_packages(&self, package_ids: Vec<PackageId>) -> Result<()> {
+        batch::delete_or_fail::<PackageRecord>(self, distinct(package_ids), delete_package)
+    }
 
     /// Writes the verified content of a package to `target`. Returns its length.
     ///
@@ -266,7 +373,9 @@ pub trait FeedService {
         package_id: &PackageId,
         target: &mut dyn Write,
         control: &Control,
-    ) -> Result<u64>;
+    ) -> Result<u64> {
+        self.open_package(package_id)?.copy_to(target, &self.context().control(control))
+    }
 
     /// Writes the verified content of the package with this file name to `target`. Returns its
     /// length.
@@ -287,7 +396,22 @@ pub trait FeedService {
         file_name: &str,
         target: &mut dyn Write,
         control: &Control,
-    ) -> Result<u64>;
+    ) -> Result<u64> {
+        let mut reader = self.read(|view| {
+            let feed = feed(view, feed_id)?;
+            let entry = PackageRecord::file_name_entry(&feed.id, file_name);
+            let key = view
+                .index_keys::<PackageRecord>(PackageRecord::BY_FILE_NAME, &entry)?
+                .into_iter()
+                .next();
+            let record = match key {
+                Some(key) => view.by_key::<PackageRecord>(key)?,
+                None => None,
+            };
+            content::open(view, &found(file_name, record)?.content)
+        })?;
+        reader.copy_to(target, &self.context().control(control))
+    }
 
     /// Opens a package for ranged reads. The reader stays usable after the package is deleted.
     ///
@@ -300,7 +424,12 @@ pub trait FeedService {
     /// println!("{} bytes", session.open_package(&package.id)?.len());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn open_package(&self, package_id: &PackageId) -> Result<ContentReader>;
+    fn open_package(&self, package_id: &PackageId) -> Result<ContentReader> {
+        self.read(|view| {
+            let record = found(package_id, view.get::<PackageRecord>(package_id)?)?;
+            content::open(view, &record.content)
+        })
+    }
 
     /// Returns the index of a feed for package managers: the text of its `Packages` file.
     ///
@@ -312,7 +441,9 @@ pub trait FeedService {
     /// assert_eq!(session.packages_index(&feed.id)?, "");
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn packages_index(&self, feed_id: &FeedId) -> Result<String>;
+    fn packages_index(&self, feed_id: &FeedId) -> Result<String> {
+        self.read(|view| Ok(index::packages_text(&packages(view, &feed(view, feed_id)?)?)))
+    }
 
     /// Returns the compressed index of a feed: its `Packages.gz` file.
     ///
@@ -325,7 +456,9 @@ pub trait FeedService {
     /// assert!(!session.packages_index_gz(&feed.id)?.is_empty());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn packages_index_gz(&self, feed_id: &FeedId) -> Result<Vec<u8>>;
+    fn packages_index_gz(&self, feed_id: &FeedId) -> Result<Vec<u8>> {
+        crate::packages::gzip(self.packages_index(feed_id)?.as_bytes())
+    }
 
     /// Writes the feed to a directory that is missing or empty, in a form that `apt`, `opkg` and
     /// the vendor's package manager accept: the packages, `Packages`, `Packages.gz` and `Release`.
@@ -342,7 +475,9 @@ pub trait FeedService {
     /// session.export_feed(&feed.id, &target, &Control::default())?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn export_feed(&self, feed_id: &FeedId, directory: &Path, control: &Control) -> Result<u64>;
+    fn export_feed(&self, feed_id: &FeedId, directory: &Path, control: &Control) -> Result<u64> {
+        index::export(self, feed_id, directory, control)
+    }
 }
 }
 
@@ -373,8 +508,7 @@ fn platform(given: Option<&Platform>, vendor_prefix: &str) -> Result<Platform> {
 }
 
 pub(in crate::services) fn delete_package(draft: &mut Draft<'_>, package_id: &str) -> Result<()> {
-    let record =
-        draft.delete::<PackageRecord>(package_id)?.ok_or_else(|| package_not_found(package_id))?;
+    let record = found(package_id, draft.delete::<PackageRecord>(package_id)?)?;
     content::forget(draft, &record.content);
     match draft.get::<Feed>(&record.package.feed_id)? {
         Some(feed) => touch(draft, feed),
@@ -389,7 +523,7 @@ const DELETED_TOGETHER: usize = 1_000;
 /// Deletes up to [`DELETED_TOGETHER`] packages of a feed, and with the last ones the feed. Returns
 /// whether the feed is deleted.
 fn delete_feed_step(draft: &mut Draft<'_>, feed_id: &str) -> Result<bool> {
-    let feed = draft.get::<Feed>(feed_id)?.ok_or_else(|| feed_not_found(feed_id))?;
+    let feed = found(feed_id, draft.get::<Feed>(feed_id)?)?;
     // Checked in each step before any package is deleted: a caller that may not delete the feed
     // deletes nothing.
     draft.context().require(Feed::KIND.service, Action::Delete, &feed.workspace)?;
@@ -413,228 +547,4 @@ fn delete_feed_step(draft: &mut Draft<'_>, feed_id: &str) -> Result<bool> {
         draft.delete::<Feed>(feed_id)?;
     }
     Ok(is_last)
-}
-
-impl FeedService for Handle<'_, '_> {
-    fn create_feed(&self, request: CreateFeedRequest) -> Result<Feed> {
-        check_name(&request.name)?;
-        let context = self.context();
-        let platform = platform(request.platform.as_ref(), &context.settings().vendor_prefix)?;
-        let workspace = request.workspace.unwrap_or_else(|| context.default_workspace().to_owned());
-        self.write(move |draft| {
-            let feed = Feed {
-                id: FeedId::from(draft.new_key::<Feed>()?),
-                name: request.name,
-                description: request.description,
-                platform,
-                workspace,
-                created_at: draft.now(),
-                updated_at: draft.now(),
-                package_sources: Vec::new(),
-                deleted: false,
-            };
-            draft.put(&feed, What::Created)?;
-            Ok(feed)
-        })
-    }
-
-    fn query_feeds(&self, request: QueryFeedsRequest) -> Result<QueryFeedsResponse> {
-        let prefix = &self.context().settings().vendor_prefix;
-        let wanted =
-            request.platform.as_ref().map(|given| platform(Some(given), prefix)).transpose()?;
-        let mut feeds = Vec::new();
-        self.read(|view| {
-            if let Some(workspace) = &request.workspace {
-                let allowed = view.context().require(Feed::KIND.service, Action::Read, workspace);
-                allowed
-                    .and_then(|()| view.require_workspace(workspace))
-                    .map_err(|error| error.with_name("Feeds.UnauthorizedWorkspaceError", None))?;
-            }
-            view.for_each::<Feed>(|feed| {
-                let matches = wanted.as_ref().is_none_or(|platform| feed.platform == *platform)
-                    && request
-                        .workspace
-                        .as_ref()
-                        .is_none_or(|workspace| feed.workspace == *workspace);
-                if matches {
-                    feeds.push(feed);
-                }
-                Ok(true)
-            })
-        })?;
-        Ok(QueryFeedsResponse { feeds })
-    }
-
-    fn get_feed(&self, feed_id: &FeedId) -> Result<Feed> {
-        self.read(|view| feed(view, feed_id))
-    }
-
-    fn update_feed(&self, feed_id: &FeedId, request: UpdateFeedRequest) -> Result<Feed> {
-        if let Some(name) = &request.name {
-            check_name(name)?;
-        }
-        let feed_id = feed_id.to_owned();
-        self.write(move |draft| {
-            let mut feed = draft.get::<Feed>(&feed_id)?.ok_or_else(|| feed_not_found(&feed_id))?;
-            if let Some(name) = request.name {
-                feed.name = name;
-            }
-            if request.description.is_some() {
-                feed.description = request.description;
-            }
-            if let Some(workspace) =
-                request.workspace.filter(|workspace| *workspace != feed.workspace)
-            {
-                for key in draft
-                    .index_keys::<PackageRecord>(PackageRecord::BY_FEED, &feed_entry(&feed.id))?
-                {
-                    if let Some(mut record) = draft.by_key::<PackageRecord>(key)? {
-                        record.package.workspace.clone_from(&workspace);
-                        draft.put(&record, What::Updated)?;
-                    }
-                }
-                feed.workspace = workspace;
-            }
-            feed.updated_at = draft.now().max(feed.created_at);
-            draft.put(&feed, What::Updated)?;
-            Ok(feed)
-        })
-    }
-
-    fn delete_feed(&self, feed_id: &FeedId) -> Result<()> {
-        loop {
-            let feed_id = feed_id.to_owned();
-            if self.write(move |draft| delete_feed_step(draft, &feed_id))? {
-                return Ok(());
-            }
-        }
-    }
-
-    fn upload_package(
-        &self,
-        feed_id: &FeedId,
-        path: &Path,
-        overwrite: bool,
-        control: &Control,
-    ) -> Result<Package> {
-        upload::from_path(self, feed_id, path, overwrite, control)
-    }
-
-    fn upload_package_content(
-        &self,
-        feed_id: &FeedId,
-        content: &mut dyn Read,
-        name: Option<&str>,
-        overwrite: bool,
-        control: &Control,
-    ) -> Result<Package> {
-        upload::from_reader(self, feed_id, (content, None), name, overwrite, control)
-    }
-
-    fn write_package(&self, control: &Control) -> Result<ContentWriter> {
-        ContentWriter::new(self, PackageRecord::KIND.service, control)
-    }
-
-    fn commit_package(
-        &self,
-        feed_id: &FeedId,
-        content: ContentWriter,
-        name: Option<&str>,
-        overwrite: bool,
-        control: &Control,
-    ) -> Result<Package> {
-        upload::from_writer(self, feed_id, content, name, overwrite, control)
-    }
-
-    fn query_packages(&self, feed_id: &FeedId) -> Result<QueryPackagesResponse> {
-        self.read(|view| {
-            let records = packages(view, &feed(view, feed_id)?)?;
-            Ok(QueryPackagesResponse {
-                packages: records.into_iter().map(|record| record.package).collect(),
-            })
-        })
-    }
-
-    fn get_package(&self, package_id: &PackageId) -> Result<Package> {
-        let record = self.read(|view| view.get::<PackageRecord>(package_id))?;
-        record.map(|record| record.package).ok_or_else(|| package_not_found(package_id))
-    }
-
-    fn delete_package(&self, package_id: &PackageId) -> Result<()> {
-        let package_id = package_id.to_owned();
-        self.write(move |draft| delete_package(draft, &package_id))
-    }
-
-    fn delete_packages(&self, package_ids: Vec<PackageId>) -> Result<()> {
-        if package_ids.is_empty() {
-            return Ok(());
-        }
-        let ids = distinct(package_ids);
-        let error = self.write(move |draft| {
-            let rule = Umbrella::SKYLINE.of(draft);
-            let outcome = batch::run(rule, ids, |position, id| {
-                let kind = PackageRecord::KIND.name;
-                delete_package(draft, &id).map_err(batch::about_unnamed(
-                    kind,
-                    Some(id.clone()),
-                    position,
-                ))
-            })?;
-            Ok(outcome.error)
-        })?;
-        error.map_or(Ok(()), |error| Err(Error::partial(error)))
-    }
-
-    fn download_package(
-        &self,
-        package_id: &PackageId,
-        target: &mut dyn Write,
-        control: &Control,
-    ) -> Result<u64> {
-        self.open_package(package_id)?.copy_to(target, &self.context().control(control))
-    }
-
-    fn download_package_file(
-        &self,
-        feed_id: &FeedId,
-        file_name: &str,
-        target: &mut dyn Write,
-        control: &Control,
-    ) -> Result<u64> {
-        let mut reader = self.read(|view| {
-            let feed = feed(view, feed_id)?;
-            let entry = PackageRecord::file_name_entry(&feed.id, file_name);
-            let key = view
-                .index_keys::<PackageRecord>(PackageRecord::BY_FILE_NAME, &entry)?
-                .into_iter()
-                .next();
-            let record = match key {
-                Some(key) => view.by_key::<PackageRecord>(key)?,
-                None => None,
-            };
-            content::open(view, &record.ok_or_else(|| package_not_found(file_name))?.content)
-        })?;
-        reader.copy_to(target, &self.context().control(control))
-    }
-
-    fn open_package(&self, package_id: &PackageId) -> Result<ContentReader> {
-        self.read(|view| {
-            let record = view
-                .get::<PackageRecord>(package_id)?
-                .ok_or_else(|| package_not_found(package_id))?;
-            content::open(view, &record.content)
-        })
-    }
-
-    fn packages_index(&self, feed_id: &FeedId) -> Result<String> {
-        self.read(|view| Ok(index::packages_text(&packages(view, &feed(view, feed_id)?)?)))
-    }
-
-    fn packages_index_gz(&self, feed_id: &FeedId) -> Result<Vec<u8>> {
-        crate::packages::gzip(self.packages_index(feed_id)?.as_bytes())
-    }
-
-    fn export_feed(&self, feed_id: &FeedId, directory: &Path, control: &Control) -> Result<u64> {
-        index::export(self, feed_id, directory, control)
-    }
 }

@@ -14,7 +14,8 @@ use crate::model::{
 };
 use crate::packages::{Container, Inspected, inspect};
 use crate::services::content::{self, ContentWriter, DiskReader, NewContent, Room};
-use crate::services::feeds::lookup::{feed, feed_not_found, touch};
+use crate::services::feeds::lookup::{feed, touch};
+use crate::services::service_record::found;
 use crate::session::{Access, Draft, What};
 use crate::value::{Action, Control, RecordKey, limits};
 
@@ -243,8 +244,7 @@ struct Upload {
 impl Upload {
     fn draft(self, draft: &mut Draft<'_>) -> Result<Package> {
         // The feed may have been deleted or moved while the bytes were written.
-        let feed =
-            draft.get::<Feed>(&self.feed_id)?.ok_or_else(|| feed_not_found(&self.feed_id))?;
+        let feed = found(&self.feed_id, draft.get::<Feed>(&self.feed_id)?)?;
         let overwrite = self.overwrite;
         let mut record = PackageRecord {
             package: Package {

@@ -3,9 +3,9 @@
 use crate::error::{Error, Result};
 use crate::model::files::file::NAME;
 use crate::model::{FileId, FileRecord, Resource, UpdateMetadataRequest};
-use crate::services::batch::{self, Umbrella, distinct};
+use crate::services::batch::{self, distinct};
 use crate::services::content;
-use crate::services::files::not_found;
+use crate::services::service_record::found;
 use crate::session::{Access, Draft, What};
 
 pub(super) fn update(
@@ -13,7 +13,7 @@ pub(super) fn update(
     id: &str,
     request: UpdateMetadataRequest,
 ) -> Result<()> {
-    let mut file = draft.get::<FileRecord>(id)?.ok_or_else(|| not_found(id))?;
+    let mut file = found(id, draft.get::<FileRecord>(id)?)?;
     if let Some(expected) = request.expected_revision
         && expected != file.metadata_revision
     {
@@ -41,24 +41,13 @@ pub(super) fn update(
 }
 
 pub(super) fn delete(draft: &mut Draft<'_>, id: &str) -> Result<()> {
-    let file = draft.delete::<FileRecord>(id)?.ok_or_else(|| not_found(id))?;
+    let file = found(id, draft.delete::<FileRecord>(id)?)?;
     content::forget(draft, &file.content);
     Ok(())
 }
 
 /// Deletes the files that exist.
 pub(super) fn delete_many<A: Access>(access: &A, ids: Vec<FileId>) -> Result<()> {
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let ids = distinct(ids.into_iter().map(|id| FileId::parse(&id).unwrap_or(id)).collect());
-    let error = access.write(move |draft| {
-        let rule = Umbrella::FILES_AND_ASSETS.of(draft);
-        let outcome = batch::run(rule, ids, |position, id| {
-            let kind = FileRecord::KIND.name;
-            delete(draft, &id).map_err(batch::about_unnamed(kind, Some(id.clone()), position))
-        })?;
-        Ok(outcome.error)
-    })?;
-    error.map_or(Ok(()), |error| Err(Error::partial(error)))
+    let ids = ids.into_iter().map(|id| FileId::parse(&id).unwrap_or(id)).collect();
+    batch::delete_or_fail::<FileRecord>(access, distinct(ids), delete)
 }

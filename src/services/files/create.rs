@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result};
 use crate::model::files::file::NAME;
 use crate::model::{FileId, FileRecord, Resource, StoredContent};
+use crate::services::service_record::{ServiceRecord, Umbrella};
 use crate::session::{Draft, What};
 
 /// The members of a file that is created.
@@ -25,6 +26,11 @@ pub(super) fn check_properties(properties: &BTreeMap<String, String>, member: &s
             .at_member(format!("{member}.{NAME}")));
     }
     Ok(())
+}
+
+impl ServiceRecord for FileRecord {
+    const UMBRELLA: Umbrella = Umbrella::FILES_AND_ASSETS;
+    const ABSENT: (&'static str, Option<i64>) = ("FileIngestion.IdNotFound", Some(-251_608));
 }
 
 pub(super) fn id_taken(id: &FileId) -> Error {

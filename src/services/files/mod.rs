@@ -2,29 +2,37 @@
 
 mod change;
 mod create;
-mod handle;
 mod listing;
 mod query;
 mod search;
 mod sessions;
 mod upload;
 
-pub(in crate::services) use listing::{linq_page, listed_page};
 pub(crate) use sessions::expire;
+
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
 use crate::blobs::ContentReader;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{
-    FileId, FileLinqQueryRequest, FileLinqQueryResponse, FileOperations, FileQueryResponse,
-    FileRecord, GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest,
-    UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionId, UploadSessionState,
+    FileId, FileLinqQueryRequest, FileLinqQueryResponse, FileOperation, FileOperations,
+    FileQueryResponse, FileRecord, GetFilesRequest, QueryFilesRequest, Resource,
+    SearchFilesRequest, UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionId,
+    UploadSessionState,
 };
-use crate::services::content::ContentWriter;
+use crate::services::content::{self, ContentWriter};
 use crate::services::declare::service;
-use crate::session::Plan;
-use crate::value::Control;
+use crate::services::files::create::check_properties;
+use crate::services::files::listing::{
+    linq_answer, parsed, response, search_query, structured_query,
+};
+use crate::services::files::query::{page, structured};
+use crate::services::files::upload::Upload;
+use crate::services::queries::{self, QueryRequest as _};
+use crate::services::service_record::found;
+use crate::session::{Access, Plan};
+use crate::value::{Control, limits};
 
 service! {
 /// Files: any bytes, with a name, properties and a workspace.
@@ -61,7 +69,21 @@ pub trait FileService {
     /// assert!(session.file_api_info()?.operations["uploadFiles"].available);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn file_api_info(&self) -> Result<FileOperations>;
+    fn file_api_info(&self) -> Result<FileOperations> {
+        let versions = [
+            ("deleteFiles", 2),
+            ("downloadData", 1),
+            ("listFiles", 3),
+            ("queryFiles", 1),
+            ("searchFiles", 1),
+            ("updateMetadata", 1),
+            ("uploadFiles", 1),
+        ];
+        let operation = |(name, version): (&str, i32)| {
+            (name.to_owned(), FileOperation { available: true, version })
+        };
+        Ok(FileOperations { operations: versions.into_iter().map(operation).collect() })
+    }
 
     /// Returns a page of files, all or those with given ids.
     ///
@@ -73,7 +95,9 @@ pub trait FileService {
     /// assert_eq!(session.get_files(GetFilesRequest::new().take(10))?.total_count, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn get_files(&self, request: GetFilesRequest) -> Result<FileQueryResponse>;
+    fn get_files(&self, request: GetFilesRequest) -> Result<FileQueryResponse> {
+        queries::page(self, &request).map(response)
+    }
 
     /// Returns a page of the files that match a structured query.
     ///
@@ -88,7 +112,12 @@ pub trait FileService {
     /// "txt")); assert_eq!(session.query_files(query)?.total_count, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_files(&self, request: QueryFilesRequest) -> Result<FileQueryResponse>;
+    fn query_files(&self, request: QueryFilesRequest) -> Result<FileQueryResponse> {
+        let page = page(request.skip, request.take, true, limits::FILES_TAKE_DEFAULT)?;
+        let clause = structured(&request)?;
+        let query = structured_query(page, &clause);
+        self.read(|view| view.query::<FileRecord>(&query)).map(response)
+    }
 
     /// Explains how [`FileService::query_files`] executes a request.
     ///
@@ -101,7 +130,12 @@ pub trait FileService {
     /// assert!(session.explain_query_files(query)?.access.contains("index"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_query_files(&self, request: QueryFilesRequest) -> Result<Plan>;
+    fn explain_query_files(&self, request: QueryFilesRequest) -> Result<Plan> {
+        let page = page(request.skip, request.take, true, limits::FILES_TAKE_DEFAULT)?;
+        let clause = structured(&request)?;
+        let query = structured_query(page, &clause);
+        self.read(|view| Ok(view.query_with_plan::<FileRecord>(&query)?.1))
+    }
 
     /// Returns a page of the files that match a filter expression.
     ///
@@ -114,7 +148,9 @@ pub trait FileService {
     /// assert_eq!(session.query_files_linq(query)?.available_files.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_files_linq(&self, request: FileLinqQueryRequest) -> Result<FileLinqQueryResponse>;
+    fn query_files_linq(&self, request: FileLinqQueryRequest) -> Result<FileLinqQueryResponse> {
+        linq_answer(self, &request.query(self.context().settings())?)
+    }
 
     /// Explains how [`FileService::query_files_linq`] executes a request.
     ///
@@ -126,7 +162,9 @@ pub trait FileService {
     /// println!("{}", session.explain_query_files_linq(FileLinqQueryRequest::new())?);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_query_files_linq(&self, request: FileLinqQueryRequest) -> Result<Plan>;
+    fn explain_query_files_linq(&self, request: FileLinqQueryRequest) -> Result<Plan> {
+        queries::explain(self, &request)
+    }
 
     /// Returns a page of the files that a search finds: `name:("*.tdms") AND NOT size:[0 TO 1000]`.
     /// Letter case is ignored.
@@ -141,7 +179,10 @@ pub trait FileService {
     /// assert_eq!(session.search_files(query)?.available_files.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn search_files(&self, request: SearchFilesRequest) -> Result<FileLinqQueryResponse>;
+    fn search_files(&self, request: SearchFilesRequest) -> Result<FileLinqQueryResponse> {
+        let (page, clause) = parsed(&request)?;
+        linq_answer(self, &search_query(&request, page, &clause))
+    }
 
     /// Explains how [`FileService::search_files`] executes a request. A pattern that starts with a
     /// star uses the words of the text index where it has a part in ASCII, and reads every file
@@ -156,7 +197,11 @@ pub trait FileService {
     /// assert!(session.explain_search_files(query)?.access.contains("index foldedName"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_search_files(&self, request: SearchFilesRequest) -> Result<Plan>;
+    fn explain_search_files(&self, request: SearchFilesRequest) -> Result<Plan> {
+        let (page, clause) = parsed(&request)?;
+        let query = search_query(&request, page, &clause);
+        self.read(|view| Ok(view.query_with_plan::<FileRecord>(&query)?.1))
+    }
 
     /// Stores content as a new file. The file is durable when this returns; after an error nothing
     /// of it is left.
@@ -179,7 +224,12 @@ pub trait FileService {
         content: &mut dyn Read,
         request: UploadFileRequest,
         control: &Control,
-    ) -> Result<FileId>;
+    ) -> Result<FileId> {
+        let upload = Upload::check(self, request)?;
+        let room = upload.room(self)?;
+        let new = content::store(self, content, room, &self.context().control(control))?;
+        upload.write(self, new)
+    }
 
     /// Opens content that [`FileService::commit_file`] makes a file of: for callers that have the
     /// bytes before they know what names them, and for bytes that come in pieces.
@@ -200,7 +250,9 @@ pub trait FileService {
     /// assert_eq!(session.open_file(&file)?.len(), 6);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn write_file(&self, control: &Control) -> Result<ContentWriter>;
+    fn write_file(&self, control: &Control) -> Result<ContentWriter> {
+        ContentWriter::new(self, FileRecord::KIND.service, control)
+    }
 
     /// Makes a file of content that was written. It is durable when this returns; on an error
     /// nothing is left. A transaction may commit what was written before it began.
@@ -216,7 +268,12 @@ pub trait FileService {
     /// UploadFileRequest::new().name("empty")))?; assert!(session.open_file(&file)?.is_empty());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn commit_file(&self, content: ContentWriter, request: UploadFileRequest) -> Result<FileId>;
+    fn commit_file(&self, content: ContentWriter, request: UploadFileRequest) -> Result<FileId> {
+        let upload = Upload::check(self, request)?;
+        upload.room(self)?.declared(content.len())?;
+        let new = content.finish(self)?;
+        upload.write(self, new)
+    }
 
     /// Writes the verified content of a file to `target`. Returns its length.
     ///
@@ -231,7 +288,9 @@ pub trait FileService {
     /// assert_eq!(bytes, b"passed");
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn download_file(&self, id: &FileId, target: &mut dyn Write, control: &Control) -> Result<u64>;
+    fn download_file(&self, id: &FileId, target: &mut dyn Write, control: &Control) -> Result<u64> {
+        self.open_file(id)?.copy_to(target, &self.context().control(control))
+    }
 
     /// Opens the content of a file for ranged reads. The reader stays usable after the file is
     /// deleted, as long as the store is open.
@@ -250,7 +309,14 @@ pub trait FileService {
     /// assert_eq!(rest, "ed");
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn open_file(&self, id: &FileId) -> Result<ContentReader>;
+    fn open_file(&self, id: &FileId) -> Result<ContentReader> {
+        // Opened inside the view: maintenance removes a blob only when no reader that began before
+        // its deletion is left.
+        self.read(|view| {
+            let file = found(id, view.get::<FileRecord>(id)?)?;
+            content::open(view, &file.content)
+        })
+    }
 
     /// Changes the properties or the workspace of a file.
     ///
@@ -263,7 +329,11 @@ pub trait FileService {
     /// session.update_metadata(&id, UpdateMetadataRequest::new().properties([("station", "3")]))?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn update_metadata(&self, id: &FileId, request: UpdateMetadataRequest) -> Result<()>;
+    fn update_metadata(&self, id: &FileId, request: UpdateMetadataRequest) -> Result<()> {
+        check_properties(&request.properties, "properties")?;
+        let id = id.to_owned();
+        self.write(move |draft| change::update(draft, &id, request))
+    }
 
     /// Deletes a file.
     ///
@@ -276,7 +346,10 @@ pub trait FileService {
     /// assert!(session.open_file(&id).is_err());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_file(&self, id: &FileId) -> Result<()>;
+    fn delete_file(&self, id: &FileId) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| change::delete(draft, &id))
+    }
 
     /// Deletes files. Files that exist are deleted even if others are missing.
     ///
@@ -288,7 +361,9 @@ pub trait FileService {
     /// session.delete_files(vec![id])?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_files(&self, ids: Vec<FileId>) -> Result<()>;
+    fn delete_files(&self, ids: Vec<FileId>) -> Result<()> {
+        change::delete_many(self, ids)
+    }
 
     /// Starts an upload in chunks. The upload session survives a restart of the store.
     ///
@@ -301,7 +376,9 @@ pub trait FileService {
     /// assert_eq!(session.query_upload_sessions()?[0].id, upload.id);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn start_upload_session(&self, workspace: Option<String>) -> Result<UploadSession>;
+    fn start_upload_session(&self, workspace: Option<String>) -> Result<UploadSession> {
+        sessions::start(self, workspace)
+    }
 
     /// Stores one chunk, durable when this returns. Indexes start at 1. Chunks may arrive in any
     /// order and concurrently. Each has exactly 10,485,760 bytes; the one sent with `close` is the
@@ -326,7 +403,9 @@ pub trait FileService {
         content: &mut dyn Read,
         close: bool,
         control: &Control,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        sessions::append(self, session_id, chunk_index, content, close, control)
+    }
 
     /// Returns the unfinished upload sessions with the chunks that have arrived, so that an upload
     /// can be resumed after a restart.
@@ -339,7 +418,9 @@ pub trait FileService {
     /// assert!(session.query_upload_sessions()?.is_empty());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_upload_sessions(&self) -> Result<Vec<UploadSessionState>>;
+    fn query_upload_sessions(&self) -> Result<Vec<UploadSessionState>> {
+        sessions::list(self)
+    }
 
     /// Creates a file from the chunks. `name` takes precedence over a `Name` among the properties.
     ///
@@ -359,7 +440,9 @@ pub trait FileService {
         session_id: &UploadSessionId,
         name: &str,
         properties: BTreeMap<String, String>,
-    ) -> Result<FileId>;
+    ) -> Result<FileId> {
+        sessions::finish(self, session_id, name, properties)
+    }
 
     /// Discards an upload session and its chunks.
     ///
@@ -372,10 +455,8 @@ pub trait FileService {
     /// session.cancel_upload_session(&upload)?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn cancel_upload_session(&self, session_id: &UploadSessionId) -> Result<()>;
+    fn cancel_upload_session(&self, session_id: &UploadSessionId) -> Result<()> {
+        sessions::cancel(self, session_id)
+    }
 }
-}
-
-fn not_found(id: &str) -> Error {
-    FileRecord::KIND.absent(id).with_name("FileIngestion.IdNotFound", Some(-251_608))
 }

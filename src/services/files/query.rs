@@ -161,28 +161,20 @@ fn check(request: &QueryFilesRequest) -> Result<()> {
         .at_member(format!("{member}.operation"))),
         _ => Ok(()),
     };
-    check(request.ids_query.as_ref().map(|query| query.operation), &equality, "idsQuery")?;
-    check(request.id_query.as_ref().map(|query| query.operation), &equality, "idQuery")?;
-    check(
-        request.extension_query.as_ref().map(|query| query.operation),
-        &equality,
-        "extensionQuery",
-    )?;
-    check(
-        request.size_min_query.as_ref().map(|query| query.operation),
-        &comparison,
-        "sizeMinQuery",
-    )?;
-    check(
-        request.size_max_query.as_ref().map(|query| query.operation),
-        &comparison,
-        "sizeMaxQuery",
-    )?;
-    check(
-        request.created_query.as_ref().map(|query| query.operation),
-        &comparison,
-        "createdQuery",
-    )?;
+    for (operation, known, member) in [
+        (request.ids_query.as_ref().map(|query| query.operation), &equality[..], "idsQuery"),
+        (request.id_query.as_ref().map(|query| query.operation), &equality, "idQuery"),
+        (
+            request.extension_query.as_ref().map(|query| query.operation),
+            &equality,
+            "extensionQuery",
+        ),
+        (request.size_min_query.as_ref().map(|query| query.operation), &comparison, "sizeMinQuery"),
+        (request.size_max_query.as_ref().map(|query| query.operation), &comparison, "sizeMaxQuery"),
+        (request.created_query.as_ref().map(|query| query.operation), &comparison, "createdQuery"),
+    ] {
+        check(operation, known, member)?;
+    }
     for (index, query) in request.properties_query.iter().enumerate() {
         check(Some(query.operation), &property, &format!("propertiesQuery[{index}]"))?;
     }

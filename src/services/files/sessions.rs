@@ -16,13 +16,14 @@ use crate::model::{
 use crate::records::Space;
 use crate::services::content::{self, Room};
 use crate::services::files::create::{NewFile, create};
+use crate::services::service_record::{ServiceRecord, found, get};
 use crate::session::{Access, Draft, Session, What};
 use crate::value::{Action, Control, limits};
 
 const WHAT: &str = "an upload session";
 
-fn not_found(id: &str) -> Error {
-    UploadSessionRecord::KIND.absent(id).with_name("Files.UploadSessionNotFound", None)
+impl ServiceRecord for UploadSessionRecord {
+    const ABSENT: (&'static str, Option<i64>) = ("Files.UploadSessionNotFound", None);
 }
 
 pub(in crate::services) fn start<A: Access>(
@@ -55,8 +56,7 @@ pub(in crate::services) fn append<A: Access>(
         ))
         .at_member("chunkIndex"));
     }
-    let session = access.read(|view| view.get::<UploadSessionRecord>(session_id))?;
-    let session = session.ok_or_else(|| not_found(session_id))?;
+    let session = get::<UploadSessionRecord>(access, session_id)?;
     // Chunks are not records, so no later step asks the policy.
     access.context().require(
         UploadSessionRecord::KIND.service,
@@ -94,8 +94,7 @@ pub(in crate::services) fn append<A: Access>(
     let session_id = session_id.to_owned();
     let written = access.write(move |draft| {
         // Another caller may have finished the session while the bytes were written.
-        let session =
-            draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        let session = found(&session_id, draft.get::<UploadSessionRecord>(&session_id)?)?;
         let prefix = session_prefix(&session);
         refuse_after_last(&prefix, draft.raw_prefix(Space::UploadChunks, &prefix)?, chunk_index)?;
         let key = chunk_key(&session, chunk_index);
@@ -185,8 +184,7 @@ pub(in crate::services) fn finish<A: Access>(
     let session_id = session_id.to_owned();
     let bytes_max = access.context().settings().file_bytes_max;
     access.write(move |draft| {
-        let session =
-            draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        let session = found(&session_id, draft.get::<UploadSessionRecord>(&session_id)?)?;
         let chunks = take_chunks(draft, &session)?;
         check_complete(&chunks)?;
         let mut all = StoredContent::default();
@@ -273,8 +271,7 @@ pub(in crate::services) fn cancel<A: Access>(access: &A, session_id: &str) -> Re
     access.refuse_in_transaction(WHAT)?;
     let session_id = session_id.to_owned();
     access.write(move |draft| {
-        let session =
-            draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        let session = found(&session_id, draft.get::<UploadSessionRecord>(&session_id)?)?;
         draft.context().require(
             UploadSessionRecord::KIND.service,
             Action::Create,

@@ -3,25 +3,28 @@
 //! What must hold: each call is one write; a rejected item drafts nothing; lists keep the order of
 //! the request.
 
-use super::{Amendment, Creation, LabRecord, Templates, not_found};
+use super::{Amendment, Creation, LabRecord, Templates};
 use crate::error::Result;
+use crate::model::answer::Outcome;
 use crate::model::{Resource as _, Stamped as _};
-use crate::services::batch::{Outcome, Umbrella, distinct, run};
+use crate::services::batch::{delete, run};
+use crate::services::service_record::{ServiceRecord as _, found};
 use crate::session::{Access, Draft, What};
 use crate::value::Stored as _;
 
-/// Creates records.
+/// Creates records. `name` names a request in its error.
 pub(crate) fn create<C: Creation>(
     access: &impl Access,
     requests: Vec<C>,
+    name: fn(&C) -> Option<&String>,
 ) -> Result<Outcome<C::Record, C>> {
     if requests.is_empty() {
-        return Ok(nothing());
+        return Ok(Outcome::default());
     }
     access.write(move |draft| {
         let mut templates = Templates::default();
-        run(Umbrella::SKYLINE.of(draft), requests, |position, request| {
-            let name = request.name().map(str::to_owned);
+        run(draft, C::Record::UMBRELLA, requests, |draft, position, request| {
+            let name = name(&request).cloned();
             create_one(draft, &mut templates, request).map_err(|error| {
                 error.with_resource(
                     C::Record::KIND.name,
@@ -61,11 +64,11 @@ pub(crate) fn amend<M: Amendment>(
     replace: bool,
 ) -> Result<Outcome<M::Record, M>> {
     if requests.is_empty() {
-        return Ok(nothing());
+        return Ok(Outcome::default());
     }
     access.write(move |draft| {
         draft.expect_reads::<M::Record>(requests.iter().filter_map(Amendment::id));
-        run(Umbrella::SKYLINE.of(draft), requests, |position, request| {
+        run(draft, M::Record::UMBRELLA, requests, |draft, position, request| {
             let id = request.id().map(str::to_owned);
             amend_one(draft, request, replace).map_err(|error| {
                 error
@@ -77,7 +80,7 @@ pub(crate) fn amend<M: Amendment>(
 
 fn amend_one<M: Amendment>(draft: &mut Draft<'_>, request: M, replace: bool) -> Result<M::Record> {
     let id = request.id().ok_or_else(|| super::checks::invalid("id", "is required"))?;
-    let old = draft.get::<M::Record>(id)?.ok_or_else(|| not_found::<M::Record>(id))?;
+    let old = found(id, draft.get::<M::Record>(id)?)?;
     let mut record = old.clone();
     request.amend(&mut record, replace)?;
     record.settle();
@@ -91,40 +94,14 @@ fn amend_one<M: Amendment>(draft: &mut Draft<'_>, request: M, replace: bool) -> 
 }
 
 /// Deletes records. An id that is given twice counts once.
-pub(crate) fn delete<R: LabRecord>(
+pub(crate) fn delete_all<R: LabRecord>(
     access: &impl Access,
-    ids: Vec<impl Into<String>>,
+    ids: Vec<impl Into<String> + Send + 'static>,
 ) -> Result<Outcome<String, String>> {
     if ids.is_empty() {
-        return Ok(nothing());
+        return Ok(Outcome::default());
     }
-    let ids = distinct(ids);
-    access.write(move |draft| {
-        run(Umbrella::SKYLINE.of(draft), ids, |_, id| match draft.delete::<R>(&id) {
-            Ok(Some(_)) => Ok(id),
-            Ok(None) => Err(not_found::<R>(&id)),
-            Err(error) => Err(error.with_resource(R::KIND.name, id)),
-        })
-    })
-}
-
-/// One record, with its computed members.
-pub(crate) fn get<R: LabRecord>(access: &impl Access, id: &str) -> Result<R> {
-    let mut record = access.read(|view| view.get::<R>(id))?.ok_or_else(|| not_found::<R>(id))?;
-    record.finish();
-    Ok(record)
-}
-
-/// The response to a delete call: `None` if all ids were deleted.
-pub(crate) fn unless_all_went<T>(
-    outcome: Outcome<String, String>,
-    answer: impl FnOnce(Vec<String>, Vec<String>, crate::error::ApiError) -> T,
-) -> Option<T> {
-    outcome.error.map(|error| answer(outcome.succeeded, outcome.failed, error))
-}
-
-fn nothing<S, F>() -> Outcome<S, F> {
-    Outcome { succeeded: Vec::new(), failed: Vec::new(), error: None }
+    access.write(move |draft| delete::<R>(draft, ids))
 }
 
 fn forget_url(record: &mut impl LabRecord) {

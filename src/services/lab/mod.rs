@@ -10,19 +10,20 @@ pub(super) mod batch;
 pub(super) mod checks;
 pub(super) mod merge;
 pub(super) mod placeholders;
-pub(super) mod query;
+mod query;
 mod templates;
 
 pub(super) use templates::Templates;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::Stamped;
 use crate::model::fill;
 use crate::model::lab::dashboard::Dashboard;
 use crate::model::lab::execution::ExecutionDefinition;
 use crate::model::lab::state::State;
+use crate::services::service_record::ServiceRecord;
 use crate::session::{Draft, What};
-use crate::value::PlannedTime;
+use crate::value::{Env, PlannedTime};
 
 /// A record of the two services.
 pub(super) trait LabRecord: Stamped {
@@ -85,9 +86,6 @@ pub(super) trait Creation: Clone + Send + 'static {
     /// The type of the template that a request may name.
     type Template: LabRecord;
 
-    /// The name that identifies the request in errors.
-    fn name(&self) -> Option<&str>;
-
     /// Builds the record, without id, default workspace and stamp.
     ///
     /// # Errors
@@ -117,9 +115,13 @@ pub(super) trait Amendment: Clone + Send + 'static {
     fn amend(self, record: &mut Self::Record, replace: bool) -> Result<()>;
 }
 
-/// The error about an id of no record that the caller may see.
-pub(super) fn not_found<R: LabRecord>(id: &str) -> Error {
-    R::KIND.absent(id).with_name(R::NOT_FOUND, None)
+impl<R: LabRecord> ServiceRecord for R {
+    const ABSENT: (&'static str, Option<i64>) = (R::NOT_FOUND, None);
+
+    fn in_answer(mut self, _env: &Env) -> Self {
+        self.finish();
+        self
+    }
 }
 
 /// Replaces absent lists and maps in the parts of a record by empty ones.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{LabRecord, not_found};
+use super::LabRecord;
 use crate::error::Result;
+use crate::services::service_record::found;
 use crate::session::Draft;
 use crate::value::stored;
 
@@ -34,8 +35,8 @@ impl<T: LabRecord> Templates<T> {
         if let Some(known) = self.known.get(id) {
             return Ok(known.clone());
         }
-        let found = draft.get::<T>(id)?;
-        let template = found.ok_or_else(|| not_found::<T>(id).at_member("templateId"))?;
+        let template = found(id, draft.get::<T>(id)?);
+        let template = template.map_err(|error| error.at_member("templateId"))?;
         let bytes = stored::to_bytes(&template)?.len();
         if self.bytes + bytes > KEPT_BYTES {
             (self.known, self.bytes) = (BTreeMap::new(), 0);

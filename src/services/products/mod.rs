@@ -5,16 +5,18 @@ use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
 use crate::filter::check_substitutions;
+use crate::model::answer::Outcome;
 use crate::model::{
     CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation,
     PagedProducts, Product, ProductField, ProductId, ProductOperations, QueryProductValuesRequest,
     QueryProductsRequest, Resource, UpdateProductRequest, UpdateProductsPartialSuccess, text_of,
 };
-use crate::services::batch::{self, Umbrella};
+use crate::services::batch;
 use crate::services::declare::service;
-use crate::services::lists;
-use crate::session::{Access, Draft, Handle, OrderTerm, Plan, Query, View, Visibility, What};
-use crate::value::{IdForm, key, time};
+use crate::services::queries::{self, QueryRequest};
+use crate::services::service_record::{ServiceRecord, Umbrella, found, get};
+use crate::session::{Access, Draft, Plan, Query, Settings, View, Visibility, What};
+use crate::value::{Env, IdForm, key, time};
 
 const DEFAULT_TAKE: usize = 1000;
 
@@ -36,7 +38,17 @@ pub trait ProductService {
     /// assert!(session.product_api_info()?.create_products.available);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn product_api_info(&self) -> Result<ProductOperations>;
+    fn product_api_info(&self) -> Result<ProductOperations> {
+        let operation = Operation { available: true, version: 1 };
+        Ok(ProductOperations {
+            get_products: operation.clone(),
+            query_products: operation.clone(),
+            create_products: operation.clone(),
+            update_products: operation.clone(),
+            delete_products: operation.clone(),
+            delete_many_products: operation,
+        })
+    }
 
     /// Creates products.
     ///
@@ -71,7 +83,14 @@ pub trait ProductService {
     fn create_products(
         &self,
         products: Vec<CreateProductRequest>,
-    ) -> Result<CreateProductsPartialSuccess>;
+    ) -> Result<CreateProductsPartialSuccess> {
+        self.write(move |draft| {
+            let create =
+                |draft: &mut Draft<'_>, request| create(draft, request).map(Product::answered);
+            batch::create::<Product, _, _>(draft, products, |item| item.name.as_ref(), create)
+        })
+        .map(Into::into)
+    }
 
     /// Returns the product with this id.
     ///
@@ -83,7 +102,9 @@ pub trait ProductService {
     /// assert_eq!(session.get_product(&id)?.family.as_deref(), Some("Analog"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn get_product(&self, id: &ProductId) -> Result<Product>;
+    fn get_product(&self, id: &ProductId) -> Result<Product> {
+        get(self, id)
+    }
 
     /// Returns one page of all products, in order of creation.
     ///
@@ -101,7 +122,15 @@ pub trait ProductService {
         continuation_token: Option<String>,
         take: Option<i64>,
         return_count: bool,
-    ) -> Result<PagedProducts>;
+    ) -> Result<PagedProducts> {
+        let return_count = Some(return_count);
+        self.query_products(QueryProductsRequest {
+            continuation_token,
+            take,
+            return_count,
+            ..Default::default()
+        })
+    }
 
     /// Returns one page of the products that match.
     ///
@@ -116,7 +145,9 @@ pub trait ProductService {
     /// assert_eq!(session.query_products(query)?.products.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_products(&self, query: QueryProductsRequest) -> Result<PagedProducts>;
+    fn query_products(&self, query: QueryProductsRequest) -> Result<PagedProducts> {
+        queries::page(self, &query).map(Into::into)
+    }
 
     /// Explains how a query is executed, and how many records it reads.
     ///
@@ -129,7 +160,9 @@ pub trait ProductService {
     /// \"Analog\""))?);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_query_products(&self, query: QueryProductsRequest) -> Result<Plan>;
+    fn explain_query_products(&self, query: QueryProductsRequest) -> Result<Plan> {
+        queries::explain(self, &query)
+    }
 
     /// Returns the distinct values of a field over the products that match, in ascending text
     /// order, without nulls.
@@ -145,7 +178,22 @@ pub trait ProductService {
     /// assert_eq!(session.query_product_values(query)?, ["Analog"]);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>>;
+    fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>> {
+        let field = query
+            .field
+            .ok_or_else(|| Error::invalid("a query of values needs a field").at_member("field"))?;
+        check_substitutions(query.substitutions.as_deref().unwrap_or_default())?;
+        let prefix = query.starts_with.as_deref().unwrap_or_default();
+        let is_unfiltered = query.filter.as_deref().is_none_or(|filter| filter.trim().is_empty());
+        self.read(|view| {
+            let values = if is_unfiltered {
+                all_values(view, field, prefix)?
+            } else {
+                filtered_values(view, &query, field)?
+            };
+            Ok(values.into_iter().filter(|value| value.starts_with(prefix)).collect())
+        })
+    }
 
     /// Updates products. Scalars are replaced; keywords, properties and files are merged, or
     /// replaced if `replace` is set; absent members keep their values.
@@ -165,7 +213,27 @@ pub trait ProductService {
         &self,
         products: Vec<UpdateProductRequest>,
         replace: bool,
-    ) -> Result<UpdateProductsPartialSuccess>;
+    ) -> Result<UpdateProductsPartialSuccess> {
+        self.write(move |draft| {
+            let now = draft.now();
+            let update = |draft: &mut Draft<'_>, _, request: UpdateProductRequest| {
+                let id = request.id.clone();
+                let mut product = found(&id, draft.get::<Product>(&id)?)?;
+                product
+                    .update(request, replace, now)
+                    .map_err(batch::about(Product::KIND.name, &id))?;
+                draft.put(&product, What::Updated).map_err(batch::about(Product::KIND.name, id))?;
+                Ok(product.answered())
+            };
+            let mut outcome = batch::run(draft, Product::UMBRELLA, products, update)?;
+            for request in outcome.failed.iter_mut().filter(|failed| failed.part_number.is_none()) {
+                let stored = draft.get::<Product>(&request.id)?;
+                request.part_number =
+                    Some(stored.and_then(|product| product.part_number).unwrap_or_default());
+            }
+            Ok(outcome.into())
+        })
+    }
 
     /// Deletes a product. A product that does not exist is not an error. References to it remain.
     ///
@@ -178,7 +246,10 @@ pub trait ProductService {
     /// assert!(session.get_product(&id).is_err());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_product(&self, id: &ProductId) -> Result<()>;
+    fn delete_product(&self, id: &ProductId) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| draft.delete::<Product>(&id).map(|_| ()))
+    }
 
     /// Deletes products; returns `None` if all were deleted.
     ///
@@ -191,161 +262,28 @@ pub trait ProductService {
     /// assert_eq!(session.delete_products(vec![id])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_products(&self, ids: Vec<ProductId>) -> Result<Option<DeleteProductsPartialSuccess>>;
-}
-}
-
-fn not_found(id: &str) -> Error {
-    Product::KIND.absent(id).with_name("TestMonitor.InvalidId", Some(-253_700))
-}
-
-impl ProductService for Handle<'_, '_> {
-    fn product_api_info(&self) -> Result<ProductOperations> {
-        let operation = Operation { available: true, version: 1 };
-        Ok(ProductOperations {
-            get_products: operation.clone(),
-            query_products: operation.clone(),
-            create_products: operation.clone(),
-            update_products: operation.clone(),
-            delete_products: operation.clone(),
-            delete_many_products: operation,
-        })
-    }
-
-    fn create_products(
-        &self,
-        products: Vec<CreateProductRequest>,
-    ) -> Result<CreateProductsPartialSuccess> {
-        self.write(move |draft| {
-            let mut outcome =
-                batch::run(Umbrella::PRODUCTS.of(draft), products, |position, request| {
-                    let name = request.name.clone();
-                    create(draft, request).map(Product::answered).map_err(batch::about_new(
-                        Product::KIND.name,
-                        name,
-                        position,
-                    ))
-                })?;
-            let failed = outcome.failed_or_none();
-            Ok(CreateProductsPartialSuccess {
-                products: outcome.succeeded,
-                failed,
-                error: outcome.error,
-            })
-        })
-    }
-
-    fn get_product(&self, id: &ProductId) -> Result<Product> {
-        self.read(|view| {
-            view.get::<Product>(id)?.map(Product::answered).ok_or_else(|| not_found(id))
-        })
-    }
-
-    fn get_products(
-        &self,
-        continuation_token: Option<String>,
-        take: Option<i64>,
-        return_count: bool,
-    ) -> Result<PagedProducts> {
-        let return_count = Some(return_count);
-        self.query_products(QueryProductsRequest {
-            continuation_token,
-            take,
-            return_count,
-            ..Default::default()
-        })
-    }
-
-    fn query_products(&self, query: QueryProductsRequest) -> Result<PagedProducts> {
-        let plan = to_query(&query)?;
-        let projection =
-            lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
-        self.read(|view| {
-            let page = view.query::<Product>(&plan)?;
-            Ok(PagedProducts {
-                products: page
-                    .items
-                    .into_iter()
-                    .map(|product| product.answered().project(&projection))
-                    .collect(),
-                continuation_token: page.continuation_token,
-                total_count: page.total_count,
-            })
-        })
-    }
-
-    fn explain_query_products(&self, query: QueryProductsRequest) -> Result<Plan> {
-        let plan = to_query(&query)?;
-        self.read(|view| Ok(view.query_with_plan::<Product>(&plan)?.1))
-    }
-
-    fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>> {
-        let field = query
-            .field
-            .ok_or_else(|| Error::invalid("a query of values needs a field").at_member("field"))?;
-        check_substitutions(query.substitutions.as_deref().unwrap_or_default())?;
-        let prefix = query.starts_with.as_deref().unwrap_or_default();
-        let is_unfiltered = query.filter.as_deref().is_none_or(|filter| filter.trim().is_empty());
-        self.read(|view| {
-            let values = if is_unfiltered {
-                all_values(view, field, prefix)?
-            } else {
-                filtered_values(view, &query, field)?
-            };
-            Ok(values.into_iter().filter(|value| value.starts_with(prefix)).collect())
-        })
-    }
-
-    fn update_products(
-        &self,
-        products: Vec<UpdateProductRequest>,
-        replace: bool,
-    ) -> Result<UpdateProductsPartialSuccess> {
-        self.write(move |draft| {
-            let now = draft.now();
-            let mut outcome = batch::run(Umbrella::PRODUCTS.of(draft), products, |_, request| {
-                let id = request.id.clone();
-                let mut product = draft.get::<Product>(&id)?.ok_or_else(|| not_found(&id))?;
-                product
-                    .update(request, replace, now)
-                    .map_err(batch::about(Product::KIND.name, &id))?;
-                draft.put(&product, What::Updated).map_err(batch::about(Product::KIND.name, id))?;
-                Ok(product.answered())
-            })?;
-            for request in outcome.failed.iter_mut().filter(|failed| failed.part_number.is_none()) {
-                let stored = draft.get::<Product>(&request.id)?;
-                request.part_number =
-                    Some(stored.and_then(|product| product.part_number).unwrap_or_default());
-            }
-            let failed = outcome.failed_or_none();
-            Ok(UpdateProductsPartialSuccess {
-                products: outcome.succeeded,
-                failed,
-                error: outcome.error,
-            })
-        })
-    }
-
-    fn delete_product(&self, id: &ProductId) -> Result<()> {
-        let id = id.to_owned();
-        self.write(move |draft| draft.delete::<Product>(&id).map(|_| ()))
-    }
-
     fn delete_products(&self, ids: Vec<ProductId>) -> Result<Option<DeleteProductsPartialSuccess>> {
-        self.write(move |draft| {
-            let mut outcome =
-                batch::run(Umbrella::PRODUCTS.of(draft), batch::distinct(ids), |_, id| {
-                    let deleted = draft
-                        .delete::<Product>(&id)
-                        .map_err(batch::about(Product::KIND.name, &id))?;
-                    deleted.map(|_| id.clone()).ok_or_else(|| not_found(&id))
-                })?;
-            let failed = outcome.failed_or_none();
-            Ok(outcome.error.map(|error| DeleteProductsPartialSuccess {
-                ids: outcome.succeeded,
-                failed,
-                error: Some(error),
-            }))
+        self.write(move |draft| batch::delete::<Product>(draft, ids))
+            .map(Outcome::unless_all_succeeded)
+    }
+}
+}
+
+impl ServiceRecord for Product {
+    const UMBRELLA: Umbrella = Umbrella::PRODUCTS;
+    const ABSENT: (&'static str, Option<i64>) = ("TestMonitor.InvalidId", Some(-253_700));
+
+    fn in_answer(self, _env: &Env) -> Self {
+        self.answered()
+    }
+}
+
+impl QueryRequest for QueryProductsRequest {
+    fn query(&self, _settings: &Settings) -> Result<Query<'_>> {
+        Ok(Query {
+            ties_follow_direction: true,
+            take: queries::take_or(DEFAULT_TAKE, self.take),
+            ..queries::in_first_order(self)?
         })
     }
 }
@@ -369,22 +307,6 @@ fn create(draft: &mut Draft<'_>, request: CreateProductRequest) -> Result<Produc
     product.id = Some(draft.new_key::<Product>()?.into());
     draft.put(&product, What::Created)?;
     Ok(product)
-}
-
-fn to_query(request: &QueryProductsRequest) -> Result<Query<'_>> {
-    lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;
-    let descending = request.descending.unwrap_or_default();
-    let path = request.order_by.unwrap_or_default().path();
-    Ok(Query {
-        filter: request.filter.as_deref(),
-        substitutions: request.substitutions.as_deref().unwrap_or_default(),
-        order: vec![OrderTerm { path, descending: descending && request.order_by.is_some() }],
-        ties_follow_direction: true,
-        take: request.take.and_then(|take| usize::try_from(take).ok()).unwrap_or(DEFAULT_TAKE),
-        continuation_token: request.continuation_token.as_deref(),
-        return_count: request.return_count.unwrap_or_default(),
-        ..Query::default()
-    })
 }
 
 fn filtered_values(

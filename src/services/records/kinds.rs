@@ -14,7 +14,7 @@ use crate::model::{
     Asset, Feed, FileMetadata, FileRecord, PackageRecord, Product, Resource, Specification,
     Utilization,
 };
-use crate::services::lab::LabRecord;
+use crate::services::service_record::ServiceRecord as _;
 use crate::value::Env;
 
 /// A kind of record that scans return.
@@ -43,20 +43,15 @@ macro_rules! shown {
     };
 }
 
-fn finished<R: LabRecord>(mut record: R) -> R {
-    record.finish();
-    record
-}
-
 shown! {
-    Product: |record, _env| record.answered();
-    Specification: |record, _env| record.answered();
-    Asset: |record, env| record.read_at(env);
+    Product: |record, env| record.in_answer(env);
+    Specification: |record, env| record.in_answer(env);
+    Asset: |record, env| record.in_answer(env);
     Utilization: |record, _env| AssetUtilizationHistoryItem::from(record);
-    WorkItem: |record, _env| finished(record);
-    WorkItemTemplate: |record, _env| finished(record);
-    TestPlan: |record, _env| finished(record);
-    TestPlanTemplate: |record, _env| finished(record);
+    WorkItem: |record, env| record.in_answer(env);
+    WorkItemTemplate: |record, env| record.in_answer(env);
+    TestPlan: |record, env| record.in_answer(env);
+    TestPlanTemplate: |record, env| record.in_answer(env);
     TableMetadata: |record, _env| record;
     FileRecord: |record, _env| FileMetadata::from(&record);
     Feed: |record, _env| record;

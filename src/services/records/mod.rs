@@ -20,7 +20,7 @@ use crate::model::records::{
 };
 use crate::model::tables::aggregate::TableAggregates;
 use crate::services::declare::service;
-use crate::session::{Access, Handle};
+use crate::session::Access;
 use crate::value::{Control, guarded};
 
 service! {
@@ -48,7 +48,9 @@ pub trait RecordService {
     /// assert!(schema.column_with_name("part_number").is_some());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn record_schema(&self, kind: RecordKind) -> Result<SchemaRef>;
+    fn record_schema(&self, kind: RecordKind) -> Result<SchemaRef> {
+        guarded("describing records", || scan::schema(kind, self.context()))
+    }
 
     /// Returns the records of a kind that the caller may see, in order of their ids, as a stream of
     /// batches over one consistent state.
@@ -67,7 +69,15 @@ pub trait RecordService {
     /// }
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn scan_records(&self, request: ScanRecordsRequest, control: &Control) -> Result<RecordStream>;
+    fn scan_records(&self, request: ScanRecordsRequest, control: &Control) -> Result<RecordStream> {
+        if self.is_transaction() {
+            return Err(Error::unsupported(
+                "a stream of records cannot be part of a transaction, because it reads a snapshot \
+                 without the transaction's writes; call it on the session",
+            ));
+        }
+        guarded("reading records", || RecordStream::new(self.context(), request, control))
+    }
 
     /// Computes aggregates of the records of a kind that the caller may see, for all of them or by
     /// groups of fields and of stretches of the calendar.
@@ -93,7 +103,9 @@ pub trait RecordService {
     /// }
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn aggregate_records(&self, request: AggregateRecordsRequest) -> Result<TableAggregates>;
+    fn aggregate_records(&self, request: AggregateRecordsRequest) -> Result<TableAggregates> {
+        guarded("aggregating records", || aggregate::run(self, &request))
+    }
 
     /// Deletes the records of a kind that match a filter, with all that belongs to them, in order
     /// of their ids.
@@ -119,7 +131,9 @@ pub trait RecordService {
         &self,
         request: DeleteRecordsRequest,
         control: &Control,
-    ) -> Result<DeleteRecordsResponse>;
+    ) -> Result<DeleteRecordsResponse> {
+        guarded("deleting records", || delete::run(self, &request, control))
+    }
 
     /// Imports products, specifications and templates that another store has, with their ids, as
     /// one commit with the position of the source.
@@ -154,38 +168,8 @@ pub trait RecordService {
     /// assert!(!session.import_records(request)?.applied);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn import_records(&self, request: ImportRecordsRequest) -> Result<ImportRecordsResponse>;
-}
-}
-
-impl RecordService for Handle<'_, '_> {
-    fn record_schema(&self, kind: RecordKind) -> Result<SchemaRef> {
-        guarded("describing records", || scan::schema(kind, self.context()))
-    }
-
-    fn scan_records(&self, request: ScanRecordsRequest, control: &Control) -> Result<RecordStream> {
-        if self.is_transaction() {
-            return Err(Error::unsupported(
-                "a stream of records cannot be part of a transaction, because it reads a snapshot \
-                 without the transaction's writes; call it on the session",
-            ));
-        }
-        guarded("reading records", || RecordStream::new(self.context(), request, control))
-    }
-
-    fn aggregate_records(&self, request: AggregateRecordsRequest) -> Result<TableAggregates> {
-        guarded("aggregating records", || aggregate::run(self, &request))
-    }
-
-    fn delete_records(
-        &self,
-        request: DeleteRecordsRequest,
-        control: &Control,
-    ) -> Result<DeleteRecordsResponse> {
-        guarded("deleting records", || delete::run(self, &request, control))
-    }
-
     fn import_records(&self, request: ImportRecordsRequest) -> Result<ImportRecordsResponse> {
         guarded("importing records", || import::run(self, request))
     }
+}
 }

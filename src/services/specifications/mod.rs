@@ -1,6 +1,7 @@
 //! Specifications: limits and conditions of products, with versions for optimistic concurrency.
 
 use crate::error::{Error, Result};
+use crate::model::answer::Outcome;
 use crate::model::{
     CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest,
     CreatedSpecification, DeleteSpecificationsPartialSuccess, Operation, PagedSpecifications,
@@ -8,11 +9,13 @@ use crate::model::{
     UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest,
     UpdatedSpecification, V1Operations,
 };
-use crate::services::batch::{self, Umbrella};
+use crate::services::batch;
 use crate::services::declare::service;
 use crate::services::lists;
-use crate::session::{Access, Draft, Handle, OrderTerm, Plan, Query, What};
-use crate::value::key;
+use crate::services::queries::{self, QueryRequest};
+use crate::services::service_record::{ServiceRecord, found, get};
+use crate::session::{Access, Draft, Plan, Query, Settings, What};
+use crate::value::{Env, key};
 
 const DEFAULT_TAKE: usize = 1000;
 
@@ -35,7 +38,15 @@ pub trait SpecificationService {
     /// assert!(session.specification_api_info()?.query_specifications.available);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn specification_api_info(&self) -> Result<V1Operations>;
+    fn specification_api_info(&self) -> Result<V1Operations> {
+        let operation = Operation { available: true, version: 1 };
+        Ok(V1Operations {
+            create_specifications: operation.clone(),
+            query_specifications: operation.clone(),
+            update_specifications: operation.clone(),
+            delete_specifications: operation,
+        })
+    }
 
     /// Creates specifications with version 0.
     ///
@@ -80,7 +91,21 @@ pub trait SpecificationService {
     fn create_specs(
         &self,
         request: CreateSpecificationsRequest,
-    ) -> Result<CreateSpecificationsPartialSuccess>;
+    ) -> Result<CreateSpecificationsPartialSuccess> {
+        self.write(move |draft| {
+            let specs = request.specs.unwrap_or_default();
+            let mut outcome = batch::create::<Specification, _, _>(
+                draft,
+                specs,
+                |item| item.name.as_ref(),
+                create,
+            )?;
+            for request in &mut outcome.failed {
+                request.r#type.get_or_insert_default();
+            }
+            Ok(outcome.into())
+        })
+    }
 
     /// Returns one page of the specifications of the given products that match.
     ///
@@ -94,7 +119,9 @@ pub trait SpecificationService {
     /// assert_eq!(session.query_specs(query)?.specs.unwrap_or_default().len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_specs(&self, query: QuerySpecificationsRequest) -> Result<PagedSpecifications>;
+    fn query_specs(&self, query: QuerySpecificationsRequest) -> Result<PagedSpecifications> {
+        queries::page(self, &query).map(Into::into)
+    }
 
     /// Explains how a query is executed, and how many records it reads.
     ///
@@ -107,7 +134,9 @@ pub trait SpecificationService {
     /// println!("{}", session.explain_query_specs(query)?);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_query_specs(&self, query: QuerySpecificationsRequest) -> Result<Plan>;
+    fn explain_query_specs(&self, query: QuerySpecificationsRequest) -> Result<Plan> {
+        queries::explain(self, &query)
+    }
 
     /// Returns the specification with this global id.
     ///
@@ -119,7 +148,9 @@ pub trait SpecificationService {
     /// assert_eq!(session.get_spec(&id)?.spec_id.as_deref(), Some("GAIN"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn get_spec(&self, id: &SpecificationId) -> Result<Specification>;
+    fn get_spec(&self, id: &SpecificationId) -> Result<Specification> {
+        get(self, id)
+    }
 
     /// Updates specifications; returns `None` if there was nothing to update.
     ///
@@ -139,7 +170,23 @@ pub trait SpecificationService {
     fn update_specs(
         &self,
         request: UpdateSpecificationsRequest,
-    ) -> Result<Option<UpdateSpecificationsPartialSuccess>>;
+    ) -> Result<Option<UpdateSpecificationsPartialSuccess>> {
+        let specs = request.specs.unwrap_or_default();
+        if specs.is_empty() {
+            return Ok(None);
+        }
+        self.write(move |draft| {
+            let mut outcome =
+                batch::run(draft, Specification::UMBRELLA, specs, |draft, _, request| {
+                    let id = request.id.clone();
+                    update(draft, request).map_err(batch::about(Specification::KIND.name, id))
+                })?;
+            for request in &mut outcome.failed {
+                fill_required(draft, request)?;
+            }
+            Ok(Some(outcome.into()))
+        })
+    }
 
     /// Deletes specifications by global id; returns `None` if all were deleted.
     ///
@@ -155,125 +202,32 @@ pub trait SpecificationService {
     fn delete_specs(
         &self,
         ids: Vec<SpecificationId>,
-    ) -> Result<Option<DeleteSpecificationsPartialSuccess>>;
-}
-}
-
-fn not_found(id: &str) -> Error {
-    Specification::KIND.absent(id).with_name("Specification.NotFound", None)
-}
-
-impl SpecificationService for Handle<'_, '_> {
-    fn specification_api_info(&self) -> Result<V1Operations> {
-        let operation = Operation { available: true, version: 1 };
-        Ok(V1Operations {
-            create_specifications: operation.clone(),
-            query_specifications: operation.clone(),
-            update_specifications: operation.clone(),
-            delete_specifications: operation,
-        })
-    }
-
-    fn create_specs(
-        &self,
-        request: CreateSpecificationsRequest,
-    ) -> Result<CreateSpecificationsPartialSuccess> {
-        self.write(move |draft| {
-            let specs = request.specs.unwrap_or_default();
-            let mut outcome =
-                batch::run(Umbrella::SKYLINE.of(draft), specs, |position, request| {
-                    let name = request.name.clone();
-                    create(draft, request).map_err(batch::about_new(
-                        Specification::KIND.name,
-                        name,
-                        position,
-                    ))
-                })?;
-            for request in &mut outcome.failed {
-                request.r#type.get_or_insert_default();
-            }
-            let failed_specs = outcome.failed_or_none();
-            let created_specs = Some(outcome.succeeded);
-            Ok(CreateSpecificationsPartialSuccess {
-                created_specs,
-                failed_specs,
-                error: outcome.error,
-            })
-        })
-    }
-
-    fn query_specs(&self, query: QuerySpecificationsRequest) -> Result<PagedSpecifications> {
-        let plan = to_query(&query)?;
-        let projection =
-            lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
-        self.read(|view| {
-            let page = view.query::<Specification>(&plan)?;
-            Ok(PagedSpecifications {
-                specs: Some(
-                    page.items
-                        .into_iter()
-                        .map(|spec| spec.answered().project(&projection))
-                        .collect(),
-                ),
-                continuation_token: page.continuation_token,
-            })
-        })
-    }
-
-    fn explain_query_specs(&self, query: QuerySpecificationsRequest) -> Result<Plan> {
-        let plan = to_query(&query)?;
-        self.read(|view| Ok(view.query_with_plan::<Specification>(&plan)?.1))
-    }
-
-    fn get_spec(&self, id: &SpecificationId) -> Result<Specification> {
-        self.read(|view| {
-            view.get::<Specification>(id)?.map(Specification::answered).ok_or_else(|| not_found(id))
-        })
-    }
-
-    fn update_specs(
-        &self,
-        request: UpdateSpecificationsRequest,
-    ) -> Result<Option<UpdateSpecificationsPartialSuccess>> {
-        let specs = request.specs.unwrap_or_default();
-        if specs.is_empty() {
-            return Ok(None);
-        }
-        self.write(move |draft| {
-            let mut outcome = batch::run(Umbrella::SKYLINE.of(draft), specs, |_, request| {
-                let id = request.id.clone();
-                update(draft, request).map_err(batch::about(Specification::KIND.name, id))
-            })?;
-            for request in &mut outcome.failed {
-                fill_required(draft, request)?;
-            }
-            let failed_specs = outcome.failed_or_none();
-            let updated_specs = Some(outcome.succeeded);
-            Ok(Some(UpdateSpecificationsPartialSuccess {
-                updated_specs,
-                failed_specs,
-                error: outcome.error,
-            }))
-        })
-    }
-
-    fn delete_specs(
-        &self,
-        ids: Vec<SpecificationId>,
     ) -> Result<Option<DeleteSpecificationsPartialSuccess>> {
-        self.write(move |draft| {
-            let outcome =
-                batch::run(Umbrella::SKYLINE.of(draft), batch::distinct(ids), |_, id| {
-                    let deleted = draft
-                        .delete::<Specification>(&id)
-                        .map_err(batch::about(Specification::KIND.name, &id))?;
-                    deleted.map(|_| id.clone()).ok_or_else(|| not_found(&id))
-                })?;
-            Ok(outcome.error.map(|error| DeleteSpecificationsPartialSuccess {
-                deleted_spec_ids: outcome.succeeded,
-                failed_spec_ids: outcome.failed,
-                error,
-            }))
+        self.write(move |draft| batch::delete::<Specification>(draft, ids))
+            .map(Outcome::unless_all_succeeded)
+    }
+}
+}
+
+impl ServiceRecord for Specification {
+    const ABSENT: (&'static str, Option<i64>) = ("Specification.NotFound", None);
+
+    fn in_answer(self, _env: &Env) -> Self {
+        self.answered()
+    }
+}
+
+impl QueryRequest for QuerySpecificationsRequest {
+    fn query(&self, _settings: &Settings) -> Result<Query<'_>> {
+        if self.product_ids.is_empty() {
+            return Err(Error::invalid("a specification query needs at least one product")
+                .at_member("productIds"));
+        }
+        lists::check("productIds", self.product_ids.len())?;
+        Ok(Query {
+            take: queries::take_or(DEFAULT_TAKE, self.take),
+            restrict: vec![("productId", self.product_ids.clone())],
+            ..queries::in_first_order(self)?
         })
     }
 }
@@ -318,7 +272,7 @@ fn update(
     request: UpdateSpecificationRequest,
 ) -> Result<UpdatedSpecification> {
     let id = request.id.clone();
-    let mut spec = draft.get::<Specification>(&id)?.ok_or_else(|| not_found(&id))?;
+    let mut spec = found(&id, draft.get::<Specification>(&id)?)?;
     let old = spec.clone();
     spec.update(request, draft.now(), draft.user())?;
     draft.require(Some(&old), &spec, What::Updated)?;
@@ -343,24 +297,4 @@ fn fill_required(draft: &Draft<'_>, request: &mut UpdateSpecificationRequest) ->
     request.r#type.get_or_insert(stored.r#type.unwrap_or_default());
     request.version.get_or_insert(stored.version.unwrap_or_default());
     Ok(())
-}
-
-fn to_query(request: &QuerySpecificationsRequest) -> Result<Query<'_>> {
-    if request.product_ids.is_empty() {
-        return Err(Error::invalid("a specification query needs at least one product")
-            .at_member("productIds"));
-    }
-    lists::check("productIds", request.product_ids.len())?;
-    lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;
-    let path = request.order_by.unwrap_or_default().path();
-    let descending = request.order_by_descending.unwrap_or_default() && request.order_by.is_some();
-    Ok(Query {
-        filter: request.filter.as_deref(),
-        substitutions: request.substitutions.as_deref().unwrap_or_default(),
-        order: vec![OrderTerm { path, descending }],
-        take: request.take.and_then(|take| usize::try_from(take).ok()).unwrap_or(DEFAULT_TAKE),
-        continuation_token: request.continuation_token.as_deref(),
-        restrict: vec![("productId", request.product_ids.clone())],
-        ..Query::default()
-    })
 }

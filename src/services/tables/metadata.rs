@@ -9,14 +9,15 @@ use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::table::{
     ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest,
-    ModifyTableRequest, ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables,
-    QueryTablesRequest, TableId, TableMetadata, TableMetadataModification, TableOrderBy,
-    TableProjection,
+    ModifyTableRequest, ModifyTablesPartialSuccess, ModifyTablesRequest, QueryTablesRequest,
+    TableId, TableMetadata, TableMetadataModification, TableProjection,
 };
-use crate::services::batch::{self, Umbrella, distinct};
+use crate::services::batch::{self, distinct};
 use crate::services::lists;
+use crate::services::queries::{self, QueryRequest};
+use crate::services::service_record::{ServiceRecord, absent};
 use crate::session::tables::forget_rows;
-use crate::session::{Context, Draft, OrderTerm, Plan, Query, View, What};
+use crate::session::{Context, Draft, Query, Settings, What};
 use crate::value::nearest::did_you_mean;
 use crate::value::{Patch, RecordKey, limits, time};
 
@@ -33,10 +34,7 @@ pub(in crate::services) fn found(id: &str, table: Option<TableMetadata>) -> Resu
         .with_name("DataFrame.InvalidTableId", Some(-255_134))
         .with_resource(kind.name, id)
         .with_args([id])),
-        None => {
-            Err(Error::not_found(kind.name, id)
-                .with_name("DataFrame.TableNotFound", Some(-255_130)))
-        }
+        None => Err(absent::<TableMetadata>(id)),
     }
 }
 
@@ -124,83 +122,63 @@ fn check_take(take: Option<i64>) -> Result<usize> {
     }
 }
 
-fn order(order_by: Option<TableOrderBy>, descending: bool) -> Vec<OrderTerm> {
-    order_by.map(|order_by| OrderTerm { path: order_by.path(), descending }).into_iter().collect()
+impl ServiceRecord for TableMetadata {
+    const ABSENT: (&'static str, Option<i64>) = ("DataFrame.TableNotFound", Some(-255_130));
 }
 
-pub(in crate::services) fn list(
-    view: &View<'_>,
-    request: &ListTablesRequest,
-) -> Result<PagedTables> {
-    let workspaces = request.workspace.clone().filter(|list| !list.is_empty());
-    lists::check("workspace", workspaces.as_ref().map_or(0, Vec::len))?;
-    let page = view.query::<TableMetadata>(&Query {
-        order: order(request.order_by, request.order_by_descending),
-        take: check_take(request.take)?,
-        continuation_token: request.continuation_token.as_deref(),
-        ids: request.id.as_deref().filter(|ids| !ids.is_empty()),
-        restrict: workspaces.map(|list| ("workspace", list)).into_iter().collect(),
-        ..Query::default()
-    })?;
-    Ok(PagedTables { tables: page.items, continuation_token: page.continuation_token })
-}
-
-/// One page of the tables that match, and the plan of the query.
-pub(in crate::services) fn query(
-    view: &View<'_>,
-    request: &QueryTablesRequest,
-) -> Result<(PagedTables, Plan)> {
-    let reference_time = request
-        .reference_time
-        .as_deref()
-        .map(|text| {
-            time::parse_with_offset(text)
-                .map(|(time, offset)| time.with_timezone(&offset))
-                .ok_or_else(|| {
-                    Error::invalid(format!("{text:?} is not an ISO-8601 date-time"))
-                        .at_member("referenceTime")
-                })
+impl QueryRequest for ListTablesRequest {
+    fn query(&self, _settings: &Settings) -> Result<Query<'_>> {
+        let workspaces = self.workspace.clone().filter(|list| !list.is_empty());
+        lists::check("workspace", workspaces.as_ref().map_or(0, Vec::len))?;
+        Ok(Query {
+            take: check_take(self.take)?,
+            ids: self.id.as_deref().filter(|ids| !ids.is_empty()),
+            restrict: workspaces.map(|list| ("workspace", list)).into_iter().collect(),
+            ..queries::common(self)?
         })
-        .transpose()?;
-    let projection = request
-        .projection
-        .as_deref()
-        .map(|list| lists::distinct("projection", list))
-        .transpose()?;
-    if let (Some(projection), Some(order_by)) = (&projection, request.order_by) {
-        let is_there = |member: &TableProjection| member.path() == order_by.path();
-        if !projection.iter().any(is_there) {
-            let needed = TableProjection::ALL.iter().copied().find(is_there).unwrap_or_default();
-            return Err(Error::invalid(format!(
-                "tables sorted by {order_by} must be projected with {needed}"
-            ))
-            .at_member("projection"));
-        }
     }
-    let (page, plan) = view.query_with_plan::<TableMetadata>(&Query {
-        filter: request.filter.as_deref(),
-        substitutions: request.substitutions.as_deref().unwrap_or_default(),
-        order: order(request.order_by, request.order_by_descending),
-        take: check_take(request.take)?,
-        continuation_token: request.continuation_token.as_deref(),
-        reference_time,
-        requires: &[("columns", "testResultId")],
-        ..Query::default()
-    })?;
-    let tables = match &projection {
-        None => page.items,
-        Some(projection) => {
-            page.items.into_iter().map(|table| project(table, projection)).collect()
-        }
-    };
-    Ok((PagedTables { tables, continuation_token: page.continuation_token }, plan))
 }
 
-/// The table with the members of the projection; only its id if the projection lists none.
-fn project(table: TableMetadata, projection: &[TableProjection]) -> TableMetadata {
-    match projection {
-        [] => TableMetadata { id: table.id, ..TableMetadata::default() },
-        projection => table.project(projection),
+impl QueryRequest for QueryTablesRequest {
+    fn query(&self, _settings: &Settings) -> Result<Query<'_>> {
+        let reference_time = self
+            .reference_time
+            .as_deref()
+            .map(|text| {
+                time::parse_with_offset(text)
+                    .map(|(time, offset)| time.with_timezone(&offset))
+                    .ok_or_else(|| {
+                        Error::invalid(format!("{text:?} is not an ISO-8601 date-time"))
+                            .at_member("referenceTime")
+                    })
+            })
+            .transpose()?;
+        let query = queries::common(self)?;
+        if let (Some(projection), Some(order_by)) = (&self.projection, self.order_by) {
+            let is_there = |member: &TableProjection| member.path() == order_by.path();
+            if !projection.iter().any(is_there) {
+                let needed =
+                    TableProjection::ALL.iter().copied().find(is_there).unwrap_or_default();
+                return Err(Error::invalid(format!(
+                    "tables sorted by {order_by} must be projected with {needed}"
+                ))
+                .at_member("projection"));
+            }
+        }
+        Ok(Query {
+            take: check_take(self.take)?,
+            reference_time,
+            requires: &[("columns", "testResultId")],
+            ..query
+        })
+    }
+
+    fn shown(&self, table: TableMetadata, projection: &[TableProjection]) -> TableMetadata {
+        match (projection, &self.projection) {
+            // An empty list leaves the id, an absent one everything.
+            ([], Some(_)) => TableMetadata { id: table.id, ..TableMetadata::default() },
+            _ => table.project(projection),
+        }
     }
 }
 
@@ -344,16 +322,13 @@ pub(in crate::services) fn modify_many(
                 .at_member(format!("tables[{at}].id")));
         }
     }
-    let outcome = batch::run(Umbrella::SKYLINE.of(draft), request.tables, |_, change| {
-        let id = change.id.clone();
-        modify_one(draft, change, request.replace)
-            .map_err(|error| error.with_resource(TableMetadata::KIND.name, id))
-    })?;
-    Ok(outcome.error.map(|error| ModifyTablesPartialSuccess {
-        modified_table_ids: outcome.succeeded,
-        failed_modifications: outcome.failed,
-        error,
-    }))
+    let outcome =
+        batch::run(draft, TableMetadata::UMBRELLA, request.tables, |draft, _, change| {
+            let id = change.id.clone();
+            modify_one(draft, change, request.replace)
+                .map_err(|error| error.with_resource(TableMetadata::KIND.name, id))
+        })?;
+    Ok(outcome.unless_all_succeeded())
 }
 
 pub(in crate::services) fn delete(draft: &mut Draft<'_>, id: &str) -> Result<()> {
@@ -366,14 +341,10 @@ pub(in crate::services) fn delete_many(
     draft: &mut Draft<'_>,
     ids: Vec<TableId>,
 ) -> Result<Option<DeleteTablesPartialSuccess>> {
-    let outcome = batch::run(Umbrella::SKYLINE.of(draft), distinct(ids), |_, id| {
+    let outcome = batch::run(draft, TableMetadata::UMBRELLA, distinct(ids), |draft, _, id| {
         delete(draft, &id)
             .map_err(|error| error.with_resource(TableMetadata::KIND.name, id.clone()))?;
         Ok(id)
     })?;
-    Ok(outcome.error.map(|error| DeleteTablesPartialSuccess {
-        deleted_table_ids: outcome.succeeded,
-        failed_table_ids: outcome.failed,
-        error,
-    }))
+    Ok(outcome.unless_all_succeeded())
 }

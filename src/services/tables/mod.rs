@@ -57,7 +57,8 @@ use crate::model::tables::table::{
 };
 use crate::model::tables::waveform::{ReadWaveformsRequest, Waveform, WaveformData};
 use crate::services::declare::service;
-use crate::session::{Access, Handle, Plan};
+use crate::services::queries;
+use crate::session::{Access, Plan};
 use crate::value::{Control, guarded};
 
 service! {
@@ -103,7 +104,19 @@ pub trait TableService {
     /// assert!(session.table_api_info()?.operations.read_data.available);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn table_api_info(&self) -> Result<TableApiInfo>;
+    fn table_api_info(&self) -> Result<TableApiInfo> {
+        let operation = |version| Operation { available: true, version };
+        Ok(TableApiInfo {
+            operations: TableOperations {
+                create_tables: operation(2),
+                delete_tables: operation(1),
+                modify_metadata: operation(2),
+                list_tables: operation(2),
+                read_data: operation(4),
+                write_data: operation(2),
+            },
+        })
+    }
 
     /// Returns a page of tables, all or by id and workspace.
     ///
@@ -115,7 +128,9 @@ pub trait TableService {
     /// assert_eq!(session.list_tables(ListTablesRequest::new().take(10))?.tables.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn list_tables(&self, request: ListTablesRequest) -> Result<PagedTables>;
+    fn list_tables(&self, request: ListTablesRequest) -> Result<PagedTables> {
+        queries::page(self, &request).map(Into::into)
+    }
 
     /// Creates a table.
     ///
@@ -130,7 +145,9 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&table)?.name.as_deref(), Some("Ramp"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn create_table(&self, request: CreateTableRequest) -> Result<TableId>;
+    fn create_table(&self, request: CreateTableRequest) -> Result<TableId> {
+        self.write(move |draft| metadata::create(draft, request))
+    }
 
     /// Returns a page of the tables that match a filter.
     ///
@@ -144,7 +161,9 @@ pub trait TableService {
     /// assert_eq!(page.tables.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_tables(&self, request: QueryTablesRequest) -> Result<PagedTables>;
+    fn query_tables(&self, request: QueryTablesRequest) -> Result<PagedTables> {
+        queries::page(self, &request).map(Into::into)
+    }
 
     /// Explains how a query is executed, and how many records it reads.
     ///
@@ -156,7 +175,9 @@ pub trait TableService {
     /// println!("{}", session.explain_query_tables(QueryTablesRequest::new())?);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_query_tables(&self, request: QueryTablesRequest) -> Result<Plan>;
+    fn explain_query_tables(&self, request: QueryTablesRequest) -> Result<Plan> {
+        queries::explain(self, &request)
+    }
 
     /// Returns the metadata of a table.
     ///
@@ -168,7 +189,9 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(1));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn get_table_metadata(&self, id: &TableId) -> Result<TableMetadata>;
+    fn get_table_metadata(&self, id: &TableId) -> Result<TableMetadata> {
+        self.read(|view| metadata::found(id, view.get(id)?))
+    }
 
     /// Changes the metadata of a table.
     ///
@@ -182,7 +205,10 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.name.as_deref(), Some("Loop 1"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn modify_table(&self, id: &TableId, request: ModifyTableRequest) -> Result<()>;
+    fn modify_table(&self, id: &TableId, request: ModifyTableRequest) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| metadata::modify(draft, &id, request))
+    }
 
     /// Changes the metadata of several tables; returns `None` if all succeeded.
     ///
@@ -198,7 +224,9 @@ pub trait TableService {
     fn modify_tables(
         &self,
         request: ModifyTablesRequest,
-    ) -> Result<Option<ModifyTablesPartialSuccess>>;
+    ) -> Result<Option<ModifyTablesPartialSuccess>> {
+        self.write(move |draft| metadata::modify_many(draft, request))
+    }
 
     /// Adds columns after those that the table has. The rows that it has are null in them.
     ///
@@ -215,7 +243,10 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.columns.map(|all| all.len()), Some(3));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn add_columns(&self, id: &TableId, request: AddColumnsRequest) -> Result<()>;
+    fn add_columns(&self, id: &TableId, request: AddColumnsRequest) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| columns::add(draft, &id, request))
+    }
 
     /// Renames columns, all at once.
     ///
@@ -234,7 +265,10 @@ pub trait TableService {
     /// assert_eq!(page.total_row_count, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn rename_columns(&self, id: &TableId, request: RenameColumnsRequest) -> Result<()>;
+    fn rename_columns(&self, id: &TableId, request: RenameColumnsRequest) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| columns::rename(draft, &id, request))
+    }
 
     /// Drops columns with their values. A column that is added under the same name later has none
     /// of them.
@@ -252,7 +286,10 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.columns.map(|all| all.len()), Some(1));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn drop_columns(&self, id: &TableId, request: DropColumnsRequest) -> Result<()>;
+    fn drop_columns(&self, id: &TableId, request: DropColumnsRequest) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| columns::drop_these(draft, &id, request))
+    }
 
     /// Deletes a table with its rows.
     ///
@@ -265,7 +302,10 @@ pub trait TableService {
     /// assert!(session.get_table_metadata(&id).is_err());
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_table(&self, id: &TableId) -> Result<()>;
+    fn delete_table(&self, id: &TableId) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| metadata::delete(draft, &id))
+    }
 
     /// Deletes tables; returns `None` if all succeeded.
     ///
@@ -277,7 +317,9 @@ pub trait TableService {
     /// assert_eq!(session.delete_tables(vec![id])?, None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_tables(&self, ids: Vec<TableId>) -> Result<Option<DeleteTablesPartialSuccess>>;
+    fn delete_tables(&self, ids: Vec<TableId>) -> Result<Option<DeleteTablesPartialSuccess>> {
+        self.write(move |draft| metadata::delete_many(draft, ids))
+    }
 
     /// Returns a page of rows.
     ///
@@ -291,7 +333,20 @@ pub trait TableService {
     /// GetTableDataRequest::new().take(100))?.total_row_count, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn get_table_data(&self, id: &TableId, request: GetTableDataRequest) -> Result<PagedTableRows>;
+    fn get_table_data(&self, id: &TableId, request: GetTableDataRequest) -> Result<PagedTableRows> {
+        let descending = request.order_by_descending;
+        let order_by = request.order_by.map(|columns| read::same_direction(columns, descending));
+        let request = QueryTableDataRequest {
+            columns: request.columns,
+            filters: None,
+            filter: None,
+            substitutions: None,
+            order_by,
+            take: request.take,
+            continuation_token: request.continuation_token,
+        };
+        guarded("reading rows", || read::page(self, id, "get_table_data", &request))
+    }
 
     /// Appends rows of text cells, closes the table, or both.
     ///
@@ -307,7 +362,20 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(2));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn append_table_data(&self, id: &TableId, request: AppendTableDataRequest) -> Result<()>;
+    fn append_table_data(&self, id: &TableId, request: AppendTableDataRequest) -> Result<()> {
+        let end_of_data = request.end_of_data.unwrap_or_default();
+        let Some(frame) = request.frame else {
+            if !end_of_data {
+                return Err(Error::invalid("an append needs a frame, unless endOfData is true")
+                    .at_member("frame"));
+            }
+            return append::append(self, id, end_of_data, |_| Ok(()));
+        };
+        append::append(self, id, end_of_data, |rest| {
+            let batch = frame_to_batch(rest.schema(), &frame)?;
+            rest.push(batch)
+        })
+    }
 
     /// Appends the batches of an Arrow IPC stream, all or none.
     ///
@@ -329,7 +397,17 @@ pub trait TableService {
         id: &TableId,
         stream: &mut dyn Read,
         end_of_data: Option<bool>,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
+            let mut first_row = 0;
+            let count = read_stream(stream, |batch| {
+                rest.push_foreign(&batch, first_row)?;
+                first_row += batch.num_rows() as u64;
+                Ok(())
+            })?;
+            append::require_batches(count, end_of_data)
+        })
+    }
 
     /// Appends batches, for example of a `RecordBatchReader`, all or none.
     ///
@@ -349,7 +427,22 @@ pub trait TableService {
         id: &TableId,
         batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
         end_of_data: Option<bool>,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
+            let (mut first_row, mut count) = (0, 0);
+            for batch in batches {
+                let batch = batch.map_err(|error| {
+                    Error::invalid(format!("the batches to append cannot be read: {error}"))
+                        .with_source(error)
+                })?;
+                count += 1;
+                rest.push_foreign(&batch, first_row)?;
+                first_row += batch.num_rows() as u64;
+            }
+            // Without batches, only the flag can be meant, and it must be true.
+            append::require_batches(count, end_of_data.filter(|ends| *ends))
+        })
+    }
 
     /// Appends the arrays of a waveform, all or none: one row for each sample.
     ///
@@ -370,7 +463,9 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(4));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn append_waveform(&self, id: &TableId, waveform: &Waveform<'_>) -> Result<()>;
+    fn append_waveform(&self, id: &TableId, waveform: &Waveform<'_>) -> Result<()> {
+        waveform::append_one(self, id, waveform)
+    }
 
     /// Reads samples as arrays with their axis, which the caller holds in memory. A table of
     /// samples is one waveform, in the order of its index; of numbered waveforms each is one, in
@@ -400,7 +495,9 @@ pub trait TableService {
         id: &TableId,
         request: ReadWaveformsRequest,
         control: &Control,
-    ) -> Result<Vec<WaveformData>>;
+    ) -> Result<Vec<WaveformData>> {
+        waveform::read_all(self, id, request, control)
+    }
 
     /// Appends the rows of a CSV text, in the form of the export or of common programs, to an
     /// existing or a new table, all or none.
@@ -428,7 +525,9 @@ pub trait TableService {
         request: ImportTableRequest,
         input: &mut dyn Read,
         control: &Control,
-    ) -> Result<ImportTableResponse>;
+    ) -> Result<ImportTableResponse> {
+        import::csv(self, request, input, control)
+    }
 
     /// Appends the rows of a Parquet file to an existing or a new table, all or none.
     ///
@@ -455,7 +554,9 @@ pub trait TableService {
         request: ImportTableRequest,
         input: Box<dyn ReadSeek>,
         control: &Control,
-    ) -> Result<ImportTableResponse>;
+    ) -> Result<ImportTableResponse> {
+        import::parquet(self, request, input, control)
+    }
 
     /// Deletes the rows that match a range of the index and filters, at the time of the call; in a
     /// closed table too. Their append ordinals are never used again.
@@ -476,7 +577,9 @@ pub trait TableService {
     /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(0));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_rows(&self, id: &TableId, request: DeleteRowsRequest) -> Result<DeleteRowsResponse>;
+    fn delete_rows(&self, id: &TableId, request: DeleteRowsRequest) -> Result<DeleteRowsResponse> {
+        guarded("deleting rows", || deletion::delete(self, id, &request))
+    }
 
     /// Lists the append ordinals of all rows that were ever deleted, whatever the change log still
     /// holds, and which of them went by the retention of the table.
@@ -498,7 +601,9 @@ pub trait TableService {
         &self,
         id: &TableId,
         request: ListDeletedRowsRequest,
-    ) -> Result<DeletedRows>;
+    ) -> Result<DeletedRows> {
+        self.read(|view| deletion::list(view, id, &request))
+    }
 
     /// Sets how long a table keeps its rows, in place of an earlier retention. Maintenance deletes
     /// what is not kept, as [`TableService::delete_rows`] does.
@@ -514,7 +619,10 @@ pub trait TableService {
     /// assert_eq!(session.get_retention(&id)?.rows_max, Some(1_000_000));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn set_retention(&self, id: &TableId, request: SetRetentionRequest) -> Result<Retention>;
+    fn set_retention(&self, id: &TableId, request: SetRetentionRequest) -> Result<Retention> {
+        let id = id.to_owned();
+        self.write(move |draft| retention::set(draft, &id, &request))
+    }
 
     /// Returns how long a table keeps its rows.
     ///
@@ -528,7 +636,9 @@ pub trait TableService {
     /// assert_eq!(error.api_error().name.as_deref(), Some("DataFrame.RetentionNotFound"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn get_retention(&self, id: &TableId) -> Result<Retention>;
+    fn get_retention(&self, id: &TableId) -> Result<Retention> {
+        self.read(|view| retention::get(view, id))
+    }
 
     /// Lets a table keep all its rows again.
     ///
@@ -542,7 +652,10 @@ pub trait TableService {
     /// session.delete_retention(&id)?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_retention(&self, id: &TableId) -> Result<()>;
+    fn delete_retention(&self, id: &TableId) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| retention::delete(draft, &id))
+    }
 
     /// Returns a page of the rows that match filters.
     ///
@@ -561,7 +674,9 @@ pub trait TableService {
         &self,
         id: &TableId,
         request: QueryTableDataRequest,
-    ) -> Result<PagedTableRows>;
+    ) -> Result<PagedTableRows> {
+        guarded("reading rows", || read::page(self, id, "query_table_data", &request))
+    }
 
     /// Computes aggregates of rows, by groups of the values of columns or of buckets of them.
     ///
@@ -588,7 +703,9 @@ pub trait TableService {
         &self,
         id: &TableId,
         request: AggregateTableDataRequest,
-    ) -> Result<TableAggregates>;
+    ) -> Result<TableAggregates> {
+        guarded("aggregating rows", || aggregate::run(self, id, &request))
+    }
 
     /// Explains how [`TableService::query_table_data`] executes this request, and what it reads.
     ///
@@ -604,7 +721,9 @@ pub trait TableService {
         &self,
         id: &TableId,
         request: QueryTableDataRequest,
-    ) -> Result<TablePlan>;
+    ) -> Result<TablePlan> {
+        guarded("planning to read rows", || read::explain(self, id, &request))
+    }
 
     /// Writes rows to `out`. Returns their number.
     ///
@@ -625,7 +744,9 @@ pub trait TableService {
         request: ExportTableDataRequest,
         out: &mut (dyn Write + Send),
         control: &Control,
-    ) -> Result<u64>;
+    ) -> Result<u64> {
+        export::export(self, id, request, out, control)
+    }
 
     /// Passes the stored files of the table to `each`: ordinary Parquet files, each sorted by the
     /// index column. Buffered rows are sealed first. Returns the manifest: the table, its columns
@@ -650,7 +771,9 @@ pub trait TableService {
         id: &TableId,
         each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
         control: &Control,
-    ) -> Result<SegmentManifest>;
+    ) -> Result<SegmentManifest> {
+        segments::export(self, id, each, control)
+    }
 
     /// Copies the stored files of the table into a new or empty directory, and writes the manifest
     /// beside them as `manifest.json` when they are durable. Together the files have each row of
@@ -674,7 +797,9 @@ pub trait TableService {
         id: &TableId,
         directory: &Path,
         control: &Control,
-    ) -> Result<SegmentManifest>;
+    ) -> Result<SegmentManifest> {
+        segments::export_to(self, id, directory, control)
+    }
 
     /// Passes the rows with these append ordinals to `each`, by ascending ordinal: the first row
     /// ever appended has ordinal 0, and no ordinal is used again. Returns the number of rows.
@@ -702,7 +827,9 @@ pub trait TableService {
         ordinals: Range<u64>,
         each: &mut dyn FnMut(RowsPart<'_>) -> Result<()>,
         control: &Control,
-    ) -> Result<u64>;
+    ) -> Result<u64> {
+        ordinals::export(self, id, &ordinals, each, control)
+    }
 
     /// Returns what is known of the rows without reading sealed ones: how many there are, and for
     /// each column the nulls, the NaNs and the range of its values.
@@ -717,7 +844,9 @@ pub trait TableService {
     /// assert_eq!(known.columns[1].nan_count, Some(0));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn table_statistics(&self, id: &TableId) -> Result<TableStatistics>;
+    fn table_statistics(&self, id: &TableId) -> Result<TableStatistics> {
+        guarded("reading statistics", || statistics(&*read::open(self, id)?))
+    }
 
     /// Returns the numbers of the table's columns, in their order: the place of each among all that
     /// the table ever had, in order of creation, from 0. A column keeps its number when it is
@@ -734,7 +863,9 @@ pub trait TableService {
     /// assert_eq!(session.column_numbers(&id)?, [0]);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn column_numbers(&self, id: &TableId) -> Result<Vec<u64>>;
+    fn column_numbers(&self, id: &TableId) -> Result<Vec<u64>> {
+        self.read(|view| columns::numbers(view, id))
+    }
 
     /// Returns decimated rows in order of an x column.
     ///
@@ -755,7 +886,9 @@ pub trait TableService {
         &self,
         id: &TableId,
         request: QueryDecimatedDataRequest,
-    ) -> Result<TableRows>;
+    ) -> Result<TableRows> {
+        guarded("thinning out rows", || read::decimated(self, id, &request))
+    }
 
     /// Returns rows as a stream of batches over one consistent state.
     ///
@@ -772,288 +905,10 @@ pub trait TableService {
     /// assert_eq!(rows, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn scan(&self, id: &TableId, request: ScanRequest, control: &Control) -> Result<RowStream>;
-}
-}
-
-impl TableService for Handle<'_, '_> {
-    fn table_api_info(&self) -> Result<TableApiInfo> {
-        let operation = |version| Operation { available: true, version };
-        Ok(TableApiInfo {
-            operations: TableOperations {
-                create_tables: operation(2),
-                delete_tables: operation(1),
-                modify_metadata: operation(2),
-                list_tables: operation(2),
-                read_data: operation(4),
-                write_data: operation(2),
-            },
-        })
-    }
-
-    fn list_tables(&self, request: ListTablesRequest) -> Result<PagedTables> {
-        self.read(|view| metadata::list(view, &request))
-    }
-
-    fn create_table(&self, request: CreateTableRequest) -> Result<TableId> {
-        self.write(move |draft| metadata::create(draft, request))
-    }
-
-    fn query_tables(&self, request: QueryTablesRequest) -> Result<PagedTables> {
-        self.read(|view| metadata::query(view, &request).map(|(page, _)| page))
-    }
-
-    fn explain_query_tables(&self, request: QueryTablesRequest) -> Result<Plan> {
-        self.read(|view| metadata::query(view, &request).map(|(_, plan)| plan))
-    }
-
-    fn get_table_metadata(&self, id: &TableId) -> Result<TableMetadata> {
-        self.read(|view| metadata::found(id, view.get(id)?))
-    }
-
-    fn modify_table(&self, id: &TableId, request: ModifyTableRequest) -> Result<()> {
-        let id = id.to_owned();
-        self.write(move |draft| metadata::modify(draft, &id, request))
-    }
-
-    fn modify_tables(
-        &self,
-        request: ModifyTablesRequest,
-    ) -> Result<Option<ModifyTablesPartialSuccess>> {
-        self.write(move |draft| metadata::modify_many(draft, request))
-    }
-
-    fn add_columns(&self, id: &TableId, request: AddColumnsRequest) -> Result<()> {
-        let id = id.to_owned();
-        self.write(move |draft| columns::add(draft, &id, request))
-    }
-
-    fn rename_columns(&self, id: &TableId, request: RenameColumnsRequest) -> Result<()> {
-        let id = id.to_owned();
-        self.write(move |draft| columns::rename(draft, &id, request))
-    }
-
-    fn drop_columns(&self, id: &TableId, request: DropColumnsRequest) -> Result<()> {
-        let id = id.to_owned();
-        self.write(move |draft| columns::drop_these(draft, &id, request))
-    }
-
-    fn delete_table(&self, id: &TableId) -> Result<()> {
-        let id = id.to_owned();
-        self.write(move |draft| metadata::delete(draft, &id))
-    }
-
-    fn delete_tables(&self, ids: Vec<TableId>) -> Result<Option<DeleteTablesPartialSuccess>> {
-        self.write(move |draft| metadata::delete_many(draft, ids))
-    }
-
-    fn get_table_data(&self, id: &TableId, request: GetTableDataRequest) -> Result<PagedTableRows> {
-        let descending = request.order_by_descending;
-        let order_by = request.order_by.map(|columns| read::same_direction(columns, descending));
-        let request = QueryTableDataRequest {
-            columns: request.columns,
-            filters: None,
-            filter: None,
-            substitutions: None,
-            order_by,
-            take: request.take,
-            continuation_token: request.continuation_token,
-        };
-        guarded("reading rows", || read::page(self, id, "get_table_data", &request))
-    }
-
-    fn append_table_data(&self, id: &TableId, request: AppendTableDataRequest) -> Result<()> {
-        let end_of_data = request.end_of_data.unwrap_or_default();
-        let Some(frame) = request.frame else {
-            if !end_of_data {
-                return Err(Error::invalid("an append needs a frame, unless endOfData is true")
-                    .at_member("frame"));
-            }
-            return append::append(self, id, end_of_data, |_| Ok(()));
-        };
-        append::append(self, id, end_of_data, |rest| {
-            let batch = frame_to_batch(rest.schema(), &frame)?;
-            rest.push(batch)
-        })
-    }
-
-    fn append_arrow(
-        &self,
-        id: &TableId,
-        stream: &mut dyn Read,
-        end_of_data: Option<bool>,
-    ) -> Result<()> {
-        append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
-            let mut first_row = 0;
-            let count = read_stream(stream, |batch| {
-                rest.push_foreign(&batch, first_row)?;
-                first_row += batch.num_rows() as u64;
-                Ok(())
-            })?;
-            append::require_batches(count, end_of_data)
-        })
-    }
-
-    fn append_batches(
-        &self,
-        id: &TableId,
-        batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
-        end_of_data: Option<bool>,
-    ) -> Result<()> {
-        append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
-            let (mut first_row, mut count) = (0, 0);
-            for batch in batches {
-                let batch = batch.map_err(|error| {
-                    Error::invalid(format!("the batches to append cannot be read: {error}"))
-                        .with_source(error)
-                })?;
-                count += 1;
-                rest.push_foreign(&batch, first_row)?;
-                first_row += batch.num_rows() as u64;
-            }
-            // Without batches, only the flag can be meant, and it must be true.
-            append::require_batches(count, end_of_data.filter(|ends| *ends))
-        })
-    }
-
-    fn append_waveform(&self, id: &TableId, waveform: &Waveform<'_>) -> Result<()> {
-        waveform::append_one(self, id, waveform)
-    }
-
-    fn read_waveforms(
-        &self,
-        id: &TableId,
-        request: ReadWaveformsRequest,
-        control: &Control,
-    ) -> Result<Vec<WaveformData>> {
-        waveform::read_all(self, id, request, control)
-    }
-
-    fn import_csv(
-        &self,
-        request: ImportTableRequest,
-        input: &mut dyn Read,
-        control: &Control,
-    ) -> Result<ImportTableResponse> {
-        import::csv(self, request, input, control)
-    }
-
-    fn import_parquet(
-        &self,
-        request: ImportTableRequest,
-        input: Box<dyn ReadSeek>,
-        control: &Control,
-    ) -> Result<ImportTableResponse> {
-        import::parquet(self, request, input, control)
-    }
-
-    fn delete_rows(&self, id: &TableId, request: DeleteRowsRequest) -> Result<DeleteRowsResponse> {
-        guarded("deleting rows", || deletion::delete(self, id, &request))
-    }
-
-    fn list_deleted_rows(
-        &self,
-        id: &TableId,
-        request: ListDeletedRowsRequest,
-    ) -> Result<DeletedRows> {
-        self.read(|view| deletion::list(view, id, &request))
-    }
-
-    fn set_retention(&self, id: &TableId, request: SetRetentionRequest) -> Result<Retention> {
-        let id = id.to_owned();
-        self.write(move |draft| retention::set(draft, &id, &request))
-    }
-
-    fn get_retention(&self, id: &TableId) -> Result<Retention> {
-        self.read(|view| retention::get(view, id))
-    }
-
-    fn delete_retention(&self, id: &TableId) -> Result<()> {
-        let id = id.to_owned();
-        self.write(move |draft| retention::delete(draft, &id))
-    }
-
-    fn query_table_data(
-        &self,
-        id: &TableId,
-        request: QueryTableDataRequest,
-    ) -> Result<PagedTableRows> {
-        guarded("reading rows", || read::page(self, id, "query_table_data", &request))
-    }
-
-    fn aggregate_table_data(
-        &self,
-        id: &TableId,
-        request: AggregateTableDataRequest,
-    ) -> Result<TableAggregates> {
-        guarded("aggregating rows", || aggregate::run(self, id, &request))
-    }
-
-    fn export_table_data(
-        &self,
-        id: &TableId,
-        request: ExportTableDataRequest,
-        out: &mut (dyn Write + Send),
-        control: &Control,
-    ) -> Result<u64> {
-        export::export(self, id, request, out, control)
-    }
-
-    fn explain_query_table_data(
-        &self,
-        id: &TableId,
-        request: QueryTableDataRequest,
-    ) -> Result<TablePlan> {
-        guarded("planning to read rows", || read::explain(self, id, &request))
-    }
-
-    fn export_segments(
-        &self,
-        id: &TableId,
-        each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
-        control: &Control,
-    ) -> Result<SegmentManifest> {
-        segments::export(self, id, each, control)
-    }
-
-    fn export_segments_to(
-        &self,
-        id: &TableId,
-        directory: &Path,
-        control: &Control,
-    ) -> Result<SegmentManifest> {
-        segments::export_to(self, id, directory, control)
-    }
-
-    fn export_rows(
-        &self,
-        id: &TableId,
-        ordinals: Range<u64>,
-        each: &mut dyn FnMut(RowsPart<'_>) -> Result<()>,
-        control: &Control,
-    ) -> Result<u64> {
-        ordinals::export(self, id, &ordinals, each, control)
-    }
-
-    fn table_statistics(&self, id: &TableId) -> Result<TableStatistics> {
-        guarded("reading statistics", || statistics(&*read::open(self, id)?))
-    }
-
-    fn column_numbers(&self, id: &TableId) -> Result<Vec<u64>> {
-        self.read(|view| columns::numbers(view, id))
-    }
-
-    fn query_decimated_data(
-        &self,
-        id: &TableId,
-        request: QueryDecimatedDataRequest,
-    ) -> Result<TableRows> {
-        guarded("thinning out rows", || read::decimated(self, id, &request))
-    }
-
     fn scan(&self, id: &TableId, request: ScanRequest, control: &Control) -> Result<RowStream> {
         read::scan(self, id, request, control)
     }
+}
 }
 
 // The trait must be object-safe: servers keep the service as `Arc<dyn TableService>`.

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::arrow::array::RecordBatch;
 use crate::columnar::{Touched, batch_rows};
+use crate::model::answer::Answer;
 use crate::model::tables::data::DataFrame;
 
 /// Rows as Arrow batches. Serializes as a data frame.
@@ -82,6 +83,10 @@ pub struct TablePlan {
     #[serde(flatten)]
     pub touched: Touched,
 }
+
+impl Answer for PagedTableRows {}
+impl Answer for TablePlan {}
+impl Answer for TableRows {}
 
 impl fmt::Display for TablePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

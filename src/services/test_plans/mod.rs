@@ -3,25 +3,25 @@
 mod records;
 
 use crate::error::Result;
+use crate::model::answer::Outcome;
 use crate::model::test_plans::requests::{
     CreateTestPlansPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse, PagedTestPlans,
     QueryTestPlansRequest, ScheduleTestPlansRequest, ScheduleTestPlansResponse,
     UpdateTestPlansRequest, UpdateTestPlansResponse,
 };
 use crate::model::test_plans::template::{
-    CreateTestPlanTemplateRequest, TestPlanTemplate, TestPlanTemplateId, TestPlanTemplateOrderBy,
+    CreateTestPlanTemplateRequest, TestPlanTemplate, TestPlanTemplateId,
 };
 use crate::model::test_plans::template_requests::{
     CreateTestPlanTemplatePartialSuccessResponse, DeleteTestPlanTemplatesPartialSuccessResponse,
     PagedTestPlanTemplates, QueryTestPlanTemplatesRequest,
 };
-use crate::model::test_plans::test_plan::{
-    CreateTestPlanRequest, TestPlan, TestPlanId, TestPlanOrderBy,
-};
+use crate::model::test_plans::test_plan::{CreateTestPlanRequest, TestPlan, TestPlanId};
 use crate::services::declare::service;
 use crate::services::lab::batch;
-use crate::services::lab::query::{self, Ask};
-use crate::session::{Handle, Plan};
+use crate::services::queries;
+use crate::services::service_record::get;
+use crate::session::Plan;
 
 service! {
 /// Legacy test plans and their templates. The reference services have deprecated them in favour of
@@ -63,7 +63,9 @@ pub trait TestPlanService {
     fn create_test_plans(
         &self,
         test_plans: Vec<CreateTestPlanRequest>,
-    ) -> Result<CreateTestPlansPartialSuccessResponse>;
+    ) -> Result<CreateTestPlansPartialSuccessResponse> {
+        batch::create(self, test_plans, |item| item.name.as_ref()).map(Into::into)
+    }
 
     /// Deletes test plans. Returns `None` if all were deleted.
     ///
@@ -78,7 +80,9 @@ pub trait TestPlanService {
     fn delete_test_plans(
         &self,
         ids: Vec<TestPlanId>,
-    ) -> Result<Option<DeleteTestPlansPartialSuccessResponse>>;
+    ) -> Result<Option<DeleteTestPlansPartialSuccessResponse>> {
+        batch::delete_all::<TestPlan>(self, ids).map(Outcome::unless_all_succeeded)
+    }
 
     /// Returns a page of the test plans that match a filter.
     ///
@@ -92,7 +96,9 @@ pub trait TestPlanService {
     /// assert_eq!(session.query_test_plans(query)?.test_plans.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans>;
+    fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans> {
+        queries::page(self, &request).map(Into::into)
+    }
 
     /// Executes the query and explains how, with its cost.
     ///
@@ -104,7 +110,9 @@ pub trait TestPlanService {
     /// println!("{}", session.explain_query_test_plans(QueryTestPlansRequest::new())?);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_query_test_plans(&self, request: QueryTestPlansRequest) -> Result<Plan>;
+    fn explain_query_test_plans(&self, request: QueryTestPlansRequest) -> Result<Plan> {
+        queries::explain(self, &request)
+    }
 
     /// Schedules test plans and reserves system and fixtures. A plan that is NEW, DEFINED or
     /// REVIEWED becomes SCHEDULED once it has a planned start.
@@ -123,7 +131,9 @@ pub trait TestPlanService {
     fn schedule_test_plans(
         &self,
         request: ScheduleTestPlansRequest,
-    ) -> Result<ScheduleTestPlansResponse>;
+    ) -> Result<ScheduleTestPlansResponse> {
+        batch::amend(self, request.test_plans, request.replace.unwrap_or_default()).map(Into::into)
+    }
 
     /// Updates test plans, in order. Absent members keep their values, null clears them. Arrays are
     /// appended to and maps are merged, unless `replace` is set.
@@ -139,7 +149,12 @@ pub trait TestPlanService {
     /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn update_test_plans(&self, request: UpdateTestPlansRequest) -> Result<UpdateTestPlansResponse>;
+    fn update_test_plans(
+        &self,
+        request: UpdateTestPlansRequest,
+    ) -> Result<UpdateTestPlansResponse> {
+        batch::amend(self, request.test_plans, request.replace.unwrap_or_default()).map(Into::into)
+    }
 
     /// Returns one test plan with its actions and its history.
     ///
@@ -151,7 +166,9 @@ pub trait TestPlanService {
     /// assert_eq!(session.get_test_plan(&id)?.name.as_deref(), Some("Incoming"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn get_test_plan(&self, test_plan_id: &TestPlanId) -> Result<TestPlan>;
+    fn get_test_plan(&self, test_plan_id: &TestPlanId) -> Result<TestPlan> {
+        get(self, test_plan_id)
+    }
 
     /// Creates templates.
     ///
@@ -170,7 +187,9 @@ pub trait TestPlanService {
     fn create_test_plan_templates(
         &self,
         test_plan_templates: Vec<CreateTestPlanTemplateRequest>,
-    ) -> Result<CreateTestPlanTemplatePartialSuccessResponse>;
+    ) -> Result<CreateTestPlanTemplatePartialSuccessResponse> {
+        batch::create(self, test_plan_templates, |item| item.name.as_ref()).map(Into::into)
+    }
 
     /// Returns a page of the templates that match a filter. There is no other way to read a
     /// template.
@@ -187,7 +206,9 @@ pub trait TestPlanService {
     fn query_test_plan_templates(
         &self,
         request: QueryTestPlanTemplatesRequest,
-    ) -> Result<PagedTestPlanTemplates>;
+    ) -> Result<PagedTestPlanTemplates> {
+        queries::page(self, &request).map(Into::into)
+    }
 
     /// Executes the query and explains how, with its cost.
     ///
@@ -203,7 +224,9 @@ pub trait TestPlanService {
     fn explain_query_test_plan_templates(
         &self,
         request: QueryTestPlanTemplatesRequest,
-    ) -> Result<Plan>;
+    ) -> Result<Plan> {
+        queries::explain(self, &request)
+    }
 
     /// Deletes templates; plans created from them remain. Returns `None` if all were deleted.
     ///
@@ -218,154 +241,8 @@ pub trait TestPlanService {
     fn delete_test_plan_templates(
         &self,
         ids: Vec<TestPlanTemplateId>,
-    ) -> Result<Option<DeleteTestPlanTemplatesPartialSuccessResponse>>;
-}
-}
-
-impl TestPlanService for Handle<'_, '_> {
-    fn create_test_plans(
-        &self,
-        test_plans: Vec<CreateTestPlanRequest>,
-    ) -> Result<CreateTestPlansPartialSuccessResponse> {
-        let mut outcome = batch::create(self, test_plans)?;
-        Ok(CreateTestPlansPartialSuccessResponse {
-            failed_test_plans: outcome.failed_or_none(),
-            created_test_plans: outcome.succeeded,
-            error: outcome.error,
-        })
-    }
-
-    fn delete_test_plans(
-        &self,
-        ids: Vec<TestPlanId>,
-    ) -> Result<Option<DeleteTestPlansPartialSuccessResponse>> {
-        let outcome = batch::delete::<TestPlan>(self, ids)?;
-        Ok(batch::unless_all_went(outcome, |deleted, failed, error| {
-            DeleteTestPlansPartialSuccessResponse {
-                deleted_test_plan_ids: Some(deleted),
-                failed_test_plan_ids: Some(failed),
-                error: Some(error),
-            }
-        }))
-    }
-
-    fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans> {
-        let page =
-            query::page(self, &plan_ask(&request), request.projection.as_ref(), TestPlan::project)?;
-        Ok(PagedTestPlans {
-            test_plans: page.items,
-            continuation_token: page.continuation_token,
-            total_count: page.total_count,
-        })
-    }
-
-    fn explain_query_test_plans(&self, request: QueryTestPlansRequest) -> Result<Plan> {
-        query::explain::<TestPlan>(self, &plan_ask(&request))
-    }
-
-    fn schedule_test_plans(
-        &self,
-        request: ScheduleTestPlansRequest,
-    ) -> Result<ScheduleTestPlansResponse> {
-        let mut outcome =
-            batch::amend(self, request.test_plans, request.replace.unwrap_or_default())?;
-        Ok(ScheduleTestPlansResponse {
-            failed_test_plans: outcome.failed_or_none(),
-            scheduled_test_plans: Some(outcome.succeeded),
-            error: outcome.error,
-        })
-    }
-
-    fn update_test_plans(
-        &self,
-        request: UpdateTestPlansRequest,
-    ) -> Result<UpdateTestPlansResponse> {
-        let mut outcome =
-            batch::amend(self, request.test_plans, request.replace.unwrap_or_default())?;
-        Ok(UpdateTestPlansResponse {
-            failed_test_plans: outcome.failed_or_none(),
-            updated_test_plans: Some(outcome.succeeded),
-            error: outcome.error,
-        })
-    }
-
-    fn get_test_plan(&self, test_plan_id: &TestPlanId) -> Result<TestPlan> {
-        batch::get(self, test_plan_id)
-    }
-
-    fn create_test_plan_templates(
-        &self,
-        test_plan_templates: Vec<CreateTestPlanTemplateRequest>,
-    ) -> Result<CreateTestPlanTemplatePartialSuccessResponse> {
-        let mut outcome = batch::create(self, test_plan_templates)?;
-        Ok(CreateTestPlanTemplatePartialSuccessResponse {
-            failed_test_plan_templates: outcome.failed_or_none(),
-            created_test_plan_templates: outcome.succeeded,
-            error: outcome.error,
-        })
-    }
-
-    fn query_test_plan_templates(
-        &self,
-        request: QueryTestPlanTemplatesRequest,
-    ) -> Result<PagedTestPlanTemplates> {
-        let page = query::page(
-            self,
-            &template_ask(&request),
-            request.projection.as_ref(),
-            TestPlanTemplate::project,
-        )?;
-        Ok(PagedTestPlanTemplates {
-            test_plan_templates: page.items,
-            continuation_token: page.continuation_token,
-            total_count: None,
-        })
-    }
-
-    fn explain_query_test_plan_templates(
-        &self,
-        request: QueryTestPlanTemplatesRequest,
-    ) -> Result<Plan> {
-        query::explain::<TestPlanTemplate>(self, &template_ask(&request))
-    }
-
-    fn delete_test_plan_templates(
-        &self,
-        ids: Vec<TestPlanTemplateId>,
     ) -> Result<Option<DeleteTestPlanTemplatesPartialSuccessResponse>> {
-        let outcome = batch::delete::<TestPlanTemplate>(self, ids)?;
-        Ok(batch::unless_all_went(outcome, |deleted, failed, error| {
-            DeleteTestPlanTemplatesPartialSuccessResponse {
-                deleted_test_plan_template_ids: deleted,
-                failed_test_plan_template_ids: Some(failed),
-                error: Some(error),
-            }
-        }))
+        batch::delete_all::<TestPlanTemplate>(self, ids).map(Outcome::unless_all_succeeded)
     }
 }
-
-fn plan_ask(request: &QueryTestPlansRequest) -> Ask<'_> {
-    Ask {
-        filter: request.filter.as_deref(),
-        substitutions: request.substitutions.as_ref(),
-        take: request.take,
-        continuation_token: request.continuation_token.as_deref(),
-        order_by: request.order_by.map(TestPlanOrderBy::path),
-        descending: request.descending.unwrap_or_default(),
-        return_count: request.return_count.unwrap_or_default(),
-        projection_len: request.projection.as_ref().map_or(0, Vec::len),
-    }
-}
-
-fn template_ask(request: &QueryTestPlanTemplatesRequest) -> Ask<'_> {
-    Ask {
-        filter: request.filter.as_deref(),
-        substitutions: request.substitutions.as_ref(),
-        take: request.take,
-        continuation_token: request.continuation_token.as_deref(),
-        order_by: request.order_by.map(TestPlanTemplateOrderBy::path),
-        descending: request.descending.unwrap_or_default(),
-        return_count: false,
-        projection_len: request.projection.as_ref().map_or(0, Vec::len),
-    }
 }

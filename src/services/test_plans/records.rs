@@ -80,10 +80,6 @@ impl Creation for CreateTestPlanRequest {
     type Record = TestPlan;
     type Template = TestPlanTemplate;
 
-    fn name(&self) -> Option<&str> {
-        self.name.as_deref()
-    }
-
     fn build(
         self,
         draft: &Draft<'_>,
@@ -114,10 +110,6 @@ impl Creation for CreateTestPlanRequest {
 impl Creation for CreateTestPlanTemplateRequest {
     type Record = TestPlanTemplate;
     type Template = TestPlanTemplate;
-
-    fn name(&self) -> Option<&str> {
-        self.name.as_deref()
-    }
 
     fn build(
         self,

@@ -25,7 +25,8 @@ use crate::model::work_items::work_item::WorkItem;
 use crate::model::{Resource, Stamped as _};
 use crate::records::{Space, envelope};
 use crate::services::lab::actions::{Runs, Situation, Step, invalid_state, resolve};
-use crate::services::lab::{not_found, placeholders};
+use crate::services::lab::placeholders;
+use crate::services::service_record::{absent, found};
 use crate::session::{Access, Draft, JobRequest, JobRunner, NotebookRequest, Session, What};
 use crate::value::wire::record;
 use crate::value::{Action, limits};
@@ -125,7 +126,7 @@ fn answer_of(error: Option<ApiError>, result: ExecutionResult) -> ExecuteWorkIte
 
 /// Resolves the action, and executes it completely unless it needs a runner.
 fn prepare(draft: &mut Draft<'_>, id: &str, name: &str, in_transaction: bool) -> Result<Prepared> {
-    let mut item = draft.get::<WorkItem>(id)?.ok_or_else(|| not_found::<WorkItem>(id))?;
+    let mut item = found(id, draft.get::<WorkItem>(id)?)?;
     draft.context().require(WorkItem::KIND.service, Action::Execute, item.workspace())?;
     let step = step(&item, name).map_err(|error| error.with_resource(WorkItem::KIND.name, id))?;
     let (definition, result) = match &step.runs {
@@ -289,7 +290,7 @@ fn record_answer(
 ) -> Result<Option<Error>> {
     draft.delete_raw(Space::Intents, key);
     let Some(mut item) = draft.get::<WorkItem>(&intent.item_id)? else {
-        return Ok(Some(not_found::<WorkItem>(&intent.item_id)));
+        return Ok(Some(absent::<WorkItem>(&intent.item_id)));
     };
     let (step, refused, error, ids) = match answer {
         Err(failure) => (None, None, Some(*failure.error), Some(Ran::Jobs(failure.cancelled))),

@@ -8,6 +8,7 @@ mod templates;
 pub(crate) use execute::recover_intents;
 
 use crate::error::Result;
+use crate::model::answer::Outcome;
 use crate::model::lab::execution::ExecuteWorkItemResponse;
 use crate::model::work_items::requests::{
     CreateWorkItemsPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse, PagedWorkItems,
@@ -15,20 +16,19 @@ use crate::model::work_items::requests::{
     UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest,
 };
 use crate::model::work_items::template::{
-    CreateWorkItemTemplateRequest, WorkItemTemplate, WorkItemTemplateId, WorkItemTemplateOrderBy,
+    CreateWorkItemTemplateRequest, WorkItemTemplate, WorkItemTemplateId,
 };
 use crate::model::work_items::template_requests::{
     CreateWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemTemplatesPartialSuccessResponse,
     PagedWorkItemTemplates, QueryWorkItemTemplatesRequest,
     UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemTemplatesRequest,
 };
-use crate::model::work_items::work_item::{
-    CreateWorkItemRequest, WorkItem, WorkItemId, WorkItemOrderBy,
-};
+use crate::model::work_items::work_item::{CreateWorkItemRequest, WorkItem, WorkItemId};
 use crate::services::declare::service;
 use crate::services::lab::batch;
-use crate::services::lab::query::{self, Ask};
-use crate::session::{Handle, Plan};
+use crate::services::queries;
+use crate::services::service_record::get;
+use crate::session::Plan;
 
 service! {
 /// Work items: units of test work with a state, reservations, a plan and actions; and the templates
@@ -82,7 +82,9 @@ pub trait WorkItemService {
     fn create_work_items(
         &self,
         work_items: Vec<CreateWorkItemRequest>,
-    ) -> Result<CreateWorkItemsPartialSuccessResponse>;
+    ) -> Result<CreateWorkItemsPartialSuccessResponse> {
+        batch::create(self, work_items, |item| item.name.as_ref()).map(Into::into)
+    }
 
     /// Returns a page of the work items that match a filter.
     ///
@@ -96,7 +98,9 @@ pub trait WorkItemService {
     /// assert_eq!(session.query_work_items(query)?.work_items.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_work_items(&self, request: QueryWorkItemsRequest) -> Result<PagedWorkItems>;
+    fn query_work_items(&self, request: QueryWorkItemsRequest) -> Result<PagedWorkItems> {
+        queries::page(self, &request).map(Into::into)
+    }
 
     /// Executes the query and explains how, with its cost.
     ///
@@ -108,7 +112,9 @@ pub trait WorkItemService {
     /// println!("{}", session.explain_query_work_items(QueryWorkItemsRequest::new())?);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn explain_query_work_items(&self, request: QueryWorkItemsRequest) -> Result<Plan>;
+    fn explain_query_work_items(&self, request: QueryWorkItemsRequest) -> Result<Plan> {
+        queries::explain(self, &request)
+    }
 
     /// Returns one work item with its actions and its history.
     ///
@@ -120,7 +126,9 @@ pub trait WorkItemService {
     /// assert_eq!(session.get_work_item(&id)?.name.as_deref(), Some("Burn-in"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn get_work_item(&self, work_item_id: &WorkItemId) -> Result<WorkItem>;
+    fn get_work_item(&self, work_item_id: &WorkItemId) -> Result<WorkItem> {
+        get(self, work_item_id)
+    }
 
     /// Updates work items, in order. Absent members keep their values, null clears them. Arrays are
     /// appended to and maps are merged, unless `replace` is set.
@@ -139,7 +147,9 @@ pub trait WorkItemService {
     fn update_work_items(
         &self,
         request: UpdateWorkItemsRequest,
-    ) -> Result<UpdateWorkItemsPartialSuccessResponse>;
+    ) -> Result<UpdateWorkItemsPartialSuccessResponse> {
+        batch::amend(self, request.work_items, request.replace.unwrap_or_default()).map(Into::into)
+    }
 
     /// Schedules work items and reserves their resources. An item that is NEW, DEFINED or REVIEWED
     /// becomes SCHEDULED once it has a planned start.
@@ -155,8 +165,12 @@ pub trait WorkItemService {
     /// None);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn schedule_work_items(&self, request: ScheduleWorkItemsRequest)
-    -> Result<ScheduleWorkItemsPartialSuccessResponse>;
+    fn schedule_work_items(
+        &self,
+        request: ScheduleWorkItemsRequest,
+    ) -> Result<ScheduleWorkItemsPartialSuccessResponse> {
+        batch::amend(self, request.work_items, request.replace.unwrap_or_default()).map(Into::into)
+    }
 
     /// Deletes work items; their children remain. Returns `None` if all were deleted.
     ///
@@ -171,7 +185,9 @@ pub trait WorkItemService {
     fn delete_work_items(
         &self,
         ids: Vec<WorkItemId>,
-    ) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>>;
+    ) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>> {
+        batch::delete_all::<WorkItem>(self, ids).map(Outcome::unless_all_succeeded)
+    }
 
     /// Executes an action of a work item: runs its definition, and changes the state as
     /// `docs/states-and-actions.md` lists. JOB and NOTEBOOK actions call the
@@ -196,7 +212,9 @@ pub trait WorkItemService {
         &self,
         work_item_id: &WorkItemId,
         action: &str,
-    ) -> Result<ExecuteWorkItemResponse>;
+    ) -> Result<ExecuteWorkItemResponse> {
+        execute::execute(self, work_item_id, action)
+    }
 
     /// Creates templates.
     ///
@@ -215,7 +233,9 @@ pub trait WorkItemService {
     fn create_work_item_templates(
         &self,
         work_item_templates: Vec<CreateWorkItemTemplateRequest>,
-    ) -> Result<CreateWorkItemTemplatesPartialSuccessResponse>;
+    ) -> Result<CreateWorkItemTemplatesPartialSuccessResponse> {
+        batch::create(self, work_item_templates, |item| item.name.as_ref()).map(Into::into)
+    }
 
     /// Returns a page of the templates that match a filter. There is no other way to read a
     /// template.
@@ -232,7 +252,9 @@ pub trait WorkItemService {
     fn query_work_item_templates(
         &self,
         request: QueryWorkItemTemplatesRequest,
-    ) -> Result<PagedWorkItemTemplates>;
+    ) -> Result<PagedWorkItemTemplates> {
+        queries::page(self, &request).map(Into::into)
+    }
 
     /// Executes the query and explains how, with its cost.
     ///
@@ -248,7 +270,9 @@ pub trait WorkItemService {
     fn explain_query_work_item_templates(
         &self,
         request: QueryWorkItemTemplatesRequest,
-    ) -> Result<Plan>;
+    ) -> Result<Plan> {
+        queries::explain(self, &request)
+    }
 
     /// Updates templates, in order, like [`WorkItemService::update_work_items`]. Items created from
     /// them do not change.
@@ -268,7 +292,10 @@ pub trait WorkItemService {
     fn update_work_item_templates(
         &self,
         request: UpdateWorkItemTemplatesRequest,
-    ) -> Result<UpdateWorkItemTemplatesPartialSuccessResponse>;
+    ) -> Result<UpdateWorkItemTemplatesPartialSuccessResponse> {
+        batch::amend(self, request.work_item_templates, request.replace.unwrap_or_default())
+            .map(Into::into)
+    }
 
     /// Deletes templates; items created from them remain. Returns `None` if all were deleted.
     ///
@@ -283,175 +310,8 @@ pub trait WorkItemService {
     fn delete_work_item_templates(
         &self,
         ids: Vec<WorkItemTemplateId>,
-    ) -> Result<Option<DeleteWorkItemTemplatesPartialSuccessResponse>>;
-}
-}
-
-impl WorkItemService for Handle<'_, '_> {
-    fn create_work_items(
-        &self,
-        work_items: Vec<CreateWorkItemRequest>,
-    ) -> Result<CreateWorkItemsPartialSuccessResponse> {
-        let mut outcome = batch::create(self, work_items)?;
-        Ok(CreateWorkItemsPartialSuccessResponse {
-            failed_work_items: outcome.failed_or_none(),
-            created_work_items: outcome.succeeded,
-            error: outcome.error,
-        })
-    }
-
-    fn query_work_items(&self, request: QueryWorkItemsRequest) -> Result<PagedWorkItems> {
-        let page =
-            query::page(self, &item_ask(&request), request.projection.as_ref(), WorkItem::project)?;
-        Ok(PagedWorkItems {
-            work_items: page.items,
-            continuation_token: page.continuation_token,
-            total_count: page.total_count,
-        })
-    }
-
-    fn explain_query_work_items(&self, request: QueryWorkItemsRequest) -> Result<Plan> {
-        query::explain::<WorkItem>(self, &item_ask(&request))
-    }
-
-    fn get_work_item(&self, work_item_id: &WorkItemId) -> Result<WorkItem> {
-        batch::get(self, work_item_id)
-    }
-
-    fn update_work_items(
-        &self,
-        request: UpdateWorkItemsRequest,
-    ) -> Result<UpdateWorkItemsPartialSuccessResponse> {
-        let mut outcome =
-            batch::amend(self, request.work_items, request.replace.unwrap_or_default())?;
-        Ok(UpdateWorkItemsPartialSuccessResponse {
-            failed_work_items: outcome.failed_or_none(),
-            updated_work_items: Some(outcome.succeeded),
-            error: outcome.error,
-        })
-    }
-
-    fn schedule_work_items(
-        &self,
-        request: ScheduleWorkItemsRequest,
-    ) -> Result<ScheduleWorkItemsPartialSuccessResponse> {
-        let mut outcome =
-            batch::amend(self, request.work_items, request.replace.unwrap_or_default())?;
-        Ok(ScheduleWorkItemsPartialSuccessResponse {
-            failed_work_items: outcome.failed_or_none(),
-            scheduled_work_items: Some(outcome.succeeded),
-            error: outcome.error,
-        })
-    }
-
-    fn delete_work_items(
-        &self,
-        ids: Vec<WorkItemId>,
-    ) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>> {
-        let outcome = batch::delete::<WorkItem>(self, ids)?;
-        Ok(batch::unless_all_went(outcome, |deleted, failed, error| {
-            DeleteWorkItemsPartialSuccessResponse {
-                deleted_ids: Some(deleted),
-                failed_ids: Some(failed),
-                error: Some(error),
-            }
-        }))
-    }
-
-    fn execute_work_item(
-        &self,
-        work_item_id: &WorkItemId,
-        action: &str,
-    ) -> Result<ExecuteWorkItemResponse> {
-        execute::execute(self, work_item_id, action)
-    }
-
-    fn create_work_item_templates(
-        &self,
-        work_item_templates: Vec<CreateWorkItemTemplateRequest>,
-    ) -> Result<CreateWorkItemTemplatesPartialSuccessResponse> {
-        let mut outcome = batch::create(self, work_item_templates)?;
-        Ok(CreateWorkItemTemplatesPartialSuccessResponse {
-            failed_work_item_templates: outcome.failed_or_none(),
-            created_work_item_templates: outcome.succeeded,
-            error: outcome.error,
-        })
-    }
-
-    fn query_work_item_templates(
-        &self,
-        request: QueryWorkItemTemplatesRequest,
-    ) -> Result<PagedWorkItemTemplates> {
-        let page = query::page(
-            self,
-            &template_ask(&request),
-            request.projection.as_ref(),
-            WorkItemTemplate::project,
-        )?;
-        Ok(PagedWorkItemTemplates {
-            work_item_templates: page.items,
-            continuation_token: page.continuation_token,
-            total_count: None,
-        })
-    }
-
-    fn explain_query_work_item_templates(
-        &self,
-        request: QueryWorkItemTemplatesRequest,
-    ) -> Result<Plan> {
-        query::explain::<WorkItemTemplate>(self, &template_ask(&request))
-    }
-
-    fn update_work_item_templates(
-        &self,
-        request: UpdateWorkItemTemplatesRequest,
-    ) -> Result<UpdateWorkItemTemplatesPartialSuccessResponse> {
-        let mut outcome =
-            batch::amend(self, request.work_item_templates, request.replace.unwrap_or_default())?;
-        Ok(UpdateWorkItemTemplatesPartialSuccessResponse {
-            failed_work_item_templates: outcome.failed_or_none(),
-            updated_work_item_templates: outcome.succeeded,
-            error: outcome.error,
-        })
-    }
-
-    fn delete_work_item_templates(
-        &self,
-        ids: Vec<WorkItemTemplateId>,
     ) -> Result<Option<DeleteWorkItemTemplatesPartialSuccessResponse>> {
-        let outcome = batch::delete::<WorkItemTemplate>(self, ids)?;
-        Ok(batch::unless_all_went(outcome, |deleted, failed, error| {
-            DeleteWorkItemTemplatesPartialSuccessResponse {
-                deleted_ids: Some(deleted),
-                failed_ids: Some(failed),
-                error: Some(error),
-            }
-        }))
+        batch::delete_all::<WorkItemTemplate>(self, ids).map(Outcome::unless_all_succeeded)
     }
 }
-
-fn item_ask(request: &QueryWorkItemsRequest) -> Ask<'_> {
-    Ask {
-        filter: request.filter.as_deref(),
-        substitutions: request.substitutions.as_ref(),
-        take: request.take,
-        continuation_token: request.continuation_token.as_deref(),
-        order_by: request.order_by.map(WorkItemOrderBy::path),
-        descending: request.descending.unwrap_or_default(),
-        return_count: request.return_count.unwrap_or_default(),
-        projection_len: request.projection.as_ref().map_or(0, Vec::len),
-    }
-}
-
-fn template_ask(request: &QueryWorkItemTemplatesRequest) -> Ask<'_> {
-    Ask {
-        filter: request.filter.as_deref(),
-        substitutions: request.substitutions.as_ref(),
-        take: request.take,
-        continuation_token: request.continuation_token.as_deref(),
-        order_by: request.order_by.map(WorkItemTemplateOrderBy::path),
-        descending: request.descending.unwrap_or_default(),
-        return_count: false,
-        projection_len: request.projection.as_ref().map_or(0, Vec::len),
-    }
 }

@@ -21,10 +21,6 @@ impl Creation for CreateWorkItemRequest {
     type Record = WorkItem;
     type Template = WorkItemTemplate;
 
-    fn name(&self) -> Option<&str> {
-        self.name.as_deref()
-    }
-
     fn build(
         self,
         draft: &Draft<'_>,

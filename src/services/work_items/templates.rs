@@ -13,10 +13,6 @@ impl Creation for CreateWorkItemTemplateRequest {
     type Record = WorkItemTemplate;
     type Template = WorkItemTemplate;
 
-    fn name(&self) -> Option<&str> {
-        self.name.as_deref()
-    }
-
     fn build(
         self,
         _draft: &Draft<'_>,

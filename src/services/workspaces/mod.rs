@@ -9,7 +9,9 @@ use crate::model::workspaces::{
     CreateWorkspaceRequest, PagedWorkspaces, QueryWorkspacesRequest, Workspace, WorkspaceKey,
 };
 use crate::services::declare::service;
-use crate::session::{Access, Handle, OrderTerm, Plan, Query, What};
+use crate::services::queries::{self, QueryRequest};
+use crate::services::service_record::ServiceRecord;
+use crate::session::{Access, OrderTerm, Plan, Query, Settings, What};
 use crate::value::key;
 
 const DEFAULT_TAKE: usize = 1000;
@@ -53,7 +55,14 @@ pub trait WorkspaceService {
     /// assert_eq!(refused[0].name.as_deref(), Some("Workspaces.InvalidWorkspace"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn create_workspace(&self, request: CreateWorkspaceRequest) -> Result<Workspace>;
+    fn create_workspace(&self, request: CreateWorkspaceRequest) -> Result<Workspace> {
+        self.write(move |draft| {
+            let key = WorkspaceKey::from(draft.new_key::<Workspace>()?);
+            let workspace = Workspace::create(request, key, draft.now(), draft.user())?;
+            draft.put_new(&workspace, What::Created)?;
+            Ok(workspace)
+        })
+    }
 
     /// Returns one page of the registered workspaces that match and that the caller may see.
     ///
@@ -68,13 +77,17 @@ pub trait WorkspaceService {
     /// assert_eq!(page.workspaces.len(), 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<PagedWorkspaces>;
+    fn query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<PagedWorkspaces> {
+        queries::page(self, &query).map(Into::into)
+    }
 
     /// Executes [`WorkspaceService::query_workspaces`] and explains how, with its cost.
     ///
     /// # Errors
     /// As [`WorkspaceService::query_workspaces`].
-    fn explain_query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<Plan>;
+    fn explain_query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<Plan> {
+        queries::explain(self, &query)
+    }
 
     /// Removes a workspace from the registry. Its records remain.
     ///
@@ -88,7 +101,21 @@ pub trait WorkspaceService {
     /// session.delete_workspace("lab-1")?;
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn delete_workspace(&self, id: &str) -> Result<()>;
+    fn delete_workspace(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| {
+            let mut entry = Vec::new();
+            key::push_str(&mut entry, &id);
+            let found = draft.find::<Workspace>(Workspace::BY_ID, &entry)?;
+            let deleted = match found {
+                Some(key) => draft.delete::<Workspace>(&key.to_id(Workspace::KIND.id))?,
+                None => None,
+            };
+            let (name, code) = Workspace::ABSENT;
+            let not_found = || Error::not_found(Workspace::KIND.name, &id).with_name(name, code);
+            deleted.map(drop).ok_or_else(not_found)
+        })
+    }
 
     /// Sets the bounds of a workspace, whether it is registered or not, in place of earlier ones. A
     /// write that would take the workspace above a bound is refused then with `LimitExceeded` and
@@ -114,108 +141,52 @@ pub trait WorkspaceService {
     /// assert_eq!(session.get_quota("lab-1")?.record_count, 1);
     /// # Ok::<(), stationdb::Error>(())
     /// ```
-    fn set_quota(&self, request: SetQuotaRequest) -> Result<Quota>;
+    fn set_quota(&self, request: SetQuotaRequest) -> Result<Quota> {
+        self.write(move |draft| quotas::set(draft, request))
+    }
 
     /// Returns the bounds of a workspace and what is used.
     ///
     /// # Errors
     /// `NotFound` for a workspace without a quota or that the caller may not see.
-    fn get_quota(&self, workspace: &str) -> Result<Quota>;
+    fn get_quota(&self, workspace: &str) -> Result<Quota> {
+        self.read(|view| quotas::get(view, workspace))
+    }
 
     /// Returns one page of the quotas that the caller may see, by workspace.
     ///
     /// # Errors
     /// `InvalidArgument` for an invalid token.
-    fn list_quotas(&self, request: ListQuotasRequest) -> Result<PagedQuotas>;
+    fn list_quotas(&self, request: ListQuotasRequest) -> Result<PagedQuotas> {
+        self.read(|view| quotas::list(view, &request))
+    }
 
     /// Removes the bounds of a workspace.
     ///
     /// # Errors
     /// `NotFound` for a workspace without a quota or that the caller may not see;
     /// `PermissionDenied`; errors of the disk.
-    fn delete_quota(&self, workspace: &str) -> Result<()>;
-}
-}
-
-impl WorkspaceService for Handle<'_, '_> {
-    fn create_workspace(&self, request: CreateWorkspaceRequest) -> Result<Workspace> {
-        self.write(move |draft| {
-            let key = WorkspaceKey::from(draft.new_key::<Workspace>()?);
-            let workspace = Workspace::create(request, key, draft.now(), draft.user())?;
-            draft.put_new(&workspace, What::Created)?;
-            Ok(workspace)
-        })
-    }
-
-    fn query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<PagedWorkspaces> {
-        let plan = to_query(&query);
-        self.read(|view| {
-            let page = view.query::<Workspace>(&plan)?;
-            Ok(PagedWorkspaces {
-                workspaces: page.items,
-                continuation_token: page.continuation_token,
-                total_count: page.total_count,
-            })
-        })
-    }
-
-    fn explain_query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<Plan> {
-        let plan = to_query(&query);
-        self.read(|view| Ok(view.query_with_plan::<Workspace>(&plan)?.1))
-    }
-
-    fn delete_workspace(&self, id: &str) -> Result<()> {
-        let id = id.to_owned();
-        self.write(move |draft| {
-            let mut entry = Vec::new();
-            key::push_str(&mut entry, &id);
-            let found = draft.find::<Workspace>(Workspace::BY_ID, &entry)?;
-            let deleted = match found {
-                Some(key) => draft.delete::<Workspace>(&key.to_id(Workspace::KIND.id))?,
-                None => None,
-            };
-            let not_found = || {
-                Error::not_found(Workspace::KIND.name, &id)
-                    .with_name("Workspaces.WorkspaceNotFound", None)
-            };
-            deleted.map(drop).ok_or_else(not_found)
-        })
-    }
-
-    fn set_quota(&self, request: SetQuotaRequest) -> Result<Quota> {
-        self.write(move |draft| quotas::set(draft, request))
-    }
-
-    fn get_quota(&self, workspace: &str) -> Result<Quota> {
-        self.read(|view| quotas::get(view, workspace))
-    }
-
-    fn list_quotas(&self, request: ListQuotasRequest) -> Result<PagedQuotas> {
-        self.read(|view| quotas::list(view, &request))
-    }
-
     fn delete_quota(&self, workspace: &str) -> Result<()> {
         let workspace = workspace.to_owned();
         self.write(move |draft| quotas::delete(draft, &workspace))
     }
 }
+}
 
-fn to_query(request: &QueryWorkspacesRequest) -> Query<'_> {
-    Query {
-        filter: request.filter.as_deref(),
-        substitutions: request.substitutions.as_deref().unwrap_or_default(),
-        order: vec![OrderTerm {
-            path: request.order_by.unwrap_or_default().path(),
-            descending: request.descending.unwrap_or_default(),
-        }],
-        ties_follow_direction: true,
-        take: request
-            .take
-            .and_then(|take| usize::try_from(take).ok())
-            .unwrap_or(DEFAULT_TAKE)
-            .min(DEFAULT_TAKE),
-        continuation_token: request.continuation_token.as_deref(),
-        return_count: request.return_count.unwrap_or_default(),
-        ..Query::default()
+impl ServiceRecord for Workspace {
+    const ABSENT: (&'static str, Option<i64>) = ("Workspaces.WorkspaceNotFound", None);
+}
+
+impl QueryRequest for QueryWorkspacesRequest {
+    fn query(&self, _settings: &Settings) -> Result<Query<'_>> {
+        Ok(Query {
+            order: vec![OrderTerm {
+                path: self.order_by.unwrap_or_default().path(),
+                descending: self.descending.unwrap_or_default(),
+            }],
+            ties_follow_direction: true,
+            take: queries::take_or(DEFAULT_TAKE, self.take).min(DEFAULT_TAKE),
+            ..queries::common(self)?
+        })
     }
 }

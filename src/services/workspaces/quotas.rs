@@ -5,6 +5,7 @@ use crate::model::Resource as _;
 use crate::model::quotas::{
     ListQuotasRequest, PagedQuotas, Quota, QuotaKey, QuotaRecord, SetQuotaRequest,
 };
+use crate::services::queries::take_or;
 use crate::session::{Draft, OrderTerm, Query, View, What, quota_entry};
 use crate::value::Action;
 
@@ -46,11 +47,10 @@ pub(super) fn get(view: &View<'_>, workspace: &str) -> Result<Quota> {
 }
 
 pub(super) fn list(view: &View<'_>, request: &ListQuotasRequest) -> Result<PagedQuotas> {
-    let take = request.take.and_then(|take| usize::try_from(take).ok()).unwrap_or(DEFAULT_TAKE);
     let query = Query {
         order: vec![OrderTerm { path: "workspace", descending: false }],
         ties_follow_direction: true,
-        take: take.min(DEFAULT_TAKE),
+        take: take_or(DEFAULT_TAKE, request.take).min(DEFAULT_TAKE),
         continuation_token: request.continuation_token.as_deref(),
         ..Query::default()
     };

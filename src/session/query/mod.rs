@@ -79,14 +79,3 @@ impl<'q> Query<'q> {
         }
     }
 }
-
-/// One page of an answer.
-#[derive(Clone, Debug)]
-pub(crate) struct Page<R> {
-    /// The records, in order.
-    pub items: Vec<R>,
-    /// Token of the next page; `None` if there is none.
-    pub continuation_token: Option<String>,
-    /// Number of all matches on all pages, if it was asked for.
-    pub total_count: Option<u64>,
-}

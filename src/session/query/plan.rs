@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::model::answer::Answer;
 use crate::session::Visibility;
 
 /// How a query is answered, and after a run, what it cost.
@@ -41,6 +42,8 @@ impl Plan {
         }
     }
 }
+
+impl Answer for Plan {}
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,6 +13,7 @@ use fixture::{
 use fixtures::FixtureService;
 
 use super::test_store::TestStore;
+use crate::error::ApiError;
 #[cfg(feature = "search")]
 use crate::search::SearchRequest;
 use crate::session::Identity;
@@ -88,11 +89,11 @@ fn the_recipe_creates_queries_updates_and_deletes() {
         slot_count: Some(2),
         ..UpdateFixtureRequest::default()
     };
-    let changed = session.update_fixtures(vec![change]).unwrap().fixtures.remove(0);
+    let changed = session.update_fixture(change).unwrap();
     assert_eq!((changed.name.as_deref(), changed.slot_count), (Some("north"), Some(2)));
     assert_eq!(names(&session, "slotCount > 3"), ["south"]);
-    let deleted = session.delete_fixtures(vec![id.clone(), id, "9".to_owned()]).unwrap();
-    assert_eq!((deleted.fixtures.len(), deleted.error.unwrap().inner_errors.len()), (1, 1));
+    let deleted = session.delete_fixtures(vec![id.clone(), id, "9".to_owned()]).unwrap().unwrap();
+    assert_eq!((deleted.ids.len(), deleted.error.unwrap().inner_errors.len()), (1, 1));
     assert_eq!(names(&session, ""), ["south"]);
 }
 
@@ -101,9 +102,8 @@ fn the_recipe_creates_queries_updates_and_deletes() {
 fn the_recipe_is_found_by_its_text() {
     let store = store();
     let session = store.session();
-    session
-        .create_fixtures(vec![request("bed of nails", 4, "open"), request("clamp", 1, "closed")])
-        .unwrap();
+    let batch = vec![request("bed of nails", 4, "open"), request("clamp", 1, "closed")];
+    assert_eq!(session.create_fixtures(batch).unwrap().error, None);
     let found = |session: &Session, text: &str| -> Vec<String> {
         let request = SearchRequest { text: Some(text.to_owned()), ..SearchRequest::default() };
         session.search(request).unwrap().hits.into_iter().map(|hit| hit.name).collect()
@@ -125,14 +125,16 @@ fn the_recipe_keeps_to_the_policy() {
     assert_eq!(names(&guest, ""), ["a"]);
     let ids: Vec<String> =
         made.fixtures.iter().filter_map(|fixture| fixture.id.clone().map(String::from)).collect();
-    let refused = |answer: fixture::Fixtures| -> Vec<Option<String>> {
-        assert_eq!(answer.fixtures, []);
-        answer.error.unwrap().inner_errors.into_iter().map(|error| error.name).collect()
+    let refused = |error: Option<ApiError>| -> Vec<Option<String>> {
+        error.unwrap().inner_errors.into_iter().map(|error| error.name).collect()
     };
     let denied = Some("Skyline.InsufficientPrivileges".to_owned());
-    let made = refused(guest.create_fixtures(vec![request("c", 1, "open")]).unwrap());
-    assert_eq!(made, std::slice::from_ref(&denied));
-    let deleted = refused(guest.delete_fixtures(ids).unwrap());
+    let made = guest.create_fixtures(vec![request("c", 1, "open")]).unwrap();
+    assert_eq!(made.fixtures, []);
+    assert_eq!(refused(made.error), std::slice::from_ref(&denied));
+    let deleted = guest.delete_fixtures(ids).unwrap().unwrap();
+    assert_eq!(deleted.ids, Vec::<String>::new());
+    let deleted = refused(deleted.error);
     assert_eq!(deleted[0], denied);
     // A record that the guest may not see is reported as not found.
     assert_ne!(deleted[1], denied);

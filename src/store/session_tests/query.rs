@@ -5,7 +5,8 @@ use crate::store::tests::prelude::*;
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 
-use crate::session::{Identity, Page};
+use crate::model::answer::Page;
+use crate::session::Identity;
 use crate::value::id::IdForm;
 
 const STATES: &[(&str, &[&str])] = &[("NEW", &[]), ("CLOSED", &[]), ("IN_PROGRESS", &[])];
