@@ -4,8 +4,8 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, Error, Ident, Result, Type};
 
+use crate::member::{Member, generic};
 use crate::node::nodes;
-use crate::record::{Member, generic};
 
 /// The status of an answer without an attribute of its own: each record answers the call that gets
 /// it.

@@ -632,7 +632,7 @@ fn a_salvage_tells_what_a_journal_lost_before_the_first_checkpoint() {
     let ada = store.session(crate::Identity::user("ada"));
     for number in 0..20 {
         let product = CreateProductRequest::new(format!("P{number}"));
-        ada.create_products(vec![product]).unwrap().into_result().unwrap();
+        let _ = ada.create_products(vec![product]).unwrap().into_result().unwrap();
     }
     std::mem::forget(store);
     for cut in [8_192, 8_193, 9_000] {
