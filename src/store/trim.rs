@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::maintenance::{MAINTENANCE_USER, TRIM_BATCH, log_position};
 use super::open::Store;
 use crate::error::Result;
-use crate::session::{Access, Identity, trim};
+use crate::session::{Access, Identity, guarded, trim};
 use crate::value::Control;
 
 impl Store {
@@ -41,12 +41,15 @@ impl Store {
         engine.write_queue.refuse_in_transaction()?;
         let session = self.session(Identity::user(MAINTENANCE_USER));
         // What the text index has not saved, it may have to read again.
-        engine.search.maintain(&session)?;
-        engine.search.save(&session)?;
+        guarded("trimming the change log", || {
+            engine.search.maintain(&session)?;
+            engine.search.save(&session)
+        })?;
         let mut dropped = 0;
         loop {
             control.check()?;
-            let position = log_position(engine, &session)?;
+            let position =
+                guarded("trimming the change log", || log_position(engine, &session))?;
             let trimmed = session
                 .write(move |draft| trim::trim_before(draft, position, before, TRIM_BATCH))?;
             let count = trimmed.entries;
