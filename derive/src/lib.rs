@@ -24,9 +24,10 @@ use syn::{DeriveInput, parse_macro_input};
 /// - `#[patch(Name = "documentation")]`, `#[patch(Name(member, …))]`: generates a struct with these
 ///   members as `Patch`, for updates of a record that contains this one; `#[request(…)]` as for
 ///   [`macro@Resource`].
-/// - `#[new(member, …)]`: generates `Name::new(member, …)` and a setter for each member. An `Option`
-///   has a second setter, `maybe_member(option)`, and a `Patch` has `clear_member()`, which sends
-///   null. The setter of a map with optional values adds to the entries that are there.
+/// - `#[new(member, …)]`: generates `Name::new(member, …)` and a setter for each member. An
+///   `Option` has a second setter, `maybe_member(option)`, and a `Patch` has `clear_member()`,
+///   which sends null. The setter of a map with optional values adds to the entries that are
+///   there.
 /// - `#[requires(member, …)]`: JSON without these members is refused.
 /// - `#[also(otherName = "member", …)]`: an additional name of a member in JSON.
 /// - `#[fields(member, …)]`: the fields that filters see of an element of a list of these records.
