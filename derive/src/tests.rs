@@ -76,3 +76,41 @@ fn names_follow_from_the_members() {
         assert!(made.contains(expected), "{expected} is not in {made}");
     }
 }
+
+/// As [`derive`], for a struct that is no resource.
+fn record(attributes: &str, members: &str) -> Result<String, String> {
+    let text = format!("#[wire] {attributes}\npub struct Answer {{ {members} }}");
+    let input: DeriveInput = syn::parse_str(&text).unwrap();
+    let made = crate::record::derive(&input).map(|made| made.to_string());
+    made.map_err(|error| error.to_string())
+}
+
+#[test]
+fn answers_follow_from_their_members() {
+    let lists = "pub done: Option<Vec<Thing>>, pub failed: Option<Vec<String>>,";
+    let batch = record("#[answer(batch)]", &format!("{lists} pub error: Option<ApiError>,"));
+    assert!(batch.unwrap().contains("From < crate :: model :: answer :: Outcome < Thing , String"));
+    let fault = "the answer of a batch has two lists, and then its `error`";
+    assert_eq!(record("#[answer(batch)]", lists), Err(fault.to_owned()));
+    let page = record("#[answer(page)]", "pub things: Vec<Thing>, pub total_count: Option<u64>,");
+    assert!(page.unwrap().contains("total_count : page . total_count"));
+    assert_eq!(
+        record("#[answer(page)]", "pub total_count: Option<u64>,"),
+        Err("a page has a list of records".to_owned())
+    );
+}
+
+#[test]
+fn queries_have_the_members_that_they_are_declared_with() {
+    let members = "pub filter: Option<String>, pub order_by: Option<By>, pub return_count: bool,";
+    let made = record("#[queries(Thing)]", members).unwrap();
+    for expected in [
+        "filter : self . filter . as_deref ()",
+        "first_order : < By as",
+        "return_count : self . return_count ,",
+        "type Member = ()",
+    ] {
+        assert!(made.contains(expected), "{expected} is not in {made}");
+    }
+    assert!(!made.contains("continuation_token : self"), "{made}");
+}
