@@ -197,11 +197,14 @@ fn summary<R: Resource>(payload: Payload<'_>, members: Members) -> Result<Docume
 
 fn all_entries<R: Resource>(payload: Payload<'_>) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>> {
     let record = stored::read::<R>(payload)?;
-    let of_index = |index| {
+    let mut all = Vec::new();
+    for index in R::indexes() {
         let value = entry_value(&record, index);
-        entries(&record, index).into_iter().map(move |entry| (index.number, entry, value.clone()))
-    };
-    Ok(R::indexes().iter().flat_map(of_index).collect())
+        for entry in entries(&record, index) {
+            all.push((index.number, entry, value.clone()));
+        }
+    }
+    Ok(all)
 }
 
 fn usage<R: Resource>(payload: Payload<'_>, state: Option<Payload<'_>>) -> Result<(String, Usage)> {
