@@ -281,7 +281,7 @@ fn each_part<R: Shown>(
         let visibility = view.visibility(R::KIND);
         let mut records: Vec<R> = Vec::new();
         let wanted = members_of::<R>(fields.iter().copied());
-        view.scan_records::<R>(None, false, wanted, |_, record| {
+        view.scan_records::<R>(None, false, wanted, &mut |_, record| {
             if visibility.allows(record.workspace()) {
                 records.push(record);
             }

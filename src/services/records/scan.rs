@@ -213,13 +213,18 @@ fn records<R: Shown>(stream: &mut RecordStream, view: &View<'_>, most: usize) ->
     }
     let (mut records, mut last) = (Vec::new(), stream.after);
     let visibility = view.visibility(R::KIND);
-    view.scan_records::<R>(stream.after, false, wanted::<R>(&stream.columns), |key, record| {
-        last = Some(key);
-        if visibility.allows(record.workspace()) {
-            records.push(record);
-        }
-        Ok(records.len() < most)
-    })?;
+    view.scan_records::<R>(
+        stream.after,
+        false,
+        wanted::<R>(&stream.columns),
+        &mut |key, record| {
+            last = Some(key);
+            if visibility.allows(record.workspace()) {
+                records.push(record);
+            }
+            Ok(records.len() < most)
+        },
+    )?;
     stream.is_done = records.len() < most;
     stream.after = last;
     Ok(records)

@@ -204,7 +204,7 @@ impl<R: Resource> Candidates for Typed<'_, '_, R> {
         back: bool,
         to_end: bool,
     ) -> Result<()> {
-        self.view.scan_records::<R>(after, back, top.wanted, |key, record| {
+        self.view.scan_records::<R>(after, back, top.wanted, &mut |key, record| {
             Ok(self.offer_record(top, key, record)? || to_end)
         })
     }
