@@ -24,17 +24,12 @@ pub(crate) trait Access {
     /// Runs `f` over one consistent snapshot.
     fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
         let (mut f, mut answer) = (Some(f), None);
-        self.read_view(&mut |view| {
-            if let Some(f) = f.take() {
-                answer = Some(f(view)?);
-            }
-            Ok(())
-        })?;
-        answer.ok_or_else(|| Error::corrupt("internal error: a read did not run; report it"))
+        self.read_view(&mut |view| answer = f.take().map(|f| f(view)))?;
+        answer.unwrap_or_else(|| Err(not_run()))
     }
 
     /// As [`Self::read`], compiled once for all callers.
-    fn read_view(&self, f: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()>;
+    fn read_view(&self, f: &mut dyn FnMut(&View<'_>)) -> Result<()>;
 
     /// Runs `plan` and applies its draft. For a session, the changes are durable when this returns;
     /// for a transaction, they become part of it. If `plan` fails, nothing is applied.
@@ -75,6 +70,11 @@ pub(crate) trait Access {
     }
 }
 
+#[cold]
+fn not_run() -> Error {
+    Error::corrupt("internal error: a read did not run; report it")
+}
+
 /// Either handle. The services are implemented for this one type, so their code is compiled once,
 /// in this crate. The macro `service!` implements each service trait for [`Session`] and
 /// [`Transaction`].
@@ -84,7 +84,7 @@ pub(crate) enum Handle<'h, 't> {
 }
 
 impl Access for Handle<'_, '_> {
-    fn read_view(&self, f: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()> {
+    fn read_view(&self, f: &mut dyn FnMut(&View<'_>)) -> Result<()> {
         match self {
             Self::Session(session) => session.read_view(f),
             Self::Transaction(transaction) => transaction.read_view(f),
@@ -288,10 +288,13 @@ impl Session {
 }
 
 impl Access for Session {
-    fn read_view(&self, f: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()> {
+    fn read_view(&self, f: &mut dyn FnMut(&View<'_>)) -> Result<()> {
         self.context.check_deadline()?;
         let snapshot = self.context.snapshot();
-        guarded("reading", || f(&View::new(Source::Snapshot(&snapshot), &self.context, &[])))
+        guarded("reading", || {
+            f(&View::new(Source::Snapshot(&snapshot), &self.context, &[]));
+            Ok(())
+        })
     }
 
     fn write_plan(&self, plan: Plan) -> Result<Answer> {
@@ -422,10 +425,13 @@ fn nested() -> Error {
 }
 
 impl Access for Transaction<'_> {
-    fn read_view(&self, f: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()> {
+    fn read_view(&self, f: &mut dyn FnMut(&View<'_>)) -> Result<()> {
         self.context.check_deadline()?;
         let state = self.state.try_borrow().map_err(|_| nested())?;
-        guarded("reading", || f(&View::new(state.written.source(), self.context, &state.events)))
+        guarded("reading", || {
+            f(&View::new(state.written.source(), self.context, &state.events));
+            Ok(())
+        })
     }
 
     fn write_plan(&self, plan: Plan) -> Result<Answer> {

@@ -25,7 +25,7 @@ use crate::model::{
 };
 use crate::records::keys::{Place, index_head, index_prefix, record_key, split_index_key};
 use crate::records::{Change, Entries, Source, Space, envelope};
-use crate::value::id::RecordKey;
+use crate::value::id::{Kind, RecordKey};
 use crate::value::stored::Members;
 use crate::value::{Action, Service, limits, stored};
 
@@ -272,12 +272,16 @@ impl<'v> Draft<'v> {
 
     /// A key for a new record; ids are never reused.
     pub(crate) fn new_key<R: Resource>(&mut self) -> Result<RecordKey> {
+        self.new_key_of(R::KIND)
+    }
+
+    fn new_key_of(&mut self, kind: Kind) -> Result<RecordKey> {
         let seed = self.context().engine.seed;
         loop {
-            let number = self.counter(&format!("kind {}", R::KIND.code), 1000)?;
-            let key = RecordKey::generate(R::KIND, number, seed);
+            let number = self.counter(&format!("kind {}", kind.code), 1000)?;
+            let key = RecordKey::generate(kind, number, seed);
             // Files may have ids that callers chose, so a generated id may exist.
-            if self.raw(Space::Records, &record_key(R::KIND, key))?.is_none() {
+            if self.raw(Space::Records, &record_key(kind, key))?.is_none() {
                 return Ok(key);
             }
         }
@@ -339,9 +343,13 @@ impl<'v> Draft<'v> {
 
     /// The first record that has this entry in an index, with this draft's changes.
     pub(crate) fn find<R: Resource>(&self, index: u8, entry: &[u8]) -> Result<Option<RecordKey>> {
-        let prefix = index_prefix(R::KIND, index, entry);
+        self.find_of(R::KIND, index, entry)
+    }
+
+    fn find_of(&self, kind: Kind, index: u8, entry: &[u8]) -> Result<Option<RecordKey>> {
+        let prefix = index_prefix(kind, index, entry);
         let exact = |bytes: &[u8]| {
-            split_index_key(R::KIND, bytes)
+            split_index_key(kind, bytes)
                 .filter(|(found, _)| *found == entry)
                 .map(|(_, record)| record)
         };
@@ -546,23 +554,32 @@ impl<'v> Draft<'v> {
     /// [`Draft::put`] checks the same. A plan that looks up other records first calls this before
     /// it does, so that its refusal reveals nothing about them.
     pub(crate) fn require<R: Resource>(&self, old: Option<&R>, new: &R, what: What) -> Result<()> {
+        self.require_between(R::KIND.service, old.map(R::workspace), new.workspace(), what)
+    }
+
+    /// As [`Self::require`], for the workspaces of the records.
+    fn require_between(
+        &self,
+        service: Service,
+        old: Option<&str>,
+        new: &str,
+        what: What,
+    ) -> Result<()> {
         let context = self.view.context();
-        let service = R::KIND.service;
         // After the policy, so that a refusal by the registry tells nothing to who may not write
         // there.
         // Workspaces and their quotas do not ask the registry.
         let is_registry = service == Service::WORKSPACES;
-        let require_workspace =
-            || if is_registry { Ok(()) } else { self.require_workspace(new.workspace()) };
+        let require_workspace = || if is_registry { Ok(()) } else { self.require_workspace(new) };
         let Some(old) = old else {
-            context.require(service, Action::Create, new.workspace())?;
+            context.require(service, Action::Create, new)?;
             return require_workspace();
         };
         let action = if what == What::Executed { Action::Execute } else { Action::Update };
-        context.require(service, action, old.workspace())?;
-        if old.workspace() != new.workspace() {
-            context.require(service, Action::Delete, old.workspace())?;
-            context.require(service, Action::Create, new.workspace())?;
+        context.require(service, action, old)?;
+        if old != new {
+            context.require(service, Action::Delete, old)?;
+            context.require(service, Action::Create, new)?;
             require_workspace()?;
         }
         Ok(())

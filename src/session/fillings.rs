@@ -2,8 +2,9 @@
 
 use super::view::View;
 use crate::error::Result;
-use crate::model::{Index, Resource, by_code};
+use crate::model::by_code;
 use crate::records::{Source, Space, envelope};
+use crate::value::id::Kind;
 use crate::value::wire::record;
 
 /// The row of [`Space::Meta`] that lists the incomplete indexes.
@@ -61,24 +62,20 @@ impl Fillings {
 }
 
 impl View<'_> {
-    /// The indexes of a kind that are complete in this snapshot.
+    /// The numbers of the indexes of a kind that are not complete in this snapshot.
     ///
     /// # Errors
-    /// `Corrupt` when the row of the incomplete ones is damaged.
-    pub(crate) fn complete_indexes<R: Resource>(&self) -> Result<Vec<&'static Index<R>>> {
-        let filling = if self.context().engine.growth.is_set() {
-            Fillings::of(self.source())?.numbers(R::KIND.code)
-        } else {
-            Vec::new()
-        };
-        Ok(R::indexes().iter().filter(|index| !filling.contains(&index.number)).collect())
+    /// `Corrupt` when the list is damaged.
+    pub(crate) fn filling_indexes(&self, kind: Kind) -> Result<Vec<u8>> {
+        let fillings = self.fillings()?;
+        Ok(fillings.map(|fillings| fillings.numbers(kind.code)).unwrap_or_default())
     }
 
     /// The indexes that are not complete in this snapshot; `None` if no index of the store is being
     /// filled.
     ///
     /// # Errors
-    /// As [`View::complete_indexes`].
+    /// As [`View::filling_indexes`].
     pub(crate) fn fillings(&self) -> Result<Option<Fillings>> {
         self.context().engine.growth.is_set().then(|| Fillings::of(self.source())).transpose()
     }

@@ -106,7 +106,16 @@ impl Draft<'_> {
         new: Option<&R>,
         may_refuse: bool,
     ) -> Result<()> {
-        let (old, new) = (counted(old), counted(new));
+        self.count_between(counted(old), counted(new), may_refuse)
+    }
+
+    /// As [`Self::count`], compiled once for all kinds.
+    fn count_between(
+        &mut self,
+        old: (&str, Usage),
+        new: (&str, Usage),
+        may_refuse: bool,
+    ) -> Result<()> {
         if old == new || !self.has_quotas()? {
             return Ok(());
         }

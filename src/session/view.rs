@@ -252,7 +252,7 @@ impl<'a> View<'a> {
         after: Option<RecordKey>,
         back: bool,
         wanted: Members,
-        mut f: impl FnMut(RecordKey, R) -> Result<bool>,
+        f: &mut dyn FnMut(RecordKey, R) -> Result<bool>,
     ) -> Result<()> {
         let mut from = vec![R::KIND.code];
         let mut to = key::after_prefix(&from);

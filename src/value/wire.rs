@@ -77,7 +77,8 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<'_, D> {
         visitor: V,
     ) -> Result<V::Value, D::Error> {
         let Self { inner, drop_nulls, required, also, absent } = self;
-        let visitor = RespellVisitor { fields, drop_nulls, required, also, absent, visitor };
+        let rules = Rules { fields, drop_nulls, required, also, absent };
+        let visitor = RespellVisitor { rules, visitor };
         inner.deserialize_struct(name, fields, visitor)
     }
 
@@ -88,32 +89,25 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<'_, D> {
     }
 }
 
-struct RespellVisitor<'a, V> {
+/// How the members of a map become those of a struct.
+struct Rules<'a> {
     fields: &'static [&'static str],
     drop_nulls: bool,
     required: &'static [&'static str],
     also: &'static [(&'static str, &'static str)],
     absent: Option<&'a Cell<Absent>>,
-    visitor: V,
 }
 
-impl<V> RespellVisitor<'_, V> {
+impl Rules<'_> {
     /// The member with this name or alternative name.
     fn member(&self, name: &str) -> Option<&'static str> {
         let further =
             || self.also.iter().find(|(also, _)| *also == name).map(|(_, member)| *member);
         self.fields.iter().copied().find(|field| *field == name).or_else(further)
     }
-}
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<'_, V> {
-    type Value = V::Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.visitor.expecting(f)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<V::Value, A::Error> {
+    /// Reads the members of a map. Compiled once for each form of a map, not for each struct.
+    fn read<'de, A: MapAccess<'de>>(&self, mut map: A) -> Result<Members, A::Error> {
         let mut members: Vec<(&'static str, bool, Value)> = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
             let Some(field) = self.member(&key).or_else(|| self.member(&camel_case(&key))) else {
@@ -141,7 +135,24 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<'_, V> {
             let is_absent = |field: &&str| !members.iter().any(|(member, ..)| member == field);
             absent.set(Absent::new(self.fields.iter().copied().filter(is_absent).collect()));
         }
-        let mut members = Members { rest: members.into_iter(), current: None };
+        Ok(Members { rest: members.into_iter(), current: None })
+    }
+}
+
+struct RespellVisitor<'a, V> {
+    rules: Rules<'a>,
+    visitor: V,
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.visitor.expecting(f)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        let mut members = self.rules.read(map)?;
         self.visitor.visit_map(&mut members).map_err(|error| A::Error::custom(error.0))
     }
 }

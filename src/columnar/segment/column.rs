@@ -72,6 +72,10 @@ struct Stretch<'a, V> {
     valid: Option<&'a [bool]>,
 }
 
+/// What is done with each stretch: once for many rows, so it need not be known when a page is
+/// decoded.
+type Visit<'v, V> = dyn FnMut(&Stretch<'_, V>) -> Result<()> + 'v;
+
 enum Cells<'a, V> {
     Values(&'a V),
     Codes(&'a [u32], &'a V),
@@ -138,11 +142,7 @@ impl ColumnChunk<'_> {
 
     /// Visits decoded rows that cover all of `ranges`, in order. Rows between the ranges may be
     /// visited, too.
-    fn visit<V: Values>(
-        &self,
-        ranges: &[Range<usize>],
-        mut visit: impl FnMut(&Stretch<'_, V>) -> Result<()>,
-    ) -> Result<()> {
+    fn visit<V: Values>(&self, ranges: &[Range<usize>], visit: &mut Visit<'_, V>) -> Result<()> {
         let mut scratch = Scratch::new();
         // The first range that is not finished, and the row before which all rows were visited.
         let (mut at, mut done) = (0, 0);
@@ -163,9 +163,9 @@ impl ColumnChunk<'_> {
             (at, done) = match V::WIDTH.filter(|_| is_sparse && self.is_plain && !self.is_nullable)
             {
                 Some(width) => {
-                    self.visit_plain(width, ranges, at, &rows, &bytes, &mut scratch, &mut visit)?
+                    self.visit_plain(width, ranges, at, &rows, &bytes, &mut scratch, visit)?
                 }
-                None => self.visit_pages(ranges, at, page, &mut scratch, &mut visit)?,
+                None => self.visit_pages(ranges, at, page, &mut scratch, visit)?,
             };
         }
         Ok(())
@@ -182,7 +182,7 @@ impl ColumnChunk<'_> {
         page: &Range<usize>,
         bytes: &Range<u64>,
         scratch: &mut Scratch<V>,
-        visit: &mut impl FnMut(&Stretch<'_, V>) -> Result<()>,
+        visit: &mut Visit<'_, V>,
     ) -> Result<(usize, usize)> {
         let values_len = (page.len() * width) as u64;
         let values_at = bytes
@@ -231,7 +231,7 @@ impl ColumnChunk<'_> {
         first: usize,
         first_page: usize,
         scratch: &mut Scratch<V>,
-        visit: &mut impl FnMut(&Stretch<'_, V>) -> Result<()>,
+        visit: &mut Visit<'_, V>,
     ) -> Result<(usize, usize)> {
         // Pages with their wanted rows, counted from the first row of the page; ranges that are
         // close together are joined.
@@ -287,7 +287,7 @@ impl ColumnChunk<'_> {
         rows: &Range<usize>,
         wanted: &[Range<usize>],
         scratch: &mut Scratch<V>,
-        visit: &mut impl FnMut(&Stretch<'_, V>) -> Result<()>,
+        visit: &mut Visit<'_, V>,
     ) -> Result<()> {
         let header =
             page_header(page).filter(|header| header.page_type == 0 && header.values == rows.len());
@@ -404,7 +404,7 @@ impl ColumnChunk<'_> {
         valid: &mut Option<BooleanBufferBuilder>,
     ) -> Result<()> {
         let mut at = 0;
-        self.visit::<V>(ranges, |stretch| {
+        self.visit::<V>(ranges, &mut |stretch| {
             let end = stretch_end(stretch);
             for_parts(ranges, &mut at, stretch.first..end, |rows| {
                 if self.is_nullable {
@@ -430,7 +430,7 @@ impl ColumnChunk<'_> {
         // The result of the test for each dictionary entry, and the entry that passes if it is the
         // only one.
         let mut by_code: Option<(Vec<bool>, Option<u32>)> = None;
-        self.visit::<V>(ranges, |stretch| {
+        self.visit::<V>(ranges, &mut |stretch| {
             let end = stretch_end(stretch);
             for_parts(ranges, &mut at, stretch.first..end, |rows| {
                 let mask = match (&stretch.cells, stretch.valid) {

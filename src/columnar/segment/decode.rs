@@ -54,27 +54,33 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     })
 }
 
-/// The number at position `AT` of 32. All parameters are constants, so only a load, a shift and a
-/// mask remain after compilation.
+/// The eight bytes from `from` on as a number. After inlining, length and position are constants,
+/// so only a load remains.
 #[inline(always)]
-fn unpack_at<const WIDTH: usize, const BYTES: usize, const AT: usize>(bytes: &[u8; BYTES]) -> u32 {
-    let mask = if WIDTH == 32 { u32::MAX } else { (1 << WIDTH) - 1 };
-    // Eight bytes contain any of the numbers; the last ones are in the last eight bytes.
-    let bit = AT * WIDTH;
-    let from = (bit / 8).min(BYTES - 8);
-    let word = bytes
+fn word(bytes: &[u8], from: usize) -> u64 {
+    bytes
         .get(from..)
         .and_then(|bytes| bytes.first_chunk::<8>())
-        .map_or(0, |b| u64::from_le_bytes(*b));
-    (word >> (bit - 8 * from)) as u32 & mask
+        .map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// Where the eight bytes begin that contain the number at `bit`; the last numbers are in the last
+/// eight of `bytes` bytes.
+const fn word_of(bit: usize, bytes: usize) -> usize {
+    if bit / 8 < bytes - 8 { bit / 8 } else { bytes - 8 }
 }
 
 /// Unpacks 32 numbers of `WIDTH` bits from `BYTES` = 4 * `WIDTH` bytes, at least 8.
 fn unpack<const WIDTH: usize, const BYTES: usize>(bytes: &[u8; BYTES], out: &mut [u32; 32]) {
+    let mask = const { u32::MAX >> (32 - WIDTH) };
     macro_rules! each {
         ($($at:literal)*) => {
             // Written out, because the compiler does not unroll a loop of 32.
-            *out = [$(unpack_at::<WIDTH, BYTES, $at>(bytes)),*]
+            *out = [$({
+                let from = const { word_of($at * WIDTH, BYTES) };
+                let shift = const { ($at * WIDTH - 8 * word_of($at * WIDTH, BYTES)) as u32 };
+                (word(bytes, from) >> shift) as u32 & mask
+            }),*]
         };
     }
     each!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);

@@ -1,26 +1,50 @@
 //! The entries of a record in the indexes that its resource declares.
 
 use crate::model::resource::{Index, Resource, TIMELESS};
-use crate::value::{Val, key};
+use crate::value::{Row, Val, key};
+
+/// A record as its indexes read it, with the type erased: the entries are computed by code that is
+/// compiled once for all resources.
+#[derive(Debug)]
+struct Timeless<'r, R>(&'r R);
+
+impl<R: Resource> Row for Timeless<'_, R> {
+    fn val(&self, position: usize) -> Val<'_> {
+        R::fields().get(position).map_or(Val::Null, |field| (field.get)(self.0, &TIMELESS))
+    }
+}
+
+fn paths<R: Resource>() -> Vec<&'static str> {
+    R::fields().iter().map(|field| field.decl.path).collect()
+}
+
+fn place(paths: &[&str], path: &str) -> Option<usize> {
+    paths.iter().position(|known| *known == path)
+}
+
+/// The positions of `wanted` among `paths`; none if one is missing.
+fn places(paths: &[&str], wanted: &[&str]) -> Vec<usize> {
+    wanted.iter().map(|path| place(paths, path)).collect::<Option<_>>().unwrap_or_default()
+}
+
+/// The positions of those of `wanted` that are among `paths`.
+fn known_places(paths: &[&str], wanted: &[&str]) -> Vec<usize> {
+    wanted.iter().filter_map(|path| place(paths, path)).collect()
+}
 
 /// The positions of the fields of each index of a resource, in the order of its indexes. An index
 /// with a path that is not a field has no positions.
 #[must_use]
 pub(crate) fn index_positions<R: Resource>() -> Vec<Vec<usize>> {
-    let position = |path: &&str| R::fields().iter().position(|field| field.decl.path == *path);
-    let positions =
-        |index: &Index<R>| index.fields.iter().map(|path| position(path)).collect::<Option<_>>();
-    R::indexes().iter().map(|index| positions(index).unwrap_or_default()).collect()
+    let paths = paths::<R>();
+    R::indexes().iter().map(|index| places(&paths, index.fields)).collect()
 }
 
 /// The positions of the included fields of each index of a resource, in the order of its indexes.
 #[must_use]
 pub(crate) fn include_positions<R: Resource>() -> Vec<Vec<usize>> {
-    let position = |path: &&str| R::fields().iter().position(|field| field.decl.path == *path);
-    R::indexes()
-        .iter()
-        .map(|index| index.include.iter().filter_map(|path| position(path)).collect())
-        .collect()
+    let paths = paths::<R>();
+    R::indexes().iter().map(|index| known_places(&paths, index.include)).collect()
 }
 
 /// The entries of one record in one index, in a buffer that is reused.
@@ -51,6 +75,26 @@ impl EntryBuffer {
         self.spans.binary_search_by(|span| slice(&self.bytes, *span).cmp(entry)).is_ok()
     }
 
+    /// Replaces the contents by these entries.
+    fn fill_with(&mut self, entries: &[Vec<u8>], Ends { head, tail }: Ends<'_>) {
+        self.clear();
+        entries.iter().for_each(|entry| self.push(&[head, entry, tail]));
+        self.sort();
+    }
+
+    /// Replaces the contents by the entries of the fields at `positions`; none without a field.
+    fn fill(&mut self, row: &dyn Row, positions: &[usize], Ends { head, tail }: Ends<'_>) {
+        self.clear();
+        if !positions.is_empty() {
+            let mut current = std::mem::take(&mut self.current);
+            current.clear();
+            current.extend_from_slice(head);
+            add_fields(row, positions, tail, &mut current, self);
+            self.current = current;
+        }
+        self.sort();
+    }
+
     fn push(&mut self, parts: &[&[u8]]) {
         let start = self.bytes.len();
         parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
@@ -66,6 +110,13 @@ impl EntryBuffer {
     }
 }
 
+/// What each entry starts and ends with.
+#[derive(Clone, Copy)]
+struct Ends<'e> {
+    head: &'e [u8],
+    tail: &'e [u8],
+}
+
 fn slice(bytes: &[u8], (start, end): (usize, usize)) -> &[u8] {
     bytes.get(start..end).unwrap_or_default()
 }
@@ -73,9 +124,7 @@ fn slice(bytes: &[u8], (start, end): (usize, usize)) -> &[u8] {
 /// The entries of a record in an index, sorted and without duplicates.
 #[must_use]
 pub(crate) fn entries<R: Resource>(record: &R, index: &Index<R>) -> Vec<Vec<u8>> {
-    let positions = R::indexes().iter().position(|known| known.number == index.number);
-    let positions =
-        positions.and_then(|at| index_positions::<R>().into_iter().nth(at)).unwrap_or_default();
+    let positions = places(&paths::<R>(), index.fields);
     let mut buffer = EntryBuffer::default();
     entries_between(record, index, &positions, &[], &[], &mut buffer);
     buffer.iter().map(<[u8]>::to_vec).collect()
@@ -91,19 +140,19 @@ pub(crate) fn entries_between<R: Resource>(
     tail: &[u8],
     into: &mut EntryBuffer,
 ) {
-    into.clear();
+    let ends = Ends { head, tail };
     match index.on {
-        Some(on) => on(record).iter().for_each(|entry| into.push(&[head, entry, tail])),
-        None if positions.is_empty() => {}
+        Some(on) => into.fill_with(&on(record), ends),
         None => {
-            let mut current = std::mem::take(&mut into.current);
-            current.clear();
-            current.extend_from_slice(head);
-            add_fields(record, index, positions, tail, &mut current, into);
-            into.current = current;
+            // A record with null in the first field has no entry in a unique index, so that null
+            // values do not collide.
+            let row = Timeless(record);
+            let is_left_out = index.unique
+                && positions.len() == index.fields.len()
+                && positions.first().is_some_and(|first| row.val(*first).is_null());
+            into.fill(&row, if is_left_out { &[] } else { positions }, ends);
         }
     }
-    into.sort();
 }
 
 /// Whether two records certainly have the same entries in an index. False does not mean that the
@@ -115,10 +164,11 @@ pub(crate) fn has_same_entries<R: Resource>(
     index: &Index<R>,
     positions: &[usize],
 ) -> bool {
-    let fields = || positions.iter().filter_map(|position| R::fields().get(*position));
-    index.on.is_none()
-        && fields()
-            .all(|field| is_same(&(field.get)(one, &TIMELESS), &(field.get)(other, &TIMELESS)))
+    index.on.is_none() && have_same(&Timeless(one), &Timeless(other), positions)
+}
+
+fn have_same(one: &dyn Row, other: &dyn Row, positions: &[usize]) -> bool {
+    positions.iter().all(|position| is_same(&one.val(*position), &other.val(*position)))
 }
 
 fn is_same(one: &Val<'_>, other: &Val<'_>) -> bool {
@@ -140,9 +190,7 @@ const INCLUDED: usize = 254;
 /// fields are at `included`. False does not mean that the values differ.
 #[must_use]
 pub(crate) fn has_same_value<R: Resource>(one: &R, other: &R, included: &[usize]) -> bool {
-    let mut fields = included.iter().filter_map(|position| R::fields().get(*position));
-    one.workspace() == other.workspace()
-        && fields.all(|field| is_same(&(field.get)(one, &TIMELESS), &(field.get)(other, &TIMELESS)))
+    one.workspace() == other.workspace() && have_same(&Timeless(one), &Timeless(other), included)
 }
 
 /// The value that an index stores for each entry of a record: one byte with the length of the
@@ -151,19 +199,21 @@ pub(crate) fn has_same_value<R: Resource>(one: &R, other: &R, included: &[usize]
 #[must_use]
 pub(in crate::model) fn entry_value<R: Resource>(record: &R, index: &Index<R>) -> Vec<u8> {
     let mut value = Vec::new();
-    let at = R::indexes().iter().position(|known| known.number == index.number);
-    let included =
-        at.and_then(|at| include_positions::<R>().into_iter().nth(at)).unwrap_or_default();
+    let included = known_places(&paths::<R>(), index.include);
     entry_value_into(record, &included, &mut value);
     value
 }
 
 /// Replaces the contents of `value` by the [`entry_value`] for included fields at `included`.
 pub(crate) fn entry_value_into<R: Resource>(record: &R, included: &[usize], value: &mut Vec<u8>) {
+    value_into(&Timeless(record), record.workspace(), included, value);
+}
+
+fn value_into(row: &dyn Row, workspace: &str, included: &[usize], value: &mut Vec<u8>) {
     value.clear();
     value.push(0);
-    for field in included.iter().filter_map(|position| R::fields().get(*position)) {
-        key::push_val(value, &(field.get)(record, &TIMELESS));
+    for position in included {
+        key::push_val(value, &row.val(*position));
     }
     let len = value.len() - 1;
     match u8::try_from(len) {
@@ -175,7 +225,7 @@ pub(crate) fn entry_value_into<R: Resource>(record: &R, included: &[usize], valu
             value.push(u8::MAX);
         }
     }
-    value.extend_from_slice(record.workspace().as_bytes());
+    value.extend_from_slice(workspace.as_bytes());
 }
 
 /// Splits an [`entry_value`] into the included values, `None` if they were too long, and the
@@ -193,11 +243,9 @@ pub(crate) fn split_entry_value(value: &[u8]) -> (Option<&[u8]>, &[u8]) {
 
 /// Adds the entries that start with `current` and continue with the fields at `positions`. A field
 /// with several values multiplies the entries: recursion appends each value to `current`, adds the
-/// entries of the remaining fields, and cuts `current` back. A record with null in the first field
-/// has no entry in a unique index, so that null values do not collide.
-fn add_fields<R: Resource>(
-    record: &R,
-    index: &Index<R>,
+/// entries of the remaining fields, and cuts `current` back.
+fn add_fields(
+    row: &dyn Row,
     positions: &[usize],
     tail: &[u8],
     current: &mut Vec<u8>,
@@ -207,18 +255,12 @@ fn add_fields<R: Resource>(
         into.push(&[current, tail]);
         return;
     };
-    let Some(field) = R::fields().get(*position) else { return };
-    let value = (field.get)(record, &TIMELESS);
-    let is_first = rest.len() + 1 == index.fields.len();
-    if index.unique && is_first && value.is_null() {
-        return;
-    }
     let start = current.len();
-    match value {
+    match row.val(*position) {
         Val::Strings(items) => {
             for item in items {
                 key::push_str(current, item);
-                add_fields(record, index, rest, tail, current, into);
+                add_fields(row, rest, tail, current, into);
                 current.truncate(start);
             }
         }
@@ -226,13 +268,13 @@ fn add_fields<R: Resource>(
             for (name, value) in map {
                 key::push_str(current, name);
                 key::push_str(current, value);
-                add_fields(record, index, rest, tail, current, into);
+                add_fields(row, rest, tail, current, into);
                 current.truncate(start);
             }
         }
         scalar => {
             key::push_val(current, &scalar);
-            add_fields(record, index, rest, tail, current, into);
+            add_fields(row, rest, tail, current, into);
             current.truncate(start);
         }
     }

@@ -8,7 +8,7 @@ use crate::model::resource::members::summary_members;
 use crate::model::resource::{Field, Index, Resource, TIMELESS};
 use crate::value::id::Kind;
 use crate::value::stored::{Members, Payload};
-use crate::value::{FieldType, Val, stored};
+use crate::value::{FieldDecl, FieldType, Val, stored};
 
 /// The content of one record for full-text search.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,14 +36,14 @@ pub(crate) enum Scalar {
 
 /// An index with the type of its resource erased.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(
-    not(test),
-    allow(dead_code, reason = "what is stored is compared with a committed list")
-)]
 pub(crate) struct IndexForm {
     /// Number of the index within the resource.
     pub number: u8,
     /// The format that the index came with.
+    #[cfg_attr(
+        not(test),
+        allow(dead_code, reason = "what is stored is compared with a committed list")
+    )]
     pub since: u8,
     /// Paths of the fields, in key order.
     pub fields: &'static [&'static str],
@@ -57,6 +57,42 @@ impl IndexForm {
     fn of<R: Resource>(index: &Index<R>) -> Self {
         let Index { number, since, fields, include, unique, on: _ } = *index;
         Self { number, since, fields, include, unique }
+    }
+}
+
+/// The declaration of a kind with its type erased, for queries.
+#[derive(Clone, Debug)]
+pub(crate) struct KindDecl {
+    /// The kind.
+    pub kind: Kind,
+    /// The fields, in the order of [`Resource::fields`].
+    pub fields: Vec<FieldDecl>,
+    /// The indexes whose entries are values of fields.
+    pub indexes: Vec<IndexForm>,
+    /// Paths of fields that are never null.
+    pub never_null: &'static [&'static str],
+    /// Whether full-text search covers it.
+    pub is_searched: bool,
+}
+
+impl KindDecl {
+    /// The declaration of a resource type.
+    #[must_use]
+    pub(crate) fn of<R: Resource>() -> Self {
+        let on_fields = R::indexes().iter().filter(|index| index.on.is_none());
+        Self {
+            kind: R::KIND,
+            fields: R::fields().iter().map(|field| field.decl).collect(),
+            indexes: on_fields.map(IndexForm::of).collect(),
+            never_null: R::NEVER_NULL,
+            is_searched: !R::text().is_empty(),
+        }
+    }
+
+    /// The position of a field by its path.
+    #[must_use]
+    pub(crate) fn position(&self, path: &str) -> Option<usize> {
+        self.fields.iter().position(|field| field.path == path)
     }
 }
 
@@ -161,11 +197,14 @@ fn summary<R: Resource>(payload: Payload<'_>, members: Members) -> Result<Docume
 
 fn all_entries<R: Resource>(payload: Payload<'_>) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>> {
     let record = stored::read::<R>(payload)?;
-    let of_index = |index| {
+    let mut all = Vec::new();
+    for index in R::indexes() {
         let value = entry_value(&record, index);
-        entries(&record, index).into_iter().map(move |entry| (index.number, entry, value.clone()))
-    };
-    Ok(R::indexes().iter().flat_map(of_index).collect())
+        for entry in entries(&record, index) {
+            all.push((index.number, entry, value.clone()));
+        }
+    }
+    Ok(all)
 }
 
 fn usage<R: Resource>(payload: Payload<'_>, state: Option<Payload<'_>>) -> Result<(String, Usage)> {

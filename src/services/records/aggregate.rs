@@ -24,7 +24,7 @@ use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::services::lists;
 use crate::services::tables::{aggregate_key, aggregate_term, different_keys};
 use crate::session::{Access, Query, View};
-use crate::value::{Control, FieldType, Row, Val, limits};
+use crate::value::{Control, FieldDecl, FieldType, Row, Val, limits};
 
 /// Records that are read, and aggregated, together.
 const PART_RECORDS: usize = 1024;
@@ -53,8 +53,8 @@ struct Columns {
 
 impl Columns {
     /// The position of the column of a field; the column with the number of the record is before.
-    fn of_field<R: Shown>(&mut self, name: &str, member: &str) -> Result<usize> {
-        let path: Path = find(R::fields(), name).map_err(|error| error.at_member(member))?;
+    fn of_field(&mut self, fields: &[FieldDecl], name: &str, member: &str) -> Result<usize> {
+        let path: Path = find(fields, name).map_err(|error| error.at_member(member))?;
         let (data_type, from) = match (path.ty, path.key) {
             (FieldType::Map, Some(key)) => (DataType::String, From::Entry(path.field, key)),
             (ty, None) => match data_type(ty) {
@@ -66,9 +66,15 @@ impl Columns {
         Ok(self.push(name.to_owned(), data_type, from))
     }
 
-    fn of_bucket<R: Shown>(&mut self, name: &str, bucket: TimeBucket, at: usize) -> Result<usize> {
+    fn of_bucket(
+        &mut self,
+        fields: &[FieldDecl],
+        name: &str,
+        bucket: TimeBucket,
+        at: usize,
+    ) -> Result<usize> {
         let member = |name: &str| format!("groupBy[{at}].{name}");
-        let path = find(R::fields(), name).map_err(|error| error.at_member(member("field")))?;
+        let path = find(fields, name).map_err(|error| error.at_member(member("field")))?;
         if !matches!(path.ty, FieldType::Time) || path.key.is_some() {
             return Err(Error::invalid(format!(
                 "the field {name:?} is no time, so it has no buckets of a {bucket}"
@@ -173,8 +179,9 @@ pub(super) fn run<A: Access>(
 }
 
 /// The keys of a request, each once, and for each entry of `groupBy` its place among them.
-fn keys<R: Shown>(
+fn keys(
     columns: &mut Columns,
+    fields: &[FieldDecl],
     request: &AggregateRecordsRequest,
 ) -> Result<(Vec<Key>, Vec<usize>)> {
     let each = request.group_by.iter().flatten().enumerate();
@@ -183,10 +190,10 @@ fn keys<R: Shown>(
             (Some(_), Some(_)) => Err(Error::invalid("a key has a bucket or a width, not both")
                 .at_member(format!("groupBy[{at}].width"))),
             (Some(bucket), None) => {
-                Ok(Key { column: columns.of_bucket::<R>(&by.field, bucket, at)?, width: None })
+                Ok(Key { column: columns.of_bucket(fields, &by.field, bucket, at)?, width: None })
             }
             (None, width) => {
-                columns.of_field::<R>(&by.field, &format!("groupBy[{at}].field"))?;
+                columns.of_field(fields, &by.field, &format!("groupBy[{at}].field"))?;
                 let asked = AggregateKey { column: by.field.clone(), width };
                 // The width is checked as that of a table, against the type of the column.
                 aggregate_key(&*columns.schema()?, at, &asked)
@@ -200,14 +207,31 @@ fn of<R: Shown>(
     request: &AggregateRecordsRequest,
     control: &Control,
 ) -> Result<TableAggregates> {
+    let fields: Vec<FieldDecl> = R::fields().iter().map(|field| field.decl).collect();
+    aggregated(view, &fields, request, control, &|fields, add| {
+        each_part::<R>(view, request, fields, add)
+    })
+}
+
+/// Takes records as rows, part by part.
+type Add<'a> = dyn FnMut(&[&dyn Row]) -> Result<()> + 'a;
+
+/// Aggregates the records that `each_part` reads; it is called with the fields to read.
+fn aggregated(
+    view: &View<'_>,
+    fields: &[FieldDecl],
+    request: &AggregateRecordsRequest,
+    control: &Control,
+    each_part: &dyn Fn(&[usize], &mut Add<'_>) -> Result<()>,
+) -> Result<TableAggregates> {
     let wanted: &[Aggregate] = request.aggregates.as_deref().unwrap_or_default();
     lists::check("aggregates", wanted.len())?;
     lists::check("groupBy", request.group_by.as_ref().map_or(0, Vec::len))?;
     let mut columns = Columns::default();
-    let (keys, places) = keys::<R>(&mut columns, request)?;
+    let (keys, places) = keys(&mut columns, fields, request)?;
     for (at, aggregate) in wanted.iter().enumerate() {
         if let Some(name) = &aggregate.column {
-            columns.of_field::<R>(name, &format!("aggregates[{at}].column"))?;
+            columns.of_field(fields, name, &format!("aggregates[{at}].column"))?;
         }
     }
     let schema = columns.schema()?;
@@ -224,15 +248,13 @@ fn of<R: Shown>(
     };
     let mut parts = AggregatedParts::new(schema.clone(), &aggregation)?;
     let mut number = 0;
-    let mut add = |records: &[R]| -> Result<()> {
+    let mut add = |rows: &[&dyn Row]| -> Result<()> {
         control.check()?;
-        let cells = super::scan::cells(records, view.env());
-        let rows: Vec<&dyn Row> = cells.iter().map(|cells| cells as &dyn Row).collect();
-        let batch = columns.batch(&schema, number, &rows)?;
+        let batch = columns.batch(&schema, number, rows)?;
         number = number.saturating_add(rows.len() as i64);
         parts.add(MemoryRun::new(&schema, &[batch], 0)?, control)
     };
-    each_part::<R>(view, request, &columns.fields(), &mut add)?;
+    each_part(&columns.fields(), &mut add)?;
     let mut groups = parts.finish()?;
     if aggregation.keys.len() < places.len() {
         for group in &mut groups {
@@ -248,13 +270,18 @@ fn each_part<R: Shown>(
     view: &View<'_>,
     request: &AggregateRecordsRequest,
     fields: &[usize],
-    add: &mut dyn FnMut(&[R]) -> Result<()>,
+    add: &mut Add<'_>,
 ) -> Result<()> {
+    let mut add = |records: &[R]| {
+        let cells = super::scan::cells(records, view.env());
+        let rows: Vec<&dyn Row> = cells.iter().map(|cells| cells as &dyn Row).collect();
+        add(&rows)
+    };
     if request.filter.as_deref().is_none_or(|filter| filter.trim().is_empty()) {
         let visibility = view.visibility(R::KIND);
         let mut records: Vec<R> = Vec::new();
         let wanted = members_of::<R>(fields.iter().copied());
-        view.scan_records::<R>(None, false, wanted, |_, record| {
+        view.scan_records::<R>(None, false, wanted, &mut |_, record| {
             if visibility.allows(record.workspace()) {
                 records.push(record);
             }

@@ -16,8 +16,8 @@ use crate::model::workspaces::Workspace;
 use crate::model::{Asset, Feed, FileRecord, PackageRecord, Product, Specification};
 use crate::services::content;
 use crate::services::{assets, feeds, tables};
-use crate::session::{Access, Draft, Query};
-use crate::value::Control;
+use crate::session::{Access, Draft, Query, View};
+use crate::value::{Control, Kind};
 
 /// Records that are deleted in one commit, at most.
 const STEP_RECORDS: usize = 1_000;
@@ -79,22 +79,40 @@ impl Removed for Utilization {
     const INSTEAD: Option<&'static str> = Some("delete_assets; a history ends with its asset");
 }
 
+/// The ids of a page, and the token of the next one.
+type Ids = (Vec<String>, Option<String>);
+
+/// A kind of record that a query may delete, with its type erased.
+#[derive(Clone, Copy)]
+struct Removal {
+    instead: Option<&'static str>,
+    ids: fn(&View<'_>, &Query<'_>) -> Result<Ids>,
+    remove: fn(&mut Draft<'_>, &str) -> Result<()>,
+    kind: Kind,
+}
+
+fn removal<R: Removed>() -> Removal {
+    Removal {
+        instead: R::INSTEAD,
+        ids: |view, query| {
+            let page = view.query::<R>(query)?;
+            let ids = page.items.iter().map(|record| record.id().to_owned()).collect();
+            Ok((ids, page.continuation_token))
+        },
+        remove: R::remove,
+        kind: R::KIND,
+    }
+}
+
 /// Deletes the records that match, in order of their ids.
 pub(super) fn run<A: Access>(
     access: &A,
     request: &DeleteRecordsRequest,
     control: &Control,
 ) -> Result<DeleteRecordsResponse> {
-    of_kind!(request.kind, of_type(access, request, control))
-}
-
-fn of_type<R: Removed>(
-    access: &impl Access,
-    request: &DeleteRecordsRequest,
-    control: &Control,
-) -> Result<DeleteRecordsResponse> {
+    let removal = of_kind!(request.kind, removal());
     access.context().refuse_pinned("deleting records")?;
-    if let Some(instead) = R::INSTEAD {
+    if let Some(instead) = removal.instead {
         return Err(Error::unsupported(format!(
             "records of the kind {} are not deleted by a query; use {instead}",
             request.kind
@@ -118,22 +136,20 @@ fn of_type<R: Removed>(
     loop {
         control.check()?;
         let take = left.min(STEP_RECORDS);
-        let page = access.read(|view| {
-            view.query::<R>(&Query {
-                filter: Some(filter),
-                substitutions: request.substitutions.as_deref().unwrap_or_default(),
-                take,
-                continuation_token: token.as_deref(),
-                ..Query::default()
-            })
-        })?;
-        let ids: Vec<String> = page.items.iter().map(|record| record.id().to_owned()).collect();
+        let query = Query {
+            filter: Some(filter),
+            substitutions: request.substitutions.as_deref().unwrap_or_default(),
+            take,
+            continuation_token: token.as_deref(),
+            ..Query::default()
+        };
+        let (ids, next) = access.read(|view| (removal.ids)(view, &query))?;
         left -= ids.len();
         if !ids.is_empty() {
-            deleted += step::<R>(access, request, ids)?;
+            deleted += step(access, &removal, request, ids)?;
         }
         control.report(deleted.unsigned_abs(), None, "records");
-        token = page.continuation_token;
+        token = next;
         if token.is_none() || left == 0 {
             return Ok(DeleteRecordsResponse { deleted_count: deleted });
         }
@@ -141,24 +157,25 @@ fn of_type<R: Removed>(
 }
 
 /// Deletes those of the records that still match, in one commit.
-fn step<R: Removed>(
+fn step(
     access: &impl Access,
+    removal: &Removal,
     request: &DeleteRecordsRequest,
     ids: Vec<String>,
 ) -> Result<i64> {
-    let request = request.clone();
+    let (request, Removal { ids: matching, remove, kind, .. }) = (request.clone(), *removal);
     access.write(move |draft| {
-        let matching = draft.view().query::<R>(&Query {
+        let query = Query {
             filter: request.filter.as_deref(),
             substitutions: request.substitutions.as_deref().unwrap_or_default(),
             take: ids.len(),
             ids: Some(&ids),
             ..Query::default()
-        })?;
+        };
+        let (matching, _) = matching(draft.view(), &query)?;
         let mut deleted = 0;
-        for record in matching.items {
-            let id = record.id().to_owned();
-            R::remove(draft, &id).map_err(|error| error.with_resource(R::KIND.name, id))?;
+        for id in matching {
+            remove(draft, &id).map_err(|error| error.with_resource(kind.name, id))?;
             deleted += 1;
         }
         Ok(deleted)

@@ -2,7 +2,6 @@
 //! maps.
 
 use crate::error::{Error, Result};
-use crate::model::resource::Field;
 use crate::value::nearest::did_you_mean;
 use crate::value::{FieldDecl, FieldType, Ops};
 
@@ -26,10 +25,10 @@ fn is(decl: &FieldDecl, name: &str) -> bool {
 ///
 /// # Errors
 /// `InvalidArgument`, with the nearest name.
-pub(super) fn find<R>(fields: &[Field<R>], name: &str) -> Result<Path> {
+pub(super) fn find(fields: &[FieldDecl], name: &str) -> Result<Path> {
     let at = |name: &str| {
-        let found = fields.iter().enumerate().find(|(_, field)| is(&field.decl, name));
-        found.map(|(at, field)| (at, field.decl.ty))
+        let found = fields.iter().enumerate().find(|(_, field)| is(field, name));
+        found.map(|(at, field)| (at, field.ty))
     };
     if let Some((field, ty)) = at(name) {
         return Ok(Path { field, ty, key: None });
@@ -43,7 +42,7 @@ pub(super) fn find<R>(fields: &[Field<R>], name: &str) -> Result<Path> {
             return Ok(Path { field, ty, key: Some(key.to_owned()) });
         }
     }
-    let known = fields.iter().filter(|field| field.decl.ops != Ops::None);
-    let near = did_you_mean(name, known.map(|field| field.decl.path));
+    let known = fields.iter().filter(|field| field.ops != Ops::None);
+    let near = did_you_mean(name, known.map(|field| field.path));
     Err(Error::invalid(format!("the kind of record has no field {name:?}{near}")).with_args([name]))
 }

@@ -213,13 +213,18 @@ fn records<R: Shown>(stream: &mut RecordStream, view: &View<'_>, most: usize) ->
     }
     let (mut records, mut last) = (Vec::new(), stream.after);
     let visibility = view.visibility(R::KIND);
-    view.scan_records::<R>(stream.after, false, wanted::<R>(&stream.columns), |key, record| {
-        last = Some(key);
-        if visibility.allows(record.workspace()) {
-            records.push(record);
-        }
-        Ok(records.len() < most)
-    })?;
+    view.scan_records::<R>(
+        stream.after,
+        false,
+        wanted::<R>(&stream.columns),
+        &mut |key, record| {
+            last = Some(key);
+            if visibility.allows(record.workspace()) {
+                records.push(record);
+            }
+            Ok(records.len() < most)
+        },
+    )?;
     stream.is_done = records.len() < most;
     stream.after = last;
     Ok(records)
@@ -230,20 +235,29 @@ fn batch<R: Shown>(stream: &mut RecordStream) -> Result<RecordBatch> {
     let session = stream.session.clone();
     let (records, env) =
         session.read(|view| Ok((records::<R>(stream, view, most)?, view.env())))?;
-    stream.left -= records.len();
-    stream.is_done |= stream.left == 0;
     let cells = cells(&records, env);
     let rows: Vec<&dyn Row> = cells.iter().map(|cells| cells as &dyn Row).collect();
+    let json = |at: usize| records.get(at).map(|record| record.clone().json(&env)).transpose();
+    batch_of(stream, &rows, &json)
+}
+
+/// The batch of rows; `json` returns the whole record of a row.
+fn batch_of(
+    stream: &mut RecordStream,
+    rows: &[&dyn Row],
+    json: &dyn Fn(usize) -> Result<Option<String>>,
+) -> Result<RecordBatch> {
+    stream.left -= rows.len();
+    stream.is_done |= stream.left == 0;
     let arrays = stream.columns.iter().map(|column| match column {
-        Column::Fields(node) => array(node, &rows),
+        Column::Fields(node) => array(node, rows),
         Column::Record => {
-            let texts = records.iter().map(|record| record.clone().json(&env).map(Some));
-            let texts = texts.collect::<Result<StringArray>>()?;
+            let texts = (0..rows.len()).map(json).collect::<Result<StringArray>>()?;
             Ok(Arc::new(texts) as ArrayRef)
         }
     });
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(records.len()));
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     RecordBatch::try_new_with_options(stream.schema.clone(), arrays, &options).map_err(|error| {
         Error::corrupt("internal error: records do not fit their columns; report it")
             .with_source(error)

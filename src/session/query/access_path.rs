@@ -11,10 +11,10 @@
 use super::count::Count;
 use super::predicate::Predicate;
 use super::scan::{OrderedScan, SPAN_BYTES, Scan, ordered, scans, whole};
-use super::{Query, cells, text, walk};
+use super::{OrderTerm, Query, cells, text, walk};
 use crate::error::Result;
 use crate::filter::Condition;
-use crate::model::{Index, Resource};
+use crate::model::KindDecl;
 use crate::session::view::View;
 use crate::text::Ask;
 use crate::value::Val;
@@ -71,7 +71,7 @@ struct IndexOrder {
     descending: bool,
 }
 
-fn index_order<R: Resource>(query: &Query<'_>) -> Option<IndexOrder> {
+fn index_order(decl: &KindDecl, query: &Query<'_>) -> Option<IndexOrder> {
     let first = query.order.first();
     let descending = first.is_some_and(|term| term.descending);
     if query.order.iter().any(|term| term.descending != descending) {
@@ -80,72 +80,71 @@ fn index_order<R: Resource>(query: &Query<'_>) -> Option<IndexOrder> {
     if first.is_none_or(|term| term.path == "id") {
         return Some(IndexOrder { terms: Vec::new(), descending });
     }
-    let position = |path: &str| R::fields().iter().position(|field| field.decl.path == path);
-    let terms = query.order.iter().map(|term| position(term.path)).collect::<Option<Vec<_>>>()?;
+    let position = |term: &OrderTerm| decl.position(term.path);
+    let terms = query.order.iter().map(position).collect::<Option<Vec<_>>>()?;
     Some(IndexOrder { terms, descending })
 }
 
 /// Chooses the access path of a query.
-pub(super) fn choose<R: Resource>(
-    view: &View<'_>,
-    query: &Query<'_>,
-    predicate: &Predicate,
-) -> Result<Choice> {
+pub(super) fn choose(view: &View<'_>, query: &Query<'_>, predicate: &Predicate) -> Result<Choice> {
     let conditions = &predicate.conditions;
     if conditions.contains(&Condition::Never) {
         return Ok(Choice { path: AccessPath::Nothing, count: None });
     }
-    let indexes = &view.complete_indexes::<R>()?;
-    let keys = match named::<R>(query, conditions)
+    let filling = view.filling_indexes(predicate.decl.kind)?;
+    let mut decl = predicate.decl.clone();
+    decl.indexes.retain(|index| !filling.contains(&index.number));
+    let decl = &decl;
+    let keys = match named(decl, query, conditions)
         .or_else(|| text::searched(conditions, &predicate.searches))
     {
         Some(keys) => Some(keys),
         // If an index leaves few records, reading them costs less than searching the texts of all
         // records.
-        None if smallest_is(view, indexes, conditions, FEW)? => None,
-        None => text::containing::<R>(view, conditions),
+        None if smallest_is(view, decl, conditions, FEW)? => None,
+        None => text::containing(view, decl, conditions),
     };
     let wanted = query.skip.saturating_add(query.take).saturating_add(1);
     if let Some(keys) = keys {
-        let keys = narrowed(view, indexes, predicate, keys)?;
+        let keys = narrowed(view, decl, predicate, keys)?;
         // For many keys and an order that an index has, the index is read in order and the keys are
         // looked up: the page needs few of their records.
         let is_worth = !query.return_count && keys.len() > wanted.saturating_mul(RECORD_COST);
-        let in_order = index_order::<R>(query)
+        let in_order = index_order(decl, query)
             .filter(|order| is_worth && !order.terms.is_empty())
-            .and_then(|order| ordered(indexes, &order.terms, order.descending, conditions));
+            .and_then(|order| ordered(decl, &order.terms, order.descending, conditions));
         let path = match in_order {
             Some(ordered) => AccessPath::Ordered { ordered, within: Some(Within::Keys(keys)) },
             None => AccessPath::Keys(keys),
         };
         return Ok(Choice { path, count: None });
     }
-    let groups = groups(indexes, conditions);
+    let groups = groups(decl, conditions);
     let count = if query.return_count {
-        exact(indexes, predicate, &groups)
+        exact(decl, predicate, &groups)
             .map(Count::Entries)
-            .or_else(|| columns::<R>(view, predicate).map(Count::Columns))
+            .or_else(|| columns(view, predicate).map(Count::Columns))
     } else {
         None
     };
     // Without a count from an index, every match must be read, in any order.
     let every_match = query.return_count && count.is_none();
-    let in_order = index_order::<R>(query)
+    let in_order = index_order(decl, query)
         .filter(|_| !every_match)
-        .and_then(|order| ordered(indexes, &order.terms, order.descending, conditions));
+        .and_then(|order| ordered(decl, &order.terms, order.descending, conditions));
     let path = match (in_order, groups.is_empty()) {
         (Some(ordered), true) => AccessPath::Ordered { ordered, within: None },
         (None, true) => AccessPath::All,
-        (in_order, false) => sized::<R>(view, groups, in_order, wanted)?,
+        (in_order, false) => sized(view, decl, groups, in_order, wanted)?,
     };
     Ok(Choice { path, count })
 }
 
 /// The keys that the query or its filter names.
-fn named<R: Resource>(query: &Query<'_>, conditions: &[Condition]) -> Option<Vec<RecordKey>> {
-    let is_id = |field: usize| R::fields().get(field).is_some_and(|field| field.decl.path == "id");
+fn named(decl: &KindDecl, query: &Query<'_>, conditions: &[Condition]) -> Option<Vec<RecordKey>> {
+    let is_id = |field: usize| decl.fields.get(field).is_some_and(|field| field.path == "id");
     let text = |value: Val<'_>| {
-        if let Val::Str(text) = value { RecordKey::parse(R::KIND.id, &text) } else { None }
+        if let Val::Str(text) = value { RecordKey::parse(decl.kind.id, &text) } else { None }
     };
     let in_filter = conditions.iter().filter_map(|condition| match condition {
         Condition::Eq { field, value } if is_id(*field) => {
@@ -158,16 +157,16 @@ fn named<R: Resource>(query: &Query<'_>, conditions: &[Condition]) -> Option<Vec
     });
     // The ids of the query go before those of the filter: the test of a candidate does not check
     // them.
-    let in_query =
-        query.ids.map(|ids| ids.iter().filter_map(|id| RecordKey::parse(R::KIND.id, id)).collect());
+    let key = |id: &String| RecordKey::parse(decl.kind.id, id);
+    let in_query = query.ids.map(|ids| ids.iter().filter_map(key).collect());
     in_query.or_else(|| in_filter.min_by_key(Vec::len))
 }
 
 /// Whether some index leaves at most `most` records. False if no condition could use the text
 /// index: then the answer is not needed.
-fn smallest_is<R: Resource>(
+fn smallest_is(
     view: &View<'_>,
-    indexes: &[&'static Index<R>],
+    decl: &KindDecl,
     conditions: &[Condition],
     most: usize,
 ) -> Result<bool> {
@@ -175,21 +174,21 @@ fn smallest_is<R: Resource>(
         matches!(condition, Condition::Contains { .. } | Condition::MayContain { .. })
     });
     let sets: Vec<Vec<Scan>> = if asks_for_text {
-        groups(indexes, conditions).into_iter().map(|group| group.scans).collect()
+        groups(decl, conditions).into_iter().map(|group| group.scans).collect()
     } else {
         Vec::new()
     };
     if sets.is_empty() {
         return Ok(false);
     }
-    Ok(walk::race(view, R::KIND, &sets, most)?.into_iter().flatten().any(|size| size <= most))
+    Ok(walk::race(view, decl.kind, &sets, most)?.into_iter().flatten().any(|size| size <= most))
 }
 
 /// Removes keys that other indexes exclude, if reading the entries of these indexes costs less than
 /// reading the records that they exclude. Returns the keys in key order.
-fn narrowed<R: Resource>(
+fn narrowed(
     view: &View<'_>,
-    indexes: &[&'static Index<R>],
+    decl: &KindDecl,
     predicate: &Predicate,
     mut keys: Vec<RecordKey>,
 ) -> Result<Vec<RecordKey>> {
@@ -199,19 +198,19 @@ fn narrowed<R: Resource>(
         return Ok(keys);
     }
     let sets: Vec<Vec<Scan>> =
-        groups(indexes, &predicate.conditions).into_iter().map(|group| group.scans).collect();
+        groups(decl, &predicate.conditions).into_iter().map(|group| group.scans).collect();
     if sets.is_empty() {
         return Ok(keys);
     }
     let worth = keys.len().saturating_mul(RECORD_COST) / 2;
-    let sizes = walk::race(view, R::KIND, &sets, worth.min(GATHER))?;
+    let sizes = walk::race(view, decl.kind, &sets, worth.min(GATHER))?;
     let small =
         sets.into_iter().zip(sizes).filter(|(_, size)| size.is_some_and(|size| size <= worth));
     let small: Vec<Vec<Scan>> = small.map(|(set, _)| set).collect();
     if small.is_empty() {
         return Ok(keys);
     }
-    let (common, _) = walk::gather(view, R::KIND, &small, &predicate.visibility)?;
+    let (common, _) = walk::gather(view, decl.kind, &small, &predicate.visibility)?;
     keys.retain(|key| common.binary_search(key).is_ok());
     Ok(keys)
 }
@@ -224,8 +223,8 @@ struct Group {
 
 /// The groups that the indexes offer: one for each index that a condition can use, and one for each
 /// disjunction of which every branch can use an index.
-fn groups<R: Resource>(indexes: &[&'static Index<R>], conditions: &[Condition]) -> Vec<Group> {
-    let mut groups: Vec<Group> = scans(indexes, conditions)
+fn groups(decl: &KindDecl, conditions: &[Condition]) -> Vec<Group> {
+    let mut groups: Vec<Group> = scans(decl, conditions)
         .into_iter()
         .map(|scan| Group { answers: scan.answers.clone(), scans: vec![scan] })
         .collect();
@@ -236,8 +235,7 @@ fn groups<R: Resource>(indexes: &[&'static Index<R>], conditions: &[Condition]) 
         let mut bytes = 0;
         for branch in branches {
             // Prefers the scan that answers the most conditions of the branch.
-            let Some(scan) =
-                scans(indexes, branch).into_iter().max_by_key(|scan| scan.answers.len())
+            let Some(scan) = scans(decl, branch).into_iter().max_by_key(|scan| scan.answers.len())
             else {
                 union.clear();
                 break;
@@ -261,9 +259,8 @@ fn groups<R: Resource>(indexes: &[&'static Index<R>], conditions: &[Condition]) 
 }
 
 /// The names of the indexes that conditions can use.
-pub(super) fn usable<R: Resource>(conditions: &[Condition]) -> Vec<String> {
-    let indexes: Vec<&'static Index<R>> = R::indexes().iter().collect();
-    let scans = groups(&indexes, conditions).into_iter().flat_map(|group| group.scans);
+pub(super) fn usable(decl: &KindDecl, conditions: &[Condition]) -> Vec<String> {
+    let scans = groups(decl, conditions).into_iter().flat_map(|group| group.scans);
     let mut names: Vec<String> = scans.map(|scan| scan.name).collect();
     names.sort_unstable();
     names.dedup();
@@ -272,14 +269,10 @@ pub(super) fn usable<R: Resource>(conditions: &[Condition]) -> Vec<String> {
 
 /// Groups whose intersection is exactly the set of matches, chosen greedily by the number of
 /// conditions that they answer; `None` if the groups cannot answer all conditions exactly.
-fn exact<R: Resource>(
-    indexes: &[&'static Index<R>],
-    predicate: &Predicate,
-    groups: &[Group],
-) -> Option<Vec<Vec<Scan>>> {
+fn exact(decl: &KindDecl, predicate: &Predicate, groups: &[Group]) -> Option<Vec<Vec<Scan>>> {
     let conditions = &predicate.conditions;
     if conditions.is_empty() {
-        return whole(indexes).map(|scan| vec![vec![scan]]);
+        return whole(decl).map(|scan| vec![vec![scan]]);
     }
     if !conditions.iter().all(Condition::is_exact) {
         return None;
@@ -301,17 +294,18 @@ fn exact<R: Resource>(
 
 /// The questions to columns of the text index that together answer the predicate exactly; `None` if
 /// some condition has no column.
-fn columns<R: Resource>(view: &View<'_>, predicate: &Predicate) -> Option<Vec<Ask>> {
+fn columns(view: &View<'_>, predicate: &Predicate) -> Option<Vec<Ask>> {
     let conditions = &predicate.conditions;
     if conditions.is_empty() || !conditions.iter().all(Condition::is_exact) {
         return None;
     }
-    conditions.iter().map(|condition| cells::ask::<R>(view, condition)).collect()
+    conditions.iter().map(|condition| cells::ask(view, &predicate.decl, condition)).collect()
 }
 
 /// Chooses by size between groups and an index in order.
-fn sized<R: Resource>(
+fn sized(
     view: &View<'_>,
+    decl: &KindDecl,
     groups: Vec<Group>,
     in_order: Option<OrderedScan>,
     wanted: usize,
@@ -321,7 +315,7 @@ fn sized<R: Resource>(
         return Ok(AccessPath::Sets(groups.into_iter().map(|group| group.scans).collect()));
     }
     let sets: Vec<Vec<Scan>> = groups.into_iter().map(|group| group.scans).collect();
-    let sizes = walk::race(view, R::KIND, &sets, GATHER)?;
+    let sizes = walk::race(view, decl.kind, &sets, GATHER)?;
     if let (None, None) = (&in_order, sizes.iter().flatten().min()) {
         // All groups are large. Their intersection may still be small.
         return Ok(AccessPath::Sets(sets));

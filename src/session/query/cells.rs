@@ -2,18 +2,19 @@
 
 use std::ops::{Bound, RangeInclusive};
 
+use super::candidates::Candidates;
 use super::count::Count;
 use super::predicate::Predicate;
 use super::walk;
 use crate::error::Result;
 use crate::filter::{Condition, Constant};
-use crate::model::Resource;
+use crate::model::KindDecl;
 use crate::session::view::View;
 use crate::text::Ask;
 use crate::value::{FieldType, Val};
 
 /// The question to a column that a condition stands for; `None` if there is no column for it.
-pub(super) fn ask<R: Resource>(view: &View<'_>, condition: &Condition) -> Option<Ask> {
+pub(super) fn ask(view: &View<'_>, of: &KindDecl, condition: &Condition) -> Option<Ask> {
     let (Condition::Eq { field, .. }
     | Condition::In { field, .. }
     | Condition::Range { field, .. }
@@ -21,7 +22,7 @@ pub(super) fn ask<R: Resource>(view: &View<'_>, condition: &Condition) -> Option
     else {
         return None;
     };
-    let decl = R::fields().get(*field)?.decl;
+    let decl = of.fields.get(*field)?;
     let search = &view.context().engine.search;
     match decl.ty {
         FieldType::Int | FieldType::Time => {
@@ -32,7 +33,7 @@ pub(super) fn ask<R: Resource>(view: &View<'_>, condition: &Condition) -> Option
                 |value| value.checked_add(1),
                 |value| value.checked_sub(1),
             )?;
-            Some(Ask::Int(search.column(view, R::KIND, decl.path)?, ranges))
+            Some(Ask::Int(search.column(view, of.kind, decl.path)?, ranges))
         }
         FieldType::Double => {
             // NaN is in no range, in the columns too. So a column cannot answer `NotNull`.
@@ -43,7 +44,7 @@ pub(super) fn ask<R: Resource>(view: &View<'_>, condition: &Condition) -> Option
                 return None;
             }
             Some(Ask::Float(
-                search.column(view, R::KIND, decl.path)?,
+                search.column(view, of.kind, decl.path)?,
                 ranges(condition, float, all, up, down)?,
             ))
         }
@@ -103,27 +104,26 @@ fn ranges<T: Copy + PartialOrd>(
 
 /// The number of matches, and the number of index entries that were read for it; `None` if every
 /// match must be read.
-pub(super) fn count<R: Resource>(
+pub(super) fn count(
     view: &View<'_>,
+    candidates: &mut dyn Candidates,
     count: Option<&Count>,
     predicate: &Predicate,
 ) -> Result<Option<(u64, u64)>> {
     match count {
         None => Ok(None),
         Some(Count::Entries(sets)) => {
-            walk::count(view, R::KIND, sets, &predicate.visibility).map(Some)
+            walk::count(view, predicate.decl.kind, sets, &predicate.visibility).map(Some)
         }
         Some(Count::Columns(asks)) => {
             let search = &view.context().engine.search;
             let Some((mut found, unsettled)) =
-                search.count_cells(view, R::KIND, asks, &predicate.visibility)
+                search.count_cells(view, predicate.decl.kind, asks, &predicate.visibility)
             else {
                 return Ok(None);
             };
             for key in unsettled {
-                if let Some(record) = view.any_by_key::<R>(key)? {
-                    found += u64::from(predicate.matches(key, &record)?);
-                }
+                found += u64::from(candidates.matches(predicate, key)?);
             }
             Ok(Some((found, 0)))
         }

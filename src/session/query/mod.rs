@@ -5,6 +5,7 @@
 //! exactly once, unless its match or its sort key changed meanwhile.
 
 mod access_path;
+mod candidates;
 mod cells;
 mod count;
 mod order;

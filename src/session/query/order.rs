@@ -1,9 +1,9 @@
 //! The order of a query, as sort keys.
 
-use super::predicate::{Predicate, field_index};
+use super::predicate::field_index;
 use super::{OrderTerm, Query};
 use crate::error::Result;
-use crate::model::Resource;
+use crate::model::KindDecl;
 use crate::value::id::RecordKey;
 use crate::value::{Row, key};
 
@@ -14,9 +14,9 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub(super) fn compile<R: Resource>(query: &Query<'_>) -> Result<Self> {
+    pub(super) fn compile(decl: &KindDecl, query: &Query<'_>) -> Result<Self> {
         let term = |term: &OrderTerm| {
-            let field = if term.path == "id" { None } else { Some(field_index::<R>(term.path)?) };
+            let field = if term.path == "id" { None } else { Some(field_index(decl, term.path)?) };
             Ok((field, term.descending))
         };
         Ok(Self {
@@ -33,13 +33,7 @@ impl Order {
 
     /// A sort key: its byte order is the order of the query. It ends with the record key, so it is
     /// unique.
-    pub(super) fn sort_key<R: Resource>(
-        &self,
-        record: &R,
-        record_key: RecordKey,
-        predicate: &Predicate,
-    ) -> Vec<u8> {
-        let row = predicate.row(record);
+    pub(super) fn sort_key(&self, row: &dyn Row, record_key: RecordKey) -> Vec<u8> {
         let mut sort = Vec::new();
         for (field, descending) in &self.terms {
             let start = sort.len();

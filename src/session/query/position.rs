@@ -12,13 +12,12 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Query;
+use super::candidates::Candidates;
 use super::order::Order;
 use super::predicate::Predicate;
 use crate::error::{Error, Result};
-use crate::model::Resource;
 use crate::session::token::Fingerprint;
-use crate::session::view::View;
-use crate::value::id::RecordKey;
+use crate::value::id::{Kind, RecordKey};
 use crate::value::limits;
 
 /// A sort key or a mark follows.
@@ -28,11 +27,11 @@ const RECORD: u8 = 1;
 
 /// The parts of a query that its tokens are bound to: all except take, skip and the request for a
 /// count.
-pub(super) fn fingerprint<R: Resource>(query: &Query<'_>) -> Fingerprint {
+pub(super) fn fingerprint(kind: Kind, query: &Query<'_>) -> Fingerprint {
     // Every list starts with its length, so that different queries never give the same parts.
     let list = |fingerprint: Fingerprint, len: usize| fingerprint.with(&(len as u64).to_le_bytes());
     let mut fingerprint =
-        Fingerprint::new(R::KIND.name).with(query.filter.unwrap_or_default().trim().as_bytes());
+        Fingerprint::new(kind.name).with(query.filter.unwrap_or_default().trim().as_bytes());
     if let Some(clause) = query.clause {
         fingerprint = fingerprint.with(format!("{clause:?}").as_bytes());
     }
@@ -66,11 +65,11 @@ pub(super) fn fingerprint<R: Resource>(query: &Query<'_>) -> Fingerprint {
 
 /// The position after the last record of a page. `last` is its sort key, `next` that of the
 /// following record.
-pub(super) fn write<R: Resource>(last: &[u8], last_key: RecordKey, next: &[u8]) -> Vec<u8> {
+pub(super) fn write(kind: Kind, last: &[u8], last_key: RecordKey, next: &[u8]) -> Vec<u8> {
     let mark = if last.len() <= limits::TOKEN_POSITION_BYTES {
         Some(last.to_vec())
     } else {
-        mark_between(last, next, R::KIND.id.key_len())
+        mark_between(last, next, kind.id.key_len())
     };
     match mark {
         Some(mark) => [&[MARK], mark.as_slice()].concat(),
@@ -96,8 +95,8 @@ fn mark_between(last: &[u8], next: &[u8], key_len: usize) -> Option<Vec<u8>> {
 }
 
 /// The sort key or mark after which the page starts.
-pub(super) fn read<R: Resource>(
-    view: &View<'_>,
+pub(super) fn read(
+    candidates: &mut dyn Candidates,
     order: &Order,
     predicate: &Predicate,
     position: &[u8],
@@ -108,9 +107,10 @@ pub(super) fn read<R: Resource>(
     if *form == MARK {
         return Ok(rest.to_vec());
     }
-    let (key, hash) = rest.split_at_checked(R::KIND.id.key_len()).ok_or_else(malformed)?;
-    let key = RecordKey::from_bytes(R::KIND.id, key).ok_or_else(malformed)?;
-    let sort = view.any_by_key::<R>(key)?.map(|record| order.sort_key(&record, key, predicate));
+    let id = predicate.decl.kind.id;
+    let (key, hash) = rest.split_at_checked(id.key_len()).ok_or_else(malformed)?;
+    let key = RecordKey::from_bytes(id, key).ok_or_else(malformed)?;
+    let sort = candidates.sort_key(order, predicate, key)?;
     match sort.filter(|sort| xxh3_128(sort).to_be_bytes() == *hash) {
         Some(sort) => Ok(sort),
         None => Err(Error::invalid(format!(
@@ -126,14 +126,14 @@ pub(super) fn read<R: Resource>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Product;
+    use crate::model::{Product, Resource};
 
     #[test]
     fn a_sort_key_is_kept_whole_up_to_its_bound() {
         limits::holds_at(limits::TOKEN_POSITION_BYTES, crate::ErrorKind::LimitExceeded, |len| {
             let (last, next) = (vec![b'a'; len], vec![b'b'; len]);
             let key = RecordKey::generate(Product::KIND, 1, 42);
-            let written = write::<Product>(&last, key, &next);
+            let written = write(Product::KIND, &last, key, &next);
             if written[1..] == last { Ok(()) } else { Err(Error::limit("it is cut to a mark")) }
         });
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::{Query, text};
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter::{self, Condition, Constant, Filter, Schema, Times};
-use crate::model::Resource;
 use crate::model::workspaces::Workspace;
+use crate::model::{KindDecl, Resource};
 use crate::session::view::View;
 use crate::session::{Context, Visibility};
-use crate::value::{Env, FieldDecl, FieldType, RecordKey, Row, Val, Work};
+use crate::value::{Env, FieldType, RecordKey, Row, Val, Work};
 
 /// A record as the filter reads it.
 #[derive(Debug)]
@@ -38,12 +38,11 @@ impl<R: Resource> Row for RecordRow<'_, R> {
 }
 
 /// The names of the workspaces that the caller may see, if the filter reads them.
-fn workspaces<R: Resource>(view: &View<'_>, filter: Option<&Filter>) -> Result<Workspaces> {
+fn workspaces(view: &View<'_>, decl: &KindDecl, filter: Option<&Filter>) -> Result<Workspaces> {
     let mut names = Workspaces::new();
     let is_name = |field: &usize| {
-        R::fields()
-            .get(*field)
-            .is_some_and(|field| matches!(field.decl.ty, FieldType::WorkspaceName))
+        let decl = decl.fields.get(*field);
+        decl.is_some_and(|field| matches!(field.ty, FieldType::WorkspaceName))
     };
     if filter.is_some_and(|filter| filter.fields().iter().any(is_name)) {
         view.for_each::<Workspace>(|workspace| {
@@ -55,17 +54,17 @@ fn workspaces<R: Resource>(view: &View<'_>, filter: Option<&Filter>) -> Result<W
 }
 
 /// The position of a field in its resource's declaration.
-pub(super) fn field_index<R: Resource>(path: &str) -> Result<usize> {
-    R::fields().iter().position(|field| field.decl.path == path).ok_or_else(|| {
-        Error::invalid(format!("{} has no field {path:?} to order or restrict by", R::KIND.name))
+pub(super) fn field_index(decl: &KindDecl, path: &str) -> Result<usize> {
+    decl.position(path).ok_or_else(|| {
+        Error::invalid(format!("{} has no field {path:?} to order or restrict by", decl.kind.name))
     })
 }
 
 /// A restriction, as a condition that indexes can use.
-fn restriction(fields: &[FieldDecl], field: usize, values: &HashSet<String>) -> Condition {
+fn restriction(decl: &KindDecl, field: usize, values: &HashSet<String>) -> Condition {
     let mut values: Vec<Arc<str>> = values.iter().map(|value| value.as_str().into()).collect();
     values.sort_unstable();
-    match fields.get(field).map(|decl| decl.ty) {
+    match decl.fields.get(field).map(|decl| decl.ty) {
         _ if values.is_empty() => Condition::Never,
         Some(
             FieldType::String | FieldType::DecimalId | FieldType::Reference | FieldType::Enum(_),
@@ -77,6 +76,8 @@ fn restriction(fields: &[FieldDecl], field: usize, values: &HashSet<String>) -> 
 
 /// The compiled conditions of one query.
 pub(super) struct Predicate {
+    /// The kind of the records.
+    pub(super) decl: KindDecl,
     pub(super) filter: Option<Filter>,
     /// The conditions of filter and restrictions, as far as indexes can use them.
     pub(super) conditions: Vec<Condition>,
@@ -90,49 +91,57 @@ pub(super) struct Predicate {
 }
 
 impl Predicate {
-    pub(super) fn compile<R: Resource>(view: &View<'_>, query: &Query<'_>) -> Result<Self> {
+    pub(super) fn compile(view: &View<'_>, decl: KindDecl, query: &Query<'_>) -> Result<Self> {
         let restrict = query
             .restrict
             .iter()
-            .map(|(path, values)| Ok((field_index::<R>(path)?, values.iter().cloned().collect())))
+            .map(|(path, values)| Ok((field_index(&decl, path)?, values.iter().cloned().collect())))
             .collect::<Result<Vec<_>>>()?;
-        let fields: Vec<FieldDecl> = R::fields().iter().map(|field| field.decl).collect();
         let schema = Schema {
-            fields: &fields,
+            fields: &decl.fields,
             columns: None,
             renames: &query.renames,
             requires: query.requires,
             accept_substitutions: !query.no_substitutions,
             accept_brackets: query.bracket_lists,
-            search: cfg!(feature = "search") && !R::text().is_empty(),
+            search: cfg!(feature = "search") && decl.is_searched,
         };
         let times = Times::new(view.now(), query.reference_time);
         let filter = match query.clause {
             Some(clause) => Some(filter::from_clause(clause, &schema)?),
             None => filter::compile(query.filter, query.substitutions, &schema, &times)?,
         };
-        let searches = text::searches::<R>(view, filter.as_ref())?;
-        let workspaces = workspaces::<R>(view, filter.as_ref())?;
+        let searches = text::searches(view, decl.kind, filter.as_ref())?;
+        let workspaces = workspaces(view, &decl, filter.as_ref())?;
         let mut conditions: Vec<Condition> =
-            restrict.iter().map(|(field, values)| restriction(&fields, *field, values)).collect();
+            restrict.iter().map(|(field, values)| restriction(&decl, *field, values)).collect();
         conditions.extend(filter.iter().flat_map(|filter| filter.conjuncts().iter().cloned()));
         let (visibility, env, context) =
-            (view.visibility(R::KIND), view.env(), view.context().clone());
-        Ok(Self { filter, conditions, visibility, restrict, env, searches, workspaces, context })
+            (view.visibility(decl.kind), view.env(), view.context().clone());
+        Ok(Self {
+            decl,
+            filter,
+            conditions,
+            visibility,
+            restrict,
+            env,
+            searches,
+            workspaces,
+            context,
+        })
     }
 
-    /// Whether a record matches. Only the members that [`Predicate::reads`] names need to be filled
+    /// Whether a record of a workspace matches. Only the members that [`Predicate::reads`] names need to be filled
     /// in.
     ///
     /// # Errors
     /// `DeadlineExceeded` and `Cancelled`, also in the middle of one record; `LimitExceeded` at
     /// `filter` for a record that takes more work than
     /// [`limits::FILTER_WORK`](crate::value::limits::FILTER_WORK).
-    pub(super) fn matches<R: Resource>(&self, key: RecordKey, record: &R) -> Result<bool> {
-        if !self.visibility.allows(record.workspace()) {
+    pub(super) fn matches(&self, key: RecordKey, workspace: &str, row: &dyn Row) -> Result<bool> {
+        if !self.visibility.allows(workspace) {
             return Ok(false);
         }
-        let row = self.row(record);
         let is_admitted = self.restrict.iter().all(|(index, values)| match row.val(*index) {
             Val::Str(text) => values.contains(&*text),
             Val::Strings(items) => items.iter().any(|item| values.contains(item)),
@@ -145,10 +154,11 @@ impl Predicate {
             |number: usize| self.searches.get(number).is_some_and(|found| found.contains(&key));
         let check = || self.context.check_deadline();
         let work = Work::new(&check);
-        let is_match = filter.matches_with(&row, &finds, &work);
+        let is_match = filter.matches_with(row, &finds, &work);
         work.finish().map_err(|error| match error.kind() {
             ErrorKind::LimitExceeded => {
-                error.with_resource(R::KIND.name, key.to_id(R::KIND.id)).at_member("filter")
+                let kind = self.decl.kind;
+                error.with_resource(kind.name, key.to_id(kind.id)).at_member("filter")
             }
             _ => error,
         })?;
@@ -167,11 +177,10 @@ impl Predicate {
     }
 
     /// The tests as text, for plans.
-    pub(super) fn describe<R: Resource>(&self) -> Option<String> {
+    pub(super) fn describe(&self) -> Option<String> {
         let restricted = self.restrict.iter().filter_map(|(index, values)| {
-            R::fields()
-                .get(*index)
-                .map(|field| format!("{} in ({} values)", field.decl.path, values.len()))
+            let decl = self.decl.fields.get(*index);
+            decl.map(|field| format!("{} in ({} values)", field.path, values.len()))
         });
         let parts: Vec<String> =
             restricted.chain(self.filter.as_ref().map(ToString::to_string)).collect();

@@ -1,8 +1,9 @@
 //! Runs a query: reads candidates, tests them, orders them, and cuts the page.
 
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::HashSet;
 
 use super::access_path::{AccessPath, Choice, Within, choose, usable};
+use super::candidates::{Candidates, Hit, Top, Typed};
 use super::count::Count;
 use super::order::{Order, invert};
 use super::predicate::Predicate;
@@ -11,20 +12,11 @@ use super::walk::{self, OrderedWalk, Walked};
 use super::{OrderTerm, Plan, Query, cells, position};
 use crate::error::Result;
 use crate::model::answer::Page;
-use crate::model::{Resource, members_of};
+use crate::model::{KindDecl, Resource};
 use crate::session::view::{RECORDS_BETWEEN_CHECKS, View};
 use crate::session::{Visibility, token};
-use crate::value::id::RecordKey;
+use crate::value::id::{Kind, RecordKey};
 use crate::value::stored::Members;
-
-/// A match, ordered by its sort key, which ends with the record key.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Hit {
-    sort: Vec<u8>,
-    key: RecordKey,
-    /// Index of its record in [`Top::records`].
-    slot: usize,
-}
 
 impl View<'_> {
     /// The page of `query`.
@@ -41,8 +33,8 @@ impl View<'_> {
     /// As [`View::query`].
     #[cfg(test)]
     pub(crate) fn plan<R: Resource>(&self, query: &Query<'_>) -> Result<Plan> {
-        let predicate = Predicate::compile::<R>(self, query)?;
-        Ok(describe::<R>(query, &predicate, &choose::<R>(self, query, &predicate)?))
+        let predicate = Predicate::compile(self, KindDecl::of::<R>(), query)?;
+        Ok(describe(query, &predicate, &choose(self, query, &predicate)?))
     }
 
     /// The page of `query`, and its plan.
@@ -87,20 +79,41 @@ impl View<'_> {
 
     /// The page, and the plan if `with_plan` is set.
     fn answer<R: Resource>(&self, query: &Query<'_>, with_plan: bool) -> Result<(Page<R>, Plan)> {
-        let predicate = Predicate::compile::<R>(self, query)?;
-        let order = Order::compile::<R>(query)?;
-        let fingerprint = position::fingerprint::<R>(query);
+        let mut candidates = Typed::<R>::new(self);
+        let Found { hits, are_whole, continuation_token, total_count, plan } =
+            self.find(KindDecl::of::<R>(), query, with_plan, &mut candidates)?;
+        let items = if are_whole {
+            in_order(&hits, candidates.into_records())
+        } else {
+            whole(self, &hits)?
+        };
+        Ok((Page { items, continuation_token, total_count }, plan))
+    }
+
+    /// As [`Self::answer`], compiled once for all kinds.
+    fn find(
+        &self,
+        decl: KindDecl,
+        query: &Query<'_>,
+        with_plan: bool,
+        candidates: &mut dyn Candidates,
+    ) -> Result<Found> {
+        let predicate = Predicate::compile(self, decl, query)?;
+        let kind = predicate.decl.kind;
+        let order = Order::compile(&predicate.decl, query)?;
+        let fingerprint = position::fingerprint(kind, query);
         let token_key = &self.context().engine.token_key;
         let after = token::open(token_key, &fingerprint, query.continuation_token)?
-            .map(|position| position::read::<R>(self, &order, &predicate, &position))
+            .map(|position| position::read(candidates, &order, &predicate, &position))
             .transpose()?;
-        let choice = choose::<R>(self, query, &predicate)?;
+        let choice = choose(self, query, &predicate)?;
         let mut plan =
-            if with_plan { describe::<R>(query, &predicate, &choice) } else { Plan::default() };
+            if with_plan { describe(query, &predicate, &choice) } else { Plan::default() };
         let touched_before = self.records_touched();
 
         let mut entries = 0;
-        let indexed_count = match cells::count::<R>(self, choice.count.as_ref(), &predicate)? {
+        let indexed_count = match cells::count(self, candidates, choice.count.as_ref(), &predicate)?
+        {
             Some((found, read)) => {
                 entries += read;
                 Some(found)
@@ -117,47 +130,52 @@ impl View<'_> {
         let passes = comes_in_order(query, &choice.path);
         let skip = if passes { 0 } else { query.skip };
         let wanted = skip.saturating_add(query.take);
+        // One match more than wanted shows whether another page follows.
         let mut top = Top {
             to_pass: query.skip - skip,
-            // One match more than wanted shows whether another page follows.
-            keep: wanted.saturating_add(1),
             keeps_records: skip <= SKIPPED,
             count_all: query.return_count && indexed_count.is_none(),
             has_page: query.take > 0,
-            order: &order,
-            predicate: &predicate,
             after: after.as_deref(),
-            heap: BinaryHeap::with_capacity(wanted.saturating_add(1).min(ROOM)),
-            records: Vec::new(),
-            wanted: Members::ALL,
-            count: 0,
+            ..Top::new(&order, &predicate, wanted.saturating_add(1))
         };
         // An empty page whose count is known needs no records.
         if query.take > 0 || top.count_all {
-            entries += candidates::<R>(self, query, &choice.path, &mut top)?;
+            entries += offer_candidates(self, query, &choice.path, &mut top, candidates)?;
         }
         let count = indexed_count.unwrap_or(top.count);
-        let is_whole = top.is_whole();
+        let are_whole = top.is_whole();
         let mut hits = top.heap.into_sorted_vec();
         let token = match (wanted.checked_sub(1).and_then(|last| hits.get(last)), hits.get(wanted))
         {
             (Some(last), Some(next)) if query.take > 0 => {
-                let position = position::write::<R>(&last.sort, last.key, &next.sort);
+                let position = position::write(kind, &last.sort, last.key, &next.sort);
                 Some(token::seal(token_key, &fingerprint, &position)?)
             }
             _ => None,
         };
         hits.truncate(wanted);
         hits.drain(..skip.min(hits.len()));
-        let items = if is_whole { in_order(&hits, top.records) } else { whole(self, &hits)? };
         plan.set_cost(&predicate.visibility, self.records_touched() - touched_before, entries);
-        let page = Page {
-            items,
+        Ok(Found {
+            hits,
+            are_whole,
             continuation_token: token,
             total_count: query.return_count.then_some(count),
-        };
-        Ok((page, plan))
+            plan,
+        })
     }
+}
+
+/// A page without its records.
+struct Found {
+    /// The matches of the page, in order.
+    hits: Vec<Hit>,
+    /// Whether their whole records were read.
+    are_whole: bool,
+    continuation_token: Option<String>,
+    total_count: Option<u64>,
+    plan: Plan,
 }
 
 /// Takes the records of the hits out of `records`, in the order of the hits.
@@ -177,7 +195,8 @@ fn whole<R: Resource>(view: &View<'_>, hits: &[Hit]) -> Result<Vec<R>> {
     let mut records = Vec::with_capacity(hits.len());
     for hit in hits {
         records.push(
-            view.again::<R>(hit.key, Members::ALL)?.ok_or_else(|| walk::missing::<R>(hit.key))?,
+            view.again::<R>(hit.key, Members::ALL)?
+                .ok_or_else(|| walk::missing(R::KIND, hit.key))?,
         );
     }
     Ok(records)
@@ -186,93 +205,6 @@ fn whole<R: Resource>(view: &View<'_>, hits: &[Hit]) -> Result<Vec<R>> {
 /// Most skipped matches whose records are kept in memory. For larger skips only the keys are kept,
 /// and the records of the page are read again.
 const SKIPPED: usize = 1_024;
-
-/// Number of hits for which memory is reserved at once: a growing list of large records is copied
-/// over and over, and fragments the heap.
-const ROOM: usize = 128;
-
-/// Selects the first `keep` matches after the start of the page, in sort order.
-///
-/// `heap` is a max-heap, so its top is the kept match that sorts last: the one that a better match
-/// replaces.
-struct Top<'t, R> {
-    /// Number of matches before the page that are still to be skipped.
-    to_pass: usize,
-    keep: usize,
-    /// Whether the records of the hits are kept.
-    keeps_records: bool,
-    /// Whether every match is counted, so that every candidate must be read.
-    count_all: bool,
-    /// Whether the query asks for any records.
-    has_page: bool,
-    order: &'t Order,
-    predicate: &'t Predicate,
-    after: Option<&'t [u8]>,
-    heap: BinaryHeap<Hit>,
-    /// The records of the hits; empty while only parts of records are read.
-    records: Vec<R>,
-    /// The members that are read of each candidate.
-    wanted: Members,
-    count: u64,
-}
-
-impl<R: Resource> Top<'_, R> {
-    /// From now on, reads only the members that tests and order need. This pays if most candidates
-    /// are not on the page; the records of the page are read again.
-    fn read_parts(&mut self) {
-        self.wanted = members_of::<R>(self.predicate.reads().chain(self.order.reads()));
-    }
-
-    /// Whether `records` has the complete records of the hits.
-    fn is_whole(&self) -> bool {
-        self.keeps_records && self.wanted == Members::ALL
-    }
-
-    /// Drops all candidates offered so far.
-    fn clear(&mut self) {
-        self.heap.clear();
-        self.records.clear();
-        self.count = 0;
-    }
-
-    /// Tests a candidate and keeps it if it is among the first. Returns whether later candidates
-    /// can still matter, if candidates come in sort order.
-    fn offer(&mut self, key: RecordKey, record: R) -> Result<bool> {
-        if !self.predicate.matches(key, &record)? {
-            return Ok(true);
-        }
-        self.count += 1;
-        if !self.has_page {
-            return Ok(self.count_all);
-        }
-        let sort = self.order.sort_key(&record, key, self.predicate);
-        if self.after.is_some_and(|after| sort.as_slice() <= after) {
-            return Ok(true);
-        }
-        if self.to_pass > 0 {
-            self.to_pass -= 1;
-            return Ok(true);
-        }
-        let is_whole = self.is_whole();
-        if self.heap.len() < self.keep {
-            self.heap.push(Hit { sort, key, slot: self.records.len() });
-            if is_whole {
-                if self.records.is_empty() {
-                    self.records.reserve(self.keep.min(ROOM));
-                }
-                self.records.push(record);
-            }
-        } else if let Some(mut worst) = self.heap.peek_mut()
-            && sort < worst.sort
-        {
-            if let (true, Some(place)) = (is_whole, self.records.get_mut(worst.slot)) {
-                *place = record;
-            }
-            *worst = Hit { sort, key, slot: worst.slot };
-        }
-        Ok(self.count_all || self.heap.len() < self.keep)
-    }
-}
 
 /// The text in plans for a count of every match.
 const EVERY_MATCH: &str = "every match";
@@ -298,24 +230,24 @@ fn order_text(query: &Query<'_>, how: &str) -> String {
 
 /// The plan for a caller that sees only a part of the records. It depends on the query alone, since
 /// nothing in it may depend on the other records.
-fn describe_to_restricted<R: Resource>(query: &Query<'_>, predicate: &Predicate) -> Plan {
-    let mut access = format!("visible records of {}", R::KIND.name);
-    let usable = usable::<R>(&predicate.conditions);
+fn describe_to_restricted(query: &Query<'_>, predicate: &Predicate) -> Plan {
+    let mut access = format!("visible records of {}", predicate.decl.kind.name);
+    let usable = usable(&predicate.decl, &predicate.conditions);
     if !usable.is_empty() {
         access.push_str(&format!(", with the help of index {}", usable.join(" or index ")));
     }
     Plan {
         access,
-        residual: predicate.describe::<R>(),
+        residual: predicate.describe(),
         order: order_text(query, ""),
         count: query.return_count.then(|| "visible matches".to_owned()),
         ..Plan::default()
     }
 }
 
-fn describe<R: Resource>(query: &Query<'_>, predicate: &Predicate, choice: &Choice) -> Plan {
+fn describe(query: &Query<'_>, predicate: &Predicate, choice: &Choice) -> Plan {
     if predicate.visibility != Visibility::All {
-        return describe_to_restricted::<R>(query, predicate);
+        return describe_to_restricted(query, predicate);
     }
     let (access, order) = match &choice.path {
         AccessPath::Nothing => ("nothing".to_owned(), "by key "),
@@ -332,7 +264,7 @@ fn describe<R: Resource>(query: &Query<'_>, predicate: &Predicate, choice: &Choi
             }
             (access, "from the index ")
         }
-        AccessPath::All => (format!("all records of {}", R::KIND.name), "top "),
+        AccessPath::All => (format!("all records of {}", predicate.decl.kind.name), "top "),
     };
     let order = order_text(query, order);
     let count = query.return_count.then(|| match &choice.count {
@@ -340,7 +272,7 @@ fn describe<R: Resource>(query: &Query<'_>, predicate: &Predicate, choice: &Choi
         Some(Count::Columns(asks)) => format!("{} columns of the text index", asks.len()),
         None => EVERY_MATCH.to_owned(),
     });
-    Plan { access, residual: predicate.describe::<R>(), order, count, ..Plan::default() }
+    Plan { access, residual: predicate.describe(), order, count, ..Plan::default() }
 }
 
 /// Whether the query is ordered by record key: `Some(descending)` if it is.
@@ -363,22 +295,26 @@ fn comes_in_order(query: &Query<'_>, path: &AccessPath) -> bool {
 }
 
 /// Offers candidates until no more can matter. Returns the number of index entries read.
-fn candidates<R: Resource>(
+fn offer_candidates(
     view: &View<'_>,
     query: &Query<'_>,
     path: &AccessPath,
-    top: &mut Top<'_, R>,
+    top: &mut Top<'_>,
+    candidates: &mut dyn Candidates,
 ) -> Result<u64> {
     match path {
         AccessPath::Nothing => Ok(0),
-        AccessPath::Keys(keys) => records_of(view, query, keys.clone(), top, false).map(|()| 0),
+        AccessPath::Keys(keys) => {
+            records_of(view, query, keys.clone(), top, candidates, false).map(|()| 0)
+        }
         AccessPath::Sets(sets) => {
-            let (keys, entries) = walk::gather(view, R::KIND, sets, &top.predicate.visibility)?;
-            records_of(view, query, keys, top, true)?;
+            let (keys, entries) =
+                walk::gather(view, top.predicate.decl.kind, sets, &top.predicate.visibility)?;
+            records_of(view, query, keys, top, candidates, true)?;
             Ok(entries)
         }
         AccessPath::Ordered { ordered, within } => {
-            along(view, query, ordered, within.as_ref(), top)
+            along(view, query, ordered, within.as_ref(), top, candidates)
         }
         AccessPath::All => {
             let in_order = key_order(query);
@@ -389,40 +325,37 @@ fn candidates<R: Resource>(
                 || top.predicate.filter.is_some()
                 || !top.keeps_records
             {
-                top.read_parts();
+                top.read_parts(candidates);
             }
-            view.scan_records::<R>(after, back, top.wanted, |key, record| {
-                #[cfg(test)]
-                agrees(view, top, key, &record)?;
-                Ok(top.offer(key, record)? || in_order.is_none())
-            })?;
+            candidates.offer_all(top, after, back, in_order.is_none())?;
             Ok(0)
         }
     }
 }
 
 /// The key after which candidates in key order can matter; `None` if all can.
-fn after_key<R: Resource>(query: &Query<'_>, top: &Top<'_, R>) -> Option<RecordKey> {
+fn after_key(query: &Query<'_>, top: &Top<'_>) -> Option<RecordKey> {
     let descending = key_order(query)?;
     let after = top.after.filter(|_| !top.count_all)?;
-    key_of::<R>(after, descending && !query.order.is_empty())
+    key_of(top.predicate.decl.kind, after, descending && !query.order.is_empty())
 }
 
 /// The record key at the start of a sort key of the order by id.
-fn key_of<R: Resource>(sort: &[u8], descending: bool) -> Option<RecordKey> {
-    let mut bytes = sort.get(..R::KIND.id.key_len())?.to_vec();
+fn key_of(kind: Kind, sort: &[u8], descending: bool) -> Option<RecordKey> {
+    let mut bytes = sort.get(..kind.id.key_len())?.to_vec();
     if descending {
         invert(&mut bytes, 0);
     }
-    RecordKey::from_bytes(R::KIND.id, &bytes)
+    RecordKey::from_bytes(kind.id, &bytes)
 }
 
 /// Offers the records with these keys, which must be ascending.
-fn records_of<R: Resource>(
+fn records_of(
     view: &View<'_>,
     query: &Query<'_>,
     mut keys: Vec<RecordKey>,
-    top: &mut Top<'_, R>,
+    top: &mut Top<'_>,
+    candidates: &mut dyn Candidates,
     must_exist: bool,
 ) -> Result<()> {
     let in_order = key_order(query);
@@ -436,60 +369,38 @@ fn records_of<R: Resource>(
         keys.reverse();
     }
     if !top.keeps_records || keys.len() > top.keep && (in_order.is_none() || top.count_all) {
-        top.read_parts();
+        top.read_parts(candidates);
     }
     for (number, key) in (1..).zip(keys) {
         if number % RECORDS_BETWEEN_CHECKS == 0 {
             view.context().check_deadline()?;
         }
-        match view.part_by_key::<R>(key, top.wanted)? {
-            Some(record) => {
-                #[cfg(test)]
-                agrees(view, top, key, &record)?;
-                if !top.offer(key, record)? && in_order.is_some() {
-                    break;
-                }
-            }
-            None if must_exist => return Err(walk::missing::<R>(key)),
-            None => {}
+        match candidates.offer(top, key)? {
+            Some(false) if in_order.is_some() => break,
+            None if must_exist => return Err(walk::missing(top.predicate.decl.kind, key)),
+            Some(_) | None => {}
         }
     }
-    Ok(())
-}
-
-/// In tests, every query also checks that a partly read record gives the same answers as the whole
-/// one.
-#[cfg(test)]
-fn agrees<R: Resource>(view: &View<'_>, top: &Top<'_, R>, key: RecordKey, part: &R) -> Result<()> {
-    let whole = view.again::<R>(key, Members::ALL)?.unwrap_or_default();
-    // A test that takes too long fails the query itself.
-    if let (Ok(of_part), Ok(of_whole)) =
-        (top.predicate.matches(key, part), top.predicate.matches(key, &whole))
-    {
-        assert_eq!(of_part, of_whole, "{part:?} of {whole:?}");
-    }
-    let sort = |record: &R| top.order.sort_key(record, key, top.predicate);
-    assert_eq!(sort(part), sort(&whole), "{part:?} of {whole:?}");
     Ok(())
 }
 
 /// Reads an ordered index and offers its records. With a set, only records of the set are offered.
 /// If they are too far apart in the index, the walk runs out of its budget, and the records of the
 /// set are read instead. They include those that were offered already, so `top` is cleared first.
-fn along<R: Resource>(
+fn along(
     view: &View<'_>,
     query: &Query<'_>,
     ordered: &OrderedScan,
     within: Option<&Within>,
-    top: &mut Top<'_, R>,
+    top: &mut Top<'_>,
+    candidates: &mut dyn Candidates,
 ) -> Result<u64> {
     /// Number of index entries to read for each record of the set before giving up.
     const PATIENCE: u64 = 8;
-    let visibility = &top.predicate.visibility;
+    let (kind, visibility) = (top.predicate.decl.kind, &top.predicate.visibility);
     let (gathered, mut entries) = match within {
         Some(Within::Ranges(set)) => {
-            let (keys, entries) =
-                walk::gather(view, R::KIND, std::slice::from_ref(set), visibility)?;
+            let (keys, entries) = walk::gather(view, kind, std::slice::from_ref(set), visibility)?;
             (Some(keys), entries)
         }
         Some(Within::Keys(keys)) => (Some(keys.clone()), 0),
@@ -508,11 +419,15 @@ fn along<R: Resource>(
             .as_ref()
             .map_or(u64::MAX, |keys| (keys.len() as u64).saturating_mul(PATIENCE)),
     };
-    let (walked, read) = ordered_walk.run::<R>(view, |key, record| top.offer(key, record))?;
+    let (walked, read) = ordered_walk.run(view, kind, &mut |key| {
+        candidates.offer(top, key)?.ok_or_else(|| walk::missing(kind, key))
+    })?;
     entries += read;
     if let (Walked::OutOfBudget, Some(keys)) = (walked, gathered) {
         top.clear();
-        records_of(view, query, keys, top, matches!(within, Some(Within::Ranges(_))))?;
+        candidates.clear();
+        let must_exist = matches!(within, Some(Within::Ranges(_)));
+        records_of(view, query, keys, top, candidates, must_exist)?;
     }
     Ok(entries)
 }

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use crate::filter::{Condition, Constant};
-use crate::model::{Index, Resource, split_entry_value};
+use crate::model::{IndexForm, KindDecl, split_entry_value};
 use crate::value::{FieldType, key};
 
 /// Ranges of one index that contain exactly the records that satisfy certain conditions.
@@ -61,10 +61,15 @@ fn value_at(mut included: &[u8], place: usize) -> Option<&[u8]> {
 }
 
 /// The tests of the included fields of an index. Conditions that its ranges answer need none.
-fn tests<R: Resource>(index: &Index<R>, conditions: &[Condition], answers: &[usize]) -> Vec<Test> {
+fn tests(
+    decl: &KindDecl,
+    index: &IndexForm,
+    conditions: &[Condition],
+    answers: &[usize],
+) -> Vec<Test> {
     let mut tests = Vec::new();
     for (place, path) in index.include.iter().enumerate() {
-        let Some(position) = position::<R>(path).filter(|position| is_scalar::<R>(*position))
+        let Some(position) = decl.position(path).filter(|position| is_scalar(decl, *position))
         else {
             continue;
         };
@@ -210,16 +215,12 @@ fn best_step(conditions: &[Condition], position: usize) -> Option<(usize, Step, 
     range
 }
 
-fn position<R: Resource>(path: &str) -> Option<usize> {
-    R::fields().iter().position(|field| field.decl.path == path)
-}
-
-fn is_scalar<R: Resource>(position: usize) -> bool {
-    let ty = R::fields().get(position).map(|field| field.decl.ty);
+fn is_scalar(decl: &KindDecl, position: usize) -> bool {
+    let ty = decl.fields.get(position).map(|field| field.ty);
     !matches!(ty, None | Some(FieldType::Strings | FieldType::Map | FieldType::Rows(_)))
 }
 
-fn name<R>(index: &Index<R>) -> String {
+fn name(index: &IndexForm) -> String {
     index.fields.join(", ")
 }
 
@@ -244,27 +245,17 @@ fn product(prefixes: &[Vec<u8>], mut points: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>
 }
 
 /// One scan for each index that can answer some of the conditions, which must all hold.
-pub(super) fn scans<R: Resource>(
-    indexes: &[&'static Index<R>],
-    conditions: &[Condition],
-) -> Vec<Scan> {
-    indexes
-        .iter()
-        .filter(|index| index.on.is_none())
-        .filter_map(|index| scan(index, conditions))
-        .collect()
+pub(super) fn scans(decl: &KindDecl, conditions: &[Condition]) -> Vec<Scan> {
+    decl.indexes.iter().filter_map(|index| scan(decl, index, conditions)).collect()
 }
 
 /// A scan of all entries of an index that has exactly one entry for each record.
-pub(super) fn whole<R: Resource>(indexes: &[&'static Index<R>]) -> Option<Scan> {
-    let one_each = |index: &&&'static Index<R>| {
-        let scalar = |path: &&str| position::<R>(path).is_some_and(is_scalar::<R>);
-        index.on.is_none()
-            && !index.unique
-            && !index.fields.is_empty()
-            && index.fields.iter().all(scalar)
+pub(super) fn whole(decl: &KindDecl) -> Option<Scan> {
+    let scalar = |path: &&str| decl.position(path).is_some_and(|field| is_scalar(decl, field));
+    let one_each = |index: &&IndexForm| {
+        !index.unique && !index.fields.is_empty() && index.fields.iter().all(scalar)
     };
-    let index = indexes.iter().find(one_each)?;
+    let index = decl.indexes.iter().find(one_each)?;
     let spans = vec![(Vec::new(), vec![0xff])];
     Some(Scan {
         index: index.number,
@@ -278,18 +269,18 @@ pub(super) fn whole<R: Resource>(indexes: &[&'static Index<R>]) -> Option<Scan> 
 
 /// The scan of one index: the product of the points of its leading fields, followed by at most one
 /// range. `None` if the index answers no condition or does not contain every match.
-fn scan<R: Resource>(index: &Index<R>, conditions: &[Condition]) -> Option<Scan> {
+fn scan(decl: &KindDecl, index: &IndexForm, conditions: &[Condition]) -> Option<Scan> {
     let mut prefixes = vec![Vec::new()];
     let mut answers = Vec::new();
     let mut distinct = true;
     let mut between = None;
     for (place, path) in index.fields.iter().enumerate() {
-        let position = position::<R>(path)?;
+        let position = decl.position(path)?;
         let found = if between.is_none() { best_step(conditions, position) } else { None };
         let Some((number, step, repeats)) = found else {
             // A list or map field gives a record one entry per element, and none if it is empty.
             // Without a condition on the field, the index may therefore lack matches.
-            if !is_scalar::<R>(position) {
+            if !is_scalar(decl, position) {
                 return None;
             }
             between.get_or_insert((Mark::Before(Vec::new()), Mark::After(Vec::new())));
@@ -317,7 +308,7 @@ fn scan<R: Resource>(index: &Index<R>, conditions: &[Condition]) -> Option<Scan>
         .map(|prefix| (from.after_prefix(prefix), to.after_prefix(prefix)))
         .filter(|(from, to)| from < to)
         .collect();
-    let tests = tests(index, conditions, &answers);
+    let tests = tests(decl, index, conditions, &answers);
     Some(Scan { index: index.number, name: name(index), spans, answers, distinct, tests })
 }
 
@@ -325,15 +316,15 @@ fn scan<R: Resource>(index: &Index<R>, conditions: &[Condition]) -> Option<Scan>
 /// prefix.
 ///
 /// `terms` are the positions of the fields of the order; empty means the order of record keys.
-pub(super) fn ordered<R: Resource>(
-    indexes: &[&'static Index<R>],
+pub(super) fn ordered(
+    decl: &KindDecl,
     terms: &[usize],
     descending: bool,
     conditions: &[Condition],
 ) -> Option<OrderedScan> {
     let mut best: Option<(usize, OrderedScan)> = None;
-    for index in indexes.iter().filter(|index| index.on.is_none()) {
-        let Some((bound, found)) = ordered_by(index, terms, descending, conditions) else {
+    for index in &decl.indexes {
+        let Some((bound, found)) = ordered_by(decl, index, terms, descending, conditions) else {
             continue;
         };
         if best.as_ref().is_none_or(|(known, _)| *known < bound) {
@@ -343,14 +334,15 @@ pub(super) fn ordered<R: Resource>(
     best.map(|(_, found)| found)
 }
 
-fn ordered_by<R: Resource>(
-    index: &Index<R>,
+fn ordered_by(
+    decl: &KindDecl,
+    index: &IndexForm,
     terms: &[usize],
     descending: bool,
     conditions: &[Condition],
 ) -> Option<(usize, OrderedScan)> {
     let positions =
-        index.fields.iter().map(|path| position::<R>(path)).collect::<Option<Vec<_>>>()?;
+        index.fields.iter().map(|path| decl.position(path)).collect::<Option<Vec<_>>>()?;
     let bound = positions.len().checked_sub(terms.len())?;
     let (head, tail) = positions.split_at_checked(bound)?;
     // A range on the first field of the order sets the start and the end of the walk.
@@ -360,12 +352,12 @@ fn ordered_by<R: Resource>(
     };
     // A unique index has no entries for null, so it contains every match only if its first field is
     // restricted or is never null.
-    let has_null = || index.fields.first().is_none_or(|path| !R::NEVER_NULL.contains(path));
+    let has_null = || index.fields.first().is_none_or(|path| !decl.never_null.contains(path));
     let sparse = index.unique && head.is_empty() && between.is_none() && has_null();
     if tail != terms || sparse || positions.is_empty() || (terms.is_empty() && head.is_empty()) {
         return None;
     }
-    if !tail.iter().all(|&position| is_scalar::<R>(position)) {
+    if !tail.iter().all(|&position| is_scalar(decl, position)) {
         return None;
     }
     let mut prefix = Vec::new();
@@ -386,7 +378,7 @@ fn ordered_by<R: Resource>(
         span = (from.after_prefix(&prefix), to.after_prefix(&prefix));
         answers.push(number);
     }
-    let tests = tests(index, conditions, &answers);
+    let tests = tests(decl, index, conditions, &answers);
     let scan = Scan {
         index: index.number,
         name: name(index),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::error::{Error, Place, Result};
 use crate::filter::{Condition, Filter, Fold};
-use crate::model::Resource;
+use crate::model::KindDecl;
 use crate::session::view::View;
-use crate::value::RecordKey;
+use crate::value::{Kind, RecordKey};
 
 /// The records that each `search("...")` of the filter finds, by its number. Searches for the same
 /// text share one result.
@@ -16,8 +16,9 @@ use crate::value::RecordKey;
 /// # Errors
 /// `InvalidArgument` for a malformed search text; `LimitExceeded` if the results take more memory
 /// than a query may; `DeadlineExceeded` and `Cancelled`.
-pub(super) fn searches<R: Resource>(
+pub(super) fn searches(
     view: &View<'_>,
+    kind: Kind,
     filter: Option<&Filter>,
 ) -> Result<Vec<Arc<HashSet<RecordKey>>>> {
     let most = view.context().settings().query_memory_bytes;
@@ -29,7 +30,7 @@ pub(super) fn searches<R: Resource>(
             Some(keys) => keys.clone(),
             None => {
                 view.context().check_deadline()?;
-                let keys = view.context().engine.search.matching(view, R::KIND, &search.text);
+                let keys = view.context().engine.search.matching(view, kind, &search.text);
                 let keys = Arc::new(keys.map_err(|error| in_filter(error, search.offset))?);
                 bytes = bytes.saturating_add(keys.capacity() * size_of::<RecordKey>());
                 if bytes > most && !known.is_empty() {
@@ -68,15 +69,16 @@ pub(super) fn searched(
 
 /// Keys that include every match, if a condition requires a part of a text and the text index can
 /// answer it.
-pub(super) fn containing<R: Resource>(
+pub(super) fn containing(
     view: &View<'_>,
+    decl: &KindDecl,
     conditions: &[Condition],
 ) -> Option<Vec<RecordKey>> {
     conditions.iter().find_map(|condition| match condition {
         Condition::Contains { field, text, fold } if !finds_folded(text, *fold) => None,
         Condition::Contains { field, text, .. } | Condition::MayContain { field, text } => {
-            let path = R::fields().get(*field)?.decl.path;
-            view.context().engine.search.containing(view, R::KIND, path, text)
+            let path = decl.fields.get(*field)?.path;
+            view.context().engine.search.containing(view, decl.kind, path, text)
         }
         _ => None,
     })

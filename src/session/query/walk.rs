@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use super::scan::{OrderedScan, Scan};
 use crate::error::{Error, Result};
-use crate::model::Resource;
 use crate::records::Space;
 use crate::records::keys::{index_prefix, split_index_key};
 use crate::session::Visibility;
@@ -155,9 +154,9 @@ fn sees(visibility: &Visibility, workspace: &[u8]) -> bool {
 }
 
 /// The error for a record that an index names but the store does not have.
-pub(super) fn missing<R: Resource>(key: RecordKey) -> Error {
-    Error::corrupt(format!("records.redb: an index names a {} that does not exist", R::KIND.name))
-        .with_resource(R::KIND.name, key.to_id(R::KIND.id))
+pub(super) fn missing(kind: Kind, key: RecordKey) -> Error {
+    Error::corrupt(format!("records.redb: an index names a {} that does not exist", kind.name))
+        .with_resource(kind.name, key.to_id(kind.id))
 }
 
 /// How a walk of an ordered index ended.
@@ -215,14 +214,15 @@ impl OrderedWalk<'_> {
         Some((full(from), end.min(full(to))))
     }
 
-    /// Calls `f` with each record in order until it returns false. Returns how the walk ended and
+    /// Calls `f` with the key of each record in order until it returns false. Returns how the walk ended and
     /// the number of entries read.
-    pub(super) fn run<R: Resource>(
+    pub(super) fn run(
         &self,
         view: &View<'_>,
-        mut f: impl FnMut(RecordKey, R) -> Result<bool>,
+        kind: Kind,
+        f: &mut dyn FnMut(RecordKey) -> Result<bool>,
     ) -> Result<(Walked, u64)> {
-        let Some((from, to)) = self.bounds(R::KIND) else {
+        let Some((from, to)) = self.bounds(kind) else {
             return Err(Error::invalid(
                 "the continuation token does not fit the query; start the query again without one",
             )
@@ -234,15 +234,14 @@ impl OrderedWalk<'_> {
             if emitted % RECORDS_BETWEEN_CHECKS == 0 {
                 view.context().check_deadline()?;
             }
-            let record = view.any_by_key::<R>(key)?.ok_or_else(|| missing::<R>(key))?;
-            f(key, record)
+            f(key)
         };
         let turns = self.turns_groups();
         // The first group is read as a whole, so records of earlier pages are skipped: those with
         // keys up to the last one.
         let passed = self.after.filter(|_| turns).and_then(|after| {
             let (values, last) =
-                after.split_at_checked(after.len().checked_sub(R::KIND.id.key_len())?)?;
+                after.split_at_checked(after.len().checked_sub(kind.id.key_len())?)?;
             Some(([self.ordered.prefix.as_slice(), &inverted(values)].concat(), last))
         });
         let mut entries = 0;
@@ -258,7 +257,7 @@ impl OrderedWalk<'_> {
                         .scan
                         .admits(value)
                         .filter(|workspace| sees(self.visibility, workspace))?;
-                    let (entry, key) = split_index_key(R::KIND, bytes)?;
+                    let (entry, key) = split_index_key(kind, bytes)?;
                     if self.within.is_some_and(|keys| !keys.contains(&key))
                         || passed.as_ref().is_some_and(|(values, last)| {
                             entry == values && key.as_bytes() <= *last
