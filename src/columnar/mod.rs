@@ -36,6 +36,7 @@ mod nan_statistics;
 mod order;
 mod ordinal_set;
 mod parquet_format;
+mod parquet_runs;
 mod predicate;
 mod record_batches;
 mod row_leaf;
