@@ -17,6 +17,7 @@ use crate::arrow::buffer::BooleanBuffer;
 use crate::arrow::compute::filter;
 use crate::error::{Error, Result};
 use crate::value::Control;
+use crate::value::ranges::join;
 
 /// Rows that passed, and the columns that were decoded for the tests.
 pub(super) struct Picked {
@@ -38,7 +39,7 @@ pub(super) fn verdicts(
     let first = rows.start / BLOCK_ROWS;
     let count = rows.end.div_ceil(BLOCK_ROWS) - first;
     let mut joined = vec![Verdict::All; count];
-    let mut join = |judged: Option<Vec<Verdict>>| match judged {
+    let mut narrow_by = |judged: Option<Vec<Verdict>>| match judged {
         Some(judged) => {
             joined.iter_mut().zip(judged).for_each(|(joined, verdict)| {
                 *joined = (*joined).min(verdict);
@@ -47,7 +48,7 @@ pub(super) fn verdicts(
         None => joined.iter_mut().for_each(|joined| *joined = (*joined).min(Verdict::Some)),
     };
     for test in predicates.tests() {
-        join(test.judge(run, first, count)?);
+        narrow_by(test.judge(run, first, count)?);
     }
     Ok(joined)
 }
@@ -83,10 +84,7 @@ pub(super) fn prune(
     for (at, _) in open.iter().enumerate().filter(|(_, open)| **open) {
         let from = ((first + at) * BLOCK_ROWS).max(rows.start);
         let to = ((first + at + 1) * BLOCK_ROWS).min(rows.end);
-        match ranges.last_mut() {
-            Some(last) if last.end == from => last.end = to,
-            _ => ranges.push(from..to),
-        }
+        join(&mut ranges, from..to);
     }
     if run.has_dead() {
         ranges = ranges.into_iter().flat_map(|range| run.live(range)).collect();
