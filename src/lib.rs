@@ -306,10 +306,11 @@ pub mod scans {
 
 /// Full-text search over every kind of resource.
 pub mod search {
-    pub use crate::services::{
+    pub use crate::model::search::{
         SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse,
-        SearchService, SearchSnippet,
+        SearchSnippet,
     };
+    pub use crate::services::SearchService;
 }
 
 /// For servers: request bodies and query strings whose members are the arguments of one call, and

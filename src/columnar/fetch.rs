@@ -1,31 +1,17 @@
 //! Reads rows by position, in any order.
 
-use std::ops::Range;
-
 use super::count::in_parallel;
 use super::segment::PAGE_ROWS;
 use super::view::TableView;
 use crate::arrow::array::{RecordBatch, UInt32Array};
 use crate::arrow::compute::{concat_batches, take_record_batch};
 use crate::error::{Error, Result};
-use crate::value::Control;
+use crate::value::{Control, ranges};
 
 pub(crate) use super::view::Locator;
 
 /// Rows that one thread reads at a time.
 const PIECE_ROWS: usize = 1024;
-
-/// Ascending row numbers as ranges.
-pub(super) fn to_ranges(rows: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
-    let mut out: Vec<Range<usize>> = Vec::new();
-    for row in rows {
-        match out.last_mut() {
-            Some(last) if last.end == row => last.end += 1,
-            _ => out.push(row..row + 1),
-        }
-    }
-    out
-}
 
 /// Returns the rows at these positions, in this order. No position may occur twice.
 ///
@@ -54,7 +40,7 @@ pub(crate) fn fetch_rows(
             return Ok(RecordBatch::new_empty(schema.clone()));
         };
         let run = view.run(first.run as usize)?;
-        let ranges = to_ranges(piece.iter().map(|(locator, _)| locator.row as usize));
+        let ranges = ranges::of_numbers(piece.iter().map(|(locator, _)| locator.row as usize));
         run.read(&view.schema, columns, &ranges)
     })?;
     let whole = match &parts[..] {

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use super::count::in_parallel;
-use super::ordinal_set::OrdinalSet;
 use super::predicate::Predicates;
 use super::unit;
 use super::view::TableView;
 use crate::error::Result;
 use crate::value::Control;
+use crate::value::ranges::{self, RangeSet};
 
 /// The append ordinals of the rows that satisfy the predicates. A run whose rows all do, by the
 /// range of its index, is not read; its ordinals without a row are in the set then.
@@ -19,15 +19,15 @@ pub(crate) fn matching(
     view: &TableView,
     predicates: &Predicates,
     control: &Control,
-) -> Result<OrdinalSet> {
+) -> Result<RangeSet> {
     let index_range = predicates.int_range(view.schema.index());
-    let mut ranges: Vec<Range<u64>> = Vec::new();
+    let mut matching: Vec<Range<u64>> = Vec::new();
     for run in view.runs() {
         control.check()?;
         let (least, greatest) = run.index_range();
         if let Some((low, high)) = index_range {
             if low <= least && greatest <= high {
-                ranges.push(run.ordinal_range());
+                matching.push(run.ordinal_range());
                 continue;
             }
             if greatest < low || high < least {
@@ -38,24 +38,12 @@ pub(crate) fn matching(
             let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &[], control)?;
             let mut ordinals = run.ordinals(&picked.ranges)?;
             ordinals.sort_unstable();
-            Ok(to_ranges(ordinals))
+            Ok(ranges::of_numbers(ordinals))
         })?;
         // The ranges of one run at a time, because rows in the order of the index may be scattered
         // over its ordinals.
-        let of_run = OrdinalSet::new(found.into_iter().flatten().collect());
-        ranges.extend_from_slice(of_run.ranges());
+        let of_run = RangeSet::new(found.into_iter().flatten().collect());
+        matching.extend_from_slice(of_run.ranges());
     }
-    Ok(OrdinalSet::new(ranges))
-}
-
-/// Ascending ordinals as ranges.
-fn to_ranges(ordinals: Vec<u64>) -> Vec<Range<u64>> {
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    for ordinal in ordinals {
-        match ranges.last_mut() {
-            Some(last) if last.end == ordinal => last.end += 1,
-            _ => ranges.push(ordinal..ordinal.saturating_add(1)),
-        }
-    }
-    ranges
+    Ok(RangeSet::new(matching))
 }

@@ -1,4 +1,4 @@
-//! Column filters: validated against the schema once, then evaluated on arrays and on summaries.
+//! Which rows to read: conditions of columns and a filter in the language, both as tests of rows.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,54 +7,16 @@ use super::cells;
 use super::row_leaf::Leaf;
 use super::row_test::RowTest;
 use super::schema::TableSchema;
-use super::segment::{Block, ColumnSummary, Part, bits};
 use super::ticks;
-use super::verdict::Verdict;
-use super::view::Run;
-use crate::arrow::array::{Array, ArrayRef, AsArray};
-use crate::arrow::buffer::BooleanBuffer;
-use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use crate::error::{Error, Result};
-use crate::filter::{Comparison, Shape};
-use crate::model::tables::data::{Column, ColumnFilter, DataType, FilterOperation};
-use crate::value::Control;
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Compare {
-    Equal,
-    NotEqual,
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-}
-
-#[derive(Clone, Debug)]
-enum Test {
-    IsNull,
-    IsNotNull,
-    IsNotNan,
-    Bool(Compare, bool),
-    Int(Compare, i64),
-    Float(Compare, f64),
-    Text { value: String, contains: bool, negate: bool },
-    Row(Arc<RowTest>),
-}
-
-/// One validated filter.
-#[derive(Clone, Debug)]
-pub(super) struct Predicate {
-    pub column: usize,
-    test: Test,
-}
+use crate::filter::{Comparison, Constant, How, Shape};
+use crate::model::tables::data::{Column, ColumnFilter, ColumnType, DataType, FilterOperation};
 
 /// Validated filters; a row must pass all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Predicates {
-    /// Tests of one column each, cheap columns first.
-    single: Vec<Predicate>,
-    /// Tests of several columns, or of none.
-    joint: Vec<Arc<RowTest>>,
+    /// Tests of one column each, cheap columns first; then tests of several columns or of none.
+    tests: Vec<Arc<RowTest>>,
 }
 
 impl Predicates {
@@ -68,7 +30,7 @@ impl Predicates {
         let mut is_new = |filter: &'f ColumnFilter| {
             seen.insert((&*filter.column, filter.operation.as_str(), filter.value.as_deref()))
         };
-        let predicates = filters
+        let shapes = filters
             .iter()
             .enumerate()
             .filter(|(_, filter)| is_new(filter))
@@ -77,20 +39,16 @@ impl Predicates {
                 let column = schema
                     .position(&filter.column)
                     .map_err(|error| error.at_member(member("column")))?;
-                let test = check(schema.column(column)?, filter, &member)?;
-                Ok(Predicate { column, test })
+                shape(column, schema.column(column)?, filter, &member)
             })
             .collect::<Result<Vec<_>>>()?;
-        let mut predicates = predicates;
-        cheap_first(schema, &mut predicates);
-        Ok(Self { single: predicates, joint: Vec::new() })
+        Self::default().with_filter(schema, Shape::All(shapes))
     }
 
     /// These filters and others.
     pub(crate) fn and(mut self, schema: &TableSchema, others: Self) -> Self {
-        self.single.extend(others.single);
-        self.joint.extend(others.joint);
-        cheap_first(schema, &mut self.single);
+        self.tests.extend(others.tests);
+        self.cheap_first(schema);
         self
     }
 
@@ -101,66 +59,55 @@ impl Predicates {
     pub(crate) fn with_filter(mut self, schema: &TableSchema, shape: Shape) -> Result<Self> {
         let mut open = vec![shape];
         while let Some(shape) = open.pop() {
-            // Terms that are joined by `and` prune, and read their columns, one after the other.
-            if let Shape::All(terms) = shape {
-                open.extend(terms);
-                continue;
-            }
-            let test = RowTest::new(shape, schema)?;
-            match test.columns().as_slice() {
-                [column] => {
-                    let (column, data_type) = (*column, schema.column(*column)?.data_type);
-                    self.single.push(Predicate { column, test: simple(test, data_type) });
-                }
-                _ => self.joint.push(Arc::new(test)),
+            match shape {
+                // Terms that are joined by `and` prune, and read their columns, one after the other.
+                Shape::All(terms) => open.extend(terms),
+                shape => self.tests.push(Arc::new(RowTest::new(shape, schema)?)),
             }
         }
-        cheap_first(schema, &mut self.single);
+        self.cheap_first(schema);
         Ok(self)
     }
 
     /// These filters, and the tests that `column` is neither null nor NaN.
     pub(super) fn with_usable(&self, schema: &TableSchema, column: usize) -> Result<Self> {
-        let mut predicates = self.single.clone();
         let declared = schema.column(column)?;
-        if declared.column_type == crate::model::tables::data::ColumnType::Nullable {
-            predicates.push(Predicate { column, test: Test::IsNotNull });
+        let mut shapes = Vec::new();
+        if declared.column_type == ColumnType::Nullable {
+            shapes.push(not(Shape::IsNull(column)));
         }
         if declared.data_type.is_float() {
-            predicates.push(Predicate { column, test: Test::IsNotNan });
+            shapes.push(Shape::NotNan(column));
         }
-        Ok(Self { single: predicates, joint: self.joint.clone() })
+        self.clone().with_filter(schema, Shape::All(shapes))
     }
 
     /// Whether every row passes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.single.is_empty() && self.joint.is_empty()
+        self.tests.is_empty()
     }
 
     /// The range of integers in `column` that can pass, if every test is an ordering or equality of
     /// integers in that column; `None` otherwise.
     pub(super) fn int_range(&self, column: usize) -> Option<(i64, i64)> {
-        if !self.joint.is_empty() {
-            return None;
-        }
         let (mut low, mut high) = (i64::MIN, i64::MAX);
-        for predicate in &self.single {
-            match (&predicate.test, predicate.column == column) {
-                (Test::IsNotNull, true) => {}
-                (Test::Int(compare, value), true) => match compare {
-                    Compare::Equal => (low, high) = (low.max(*value), high.min(*value)),
-                    Compare::GreaterEqual => low = low.max(*value),
-                    Compare::LessEqual => high = high.min(*value),
-                    Compare::Greater => match value.checked_add(1) {
+        for test in &self.tests {
+            match test.as_leaf().filter(|(tested, ..)| *tested == column)? {
+                (_, Leaf::IsNull, true) => {}
+                (_, Leaf::Int(comparison, value), false) => match comparison {
+                    Comparison::Eq => (low, high) = (low.max(*value), high.min(*value)),
+                    Comparison::Ge => low = low.max(*value),
+                    Comparison::Le => high = high.min(*value),
+                    Comparison::Gt => match value.checked_add(1) {
                         Some(next) => low = low.max(next),
                         None => return Some((1, 0)),
                     },
-                    Compare::Less => match value.checked_sub(1) {
+                    Comparison::Lt => match value.checked_sub(1) {
                         Some(next) => high = high.min(next),
                         None => return Some((1, 0)),
                     },
-                    Compare::NotEqual => return None,
+                    Comparison::Ne => return None,
                 },
                 _ => return None,
             }
@@ -168,74 +115,48 @@ impl Predicates {
         Some((low, high))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Predicate> {
-        self.single.iter()
+    /// The tests: those of one column each come first.
+    pub(super) fn tests(&self) -> &[Arc<RowTest>] {
+        &self.tests
     }
 
-    pub(super) fn joint(&self) -> &[Arc<RowTest>] {
-        &self.joint
+    /// Cheap columns first: rows that they exclude need not be decoded in the other columns.
+    fn cheap_first(&mut self, schema: &TableSchema) {
+        self.tests.sort_by_key(|test| match test.only_column() {
+            None => 3,
+            Some((column, _)) if column == schema.index() => 0,
+            Some((_, DataType::String)) => 2,
+            Some(_) => 1,
+        });
     }
 }
 
-/// Cheap columns first: rows that they exclude need not be decoded in the other columns.
-fn cheap_first(schema: &TableSchema, predicates: &mut [Predicate]) {
-    predicates.sort_by_key(|predicate| match &predicate.test {
-        _ if predicate.column == schema.index() => 0,
-        Test::Text { .. } => 2,
-        Test::Row(_) if schema.column(predicate.column).is_ok_and(is_text) => 2,
-        _ => 1,
-    });
+fn not(shape: Shape) -> Shape {
+    Shape::Not(Box::new(shape))
 }
 
-fn is_text(column: &Column) -> bool {
-    column.data_type == DataType::String
-}
-
-/// A test of one column, as one of the tests of the wire where it has the same meaning.
-fn simple(test: RowTest, data_type: DataType) -> Test {
-    let compare = |how: Comparison| match how {
-        Comparison::Eq => Compare::Equal,
-        Comparison::Ne => Compare::NotEqual,
-        Comparison::Lt => Compare::Less,
-        Comparison::Le => Compare::LessEqual,
-        Comparison::Gt => Compare::Greater,
-        Comparison::Ge => Compare::GreaterEqual,
-    };
-    let same = match test.as_leaf() {
-        Some((_, Leaf::IsNull, is_negated)) => {
-            Some(if is_negated { Test::IsNotNull } else { Test::IsNull })
-        }
-        Some((_, Leaf::Int(how, value), false))
-            if data_type != DataType::Int32 || i32::try_from(*value).is_ok() =>
-        {
-            Some(Test::Int(compare(*how), *value))
-        }
-        // On the wire NaN is unequal to every value.
-        Some((_, Leaf::Float(how, value), false))
-            if data_type == DataType::Float64 && *how != Comparison::Ne =>
-        {
-            Some(Test::Float(compare(*how), *value))
-        }
-        _ => None,
-    };
-    same.unwrap_or_else(|| Test::Row(Arc::new(test)))
-}
-
-fn check(column: &Column, filter: &ColumnFilter, member: &dyn Fn(&str) -> String) -> Result<Test> {
+/// A condition of the wire as a shape of the language. There NaN is unequal to nothing; on the wire
+/// it is unequal to every number.
+fn shape(
+    at: usize,
+    column: &Column,
+    filter: &ColumnFilter,
+    member: &dyn Fn(&str) -> String,
+) -> Result<Shape> {
     use FilterOperation as Op;
     let data_type = column.data_type;
     let is_text = data_type == DataType::String;
-    let compare = match filter.operation {
-        Op::Equals => Some(Compare::Equal),
-        Op::NotEquals => Some(Compare::NotEqual),
-        Op::LessThan => Some(Compare::Less),
-        Op::LessThanEquals => Some(Compare::LessEqual),
-        Op::GreaterThan => Some(Compare::Greater),
-        Op::GreaterThanEquals => Some(Compare::GreaterEqual),
+    let comparison = match filter.operation {
+        Op::Equals => Some(Comparison::Eq),
+        Op::NotEquals => Some(Comparison::Ne),
+        Op::LessThan => Some(Comparison::Lt),
+        Op::LessThanEquals => Some(Comparison::Le),
+        Op::GreaterThan => Some(Comparison::Gt),
+        Op::GreaterThanEquals => Some(Comparison::Ge),
         Op::Contains | Op::NotContains => None,
     };
-    let is_order = !matches!(compare, Some(Compare::Equal | Compare::NotEqual) | None);
-    if (is_text && is_order) || (!is_text && compare.is_none()) {
+    let is_order = !matches!(comparison, Some(Comparison::Eq | Comparison::Ne) | None);
+    if (is_text && is_order) || (!is_text && comparison.is_none()) {
         return Err(Error::invalid(format!(
             "{} cannot be used on the column {:?} of type {data_type}",
             filter.operation, column.name
@@ -244,286 +165,45 @@ fn check(column: &Column, filter: &ColumnFilter, member: &dyn Fn(&str) -> String
     }
     let Some(value) = filter.value.as_deref() else {
         return match filter.operation {
-            Op::Equals => Ok(Test::IsNull),
-            Op::NotEquals => Ok(Test::IsNotNull),
+            Op::Equals => Ok(Shape::IsNull(at)),
+            Op::NotEquals => Ok(not(Shape::IsNull(at))),
             other => Err(Error::invalid(format!(
                 "{other} needs a value; null can only be tested for (in)equality"
             ))
             .at_member(member("value"))),
         };
     };
-    let negate = matches!(filter.operation, Op::NotEquals | Op::NotContains);
-    let Some(compare) = compare else {
-        return Ok(Test::Text { value: value.to_owned(), contains: true, negate });
+    let Some(comparison) = comparison else {
+        let contains = Shape::Text(at, How::Contains, value.into());
+        return Ok(if filter.operation == Op::Contains { contains } else { not(contains) });
     };
-    let bad = || {
+    let constant = match data_type {
+        DataType::String => Some(Constant::Text(value.into())),
+        DataType::Bool => cells::parse_bool(value).map(Constant::Bool),
+        DataType::Int32 => cells::parse_i32(value).map(|value| Constant::Int(value.into())),
+        DataType::Int64 => cells::parse_i64(value).map(Constant::Int),
+        DataType::Timestamp => ticks::parse(data_type, value).map(Constant::Time),
+        DataType::TimestampMicros | DataType::TimestampNanos => {
+            ticks::parse(data_type, value).map(Constant::Int)
+        }
+        DataType::Float32 => cells::parse_f32(value).map(|value| Constant::Double(value.into())),
+        DataType::Float64 => cells::parse_f64(value).map(Constant::Double),
+    };
+    let constant = constant.ok_or_else(|| {
         Error::invalid(format!(
             "{value:?} is not a {data_type} value, which column {:?} has",
             column.name
         ))
         .at_member(member("value"))
-    };
-    let float = |parsed: Option<f64>| {
-        let parsed = parsed.ok_or_else(bad)?;
-        if !parsed.is_nan() {
-            return Ok(Test::Float(compare, parsed));
+    })?;
+    match (&constant, comparison) {
+        (Constant::Double(value), Comparison::Ne) if value.is_nan() => Ok(Shape::NotNan(at)),
+        (Constant::Double(value), _) if value.is_nan() => {
+            Err(Error::invalid("NaN can only be tested with NOT_EQUALS").at_member(member("value")))
         }
-        if compare == Compare::NotEqual {
-            return Ok(Test::IsNotNan);
+        (Constant::Double(_), Comparison::Ne) => {
+            Ok(not(Shape::Compare(at, Comparison::Eq, constant)))
         }
-        Err(Error::invalid("NaN can only be tested with NOT_EQUALS").at_member(member("value")))
-    };
-    match data_type {
-        DataType::String => Ok(Test::Text { value: value.to_owned(), contains: false, negate }),
-        DataType::Bool => {
-            cells::parse_bool(value).map(|value| Test::Bool(compare, value)).ok_or_else(bad)
-        }
-        DataType::Int32 => cells::parse_i32(value)
-            .map(|value| Test::Int(compare, i64::from(value)))
-            .ok_or_else(bad),
-        DataType::Int64 => {
-            cells::parse_i64(value).map(|value| Test::Int(compare, value)).ok_or_else(bad)
-        }
-        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
-            ticks::parse(data_type, value).map(|value| Test::Int(compare, value)).ok_or_else(bad)
-        }
-        DataType::Float32 => float(cells::parse_f32(value).map(f64::from)),
-        DataType::Float64 => float(cells::parse_f64(value)),
-    }
-}
-
-fn compare_all<N: Copy + PartialOrd>(values: &[N], compare: Compare, value: N) -> BooleanBuffer {
-    // One loop for each comparison, so that the compiler vectorises each of them.
-    match compare {
-        Compare::Equal => bits(values, |other| *other == value),
-        Compare::NotEqual => bits(values, |other| *other != value),
-        Compare::Less => bits(values, |other| *other < value),
-        Compare::LessEqual => bits(values, |other| *other <= value),
-        Compare::Greater => bits(values, |other| *other > value),
-        Compare::GreaterEqual => bits(values, |other| *other >= value),
-    }
-}
-
-impl Predicate {
-    /// Which values pass, for decoded values that are not an array yet.
-    ///
-    /// # Errors
-    /// `LimitExceeded` beyond the work on one row; the errors of `control`.
-    pub(super) fn evaluate_part(
-        &self,
-        part: &Part<'_>,
-        control: &Control,
-    ) -> Result<BooleanBuffer> {
-        match &self.test {
-            Test::Row(test) => test.evaluate_part(part, control),
-            _ => Ok(self.compare_part(part)),
-        }
-    }
-
-    /// What the summary of a column shows about its blocks, from `first` on.
-    pub(super) fn judge(
-        &self,
-        run: &Run,
-        first: usize,
-        count: usize,
-    ) -> Result<Option<Vec<Verdict>>> {
-        if let Test::Row(test) = &self.test {
-            return test.judge(run, first, count);
-        }
-        Ok(match run.summary(self.column)? {
-            None => None,
-            Some(ColumnSummary::Int(levels)) => levels
-                .blocks()
-                .get(first..first + count)
-                .map(|blocks| blocks.iter().map(|block| self.judge_int(block)).collect()),
-            Some(ColumnSummary::Float(levels)) => levels
-                .blocks()
-                .get(first..first + count)
-                .map(|blocks| blocks.iter().map(|block| self.judge_float(block)).collect()),
-        })
-    }
-
-    fn compare_part(&self, part: &Part<'_>) -> BooleanBuffer {
-        let len = part.len();
-        if let Part::Array(array) = part {
-            return self.evaluate(array);
-        }
-        match (&self.test, part) {
-            (Test::Int(compare, value), Part::I32(values)) => {
-                compare_all(values, *compare, *value as i32)
-            }
-            (Test::Int(compare, value), Part::I64(values)) => compare_all(values, *compare, *value),
-            (Test::Float(compare, value), Part::F32(values)) => {
-                compare_all(values, *compare, *value as f32)
-            }
-            (Test::Float(compare, value), Part::F64(values)) => {
-                compare_all(values, *compare, *value)
-            }
-            (Test::IsNotNan, Part::F32(values)) => bits(values, |value| !value.is_nan()),
-            (Test::IsNotNan, Part::F64(values)) => bits(values, |value| !value.is_nan()),
-            (Test::IsNotNull | Test::IsNotNan, _) => BooleanBuffer::new_set(len),
-            // Slices have no nulls, and each test was validated for the type of its column.
-            _ => BooleanBuffer::new_unset(len),
-        }
-    }
-
-    /// Which rows of an array of the column pass.
-    fn evaluate(&self, array: &ArrayRef) -> BooleanBuffer {
-        let len = array.len();
-        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
-        // Whether a null cell passes: only the negative tests let it pass.
-        let (mask, null_passes) = match &self.test {
-            Test::IsNull => {
-                return nulls.map_or_else(|| BooleanBuffer::new_unset(len), |nulls| !nulls.inner());
-            }
-            Test::IsNotNull => {
-                return nulls
-                    .map_or_else(|| BooleanBuffer::new_set(len), |nulls| nulls.inner().clone());
-            }
-            Test::IsNotNan => {
-                let mask = match array.data_type() {
-                    crate::arrow::datatypes::DataType::Float32 => {
-                        let values = array.as_primitive::<Float32Type>().values();
-                        BooleanBuffer::collect_bool(len, |at| {
-                            values.get(at).is_some_and(|value| !value.is_nan())
-                        })
-                    }
-                    _ => {
-                        let values = array.as_primitive::<Float64Type>().values();
-                        BooleanBuffer::collect_bool(len, |at| {
-                            values.get(at).is_some_and(|value| !value.is_nan())
-                        })
-                    }
-                };
-                (mask, true)
-            }
-            Test::Bool(compare, value) => {
-                let values = array.as_boolean().values();
-                let mask = match (compare, value) {
-                    (Compare::Equal, true)
-                    | (Compare::NotEqual | Compare::Greater, false)
-                    | (Compare::GreaterEqual, true) => values.clone(),
-                    (Compare::Equal, false)
-                    | (Compare::NotEqual | Compare::Less, true)
-                    | (Compare::LessEqual, false) => !values,
-                    (Compare::Less, false) | (Compare::Greater, true) => {
-                        BooleanBuffer::new_unset(len)
-                    }
-                    (Compare::LessEqual, true) | (Compare::GreaterEqual, false) => {
-                        BooleanBuffer::new_set(len)
-                    }
-                };
-                (mask, *compare == Compare::NotEqual)
-            }
-            Test::Int(compare, value) => {
-                let mask = match array.data_type() {
-                    crate::arrow::datatypes::DataType::Int32 => {
-                        // The value of an INT32 filter was parsed as a 32-bit integer.
-                        compare_all(
-                            array.as_primitive::<Int32Type>().values(),
-                            *compare,
-                            *value as i32,
-                        )
-                    }
-                    crate::arrow::datatypes::DataType::Int64 => {
-                        compare_all(array.as_primitive::<Int64Type>().values(), *compare, *value)
-                    }
-                    _ => compare_all(ticks::ticks(array), *compare, *value),
-                };
-                (mask, *compare == Compare::NotEqual)
-            }
-            Test::Float(compare, value) => {
-                let mask = match array.data_type() {
-                    crate::arrow::datatypes::DataType::Float32 => compare_all(
-                        array.as_primitive::<Float32Type>().values(),
-                        *compare,
-                        *value as f32,
-                    ),
-                    _ => {
-                        compare_all(array.as_primitive::<Float64Type>().values(), *compare, *value)
-                    }
-                };
-                (mask, *compare == Compare::NotEqual)
-            }
-            // Evaluated before.
-            Test::Row(_) => return BooleanBuffer::new_unset(len),
-            Test::Text { value, contains, negate } => {
-                let strings = array.as_string::<i32>();
-                let mask = if *contains {
-                    let finder = memchr::memmem::Finder::new(value);
-                    BooleanBuffer::collect_bool(len, |at| {
-                        finder.find(strings.value(at).as_bytes()).is_some() != *negate
-                    })
-                } else {
-                    BooleanBuffer::collect_bool(len, |at| (strings.value(at) == value) != *negate)
-                };
-                (mask, *negate)
-            }
-        };
-        match nulls {
-            None => mask,
-            Some(nulls) if null_passes => &mask | &!nulls.inner(),
-            Some(nulls) => &mask & nulls.inner(),
-        }
-    }
-
-    /// Tests the summary of a block of integers.
-    fn judge_int(&self, block: &Block<i64>) -> Verdict {
-        match &self.test {
-            Test::Int(compare, value) => judge(*compare, *value, block),
-            other => judge_nulls(other, block),
-        }
-    }
-
-    /// Tests the summary of a block of floats.
-    fn judge_float(&self, block: &Block<f64>) -> Verdict {
-        match &self.test {
-            Test::Float(compare, value) => judge(*compare, *value, block),
-            other => judge_nulls(other, block),
-        }
-    }
-}
-
-fn judge_nulls<T>(test: &Test, block: &Block<T>) -> Verdict {
-    let all_or = |count: u16, full: Verdict, none: Verdict| match count {
-        0 => none,
-        count if count == block.rows => full,
-        _ => Verdict::Some,
-    };
-    match test {
-        Test::IsNull => all_or(block.nulls, Verdict::All, Verdict::None),
-        Test::IsNotNull => all_or(block.nulls, Verdict::None, Verdict::All),
-        Test::IsNotNan => all_or(block.nans, Verdict::None, Verdict::All),
-        _ => Verdict::Some,
-    }
-}
-
-fn judge<T: Copy + PartialOrd>(compare: Compare, value: T, block: &Block<T>) -> Verdict {
-    let (min, max) = (block.min, block.max);
-    let usable = block.is_usable();
-    // `any`: some usable value may satisfy the comparison. `every`: all usable values satisfy it.
-    let (any, every) = match compare {
-        Compare::Equal => (min <= value && value <= max, min == value && max == value),
-        Compare::NotEqual => (min != value || max != value, value < min || value > max),
-        Compare::Less => (min < value, max < value),
-        Compare::LessEqual => (min <= value, max <= value),
-        Compare::Greater => (max > value, min > value),
-        Compare::GreaterEqual => (max >= value, min >= value),
-    };
-    let others = block.nulls + block.nans;
-    if compare == Compare::NotEqual {
-        // Nulls and NaNs are unequal to every value, so they pass.
-        return match (usable && any, others > 0) {
-            _ if !usable || every => Verdict::All,
-            (false, false) => Verdict::None,
-            _ => Verdict::Some,
-        };
-    }
-    if !(usable && any) {
-        Verdict::None
-    } else if every && others == 0 {
-        Verdict::All
-    } else {
-        Verdict::Some
+        _ => Ok(Shape::Compare(at, comparison, constant)),
     }
 }

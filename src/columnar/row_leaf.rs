@@ -1,5 +1,6 @@
 //! A test of one column with a constant in the form of the column, and what a summary shows of it.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::segment::Block;
@@ -21,6 +22,7 @@ pub(super) enum Leaf {
     },
     Int(Comparison, i64),
     Ints(Vec<i64>, bool),
+    /// The value is one that the column can have.
     Float(Comparison, f64),
     Floats(Vec<f64>, bool),
     Bool(bool, bool),
@@ -138,10 +140,14 @@ fn compare(how: Comparison, value: &Constant, data_type: DataType) -> Option<Lea
     let is_ne = how == Comparison::Ne;
     let fixed = |passes: bool| Leaf::Fixed { passes, null: is_ne };
     Some(match (data_type, value) {
-        (DataType::Bool, Constant::Bool(value)) => match how {
-            Comparison::Eq => Leaf::Bool(*value, false),
-            Comparison::Ne => Leaf::Bool(!*value, true),
-            _ => return None,
+        (DataType::Bool, Constant::Bool(value)) => match (how, value) {
+            (Comparison::Ne, _) => Leaf::Bool(!*value, true),
+            (Comparison::Lt, false) | (Comparison::Gt, true) => fixed(false),
+            (Comparison::Le, true) | (Comparison::Ge, false) => fixed(true),
+            (Comparison::Eq, _) | (Comparison::Le, false) | (Comparison::Ge, true) => {
+                Leaf::Bool(*value, false)
+            }
+            (Comparison::Lt, true) | (Comparison::Gt, false) => Leaf::Bool(!*value, false),
         },
         (DataType::String, Constant::Text(text)) => Leaf::Order(how, text.clone()),
         (DataType::Timestamp, Constant::Time(value))
@@ -176,29 +182,41 @@ fn compare(how: Comparison, value: &Constant, data_type: DataType) -> Option<Lea
                 (_, Comparison::Gt | Comparison::Ge) => Leaf::Int(Comparison::Gt, whole as i64),
             }
         }
-        (DataType::Float32 | DataType::Float64, Constant::Double(value)) => {
-            if value.is_nan() {
-                fixed(false)
-            } else {
-                Leaf::Float(how, *value)
-            }
+        (DataType::Float32 | DataType::Float64, Constant::Double(value)) if value.is_nan() => {
+            fixed(false)
+        }
+        (DataType::Float64, Constant::Double(value)) => Leaf::Float(how, *value),
+        (DataType::Float32, Constant::Double(value)) => {
+            let near = f64::from(*value as f32);
+            nearest(how, near, near.partial_cmp(value)?)
         }
         (DataType::Float32 | DataType::Float64, Constant::Int(value)) => {
             let near = *value as f64;
             // The nearest double is exact as a 128-bit integer.
-            match ((near as i128).cmp(&i128::from(*value)), how) {
-                (std::cmp::Ordering::Equal, _) => Leaf::Float(how, near),
-                (_, Comparison::Eq | Comparison::Ne) => fixed(is_ne),
-                (std::cmp::Ordering::Greater, Comparison::Lt | Comparison::Le) => {
-                    Leaf::Float(Comparison::Lt, near)
-                }
-                (std::cmp::Ordering::Greater, _) => Leaf::Float(Comparison::Ge, near),
-                (_, Comparison::Lt | Comparison::Le) => Leaf::Float(Comparison::Le, near),
-                _ => Leaf::Float(Comparison::Gt, near),
+            match nearest(how, near, (near as i128).cmp(&i128::from(*value))) {
+                Leaf::Float(how, near) => compare(how, &Constant::Double(near), data_type)?,
+                fixed => fixed,
             }
         }
         _ => return None,
     })
+}
+
+/// A comparison with a value as one with the number of the column that is nearest to it; `order` is
+/// that of the nearest number and the value.
+fn nearest(how: Comparison, near: f64, order: Ordering) -> Leaf {
+    let how = match (order, how) {
+        (Ordering::Equal, how) => how,
+        (_, Comparison::Eq | Comparison::Ne) => {
+            let is_ne = how == Comparison::Ne;
+            return Leaf::Fixed { passes: is_ne, null: is_ne };
+        }
+        (Ordering::Greater, Comparison::Lt | Comparison::Le) => Comparison::Lt,
+        (Ordering::Greater, _) => Comparison::Ge,
+        (Ordering::Less, Comparison::Lt | Comparison::Le) => Comparison::Le,
+        (Ordering::Less, _) => Comparison::Gt,
+    };
+    Leaf::Float(how, near)
 }
 
 fn member(values: &[Constant], null: bool, data_type: DataType) -> Option<Leaf> {

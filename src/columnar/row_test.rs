@@ -117,11 +117,11 @@ impl<'a> Cells<'a> {
             }
             (Leaf::Fixed { passes: true, .. }, _) => BooleanBuffer::new_set(len),
             (Leaf::Int(how, value), Slice::I32(values)) => match i32::try_from(*value) {
-                Ok(value) => ints(values, *how, value),
+                Ok(value) => compare_all(values, *how, value),
                 Err(_) => bits(values, |other| how.holds(i64::from(*other).cmp(value))),
             },
             (Leaf::Int(how, value), Slice::I64(values) | Slice::Time(values)) => {
-                ints(values, *how, *value)
+                compare_all(values, *how, *value)
             }
             (Leaf::Ints(set, _), Slice::I32(values)) => {
                 bits(values, |value| set.binary_search(&i64::from(*value)).is_ok())
@@ -132,12 +132,11 @@ impl<'a> Cells<'a> {
                     _ => bits(values, |value| set.binary_search(value).is_ok()),
                 }
             }
+            // The value of a test of 32-bit numbers is one of them.
             (Leaf::Float(how, value), Slice::F32(values)) => {
-                floats(values, *how, |other| f64::from(*other), *value)
+                compare_all(values, *how, *value as f32)
             }
-            (Leaf::Float(how, value), Slice::F64(values)) => {
-                floats(values, *how, |other| *other, *value)
-            }
+            (Leaf::Float(how, value), Slice::F64(values)) => compare_all(values, *how, *value),
             (Leaf::Floats(set, _), Slice::F32(values)) => {
                 bits(values, |value| is_in(set, f64::from(*value)))
             }
@@ -148,6 +147,12 @@ impl<'a> Cells<'a> {
                 } else {
                     !values.values()
                 }
+            }
+            (Leaf::Order(Comparison::Eq, text), Slice::Text(values)) => {
+                texts(values, |value| *value == **text)
+            }
+            (Leaf::Order(Comparison::Ne, text), Slice::Text(values)) => {
+                texts(values, |value| *value != **text)
             }
             (Leaf::Order(how, text), Slice::Text(values)) => {
                 texts(values, |value| how.holds(value.as_bytes().cmp(text.as_bytes())))
@@ -176,27 +181,16 @@ impl<'a> Cells<'a> {
     }
 }
 
-fn ints<N: Copy + Ord>(values: &[N], how: Comparison, value: N) -> BooleanBuffer {
+fn compare_all<N: Copy + PartialOrd>(values: &[N], how: Comparison, value: N) -> BooleanBuffer {
     // One loop for each comparison, so that the compiler vectorises each of them.
     match how {
         Comparison::Eq => bits(values, |other| *other == value),
-        Comparison::Ne => bits(values, |other| *other != value),
+        // NaN is not unequal.
+        Comparison::Ne => bits(values, |other| (*other < value) | (*other > value)),
         Comparison::Lt => bits(values, |other| *other < value),
         Comparison::Le => bits(values, |other| *other <= value),
         Comparison::Gt => bits(values, |other| *other > value),
         Comparison::Ge => bits(values, |other| *other >= value),
-    }
-}
-
-fn floats<N>(values: &[N], how: Comparison, get: fn(&N) -> f64, value: f64) -> BooleanBuffer {
-    match how {
-        Comparison::Eq => bits(values, |other| get(other) == value),
-        // NaN is not unequal.
-        Comparison::Ne => bits(values, |other| (get(other) < value) | (get(other) > value)),
-        Comparison::Lt => bits(values, |other| get(other) < value),
-        Comparison::Le => bits(values, |other| get(other) <= value),
-        Comparison::Gt => bits(values, |other| get(other) > value),
-        Comparison::Ge => bits(values, |other| get(other) >= value),
     }
 }
 
@@ -246,7 +240,15 @@ impl RowTest {
         self.columns.iter().map(|(at, _)| *at).collect()
     }
 
-    /// The test, if it is one comparison of a column.
+    /// The column that it reads and its type, if it reads exactly one.
+    pub(super) fn only_column(&self) -> Option<(usize, DataType)> {
+        match self.columns.as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        }
+    }
+
+    /// The test, if it is one comparison of a column, and whether it is negated.
     pub(super) fn as_leaf(&self) -> Option<(usize, &Leaf, bool)> {
         match &self.node {
             Node::Leaf(column, leaf) => Some((*column, leaf, false)),
@@ -454,6 +456,70 @@ impl Comparison {
             Self::Le => order.is_le(),
             Self::Gt => order.is_gt(),
             Self::Ge => order.is_ge(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::filter::Constant;
+
+    const ALL: [Comparison; 6] = [
+        Comparison::Eq,
+        Comparison::Ne,
+        Comparison::Lt,
+        Comparison::Le,
+        Comparison::Gt,
+        Comparison::Ge,
+    ];
+
+    fn passing(
+        how: Comparison,
+        value: Constant,
+        data_type: DataType,
+        part: &Part<'_>,
+    ) -> Vec<bool> {
+        let leaf = leaf(&Shape::Compare(0, how, value), data_type).unwrap();
+        Cells::of_part(0, data_type, part).passes(&leaf).iter().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_wider_value_compares_as_itself(
+            value in prop_oneof![any::<f64>(), -2.0..2.0f64, Just(f64::MAX), Just(f64::INFINITY)],
+            int in prop_oneof![any::<i64>(), (1i64 << 53)..(1i64 << 53) + 9],
+            bits: u32,
+        ) {
+            let around = |near: f32| [near.next_down(), near, near.next_up()];
+            let mut cells = vec![f32::NAN, -0.0, 0.0, f32::MAX, f32::NEG_INFINITY, f32::from_bits(bits)];
+            cells.extend(around(value as f32).into_iter().chain(around(int as f32)));
+            for how in ALL {
+                let expected = |order: &dyn Fn(f64) -> Option<Ordering>| -> Vec<bool> {
+                    let holds = |cell: &f32| order(f64::from(*cell)).is_some_and(|o| how.holds(o));
+                    cells.iter().map(holds).collect()
+                };
+                let found = |value| passing(how, value, DataType::Float32, &Part::F32(&cells));
+                prop_assert_eq!(
+                    found(Constant::Double(value)),
+                    expected(&|cell| cell.partial_cmp(&value))
+                );
+                // Each 32-bit number of this size is exact as a 128-bit integer or has a fraction.
+                let with_int = |cell: f64| match cell {
+                    cell if cell.is_nan() => None,
+                    cell if cell.abs() < 9e18 => {
+                        let whole = cell.floor();
+                        let order = (whole as i128).cmp(&i128::from(int));
+                        Some(order.then(if cell > whole { Ordering::Greater } else { order }))
+                    }
+                    cell => cell.partial_cmp(&(int as f64)),
+                };
+                if int.unsigned_abs() < 9_000_000_000_000_000_000 {
+                    prop_assert_eq!(found(Constant::Int(int)), expected(&with_int));
+                }
+            }
         }
     }
 }

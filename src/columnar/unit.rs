@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use super::predicate::{Predicate, Predicates};
+use super::predicate::Predicates;
 use super::row_test::RowTest;
 use super::schema::TableSchema;
 use super::segment::{BLOCK_ROWS, Filtered, Part, Wanted};
@@ -17,6 +17,7 @@ use crate::arrow::buffer::BooleanBuffer;
 use crate::arrow::compute::filter;
 use crate::error::{Error, Result};
 use crate::value::Control;
+use crate::value::ranges::join;
 
 /// Rows that passed, and the columns that were decoded for the tests.
 pub(super) struct Picked {
@@ -38,7 +39,7 @@ pub(super) fn verdicts(
     let first = rows.start / BLOCK_ROWS;
     let count = rows.end.div_ceil(BLOCK_ROWS) - first;
     let mut joined = vec![Verdict::All; count];
-    let mut join = |judged: Option<Vec<Verdict>>| match judged {
+    let mut narrow_by = |judged: Option<Vec<Verdict>>| match judged {
         Some(judged) => {
             joined.iter_mut().zip(judged).for_each(|(joined, verdict)| {
                 *joined = (*joined).min(verdict);
@@ -46,18 +47,14 @@ pub(super) fn verdicts(
         }
         None => joined.iter_mut().for_each(|joined| *joined = (*joined).min(Verdict::Some)),
     };
-    for predicate in predicates.iter() {
-        join(predicate.judge(run, first, count)?);
-    }
-    for test in predicates.joint() {
-        join(test.judge(run, first, count)?);
+    for test in predicates.tests() {
+        narrow_by(test.judge(run, first, count)?);
     }
     Ok(joined)
 }
 
 /// The ranges of `rows` that are not deleted and that summaries do not exclude, and for each test
-/// whether it must still be evaluated: not if every row of every remaining block passes. Tests of
-/// one column come first, then those of several.
+/// whether it must still be evaluated: not if every row of every remaining block passes.
 pub(super) fn prune(
     run: &Run,
     predicates: &Predicates,
@@ -67,10 +64,7 @@ pub(super) fn prune(
     let count = rows.end.div_ceil(BLOCK_ROWS) - first;
     let mut open = vec![true; count];
     let mut judged: Vec<Option<Vec<Verdict>>> = Vec::new();
-    for predicate in predicates.iter() {
-        judged.push(predicate.judge(run, first, count)?);
-    }
-    for test in predicates.joint() {
+    for test in predicates.tests() {
         judged.push(test.judge(run, first, count)?);
     }
     for verdicts in judged.iter().flatten() {
@@ -90,10 +84,7 @@ pub(super) fn prune(
     for (at, _) in open.iter().enumerate().filter(|(_, open)| **open) {
         let from = ((first + at) * BLOCK_ROWS).max(rows.start);
         let to = ((first + at + 1) * BLOCK_ROWS).min(rows.end);
-        match ranges.last_mut() {
-            Some(last) if last.end == from => last.end = to,
-            _ => ranges.push(from..to),
-        }
+        join(&mut ranges, from..to);
     }
     if run.has_dead() {
         ranges = ranges.into_iter().flat_map(|range| run.live(range)).collect();
@@ -145,28 +136,27 @@ fn mask_of(ranges: &[Range<usize>], narrower: &[Range<usize>]) -> BooleanBuffer 
     mask.finish()
 }
 
-/// The tests that must still be evaluated, by column, cheap columns first.
-fn by_column(predicates: &Predicates, needed: Vec<bool>) -> Vec<(usize, Vec<&Predicate>)> {
-    let mut out: Vec<(usize, Vec<&Predicate>)> = Vec::new();
-    for (predicate, _) in predicates.iter().zip(needed).filter(|(_, needed)| *needed) {
-        match out.iter_mut().find(|(column, _)| *column == predicate.column) {
-            Some((_, tests)) => tests.push(predicate),
-            None => out.push((predicate.column, vec![predicate])),
+/// The tests that must still be evaluated: those of one column by column, cheap columns first, and
+/// those of several columns or of none.
+type Open<'p> = (Vec<(usize, Vec<&'p RowTest>)>, Vec<&'p RowTest>);
+
+fn open<'p>(predicates: &'p Predicates, needed: &[bool]) -> Open<'p> {
+    let (mut by_column, mut joint): Open<'p> = (Vec::new(), Vec::new());
+    for (test, _) in predicates.tests().iter().zip(needed).filter(|(_, needed)| **needed) {
+        match test.only_column() {
+            None => joint.push(&**test),
+            Some((column, _)) => match by_column.iter_mut().find(|(known, _)| *known == column) {
+                Some((_, tests)) => tests.push(&**test),
+                None => by_column.push((column, vec![&**test])),
+            },
         }
     }
-    out
-}
-
-/// The tests of several columns that must still be evaluated.
-fn joint<'p>(predicates: &'p Predicates, needed: &[bool]) -> Vec<&'p RowTest> {
-    let skip = predicates.iter().count();
-    let tests = predicates.joint().iter().zip(needed.iter().skip(skip));
-    tests.filter(|(_, needed)| **needed).map(|(test, _)| &**test).collect()
+    (by_column, joint)
 }
 
 /// Evaluates tests on decoded values. Between two tests it stops if the control says so: there may
 /// be thousands of them, on long texts.
-fn passes(tests: &[&Predicate], part: &Part<'_>, control: &Control) -> Result<BooleanBuffer> {
+fn passes(tests: &[&RowTest], part: &Part<'_>, control: &Control) -> Result<BooleanBuffer> {
     let mut all: Option<BooleanBuffer> = None;
     for test in tests {
         if all.is_some() {
@@ -204,7 +194,7 @@ fn test_column(
     run: &Run,
     schema: &TableSchema,
     column: usize,
-    tests: &[&Predicate],
+    tests: &[&RowTest],
     ranges: &[Range<usize>],
     wanted: Wanted,
     control: &Control,
@@ -285,8 +275,8 @@ pub(super) fn pick(
     }
     let (mut ranges, needed) = prune(run, predicates, rows)?;
     let mut columns: Vec<(usize, ArrayRef)> = Vec::new();
-    let joint = joint(predicates, &needed);
-    for (column, tests) in by_column(predicates, needed) {
+    let (by_column, joint) = open(predicates, &needed);
+    for (column, tests) in by_column {
         if ranges.is_empty() {
             break;
         }
@@ -319,8 +309,7 @@ pub(super) fn count(
         return Ok(row_count(&run.live(rows)));
     }
     let (mut ranges, needed) = prune(run, predicates, rows)?;
-    let mut joint = joint(predicates, &needed);
-    let mut columns = by_column(predicates, needed);
+    let (mut columns, mut joint) = open(predicates, &needed);
     // The last test only counts.
     let last_joint = joint.pop();
     let last = if last_joint.is_none() { columns.pop() } else { None };

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::keys::index_values;
 use super::layouts::adapted;
 use super::memory_run::MemoryRun;
-use super::ordinal_set::OrdinalSet;
 use super::schema::TableSchema;
 use super::segment::{BLOCK_ROWS, ColumnSummary, Segment};
 use crate::arrow::array::RecordBatch;
 use crate::error::{Error, Result};
 use crate::value::exact::BlockSums;
+use crate::value::ranges::{self, RangeSet};
 
 /// Rows of one unit of work on a run in memory.
 const MEMORY_UNIT_ROWS: usize = 64 * 1024;
@@ -92,7 +92,7 @@ impl Run {
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
-    pub(crate) fn rows_with(&self, ordinals: &OrdinalSet) -> Result<Arc<[Range<usize>]>> {
+    pub(crate) fn rows_with(&self, ordinals: &RangeSet) -> Result<Arc<[Range<usize>]>> {
         let first = self.first_ordinal();
         let cover = self.ordinal_range();
         if ordinals.covers(cover.clone()) {
@@ -103,14 +103,11 @@ impl Run {
             let row = |ordinal: u64| (ordinal - first) as usize;
             return Ok(ordinals.within(stored).map(|r| row(r.start)..row(r.end)).collect());
         }
-        let mut rows: Vec<Range<usize>> = Vec::new();
+        let mut rows = Vec::new();
         for unit in self.units() {
             let found = self.ordinals(std::slice::from_ref(&unit))?;
             for (row, _) in (unit.start..).zip(found).filter(|(_, at)| ordinals.contains(*at)) {
-                match rows.last_mut() {
-                    Some(last) if last.end == row => last.end += 1,
-                    _ => rows.push(row..row + 1),
-                }
+                ranges::join(&mut rows, row..row + 1);
             }
         }
         Ok(rows.into())
@@ -119,17 +116,9 @@ impl Run {
     /// The parts of `rows` that are not deleted.
     pub(super) fn live(&self, rows: Range<usize>) -> Vec<Range<usize>> {
         let mut live = Vec::new();
-        let mut from = rows.start;
         let first = self.dead.partition_point(|dead| dead.end <= rows.start);
-        for dead in self.dead.iter().skip(first).take_while(|dead| dead.start < rows.end) {
-            if from < dead.start {
-                live.push(from..dead.start);
-            }
-            from = dead.end;
-        }
-        if from < rows.end {
-            live.push(from..rows.end);
-        }
+        let dead = self.dead.iter().skip(first).take_while(|dead| dead.start < rows.end);
+        ranges::push_rest(&mut live, rows.clone(), dead.cloned());
         live
     }
 

@@ -33,10 +33,7 @@ pub(crate) use files::expire as expire_upload_sessions;
 pub use pages::Items;
 pub use products::ProductService;
 pub use records::{RecordService, RecordStream};
-pub use search::{
-    SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse,
-    SearchService, SearchSnippet,
-};
+pub use search::SearchService;
 pub use specifications::SpecificationService;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use tables::compile_row_filter;

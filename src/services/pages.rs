@@ -12,6 +12,7 @@ use crate::model::files::requests::{
     TotalCountRelation,
 };
 use crate::model::products::requests::QueryProductsRequest;
+use crate::model::search::{SearchHit, SearchRequest};
 use crate::model::specifications::requests::QuerySpecificationsRequest;
 use crate::model::tables::table::{ListTablesRequest, QueryTablesRequest, TableMetadata};
 use crate::model::test_plans::requests::QueryTestPlansRequest;
@@ -25,7 +26,6 @@ use crate::model::work_items::work_item::WorkItem;
 use crate::model::workspaces::{QueryWorkspacesRequest, Workspace};
 use crate::model::{Asset, FileLinqMetadata, FileMetadata, Product, Specification};
 use crate::services::queries::{self, QueryRequest};
-use crate::services::search::{SearchHit, SearchRequest};
 use crate::services::{AssetService as _, FileService, SearchService};
 use crate::session::{Handle, Session, Transaction};
 

@@ -37,7 +37,6 @@ mod workspaces;
 mod write_path;
 mod written;
 
-pub(crate) use crate::text::Snippet;
 pub(crate) use crate::value::guarded;
 pub(crate) use access::{Access, Handle};
 pub use access::{Session, Transaction};
@@ -54,7 +53,7 @@ pub(crate) use holders::Holder;
 pub use identity::{AccessPolicy, AllowAll, Identity, Visibility};
 pub(crate) use lock::lock;
 pub use options::Settings;
-pub(crate) use outbox::{TextAnswer, TextSearch, search};
+pub(crate) use outbox::search;
 pub use position::Position;
 pub use query::Plan;
 pub(crate) use query::{OrderTerm, Query};

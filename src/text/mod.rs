@@ -94,6 +94,6 @@ pub(crate) use grammar::parse;
 pub use index::View;
 pub(crate) use index::{Index, Opened};
 pub(crate) use request::{After, Hits, Request, Scope};
-pub(crate) use snippet::{Snippet, highlight};
+pub(crate) use snippet::highlight;
 #[cfg(feature = "search")]
 pub(crate) use view::View;

@@ -5,19 +5,7 @@ use std::ops::Range;
 use super::folding::Folding;
 use super::tree::{Leaf, Node};
 use super::words::{Word, words};
-
-/// A part of a text, with the matched words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Snippet {
-    /// The part.
-    pub text: String,
-    /// Byte ranges of the matched words in `text`; ascending and disjoint.
-    pub highlights: Vec<Range<usize>>,
-    /// Whether text before the part was left out.
-    pub is_cut_before: bool,
-    /// Whether text after the part was left out.
-    pub is_cut_after: bool,
-}
+use crate::model::search::{SearchHighlight, SearchSnippet};
 
 /// Approximate bytes of a snippet, which starts and ends between words.
 const SNIPPET_BYTES: usize = 160;
@@ -26,14 +14,14 @@ const SNIPPET_SOURCE_BYTES: usize = 256 * 1024;
 
 /// The best snippet of `text`, a text of `field`; `None` if it has no word that adds to the score.
 /// `fields` are those that words without a field search, `None` for all. `folding` is that of the
-/// query. The snippet and its ranges are those of the original text.
+/// query. The snippet and its ranges are those of the original text; its field has no name yet.
 pub(crate) fn highlight(
     query: &Node,
     fields: Option<&[usize]>,
     field: usize,
     text: &str,
     folding: Folding,
-) -> Option<Snippet> {
+) -> Option<SearchSnippet> {
     let text = cut(text, SNIPPET_SOURCE_BYTES).trim_end();
     let all: Vec<Word> = words(text, folding).collect();
     let mut found = vec![false; all.len()];
@@ -80,8 +68,15 @@ pub(crate) fn highlight(
             _ => highlights.push(word.start - start..word.end - start),
         }
     }
-    Some(Snippet {
-        text: text.get(start..end)?.to_owned(),
+    let part = text.get(start..end)?;
+    let characters = |end: usize| part.get(..end).map_or(0, |before| before.chars().count()) as u64;
+    let highlights = highlights
+        .iter()
+        .map(|range| SearchHighlight { start: characters(range.start), end: characters(range.end) })
+        .collect();
+    Some(SearchSnippet {
+        field: String::new(),
+        text: part.to_owned(),
         highlights,
         is_cut_before: start > 0,
         is_cut_after: end < text.len(),
@@ -126,9 +121,16 @@ mod tests {
         })
     }
 
+    fn marked(snippet: &SearchSnippet) -> Vec<String> {
+        let of = |range: &SearchHighlight| {
+            let (start, end) = (range.start as usize, range.end as usize);
+            snippet.text.chars().skip(start).take(end - start).collect()
+        };
+        snippet.highlights.iter().map(of).collect()
+    }
+
     fn shown(query: &Node, source: &str) -> Vec<String> {
-        let snippet = highlight(query, None, 0, source, Folding::Case).unwrap();
-        snippet.highlights.iter().map(|range| snippet.text[range.clone()].to_owned()).collect()
+        marked(&highlight(query, None, 0, source, Folding::Case).unwrap())
     }
 
     #[test]
@@ -153,19 +155,12 @@ mod tests {
         });
         let query = Node::And(vec![named, text(&["two"], false)]);
         let found = |fields: Option<&[usize]>, field: usize| {
-            let snippet = highlight(&query, fields, field, "one two", Folding::Case)?;
-            Some(
-                snippet
-                    .highlights
-                    .iter()
-                    .map(|range| &"one two"[range.clone()])
-                    .collect::<Vec<_>>(),
-            )
+            Some(marked(&highlight(&query, fields, field, "one two", Folding::Case)?))
         };
-        assert_eq!(found(None, 0), Some(vec!["two"]));
-        assert_eq!(found(None, 1), Some(vec!["one", "two"]));
-        assert_eq!(found(Some(&[0]), 0), Some(vec!["two"]));
-        assert_eq!(found(Some(&[0]), 1), Some(vec!["one"]));
+        assert_eq!(found(None, 0), Some(vec!["two".to_owned()]));
+        assert_eq!(found(None, 1), Some(vec!["one".to_owned(), "two".to_owned()]));
+        assert_eq!(found(Some(&[0]), 0), Some(vec!["two".to_owned()]));
+        assert_eq!(found(Some(&[0]), 1), Some(vec!["one".to_owned()]));
         assert_eq!(found(Some(&[0]), 2), None);
     }
 
@@ -176,7 +171,7 @@ mod tests {
             let snippet =
                 highlight(&text(words, prefix), None, 0, source, Folding::Diacritics).unwrap();
             assert_eq!(snippet.text, source);
-            snippet.highlights.into_iter().map(|range| &source[range]).collect::<Vec<_>>()
+            marked(&snippet)
         };
         assert_eq!(shown(&["grosse"], false), ["Größe", "GROSSE"]);
         assert_eq!(shown(&["res"], true), ["re\u{301}sume\u{301}"]);

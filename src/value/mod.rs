@@ -24,6 +24,7 @@ pub(crate) mod patch;
 pub(crate) mod pattern;
 pub(crate) mod planned_time;
 pub(crate) mod query;
+pub(crate) mod ranges;
 pub(crate) mod stored;
 pub(crate) mod strict;
 pub(crate) mod time;

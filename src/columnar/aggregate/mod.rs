@@ -27,7 +27,7 @@ use super::verdict::Verdict;
 use super::view::{Run, TableView};
 use crate::error::Result;
 use crate::model::tables::aggregate::AggregateGroup;
-use crate::value::Control;
+use crate::value::{Control, ranges};
 
 use grouped::Grouped;
 pub(crate) use groups::{Key, Width};
@@ -86,19 +86,11 @@ fn split(
         let range = (block * BLOCK_ROWS).max(rows.start)..((block + 1) * BLOCK_ROWS).min(rows.end);
         match verdict {
             Verdict::None => {}
-            Verdict::Some => join(&mut open, range),
-            Verdict::All => join(&mut whole, range),
+            Verdict::Some => ranges::join(&mut open, range),
+            Verdict::All => ranges::join(&mut whole, range),
         }
     }
     Ok((whole, open))
-}
-
-/// Appends a range, joined with the last one if it continues it.
-fn join(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
-    match ranges.last_mut() {
-        Some(last) if last.end == range.start => last.end = range.end,
-        _ => ranges.push(range),
-    }
 }
 
 fn of_unit(
@@ -122,7 +114,9 @@ fn of_unit(
     }
     open.sort_unstable_by_key(|range: &Range<usize>| range.start);
     let mut read: Vec<Range<usize>> = Vec::new();
-    for range in joined(open) {
+    let mut joined = Vec::with_capacity(open.len());
+    open.into_iter().for_each(|range| ranges::join(&mut joined, range));
+    for range in joined {
         // The one way to the rows that count, so that every mask over them is respected.
         let picked = unit::pick(run, schema, aggregation.predicates, range, &[], control)?;
         read.extend(picked.ranges);
@@ -131,11 +125,4 @@ fn of_unit(
         part.take((run, at), schema, &read, (aggregation, needs), control)?;
     }
     Ok(part)
-}
-
-/// Ascending ranges, of which those that continue each other are joined.
-fn joined(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    let mut out = Vec::with_capacity(ranges.len());
-    ranges.into_iter().for_each(|range| join(&mut out, range));
-    out
 }

@@ -11,13 +11,13 @@ use crate::arrow::array::{
 };
 use crate::arrow::compute::{concat, take};
 use crate::columnar::count::in_parallel;
-use crate::columnar::fetch::{fetch_rows, to_ranges};
+use crate::columnar::fetch::fetch_rows;
 use crate::columnar::segment::{BLOCK_ROWS, ExtremeRows, PAGE_ROWS};
 use crate::columnar::ticks;
 use crate::columnar::view::{Locator, Stored, TableView};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
-use crate::value::Control;
+use crate::value::{Control, ranges};
 
 /// Extreme rows that one thread reads at a time.
 const EXTREMES_PIECE: usize = 1024;
@@ -205,7 +205,7 @@ fn look_up(view: &TableView, kept: &[Kept], task: &Task<'_>) -> Result<Found> {
         Task::Cells(column, positions) => {
             let rows = || positions.iter().filter_map(|at| kept.get(*at)).map(|row| row.locator);
             let run = view.run(rows().next().ok_or_else(defect)?.run as usize)?;
-            let ranges = to_ranges(rows().map(|locator| locator.row as usize));
+            let ranges = ranges::of_numbers(rows().map(|locator| locator.row as usize));
             let batch = run.read(&view.schema, std::slice::from_ref(column), &ranges)?;
             Ok(Found::Cells(batch.columns().first().ok_or_else(defect)?.clone()))
         }

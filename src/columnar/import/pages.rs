@@ -8,6 +8,7 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::source::Source;
 use crate::columnar::parquet_format::PAGE_HEADER;
+use crate::columnar::parquet_runs::{DeltaHeader, Run, next_run};
 use crate::columnar::thrift::{Part, Stop, walk};
 use crate::error::{Error, Result};
 use crate::value::byte_reader::ByteReader;
@@ -292,15 +293,16 @@ impl CheckedPages {
                 bad("the encoding DELTA_BYTE_ARRAY, which is not supported here")
             }
             Encoding::DELTA_BINARY_PACKED | Encoding::DELTA_LENGTH_BYTE_ARRAY => {
-                match delta_count(values) {
-                    None => bad("a delta encoding without its header"),
-                    Some(declared) if declared > u64::from(count) => {
+                let mut bytes = ByteReader::new(values);
+                match DeltaHeader::read(&mut bytes) {
+                    None => bad("a delta encoding without a valid header"),
+                    Some(header) if header.count as u64 > u64::from(count) => {
                         bad("more encoded values than the page has")
                     }
-                    Some(declared) if declared < present => {
+                    Some(header) if (header.count as u64) < present => {
                         bad("fewer encoded values than the page has")
                     }
-                    Some(_) => check_delta(values, self.delta_bits).or_else(bad),
+                    Some(header) => check_delta(&header, bytes, self.delta_bits).or_else(bad),
                 }
             }
             _ => Ok(()),
@@ -311,37 +313,7 @@ impl CheckedPages {
 /// Why bytes are refused.
 type Checked = std::result::Result<(), &'static str>;
 
-/// A run of a hybrid of repeated and packed numbers.
-enum Run<'b> {
-    Repeated(u64, &'b [u8]),
-    Packed(u64, &'b [u8]),
-}
-
-/// The next run of numbers of `bits` each.
-///
-/// What must hold: the decoder reads the number of a run from as many bytes as the bits need, into
-/// eight bytes, and the length of a run from at most ten. It panics on more.
-fn next_run<'b>(
-    bytes: &mut ByteReader<'b>,
-    bits: u8,
-) -> std::result::Result<Run<'b>, &'static str> {
-    let head = bytes.varint().ok_or("a run without its length")?;
-    let len = head >> 1;
-    if len > u64::from(u32::MAX) / 8 {
-        return Err("a run that is longer than its page");
-    }
-    if head & 1 == 1 {
-        // Writers may leave out the bytes behind the last value.
-        let packed = usize::try_from(len * u64::from(bits)).unwrap_or(usize::MAX);
-        let packed = bytes.take(packed.min(bytes.left())).unwrap_or_default();
-        return Ok(Run::Packed(len * 8, packed));
-    }
-    if len == 0 {
-        return Ok(Run::Repeated(0, &[]));
-    }
-    let number = bytes.take(usize::from(bits.div_ceil(8))).ok_or("a run without its number")?;
-    Ok(Run::Repeated(len, number))
-}
+const BAD_RUN: &str = "a run that is cut, or that is longer than its page";
 
 /// Checks the runs of `count` numbers of `bits` each, as far as there are bytes.
 fn check_runs(bytes: &[u8], bits: u8, count: u32) -> Checked {
@@ -350,10 +322,10 @@ fn check_runs(bytes: &[u8], bits: u8, count: u32) -> Checked {
     }
     let (mut bytes, mut seen) = (ByteReader::new(bytes), 0u64);
     while seen < u64::from(count) && bytes.left() > 0 {
-        match next_run(&mut bytes, bits)? {
+        match next_run(&mut bytes, usize::from(bits)).ok_or(BAD_RUN)? {
             // The decoder ends here.
-            Run::Repeated(0, _) => break,
-            Run::Repeated(len, _) | Run::Packed(len, _) => seen += len,
+            Run::Same { count: 0, .. } => break,
+            Run::Same { count, .. } | Run::Packed { count, .. } => seen += count as u64,
         }
     }
     Ok(())
@@ -363,55 +335,42 @@ fn check_runs(bytes: &[u8], bits: u8, count: u32) -> Checked {
 /// all packed levels from the bytes of their run without a look at its end.
 fn check_levels(bytes: &[u8], top: u16, count: u32) -> std::result::Result<u64, &'static str> {
     const CUT: &str = "levels that are cut";
-    let bits = (u16::BITS - top.leading_zeros()) as u8;
-    let (mut bytes, mut left, mut present) = (ByteReader::new(bytes), u64::from(count), 0);
+    let bits = (u16::BITS - top.leading_zeros()) as usize;
+    let (mut bytes, mut left, mut present) = (ByteReader::new(bytes), count as usize, 0);
     while left > 0 {
-        match next_run(&mut bytes, bits)? {
-            Run::Repeated(0, _) => return Err(CUT),
-            Run::Repeated(len, level) => {
-                let len = len.min(left);
-                let level = level.iter().rev().fold(0u16, |all, byte| all << 8 | u16::from(*byte));
+        match next_run(&mut bytes, bits).ok_or(BAD_RUN)? {
+            Run::Same { count: 0, .. } => return Err(CUT),
+            Run::Same { value, count } => {
+                let len = count.min(left);
                 // With one bit, the decoder takes any number for a value that is there.
-                present += if level == top || bits == 1 && level > 0 { len } else { 0 };
+                let is_present = value == u32::from(top) || bits == 1 && value > 0;
+                present += if is_present { len } else { 0 };
                 left -= len;
             }
-            Run::Packed(len, packed) => {
-                let len = len.min(left);
-                if len == 0 || (len * u64::from(bits)).div_ceil(8) > packed.len() as u64 {
+            Run::Packed { bytes: packed, count } => {
+                let len = count.min(left);
+                if len == 0 || (len * bits).div_ceil(8) > packed.len() {
                     return Err(CUT);
                 }
-                let bit = |at: u64| {
-                    let byte = usize::try_from(at / 8).ok().and_then(|at| packed.get(at));
-                    byte.map_or(0, |byte| u16::from(byte >> (at % 8) & 1))
+                let bit = |at: usize| {
+                    packed.get(at / 8).map_or(0, |byte| u16::from(byte >> (at % 8) & 1))
                 };
-                let level = |at: u64| {
-                    let bits = u64::from(bits);
+                let level = |at: usize| {
                     (0..bits).fold(0, |all, place| all | bit(at * bits + place) << place)
                 };
-                present += (0..len).filter(|at| level(*at) == top).count() as u64;
+                present += (0..len).filter(|at| level(*at) == top).count();
                 left -= len;
             }
         }
     }
-    Ok(present)
+    Ok(present as u64)
 }
 
 /// Checks the blocks of a delta encoding whose numbers have `bits` each: no difference has more.
-fn check_delta(bytes: &[u8], bits: u8) -> Checked {
-    const CUT: &str = "a delta encoding that is cut";
-    let mut bytes = ByteReader::new(bytes);
-    let block = bytes.varint().ok_or(CUT)?;
-    let parts = bytes.varint().ok_or(CUT)?;
-    let mut left = bytes.varint().ok_or(CUT)?.saturating_sub(1);
-    bytes.zigzag().ok_or(CUT)?;
-    let is_whole = |of: u64, by: u64| of.checked_rem(by) == Some(0);
-    let per = block.checked_div(parts).unwrap_or_default();
-    if block == 0 || !is_whole(block, 128) || !is_whole(block, parts) || !is_whole(per, 32) {
-        return Err("a delta encoding whose blocks have no such length");
-    }
+fn check_delta(header: &DeltaHeader, mut bytes: ByteReader<'_>, bits: u8) -> Checked {
+    let mut left = header.count.saturating_sub(1);
     while left > 0 && bytes.left() > 0 {
-        bytes.zigzag().ok_or(CUT)?;
-        let widths = usize::try_from(parts).ok().and_then(|parts| bytes.take(parts)).ok_or(CUT)?;
+        let (_, widths) = header.block(&mut bytes).ok_or("a delta encoding that is cut")?;
         for width in widths {
             // The widths behind the last value may be anything.
             if left == 0 {
@@ -420,20 +379,12 @@ fn check_delta(bytes: &[u8], bits: u8) -> Checked {
             if *width > bits {
                 return Err("differences of more bits than their numbers");
             }
-            let packed = per.saturating_mul(u64::from(*width)) / 8;
-            bytes.take(usize::try_from(packed).unwrap_or(usize::MAX).min(bytes.left()));
-            left = left.saturating_sub(per);
+            let packed = header.in_mini.saturating_mul(usize::from(*width)) / 8;
+            bytes.take(packed.min(bytes.left()));
+            left = left.saturating_sub(header.in_mini);
         }
     }
     Ok(())
-}
-
-/// The number of values that a delta encoding declares: the third number of its header.
-fn delta_count(bytes: &[u8]) -> Option<u64> {
-    let mut bytes = ByteReader::new(bytes);
-    bytes.varint()?;
-    bytes.varint()?;
-    bytes.varint()
 }
 
 impl Iterator for CheckedPages {

@@ -17,6 +17,7 @@ use crate::arrow::array::{ArrayRef, BooleanBufferBuilder};
 use crate::arrow::buffer::{BooleanBuffer, NullBuffer};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
+use crate::value::ranges::join_near;
 
 /// A gap of at most this many bytes between wanted bytes is read, too: a system call costs as much
 /// as copying them.
@@ -247,10 +248,7 @@ impl ColumnChunk<'_> {
             while let Some(range) = ranges.get(at).filter(|range| range.start < rows.end) {
                 let part =
                     range.start.max(rows.start) - rows.start..range.end.min(rows.end) - rows.start;
-                match wanted.last_mut() {
-                    Some(last) if part.start - last.end <= GAP_ROWS => last.end = part.end,
-                    _ => wanted.push(part),
-                }
+                join_near(&mut wanted, part, GAP_ROWS);
                 if range.end > rows.end {
                     break;
                 }

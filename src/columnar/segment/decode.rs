@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use crate::arrow::array::BooleanBufferBuilder;
 use crate::columnar::parquet_format::PAGE_HEADER;
+use crate::columnar::parquet_runs::{DeltaHeader, Run, next_run};
 use crate::columnar::thrift::{self, Part};
 use crate::value::byte_reader::ByteReader;
 
@@ -111,25 +112,6 @@ fn unpack32(width: usize, bytes: &[u8], out: &mut [u32; 32]) {
     each!(2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
 }
 
-/// One run of Parquet's hybrid encoding of run lengths and packed bits.
-enum Run<'a> {
-    Same { value: u32, count: usize },
-    Packed { bytes: &'a [u8], count: usize },
-}
-
-fn next_run<'a>(bytes: &mut ByteReader<'a>, width: usize) -> Option<Run<'a>> {
-    let head = usize::try_from(bytes.varint()?).ok()?;
-    if head & 1 == 1 {
-        let len = (head >> 1).checked_mul(width)?;
-        // The last run may end after its last number.
-        let len = len.min(bytes.left());
-        return Some(Run::Packed { bytes: bytes.take(len)?, count: (head >> 1).checked_mul(8)? });
-    }
-    let mut value = [0; 4];
-    value.iter_mut().zip(bytes.take(width.div_ceil(8))?).for_each(|(to, from)| *to = *from);
-    Some(Run::Same { value: u32::from_le_bytes(value), count: head >> 1 })
-}
-
 /// Appends the numbers of `width` bits at the positions `wanted` to `out`.
 pub(super) fn hybrid(
     bytes: &[u8],
@@ -231,12 +213,9 @@ pub(super) fn deltas<T: Copy>(
     narrow: impl Fn(i64) -> T,
 ) -> Option<usize> {
     let mut bytes = ByteReader::new(bytes);
-    let block = usize::try_from(bytes.varint()?).ok()?;
-    let minis = usize::try_from(bytes.varint()?).ok()?;
-    let total = usize::try_from(bytes.varint()?).ok()?;
-    let mut last = bytes.zigzag()?;
-    let in_mini = block.checked_div(minis)?;
-    if wanted.end > total || wanted.start > wanted.end || in_mini == 0 || in_mini % 32 != 0 {
+    let header = DeltaHeader::read(&mut bytes)?;
+    let (in_mini, mut last) = (header.in_mini, header.first);
+    if wanted.end > header.count || wanted.start > wanted.end {
         return None;
     }
     if wanted.is_empty() {
@@ -251,8 +230,7 @@ pub(super) fn deltas<T: Copy>(
     }
     let mut numbers = [0; 32];
     while at < wanted.end || out.len() == start {
-        let least = bytes.zigzag()?;
-        let widths = bytes.take(minis)?;
+        let (least, widths) = header.block(&mut bytes)?;
         for &width in widths {
             let width = usize::from(width);
             if at >= wanted.end && out.len() > start {

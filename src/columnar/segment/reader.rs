@@ -31,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::Control;
 use crate::value::exact::BlockSums;
+use crate::value::ranges::join_near;
 
 /// Page ranges with a smaller gap are read together.
 const READ_GAP: u64 = 64 * 1024;
@@ -563,14 +564,7 @@ impl Segment {
         }
         ranges.sort_unstable_by_key(|range| range.start);
         let mut joined: Vec<Range<u64>> = Vec::new();
-        for range in ranges {
-            match joined.last_mut() {
-                Some(last) if range.start <= last.end + READ_GAP => {
-                    last.end = last.end.max(range.end);
-                }
-                _ => joined.push(range),
-            }
-        }
+        ranges.into_iter().for_each(|range| join_near(&mut joined, range, READ_GAP));
         joined
             .into_iter()
             .map(|range| {

@@ -9,6 +9,7 @@ use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
 use crate::columnar::ticks::ticks;
 use crate::model::tables::data::DataType;
 use crate::value::exact::{BlockSums, Summed};
+use crate::value::ranges::join;
 
 /// Blocks under one coarse entry.
 const FAN: usize = 64;
@@ -171,10 +172,7 @@ impl<T: Scale> Levels<T> {
             {
                 continue;
             }
-            match out.last_mut() {
-                Some(last) if last.end == part.start => last.end = part.end,
-                _ => out.push(part),
-            }
+            join(&mut out, part);
         }
         out
     }

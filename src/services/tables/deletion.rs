@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::columnar::{OrdinalSet, Predicates, TableSchema, TableView, matching};
+use crate::columnar::{Predicates, TableSchema, TableView, matching};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::data::{ColumnFilter, FilterOperation};
@@ -15,6 +15,7 @@ use crate::services::tables::read::open;
 use crate::services::tables::row_filter::row_filter;
 use crate::session::tables::{Cause, Deleted, delete_ordinals, deleted_rows};
 use crate::session::{Access, Draft, View, What};
+use crate::value::ranges::RangeSet;
 use crate::value::{Action, Control, limits};
 
 /// Ranges of one answer if the caller does not specify `take`.
@@ -68,7 +69,7 @@ pub(in crate::services) fn delete<A: Access>(
 }
 
 /// The append ordinals of the rows that satisfy predicates.
-fn select<A: Access>(access: &A, view: &TableView, predicates: &Predicates) -> Result<OrdinalSet> {
+fn select<A: Access>(access: &A, view: &TableView, predicates: &Predicates) -> Result<RangeSet> {
     matching(view, predicates, &access.context().control(&Control::default()))
 }
 
@@ -76,7 +77,7 @@ fn select<A: Access>(access: &A, view: &TableView, predicates: &Predicates) -> R
 pub(in crate::services) fn delete_these(
     draft: &mut Draft<'_>,
     id: &str,
-    ordinals: &OrdinalSet,
+    ordinals: &RangeSet,
 ) -> Result<i64> {
     let table = found(id, draft.get_state::<TableMetadata>(id)?)?;
     // A caller who may not change the table is refused even if no row matches.
@@ -89,7 +90,7 @@ pub(in crate::services) fn delete_these(
 pub(super) fn delete_by_store(
     draft: &mut Draft<'_>,
     mut table: TableMetadata,
-    ordinals: &OrdinalSet,
+    ordinals: &RangeSet,
     cause: Cause,
 ) -> Result<i64> {
     let deleted = delete_ordinals(draft, &table, ordinals, cause)?;
@@ -104,7 +105,7 @@ pub(super) fn delete_by_store(
 
 /// The detail of the event: the ranges, or the first and the last ordinal of more ranges than an
 /// event may name.
-fn detail(deleted: &OrdinalSet, cause: Cause) -> Value {
+fn detail(deleted: &RangeSet, cause: Cause) -> Value {
     let ranges = deleted.ranges();
     let pairs: Vec<[u64; 2]> = match ranges {
         [first, .., last] if ranges.len() > limits::EVENT_RANGES => {
@@ -181,7 +182,7 @@ mod tests {
     fn an_event_names_ranges_up_to_the_bound() {
         let named = |count: usize| {
             let ranges = (0..count as u64).map(|at| 2 * at..2 * at + 1);
-            let detail = detail(&OrdinalSet::new(ranges.collect()), Cause::Caller);
+            let detail = detail(&RangeSet::new(ranges.collect()), Cause::Caller);
             let ordinals = detail.get("ordinals").and_then(Value::as_array).map(Vec::len);
             if detail.get("complete") != Some(&Value::Bool(true)) {
                 Err(Error::limit("the first and the last ordinal"))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::DateTime;
 use serde_json::{Value, json};
 
-use crate::columnar::{OrdinalSet, TableView, matching};
+use crate::columnar::{TableView, matching};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::deletion::DeleteRowsRequest;
@@ -18,6 +18,7 @@ use crate::session::tables::{
     retention_of, schema_of, take_retention,
 };
 use crate::session::{Access, Draft, Session, View, What};
+use crate::value::ranges::RangeSet;
 use crate::value::{Control, RecordKey, guarded};
 
 fn none(id: &str) -> Error {
@@ -131,7 +132,7 @@ fn carry_out(
     control: &Control,
 ) -> Result<u64> {
     let Some(found) = session.read(|view| look(view, key, &policy))? else { return Ok(0) };
-    let mut by_index = OrdinalSet::default();
+    let mut by_index = RangeSet::default();
     if let (Some(rows), Some(limit)) =
         (&found.rows, DateTime::from_timestamp_millis(found.limit_ms))
     {

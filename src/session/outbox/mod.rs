@@ -8,7 +8,7 @@ mod text_search;
 pub(crate) mod verify;
 
 pub(crate) use state::SearchOutbox;
-pub(crate) use text_search::{TextAnswer, TextSearch, search};
+pub(crate) use text_search::search;
 
 /// The directory of the index in the store directory.
 const DIRECTORY: &str = "search";

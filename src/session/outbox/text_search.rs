@@ -5,58 +5,15 @@ use std::sync::Arc;
 
 use super::feed::shown;
 use crate::error::{Error, ErrorKind, Result};
+use crate::model::search::{
+    SearchFacet, SearchFacets, SearchHit, SearchRequest, SearchResponse, SearchSnippet,
+};
 use crate::session::access::Access;
 use crate::session::identity::Visibility;
 use crate::session::token::{self, Fingerprint};
 use crate::session::view::View;
-use crate::text::{self, After, DocKey, Hits, Index, Request, Scope, Shape, Snippet};
-use crate::value::id::Kind;
+use crate::text::{self, After, DocKey, Hits, Index, Request, Scope, Shape};
 use crate::value::limits::SEARCH_TAKE;
-
-/// The request of a text search.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TextSearch {
-    /// The text query.
-    pub(crate) text: String,
-    /// Names of kinds; empty for all.
-    pub(crate) kinds: Vec<String>,
-    /// Ids of workspaces; empty for all.
-    pub(crate) workspaces: Vec<String>,
-    /// Fields in which words without a field are searched; empty for all.
-    pub(crate) fields: Vec<String>,
-    /// Number of hits on the page.
-    pub(crate) take: usize,
-    /// The token of the previous page.
-    pub(crate) continuation_token: Option<String>,
-    /// Whether hits include snippets.
-    pub(crate) highlight: bool,
-    /// Whether hits are counted by kind and workspace.
-    pub(crate) facets: bool,
-    /// Whether all hits are counted.
-    pub(crate) count: bool,
-}
-
-/// One hit.
-#[derive(Clone, Debug)]
-pub(crate) struct TextHit {
-    pub(crate) kind: Kind,
-    pub(crate) id: String,
-    pub(crate) name: String,
-    pub(crate) workspace: String,
-    pub(crate) score: f32,
-    /// Field name and snippet of its text.
-    pub(crate) snippets: Vec<(String, Snippet)>,
-}
-
-/// The response of a text search.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TextAnswer {
-    pub(crate) hits: Vec<TextHit>,
-    pub(crate) total: Option<u64>,
-    /// Number of hits by kind name, and by workspace.
-    pub(crate) facets: Option<(Vec<(String, u64)>, Vec<(String, u64)>)>,
-    pub(crate) continuation_token: Option<String>,
-}
 
 /// Runs a search.
 ///
@@ -64,7 +21,7 @@ pub(crate) struct TextAnswer {
 /// `InvalidArgument` for a malformed query, an unknown kind or field, or a token of another query;
 /// `LimitExceeded` above a bound;
 /// `Unsupported` without the feature.
-pub(crate) fn search(access: &impl Access, ask: &TextSearch) -> Result<TextAnswer> {
+pub(crate) fn search(access: &impl Access, ask: &SearchRequest) -> Result<SearchResponse> {
     access.read(|view| {
         let outbox = &view.context().engine.search;
         let beginnings = outbox.beginnings();
@@ -80,7 +37,7 @@ pub(crate) fn search(access: &impl Access, ask: &TextSearch) -> Result<TextAnswe
     })
 }
 
-fn search_at(view: &View<'_>, is_transaction: bool, ask: &TextSearch) -> Result<TextAnswer> {
+fn search_at(view: &View<'_>, is_transaction: bool, ask: &SearchRequest) -> Result<SearchResponse> {
     let engine = &view.context().engine;
     let (index, newest) = engine.search.state_at(view)?;
     let (request, walk) = prepare(view, &index, ask)?;
@@ -103,22 +60,24 @@ fn search_at(view: &View<'_>, is_transaction: bool, ask: &TextSearch) -> Result<
     Ok(page)
 }
 
+fn text_of(ask: &SearchRequest) -> &str {
+    ask.text.as_deref().unwrap_or_default()
+}
+
 fn is_damage(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io)
 }
 
-fn prepare(view: &View<'_>, index: &Index, ask: &TextSearch) -> Result<(Request, Option<u64>)> {
-    if ask.take > SEARCH_TAKE {
-        return Err(Error::invalid(format!(
-            "take is {}; SEARCH_TAKE allows {SEARCH_TAKE}",
-            ask.take
-        ))
-        .at_member("take"));
+fn prepare(view: &View<'_>, index: &Index, ask: &SearchRequest) -> Result<(Request, Option<u64>)> {
+    let take = ask.page_size()?;
+    if take > SEARCH_TAKE {
+        return Err(Error::invalid(format!("take is {take}; SEARCH_TAKE allows {SEARCH_TAKE}"))
+            .at_member("take"));
     }
     let shape = index.shape();
-    let mut request = Request::new(text::parse(&ask.text, shape)?, ask.take);
-    request.count = ask.count;
-    request.facets = ask.facets;
+    let mut request = Request::new(text::parse(text_of(ask), shape)?, take);
+    request.count = ask.return_count.unwrap_or(true);
+    request.facets = ask.facets.unwrap_or(false);
     if !ask.fields.is_empty() {
         let place = |(at, name): (usize, &String)| {
             shape.field(name).ok_or_else(|| {
@@ -157,7 +116,7 @@ fn prepare(view: &View<'_>, index: &Index, ask: &TextSearch) -> Result<(Request,
 
 /// The kinds and workspaces to search: those that are asked for and that the policy lets the caller
 /// see. `None` means everything.
-fn scopes(view: &View<'_>, shape: &Shape, ask: &TextSearch) -> Result<Option<Vec<Scope>>> {
+fn scopes(view: &View<'_>, shape: &Shape, ask: &SearchRequest) -> Result<Option<Vec<Scope>>> {
     let mut wanted = Vec::new();
     for (at, name) in ask.kinds.iter().enumerate() {
         let kind = shape.kind(name).ok_or_else(|| {
@@ -202,8 +161,8 @@ fn scopes(view: &View<'_>, shape: &Shape, ask: &TextSearch) -> Result<Option<Vec
     Ok((!is_everything).then_some(scopes))
 }
 
-fn fingerprint(ask: &TextSearch) -> Fingerprint {
-    let mut fingerprint = Fingerprint::new("search").with(ask.text.as_bytes());
+fn fingerprint(ask: &SearchRequest) -> Fingerprint {
+    let mut fingerprint = Fingerprint::new("search").with(text_of(ask).as_bytes());
     for list in [&ask.kinds, &ask.workspaces, &ask.fields] {
         fingerprint = fingerprint.with(&(list.len() as u64).to_be_bytes());
         for item in list {
@@ -240,17 +199,17 @@ fn read_position(shape: &Shape, bytes: &[u8]) -> Result<(u64, After)> {
 fn answer(
     view: &View<'_>,
     index: &Index,
-    ask: &TextSearch,
+    ask: &SearchRequest,
     request: &Request,
     hits: &Hits,
-) -> Result<TextAnswer> {
+) -> Result<SearchResponse> {
     let engine = &view.context().engine;
     let shape = index.shape();
-    let mut answer = TextAnswer { total: hits.total, ..TextAnswer::default() };
+    let highlight = ask.highlight.unwrap_or(false);
+    let mut answer = SearchResponse { total: hits.total, ..SearchResponse::default() };
     for hit in &hits.hits {
         // Deleted, or no longer visible, since the walk began.
-        let Some((record, texts)) = shown(&engine.search, shape, view, hit.key, ask.highlight)?
-        else {
+        let Some((record, texts)) = shown(&engine.search, shape, view, hit.key, highlight)? else {
             continue;
         };
         let Some(kind) = shape.kinds.iter().find(|kind| kind.code == hit.key.kind).copied() else {
@@ -261,7 +220,7 @@ fn answer(
             continue;
         }
         let mut snippets = Vec::new();
-        if ask.highlight {
+        if highlight {
             view.context().check_deadline()?;
             for (field, text) in &texts {
                 let name = shape.fields.get(*field).map(|field| field.name.clone());
@@ -272,30 +231,31 @@ fn answer(
                     text,
                     shape.folding,
                 );
-                snippets.extend(name.zip(snippet));
+                let named = name.zip(snippet);
+                snippets.extend(named.map(|(field, snippet)| SearchSnippet { field, ..snippet }));
             }
         }
-        answer.hits.push(TextHit {
-            kind,
+        answer.hits.push(SearchHit {
+            kind: kind.event_name().to_owned(),
             id: record.id,
             name: record.name,
             workspace: record.workspace,
-            score: hit.score,
+            score: f64::from(hit.score),
             snippets,
         });
     }
     if let Some(facets) = &hits.facets {
         let name = |code: u8| {
-            shape
-                .kinds
-                .iter()
-                .find(|kind| kind.code == code)
-                .map(|kind| kind.event_name().to_owned())
+            let kind = shape.kinds.iter().find(|kind| kind.code == code)?;
+            Some(kind.event_name().to_owned())
         };
-        let kinds =
-            facets.kinds.iter().filter_map(|(code, count)| Some((name(*code)?, *count))).collect();
-        let workspaces = facets.workspaces.iter().map(|(id, count)| (id.clone(), *count)).collect();
-        answer.facets = Some((kinds, workspaces));
+        let facet = |value: String, count: &u64| SearchFacet { value, count: *count };
+        let kinds = facets.kinds.iter();
+        let workspaces = facets.workspaces.iter();
+        answer.facets = Some(SearchFacets {
+            kinds: kinds.filter_map(|(code, count)| Some(facet(name(*code)?, count))).collect(),
+            workspaces: workspaces.map(|(id, count)| facet(id.clone(), count)).collect(),
+        });
     }
     Ok(answer)
 }

@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::buffer::{entry_key, number_of};
 use super::state::{directory, forget_segment, key_of, put_table_state, state, state_in};
-use crate::columnar::{OrdinalSet, Run, SegmentMeta, Stored, batch_row_count};
+use crate::columnar::{Run, SegmentMeta, Stored, batch_row_count};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
@@ -26,6 +26,7 @@ use crate::session::draft::Draft;
 use crate::session::engine::Engine;
 use crate::session::view::View;
 use crate::value::limits;
+use crate::value::ranges::RangeSet;
 use crate::value::wire::record;
 
 /// Ordinals of one part.
@@ -45,15 +46,15 @@ record! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Deleted {
     /// All of them.
-    pub all: OrdinalSet,
+    pub all: RangeSet,
     /// Those of them that went by the retention, or that a salvage could not take over; the others
     /// were deleted by a caller.
-    pub by_retention: OrdinalSet,
+    pub by_retention: RangeSet,
 }
 
 impl Deleted {
     /// Ordinals of deleted rows, and those of them that went by the retention.
-    pub(crate) fn new(all: OrdinalSet, by_retention: OrdinalSet) -> Self {
+    pub(crate) fn new(all: RangeSet, by_retention: RangeSet) -> Self {
         Self { all, by_retention }
     }
 
@@ -63,7 +64,7 @@ impl Deleted {
     }
 
     /// The ordinals of rows that a caller deleted.
-    pub(crate) fn by_caller(&self) -> OrdinalSet {
+    pub(crate) fn by_caller(&self) -> RangeSet {
         self.all.minus(&self.by_retention)
     }
 }
@@ -124,7 +125,7 @@ pub(super) fn from_some_rows(table: &[u8], rows: &[(Vec<u8>, Vec<u8>)]) -> Resul
             ranges.extend(ranges_of(number_of(key), numbers).ok_or_else(|| damaged(table))?);
         }
     }
-    Ok(Deleted::new(OrdinalSet::new(all), OrdinalSet::new(by_retention)))
+    Ok(Deleted::new(RangeSet::new(all), RangeSet::new(by_retention)))
 }
 
 /// The list in all rows of the space.
@@ -134,7 +135,7 @@ pub(super) fn from_rows(table: &[u8], rows: &[(Vec<u8>, Vec<u8>)]) -> Result<Del
 }
 
 /// The ranges of a set as [`DeletedPart`] has them, by the number of the part.
-fn parts_of(set: &OrdinalSet) -> impl Iterator<Item = (u64, Vec<u64>)> + '_ {
+fn parts_of(set: &RangeSet) -> impl Iterator<Item = (u64, Vec<u64>)> + '_ {
     set.ranges().chunk_by(|a, b| a.start / PART == b.start / PART).map(|ranges| {
         let part = ranges.first().map_or(0, |range| range.start / PART);
         let mut at = part * PART;
@@ -183,27 +184,27 @@ pub(super) fn changes_to(
 }
 
 /// The ordinals of all deleted rows of a table.
-pub(super) fn deleted_in(view: &View<'_>, table: &[u8]) -> Result<OrdinalSet> {
+pub(super) fn deleted_in(view: &View<'_>, table: &[u8]) -> Result<RangeSet> {
     Ok(from_rows(table, &view.raw_prefix(Space::DeletedRows, table)?)?.all)
 }
 
 /// [`deleted_in`], with the changes of a draft.
-pub(super) fn deleted_in_draft(draft: &Draft<'_>, table: &[u8]) -> Result<OrdinalSet> {
+pub(super) fn deleted_in_draft(draft: &Draft<'_>, table: &[u8]) -> Result<RangeSet> {
     Ok(from_rows(table, &draft.raw_prefix(Space::DeletedRows, table)?)?.all)
 }
 
 /// The ordinals of deleted rows whose rows are stored, or an empty set.
-pub(super) fn stored_deleted(view: &View<'_>, table: &[u8]) -> Result<OrdinalSet> {
+pub(super) fn stored_deleted(view: &View<'_>, table: &[u8]) -> Result<RangeSet> {
     // The list is read only if reads have rows to leave out.
     if state_in(view, table)?.deleted_stored > 0 {
         deleted_in(view, table)
     } else {
-        Ok(OrdinalSet::default())
+        Ok(RangeSet::default())
     }
 }
 
 /// A run without its deleted rows.
-pub(super) fn live_run(engine: &Engine, run: Run, deleted: &OrdinalSet) -> Result<Run> {
+pub(super) fn live_run(engine: &Engine, run: Run, deleted: &RangeSet) -> Result<Run> {
     let range = run.ordinal_range();
     let missing = (range.end - range.start).saturating_sub(run.row_count() as u64);
     if deleted.count_within(range.clone()) <= missing {
@@ -258,7 +259,7 @@ fn join(deleted: &mut Deleted, most: usize) {
         gaps.filter(|gap| deleted.by_retention.covers(gap.clone())).collect();
     gaps.sort_by_key(|gap| gap.end - gap.start);
     gaps.truncate(ranges.len() - most / 2);
-    deleted.by_retention = deleted.by_retention.minus(&OrdinalSet::new(gaps));
+    deleted.by_retention = deleted.by_retention.minus(&RangeSet::new(gaps));
 }
 
 /// Drafts the deletion of the rows with these ordinals, without the change of the table's row
@@ -270,9 +271,9 @@ fn join(deleted: &mut Deleted, most: usize) {
 pub(crate) fn delete_ordinals(
     draft: &mut Draft<'_>,
     table: &TableMetadata,
-    ordinals: &OrdinalSet,
+    ordinals: &RangeSet,
     cause: Cause,
-) -> Result<OrdinalSet> {
+) -> Result<RangeSet> {
     let key = key_of(table.id())?;
     let table_key = key.as_bytes();
     let rows_before = draft.raw_prefix(Space::DeletedRows, table_key)?;
@@ -338,7 +339,7 @@ mod tests {
     const TABLE: &[u8] = b"table";
 
     fn deleted(all: Vec<Range<u64>>, by_retention: Vec<Range<u64>>) -> Deleted {
-        Deleted::new(OrdinalSet::new(all), OrdinalSet::new(by_retention))
+        Deleted::new(RangeSet::new(all), RangeSet::new(by_retention))
     }
 
     /// Ranges near the bounds of parts, some over a whole part.
@@ -353,8 +354,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_list_is_what_its_rows_say(all in ranges(), some in ranges()) {
-            let all = OrdinalSet::new(all);
-            let list = Deleted::new(all.clone(), all.minus(&all.minus(&OrdinalSet::new(some))));
+            let all = RangeSet::new(all);
+            let list = Deleted::new(all.clone(), all.minus(&all.minus(&RangeSet::new(some))));
             let rows = to_rows(TABLE, &list).unwrap();
             prop_assert!(rows.iter().all(|(key, row)| is_deleted_rows(key, row)));
             prop_assert!(rows.is_sorted());
@@ -372,7 +373,7 @@ mod tests {
             assert!(rows.iter().all(|(key, row)| is_deleted_rows(key, row)));
             assert_eq!(from_rows(TABLE, &rows).unwrap_err().kind(), ErrorKind::Corrupt);
         }
-        let all = || OrdinalSet::of_range(5..10);
+        let all = || RangeSet::of_range(5..10);
         assert!(from_rows(TABLE, &to_rows(TABLE, &Deleted::new(all(), all())).unwrap()).is_ok());
         // A range that begins in another part.
         let key = entry_key(TABLE, 1);
@@ -383,8 +384,7 @@ mod tests {
     #[test]
     fn ranges_of_callers_are_joined_over_what_a_retention_deleted_between_them() {
         let joined = |all: &[Range<u64>], by_caller: &[Range<u64>], most: usize| {
-            let (all, by_caller) =
-                (OrdinalSet::new(all.to_vec()), OrdinalSet::new(by_caller.to_vec()));
+            let (all, by_caller) = (RangeSet::new(all.to_vec()), RangeSet::new(by_caller.to_vec()));
             let mut deleted = Deleted::new(all.clone(), all.minus(&by_caller));
             join(&mut deleted, most);
             assert_eq!(deleted.all, all, "no row comes back, and none goes");
@@ -407,8 +407,8 @@ mod tests {
     fn callers_delete_ranges_between_those_of_a_retention_beyond_the_bound() {
         let between = |count: usize| {
             let ranges = (0..count as u64).map(|at| 2 * at..2 * at + 1);
-            let all = OrdinalSet::of_range(0..2 * count as u64);
-            Deleted::new(all, OrdinalSet::new(ranges.collect()))
+            let all = RangeSet::of_range(0..2 * count as u64);
+            Deleted::new(all, RangeSet::new(ranges.collect()))
         };
         for (count, left) in [
             (limits::DELETED_RANGES, limits::DELETED_RANGES),

@@ -7,13 +7,14 @@ use super::merge::{Rewrite, merge, mergeable, outdated, small_count};
 use super::seal::seal;
 use super::set_merge_due;
 use super::state::TableState;
-use crate::columnar::{Layouts, OrdinalSet, SegmentMeta, batch_row_count};
+use crate::columnar::{Layouts, SegmentMeta, batch_row_count};
 use crate::error::Result;
 use crate::model::Resource;
 use crate::model::tables::retention::RetentionPolicy;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
 use crate::session::access::{Access, Session};
+use crate::value::ranges::RangeSet;
 use crate::value::{Control, RecordKey, guarded};
 
 /// Which tables need maintenance.
@@ -106,7 +107,7 @@ fn is_due(
     table: &TableMetadata,
     layouts: &Layouts,
     segments: Vec<(Vec<u8>, Vec<u8>)>,
-    deleted: &OrdinalSet,
+    deleted: &RangeSet,
     buffer: &[(Vec<u8>, Vec<u8>)],
 ) -> Result<bool> {
     let mut metas: Vec<SegmentMeta> =
@@ -116,7 +117,7 @@ fn is_due(
         let first = number_of(key);
         first..first.saturating_add(batch_row_count(bytes))
     });
-    let no_gaps = deleted.union(&OrdinalSet::new(buffered.collect()));
+    let no_gaps = deleted.union(&RangeSet::new(buffered.collect()));
     // Buffered ordinals count as deleted here: no segment has them.
     let outdated = outdated(layouts, &metas, Rewrite::Due)?;
     Ok(mergeable(&metas, &no_gaps, small_count(table), Rewrite::Due, &outdated).is_some())

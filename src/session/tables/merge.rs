@@ -12,13 +12,14 @@ use super::state::{
     directory, forget_segment, key_of, manifest, put_segment, put_table_state, state,
 };
 use crate::columnar::{
-    Layouts, MergedScan, OrdinalSet, Predicates, SegmentMeta, TableView, data_name, summary_name,
+    Layouts, MergedScan, Predicates, SegmentMeta, TableView, data_name, summary_name,
 };
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
 use crate::session::access::{Access, Session};
 use crate::session::lock::lock;
+use crate::value::ranges::RangeSet;
 use crate::value::{Control, trace};
 
 /// Segments of fewer rows are small: many of them in a row are merged.
@@ -47,7 +48,7 @@ pub(super) fn offsets(ordinals: Vec<u64>, first: u64) -> Vec<u32> {
 }
 
 /// Number of rows of a segment that are deleted and still stored.
-pub(super) fn dead_rows(meta: &SegmentMeta, deleted: &OrdinalSet) -> u64 {
+pub(super) fn dead_rows(meta: &SegmentMeta, deleted: &RangeSet) -> u64 {
     let ordinals = meta.ordinals();
     let missing = (ordinals.end - ordinals.start).saturating_sub(meta.row_count);
     deleted.count_within(ordinals).saturating_sub(missing)
@@ -78,7 +79,7 @@ pub(super) fn outdated(
 /// ordinals from its first one on, so a gap would give it the ordinals of buffered rows.
 pub(super) fn mergeable(
     metas: &[SegmentMeta],
-    deleted: &OrdinalSet,
+    deleted: &RangeSet,
     small_count: usize,
     rewrite: Rewrite,
     outdated: &[bool],

@@ -9,7 +9,6 @@ use super::cache::IndexLook;
 use super::deleted::deleted_in_draft;
 use super::state::{TableState, key_of, put_table_state, state, state_in};
 use super::{next_ordinal, next_ordinal_in};
-use crate::columnar::OrdinalSet;
 use crate::error::Result;
 use crate::model::Resource;
 use crate::model::tables::retention::{AppendMark, RetentionPolicy};
@@ -19,6 +18,7 @@ use crate::session::draft::Draft;
 use crate::session::lock::lock;
 use crate::session::view::View;
 use crate::value::RecordKey;
+use crate::value::ranges::RangeSet;
 
 /// Into how many parts an age is divided: rows go at most one part of their age too late. More
 /// parts are more marks in the state of the table, and more passes that read the index.
@@ -133,8 +133,8 @@ fn aged(mut marks: Vec<AppendMark>, age: u64, now_ms: i64, end: u64) -> (Vec<App
 }
 
 /// The least `count` ordinals before `end` that are not deleted.
-fn first_live(deleted: &OrdinalSet, end: u64, count: u64) -> OrdinalSet {
-    let live = OrdinalSet::of_range(0..end).minus(deleted);
+fn first_live(deleted: &RangeSet, end: u64, count: u64) -> RangeSet {
+    let live = RangeSet::of_range(0..end).minus(deleted);
     let (mut left, mut until) = (count, 0);
     for range in live.ranges() {
         if left == 0 {
@@ -144,7 +144,7 @@ fn first_live(deleted: &OrdinalSet, end: u64, count: u64) -> OrdinalSet {
         until = range.start + taken;
         left -= taken;
     }
-    OrdinalSet::of_range(0..until)
+    RangeSet::of_range(0..until)
 }
 
 /// Whether the number of rows, or the time of their append, gives maintenance something to do.
@@ -167,13 +167,13 @@ pub(crate) fn take_retention(
     draft: &mut Draft<'_>,
     table: &TableMetadata,
     asked: &RetentionPolicy,
-    by_index: OrdinalSet,
-) -> Result<OrdinalSet> {
+    by_index: RangeSet,
+) -> Result<RangeSet> {
     let key = key_of(table.id())?;
     let mut state = state(draft, key)?;
     let end = next_ordinal(table, &state);
-    let Some(policy) = state.retention.as_mut() else { return Ok(OrdinalSet::default()) };
-    let mut gone = OrdinalSet::default();
+    let Some(policy) = state.retention.as_mut() else { return Ok(RangeSet::default()) };
+    let mut gone = RangeSet::default();
     if policy.index_age_seconds == asked.index_age_seconds {
         gone = by_index;
     }
@@ -182,7 +182,7 @@ pub(crate) fn take_retention(
         let noted = if table.row_count.unwrap_or_default() > 0 { end } else { 0 };
         let (marks, over) = aged(std::mem::take(&mut policy.marks), age, now_ms, noted);
         policy.marks = marks;
-        gone = gone.union(&OrdinalSet::of_range(0..over));
+        gone = gone.union(&RangeSet::of_range(0..over));
     }
     if let Some(most) = policy.rows_max {
         let gone_before = deleted_in_draft(draft, key.as_bytes())?.union(&gone);
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_first_rows_that_are_left_go() {
-        let deleted = OrdinalSet::new(vec![0..3, 5..6]);
+        let deleted = RangeSet::new(vec![0..3, 5..6]);
         let first = |count| first_live(&deleted, 10, count).minus(&deleted).ranges().to_vec();
         assert_eq!(first(0), []);
         assert_eq!(first(2), std::slice::from_ref(&(3..5)));

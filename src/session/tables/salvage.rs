@@ -20,8 +20,8 @@ use super::deleted::Deleted;
 use super::state::{TableState, directory};
 use super::{columns, deleted};
 use crate::columnar::{
-    OrdinalSet, Patch, Segment, SegmentMeta, SegmentWriter, TableSchema, batch_revision,
-    batch_row_count, data_name, decode_batch, summary_name, wrong_bits,
+    Patch, Segment, SegmentMeta, SegmentWriter, TableSchema, batch_revision, batch_row_count,
+    data_name, decode_batch, summary_name, wrong_bits,
 };
 use crate::disk::{Mode, SharedDisk, copy_file};
 use crate::error::{Error, ErrorKind, Result};
@@ -30,6 +30,7 @@ use crate::model::tables::retention::RetentionPolicy;
 use crate::model::tables::table::TableMetadata;
 use crate::records::keys::record_key;
 use crate::records::{Change, RecordFile, Source, Space, envelope};
+use crate::value::ranges::{self, RangeSet};
 use crate::value::{Control, RecordKey, stored};
 
 /// Number of rows that are tried together first: a page of each column.
@@ -73,7 +74,7 @@ pub(crate) struct TableSalvage<'s> {
     pub(crate) control: &'s Control,
     pub(crate) lost: &'s mut dyn FnMut(LostRows),
     /// The ordinals of deleted rows of the table that is being copied.
-    pub(crate) deleted: OrdinalSet,
+    pub(crate) deleted: RangeSet,
 }
 
 /// Rows of a table with consecutive ordinals, of which those of deleted rows may be missing.
@@ -94,7 +95,7 @@ enum What {
 
 /// The result for a segment: its manifest entry in the new store with the ordinals of its rows, if
 /// it has any rows there, and the lost ordinals.
-type Taken = (Option<(SegmentMeta, OrdinalSet)>, Vec<Range<u64>>);
+type Taken = (Option<(SegmentMeta, RangeSet)>, Vec<Range<u64>>);
 
 fn is_damage(error: &Error) -> bool {
     matches!(
@@ -141,7 +142,7 @@ impl TableSalvage<'_> {
     fn lose(&mut self, id: &str, ordinals: Range<u64>, file: &str, reason: impl Into<String>) {
         let reason = reason.into();
         // Deleted rows are no loss.
-        for ordinals in OrdinalSet::new(vec![ordinals]).minus(&self.deleted).ranges() {
+        for ordinals in RangeSet::new(vec![ordinals]).minus(&self.deleted).ranges() {
             let (table, file, reason) = (id.to_owned(), file.to_owned(), reason.clone());
             (self.lost)(LostRows { table, ordinals: ordinals.clone(), file, reason });
         }
@@ -223,7 +224,8 @@ impl TableSalvage<'_> {
         });
         pieces.sort_by_key(|piece| piece.first);
         // A proven entry wins against each unproven one, wherever that one sorts.
-        let proven = ordinals_of(pieces.iter().filter(|piece| !self.unproven.contains(&piece.key)));
+        let proven = pieces.iter().filter(|piece| !self.unproven.contains(&piece.key));
+        let proven = RangeSet::new(proven.map(Piece::ordinals).collect());
         let mut done = SalvagedRows::default();
         let columns_revision = layouts.table().revision();
         let mut buffer = TableState { merge_due: true, columns_revision, ..TableState::default() };
@@ -242,7 +244,7 @@ impl TableSalvage<'_> {
             self.control.check()?;
             let end = piece.first.saturating_add(piece.rows);
             let is_unproven = self.unproven.contains(&piece.key);
-            if is_unproven && is_covered(&proven, piece.first..end) {
+            if is_unproven && proven.meets(&piece.ordinals()) {
                 // Not a loss: the rows at this place are those of the proven entry.
                 changes.push(Change::Delete { space: piece.space(), key: piece.key });
                 continue;
@@ -313,8 +315,8 @@ impl TableSalvage<'_> {
         let counted = if is_state_known { counted.saturating_add(gone) } else { named };
         self.lose_unnamed(&id, reached..counted);
         let next = reached.max(counted);
-        let whole = OrdinalSet::of_range(0..next);
-        let live = OrdinalSet::new(kept).minus(&self.deleted);
+        let whole = RangeSet::of_range(0..next);
+        let live = RangeSet::new(kept).minus(&self.deleted);
         let deleted = whole.minus(&live);
         done.rows = live.count();
         buffer.deleted_rows = deleted.count();
@@ -353,7 +355,7 @@ impl TableSalvage<'_> {
         match self.copy(&dir, schema, &meta)? {
             Some(true) => {
                 let ordinals = self.ordinals_in_copy(&dir, schema, &meta)?;
-                let lost = OrdinalSet::new(vec![whole]).minus(&ordinals).ranges().to_vec();
+                let lost = RangeSet::new(vec![whole]).minus(&ordinals).ranges().to_vec();
                 return Ok((Some((meta, ordinals)), lost));
             }
             Some(false) => return Ok((None, vec![whole])),
@@ -385,8 +387,8 @@ impl TableSalvage<'_> {
         dir: &str,
         schema: &Arc<TableSchema>,
         meta: &SegmentMeta,
-    ) -> Result<OrdinalSet> {
-        let whole = OrdinalSet::new(vec![meta.ordinals()]);
+    ) -> Result<RangeSet> {
+        let whole = RangeSet::new(vec![meta.ordinals()]);
         let missing = whole.count() - meta.row_count;
         if self.deleted.count_within(meta.ordinals()) >= missing {
             // The ordinals without rows are among the deleted ones.
@@ -397,7 +399,7 @@ impl TableSalvage<'_> {
         let found = segment.ordinals(0..row_count)?;
         let ordinal = |offset: u32| meta.first_ordinal.saturating_add(u64::from(offset));
         let ranges = found.into_iter().map(|offset| ordinal(offset)..ordinal(offset) + 1);
-        Ok(OrdinalSet::new(ranges.collect()))
+        Ok(RangeSet::new(ranges.collect()))
     }
 
     /// Copies the files of a segment if they match their checksums, or if the copy does after
@@ -528,11 +530,11 @@ impl TableSalvage<'_> {
         }
         let written = SegmentMeta { ordinal_count, ..writer.finish()? };
         let taken = match &ordinals {
-            Some(ordinals) => OrdinalSet::new(ordinals.kept(first)),
-            None => OrdinalSet::of_range(first..first.saturating_add(written.row_count)),
+            Some(ordinals) => RangeSet::new(ordinals.kept(first)),
+            None => RangeSet::of_range(first..first.saturating_add(written.row_count)),
         };
         let lost = match &ordinals {
-            Some(_) => OrdinalSet::new(vec![meta.ordinals()]).minus(&taken).ranges().to_vec(),
+            Some(_) => RangeSet::new(vec![meta.ordinals()]).minus(&taken).ranges().to_vec(),
             // The number of lost rows is known, but not which ordinals they had: report the whole
             // range.
             None if kept.iter().map(ExactSizeIterator::len).sum::<usize>() < row_count => {
@@ -585,32 +587,16 @@ impl Piece {
         }
     }
 
+    fn ordinals(&self) -> Range<u64> {
+        self.first..self.first.saturating_add(self.rows)
+    }
+
     fn space(&self) -> Space {
         match self.what {
             What::Segment(_) => Space::Segments,
             What::Batch(_) => Space::TableBuffer,
         }
     }
-}
-
-/// The ordinals of pieces in the order of their first rows, as ranges that neither overlap nor
-/// touch.
-fn ordinals_of<'p>(pieces: impl Iterator<Item = &'p Piece>) -> Vec<Range<u64>> {
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    for piece in pieces {
-        let end = piece.first.saturating_add(piece.rows);
-        match ranges.last_mut() {
-            Some(last) if piece.first <= last.end => last.end = last.end.max(end),
-            _ => ranges.push(piece.first..end),
-        }
-    }
-    ranges
-}
-
-/// Whether a range has an ordinal in common with one of `ranges`, which are in order.
-fn is_covered(ranges: &[Range<u64>], range: Range<u64>) -> bool {
-    let at = ranges.partition_point(|other| other.end <= range.start);
-    ranges.get(at).is_some_and(|other| other.start < range.end)
 }
 
 /// The rows of a table in a space.
@@ -679,17 +665,10 @@ impl Ordinals {
 
     /// The ordinals, of a segment whose first ordinal is `first`.
     fn kept(&self, first: u64) -> Vec<Range<u64>> {
-        let mut kept: Vec<Range<u64>> = Vec::new();
         let set = self.bits.iter().zip((0u64..).step_by(64)).flat_map(|(word, at)| {
             (0..64u64).filter(move |bit| *word >> bit & 1 == 1).map(move |bit| at + bit)
         });
-        for ordinal in set.map(|offset| first.saturating_add(offset)) {
-            match kept.last_mut() {
-                Some(last) if last.end == ordinal => last.end += 1,
-                _ => kept.push(ordinal..ordinal + 1),
-            }
-        }
-        kept
+        ranges::of_numbers(set.map(|offset| first.saturating_add(offset)))
     }
 }
 

@@ -370,7 +370,7 @@ fn tables(
         next_segment: facts.next_segment,
         control,
         lost: &mut lost,
-        deleted: crate::columnar::OrdinalSet::default(),
+        deleted: crate::value::ranges::RangeSet::default(),
     };
     let done = salvage.run()?;
     facts.next_segment = salvage.next_segment;

@@ -57,7 +57,7 @@ fn salvaged(
         next_segment: 100,
         control: &Control::default(),
         lost: &mut |rows| lost.push(rows.ordinals),
-        deleted: crate::columnar::OrdinalSet::default(),
+        deleted: crate::value::ranges::RangeSet::default(),
     };
     let rows = salvage.run().unwrap().rows;
     (rows, lost)

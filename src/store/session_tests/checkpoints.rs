@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::Instant;
 
 use crate::records::SUMS_KEY;
-use crate::services::SearchRequest;
+use crate::search::SearchRequest;
 use crate::session::Engine;
 use crate::session::outbox::CHECKPOINT;
 use crate::{ErrorKind, Result, Session};

@@ -3,7 +3,7 @@
 use crate::store::tests::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::services::{SearchRequest, SearchResponse};
+use crate::search::{SearchRequest, SearchResponse};
 use crate::session::Identity;
 
 /// A resource with text.

@@ -1,26 +1,67 @@
-//! Sets of append ordinals as ranges.
+//! Sets of numbers as ranges: append ordinals, rows, bytes of a file.
 
-use std::ops::Range;
+use std::ops::{Add, Range};
 
-/// A set of append ordinals.
+/// A number that ranges have as their bounds.
+pub(crate) trait Bound: Copy + Ord + Add<Output = Self> + From<u8> {}
+
+impl<N: Copy + Ord + Add<Output = Self> + From<u8>> Bound for N {}
+
+/// Appends a range that does not begin before the last one; joined with it unless more than `gap`
+/// numbers are between them.
+pub(crate) fn join_near<N: Bound>(ranges: &mut Vec<Range<N>>, range: Range<N>, gap: N) {
+    match ranges.last_mut() {
+        Some(last) if range.start <= last.end + gap => last.end = last.end.max(range.end),
+        _ => ranges.push(range),
+    }
+}
+
+/// Appends a range that does not begin before the last one; joined with it if they touch.
+pub(crate) fn join<N: Bound>(ranges: &mut Vec<Range<N>>, range: Range<N>) {
+    join_near(ranges, range, N::from(0));
+}
+
+/// Ascending numbers as ranges.
+pub(crate) fn of_numbers<N: Bound>(numbers: impl IntoIterator<Item = N>) -> Vec<Range<N>> {
+    let mut ranges = Vec::new();
+    for number in numbers {
+        join(&mut ranges, number..number + N::from(1));
+    }
+    ranges
+}
+
+/// Appends the parts of `range` that none of the ascending ranges `taken` has.
+pub(crate) fn push_rest<N: Bound>(
+    out: &mut Vec<Range<N>>,
+    range: Range<N>,
+    taken: impl Iterator<Item = Range<N>>,
+) {
+    let mut from = range.start;
+    for taken in taken {
+        if from < taken.start {
+            out.push(from..taken.start);
+        }
+        from = taken.end;
+    }
+    if from < range.end {
+        out.push(from..range.end);
+    }
+}
+
+/// A set of numbers.
 ///
 /// What must hold: the ranges are ascending and not empty, and no two of them touch. So a set has
 /// one form, and two sets are equal when their ranges are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OrdinalSet(Vec<Range<u64>>);
+pub(crate) struct RangeSet(Vec<Range<u64>>);
 
-impl OrdinalSet {
-    /// The ordinals of these ranges, which may be in any order and may overlap.
+impl RangeSet {
+    /// The numbers of these ranges, which may be in any order and may overlap.
     pub(crate) fn new(mut ranges: Vec<Range<u64>>) -> Self {
         ranges.retain(|range| range.start < range.end);
         ranges.sort_unstable_by_key(|range| range.start);
         let mut joined: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
-        for range in ranges {
-            match joined.last_mut() {
-                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-                _ => joined.push(range),
-            }
-        }
+        ranges.into_iter().for_each(|range| join(&mut joined, range));
         Self(joined)
     }
 
@@ -34,28 +75,34 @@ impl OrdinalSet {
         &self.0
     }
 
-    /// Whether the set has no ordinal.
+    /// Whether the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The number of ordinals.
+    /// How many numbers the set has.
     pub(crate) fn count(&self) -> u64 {
         self.0.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// Whether the set has this ordinal.
-    pub(crate) fn contains(&self, ordinal: u64) -> bool {
-        let at = self.0.partition_point(|range| range.end <= ordinal);
-        self.0.get(at).is_some_and(|range| range.start <= ordinal)
+    /// Whether the set has this number.
+    pub(crate) fn contains(&self, number: u64) -> bool {
+        let at = self.0.partition_point(|range| range.end <= number);
+        self.0.get(at).is_some_and(|range| range.start <= number)
     }
 
-    /// The first ordinal from this one on that the set does not have.
+    /// The first number from this one on that the set does not have.
     pub(crate) fn first_missing(&self, from: u64) -> u64 {
         self.within(from..u64::MAX)
             .next()
             .filter(|range| range.start == from)
             .map_or(from, |r| r.end)
+    }
+
+    /// Whether a range has a number in common with the set, or is empty and inside of it.
+    pub(crate) fn meets(&self, range: &Range<u64>) -> bool {
+        let at = self.0.partition_point(|other| other.end <= range.start);
+        self.0.get(at).is_some_and(|other| other.start < range.end)
     }
 
     /// The part of the set inside of `within`, as ranges in order.
@@ -70,36 +117,27 @@ impl OrdinalSet {
             .filter(|range| range.start < range.end)
     }
 
-    /// The number of ordinals of the set inside of `within`.
+    /// How many numbers the set has inside of `within`.
     pub(crate) fn count_within(&self, within: Range<u64>) -> u64 {
         self.within(within).map(|range| range.end - range.start).sum()
     }
 
-    /// Whether the set has every ordinal of `range`.
+    /// Whether the set has every number of `range`.
     pub(crate) fn covers(&self, range: Range<u64>) -> bool {
         let len = range.end.saturating_sub(range.start);
         self.count_within(range) == len
     }
 
-    /// The ordinals of both sets.
+    /// The numbers of both sets.
     pub(crate) fn union(&self, other: &Self) -> Self {
         Self::new(self.0.iter().chain(&other.0).cloned().collect())
     }
 
-    /// The ordinals of this set that `other` does not have.
+    /// The numbers of this set that `other` does not have.
     pub(crate) fn minus(&self, other: &Self) -> Self {
         let mut left = Vec::new();
         for range in &self.0 {
-            let mut from = range.start;
-            for taken in other.within(range.clone()) {
-                if from < taken.start {
-                    left.push(from..taken.start);
-                }
-                from = taken.end;
-            }
-            if from < range.end {
-                left.push(from..range.end);
-            }
+            push_rest(&mut left, range.clone(), other.within(range.clone()));
         }
         Self(left)
     }
@@ -124,10 +162,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_set_of_ranges_is_a_set_of_ordinals(a in some(), b in some(), from in 0..70u64, len in 0..30u64) {
-            let (x, y) = (OrdinalSet::new(a.clone()), OrdinalSet::new(b.clone()));
+        fn a_set_of_ranges_is_a_set_of_numbers(a in some(), b in some(), from in 0..70u64, len in 0..30u64) {
+            let (x, y) = (RangeSet::new(a.clone()), RangeSet::new(b.clone()));
             let (p, q) = (naive(&a), naive(&b));
-            let whole = |set: &OrdinalSet| -> BTreeSet<u64> { naive(set.ranges()) };
+            let whole = |set: &RangeSet| -> BTreeSet<u64> { naive(set.ranges()) };
             prop_assert_eq!(whole(&x), p.clone());
             prop_assert!(x.ranges().windows(2).all(|pair| pair[0].end < pair[1].start));
             prop_assert_eq!(x.count(), p.len() as u64);
@@ -139,9 +177,11 @@ mod tests {
             prop_assert_eq!(x.count_within(window.clone()), inside.len() as u64);
             prop_assert_eq!(x.within(window.clone()).flatten().collect::<BTreeSet<u64>>(), inside.clone());
             prop_assert_eq!(x.covers(window.clone()), inside.len() as u64 == len);
+            prop_assert_eq!(of_numbers(p.iter().copied()), x.ranges().to_vec());
+            prop_assert_eq!(x.meets(&window) && len > 0, !inside.is_empty());
             prop_assert_eq!(x.contains(from), p.contains(&from));
             prop_assert_eq!(x.first_missing(from), (from..).find(|at| !p.contains(at)).unwrap());
-            prop_assert_eq!(x.union(&y), OrdinalSet::new(a.into_iter().chain(b).collect()));
+            prop_assert_eq!(x.union(&y), RangeSet::new(a.into_iter().chain(b).collect()));
         }
     }
 }
