@@ -60,7 +60,8 @@ impl Predicates {
         let mut open = vec![shape];
         while let Some(shape) = open.pop() {
             match shape {
-                // Terms that are joined by `and` prune, and read their columns, one after the other.
+                // Terms that are joined by `and` prune, and read their columns, one after the
+                // other.
                 Shape::All(terms) => open.extend(terms),
                 shape => self.tests.push(Arc::new(RowTest::new(shape, schema)?)),
             }

@@ -48,8 +48,7 @@ impl Store {
         let mut dropped = 0;
         loop {
             control.check()?;
-            let position =
-                guarded("trimming the change log", || log_position(engine, &session))?;
+            let position = guarded("trimming the change log", || log_position(engine, &session))?;
             let trimmed = session
                 .write(move |draft| trim::trim_before(draft, position, before, TRIM_BATCH))?;
             let count = trimmed.entries;

@@ -105,6 +105,9 @@ fn values<'r>(
         .collect()
 }
 
+/// Marks between thousands that are never decimal marks: apostrophes, and blanks of every width.
+const THOUSANDS: [char; 6] = ['\'', '\u{2019}', ' ', '\u{a0}', '\u{2009}', '\u{202f}'];
+
 /// Whether each mark of a number may separate thousands: there are groups of three digits behind
 /// it, and no zero at the beginning.
 fn may_be_thousands(text: &str, mark: char) -> bool {
@@ -331,13 +334,82 @@ fn time_or_text(
         });
     }
     let (decimal, other) = if file_comma { (',', '.') } else { ('.', ',') };
-    if may_be_thousands(value.trim().split(decimal).next().unwrap_or_default(), other) {
+    let before_decimals = value.trim().split(decimal).next().unwrap_or_default();
+    let separates = |mark: char| may_be_thousands(before_decimals, mark);
+    if separates(other) || THOUSANDS.into_iter().any(separates) {
         return doubtful(format!(
             "{} has marks that may separate thousands, which are not read",
             shown(not_number)
         ));
     }
     text(format!("{} is neither a number, a time nor true or false", shown(not_number)))
+}
+
+/// What the report says of a column of texts whose values are mostly numbers or times: the first
+/// one that is neither.
+pub(super) fn rare_text(
+    records: &Records,
+    column: usize,
+    mark: &Mark,
+    options: &ImportOptions,
+) -> Option<String> {
+    let texts = values(records, column, DataType::Float64, options);
+    let is_value = |text: &str| real(text, mark.is_comma) || moment::is_time(text);
+    let value_count = texts.iter().filter(|(_, text)| is_value(text)).count();
+    let other = first_other(&texts, is_value)?;
+    (2 * value_count > texts.len()).then(|| {
+        format!(
+            "{} is no number, and {value_count} of the first {} values are; if the text means \
+             null, name it in nullTexts; if the line is no row, remove it",
+            shown(other),
+            texts.len()
+        )
+    })
+}
+
+/// What the report says of a column of floats that others may read otherwise: the points of all of
+/// its values may separate thousands, and nothing in the file decides; or a value has digits that
+/// no float keeps.
+pub(super) fn doubtful_float(
+    records: &Records,
+    column: usize,
+    mark: &Mark,
+    separator: u8,
+    options: &ImportOptions,
+) -> Option<String> {
+    let texts = values(records, column, DataType::Float64, options);
+    let decides = mark.is_comma || mark.point.is_some() || separator == b',';
+    let is_said = options.decimal_comma.is_some();
+    if !decides
+        && !is_said
+        && let Some(point) = texts.iter().find(|(_, text)| may_be_thousands(text, '.')).copied()
+        && first_other(&texts, |text| whole(text) || may_be_thousands(text, '.')).is_none()
+    {
+        return Some(format!(
+            "the point of {} was read as a decimal mark, and may separate thousands; name the \
+             decimal mark with decimalSeparator",
+            shown(point)
+        ));
+    }
+    let long = first_other(&texts, |text| significant_digits(text) <= FLOAT_DIGITS)?;
+    Some(format!("{} has more digits than a float keeps", shown(long)))
+}
+
+/// A double has the digits of any decimal number of as many.
+const FLOAT_DIGITS: usize = 17;
+
+/// The digits of a number from the first that is not zero, without zeros at the end.
+fn significant_digits(text: &str) -> usize {
+    let mantissa = text.trim().split(['e', 'E']).next().unwrap_or_default();
+    let mut digits = mantissa.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0');
+    let (mut count, mut last) = (0, 0);
+    for digit in digits.by_ref() {
+        count += 1;
+        if digit != b'0' {
+            last = count;
+        }
+    }
+    last
 }
 
 /// The row of a column of texts behind which all values are numbers or times, and how many of them

@@ -304,19 +304,23 @@ fn blanks(
     table.extend(split);
     let columns = Columns::of(&table, b' ', options)?;
     let is_one = Columns::of(&records, 0, options).is_some_and(|columns| columns.typed > 0);
-    if width < 2 || columns.texts > 0 || is_one {
+    let names_width = values(names).len();
+    // Words in a row are prose, unless the names have as many, and most of them are numbers or times
+    // in all rows.
+    let is_prose = columns.texts > 0 && (columns.typed < 2 || names_width != width);
+    if width < 2 || is_prose || is_one {
         return None;
     }
     let is_single = records.iter().all(|record| {
         record.fields.iter().all(|(text, _)| !text.contains("  ") && text.trim() == text)
     });
-    let advice = if is_single && values(names).len() == width {
+    let advice = if is_single && names_width == width {
         "set separator to \" \""
     } else {
         "put one separator, such as a comma, between them and between the names"
     };
     let what = format!(
-        "each line behind line {} has {width} numbers with blanks between them, and blanks do not \
+        "each line behind line {} has {width} values with blanks between them, and blanks do not \
          separate values here; {advice}, or set another separator to import the lines as texts",
         names.line
     );

@@ -6,7 +6,9 @@ use std::io::Read;
 
 use super::columns::build;
 use super::csv::{CsvReader, Records};
-use super::form::{Decision, Form, LastText, Mark, decide, last_text, mark};
+use super::form::{
+    Decision, Form, LastText, Mark, decide, doubtful_float, last_text, mark, rare_text,
+};
 use super::numbered::{self, Told};
 use super::options::ImportOptions;
 use super::sniff::has_values_only;
@@ -234,8 +236,21 @@ impl<'r> CsvImport<'r> {
             if is_text && decision.is_doubtful {
                 self.warnings.push(format!("column {name:?} is text: {}", decision.why));
             }
+            if matches!(decision.data_type, DataType::Float32 | DataType::Float64)
+                && let Some(doubt) =
+                    doubtful_float(records, at, mark, self.reader.dialect.separator, &self.options)
+            {
+                self.warnings.push(format!("column {name:?}: {doubt}"));
+            }
             match last_text(records, at, mark, &self.options) {
                 Some(last) if is_text && !decision.is_doubtful => found.push((at, last)),
+                None if is_text
+                    && !decision.is_doubtful
+                    && let Some(why) = rare_text(records, at, mark, &self.options) =>
+                {
+                    self.warnings.push(format!("column {name:?} is text: {why}"));
+                    others += 1;
+                }
                 // A column without values says nothing.
                 _ => others += usize::from(!records.is_null(at)),
             }

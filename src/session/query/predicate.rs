@@ -131,8 +131,8 @@ impl Predicate {
         })
     }
 
-    /// Whether a record of a workspace matches. Only the members that [`Predicate::reads`] names need to be filled
-    /// in.
+    /// Whether a record of a workspace matches. Only the members that [`Predicate::reads`] names
+    /// need to be filled in.
     ///
     /// # Errors
     /// `DeadlineExceeded` and `Cancelled`, also in the middle of one record; `LimitExceeded` at

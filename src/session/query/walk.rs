@@ -214,8 +214,8 @@ impl OrderedWalk<'_> {
         Some((full(from), end.min(full(to))))
     }
 
-    /// Calls `f` with the key of each record in order until it returns false. Returns how the walk ended and
-    /// the number of entries read.
+    /// Calls `f` with the key of each record in order until it returns false. Returns how the walk
+    /// ended and the number of entries read.
     pub(super) fn run(
         &self,
         view: &View<'_>,

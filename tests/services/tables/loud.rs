@@ -200,9 +200,21 @@ fn other_lines() -> Vec<Case> {
             "t volts amps\n0.0 1.5 0.1\n0.1 1.6 0.2\n",
             new(),
             (1, None),
-            &["3 numbers", "blanks", "separator to \" \""],
+            &["3 values", "blanks", "separator to \" \""],
         ),
-        case("t   volts\n0.0   1.5\n0.1  1.6\n", new(), (1, None), &["2 numbers", "a comma"]),
+        case(
+            "date time value\n2024-01-31 00:00:01 1.5\n2024-01-31 00:00:02 1.6\n",
+            new(),
+            (1, None),
+            &["3 values", "blanks"],
+        ),
+        case(
+            "channel volts amps\nCH1 1.5 2\nCH2 1.6 3\n",
+            new(),
+            (1, None),
+            &["3 values", "blanks"],
+        ),
+        case("t   volts\n0.0   1.5\n0.1  1.6\n", new(), (1, None), &["2 values", "a comma"]),
         // Units below the names.
         case(
             "TIME,VOLTS,AMPS\ns,V,A\n0.0,1.5,0.1\n0.1,1.6,0.2\n",
@@ -265,6 +277,35 @@ fn what_may_be_meant_otherwise_is_told_with_its_line() {
             &["\"cycles\"", "\"1,234\" in line 2", "thousands", "decimalSeparator"],
         ),
         ("day,v\n01/02/2024,1\n", &[DataType::String, DataType::Int64], &["dateOrder"]),
+        // Points that may separate thousands, where nothing decides.
+        (
+            "no;cycles\n1;1.234\n2;12.345\n",
+            &[DataType::Int64, DataType::Float64],
+            &["\"cycles\"", "\"1.234\" in line 2", "thousands", "decimalSeparator"],
+        ),
+        // Marks between thousands that no option reads.
+        (
+            "no;a;b\n1;1'234;1 234\n2;1'235;1 235\n",
+            &[DataType::Int64, DataType::String, DataType::String],
+            &["\"a\"", "\"1'234\" in line 2", "\"b\"", "\"1 234\" in line 2", "thousands"],
+        ),
+        // The last line is no row.
+        (
+            "t,v\n1,2.5\n2,3.5\n3,4.5\nEND,END\n",
+            &[DataType::String; 2],
+            &["\"t\"", "\"END\" in line 5", "3 of the first 4", "nullTexts"],
+        ),
+        (
+            "t,v\n1,2.5\n2,OVERLOAD\n3,4.5\n",
+            &[DataType::Int64, DataType::String],
+            &["\"v\"", "\"OVERLOAD\" in line 3", "2 of the first 3"],
+        ),
+        // More digits than a float keeps.
+        (
+            "t,v\n1,1706709910.123456789\n2,1.5\n",
+            &[DataType::Int64, DataType::Float64],
+            &["\"v\"", "\"1706709910.123456789\" in line 2", "more digits"],
+        ),
         (
             "#serial,part\nA1,x\nA2,y\n",
             &[DataType::String; 2],
@@ -283,6 +324,10 @@ fn what_may_be_meant_otherwise_is_told_with_its_line() {
     // What is as it seems is not warned of.
     for text in [
         "a,b\n1,x\n2,y\n",
+        // A point that can only be a decimal mark decides for the file.
+        "a;b;c\n1;1.234;0.5\n2;1.235;12.25\n",
+        "a,b\n1,1.234\n2,1.235\n",
+        "a,b\n1,0.10000000000000001\n2,1.7976931348623157e308\n",
         "a,b\n1,\"\"\n2,2.5\n",
         "# a note\na,b\n1,2\n",
         "serial no\nA 1\nB 2\n",
