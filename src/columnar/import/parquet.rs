@@ -112,8 +112,8 @@ pub(crate) struct ParquetImport {
     /// some nevertheless.
     counted: HashSet<String>,
     uncounted: BTreeSet<String>,
-    /// The number of the row that is read next, where rows are numbered.
-    row: u64,
+    /// The number of the first row of the file, where rows are numbered.
+    first_row: u64,
     /// Rows read from the current row group, and rows of the groups before it.
     group_rows: u64,
     rows_before: u64,
@@ -176,7 +176,7 @@ impl ParquetImport {
             told: HashMap::new(),
             counted: HashSet::new(),
             uncounted: BTreeSet::new(),
-            row: 0,
+            first_row: 0,
             group_rows: 0,
             rows_before: 0,
             page_bytes_max: limits::IMPORT_PAGE_BYTES,
@@ -225,7 +225,7 @@ impl ParquetImport {
 
     /// The number of the first row, where rows are numbered.
     pub(crate) fn set_first_row(&mut self, row: u64) {
-        self.row = row;
+        self.first_row = row;
     }
 
     /// What the report says of a column.
@@ -329,15 +329,16 @@ impl ParquetImport {
         Ok((can_be && by_all).then_some(position))
     }
 
-    /// Adds the numbers of rows where the table has them and the file does not.
-    fn number(&self, schema: &TableSchema, batch: RecordBatch) -> Result<RecordBatch> {
+    /// Adds the numbers of rows where the table has them and the file does not; `row` is the row of
+    /// the first one in the file.
+    fn number(&self, schema: &TableSchema, batch: RecordBatch, row: u64) -> Result<RecordBatch> {
         let column = schema.column(schema.index())?;
         if !numbered::is_numbered(column) || batch.column_by_name(&column.name).is_some() {
             return Ok(batch);
         }
         let mut fields = vec![Field::new(&column.name, Arrow::Int64, false)];
         fields.extend(batch.schema_ref().fields().iter().map(|field| Field::clone(field)));
-        let mut arrays = vec![numbered::numbers(self.row, batch.num_rows())];
+        let mut arrays = vec![numbered::numbers(self.first_row + row, batch.num_rows())];
         arrays.extend(batch.columns().iter().cloned());
         RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
             .map_err(|error| damaged("its columns do not fit together").with_source(error))
@@ -381,7 +382,7 @@ impl ParquetImport {
     /// A batch of the file as rows of the table; `row` is the row of its first one in the file.
     fn fit(&self, schema: &TableSchema, flat: &RecordBatch, row: u64) -> Result<RecordBatch> {
         let converted = convert::convert(schema, flat, &self.options, row)?;
-        coerce_batch(schema, &self.number(schema, converted)?, row)
+        coerce_batch(schema, &self.number(schema, converted, row)?, row)
     }
 
     /// The next rows, with the columns of the table; `None` at the end.
@@ -420,7 +421,6 @@ impl ParquetImport {
                 }
                 _ => error,
             })?;
-        self.row += fitted.num_rows() as u64;
         Ok(Some(fitted))
     }
 

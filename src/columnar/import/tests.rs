@@ -125,8 +125,13 @@ fn read(bytes: Vec<u8>, schema: Option<&TableSchema>) -> crate::Result<Vec<Cells
         Some(schema) => schema.clone(),
         None => TableSchema::with_default_limit(import.infer()?)?,
     };
+    rest(&mut import, &inferred)
+}
+
+/// All batches that are left, as rows.
+fn rest(import: &mut ParquetImport, schema: &TableSchema) -> crate::Result<Vec<Cells>> {
     let mut rows = Vec::new();
-    while let Some(batch) = import.next_batch(&inferred, &Control::default())? {
+    while let Some(batch) = import.next_batch(schema, &Control::default())? {
         rows.extend(batch_rows(&batch));
     }
     Ok(rows)
@@ -312,6 +317,51 @@ fn no_byte_of_a_page_makes_the_decoder_panic() {
     assert!(good > 100 && bad > 100, "{good} {bad}");
 }
 
+/// Sets the counts of nulls in the footer that are 1 to 0.
+fn without_counts(mut bytes: Vec<u8>, expected: usize) -> Vec<u8> {
+    let footer = bytes.len()
+        - 8
+        - u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap()) as usize;
+    let mut changed = 0;
+    for at in footer..bytes.len() - 12 {
+        // A field 3 of 64 bits, behind field 2 or at the beginning, with 1 as 2. Field 5 follows.
+        if matches!(bytes[at], 0x16 | 0x36) && bytes[at + 1..at + 3] == [2, 0x28] {
+            bytes[at + 1] = 0;
+            changed += 1;
+        }
+    }
+    assert_eq!(changed, expected);
+    bytes
+}
+
+/// The numbers went on behind the batches that had been read before the file was read again.
+#[test]
+fn rows_that_are_read_again_have_the_numbers_of_their_rows() {
+    use crate::arrow::array::{ArrayRef, Int64Array};
+    const ROWS: i64 = 20_000;
+    for null in [0, 9_000, ROWS - 1] {
+        let values = (0..ROWS).map(|row| (row != null).then_some(row));
+        let values: ArrayRef = Arc::new(values.collect::<Int64Array>());
+        let batch = RecordBatch::try_from_iter_with_nullable([("v", values, true)]).unwrap();
+        let bytes = without_counts(parquet(&batch, None), 1);
+        for first in [0, 7] {
+            let source = Box::new(Cursor::new(bytes.clone()));
+            let mut import = ParquetImport::new(source, ImportOptions::default()).unwrap();
+            import.set_first_row(first);
+            let schema = TableSchema::with_default_limit(import.infer().unwrap()).unwrap();
+            rest(&mut import, &schema).unwrap_err();
+            assert!(import.begin_again());
+            let schema = TableSchema::with_default_limit(import.infer().unwrap()).unwrap();
+            let rows = rest(&mut import, &schema).unwrap();
+            assert_eq!(rows.len(), ROWS as usize);
+            for (row, cells) in (0..).zip(&rows) {
+                assert_eq!(cells[0], Some((row + first as i64).to_string()), "null in {null}");
+                assert_eq!(cells[1], (row != null).then(|| row.to_string()));
+            }
+        }
+    }
+}
+
 /// The writer of Arrow 4.0.1 counted no nulls where there were some.
 #[test]
 fn a_column_whose_statistics_count_no_nulls_may_have_some() {
@@ -331,19 +381,7 @@ fn a_column_whose_statistics_count_no_nulls_may_have_some() {
     ])
     .unwrap();
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(3)).build();
-    let mut bytes = parquet(&batch, Some(properties));
-    let footer = bytes.len()
-        - 8
-        - u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap()) as usize;
-    let mut changed = 0;
-    for at in footer..bytes.len() - 12 {
-        // A field 3 of 64 bits, behind field 2 or at the beginning, with 1 as 2. Field 5 follows.
-        if matches!(bytes[at], 0x16 | 0x36) && bytes[at + 1..at + 3] == [2, 0x28] {
-            bytes[at + 1] = 0;
-            changed += 1;
-        }
-    }
-    assert_eq!(changed, 3);
+    let bytes = without_counts(parquet(&batch, Some(properties)), 3);
     let mut import = ParquetImport::new(Box::new(Cursor::new(bytes)), by("i")).unwrap();
     let types =
         |columns: &[Column]| columns.iter().map(|column| column.column_type).collect::<Vec<_>>();
@@ -351,23 +389,12 @@ fn a_column_whose_statistics_count_no_nulls_may_have_some() {
     let first = import.infer().unwrap();
     assert_eq!(types(&first), [Index, Normal, Normal, Normal]);
     let schema = TableSchema::with_default_limit(first).unwrap();
-    let mut outcome = Ok(());
-    while outcome.is_ok() {
-        match import.next_batch(&schema, &Control::default()) {
-            Ok(None) => break,
-            Ok(Some(_)) => {}
-            Err(error) => outcome = Err(error),
-        }
-    }
-    outcome.unwrap_err();
+    rest(&mut import, &schema).unwrap_err();
     assert!(import.begin_again());
     let again = import.infer().unwrap();
     assert_eq!(types(&again), [Index, Nullable, Nullable, Normal]);
     let schema = TableSchema::with_default_limit(again).unwrap();
-    let mut found = Vec::new();
-    while let Some(batch) = import.next_batch(&schema, &Control::default()).unwrap() {
-        found.extend(batch_rows(&batch));
-    }
+    let found = rest(&mut import, &schema).unwrap();
     assert_eq!(found.len(), 9);
     assert_eq!(found[3][1], None);
     assert_eq!(found[0][2], None);
