@@ -71,7 +71,7 @@ impl Group<'_> {
         let rows = usize::try_from(group.num_rows()).unwrap_or_default();
         let pages =
             SerializedPageReader::new(Arc::new(Chunks(self.source.clone())), chunk, rows, None)?;
-        Ok(CheckedPages::new(Box::new(pages), chunk.column_descr()))
+        Ok(CheckedPages::new(self.source.clone(), Box::new(pages), chunk.column_descr()))
     }
 }
 
@@ -437,7 +437,7 @@ impl ParquetImport {
             let Some(reader) = &mut self.reader else { return Ok(None) };
             let batch = guarded(|| reader.next())
                 .ok_or_else(panicked)
-                .and_then(|batch| batch.transpose().map_err(|error| self.source.error(&error)))
+                .and_then(|batch| batch.transpose().map_err(|error| self.source.error(error)))
                 .map_err(|error| error.at(place(group, Some(row), None)))?;
             let Some(batch) = batch.filter(|batch| batch.num_rows() > 0) else {
                 if self.group_rows != row_count {
@@ -512,7 +512,7 @@ impl ParquetImport {
                     error.at(place(self.group, row, column.clone()))
                 };
                 let pages =
-                    group.pages(at).map_err(|error| fault(None, self.source.error(&error)))?;
+                    group.pages(at).map_err(|error| fault(None, self.source.error(error)))?;
                 guarded(|| int96::check(&self.source, chunk.column_descr_ptr(), Box::new(pages)))
                     .ok_or_else(|| fault(None, panicked()))?
                     .map_err(|(row, error)| fault(row, error))?;
@@ -524,7 +524,7 @@ impl ParquetImport {
             if shape.dictionary_bytes > 0 {
                 let first = guarded(|| group.pages(at).and_then(|mut pages| pages.get_next_page()))
                     .ok_or_else(panicked)
-                    .and_then(|page| page.map_err(|error| self.source.error(&error)))
+                    .and_then(|page| page.map_err(|error| self.source.error(error)))
                     .map_err(at_column)?;
                 if let Some(Page::DictionaryPage { buf, .. }) = first {
                     row_bytes += longest(&buf);
@@ -551,7 +551,7 @@ impl ParquetImport {
             )
         })
         .ok_or_else(panicked)
-        .and_then(|reader| reader.map_err(|error| self.source.error(&error)))
+        .and_then(|reader| reader.map_err(|error| self.source.error(error)))
         .map_err(|error| error.at(place(self.group, None, None)))
     }
 }
