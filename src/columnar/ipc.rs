@@ -25,7 +25,7 @@ use crate::value::limits;
 
 const CONTINUATION: u32 = u32::MAX;
 /// Bytes that are read to tell what is no stream.
-const START_BYTES: u64 = 60;
+const START_BYTES: u64 = foreign::START_BYTES as u64 - 4;
 /// Memory is allocated in steps of this size, so a forged length costs no more than the bytes that
 /// were sent.
 const READ_STEP: usize = 1024 * 1024;

@@ -38,8 +38,6 @@ use crate::value::{Control, limits};
 
 const MAGIC: &[u8; 4] = b"PAR1";
 const TRAILER: u64 = 8;
-/// Bytes that are read to tell what is no Parquet file.
-const START_BYTES: u64 = 64;
 /// Rows of one batch, unless texts are long.
 const BATCH_ROWS: u64 = 8 * 1024;
 /// Cells of one batch.
@@ -132,7 +130,7 @@ impl ParquetImport {
     pub(crate) fn new(input: Box<dyn ReadSeek>, options: ImportOptions) -> Result<Self> {
         let source = Arc::new(Source::new(input)?);
         if source.len < TRAILER + 4 || source.read(0, 4)? != MAGIC {
-            let start = source.read(0, source.len.min(START_BYTES) as usize)?;
+            let start = source.read(0, source.len.min(foreign::START_BYTES as u64) as usize)?;
             return Err(damaged(&match foreign::known(&start) {
                 Some(what) => what,
                 None if foreign::is_text(&start) => "it is text; import it as CSV".to_owned(),
