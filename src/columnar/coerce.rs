@@ -262,7 +262,7 @@ fn to_timestamps(
         }
         Arrow::Date64 => {
             let values = array.as_primitive::<Date64Type>().values();
-            values.iter().map(|value| days(value.div_euclid(DAY_SECONDS * 1000))).collect()
+            values.iter().map(|value| convert(*value, TimeUnit::Millisecond)).collect()
         }
         source => return Err(type_error(column, source)),
     };
@@ -309,8 +309,8 @@ fn finer_type(array: &ArrayRef, unit: TimeUnit, row: usize) -> Option<DataType> 
 mod tests {
     use super::*;
     use crate::arrow::array::{
-        Date32Array, TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray,
-        UInt32Array, UInt64Array,
+        Date32Array, Date64Array, TimestampMicrosecondArray, TimestampNanosecondArray,
+        TimestampSecondArray, UInt32Array, UInt64Array,
     };
 
     /// Microseconds in a column of milliseconds were cut off without a word.
@@ -348,6 +348,25 @@ mod tests {
         column.data_type = DataType::TimestampNanos;
         let finer = coerce_array(&column, &times, 5).unwrap();
         assert_eq!(ticks::ticks(&finer), [-1_000_000, 0, 1_704_067_200_000_001_000]);
+    }
+
+    /// The time of day was cut off without a word.
+    #[test]
+    fn a_date_in_milliseconds_keeps_its_time_of_day() {
+        let millis = [1_700_000_000_123, -1, 0, 86_400_000];
+        let dates: ArrayRef = Arc::new(Date64Array::from(millis.to_vec()));
+        for (data_type, factor) in [
+            (DataType::Timestamp, 1),
+            (DataType::TimestampMicros, 1_000),
+            (DataType::TimestampNanos, 1_000_000),
+        ] {
+            let times = coerce_array(&Column::new("t", data_type), &dates, 0).unwrap();
+            assert_eq!(ticks::ticks(&times), millis.map(|count| count * factor));
+        }
+        let far: ArrayRef = Arc::new(Date64Array::from(vec![0, 253_402_300_800_000]));
+        let column = Column::new("t", DataType::Timestamp);
+        let told = coerce_array(&column, &far, 0).unwrap_err().to_string();
+        assert!(told.contains("row 1") && !told.contains("finerTimes"), "{told}");
     }
 
     /// A time outside of the 584 years of nanoseconds is refused, not wrapped.

@@ -25,7 +25,7 @@ use crate::value::limits;
 
 const CONTINUATION: u32 = u32::MAX;
 /// Bytes that are read to tell what is no stream.
-const START_BYTES: u64 = 60;
+const START_BYTES: u64 = foreign::START_BYTES as u64 - 4;
 /// Memory is allocated in steps of this size, so a forged length costs no more than the bytes that
 /// were sent.
 const READ_STEP: usize = 1024 * 1024;
@@ -33,7 +33,8 @@ const READ_STEP: usize = 1024 * 1024;
 /// Passes every batch of the stream to `each`, and returns their number.
 ///
 /// # Errors
-/// `InvalidArgument` for bytes that are not an Arrow IPC stream or end too early, `LimitExceeded`
+/// `InvalidArgument` for bytes that are not an Arrow IPC stream, end too early or go on behind the
+/// end of the stream, `LimitExceeded`
 /// for a message, metadata or batch beyond the import limits, and the errors of `each` and of the
 /// reader.
 pub(crate) fn read_stream(
@@ -57,7 +58,23 @@ pub(crate) fn read_stream(
             }
         }
     }
+    check_end(input)?;
     Ok(batch_count)
+}
+
+/// Refuses bytes behind the end of the stream: they may be another stream, whose rows would be lost
+/// unnoticed.
+fn check_end(input: &mut dyn Read) -> Result<()> {
+    let mut behind = Vec::new();
+    let read = input.take(1).read_to_end(&mut behind);
+    read.map_err(|error| Error::io("reading the Arrow stream", error))?;
+    if behind.is_empty() {
+        return Ok(());
+    }
+    Err(malformed(
+        "it goes on behind its end, and nothing of it was appended; append each stream by itself, \
+         or write all batches into one",
+    ))
 }
 
 /// The state after the messages read so far.

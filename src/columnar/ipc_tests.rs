@@ -14,8 +14,8 @@ use crate::arrow::array::{
 };
 use crate::arrow::buffer::OffsetBuffer;
 use crate::arrow::datatypes::{Field, Int32Type, Schema};
-use crate::arrow::ipc::CompressionType;
 use crate::arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
+use crate::arrow::ipc::{CompressionType, MetadataVersion};
 use crate::error::{ErrorKind, Result};
 use crate::model::tables::data::{ColumnType, DataType, column};
 use crate::sizes;
@@ -185,6 +185,28 @@ fn a_stream_whose_end_is_zeros_is_not_complete() {
             cut[metadata.start - 8..].fill(0);
             let error = read(&cut).map(|rows| format!("{rows} rows, cut at message {at}"));
             assert!(error.unwrap_err().message().contains("NUL bytes"), "message {at}");
+        }
+    }
+}
+
+/// Two streams one behind the other were one whose second half was lost without a word.
+#[test]
+fn a_stream_that_goes_on_behind_its_end_is_refused() {
+    let index: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let batch = RecordBatch::try_from_iter([("i", index)]).unwrap();
+    let mut old = Vec::new();
+    let options = IpcWriteOptions::try_new(8, true, MetadataVersion::V4).unwrap();
+    let mut writer =
+        StreamWriter::try_new_with_options(&mut old, batch.schema_ref(), options).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    drop(writer);
+    for whole in streams().into_iter().chain([old]) {
+        assert!(read(&whole).is_ok());
+        for behind in [&whole[..], &[0], &[0; 4096], b"garbage", &[0xff; 8]] {
+            let error = read(&[&whole[..], behind].concat()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+            assert!(error.message().contains("goes on behind its end"), "{error}");
         }
     }
 }

@@ -7,8 +7,9 @@
 //! a superset of the documents that contain the piece, ignoring case, and the caller must test
 //! them.
 //!
-//! Folding keeps this true, because the form of a character does not depend on its neighbours: the
-//! form of a text contains the form of each of its parts. It only adds candidates.
+//! Folding keeps this true, because the form of a letter with its marks does not depend on its
+//! neighbours: the form of a text contains the form of each of its parts, without the marks at the
+//! ends of the part. It only adds candidates.
 
 use std::ops::ControlFlow;
 
@@ -38,11 +39,10 @@ pub(crate) enum Part {
 /// The parts of a piece of text. `None` if the piece has no letter or digit, or a word so long that
 /// the tokeniser may split it elsewhere in a document.
 pub(crate) fn parts(piece: &str, folding: Folding) -> Option<Vec<Part>> {
-    let mut form = String::with_capacity(piece.len());
-    piece.chars().for_each(|c| folding.push(c, &mut form));
+    let form = folding.inner_form(piece);
     let is_open_before = form.chars().next().is_some_and(is_word_char);
     let is_open_after = form.chars().next_back().is_some_and(is_word_char);
-    let words: Vec<String> = words(piece, folding).map(|word| word.text).collect();
+    let words: Vec<String> = words(&form, folding).map(|word| word.text).collect();
     if words.iter().any(|word| is_long(word)) {
         return None;
     }
@@ -215,6 +215,12 @@ mod tests {
             Some(vec![Part::Is("grosse".into())])
         );
         assert_eq!(parts("\u{301}", Folding::Diacritics), None);
+        // The letter may have a mark that stands before this one.
+        assert_eq!(parts("\u{301}\u{e9}", Folding::Case), Some(vec![Part::Has("e".into())]));
+        assert_eq!(
+            parts("\u{e9} e", Folding::Case),
+            Some(vec![Part::Ends("e\u{301}".into()), Part::Starts("e".into())])
+        );
         assert_eq!(parts(&"a".repeat(WORD_CHARS), Folding::Case), None);
     }
 }

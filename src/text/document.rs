@@ -83,7 +83,8 @@ pub(crate) struct ColumnName {
 /// 3: earlier builds could leave documents of deleted and updated records in the index.
 /// 4: words are folded, and long ones are cut by the characters of their folded form.
 /// 5: compatible characters are folded, and invisible ones stand inside of words.
-const CONTENT_VERSION: u32 = 5;
+/// 6: several marks of a letter have the order of their classes.
+const CONTENT_VERSION: u32 = 6;
 
 /// The fields, kinds and columns of the index; derived from the declarations of the resources.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,9 +6,13 @@
 //! inside of words. Without diacritics, combining marks of letters have none either, and the
 //! letters of a table, which Unicode does not decompose, are those that they are read as.
 //!
-//! The order of several marks on one letter is that of the text. The dotless `ı` is an `i`, since
-//! both are `I` in upper case: filters compare in either case, and the index must find what they
-//! find.
+//! Several marks on one letter have the order of their combining classes, as Unicode orders them,
+//! so that canonical equivalents have one form in whatever order they were typed. The dotless `ı` is
+//! an `i`, since both are `I` in upper case: filters compare in either case, and the index must find
+//! what they find.
+//!
+//! What must hold: the form of a text contains the [`Folding::inner_form`] of each of its parts. A
+//! part may end among the marks of a letter, so those at its ends are left out.
 //!
 //! The text index contains folded words. A change of the table must raise the version of the
 //! content in [`super::document`]; the versions of Unicode are in the fingerprint already.
@@ -33,7 +37,9 @@ pub(crate) fn unicode_versions() -> String {
 #[cfg(feature = "search")]
 mod decomposition {
     pub(super) use unicode_normalization::UNICODE_VERSION as VERSION;
-    pub(super) use unicode_normalization::char::{decompose_compatible, is_combining_mark};
+    pub(super) use unicode_normalization::char::{
+        canonical_combining_class, decompose_compatible, is_combining_mark,
+    };
 }
 
 /// Nothing is searched without the feature.
@@ -48,6 +54,10 @@ mod decomposition {
     pub(super) fn is_combining_mark(_: char) -> bool {
         false
     }
+
+    pub(super) fn canonical_combining_class(_: char) -> u8 {
+        0
+    }
 }
 
 /// The folded form of every key of [`TABLE`], by key.
@@ -60,23 +70,58 @@ static FOLDED: LazyLock<Vec<(char, &'static str)>> = LazyLock::new(|| {
 });
 
 impl Folding {
-    /// Appends the folded form of `c`. It depends on `c` alone, so the form of a part of a text is
-    /// a part of the form of the text. It is empty for an invisible character and for a combining
-    /// mark that is dropped, and may have several words for a unit or a fraction.
-    pub(crate) fn push(self, c: char, folded: &mut String) {
-        if c.is_ascii() {
-            folded.push(c.to_ascii_lowercase());
-            return;
+    /// The folded form of a text.
+    pub(crate) fn form(self, text: &str) -> String {
+        let (mut form, mut cluster) = (String::with_capacity(text.len()), String::new());
+        let mut rest = text;
+        while !rest.is_empty() {
+            let len = self.cluster(rest, &mut cluster);
+            form.push_str(&cluster);
+            rest = rest.get(len..).unwrap_or_default();
         }
-        decomposition::decompose_compatible(c, |part| {
-            if is_ignorable(part) {
-                return;
-            }
-            // The case that upper case has when it is lowered again folds more than lower case:
-            // `ς` is `σ`, and `ß` is `ss`.
-            let upper = part.to_lowercase().flat_map(char::to_uppercase);
-            upper.flat_map(char::to_lowercase).for_each(|part| self.push_part(part, folded));
-        });
+        form
+    }
+
+    /// The folded form of a part of a text, without the marks at its ends: the letter that they
+    /// belong to may have further ones in the text, and these may stand among them.
+    pub(crate) fn inner_form(self, part: &str) -> String {
+        let mut decomposed = String::with_capacity(part.len());
+        part.chars().for_each(|c| decompose(c, |part| decomposed.push(part)));
+        self.form(decomposed.trim_matches(|c| class(c) > 0))
+    }
+
+    /// Sets `form` to the form of the first character of `text` with the marks behind it, and
+    /// returns their length in `text`. Forms of clusters do not depend on each other. A form is
+    /// empty for invisible characters and for combining marks that are dropped, and may have several
+    /// words for a unit or a fraction.
+    pub(crate) fn cluster(self, text: &str, form: &mut String) -> usize {
+        form.clear();
+        let mut chars = text.chars();
+        let Some(first) = chars.next() else { return 0 };
+        let marks = chars.take_while(|c| only_marks(*c)).map(char::len_utf8).sum::<usize>();
+        let len = first.len_utf8() + marks;
+        if marks > 0 {
+            let mut parts = Vec::new();
+            let all = text.get(..len).unwrap_or_default().chars();
+            all.for_each(|c| decompose(c, |part| parts.push((class(part), part))));
+            let runs = parts.chunk_by_mut(|a, b| a.0 > 0 && b.0 > 0);
+            runs.for_each(|run| run.sort_by_key(|(class, _)| *class));
+            parts.iter().for_each(|(_, part)| self.push(*part, form));
+        } else if first.is_ascii() {
+            form.push(first.to_ascii_lowercase());
+        } else {
+            // What Unicode decomposes is in order.
+            decompose(first, |part| self.push(part, form));
+        }
+        len
+    }
+
+    /// Appends the form of a character that is not decomposed further.
+    fn push(self, part: char, folded: &mut String) {
+        // The case that upper case has when it is lowered again folds more than lower case: `ς` is
+        // `σ`, and `ß` is `ss`.
+        let upper = part.to_lowercase().flat_map(char::to_uppercase);
+        upper.flat_map(char::to_lowercase).for_each(|part| self.push_part(part, folded));
     }
 
     fn push_part(self, part: char, folded: &mut String) {
@@ -96,6 +141,29 @@ impl Folding {
 /// Whether a character is a combining mark that belongs to the letter before it.
 pub(crate) fn is_mark(c: char) -> bool {
     !c.is_ascii() && decomposition::is_combining_mark(c)
+}
+
+/// Passes on what a character is decomposed to, without what is invisible.
+fn decompose(c: char, mut each: impl FnMut(char)) {
+    decomposition::decompose_compatible(c, |part| {
+        if !is_ignorable(part) {
+            each(part);
+        }
+    });
+}
+
+/// The combining class; 0 for what marks are not moved across.
+fn class(c: char) -> u8 {
+    if c.is_ascii() { 0 } else { decomposition::canonical_combining_class(c) }
+}
+
+/// Whether a character is nothing but marks, which have an order among others, or invisible.
+fn only_marks(c: char) -> bool {
+    let mut only_marks = !c.is_ascii();
+    if only_marks {
+        decompose(c, |part| only_marks &= class(part) > 0);
+    }
+    only_marks
 }
 
 /// Whether a mark changes a letter and is no part of it, as the voice of a kana is.
@@ -196,9 +264,23 @@ mod tests {
     use super::*;
 
     fn form(text: &str, folding: Folding) -> String {
-        let mut folded = String::new();
-        text.chars().for_each(|c| folding.push(c, &mut folded));
-        folded
+        folding.form(text)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn canonical_equivalents_have_one_form(
+            text in "[eệαᾴ\u{345}א\u{fb2c}\u{fb2a}\u{5c1}\u{5bc}\u{651}\u{64e}\u{302}\u{323}\u{301}\u{327}か\u{3099} ]{0,20}",
+        ) {
+            let (composed, decomposed): (String, String) =
+                (text.nfc().collect(), text.nfd().collect());
+            for folding in [Folding::Case, Folding::Diacritics] {
+                let one = form(&text, folding);
+                for other in [&composed, &decomposed, &one] {
+                    proptest::prop_assert_eq!(&form(other, folding), &one);
+                }
+            }
+        }
     }
 
     fn folded(text: &str) -> String {

@@ -462,6 +462,10 @@ proptest! {
     #[test]
     fn no_folding_loses_a_candidate(
         short in proptest::collection::vec("[aoößSœI\u{130}①\u{301}ﬃ -]{1,14}", 1..8),
+        marked in proptest::collection::vec(
+            "[eệαι\u{345}\u{fb2c}\u{5c1}\u{5bc}\u{651}\u{64e}\u{302}\u{323}\u{301}\u{200d} ]{1,14}",
+            1..8,
+        ),
         long in proptest::collection::vec("[abß\u{301}ﬃ]{20,110}", 0..2),
         pieces in proptest::collection::vec(
             (any::<proptest::sample::Index>(), any::<usize>(), 1..12usize),
@@ -470,7 +474,7 @@ proptest! {
         folds in any::<bool>(),
         is_committed in any::<bool>(),
     ) {
-        let names: Vec<String> = short.into_iter().chain(long).collect();
+        let names: Vec<String> = short.into_iter().chain(marked).chain(long).collect();
         let folding = if folds { Folding::Diacritics } else { Folding::Case };
         let shape = Arc::new(Shape { folding, ..(*shape()).clone() });
         let (index, _) = Index::open(&memory(), "search", shape, "store-1", None, true).unwrap();

@@ -4,6 +4,8 @@
 //! texts become the JSON that a body would have, and the reader of bodies does the rest. So both
 //! spellings of a member, unknown members and the words of errors are as in bodies.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -72,7 +74,15 @@ pub fn from_query<T: FromQuery>(query: &str) -> Result<T> {
 /// # Errors
 /// Those of [`from_query`] and [`crate::from_json`].
 pub fn from_query_and_json<T: FromQuery>(query: &str, json: &[u8]) -> Result<T> {
-    let mut all: Map<String, Value> = from_json(json)?;
+    let mut all = match from_json::<Value>(json)? {
+        Value::Object(all) => all,
+        // In the words of the reader of bodies.
+        other => {
+            return Err(fault(
+                &from_value::<BTreeMap<String, Value>>(other).err().unwrap_or_default(),
+            ));
+        }
+    };
     let members = members::<T>(query)?;
     let given: Vec<String> = members.keys().map(|key| camel_case(key)).collect();
     all.retain(|key, _| !given.contains(&camel_case(key)));

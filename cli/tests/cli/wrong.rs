@@ -25,16 +25,23 @@ fn what_is_no_store_is_refused() {
 }
 
 #[test]
-fn a_newer_format_is_refused() {
+fn another_stored_form_is_refused() {
     let bench = Bench::new();
     let path = bench.store().join("FORMAT");
-    let text = fs::read_to_string(&path).unwrap();
-    let format = bench.format();
-    fs::write(&path, text.replace(&format!("format {format}"), "format 77")).unwrap();
-    let text = bench.run(&["info"]).bad(3);
-    let told = format!("the store has format 77, and this build reads formats up to {format}");
-    assert!(text.contains(&told), "{text}");
-    assert!(fs::read_to_string(&path).unwrap().contains("format 77"));
+    // As a build from before the line `sum` wrote it.
+    let text = format!(
+        "stationdb store\nformat {}\nfingerprint 0123456789abcdef\nbuild 7.7\nstore {:016x}\n",
+        bench.format(),
+        7
+    );
+    fs::write(&path, &text).unwrap();
+    let told = bench.run(&["info"]).bad(3);
+    assert!(
+        told.contains("stored form 0123456789abcdef of format 1, which the build 7.7"),
+        "{told}"
+    );
+    assert!(told.contains("`ls KIND --json`"), "{told}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(super) fn check(
         let (mut values, mut levels) = (Vec::new(), Vec::new());
         let (records, ..) = reader
             .read_records(VALUES, Some(&mut levels), None, &mut values)
-            .map_err(|error| (None, source.error(&error)))?;
+            .map_err(|error| (None, source.error(error)))?;
         if records == 0 {
             return Ok(());
         }

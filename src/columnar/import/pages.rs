@@ -1,6 +1,8 @@
 //! The pages of one column chunk of an external Parquet file. All page headers are checked before a
 //! page is decoded, and the lengths inside a page before a decoder allocates memory for them.
 
+use std::sync::Arc;
+
 use parquet::basic::{Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -219,95 +221,161 @@ pub(super) struct CheckedPages {
     inner: Box<dyn PageReader>,
     /// The level of a value that is there, 0 if all are.
     top_level: u16,
-    /// Bits of the numbers of a delta encoding.
-    delta_bits: u8,
-    is_bool: bool,
+    physical: PhysicalType,
+    /// Bytes of a value; 0 where values differ in length, or are less than one byte.
+    width: usize,
+    /// Values of the dictionary, when its page was read.
+    dictionary: Option<u32>,
+    /// Keeps why a page was refused, in words of this library.
+    source: Arc<Source>,
+}
+
+/// Bytes of a value of a column.
+fn width(column: &ColumnDescriptor) -> usize {
+    match column.physical_type() {
+        PhysicalType::INT32 | PhysicalType::FLOAT => 4,
+        PhysicalType::INT64 | PhysicalType::DOUBLE => 8,
+        PhysicalType::INT96 => 12,
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => {
+            usize::try_from(column.type_length()).unwrap_or_default()
+        }
+        PhysicalType::BOOLEAN | PhysicalType::BYTE_ARRAY => 0,
+    }
 }
 
 impl CheckedPages {
-    pub(super) fn new(inner: Box<dyn PageReader>, column: &ColumnDescriptor) -> Self {
-        let levels = column.max_def_level();
+    pub(super) fn new(
+        source: Arc<Source>,
+        inner: Box<dyn PageReader>,
+        column: &ColumnDescriptor,
+    ) -> Self {
         Self {
             inner,
-            top_level: levels.unsigned_abs(),
-            delta_bits: if column.physical_type() == PhysicalType::INT64 { 64 } else { 32 },
-            is_bool: column.physical_type() == PhysicalType::BOOLEAN,
+            top_level: column.max_def_level().unsigned_abs(),
+            physical: column.physical_type(),
+            width: width(column),
+            dictionary: None,
+            source,
         }
     }
 
-    fn check(&self, page: &Page) -> ParquetResult<()> {
-        let bad = |why: &str| Err(ParquetError::General(why.to_owned()));
-        let bad = &bad;
+    /// Checks a page. Returns whether it has neither values nor bytes of values.
+    fn check(&mut self, page: &Page) -> std::result::Result<bool, &'static str> {
         let is_nullable = self.top_level > 0;
-        let (buf, count, encoding, levels, from) = match page {
-            Page::DictionaryPage { .. } => return Ok(()),
+        if self.physical == PhysicalType::FIXED_LEN_BYTE_ARRAY && self.width == 0 {
+            return Err("values of no bytes");
+        }
+        let (buf, count, encoding, levels, from, nulls) = match page {
+            Page::DictionaryPage { buf, num_values, .. } => {
+                self.dictionary = Some(*num_values);
+                // The decoder divides by the number of values.
+                if *num_values == 0 && !buf.is_empty() {
+                    return Err("a dictionary with bytes and without values");
+                }
+                return Ok(false);
+            }
             Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
                 if is_nullable && *def_level_encoding != Encoding::RLE {
-                    return bad("levels in a deprecated encoding");
+                    return Err("levels in a deprecated encoding");
                 }
                 let levels = match (is_nullable, buf.first_chunk::<4>()) {
                     (false, _) => 0,
                     (true, Some(len)) => 4 + u32::from_le_bytes(*len) as usize,
-                    (true, None) => return bad("a page without its levels"),
+                    (true, None) => return Err("a page without its levels"),
                 };
-                (buf, *num_values, *encoding, levels, if is_nullable { 4 } else { 0 })
+                (buf, *num_values, *encoding, levels, if is_nullable { 4 } else { 0 }, 0)
             }
             Page::DataPageV2 {
                 buf,
                 num_values,
                 encoding,
+                num_nulls,
                 def_levels_byte_len,
                 rep_levels_byte_len,
                 ..
             } => {
                 let from = *rep_levels_byte_len as usize;
-                (buf, *num_values, *encoding, *def_levels_byte_len as usize + from, from)
+                let levels = *def_levels_byte_len as usize + from;
+                (buf, *num_values, *encoding, levels, from, *num_nulls)
             }
         };
         let Some(values) = buf.get(levels..) else {
-            return bad("levels that extend beyond their page");
+            return Err("levels that extend beyond their page");
         };
         let levels = buf.get(from..levels).unwrap_or_default();
         let present = if is_nullable {
-            match check_levels(levels, self.top_level, count) {
-                Ok(present) => present,
-                Err(why) => return bad(why),
-            }
+            check_levels(levels, self.top_level, count)?
         } else {
             u64::from(count)
         };
+        // The decoder takes what is no null for the number of values.
+        let Some(declared) = count.checked_sub(nulls).filter(|all| u64::from(*all) >= present)
+        else {
+            return Err("more nulls than its levels have");
+        };
         // No values may be encoded as no bytes.
         if present == 0 && values.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         match encoding {
-            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => match values.split_first() {
-                Some((bits, runs)) => check_runs(runs, *bits, count).or_else(bad),
-                None => bad("indexes without their bits"),
-            },
-            Encoding::RLE if self.is_bool => match values.split_at_checked(4) {
-                Some((_, runs)) => check_runs(runs, 1, count).or_else(bad),
-                None => bad("values without their length"),
-            },
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
+                let Some(in_dictionary) = self.dictionary else {
+                    return Err("indexes of a dictionary that is not there");
+                };
+                let (bits, runs) = values.split_first().ok_or("indexes without their bits")?;
+                // Not every decoder compares the index with the dictionary.
+                let is_fixed = self.physical == PhysicalType::FIXED_LEN_BYTE_ARRAY;
+                let most = (is_fixed || *bits > 31).then_some(u64::from(in_dictionary));
+                check_runs(runs, *bits, present, most)?;
+            }
+            Encoding::RLE if self.physical == PhysicalType::BOOLEAN => {
+                let (_, runs) = values.split_at_checked(4).ok_or("values without their length")?;
+                check_runs(runs, 1, count.into(), None)?;
+            }
+            Encoding::PLAIN if self.physical == PhysicalType::BYTE_ARRAY => {
+                check_texts(values, declared)?;
+            }
+            Encoding::BYTE_STREAM_SPLIT => {
+                let len = present.checked_mul(self.width as u64);
+                if self.width == 0 || len != Some(values.len() as u64) {
+                    return Err("another length than its values have");
+                }
+            }
             Encoding::DELTA_BYTE_ARRAY => {
-                bad("the encoding DELTA_BYTE_ARRAY, which is not supported here")
+                return Err("the encoding DELTA_BYTE_ARRAY, which is not supported here");
             }
             Encoding::DELTA_BINARY_PACKED | Encoding::DELTA_LENGTH_BYTE_ARRAY => {
                 let mut bytes = ByteReader::new(values);
                 match DeltaHeader::read(&mut bytes) {
-                    None => bad("a delta encoding without a valid header"),
+                    None => return Err("a delta encoding without a valid header"),
                     Some(header) if header.count as u64 > u64::from(count) => {
-                        bad("more encoded values than the page has")
+                        return Err("more encoded values than the page has");
                     }
                     Some(header) if (header.count as u64) < present => {
-                        bad("fewer encoded values than the page has")
+                        return Err("fewer encoded values than the page has");
                     }
-                    Some(header) => check_delta(&header, bytes, self.delta_bits).or_else(bad),
+                    Some(header) => {
+                        let is_long = self.physical == PhysicalType::INT64;
+                        check_delta(&header, bytes, if is_long { 64 } else { 32 })?;
+                    }
                 }
             }
-            _ => Ok(()),
+            _ => {}
         }
+        Ok(false)
     }
+}
+
+/// Checks texts, each behind its length. The decoder divides by the number of those that are left,
+/// also when bytes are left behind the last one.
+fn check_texts(mut bytes: &[u8], count: u32) -> Checked {
+    for _ in 0..count {
+        let Some((len, behind)) = bytes.split_first_chunk::<4>() else { return Ok(()) };
+        // The decoder refuses a length beyond the page.
+        let Some(rest) = behind.get(u32::from_le_bytes(*len) as usize..) else { return Ok(()) };
+        bytes = rest;
+    }
+    if bytes.is_empty() { Ok(()) } else { Err("bytes behind its last value") }
 }
 
 /// Why bytes are refused.
@@ -315,50 +383,70 @@ type Checked = std::result::Result<(), &'static str>;
 
 const BAD_RUN: &str = "a run that is cut, or that is longer than its page";
 
-/// Checks the runs of `count` numbers of `bits` each, as far as there are bytes.
-fn check_runs(bytes: &[u8], bits: u8, count: u32) -> Checked {
+/// Numbers that a decoder of indexes reads at a time, also beyond those that it needs.
+const READ_AHEAD: u64 = 1024;
+
+/// Checks the runs of `count` numbers of `bits` each, as far as there are bytes. All are below
+/// `most`, if it is given.
+fn check_runs(bytes: &[u8], bits: u8, count: u64, most: Option<u64>) -> Checked {
     if bits > 32 {
         return Err("numbers of more than 32 bits");
     }
     let (mut bytes, mut seen) = (ByteReader::new(bytes), 0u64);
-    while seen < u64::from(count) && bytes.left() > 0 {
-        match next_run(&mut bytes, usize::from(bits)).ok_or(BAD_RUN)? {
+    let is_good = |number: u64| most.is_none_or(|most| number < most);
+    while seen < count.next_multiple_of(READ_AHEAD) && bytes.left() > 0 {
+        let used = count.saturating_sub(seen);
+        let (len, is_good) = match next_run(&mut bytes, usize::from(bits)).ok_or(BAD_RUN)? {
             // The decoder ends here.
             Run::Same { count: 0, .. } => break,
-            Run::Same { count, .. } | Run::Packed { count, .. } => seen += count as u64,
+            Run::Same { value, count } => (count as u64, used == 0 || is_good(value.into())),
+            Run::Packed { bytes: packed, count } => {
+                let len = count as u64;
+                let compared = if most.is_some() { len.min(used) } else { 0 };
+                (len, (0..compared).all(|at| is_good(packed_number(packed, at, bits))))
+            }
+        };
+        if !is_good {
+            return Err("an index beyond the dictionary");
         }
+        seen += len;
     }
     Ok(())
+}
+
+/// The number at a place of a packed run; bytes that writers left out are zero.
+fn packed_number(packed: &[u8], at: u64, bits: u8) -> u64 {
+    let bit = |at: u64| {
+        let byte = usize::try_from(at / 8).ok().and_then(|at| packed.get(at));
+        byte.map_or(0, |byte| u64::from(byte >> (at % 8) & 1))
+    };
+    let bits = u64::from(bits);
+    (0..bits).fold(0, |all, place| all | bit(at * bits + place) << place)
 }
 
 /// Checks the levels of `count` values, and returns how many values are there. The decoder takes
 /// all packed levels from the bytes of their run without a look at its end.
 fn check_levels(bytes: &[u8], top: u16, count: u32) -> std::result::Result<u64, &'static str> {
     const CUT: &str = "levels that are cut";
-    let bits = (u16::BITS - top.leading_zeros()) as usize;
+    let bits = (u16::BITS - top.leading_zeros()) as u8;
     let (mut bytes, mut left, mut present) = (ByteReader::new(bytes), count as usize, 0);
     while left > 0 {
-        match next_run(&mut bytes, bits).ok_or(BAD_RUN)? {
+        match next_run(&mut bytes, usize::from(bits)).ok_or(BAD_RUN)? {
             Run::Same { count: 0, .. } => return Err(CUT),
             Run::Same { value, count } => {
                 let len = count.min(left);
                 // With one bit, the decoder takes any number for a value that is there.
-                let is_present = value == u32::from(top) || bits == 1 && value > 0;
-                present += if is_present { len } else { 0 };
+                let is_there = value == u32::from(top) || bits == 1 && value > 0;
+                present += if is_there { len } else { 0 };
                 left -= len;
             }
             Run::Packed { bytes: packed, count } => {
                 let len = count.min(left);
-                if len == 0 || (len * bits).div_ceil(8) > packed.len() {
+                if len == 0 || (len * usize::from(bits)).div_ceil(8) > packed.len() {
                     return Err(CUT);
                 }
-                let bit = |at: usize| {
-                    packed.get(at / 8).map_or(0, |byte| u16::from(byte >> (at % 8) & 1))
-                };
-                let level = |at: usize| {
-                    (0..bits).fold(0, |all, place| all | bit(at * bits + place) << place)
-                };
-                present += (0..len).filter(|at| level(*at) == top).count();
+                let level = |at: usize| packed_number(packed, at as u64, bits);
+                present += (0..len).filter(|at| level(*at) == u64::from(top)).count();
                 left -= len;
             }
         }
@@ -397,9 +485,17 @@ impl Iterator for CheckedPages {
 
 impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
-        let page = self.inner.get_next_page()?;
-        if let Some(page) = &page {
-            self.check(page)?;
+        let mut page = self.inner.get_next_page()?;
+        if let Some(page) = &mut page {
+            let is_empty = self
+                .check(page)
+                .map_err(|why| ParquetError::General(self.source.fail(damaged(why))))?;
+            if let Page::DataPage { encoding, .. } | Page::DataPageV2 { encoding, .. } = page
+                && is_empty
+            {
+                // Not every decoder takes no bytes.
+                *encoding = Encoding::PLAIN;
+            }
         }
         Ok(page)
     }

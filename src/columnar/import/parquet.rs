@@ -38,8 +38,6 @@ use crate::value::{Control, limits};
 
 const MAGIC: &[u8; 4] = b"PAR1";
 const TRAILER: u64 = 8;
-/// Bytes that are read to tell what is no Parquet file.
-const START_BYTES: u64 = 64;
 /// Rows of one batch, unless texts are long.
 const BATCH_ROWS: u64 = 8 * 1024;
 /// Cells of one batch.
@@ -71,7 +69,7 @@ impl Group<'_> {
         let rows = usize::try_from(group.num_rows()).unwrap_or_default();
         let pages =
             SerializedPageReader::new(Arc::new(Chunks(self.source.clone())), chunk, rows, None)?;
-        Ok(CheckedPages::new(Box::new(pages), chunk.column_descr()))
+        Ok(CheckedPages::new(self.source.clone(), Box::new(pages), chunk.column_descr()))
     }
 }
 
@@ -112,8 +110,8 @@ pub(crate) struct ParquetImport {
     /// some nevertheless.
     counted: HashSet<String>,
     uncounted: BTreeSet<String>,
-    /// The number of the row that is read next, where rows are numbered.
-    row: u64,
+    /// The number of the first row of the file, where rows are numbered.
+    first_row: u64,
     /// Rows read from the current row group, and rows of the groups before it.
     group_rows: u64,
     rows_before: u64,
@@ -132,7 +130,7 @@ impl ParquetImport {
     pub(crate) fn new(input: Box<dyn ReadSeek>, options: ImportOptions) -> Result<Self> {
         let source = Arc::new(Source::new(input)?);
         if source.len < TRAILER + 4 || source.read(0, 4)? != MAGIC {
-            let start = source.read(0, source.len.min(START_BYTES) as usize)?;
+            let start = source.read(0, source.len.min(foreign::START_BYTES as u64) as usize)?;
             return Err(damaged(&match foreign::known(&start) {
                 Some(what) => what,
                 None if foreign::is_text(&start) => "it is text; import it as CSV".to_owned(),
@@ -176,7 +174,7 @@ impl ParquetImport {
             told: HashMap::new(),
             counted: HashSet::new(),
             uncounted: BTreeSet::new(),
-            row: 0,
+            first_row: 0,
             group_rows: 0,
             rows_before: 0,
             page_bytes_max: limits::IMPORT_PAGE_BYTES,
@@ -225,7 +223,7 @@ impl ParquetImport {
 
     /// The number of the first row, where rows are numbered.
     pub(crate) fn set_first_row(&mut self, row: u64) {
-        self.row = row;
+        self.first_row = row;
     }
 
     /// What the report says of a column.
@@ -329,15 +327,16 @@ impl ParquetImport {
         Ok((can_be && by_all).then_some(position))
     }
 
-    /// Adds the numbers of rows where the table has them and the file does not.
-    fn number(&self, schema: &TableSchema, batch: RecordBatch) -> Result<RecordBatch> {
+    /// Adds the numbers of rows where the table has them and the file does not; `row` is the row of
+    /// the first one in the file.
+    fn number(&self, schema: &TableSchema, batch: RecordBatch, row: u64) -> Result<RecordBatch> {
         let column = schema.column(schema.index())?;
         if !numbered::is_numbered(column) || batch.column_by_name(&column.name).is_some() {
             return Ok(batch);
         }
         let mut fields = vec![Field::new(&column.name, Arrow::Int64, false)];
         fields.extend(batch.schema_ref().fields().iter().map(|field| Field::clone(field)));
-        let mut arrays = vec![numbered::numbers(self.row, batch.num_rows())];
+        let mut arrays = vec![numbered::numbers(self.first_row + row, batch.num_rows())];
         arrays.extend(batch.columns().iter().cloned());
         RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
             .map_err(|error| damaged("its columns do not fit together").with_source(error))
@@ -381,7 +380,7 @@ impl ParquetImport {
     /// A batch of the file as rows of the table; `row` is the row of its first one in the file.
     fn fit(&self, schema: &TableSchema, flat: &RecordBatch, row: u64) -> Result<RecordBatch> {
         let converted = convert::convert(schema, flat, &self.options, row)?;
-        coerce_batch(schema, &self.number(schema, converted)?, row)
+        coerce_batch(schema, &self.number(schema, converted, row)?, row)
     }
 
     /// The next rows, with the columns of the table; `None` at the end.
@@ -420,7 +419,6 @@ impl ParquetImport {
                 }
                 _ => error,
             })?;
-        self.row += fitted.num_rows() as u64;
         Ok(Some(fitted))
     }
 
@@ -437,7 +435,7 @@ impl ParquetImport {
             let Some(reader) = &mut self.reader else { return Ok(None) };
             let batch = guarded(|| reader.next())
                 .ok_or_else(panicked)
-                .and_then(|batch| batch.transpose().map_err(|error| self.source.error(&error)))
+                .and_then(|batch| batch.transpose().map_err(|error| self.source.error(error)))
                 .map_err(|error| error.at(place(group, Some(row), None)))?;
             let Some(batch) = batch.filter(|batch| batch.num_rows() > 0) else {
                 if self.group_rows != row_count {
@@ -512,7 +510,7 @@ impl ParquetImport {
                     error.at(place(self.group, row, column.clone()))
                 };
                 let pages =
-                    group.pages(at).map_err(|error| fault(None, self.source.error(&error)))?;
+                    group.pages(at).map_err(|error| fault(None, self.source.error(error)))?;
                 guarded(|| int96::check(&self.source, chunk.column_descr_ptr(), Box::new(pages)))
                     .ok_or_else(|| fault(None, panicked()))?
                     .map_err(|(row, error)| fault(row, error))?;
@@ -524,7 +522,7 @@ impl ParquetImport {
             if shape.dictionary_bytes > 0 {
                 let first = guarded(|| group.pages(at).and_then(|mut pages| pages.get_next_page()))
                     .ok_or_else(panicked)
-                    .and_then(|page| page.map_err(|error| self.source.error(&error)))
+                    .and_then(|page| page.map_err(|error| self.source.error(error)))
                     .map_err(at_column)?;
                 if let Some(Page::DictionaryPage { buf, .. }) = first {
                     row_bytes += longest(&buf);
@@ -551,7 +549,7 @@ impl ParquetImport {
             )
         })
         .ok_or_else(panicked)
-        .and_then(|reader| reader.map_err(|error| self.source.error(&error)))
+        .and_then(|reader| reader.map_err(|error| self.source.error(error)))
         .map_err(|error| error.at(place(self.group, None, None)))
     }
 }

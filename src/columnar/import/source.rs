@@ -35,10 +35,16 @@ impl Source {
         Ok(bytes)
     }
 
-    /// The error of the input, if it made the parser fail; otherwise the parser's error.
-    pub(super) fn error(&self, error: &dyn std::fmt::Display) -> Error {
+    /// The error of the input or of a check, if it made the parser fail. Otherwise what the parser
+    /// says is the source: it has terms of its code.
+    pub(super) fn error(&self, error: impl std::error::Error + Send + Sync + 'static) -> Error {
         let below = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        below.unwrap_or_else(|| damaged(&error.to_string()))
+        below.unwrap_or_else(|| {
+            let text = error.to_string();
+            let known = [("UTF-8", "a text is not UTF-8"), ("NYI", "a page has an unknown form")];
+            let told = known.iter().find(|(part, _)| text.contains(part));
+            damaged(told.map_or("a page cannot be decoded", |(_, told)| told)).with_source(error)
+        })
     }
 
     pub(super) fn fail(&self, error: Error) -> String {

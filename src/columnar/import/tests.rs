@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 
 use super::{ImportOptions, ParquetImport};
@@ -125,8 +125,13 @@ fn read(bytes: Vec<u8>, schema: Option<&TableSchema>) -> crate::Result<Vec<Cells
         Some(schema) => schema.clone(),
         None => TableSchema::with_default_limit(import.infer()?)?,
     };
+    rest(&mut import, &inferred)
+}
+
+/// All batches that are left, as rows.
+fn rest(import: &mut ParquetImport, schema: &TableSchema) -> crate::Result<Vec<Cells>> {
     let mut rows = Vec::new();
-    while let Some(batch) = import.next_batch(&inferred, &Control::default())? {
+    while let Some(batch) = import.next_batch(schema, &Control::default())? {
         rows.extend(batch_rows(&batch));
     }
     Ok(rows)
@@ -270,38 +275,107 @@ fn an_encoding_that_is_not_read_is_told_with_its_column() {
     }
 }
 
-/// Lengths and widths inside of pages made the decoder panic, which a host that aborts on panics
-/// does not survive, and which the hook of any host prints.
+/// The bytes of all pages of a column with their headers, and the places of the headers.
+fn chunk(bytes: &[u8], column: usize) -> (std::ops::Range<usize>, Vec<std::ops::Range<usize>>) {
+    use crate::columnar::thrift::{Part, walk};
+    let source = Box::new(Cursor::new(bytes.to_vec()));
+    let import = ParquetImport::new(source, ImportOptions::default()).unwrap();
+    let chunk = import.metadata.row_group(0).column(column);
+    let (start, len) = chunk.byte_range();
+    let (start, end) = (start as usize, (start + len) as usize);
+    let (mut at, mut headers) = (start, Vec::new());
+    while at < end {
+        let mut page = 0;
+        let header = walk(&bytes[at..], &[], |path, part| {
+            if let ([3], Part::Number(len)) = (path, part) {
+                page = len as usize;
+            }
+            Ok(())
+        });
+        let header = header.unwrap();
+        headers.push(at..at + header);
+        at += header + page;
+    }
+    (start..end, headers)
+}
+
+/// Reads a file without a guard for panics. Returns whether it is one.
+fn is_read(bytes: Vec<u8>, schema: &TableSchema) -> bool {
+    match crate::columnar::unguarded(|| read(bytes, Some(schema))) {
+        Ok(_) => true,
+        Err(error) => {
+            assert!(!error.message().contains("contradict"), "{error}");
+            false
+        }
+    }
+}
+
+/// Lengths, widths, counts and encodings inside of pages and their headers made the decoder panic,
+/// which a host that aborts on panics does not survive, and which the hook of any host prints.
 #[test]
 fn no_byte_of_a_page_makes_the_decoder_panic() {
-    let rows = cells(40);
-    let batch = batch(&rows);
-    let written = |properties: WriterProperties| parquet(&batch, Some(properties));
-    let delta = WriterProperties::builder()
-        .set_writer_version(WriterVersion::PARQUET_2_0)
-        .set_column_encoding(
-            ColumnPath::new(vec!["s".to_owned()]),
-            Encoding::DELTA_LENGTH_BYTE_ARRAY,
-        )
-        .set_dictionary_enabled(false);
+    let base = |version, dictionary| {
+        WriterProperties::builder()
+            .set_writer_version(version)
+            .set_dictionary_enabled(dictionary)
+            .set_statistics_enabled(EnabledStatistics::None)
+            .set_column_encoding(ColumnPath::new(vec!["s".to_owned()]), Encoding::PLAIN)
+    };
+    let (first, second) = (WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0);
+    let encoded = |version, encodings: &[(&str, Encoding)]| {
+        encodings.iter().fold(base(version, false), |base, (column, encoding)| {
+            base.set_column_encoding(ColumnPath::new(vec![(*column).to_owned()]), *encoding)
+        })
+    };
+    let (split, packed) = (Encoding::BYTE_STREAM_SPLIT, Encoding::DELTA_BINARY_PACKED);
+    let splits = [("t", split), ("f", split), ("g", split), ("n", split)];
+    let deltas = [("s", Encoding::DELTA_LENGTH_BYTE_ARRAY), ("n", packed), ("t", packed)];
+    let forms = [
+        base(first, true),
+        base(second, true),
+        base(first, false),
+        base(second, false),
+        encoded(first, &splits),
+        encoded(second, &splits),
+        encoded(second, &deltas),
+    ];
+    let all = columns();
     let (mut good, mut bad) = (0, 0);
-    for bytes in [written(WriterProperties::builder().build()), written(delta.build())] {
-        let import =
-            ParquetImport::new(Box::new(Cursor::new(bytes.clone())), ImportOptions::default())
-                .unwrap();
-        for column in 0..columns().len() {
-            let start = import.metadata.row_group(0).column(column).data_page_offset() as usize;
-            let header = crate::columnar::thrift::walk(&bytes[start..], &[], |_, _| Ok(()));
-            let page = start + header.unwrap();
-            // Levels, the bits of indexes, the heads of runs and of delta encodings.
-            for at in page..page + 10 {
-                for byte in [0, 1, 3, 33, 65, 128, 170, 255] {
-                    let mut changed = bytes.clone();
-                    changed[at] = byte;
-                    match crate::columnar::unguarded(|| read(changed, Some(&schema()))) {
-                        Ok(_) => good += 1,
-                        Err(error) => {
-                            assert!(!error.message().contains("contradict"), "{at}: {error}");
+    for form in forms.map(|form| form.build()) {
+        for column in 1..all.len() {
+            // The column alone, so that a file is read quickly; and a second time with nulls only.
+            let name = &all[column].name;
+            let pair = vec![all[0].clone(), all[column].clone()];
+            let schema = TableSchema::with_default_limit(pair).unwrap();
+            let is_nullable = all[column].column_type == ColumnType::Nullable;
+            for empty in 0..=usize::from(is_nullable) {
+                let mut rows = cells(11 - 8 * empty);
+                for row in &mut rows {
+                    *row = vec![row[0].take(), row[column].take().filter(|_| empty == 0)];
+                }
+                let frame = DataFrame { columns: None, data: rows };
+                let batch = frame_to_batch(&schema, &frame).unwrap();
+                let bytes = parquet(&batch, Some(form.clone()));
+                assert!(is_read(bytes.clone(), &schema), "{name}");
+                let (pages, headers) = chunk(&bytes, 1);
+                for at in pages {
+                    let changes: &[u8] = if headers.iter().any(|header| header.contains(&at)) {
+                        // Encodings and small numbers, as a header has them.
+                        &[0, 2, 4, 6, 10, 12, 14, 16, 18, 22, 0x7f]
+                    } else if headers
+                        .iter()
+                        .any(|header| (header.end..header.end + 8).contains(&at))
+                    {
+                        &[0, 1, 3, 33, 65, 128, 170, 255]
+                    } else {
+                        &[0, 128, 255]
+                    };
+                    for byte in changes.iter().filter(|byte| **byte != bytes[at]) {
+                        let mut changed = bytes.clone();
+                        changed[at] = *byte;
+                        if is_read(changed, &schema) {
+                            good += 1;
+                        } else {
                             bad += 1;
                         }
                     }
@@ -309,7 +383,53 @@ fn no_byte_of_a_page_makes_the_decoder_panic() {
             }
         }
     }
-    assert!(good > 100 && bad > 100, "{good} {bad}");
+    println!("counted: {good} were read, {bad} refused");
+    assert!(good > 1000 && bad > 1000, "{good} {bad}");
+}
+
+/// Sets the counts of nulls in the footer that are 1 to 0.
+fn without_counts(mut bytes: Vec<u8>, expected: usize) -> Vec<u8> {
+    let footer = bytes.len()
+        - 8
+        - u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap()) as usize;
+    let mut changed = 0;
+    for at in footer..bytes.len() - 12 {
+        // A field 3 of 64 bits, behind field 2 or at the beginning, with 1 as 2. Field 5 follows.
+        if matches!(bytes[at], 0x16 | 0x36) && bytes[at + 1..at + 3] == [2, 0x28] {
+            bytes[at + 1] = 0;
+            changed += 1;
+        }
+    }
+    assert_eq!(changed, expected);
+    bytes
+}
+
+/// The numbers went on behind the batches that had been read before the file was read again.
+#[test]
+fn rows_that_are_read_again_have_the_numbers_of_their_rows() {
+    use crate::arrow::array::{ArrayRef, Int64Array};
+    const ROWS: i64 = 20_000;
+    for null in [0, 9_000, ROWS - 1] {
+        let values = (0..ROWS).map(|row| (row != null).then_some(row));
+        let values: ArrayRef = Arc::new(values.collect::<Int64Array>());
+        let batch = RecordBatch::try_from_iter_with_nullable([("v", values, true)]).unwrap();
+        let bytes = without_counts(parquet(&batch, None), 1);
+        for first in [0, 7] {
+            let source = Box::new(Cursor::new(bytes.clone()));
+            let mut import = ParquetImport::new(source, ImportOptions::default()).unwrap();
+            import.set_first_row(first);
+            let schema = TableSchema::with_default_limit(import.infer().unwrap()).unwrap();
+            rest(&mut import, &schema).unwrap_err();
+            assert!(import.begin_again());
+            let schema = TableSchema::with_default_limit(import.infer().unwrap()).unwrap();
+            let rows = rest(&mut import, &schema).unwrap();
+            assert_eq!(rows.len(), ROWS as usize);
+            for (row, cells) in (0..).zip(&rows) {
+                assert_eq!(cells[0], Some((row + first as i64).to_string()), "null in {null}");
+                assert_eq!(cells[1], (row != null).then(|| row.to_string()));
+            }
+        }
+    }
 }
 
 /// The writer of Arrow 4.0.1 counted no nulls where there were some.
@@ -331,19 +451,7 @@ fn a_column_whose_statistics_count_no_nulls_may_have_some() {
     ])
     .unwrap();
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(3)).build();
-    let mut bytes = parquet(&batch, Some(properties));
-    let footer = bytes.len()
-        - 8
-        - u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap()) as usize;
-    let mut changed = 0;
-    for at in footer..bytes.len() - 12 {
-        // A field 3 of 64 bits, behind field 2 or at the beginning, with 1 as 2. Field 5 follows.
-        if matches!(bytes[at], 0x16 | 0x36) && bytes[at + 1..at + 3] == [2, 0x28] {
-            bytes[at + 1] = 0;
-            changed += 1;
-        }
-    }
-    assert_eq!(changed, 3);
+    let bytes = without_counts(parquet(&batch, Some(properties)), 3);
     let mut import = ParquetImport::new(Box::new(Cursor::new(bytes)), by("i")).unwrap();
     let types =
         |columns: &[Column]| columns.iter().map(|column| column.column_type).collect::<Vec<_>>();
@@ -351,28 +459,42 @@ fn a_column_whose_statistics_count_no_nulls_may_have_some() {
     let first = import.infer().unwrap();
     assert_eq!(types(&first), [Index, Normal, Normal, Normal]);
     let schema = TableSchema::with_default_limit(first).unwrap();
-    let mut outcome = Ok(());
-    while outcome.is_ok() {
-        match import.next_batch(&schema, &Control::default()) {
-            Ok(None) => break,
-            Ok(Some(_)) => {}
-            Err(error) => outcome = Err(error),
-        }
-    }
-    outcome.unwrap_err();
+    rest(&mut import, &schema).unwrap_err();
     assert!(import.begin_again());
     let again = import.infer().unwrap();
     assert_eq!(types(&again), [Index, Nullable, Nullable, Normal]);
     let schema = TableSchema::with_default_limit(again).unwrap();
-    let mut found = Vec::new();
-    while let Some(batch) = import.next_batch(&schema, &Control::default()).unwrap() {
-        found.extend(batch_rows(&batch));
-    }
+    let found = rest(&mut import, &schema).unwrap();
     assert_eq!(found.len(), 9);
     assert_eq!(found[3][1], None);
     assert_eq!(found[0][2], None);
     assert!(import.warnings().iter().any(|told| told.contains("\"s\"")), "{:?}", import.warnings());
     assert!(!import.begin_again(), "the second reading is as it should be");
+}
+
+/// Errors of the reader were passed on in terms of its codecs and of Rust.
+#[test]
+fn damaged_pages_are_told_in_words_of_this_library() {
+    let (mut told, mut with_source) = (std::collections::BTreeSet::new(), 0);
+    for (_, bytes) in files(&cells(8)) {
+        for column in 0..columns().len() {
+            for at in chunk(&bytes, column).0 {
+                let mut changed = bytes.clone();
+                changed[at] ^= 0x81;
+                if let Err(error) = read(changed, Some(&schema())) {
+                    with_source += usize::from(std::error::Error::source(&error).is_some());
+                    told.insert(error.message().to_owned());
+                }
+            }
+        }
+    }
+    for message in &told {
+        for foreign in ["Parquet error", "argument error", "Codec", "PageType", "::", "NYI", "EOF"]
+        {
+            assert!(!message.contains(foreign), "{foreign}: {message}");
+        }
+    }
+    assert!(with_source > 0 && told.len() > 5, "{told:?}");
 }
 
 #[test]

@@ -276,4 +276,17 @@ mod tests {
             assert_eq!(page.take, Some(1), "{nothing:?}");
         }
     }
+
+    #[test]
+    fn a_body_that_is_no_object_is_told_in_terms_of_json() {
+        for (body, found) in
+            [("null", "null"), ("[]", "an array"), ("7", "the integer 7"), ("true", "true")]
+        {
+            let read = from_query_and_json::<QueryFilesRequest>("take=1", body.as_bytes());
+            assert_eq!(
+                read.unwrap_err().message(),
+                format!("the request cannot be read: expected an object, found {found}")
+            );
+        }
+    }
 }

@@ -103,10 +103,12 @@ impl Condition {
                             && range.max.is_none_or(|max| *number <= max.as_f64())
                     })
             }
-            (Some(ConditionValue::String(value)), ConditionPoint::Text(text)) => value
-                .discrete
-                .as_ref()
-                .is_none_or(|entries| entries.is_empty() || entries.contains(text)),
+            (Some(value), ConditionPoint::Text(text)) => value.texts().is_some_and(|value| {
+                value
+                    .discrete
+                    .as_ref()
+                    .is_none_or(|entries| entries.is_empty() || entries.contains(text))
+            }),
             _ => false,
         }
     }
@@ -288,7 +290,7 @@ fn and_holds(
     batch: &RecordBatch,
     column: &str,
 ) -> Result<()> {
-    if matches!(condition.value, Some(ConditionValue::String(_))) {
+    if condition.value.as_ref().is_some_and(|value| value.texts().is_some()) {
         let points = texts_of(batch, column)?;
         for (applies, point) in applies.iter_mut().zip(&points) {
             *applies &= point.is_some_and(|point| condition.holds_at(&ConditionPoint::from(point)));

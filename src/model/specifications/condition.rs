@@ -72,6 +72,14 @@ pub enum ConditionValue {
     Numeric(NumericConditionValue),
     /// Texts.
     String(StringConditionValue),
+    /// Texts that were sent with members that only numbers have, such as a unit. A batch uses them
+    /// to return a rejected item unchanged; they are not stored.
+    StringAsSent {
+        /// The value without these members.
+        value: StringConditionValue,
+        /// The value as it was sent.
+        sent: Value,
+    },
     /// A value whose type and entries contradict each other, as it was sent. A batch uses it to
     /// reject one item and return it unchanged; no stored record contains one.
     Contradictory(Value),
@@ -124,18 +132,34 @@ impl ConditionValue {
                     .range
                     .as_ref()
                     .is_some_and(|range| range.as_array().is_none_or(|r| !r.is_empty()));
-                (!ranges)
-                    .then(|| <StringConditionValue as Deserialize>::deserialize(value).ok())
-                    .flatten()
-                    .map(Self::String)
+                if ranges {
+                    return None;
+                }
+                let is_more = untyped.range.is_some() || untyped.unit.is_some();
+                let texts = <StringConditionValue as Deserialize>::deserialize(value).ok()?;
+                Some(if is_more {
+                    Self::StringAsSent { value: texts, sent: value.clone() }
+                } else {
+                    Self::String(texts)
+                })
             }
+        }
+    }
+
+    /// The value, if it consists of texts.
+    pub(crate) fn texts(&self) -> Option<&StringConditionValue> {
+        match self {
+            Self::String(value) | Self::StringAsSent { value, .. } => Some(value),
+            Self::Numeric(_) | Self::Contradictory(_) => None,
         }
     }
 
     fn condition_type(&self) -> ConditionType {
         match self {
             Self::Numeric(_) => ConditionType::Numeric,
-            Self::String(_) | Self::Contradictory(_) => ConditionType::String,
+            Self::String(_) | Self::StringAsSent { .. } | Self::Contradictory(_) => {
+                ConditionType::String
+            }
         }
     }
 }
@@ -155,7 +179,9 @@ impl Serialize for ConditionValue {
         match self {
             Self::Numeric(value) => Serialize::serialize(value, serializer),
             Self::String(value) => Serialize::serialize(value, serializer),
-            Self::Contradictory(value) => value.serialize(serializer),
+            Self::StringAsSent { sent: value, .. } | Self::Contradictory(value) => {
+                value.serialize(serializer)
+            }
         }
     }
 }
@@ -167,7 +193,7 @@ impl Stored for ConditionValue {
                 0u8.put(out)?;
                 value.put(out)
             }
-            Self::String(value) => {
+            Self::String(value) | Self::StringAsSent { value, .. } => {
                 1u8.put(out)?;
                 value.put(out)
             }
@@ -222,6 +248,9 @@ impl Condition {
     /// # Errors
     /// `InvalidArgument` if its type contradicts its entries, or a number is out of range.
     pub(crate) fn checked(mut self) -> Result<Self> {
+        if let Some(ConditionValue::StringAsSent { value, .. }) = self.value {
+            self.value = Some(value.into());
+        }
         match &mut self.value {
             None => {}
             Some(ConditionValue::Numeric(value)) => {
@@ -244,7 +273,9 @@ impl Condition {
                 }
                 value.condition_type = Some(ConditionType::String);
             }
-            Some(ConditionValue::Contradictory(_)) => return Err(self.contradiction()),
+            Some(ConditionValue::StringAsSent { .. } | ConditionValue::Contradictory(_)) => {
+                return Err(self.contradiction());
+            }
         }
         Ok(self)
     }
@@ -301,7 +332,9 @@ pub fn condition_summary(conditions: &[Condition]) -> BTreeMap<String, String> {
                     value.discrete.iter().flatten().flatten().map(|number| number_text(*number));
                 (value.unit.as_deref(), ranges.chain(discrete).collect::<Vec<_>>())
             }
-            ConditionValue::String(value) => (None, value.discrete.clone().unwrap_or_default()),
+            ConditionValue::String(value) | ConditionValue::StringAsSent { value, .. } => {
+                (None, value.discrete.clone().unwrap_or_default())
+            }
             ConditionValue::Contradictory(_) => continue,
         };
         let unit = unit.map(|unit| format!("({unit})")).unwrap_or_default();
@@ -335,12 +368,24 @@ mod tests {
         }
         for text in [
             json!({"conditionType": "STRING", "discrete": ["1"]}),
-            json!({"conditionType": "STRING", "discrete": ["a"], "unit": "dropped"}),
             json!({"discrete": ["1"]}),
             json!({"discrete": []}),
             json!({}),
         ] {
             assert!(matches!(decode(text.clone()), ConditionValue::String(_)), "{text}");
+        }
+        for more in [
+            json!({"conditionType": "STRING", "discrete": ["a"], "range": [], "unit": "V"}),
+            json!({"conditionType": "STRING", "discrete": [], "unit": ""}),
+            json!({"conditionType": "STRING", "range": []}),
+        ] {
+            let value = decode(more.clone());
+            assert_eq!(serde_json::to_value(&value).unwrap(), more, "returned as it was sent");
+            let texts = ConditionValue::String(value.texts().unwrap().clone());
+            let stored = |value: &ConditionValue| stored::to_bytes(value).unwrap();
+            assert_eq!(stored(&value), stored(&texts));
+            let condition = Condition { name: Some("c".into()), value: Some(value) };
+            assert_eq!(condition.checked().unwrap().value, Some(texts));
         }
         for contradiction in [
             json!({"conditionType": "NUMERIC", "discrete": ["1"]}),

@@ -375,7 +375,7 @@ impl Specification {
                     fill(&mut value.discrete);
                 }
                 ConditionValue::String(value) => fill(&mut value.discrete),
-                ConditionValue::Contradictory(_) => {}
+                ConditionValue::StringAsSent { .. } | ConditionValue::Contradictory(_) => {}
             }
         }
         self

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::arrow::array::RecordBatch;
+use crate::arrow::error::ArrowError;
 use crate::columnar::{TableSchema, batch_bytes, coerce_batch, encode_batch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
@@ -151,6 +152,18 @@ fn too_many_rows(id: &str, row_limit: u64) -> Error {
     Error::limit(format!("the table would have more than {row_limit} rows, the limit of one table"))
         .with_name("DataFrame.TooManyRows", None)
         .with_resource(TableMetadata::KIND.name, id)
+}
+
+/// The error of a batch that the caller's reader did not give. What the reader says is the source,
+/// since it has terms of its code; what the caller's own code says stays.
+pub(in crate::services) fn unreadable(batches_before: usize, error: ArrowError) -> Error {
+    let own = match &error {
+        ArrowError::ExternalError(own) => format!(": {own}"),
+        _ => String::new(),
+    };
+    let number = batches_before + 1;
+    Error::invalid(format!("batch {number} of those to append cannot be read{own}"))
+        .with_source(error)
 }
 
 /// Rejects an Arrow append with neither batches nor `endOfData`.

@@ -431,10 +431,7 @@ pub trait TableService {
         append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
             let (mut first_row, mut count) = (0, 0);
             for batch in batches {
-                let batch = batch.map_err(|error| {
-                    Error::invalid(format!("the batches to append cannot be read: {error}"))
-                        .with_source(error)
-                })?;
+                let batch = batch.map_err(|error| append::unreadable(count, error))?;
                 count += 1;
                 rest.push_foreign(&batch, first_row)?;
                 first_row += batch.num_rows() as u64;

@@ -29,6 +29,30 @@ fn append(session: &Session, id: &str, batch: RecordBatch) {
     session.append_batches(&id.into(), &mut std::iter::once(Ok(batch)), None).unwrap();
 }
 
+/// The text of Arrow's reader has names of types of Rust.
+#[test]
+fn a_batch_that_cannot_be_read_is_told_in_words_of_this_library() {
+    use std::error::Error as _;
+
+    use stationdb::arrow::error::ArrowError;
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    let (_store, session) = open(&disk);
+    let id = session.create_table(request("n", DataType::Int64)).unwrap();
+    let foreign = "Unaligned { position: 7, unaligned_type: \"i64\" }";
+    let refused = |error: ArrowError| {
+        let mut batches = [Ok(numbered(0..3)), Err(error)].into_iter();
+        session.append_batches(&id, &mut batches, None).unwrap_err()
+    };
+    let error = refused(ArrowError::ParseError(foreign.to_owned()));
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(error.message(), "batch 2 of those to append cannot be read");
+    assert!(error.source().unwrap().to_string().contains(foreign));
+    // What the caller's own code says is for the caller.
+    let own = refused(ArrowError::ExternalError("the sensor is off".into()));
+    assert!(own.message().ends_with(": the sensor is off"), "{own}");
+    assert_eq!(session.get_table_metadata(&id).unwrap().row_count, Some(0));
+}
+
 /// Numbered rows with the same index value, so that they are ordered by append.
 fn numbered(rows: Range<i64>) -> RecordBatch {
     let index: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone().map(|_| 5)));
