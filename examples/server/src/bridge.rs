@@ -43,13 +43,13 @@ impl Drop for CancelOnDrop {
 }
 
 /// A request with what it asks for, and what ends the work when the request ends.
-pub struct CallContext {
+pub struct Task {
     pub call: Call,
     pub cancel: CancelOnDrop,
     pub request: Request,
 }
 
-impl CallContext {
+impl Task {
     pub fn new(app: &Arc<App>, path: &RawPathParams, request: Request) -> Self {
         let control = Control::default().with_deadline(Instant::now() + app.deadline);
         // Nobody is authenticated here: the caller is who it says it is.
@@ -114,7 +114,7 @@ impl Call {
 }
 
 type Fields = BTreeMap<String, String>;
-type JsonHandler<T> = fn(&Session, &Call) -> Result<T>;
+type Handler<T> = fn(&Session, &Call) -> Result<T>;
 type BodyHandler<T> = fn(&Session, &Call, &mut dyn Read) -> Result<T>;
 type DownloadHandler = fn(&Session, &Call, &mut (dyn Write + Send)) -> Result<u64>;
 
@@ -176,24 +176,18 @@ fn patient(body: Body, patience: Duration) -> Body {
 }
 
 /// A call whose body is read as a whole.
-async fn whole<T: Answer + Send + 'static>(asked: CallContext, work: JsonHandler<T>) -> Result<T> {
-    let CallContext { mut call, cancel: _cancel, request } = asked;
+async fn whole<T: Answer + Send + 'static>(asked: Task, work: Handler<T>) -> Result<T> {
+    let Task { mut call, cancel: _cancel, request } = asked;
     call.body = to_bytes(request.into_body(), call.app.body_bytes).await.map_err(unread)?;
     blocking(move || work(&call.session, &call)).await
 }
 
-pub async fn json<T: Answer + Send + 'static>(
-    asked: CallContext,
-    work: JsonHandler<T>,
-) -> Response {
+pub async fn json<T: Answer + Send + 'static>(asked: Task, work: Handler<T>) -> Response {
     respond(whole(asked, work).await)
 }
 
 /// As `json`, with the error record itself as the body of an error.
-pub async fn bare<T: Answer + Send + 'static>(
-    asked: CallContext,
-    work: JsonHandler<T>,
-) -> Response {
+pub async fn bare<T: Answer + Send + 'static>(asked: Task, work: Handler<T>) -> Response {
     match whole(asked, work).await {
         Err(error) => write(error.status(), &error.api_error()),
         answer => respond(answer),
@@ -215,11 +209,8 @@ impl<S: Stream<Item = Result<Bytes, E>> + Unpin, E: Into<BoxError>> Read for Bod
     }
 }
 
-pub async fn stream<T: Answer + Send + 'static>(
-    asked: CallContext,
-    work: BodyHandler<T>,
-) -> Response {
-    let CallContext { call, cancel: _cancel, request } = asked;
+pub async fn stream<T: Answer + Send + 'static>(asked: Task, work: BodyHandler<T>) -> Response {
+    let Task { call, cancel: _cancel, request } = asked;
     let mut body = BodyReader(request.into_body().into_data_stream(), Bytes::new());
     respond(blocking(move || work(&call.session, &call, &mut body)).await)
 }
@@ -231,11 +222,11 @@ pub fn fill(mut content: ContentWriter, body: &mut dyn Read) -> Result<ContentWr
 /// A form whose parts come in any order. `write` takes its file when it comes, and `commit` names
 /// it when all parts are there.
 pub async fn form<W: 'static, T: Answer + Send + 'static>(
-    asked: CallContext,
+    asked: Task,
     write: BodyHandler<W>,
     commit: fn(&Session, &Call, W, Option<String>, Fields) -> Result<T>,
 ) -> Response {
-    let CallContext { call, cancel: _cancel, request } = asked;
+    let Task { call, cancel: _cancel, request } = asked;
     // multer 3.1 refuses a form whose begin and end come between its first two looks at the body.
     let end = once(yield_now()).filter_map(|()| ready(None));
     let request = request.map(|body| Body::from_stream(body.into_data_stream().chain(end)));
@@ -295,12 +286,8 @@ impl Write for BodyWriter {
 
 /// A call whose answer is bytes. What fails before the first of them has a status; later the
 /// connection is cut, so that no client takes a part for the whole.
-pub async fn bytes(
-    asked: CallContext,
-    head: JsonHandler<Download>,
-    work: DownloadHandler,
-) -> Response {
-    let CallContext { mut call, cancel, request } = asked;
+pub async fn bytes(asked: Task, head: Handler<Download>, work: DownloadHandler) -> Response {
+    let Task { mut call, cancel, request } = asked;
     let answer = async {
         call.body = to_bytes(request.into_body(), call.app.body_bytes).await.map_err(unread)?;
         let asked = call.clone();

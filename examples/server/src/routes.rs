@@ -14,7 +14,7 @@ use stationdb::prelude::*;
 use stationdb::tables::ExportTableDataRequest;
 use stationdb::{Created, Error, ErrorKind, from_json};
 
-use crate::bridge::{App, CallContext, bare, bytes, failure, fill, form, json, stream};
+use crate::bridge::{App, Task, bare, bytes, failure, fill, form, json, stream};
 
 /// What a route calls: the operation with its body, with these arguments, or with these members of
 /// its query or body; or calls of its own.
@@ -52,7 +52,7 @@ macro_rules! routes {
                 MethodFilter::$verb,
                 async |State(app): State<Arc<App>>, path: Result<Path, _>, asked: Request| {
                     let Ok(path) = path else { return failure(&Error::invalid("path: not UTF-8")) };
-                    call!($kind(CallContext::new(&app, &path, asked)) $($operation)+
+                    call!($kind(Task::new(&app, &path, asked)) $($operation)+
                         $(($($from)*))? $(.map($wrap))? $(=> $($work),+)?)
                 },
             );
