@@ -7,9 +7,9 @@
 //! letters of a table, which Unicode does not decompose, are those that they are read as.
 //!
 //! Several marks on one letter have the order of their combining classes, as Unicode orders them,
-//! so that canonical equivalents have one form in whatever order they were typed. The dotless `ı` is
-//! an `i`, since both are `I` in upper case: filters compare in either case, and the index must find
-//! what they find.
+//! so that canonical equivalents have one form in whatever order they were typed. The dotless `ı`
+//! is an `i`, since both are `I` in upper case: filters compare in either case, and the index must
+//! find what they find.
 //!
 //! What must hold: the form of a text contains the [`Folding::inner_form`] of each of its parts. A
 //! part may end among the marks of a letter, so those at its ends are left out.
@@ -92,8 +92,8 @@ impl Folding {
 
     /// Sets `form` to the form of the first character of `text` with the marks behind it, and
     /// returns their length in `text`. Forms of clusters do not depend on each other. A form is
-    /// empty for invisible characters and for combining marks that are dropped, and may have several
-    /// words for a unit or a fraction.
+    /// empty for invisible characters and for combining marks that are dropped, and may have
+    /// several words for a unit or a fraction.
     pub(crate) fn cluster(self, text: &str, form: &mut String) -> usize {
         form.clear();
         let mut chars = text.chars();

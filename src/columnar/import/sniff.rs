@@ -305,8 +305,8 @@ fn blanks(
     let columns = Columns::of(&table, b' ', options)?;
     let is_one = Columns::of(&records, 0, options).is_some_and(|columns| columns.typed > 0);
     let names_width = values(names).len();
-    // Words in a row are prose, unless the names have as many, and most of them are numbers or times
-    // in all rows.
+    // Words in a row are prose, unless the names have as many, and most of them are numbers or
+    // times in all rows.
     let is_prose = columns.texts > 0 && (columns.typed < 2 || names_width != width);
     if width < 2 || is_prose || is_one {
         return None;
