@@ -161,6 +161,9 @@ fn prepared(options: &Options, registry: Arc<dyn ObjectStoreRegistry>) -> Result
     for function in exact::functions() {
         context.register_udf(function);
     }
+    for function in exact::aggregates() {
+        context.register_udaf(function);
+    }
     Ok(context)
 }
 
