@@ -320,33 +320,35 @@ impl ScalarUDFImpl for Measured {
     }
 }
 
+/// Whether the values of the type are of any length, and not those of the expression.
+fn is_copy(from: &Expr, to: &DataType, schema: &DFSchema) -> Result<bool> {
+    // Views share the bytes of texts.
+    if !has_length(to) || *to == DataType::Utf8View {
+        return Ok(false);
+    }
+    let from = from.get_type(schema)?;
+    Ok(has_length(&from) && from != *to)
+}
+
 /// Whether what the expression makes is an array of its own whose length its values decide.
 fn is_measured(expr: &Expr, schema: &DFSchema) -> Result<bool> {
-    let is_other = |from: &Expr, to: &DataType| {
-        let from = from.get_type(schema)?;
-        // Views share the bytes of texts.
-        Ok(has_length(&from) && *to != DataType::Utf8View && from != *to)
-    };
     match expr {
         Expr::Case(_) => Ok(has_length(&expr.get_type(schema)?)),
-        Expr::Cast(cast) if has_length(cast.field.data_type()) => {
-            is_other(&cast.expr, cast.field.data_type())
-        }
-        Expr::TryCast(cast) if has_length(cast.field.data_type()) => {
-            is_other(&cast.expr, cast.field.data_type())
-        }
-        Expr::ScalarFunction(call) if growth::of(call.name()) == Some(Growth::Plain) => {
-            let data_type = expr.get_type(schema)?;
-            match (call.name(), call.args.first()) {
-                // A member is the array that the object has.
-                ("get_field", _) => Ok(false),
-                ("arrow_cast" | "arrow_try_cast", Some(from)) if has_length(&data_type) => {
-                    is_other(from, &data_type)
-                }
-                _ => Ok(has_length(&data_type)),
-            }
-        }
+        Expr::Cast(cast) => is_copy(&cast.expr, cast.field.data_type(), schema),
+        Expr::TryCast(cast) => is_copy(&cast.expr, cast.field.data_type(), schema),
         _ => Ok(false),
+    }
+}
+
+fn is_measured_call(call: &ScalarFunction, made: &DataType, schema: &DFSchema) -> Result<bool> {
+    if growth::of(call.name()) != Some(Growth::Plain) {
+        return Ok(false);
+    }
+    match (call.name(), call.args.first()) {
+        // A member is the array that the object has.
+        ("get_field", _) => Ok(false),
+        ("arrow_cast" | "arrow_try_cast", Some(from)) => is_copy(from, made, schema),
+        _ => Ok(has_length(made)),
     }
 }
 
@@ -473,8 +475,18 @@ pub(super) struct Bound(pub Arc<Meter>);
 
 impl Bound {
     fn expr(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-        let is_measured = is_measured(&expr, schema)?;
-        let bounded = self.called(expr, schema)?;
+        let is_measured = match &expr {
+            // Some functions become casts when the plan is simplified.
+            Expr::ScalarFunction(call) => {
+                let data_type = expr.get_type(schema)?;
+                if is_wide(&data_type) {
+                    return wide();
+                }
+                is_measured_call(call, &data_type, schema)?
+            }
+            _ => is_measured(&expr, schema)?,
+        };
+        let bounded = self.called(expr)?;
         if !is_measured {
             return Ok(bounded);
         }
@@ -482,10 +494,8 @@ impl Bound {
         Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
     }
 
-    fn called(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    fn called(&self, expr: Expr) -> Result<Transformed<Expr>> {
         match expr {
-            // Some functions become casts when the plan is simplified.
-            Expr::ScalarFunction(_) if is_wide(&expr.get_type(schema)?) => wide(),
             Expr::ScalarFunction(call) => match bounded(&call.func, &self.0) {
                 Some(func) => {
                     Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, ..call })))

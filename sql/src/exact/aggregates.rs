@@ -1,9 +1,9 @@
-//! Sums and averages of integers and decimals without wrapping, percentiles within their values, and
-//! results of aggregates with one zero and one NaN.
+//! Sums and averages of integers and decimals without wrapping, percentiles within their values,
+//! and results of aggregates with one zero and one NaN.
 //!
-//! DataFusion 55.2 wraps the sum of INT64 and of decimals of 38 digits, adds the average of INT64 in
-//! floats, and interpolates percentiles beyond the greatest value. The sums are made in decimals of
-//! 38 and of 76 digits, which no number of rows exceeds. A part can go when the engine's own
+//! DataFusion 55.2 wraps the sum of INT64 and of decimals of 38 digits, adds the average of INT64
+//! in floats, and interpolates percentiles beyond the greatest value. The sums are made in decimals
+//! of 38 and of 76 digits, which no number of rows exceeds. A part can go when the engine's own
 //! function gives the same answers.
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Conversions that fail where they would change a value without a word.
 //!
-//! DataFusion 55.2 cuts the part of an interval that is finer than the time that it is added to, and
-//! makes infinity of a float that is too large for 32 bits. Each can go when it is an error there.
+//! DataFusion 55.2 cuts the part of an interval that is finer than the time that it is added to,
+//! and makes infinity of a float that is too large for 32 bits. Each can go when it is an error there.
 
 use std::sync::{Arc, LazyLock};
 

@@ -45,8 +45,8 @@ fn is_mixed(left: &DataType, right: &DataType) -> bool {
 
 fn refused<T>(what: &str, left: &DataType, right: &DataType) -> Result<T> {
     plan_err!(
-        "{what} would convert {left} and {right} to one type, which changes values: cast one side to \
-         the type of the other"
+        "{what} would convert {left} and {right} to one type, which changes values: cast one side \
+         to the type of the other"
     )
 }
 
