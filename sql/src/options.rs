@@ -112,5 +112,8 @@ pub(crate) fn prepared(
     for function in exact::functions() {
         context.register_udf(function);
     }
+    for function in exact::aggregates() {
+        context.register_udaf(function);
+    }
     Ok(context)
 }

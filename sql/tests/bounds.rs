@@ -164,8 +164,85 @@ fn statements_that_would_end_the_process_are_refused() {
             "select arrow_cast(null, 'FixedSizeBinary(2000000000)')".to_owned(),
             r#"select array_agg(t) over (order by t) from rows."Loop 1""#.to_owned(),
             "select levenshtein(repeat('a', 2000), repeat(name, 1000000)) from products".to_owned(),
+            // The parser has no bound of its own behind `explain`.
+            format!("{}select 1", "explain ".repeat(8000)),
+            format!(
+                "select {} from generate_series(1, 3)",
+                joined(0..900, ", ", |at| format!("row_number() over (order by value + {at})"))
+            ),
         ] {
             asker.is_refused(&statement);
+        }
+    });
+}
+
+/// Columns of one batch that are each within the bounds, and not all together.
+#[test]
+fn what_expressions_make_is_counted_together() {
+    let (_directory, _store, session) = filled();
+    asked(&session, limits(), |asker| {
+        let rows = "generate_series(1, 8192)";
+        let part = |at: usize| format!("reverse(substr(x, {})) c{at}", at + 1);
+        let repeated = format!("(select repeat('y', 2000) x from {rows})");
+        for statement in [
+            format!("select {} from {repeated}", joined(0..1000, ", ", part)),
+            format!(
+                "select {} from (select value, '{}' x from {rows})",
+                joined(0..60, ", ", |at| format!("case when value > {at} then x end c{at}")),
+                "x".repeat(4000)
+            ),
+            format!(
+                "select {} from {repeated}",
+                joined(0..200, ", ", |at| {
+                    format!("arrow_cast(substr(x, {}), 'LargeUtf8') c{at}", at + 1)
+                })
+            ),
+            format!(
+                "select {} from (select '{}' x from {rows})",
+                joined(0..400, ", ", |at| format!("x c{at}")),
+                "x".repeat(30_000)
+            ),
+        ] {
+            asker.is_refused(&statement);
+        }
+        let wide = joined(0..300, ", ", |at| format!("upper(name) || 'a' as c{at}"));
+        asker.is_answered(&format!("select {wide} from products"));
+    });
+}
+
+/// Each element may become a list of its own, whose elements become lists again.
+#[test]
+fn functions_of_functions_are_refused() {
+    let (_directory, _store, session) = filled();
+    asked(&session, limits(), |asker| {
+        let dialect = asker.context.sql("set datafusion.sql_parser.dialect = 'DuckDB'");
+        asker.runtime.block_on(dialect).unwrap();
+        asker.is_refused("select array_transform(range(0, 500), x -> range(0, 500))");
+        asker.is_refused("select array_filter([1, 2], x -> true)");
+    });
+}
+
+/// Types that planning would walk over before there is a plan.
+#[test]
+fn values_in_each_other_are_counted() {
+    let (_directory, _store, session) = filled();
+    asked(&session, limits(), |asker| {
+        for (first, pair) in [
+            ("1", "struct(x, x)"),
+            ("1", "row(x, x)"),
+            ("1", "(x, x)"),
+            ("1", "named_struct('a', x, 'b', x)"),
+            ("1", "{'a': x, 'b': x}"),
+            ("1", "map([x], [x])"),
+            ("[1]", "arrays_zip(x, x)"),
+        ] {
+            let nested = |depth: usize| {
+                let step = |at: usize| format!(", c{} as (select {pair} x from c{at})", at + 1);
+                let steps: String = (0..depth).map(step).collect();
+                format!("with c0 as (select {first} x){steps} select 1 from c{depth}")
+            };
+            asker.is_answered(&nested(2));
+            asker.is_refused(&nested(40));
         }
     });
 }

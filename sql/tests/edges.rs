@@ -468,6 +468,9 @@ async fn integers_do_not_wrap() {
         "select 10000000000 * 10000000000",
         "select -(-9223372036854775807 - 1)",
         "select 1 << 64",
+        "select 1 >> 64",
+        "select arrow_cast(1, 'UInt64') << 64",
+        "select arrow_cast(18446744073709551615, 'UInt64') << 1",
         "select 4611686018427387904 << 1",
         "select n from e where l + 1 > 0",
         "select n from e where l - 9223372036854775807 < -1",
@@ -703,6 +706,108 @@ async fn casts_are_exact_or_errors() {
             Ok(found) => same(&statement, &found, &[vec![Value::Time(nanos)]]),
             Err(error) => assert!(i64::try_from(nanos).is_err(), "{error}: {statement}"),
         }
+    }
+}
+
+/// Each of these was another answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_engine_answers_otherwise_is_right() {
+    let (_directory, _store, session) = edges();
+    let sql = context(&session).unwrap();
+    let (yes, no) = (Value::Bool(true), Value::Bool(false));
+    let float = Value::float;
+    let moved = |rows: &str, of: &str| {
+        format!(
+            "select {of} over (order by v rows between 1 preceding and current row) \
+             from (values {rows}) t(v, x) order by v"
+        )
+    };
+    let large = "(1, 1e17), (2, 1.0), (3, 1.0), (4, 1.0)";
+    let odd = "(1, 'NaN'::double), (2, 1.0), (3, 1.0), (4, 2.0)";
+    for (statement, expected) in [
+        // Percentiles.
+        (
+            "select percentile_cont(0.95) within group (order by value), \
+             percentile_cont(0.05) within group (order by value desc) from generate_series(1, 12)"
+                .to_owned(),
+            vec![vec![float(11.45), float(11.45)]],
+        ),
+        (
+            "select percentile_cont(0.5) within group (order by x), median(x) \
+             from (values (-1.7e308), (1.7e308)) t(x)"
+                .to_owned(),
+            vec![vec![float(0.0), float(0.0)]],
+        ),
+        (
+            "select value % 2 = 0, percentile_cont(0.3) within group (order by value) \
+             from generate_series(1, 8) group by value % 2 = 0 order by 1"
+                .to_owned(),
+            vec![vec![no.clone(), float(2.8)], vec![yes.clone(), float(3.8)]],
+        ),
+        // Intervals.
+        (
+            "select timestamp '2024-01-03' - timestamp '2024-01-01' > interval '1 day', \
+             interval '25 hours' > interval '1 day', interval '24 hours' = interval '1 day', \
+             interval '13 months' > interval '1 year', interval '1 day' in (interval '24 hours'), \
+             interval '25 hours' between interval '1 day' and interval '2 days'"
+                .to_owned(),
+            vec![vec![yes.clone(); 6]],
+        ),
+        ("select max(ms) - min(ms) > interval '1 day' from e".to_owned(), vec![vec![yes.clone()]]),
+        // Comparisons that are no operators.
+        (
+            "select l is not distinct from 9007199254740992.0, \
+             l is distinct from 9007199254740992.0, l is not distinct from l, \
+             case l when 9007199254740992.0 then true else false end from e where n = 6"
+                .to_owned(),
+            vec![vec![no.clone(), yes.clone(), yes.clone(), no.clone()]],
+        ),
+        (
+            "select ms is not distinct from '1970-01-01T00:00:00.0005Z', \
+             ms is distinct from '1970-01-01T00:00:00.0005Z', ms is not distinct from us, \
+             case ms when '1970-01-01T00:00:00.0005Z' then true else false end \
+             from e where n in (3, 4) order by n"
+                .to_owned(),
+            vec![vec![no.clone(), yes.clone(), yes.clone(), no.clone()]; 2],
+        ),
+        // Frames that move.
+        (moved(large, "sum(x)"), [1e17, 1e17, 2.0, 2.0].map(|x| vec![float(x)]).to_vec()),
+        (moved(odd, "avg(x)"), [f64::NAN, f64::NAN, 1.0, 1.5].map(|x| vec![float(x)]).to_vec()),
+        (
+            moved(&format!("(0, 2.0), {odd}"), "var_pop(x)"),
+            [0.0, f64::NAN, f64::NAN, 0.0, 0.25].map(|x| vec![float(x)]).to_vec(),
+        ),
+        // Shifts, casts and decimals that the types hold.
+        (
+            "select -8 >> 1, 1 << 62, try_cast(1e300 as float), cast(1e30 as float) > 9e29"
+                .to_owned(),
+            vec![vec![Value::Int(-4), Value::Int(1 << 62), Value::Null, yes]],
+        ),
+    ] {
+        same(&statement, &answered(&sql, &statement).await, &expected);
+    }
+    let nines = "cast('99999999999999999999999999999999999999' as decimal(38, 0))";
+    for statement in [
+        "select interval '1 month' > interval '30 days'".to_owned(),
+        "select n from e where l in (select 9007199254740992.0)".to_owned(),
+        "select n from e where l = any(select 9007199254740992.0)".to_owned(),
+        "select n from e where ms in (select us from e)".to_owned(),
+        "select a.n from e a join (select cast(l as double) l from e) b using (l)".to_owned(),
+        "select l from e intersect select d from e".to_owned(),
+        "select nullif(l, 9007199254740992.0) from e".to_owned(),
+        "select array_has([9007199254740992.0], l) from e".to_owned(),
+        "select ms + interval '500 microseconds' from e".to_owned(),
+        "select us - interval '1 nanosecond' from e where n = 3".to_owned(),
+        "select date '2024-01-01' + interval '12 hours'".to_owned(),
+        "select cast(1e300 as float)".to_owned(),
+        "select cast(d as float) from e where n = 1".to_owned(),
+        format!("select sum({nines}) from generate_series(1, 4)"),
+        format!("select sum({nines}) from generate_series(1, 4) group by value > 0"),
+        format!("select sum({nines}) over (order by value) from generate_series(1, 4)"),
+        format!("select avg({nines}) from generate_series(1, 4) group by value > 0"),
+    ] {
+        let answer = ask(&sql, &statement).await;
+        assert!(answer.is_err(), "{statement}: {answer:?}");
     }
 }
 

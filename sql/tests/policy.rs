@@ -184,11 +184,15 @@ async fn no_function_and_no_error_has_what_is_hidden() {
         [
             "check_spec",
             "checked_add",
+            "checked_float",
             "checked_multiply",
             "checked_shift",
+            "checked_shift_right",
+            "checked_step",
             "checked_subtract",
             "compare_exactly",
-            "settle"
+            "settle",
+            "try_checked_float",
         ]
     );
     let hidden = "select id from tables where name = 'Loop 2'";

@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use datafusion::arrow::array::RecordBatch;
@@ -11,8 +11,13 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::FunctionRegistry as _;
+use datafusion::execution::session_state::SessionState;
+use datafusion::functions::core;
+use datafusion::functions_nested::map::map_udf;
 use datafusion::logical_expr::expr::{ScalarFunction, WindowFunctionDefinition};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawDictionaryExpr};
 use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
@@ -25,15 +30,20 @@ use datafusion::physical_expr::expressions::{BinaryExpr as PhysicalBinary, Colum
 
 use super::growth::{self, AGGREGATES, Growth, WHOLE, WINDOWS};
 use super::limits::late;
+use super::measure::Argument;
 
 /// Values of a fixed number of bytes at most: each row has as many, also where it is null.
 const FIXED_MAX: i32 = 1024;
+const MEASURED: &str = "measured";
 /// Bytes of a result in a process that runs plans of others.
 #[cfg(feature = "lake")]
 const ELSEWHERE_BYTES: usize = 64 * 1024 * 1024;
 /// Rows of a batch in such a process.
 #[cfg(feature = "lake")]
 const ELSEWHERE_ROWS: usize = 8192;
+
+/// Values of one row in each other at most: the type of a value is as large.
+const LEAVES_MAX: usize = 10_000;
 
 /// What the expressions of one statement may make.
 #[derive(Debug)]
@@ -43,40 +53,49 @@ pub(crate) struct Meter {
     /// Rows of a batch, beside each of which a constant may stand.
     rows: usize,
     until: Option<Instant>,
-    /// Bytes of one result.
-    bound: AtomicUsize,
+    /// What the calls of the statement have made of their last batches, together. None where the
+    /// calls are of many statements.
+    made: Option<AtomicU64>,
 }
+
+/// What one call has made of its last batch.
+#[derive(Debug, Default)]
+struct Made(AtomicU64);
 
 impl Meter {
     pub(super) fn new(share: usize, rows: usize, until: Option<Instant>) -> Self {
-        Self { share, rows, until, bound: AtomicUsize::new(share) }
+        Self { share, rows, until, made: Some(AtomicU64::new(0)) }
     }
 
     /// For a process that does not know the statement.
     #[cfg(feature = "lake")]
     pub(crate) fn elsewhere() -> Arc<Self> {
-        Arc::new(Self::new(ELSEWHERE_BYTES, ELSEWHERE_ROWS, None))
+        Arc::new(Self { share: ELSEWHERE_BYTES, rows: ELSEWHERE_ROWS, until: None, made: None })
     }
 
-    /// Divides the bytes among so many calls.
-    pub(super) fn divide(&self, calls: usize) {
-        self.bound.store(self.share / calls.max(1), Ordering::Relaxed);
-    }
-
-    fn check(&self, name: &str, made: u128, is_constant: bool) -> Result<()> {
+    fn check(&self, name: &str, call: &Made, bytes: u128, is_constant: bool) -> Result<()> {
         if self.until.is_some_and(|until| Instant::now() >= until) {
             return late();
         }
-        let whole = self.bound.load(Ordering::Relaxed);
-        let bound = if is_constant { whole / self.rows } else { whole };
-        if made > bound as u128 {
-            Err(DataFusionError::ResourcesExhausted(format!(
-                "{name} would make {made} bytes, and this statement allows it {bound}: make the \
-                 values shorter, or call fewer functions that make texts and lists"
-            )))
-        } else {
-            Ok(())
+        let beside = if is_constant { self.rows as u128 } else { 1 };
+        let bytes = u64::try_from(bytes.saturating_mul(beside)).unwrap_or(u64::MAX);
+        let others = match &self.made {
+            Some(all) if bytes <= self.share as u64 => {
+                let before = call.0.swap(bytes, Ordering::Relaxed);
+                let all = all.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
+                all.wrapping_sub(before)
+            }
+            _ => 0,
+        };
+        if bytes.saturating_add(others) > self.share as u64 {
+            return Err(DataFusionError::ResourcesExhausted(format!(
+                "{name} would make {bytes} bytes of one batch of rows, beside {others} of others, \
+                 and this statement may make {}: make the values shorter, or call fewer functions \
+                 that make texts and lists",
+                self.share
+            )));
         }
+        Ok(())
     }
 }
 
@@ -86,6 +105,7 @@ struct BoundedFunction {
     inner: Arc<ScalarUDF>,
     growth: Growth,
     meter: Arc<Meter>,
+    made: Made,
 }
 
 impl PartialEq for BoundedFunction {
@@ -102,17 +122,22 @@ impl Hash for BoundedFunction {
     }
 }
 
-/// The function with its bound; the same one where its result is always small. None if its bound
-/// is not known.
-pub(crate) fn bounded(inner: &Arc<ScalarUDF>, meter: &Arc<Meter>) -> Option<Arc<ScalarUDF>> {
-    if inner.inner().is::<BoundedFunction>() || inner.inner().is::<BoundedConcat>() {
-        return Some(inner.clone());
+/// The function with its bound, for one call; the same one where its result is measured after the
+/// call. None if its bound is not known.
+pub(crate) fn bounded(function: &Arc<ScalarUDF>, meter: &Arc<Meter>) -> Option<Arc<ScalarUDF>> {
+    if function.inner().is::<BoundedConcat>() || function.inner().is::<Measured>() {
+        return Some(function.clone());
     }
+    let inner = match function.inner().downcast_ref::<BoundedFunction>() {
+        Some(other) => &other.inner,
+        None => function,
+    };
     match growth::of(inner.name())? {
         Growth::Plain => Some(inner.clone()),
         growth => {
             let (inner, meter) = (inner.clone(), meter.clone());
-            Some(Arc::new(ScalarUDF::new_from_impl(BoundedFunction { inner, growth, meter })))
+            let bounded = BoundedFunction { inner, growth, meter, made: Made::default() };
+            Some(Arc::new(ScalarUDF::new_from_impl(bounded)))
         }
     }
 }
@@ -140,14 +165,22 @@ impl ScalarUDFImpl for BoundedFunction {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.inner.return_field_from_args(args)
+        let field = self.inner.return_field_from_args(args)?;
+        // Here, because each query of `with` may put the values of the one before into two others.
+        if leaves(field.data_type(), LEAVES_MAX).is_none() {
+            return Err(DataFusionError::ResourcesExhausted(format!(
+                "{} would make a value of more than {LEAVES_MAX} values",
+                self.name()
+            )));
+        }
+        Ok(field)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_constant = is_constant(&args.args);
         let rows = if is_constant { 1 } else { args.number_rows };
         let made = self.growth.bytes(self.name(), &args.args, rows)?;
-        self.meter.check(self.name(), made, is_constant)?;
+        self.meter.check(self.name(), &self.made, made, is_constant)?;
         self.inner.invoke_with_args(args)
     }
 
@@ -169,11 +202,16 @@ fn is_constant(args: &[ColumnarValue]) -> bool {
 struct BoundedConcat {
     signature: Signature,
     meter: Arc<Meter>,
+    made: Made,
 }
 
 pub(super) fn joined(meter: &Arc<Meter>) -> ScalarUDF {
     let signature = Signature::any(2, Volatility::Immutable);
-    ScalarUDF::new_from_impl(BoundedConcat { signature, meter: meter.clone() })
+    ScalarUDF::new_from_impl(BoundedConcat {
+        signature,
+        meter: meter.clone(),
+        made: Made::default(),
+    })
 }
 
 impl PartialEq for BoundedConcat {
@@ -212,9 +250,200 @@ impl ScalarUDFImpl for BoundedConcat {
         let is_constant = is_constant(&args.args);
         let rows = if is_constant { 1 } else { args.number_rows };
         let made = Growth::Sum(1).bytes("||", &args.args, rows)?;
-        self.meter.check("||", made, is_constant)?;
+        self.meter.check("||", &self.made, made, is_constant)?;
         operate(Operator::StringConcat, false, args)
     }
+}
+
+/// The value that it is given, which is counted.
+///
+/// Around what is as large as a few of its arguments: each column of it is an array of its own.
+#[derive(Debug)]
+struct Measured {
+    signature: Signature,
+    meter: Arc<Meter>,
+    made: Made,
+}
+
+pub(super) fn measured(meter: &Arc<Meter>) -> ScalarUDF {
+    let signature = Signature::any(1, Volatility::Immutable);
+    ScalarUDF::new_from_impl(Measured { signature, meter: meter.clone(), made: Made::default() })
+}
+
+impl PartialEq for Measured {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Measured {}
+
+impl Hash for Measured {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        MEASURED.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Measured {
+    fn name(&self) -> &str {
+        MEASURED
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let [arg] = args else { return plan_err!("{MEASURED} takes one value") };
+        Ok(arg.schema_name().to_string())
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        let [own] = types else { return plan_err!("{MEASURED} takes one value") };
+        Ok(own.clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let [own] = args.arg_fields else { return plan_err!("{MEASURED} takes one value") };
+        Ok(own.clone())
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [value] = args.args.as_slice() else {
+            return plan_err!("{MEASURED} takes one value");
+        };
+        let is_constant = is_constant(&args.args);
+        let rows = if is_constant { 1 } else { args.number_rows };
+        let bytes = Argument::new(value)?.bytes(rows);
+        self.meter.check("a part of an expression", &self.made, bytes, is_constant)?;
+        Ok(value.clone())
+    }
+}
+
+/// Whether the values of the type are of any length, and not those of the expression.
+fn is_copy(from: &Expr, to: &DataType, schema: &DFSchema) -> Result<bool> {
+    // Views share the bytes of texts.
+    if !has_length(to) || *to == DataType::Utf8View {
+        return Ok(false);
+    }
+    let from = from.get_type(schema)?;
+    Ok(has_length(&from) && from != *to)
+}
+
+/// Whether what the expression makes is an array of its own whose length its values decide.
+fn is_measured(expr: &Expr, schema: &DFSchema) -> Result<bool> {
+    match expr {
+        Expr::Case(_) => Ok(has_length(&expr.get_type(schema)?)),
+        Expr::Cast(cast) => is_copy(&cast.expr, cast.field.data_type(), schema),
+        Expr::TryCast(cast) => is_copy(&cast.expr, cast.field.data_type(), schema),
+        _ => Ok(false),
+    }
+}
+
+fn is_measured_call(call: &ScalarFunction, made: &DataType, schema: &DFSchema) -> Result<bool> {
+    if growth::of(call.name()) != Some(Growth::Plain) {
+        return Ok(false);
+    }
+    match (call.name(), call.args.first()) {
+        // A member is the array that the object has.
+        ("get_field", _) => Ok(false),
+        ("arrow_cast" | "arrow_try_cast", Some(from)) => is_copy(from, made, schema),
+        _ => Ok(has_length(made)),
+    }
+}
+
+/// Whether values of the type may be of any length.
+fn has_length(data_type: &DataType) -> bool {
+    data_type.is_nested()
+        || matches!(
+            data_type,
+            DataType::Utf8
+                | DataType::LargeUtf8
+                | DataType::Utf8View
+                | DataType::Binary
+                | DataType::LargeBinary
+                | DataType::BinaryView
+        )
+}
+
+/// The values of one row that are in each other, if they are at most so many.
+fn leaves(data_type: &DataType, most: usize) -> Option<usize> {
+    let all = |fields: &[FieldRef]| {
+        fields.iter().try_fold(0, |sum: usize, field| {
+            leaves(field.data_type(), most.checked_sub(sum)?).map(|own| sum + own)
+        })
+    };
+    let inner = match data_type {
+        DataType::Struct(fields) => all(fields)?,
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => leaves(field.data_type(), most)?,
+        _ => 0,
+    };
+    (inner < most).then_some(inner + 1)
+}
+
+/// The engine's planners of literals, with the type of each value bounded.
+#[derive(Debug)]
+pub(super) struct Literals(pub Arc<Meter>);
+
+impl Literals {
+    fn planned(&self, function: &Arc<ScalarUDF>, args: Vec<Expr>) -> PlannerResult<Vec<Expr>> {
+        match bounded(function, &self.0) {
+            Some(func) => {
+                PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction { func, args }))
+            }
+            None => PlannerResult::Original(args),
+        }
+    }
+}
+
+impl ExprPlanner for Literals {
+    fn plan_struct_literal(
+        &self,
+        args: Vec<Expr>,
+        is_named_struct: bool,
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        let function = if is_named_struct { core::named_struct() } else { core::r#struct() };
+        Ok(self.planned(&function, args))
+    }
+
+    fn plan_dictionary_literal(
+        &self,
+        pairs: RawDictionaryExpr,
+        _schema: &DFSchema,
+    ) -> Result<PlannerResult<RawDictionaryExpr>> {
+        let named = core::named_struct();
+        let Some(func) = bounded(&named, &self.0) else {
+            return Ok(PlannerResult::Original(pairs));
+        };
+        let pairs = pairs.keys.into_iter().zip(pairs.values);
+        let args = pairs.flat_map(|(key, value)| [key, value]).collect();
+        Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction { func, args })))
+    }
+
+    fn plan_make_map(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(self.planned(&map_udf(), args))
+    }
+}
+
+/// Functions that put several values into one.
+const JOINERS: [&str; 4] = ["struct", "named_struct", "map", "arrays_zip"];
+
+/// Bounds the types that planning makes, which it walks over before there is a plan.
+pub(super) fn bound_types(state: &mut SessionState, meter: &Arc<Meter>) -> Result<()> {
+    for name in JOINERS {
+        let known = state.scalar_functions().get(name).cloned();
+        if let Some(function) = known.and_then(|function| bounded(&function, meter)) {
+            state.register_udf(function)?;
+        }
+    }
+    Ok(())
 }
 
 /// What the engine's operator answers for these two arguments.
@@ -250,15 +479,39 @@ pub(super) struct BoundInsertion(pub Arc<Meter>);
 
 impl BoundInsertion {
     fn expr(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-        match expr {
+        let is_measured = match &expr {
             // Some functions become casts when the plan is simplified.
-            Expr::ScalarFunction(_) if is_wide(&expr.get_type(schema)?) => wide(),
+            Expr::ScalarFunction(call) => {
+                let data_type = expr.get_type(schema)?;
+                if is_wide(&data_type) {
+                    return wide();
+                }
+                is_measured_call(call, &data_type, schema)?
+            }
+            _ => is_measured(&expr, schema)?,
+        };
+        let bounded = self.called(expr)?;
+        if !is_measured {
+            return Ok(bounded);
+        }
+        let (func, args) = (Arc::new(measured(&self.0)), vec![bounded.data]);
+        Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
+    }
+
+    fn called(&self, expr: Expr) -> Result<Transformed<Expr>> {
+        match expr {
             Expr::ScalarFunction(call) => match bounded(&call.func, &self.0) {
                 Some(func) => {
                     Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, ..call })))
                 }
                 None => unknown(call.name()),
             },
+            // Each element may become a list of its own, whose elements become lists again.
+            Expr::HigherOrderFunction(ref call)
+                if call.args.iter().any(|arg| matches!(arg, Expr::Lambda(_))) =>
+            {
+                plan_err!("{} of a function has no bound, and is refused", call.name())
+            }
             Expr::HigherOrderFunction(ref call) if growth::of(call.name()).is_none() => {
                 unknown(call.name())
             }
@@ -322,7 +575,7 @@ impl AnalyzerRule for BoundInsertion {
     }
 
     fn name(&self) -> &str {
-        "Bound"
+        "BoundInsertion"
     }
 }
 

@@ -12,7 +12,8 @@ use super::measure::{Argument, Numbers, has_floats};
 /// The bound of a function's result, by its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Growth {
-    /// At most a few times its largest argument, or of a fixed width.
+    /// At most a few times its largest argument, or of a fixed width. A text or list of it is
+    /// measured when it is made.
     Plain,
     /// So many times the sum of its arguments.
     Sum(u8),
@@ -124,8 +125,11 @@ const PLAIN: &[&str] = &[
     "character_length",
     "check_spec",
     "checked_add",
+    "checked_float",
     "checked_multiply",
     "checked_shift",
+    "checked_shift_right",
+    "checked_step",
     "checked_subtract",
     "chr",
     "coalesce",
@@ -223,6 +227,7 @@ const PLAIN: &[&str] = &[
     "translate",
     "trunc",
     "try_cast_to_type",
+    "try_checked_float",
     "union_extract",
     "union_tag",
     "upper",

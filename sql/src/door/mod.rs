@@ -8,6 +8,7 @@ use datafusion::error::Result;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::ScalarUDF;
+use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::prelude::{SQLOptions, SessionContext};
 use datafusion::sql::sqlparser::dialect::dialect_from_str;
 
@@ -92,17 +93,20 @@ pub async fn query(
     let mut analyzers = state.analyzer().rules.clone();
     analyzers.push(Arc::new(bounded::BoundInsertion(meter.clone())));
     let watch = PlanDeadline(until);
-    let bounded = SessionStateBuilder::new_from_existing(state.clone())
+    let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(bounded::Literals(meter.clone()))];
+    planners.extend(state.expr_planners().iter().cloned());
+    let mut bounded = SessionStateBuilder::new_from_existing(state.clone())
+        .with_expr_planners(planners)
         .with_analyzer_rules(watch.analyzers(analyzers))
         .with_optimizer_rules(watch.optimizers(state.optimizers()))
         .with_physical_optimizer_rules(watch.physical(state.physical_optimizers()))
         .build();
+    bounded::bound_types(&mut bounded, &meter)?;
     let planned = async {
         let plan = bounded.create_logical_plan(text).await?;
         watch.check()?;
-        let weight = weight::of(&plan, limits.nodes)?;
+        weight::check(&plan, limits)?;
         reads().verify_plan(&plan)?;
-        meter.divide(weight.makers);
         let context = SessionContext::new_with_state(bounded);
         context.execute_logical_plan(plan).await?.execute_stream().await
     };
@@ -118,5 +122,6 @@ pub(crate) fn elsewhere(known: &[Arc<ScalarUDF>]) -> Vec<Arc<ScalarUDF>> {
     let mut all: Vec<_> =
         known.iter().filter_map(|function| bounded::bounded(function, &meter)).collect();
     all.push(Arc::new(bounded::joined(&meter)));
+    all.push(Arc::new(bounded::measured(&meter)));
     all
 }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
@@ -255,7 +256,7 @@ pub(super) fn check(
                 if is_relation(&name) {
                     relations += 1;
                     level.unfolded = level.unfolded.saturating_add(1);
-                } else if is_operator(&name) {
+                } else if is_operator(&name) || (name == "explain" && count > 1) {
                     level.chain += 1;
                     sum += 1;
                 }
@@ -269,7 +270,7 @@ pub(super) fn check(
                     other => level.is_from && !ends_from(other),
                 };
             }
-            Token::Number(..) => {}
+            Token::Number(digits, _) => check_number(digits)?,
             other => match text_of(other) {
                 Some(text) => brackets = brackets.max(text.matches(['(', '<']).count()),
                 None => {
@@ -311,6 +312,18 @@ pub(super) fn check(
     Ok(())
 }
 
+/// Refuses a whole number that the engine reads as a float, which may be another number.
+fn check_number(digits: &str) -> Result<()> {
+    let is_whole = digits.bytes().all(|digit| digit.is_ascii_digit());
+    if is_whole && digits.parse::<u64>().is_err() {
+        return plan_err!(
+            "{digits:.40} is outside of the integers: write it as cast('{digits:.40}' as \
+             decimal(38, 0)), or with a decimal point as a float"
+        );
+    }
+    Ok(())
+}
+
 /// Whether the word begins a relation, or puts two together.
 fn is_relation(word: &str) -> bool {
     matches!(
@@ -327,6 +340,8 @@ fn is_relation(word: &str) -> bool {
             | "minus"
             | "values"
             | "table"
+            // A window of its own is one more sort, and one more node that planning walks over.
+            | "over"
     )
 }
 
@@ -447,6 +462,32 @@ mod tests {
         holds_at(TYPE_BRACKETS_MAX, |size| {
             format!("select arrow_cast(1, '{}')", "List(".repeat(size))
         });
+    }
+
+    /// The parser reads what is behind `explain` as a statement, without a bound of its own.
+    #[test]
+    fn explain_is_counted() {
+        let depth = Limits::default().depth;
+        assert!(is_taken(&format!("explain analyze select 1{}", "+1".repeat(depth))));
+        assert!(is_taken("explain explain select 1"));
+        assert!(!is_taken(&format!("{}select 1", "explain ".repeat(depth + 2))));
+        assert!(!is_taken(&format!("{}select 1", "EXPLAIN verbose ".repeat(8000))));
+    }
+
+    #[test]
+    fn integers_are_those_of_64_bits() {
+        assert!(is_taken("select 18446744073709551615, 18446744073709551616.0, 1e40"));
+        assert!(!is_taken("select 18446744073709551616"));
+    }
+
+    #[test]
+    fn windows_are_counted() {
+        let windows = |count: usize| {
+            let one = |at: usize| format!("row_number() over (order by x + {at})");
+            format!("select {} from t", (0..count).map(one).collect::<Vec<_>>().join(", "))
+        };
+        assert!(is_taken(&windows(200)));
+        assert!(!is_taken(&windows(300)));
     }
 
     #[test]

@@ -11,9 +11,10 @@ use datafusion::common::Column;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
-use datafusion::logical_expr::{BinaryExpr, Expr, GroupingSet, LogicalPlan, Operator};
+use datafusion::logical_expr::{Expr, GroupingSet, LogicalPlan};
+use datafusion::scalar::ScalarValue;
 
-use super::growth;
+use super::Limits;
 use super::limits::refused;
 
 /// Groupings of one aggregation at most: `cube` of n columns makes 2^n.
@@ -23,19 +24,22 @@ const GROUPINGS_MAX: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Weight {
     nodes: usize,
-    /// Expressions whose results may be large.
-    pub makers: usize,
     /// The nodes of each column.
     columns: Arc<[usize]>,
+    /// The bytes of each column that is a text of the statement.
+    texts: Arc<[usize]>,
 }
 
-/// The weight of a plan that has at most so many nodes.
-pub(super) fn of(plan: &LogicalPlan, nodes: usize) -> Result<Weight> {
-    Scale { bound: nodes, known: HashMap::new() }.weigh(plan)
+/// Checks what a plan stands for.
+pub(super) fn check(plan: &LogicalPlan, limits: &Limits) -> Result<()> {
+    let (bound, texts) = (limits.nodes, limits.text_bytes);
+    Scale { bound, texts, known: HashMap::new() }.weigh(plan).map(drop)
 }
 
 struct Scale {
     bound: usize,
+    /// Bytes of texts of the statement that may stand beside each row.
+    texts: usize,
     /// By address: a plan that is used twice is weighed once.
     known: HashMap<*const LogicalPlan, Weight>,
 }
@@ -60,11 +64,12 @@ impl Scale {
         for (_, input) in below {
             weight.add(input);
         }
-        let mut sizes = Vec::new();
+        let (mut sizes, mut texts) = (Vec::new(), Vec::new());
         plan.apply_expressions(|expr| {
             let own = self.expression(expr, below)?;
             weight.add(&own);
             sizes.push(own.nodes);
+            texts.push(text_of(expr, below));
             Ok(TreeNodeRecursion::Continue)
         })?;
         if let LogicalPlan::Aggregate(aggregate) = plan {
@@ -80,6 +85,24 @@ impl Scale {
             return refused("nodes in its plan", weight.nodes, self.bound);
         }
         weight.columns = columns(plan, below, sizes);
+        weight.texts = match plan {
+            LogicalPlan::Projection(_) => {
+                let all = texts.iter().fold(0, |sum: usize, text| sum.saturating_add(*text));
+                if all > self.texts {
+                    return refused("bytes of texts beside each row", all, self.texts);
+                }
+                texts.into()
+            }
+            LogicalPlan::SubqueryAlias(_)
+            | LogicalPlan::Subquery(_)
+            | LogicalPlan::Filter(_)
+            | LogicalPlan::Sort(_)
+            | LogicalPlan::Limit(_)
+            | LogicalPlan::Distinct(_) => {
+                below.iter().flat_map(|(_, input)| input.texts.iter().copied()).collect()
+            }
+            _ => Arc::default(),
+        };
         Ok(weight)
     }
 
@@ -100,12 +123,11 @@ impl Scale {
             part.nodes = part.nodes.saturating_mul(copies);
             weight.add(&part);
             // The values of a list are not copied, only what is compared with them.
-            if matches!(expr, Expr::InList(_)) {
+            if matches!(expr, Expr::InList(_) | Expr::Case(_)) {
                 copies = 1;
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
-        weight.makers += usize::from(is_maker(expr));
         if weight.nodes > self.bound {
             refused("nodes in an expression", weight.nodes, self.bound)
         } else {
@@ -119,6 +141,8 @@ fn copies(expr: &Expr) -> usize {
     match expr {
         Expr::Between(_) => 2,
         Expr::InList(list) => list.list.len() + 1,
+        // It becomes comparisons, where its types are of different kinds.
+        Expr::Case(case) if case.expr.is_some() => case.when_then_expr.len(),
         // They become `case when x is not null then x`.
         Expr::ScalarFunction(call) => match call.name() {
             "coalesce" | "nullif" | "nvl" | "nvl2" => 2,
@@ -131,7 +155,6 @@ fn copies(expr: &Expr) -> usize {
 impl Weight {
     fn add(&mut self, other: &Self) {
         self.nodes = self.nodes.saturating_add(other.nodes);
-        self.makers = self.makers.saturating_add(other.makers);
     }
 }
 
@@ -149,11 +172,23 @@ fn size_of(part: &Expr, below: &[(&LogicalPlan, Weight)]) -> usize {
     }
 }
 
-fn is_maker(part: &Expr) -> bool {
-    match part {
-        Expr::ScalarFunction(call) => growth::of(call.name()) != Some(growth::Growth::Plain),
-        Expr::BinaryExpr(BinaryExpr { op, .. }) => *op == Operator::StringConcat,
-        _ => false,
+/// The bytes of a text of the statement that the column is.
+fn text_of(expr: &Expr, below: &[(&LogicalPlan, Weight)]) -> usize {
+    match expr {
+        Expr::Alias(alias) => text_of(&alias.expr, below),
+        Expr::Cast(cast) => text_of(&cast.expr, below),
+        Expr::TryCast(cast) => text_of(&cast.expr, below),
+        Expr::Literal(value, _) => match value {
+            ScalarValue::Binary(Some(bytes)) | ScalarValue::LargeBinary(Some(bytes)) => bytes.len(),
+            other => other.try_as_str().flatten().map_or(0, str::len),
+        },
+        Expr::Column(column) => {
+            let known = below.iter().find_map(|(plan, weight)| {
+                weight.texts.get(plan.schema().maybe_index_of_column(column)?).copied()
+            });
+            known.unwrap_or(0)
+        }
+        _ => 0,
     }
 }
 

@@ -1,9 +1,10 @@
-//! Sums and averages of integers without wrapping, percentiles within their values, and results of
-//! aggregates with one zero and one NaN.
+//! Sums and averages of integers and decimals without wrapping, percentiles within their values,
+//! and results of aggregates with one zero and one NaN.
 //!
-//! DataFusion 55.2 wraps the sum of INT64, adds its average in floats, and interpolates percentiles
-//! beyond the greatest value. The sums are made in decimals of 38 digits, which no number of rows
-//! exceeds. A part can go when the engine's own function gives the same answers.
+//! DataFusion 55.2 wraps the sum of INT64 and of decimals of 38 digits, adds the average of INT64
+//! in floats, and interpolates percentiles beyond the greatest value. The sums are made in decimals
+//! of 38 and of 76 digits, which no number of rows exceeds. A part can go when the engine's own
+//! function gives the same answers.
 
 use std::sync::Arc;
 
@@ -12,17 +13,18 @@ use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{Column, DFSchema};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
+use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionDefinition};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Aggregate, AggregateUDF, Expr, ExprSchemable, LogicalPlan, Projection, Window, cast, when,
+    Aggregate, AggregateUDF, Expr, ExprSchemable, LogicalPlan, Projection, Window, cast, lit, when,
 };
 use datafusion::optimizer::analyzer::AnalyzerRule;
 use datafusion::scalar::ScalarValue;
 
-use super::settle;
+use super::{frames, percentile, settle};
 use crate::extremes;
 
 /// Aggregates that compute a float.
@@ -51,13 +53,31 @@ const COMPUTED: [&str; 22] = [
     "var_pop",
 ];
 /// Those that are between the least and the greatest value.
-const BETWEEN: [&str; 5] = [
-    "approx_median",
-    "approx_percentile_cont",
-    "approx_percentile_cont_with_weight",
-    "median",
-    "percentile_cont",
+const BETWEEN: [&str; 3] =
+    ["approx_median", "approx_percentile_cont", "approx_percentile_cont_with_weight"];
+/// Those that are exact anew in each frame that moves.
+const MOVING: [&str; 18] = [
+    "avg",
+    "corr",
+    "covar_pop",
+    "covar_samp",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_count",
+    "regr_intercept",
+    "regr_r2",
+    "regr_slope",
+    "regr_sxx",
+    "regr_sxy",
+    "regr_syy",
+    "stddev",
+    "stddev_pop",
+    "sum",
+    "var",
+    "var_pop",
 ];
+/// Digits of decimals whose sum may have more than a decimal of 128 bits.
+const DIGITS_SAFE: u8 = 28;
 
 #[derive(Debug)]
 pub(super) struct Aggregates;
@@ -128,7 +148,39 @@ impl Calls {
             let average = cast(sum, float.clone()) / cast(count.clone(), float);
             return when(count.gt(zero), average).end();
         }
+        if let ("sum" | "avg", Some(DataType::Decimal128(digits, scale))) = (name, &first) {
+            if *digits > DIGITS_SAFE {
+                let own = call.get_type(schema)?;
+                let func = if name == "sum" { sum_udaf() } else { avg_udaf() };
+                let arg = cast(args[0].clone(), DataType::Decimal256(60, *scale));
+                let made = self.call(with(call, func, vec![arg]));
+                self.is_changed = true;
+                return Ok(cast(made, own));
+            }
+        }
         let is_float = call.get_type(schema)?.is_floating();
+        if let ("median", true, [arg]) = (name, is_float, args) {
+            let args = vec![arg.clone(), lit(0.5)];
+            let made = self.call(with(call, percentile::function(), args));
+            self.is_changed = true;
+            return Ok(settle::of(made));
+        }
+        let moving = match call {
+            Expr::WindowFunction(window) if MOVING.contains(&name) => match &window.fun {
+                WindowFunctionDefinition::AggregateUDF(own)
+                    if first.as_ref().is_some_and(DataType::is_floating) =>
+                {
+                    Some(with(call, frames::again(own), args.to_vec()))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(moving) = moving {
+            let made = self.call(moving);
+            self.is_changed = true;
+            return Ok(if is_float { settle::of(made) } else { made });
+        }
         let (name, args) = (name.to_owned(), args.to_vec());
         let call = call.clone();
         let mut result = self.call(expr);

@@ -1,18 +1,22 @@
-//! Comparisons of times of different resolutions, and of INT64 with floats, as the values that they
-//! are.
+//! Comparisons of times of different resolutions, of INT64 with floats, and of intervals, as the
+//! values that they are.
 //!
 //! DataFusion 55.2 converts one side to the type of the other: a year that nanoseconds do not count
-//! is an error, and integers beyond 2^53 equal their neighbours. It can go when both are compared
-//! without a conversion.
+//! is an error, and integers beyond 2^53 equal their neighbours. It compares intervals by their
+//! months, then days, then nanoseconds. It can go when both are compared without a conversion, and
+//! intervals by their length.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int8Array};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, UInt64Type};
+use datafusion::arrow::datatypes::{
+    DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
+    TimeUnit, UInt64Type,
+};
 use datafusion::common::tree_node::{Transformed, TransformedResult};
-use datafusion::common::{DFSchema, plan_err};
+use datafusion::common::{DFSchema, exec_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{
@@ -82,7 +86,7 @@ pub(super) fn split(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> 
     match expr {
         Expr::Between(Between { expr, negated, low, high })
             if !expr.is_volatile()
-                && [&expr, &low, &high].iter().any(|part| widened(part, schema).is_some()) =>
+                && [&expr, &low, &high].iter().any(|part| is_split(part, schema)) =>
         {
             let made = if negated {
                 compared(&expr, Operator::Lt, *low)?.or(compared(&expr, Operator::Gt, *high)?)
@@ -92,7 +96,7 @@ pub(super) fn split(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> 
             Ok(Transformed::yes(made))
         }
         Expr::InList(InList { expr, list, negated })
-            if !expr.is_volatile() && widened(&expr, schema).is_some() =>
+            if !expr.is_volatile() && is_split(&expr, schema) =>
         {
             let operator = if negated { Operator::NotEq } else { Operator::Eq };
             let terms = list.into_iter().map(|item| match item {
@@ -108,6 +112,15 @@ pub(super) fn split(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> 
 
 /// The comparison without the conversion of a side.
 pub(super) fn rewrite(binary: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    if is_interval(&binary.left, schema) || is_interval(&binary.right, schema) {
+        let sides = [*binary.left, *binary.right].map(|side| match side {
+            // As a duration it may be longer than an interval counts.
+            Expr::Cast(cast) if is_duration(&cast.expr, schema) => *cast.expr,
+            side => side,
+        });
+        let [left, right] = sides;
+        return Ok(Transformed::yes(by_sign(left, binary.op, right)));
+    }
     let sides = (widened(&binary.left, schema), widened(&binary.right, schema));
     let (operand, other, operator, from) = match sides {
         (Some((operand, from)), _) => (operand, binary.right.as_ref(), binary.op, from),
@@ -129,9 +142,32 @@ pub(super) fn rewrite(binary: BinaryExpr, schema: &DFSchema) -> Result<Transform
         }
     }
     let other = widened(other, schema).map_or(other, |(other, _)| other);
-    let sign = called(function(), vec![operand.clone(), other.clone()]);
-    let (left, right) = (Box::new(sign), Box::new(lit(0_i8)));
-    Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op: operator, right })))
+    Ok(Transformed::yes(by_sign(operand.clone(), operator, other.clone())))
+}
+
+/// The comparison by the sign of the order of both.
+fn by_sign(left: Expr, op: Operator, right: Expr) -> Expr {
+    let sign = called(function(), vec![left.clone(), right.clone()]);
+    let (sign, zero) = (Box::new(sign), Box::new(lit(0_i8)));
+    let compared = Expr::BinaryExpr(BinaryExpr { left: sign, op, right: zero });
+    match op {
+        Operator::IsDistinctFrom => compared.and(left.is_not_null().or(right.is_not_null())),
+        Operator::IsNotDistinctFrom => compared.or(left.is_null().and(right.is_null())),
+        _ => compared,
+    }
+}
+
+fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {
+    matches!(expr.get_type(schema), Ok(DataType::Interval(_)))
+}
+
+fn is_duration(expr: &Expr, schema: &DFSchema) -> bool {
+    matches!(expr.get_type(schema), Ok(DataType::Duration(_)))
+}
+
+/// Whether the comparison with this expression is not one of its type.
+fn is_split(expr: &Expr, schema: &DFSchema) -> bool {
+    widened(expr, schema).is_some() || is_interval(expr, schema)
 }
 
 /// A comparison of a time or an integer with a constant, as one with a literal of its type.
@@ -223,7 +259,8 @@ impl ScalarUDFImpl for CompareFunction {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let [left, right] = arrays.as_slice() else { return plan_err!("{NAME} takes two values") };
         let (left, right) = (ComparedColumn::new(left)?, ComparedColumn::new(right)?);
-        let signs: Int8Array = (0..left.len()).map(|row| left.cmp(&right, row)).collect();
+        let signs = (0..left.len()).map(|row| left.cmp(&right, row));
+        let signs = signs.collect::<Result<Int8Array>>()?;
         let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         Ok(if is_constant {
             ColumnarValue::Scalar(ScalarValue::try_from_array(&signs, 0)?)
@@ -239,6 +276,25 @@ enum ComparedColumn {
     Whole(ArrayRef, i128),
     Unsigned(ArrayRef),
     Float(ArrayRef),
+    /// Intervals, and durations in nanoseconds.
+    Span(Vec<Option<Span>>),
+}
+
+/// Months, and nanoseconds beside them.
+type Span = (i128, i128);
+
+const DAY_NANOS: i128 = 86_400_000_000_000;
+
+/// The order of two intervals. A month has no number of days.
+fn spans(left: Span, right: Span) -> Result<Ordering> {
+    match (left.0.cmp(&right.0), left.1.cmp(&right.1)) {
+        (Ordering::Equal, order) | (order, Ordering::Equal) => Ok(order),
+        (months, rest) if months == rest => Ok(months),
+        _ => exec_err!(
+            "an interval of months is compared with one of days or hours, and months differ in \
+             length: write both in days, or both in months"
+        ),
+    }
 }
 
 impl ComparedColumn {
@@ -247,6 +303,24 @@ impl ComparedColumn {
             DataType::Timestamp(unit, _) => {
                 let scale = per_second(TimeUnit::Nanosecond) / per_second(*unit);
                 Self::Whole(cast(array, &DataType::Int64)?, scale)
+            }
+            DataType::Interval(_) => {
+                let steps = cast(array, &DataType::Interval(IntervalUnit::MonthDayNano))?;
+                let steps = steps.as_primitive::<IntervalMonthDayNanoType>();
+                let span = |step: Option<IntervalMonthDayNano>| {
+                    step.map(|step| {
+                        let days = i128::from(step.days) * DAY_NANOS;
+                        (i128::from(step.months), days + i128::from(step.nanoseconds))
+                    })
+                };
+                Self::Span(steps.iter().map(span).collect())
+            }
+            DataType::Duration(unit) => {
+                let scale = per_second(TimeUnit::Nanosecond) / per_second(*unit);
+                let counts = cast(array, &DataType::Int64)?;
+                let counts = counts.as_primitive::<Int64Type>().iter();
+                let span = |count: Option<i64>| count.map(|count| (0, i128::from(count) * scale));
+                Self::Span(counts.map(span).collect())
             }
             DataType::UInt64 => Self::Unsigned(array.clone()),
             DataType::Float32 | DataType::Float64 => Self::Float(cast(array, &DataType::Float64)?),
@@ -257,6 +331,7 @@ impl ComparedColumn {
     fn len(&self) -> usize {
         match self {
             Self::Whole(array, _) | Self::Unsigned(array) | Self::Float(array) => array.len(),
+            Self::Span(spans) => spans.len(),
         }
     }
 
@@ -281,8 +356,16 @@ impl ComparedColumn {
         }
     }
 
-    fn cmp(&self, other: &Self, row: usize) -> Option<i8> {
-        let order = match (self, other) {
+    fn cmp(&self, other: &Self, row: usize) -> Result<Option<i8>> {
+        if let (Self::Span(left), Self::Span(right)) = (self, other) {
+            let both = left.get(row).copied().flatten().zip(right.get(row).copied().flatten());
+            return both.map(|(left, right)| Ok(spans(left, right)? as i8)).transpose();
+        }
+        Ok(self.order(other, row).map(|order| order as i8))
+    }
+
+    fn order(&self, other: &Self, row: usize) -> Option<Ordering> {
+        Some(match (self, other) {
             (Self::Float(_), Self::Float(_)) => {
                 let (own, other) = (self.float(row)?, other.float(row)?);
                 // Both without a sign of NaN and zero.
@@ -291,8 +374,7 @@ impl ComparedColumn {
             (Self::Float(_), _) => with_float(other.whole(row)?, self.float(row)?).reverse(),
             (_, Self::Float(_)) => with_float(self.whole(row)?, other.float(row)?),
             _ => self.whole(row)?.cmp(&other.whole(row)?),
-        };
-        Some(order as i8)
+        })
     }
 }
 

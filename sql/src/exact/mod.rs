@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
@@ -12,7 +13,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, lit,
+    AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, lit,
 };
 use datafusion::optimizer::analyzer::AnalyzerRule;
 use datafusion::optimizer::{Analyzer, ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
@@ -21,10 +22,14 @@ use datafusion::scalar::ScalarValue;
 use crate::door::rewritten;
 
 mod aggregates;
+mod checked;
 mod compare;
 mod date_trunc;
+mod frames;
 mod integers;
 mod literals;
+mod mixed;
+mod percentile;
 mod settle;
 mod terms;
 
@@ -38,8 +43,14 @@ pub(crate) fn functions() -> Vec<ScalarUDF> {
         date_trunc::function(),
         settle::function().as_ref().clone(),
     ];
-    all.extend(integers::functions().iter().map(|function| function.as_ref().clone()));
+    let checked = integers::functions().iter().chain(checked::functions());
+    all.extend(checked.map(|function| function.as_ref().clone()));
     all
+}
+
+/// The aggregates that replace the engine's.
+pub(crate) fn aggregates() -> Vec<AggregateUDF> {
+    vec![percentile::function().as_ref().clone()]
 }
 
 /// The rules of analysis of DataFusion, and these.
@@ -89,13 +100,17 @@ impl OptimizerRule for ExactConstants {
     }
 }
 
-/// Compares times with literals as they are written.
+/// Compares times with literals as they are written, and refuses comparisons of changed values.
 #[derive(Debug)]
 struct ExactLiterals;
 
 impl AnalyzerRule for ExactLiterals {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        rewritten(plan, |expr, schema| Ok(literals::rewrite(expr, schema)))
+        mixed::check_joins(&plan)?;
+        rewritten(plan, |expr, schema| match mixed::rewrite(expr, schema)? {
+            done if done.transformed => Ok(done),
+            same => Ok(literals::rewrite(same.data, schema)),
+        })
     }
 
     fn name(&self) -> &str {
@@ -123,7 +138,13 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::BinaryExpr(BinaryExpr { left, op, right })
             if matches!(
                 op,
-                O::Plus | O::Minus | O::Multiply | O::Divide | O::Modulo | O::BitwiseShiftLeft
+                O::Plus
+                    | O::Minus
+                    | O::Multiply
+                    | O::Divide
+                    | O::Modulo
+                    | O::BitwiseShiftLeft
+                    | O::BitwiseShiftRight
             ) =>
         {
             let types = (left.get_type(schema)?, right.get_type(schema)?);
@@ -132,6 +153,13 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 if let Some(func) = integers::of(op) {
                     return Ok(Transformed::yes(called(func, vec![*left, *right])));
                 }
+            }
+            if matches!(op, O::Plus | O::Minus) && (types.0.is_temporal() || types.1.is_temporal())
+            {
+                let left = Box::new(checked::step(*left, &types.1, schema)?);
+                let right = Box::new(checked::step(*right, &types.0, schema)?);
+                let expr = Expr::BinaryExpr(BinaryExpr { left, op, right });
+                return Ok(Transformed::yes(expr));
             }
             let expr = Expr::BinaryExpr(BinaryExpr { left, op, right });
             // The first version of DataFusion without a sign of NaN in its order makes this go.
@@ -153,6 +181,12 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 _ => Transformed::no(Expr::Negative(inner)),
             })
         }
+        Expr::Cast(cast) if is_narrowed(&cast.expr, cast.field.data_type(), schema)? => {
+            Ok(Transformed::yes(checked::narrowed(*cast.expr, false)))
+        }
+        Expr::TryCast(cast) if is_narrowed(&cast.expr, cast.field.data_type(), schema)? => {
+            Ok(Transformed::yes(checked::narrowed(*cast.expr, true)))
+        }
         Expr::Cast(cast) if cast.field.data_type().is_floating() => {
             let is_safe = settle::is_safe(&cast.expr.get_type(schema)?, cast.field.data_type());
             let expr = Expr::Cast(cast);
@@ -163,7 +197,7 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let expr = Expr::TryCast(cast);
             Ok(if is_safe { Transformed::no(expr) } else { Transformed::yes(settle::of(expr)) })
         }
-        Expr::ScalarFunction(ref call) if !settle::KEPT.contains(&call.name()) => {
+        Expr::ScalarFunction(ref call) if !is_settled(call.name()) => {
             let is_float = expr.get_type(schema)?.is_floating();
             Ok(if is_float { Transformed::yes(settle::of(expr)) } else { Transformed::no(expr) })
         }
@@ -183,4 +217,14 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         other => Ok(Transformed::no(other)),
     }
+}
+
+/// Whether the cast makes a float of 32 bits of one of 64.
+fn is_narrowed(from: &Expr, to: &DataType, schema: &DFSchema) -> Result<bool> {
+    Ok(*to == DataType::Float32 && from.get_type(schema)? == DataType::Float64)
+}
+
+/// Whether a float that the function makes has no sign of NaN and zero.
+fn is_settled(name: &str) -> bool {
+    settle::KEPT.contains(&name) || checked::NAMES.contains(&name)
 }

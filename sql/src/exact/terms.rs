@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator, ScalarUDF};
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator, ScalarUDF, lit};
 use datafusion::scalar::ScalarValue;
 
 /// A call of one of the functions.
@@ -32,8 +32,8 @@ pub(super) fn is_utc(zone: &Option<Arc<str>>) -> bool {
 }
 
 pub(super) fn is_comparison(operator: Operator) -> bool {
-    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
-    matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
 
 /// The units of a second.
@@ -71,11 +71,15 @@ impl IntegerPosition {
         operator: Operator,
         literal: impl Fn(i64) -> Expr,
     ) -> Option<Expr> {
-        use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+        use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
         if !is_comparison(operator) {
             return None;
         }
         let (floor, has_rest) = match (self, operator) {
+            (Self::At(floor, false), _) => (floor, false),
+            // The operand, null or not, is not this value.
+            (_, IsDistinctFrom) => return Some(lit(true)),
+            (_, IsNotDistinctFrom) => return Some(lit(false)),
             (Self::At(floor, has_rest), _) => (floor, has_rest),
             (Self::Above, Lt | LtEq | NotEq) | (Self::Below, Gt | GtEq | NotEq) => {
                 return Some(always(operand));

@@ -116,11 +116,13 @@ async fn catalog(
     Ok(Arc::new(LakeCatalog::new(plans).await?))
 }
 
-/// `min` and `max`, which take NaN for the greatest value: an engine that runs plans of
-/// [`lake_at`] registers them.
+/// `min` and `max`, which take NaN for the greatest value, and `percentile_cont`, which cuts no
+/// digits: an engine that runs plans of [`lake_at`] registers them.
 #[must_use]
 pub fn lake_aggregates() -> Vec<AggregateUDF> {
-    extremes::functions().into()
+    let mut all: Vec<AggregateUDF> = extremes::functions().into();
+    all.extend(crate::exact::aggregates());
+    all
 }
 
 /// The scalar functions that an engine which runs plans of [`lake_at`] registers: `check_spec`, those
