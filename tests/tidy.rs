@@ -212,7 +212,7 @@ fn the_night_runs_each_suite_that_has_a_long_form() {
                 .iter()
                 .any(|call| text.contains(&format!("{call}(\"{name}\")")))
         };
-        let Some(size) = longer.iter().copied().find(|name| asks(&name)) else { continue };
+        let Some(size) = longer.iter().copied().find(|name| asks(name)) else { continue };
         let tests: Vec<&str> = text
             .split("#[test]")
             .skip(1)
@@ -239,7 +239,7 @@ fn the_night_runs_each_suite_that_has_a_long_form() {
                     tests.iter().any(|test| format!("{module}::{test}").contains(literal))
                 })
         };
-        if !suites.iter().any(|suite| runs(&suite)) {
+        if !suites.iter().any(|suite| runs(suite)) {
             problems.push(format!("{path}: no suite of .ci/night runs what asks for {size:?}"));
         }
     }

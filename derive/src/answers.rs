@@ -168,6 +168,8 @@ pub fn query(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
             type Record = #record;
             type Member = #entry;
 
+            // Some queries have all of these members.
+            #[allow(clippy::needless_update)]
             fn common(&self) -> crate::model::answer::CommonMembers<'_> {
                 crate::model::answer::CommonMembers {
                     #(#parts,)*

@@ -634,7 +634,6 @@ fn a_salvage_tells_what_a_journal_lost_before_the_first_checkpoint() {
         let product = CreateProductRequest::new(format!("P{number}"));
         let _ = ada.create_products(vec![product]).unwrap().into_result().unwrap();
     }
-    std::mem::forget(store);
     for cut in [8_192, 8_193, 9_000] {
         let source = Arc::new(MemoryDisk::new());
         for (path, _) in crate::disk::walk(&*disk, "").unwrap() {
@@ -647,4 +646,5 @@ fn a_salvage_tells_what_a_journal_lost_before_the_first_checkpoint() {
         let is_told = report.lost.iter().any(|lost| lost.file == "journal.1");
         assert!(is_told, "cut at {cut}: {report:?}");
     }
+    drop(store);
 }

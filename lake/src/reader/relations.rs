@@ -28,7 +28,7 @@ pub struct LakeFile {
     /// The station of all rows, where the log says that they have one.
     pub station: Option<String>,
     /// Whether the log says that all rows are of complete batches that count. Rows of the others
-    /// have to be compared with [`Lake::stations`].
+    /// have to be compared with [`Lake::stations`](crate::Lake::stations).
     pub is_whole: bool,
     /// The least and the greatest id of a table, where the log says so.
     pub(super) tables: Option<(String, String)>,

@@ -10,7 +10,7 @@ mod truth;
 #[path = "../../../tests/common/calls.rs"]
 mod calls;
 #[path = "../../../tests/common/package.rs"]
-mod package;
+pub(super) mod package;
 #[path = "../../../tests/fixtures/station.rs"]
 #[allow(dead_code)]
 mod station;

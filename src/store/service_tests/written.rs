@@ -5,10 +5,8 @@ use crate::store::tests::prelude::*;
 use std::io::Write as _;
 
 use crate::files::ContentWriter;
+use crate::store::salvage_tests::package;
 use crate::{Control, ErrorKind, Session};
-
-#[path = "../../../tests/common/package.rs"]
-mod package;
 
 fn open() -> (SimDisk, Store, Session) {
     let disk = SimDisk::new(1);
