@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 use datafusion::scalar::ScalarValue;
 
 use super::settle;
-use super::terms::per_second;
+use super::terms::{called, per_second};
 
 pub(crate) const NAMES: [&str; 3] = ["checked_step", "checked_float", "try_checked_float"];
 const NANOS: i128 = 1_000_000_000;
@@ -59,7 +59,7 @@ pub(super) fn step(step: Expr, time: &DataType, schema: &DFSchema) -> Result<Exp
         return Ok(step);
     };
     let [function, ..] = functions();
-    let of = |step: Expr| super::called(function.clone(), vec![step, lit(unit)]);
+    let of = |step: Expr| called(function.clone(), vec![step, lit(unit)]);
     Ok(match step {
         Expr::Cast(mut cast) => {
             let from = cast.expr.get_type(schema)?;
@@ -76,7 +76,7 @@ pub(super) fn step(step: Expr, time: &DataType, schema: &DFSchema) -> Result<Exp
 /// A float of 64 bits as one of 32.
 pub(super) fn narrowed(value: Expr, is_try: bool) -> Expr {
     let [_, float, tried] = functions();
-    super::called(if is_try { tried.clone() } else { float.clone() }, vec![value])
+    called(if is_try { tried.clone() } else { float.clone() }, vec![value])
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
