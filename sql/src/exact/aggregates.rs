@@ -27,35 +27,18 @@ use datafusion::scalar::ScalarValue;
 use super::{frames, percentile, settle};
 use crate::extremes;
 
-/// Aggregates that compute a float.
-const COMPUTED: [&str; 22] = [
+/// Aggregates of ordered values.
+const ORDERED: [&str; 5] = [
     "approx_median",
     "approx_percentile_cont",
     "approx_percentile_cont_with_weight",
-    "avg",
-    "corr",
-    "covar_pop",
-    "covar_samp",
     "median",
     "percentile_cont",
-    "regr_avgx",
-    "regr_avgy",
-    "regr_intercept",
-    "regr_r2",
-    "regr_slope",
-    "regr_sxx",
-    "regr_sxy",
-    "regr_syy",
-    "stddev",
-    "stddev_pop",
-    "sum",
-    "var",
-    "var_pop",
 ];
 /// Those that are between the least and the greatest value.
 const BETWEEN: [&str; 3] =
     ["approx_median", "approx_percentile_cont", "approx_percentile_cont_with_weight"];
-/// Those that are exact anew in each frame that moves.
+/// Aggregates that add values. They are exact anew in each frame that moves.
 const MOVING: [&str; 18] = [
     "avg",
     "corr",
@@ -76,6 +59,12 @@ const MOVING: [&str; 18] = [
     "var",
     "var_pop",
 ];
+
+/// Whether the aggregate computes a float.
+fn is_computed(name: &str) -> bool {
+    ORDERED.contains(&name) || MOVING.contains(&name) && name != "regr_count"
+}
+
 /// Digits of decimals whose sum may have more than a decimal of 128 bits.
 const DIGITS_SAFE: u8 = 28;
 
@@ -200,7 +189,7 @@ impl Calls {
                 .when(result.clone().lt(least.clone()), least)
                 .otherwise(result)?;
         }
-        if is_float && COMPUTED.contains(&name.as_str()) {
+        if is_float && is_computed(name.as_str()) {
             self.is_changed = true;
             result = settle::of(result);
         }

@@ -378,10 +378,11 @@ pub(super) fn doubtful_float(
     options: &ImportOptions,
 ) -> Option<String> {
     let texts = values(records, column, DataType::Float64, options);
-    let decides = mark.is_comma || mark.point.is_some() || separator == b',';
-    let is_said = options.decimal_comma.is_some();
-    if !decides
-        && !is_said
+    let is_decided = mark.is_comma
+        || mark.point.is_some()
+        || separator == b','
+        || options.decimal_comma.is_some();
+    if !is_decided
         && let Some(point) = texts.iter().find(|(_, text)| may_be_thousands(text, '.')).copied()
         && first_other(&texts, |text| whole(text) || may_be_thousands(text, '.')).is_none()
     {
@@ -401,15 +402,8 @@ const FLOAT_DIGITS: usize = 17;
 /// The digits of a number from the first that is not zero, without zeros at the end.
 fn significant_digits(text: &str) -> usize {
     let mantissa = text.trim().split(['e', 'E']).next().unwrap_or_default();
-    let mut digits = mantissa.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0');
-    let (mut count, mut last) = (0, 0);
-    for digit in digits.by_ref() {
-        count += 1;
-        if digit != b'0' {
-            last = count;
-        }
-    }
-    last
+    let digits = mantissa.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0');
+    digits.enumerate().filter(|(_, digit)| *digit != b'0').last().map_or(0, |(at, _)| at + 1)
 }
 
 /// The row of a column of texts behind which all values are numbers or times, and how many of them
