@@ -230,7 +230,7 @@ fn shown(mut text: String) -> String {
     text
 }
 
-type Source = Arc<dyn std::error::Error + Send + Sync + 'static>;
+type Cause = Arc<dyn std::error::Error + Send + Sync + 'static>;
 
 #[derive(Clone)]
 struct Inner {
@@ -242,7 +242,7 @@ struct Inner {
     resource: Option<(&'static str, String)>,
     place: Option<Place>,
     inner_errors: Vec<ApiError>,
-    source: Option<Source>,
+    source: Option<Cause>,
 }
 
 /// The one error of this crate.

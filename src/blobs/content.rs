@@ -4,8 +4,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::read::{BlobReader, Place, seek};
-use super::store::Held;
+use super::read::{BlobPosition, BlobReader, seek};
+use super::store::BlobHold;
 use super::{BlobInfo, BlobStore};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::Control;
@@ -19,13 +19,13 @@ pub(crate) type Part = BlobInfo;
 /// deleted meanwhile.
 #[derive(Debug)]
 pub struct ContentReader {
-    source: Source,
+    source: ContentSource,
     len: u64,
     at: u64,
 }
 
 #[derive(Debug)]
-enum Source {
+enum ContentSource {
     Small(Vec<u8>),
     Parts(Box<Parts>),
 }
@@ -38,7 +38,7 @@ struct Parts {
     rows: Vec<Row>,
     open: Option<(usize, BlobReader)>,
     /// `None` for a single part, which stays open.
-    _held: Option<Held>,
+    _held: Option<BlobHold>,
 }
 
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl ContentReader {
                  from a backup",
             ));
         }
-        Ok(Self { len: bytes.len() as u64, source: Source::Small(bytes), at: 0 })
+        Ok(Self { len: bytes.len() as u64, source: ContentSource::Small(bytes), at: 0 })
     }
 
     /// A content that is stored in blobs. Their removal does not disturb this reader.
@@ -106,7 +106,7 @@ impl ContentReader {
         for index in (0..parts.rows.len()).rev() {
             parts.open(index)?;
         }
-        Ok(Self { source: Source::Parts(Box::new(parts)), len, at: 0 })
+        Ok(Self { source: ContentSource::Parts(Box::new(parts)), len, at: 0 })
     }
 
     /// Length of the content in bytes.
@@ -128,7 +128,7 @@ impl ContentReader {
     /// `Corrupt` if the bytes do not match their checksum; errors of the disk.
     pub fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         match &mut self.source {
-            Source::Small(bytes) => {
+            ContentSource::Small(bytes) => {
                 let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
                 let available = bytes.get(from..).unwrap_or_default();
                 let count = available.len().min(buffer.len());
@@ -138,7 +138,7 @@ impl ContentReader {
                 }
                 Ok(count)
             }
-            Source::Parts(parts) => {
+            ContentSource::Parts(parts) => {
                 let behind = parts.rows.partition_point(|row| row.start <= offset);
                 let Some(index) = behind.checked_sub(1) else { return Ok(0) };
                 let start = parts.rows.get(index).map_or(0, |row| row.start);
@@ -168,17 +168,19 @@ impl ContentReader {
     fn copy(&mut self, target: &mut dyn Write, control: &Control, whole: bool) -> Result<u64> {
         control.check()?;
         match &mut self.source {
-            Source::Small(bytes) => {
+            ContentSource::Small(bytes) => {
                 target
                     .write_all(bytes)
                     .map_err(|error| Error::io("writing the content to its target", error))?;
                 control.report(self.len, Some(self.len), "bytes");
             }
-            Source::Parts(parts) => {
+            ContentSource::Parts(parts) => {
                 for index in 0..parts.rows.len() {
                     let Some(Row { start, part }) = parts.rows.get(index) else { break };
-                    let (hash, place) =
-                        (whole.then_some(part.hash), Place { before: *start, total: self.len });
+                    let (hash, place) = (
+                        whole.then_some(part.hash),
+                        BlobPosition { before: *start, total: self.len },
+                    );
                     parts.open(index)?.copy_part(target, hash, control, place)?;
                 }
             }

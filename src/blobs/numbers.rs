@@ -23,10 +23,10 @@ const READY_MAX: usize = 32;
 
 /// The ids of new blobs, shared by all who write blobs of a store.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Numbers(Arc<Mutex<State>>);
+pub(super) struct Numbers(Arc<Mutex<NumberState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct NumberState {
     /// Reserved ids, which can be assigned without the durable counter: from here to `reserved`.
     next: u64,
     reserved: u64,
@@ -39,7 +39,7 @@ struct State {
 }
 
 impl Numbers {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, NumberState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -113,7 +113,7 @@ impl BlobReader {
         hash: Option<u128>,
         control: &Control,
     ) -> Result<u64> {
-        self.copy_part(target, hash, control, Place { before: 0, total: self.len })?;
+        self.copy_part(target, hash, control, BlobPosition { before: 0, total: self.len })?;
         Ok(self.len)
     }
 
@@ -124,7 +124,7 @@ impl BlobReader {
         target: &mut dyn Write,
         hash: Option<u128>,
         control: &Control,
-        place: Place,
+        place: BlobPosition,
     ) -> Result<()> {
         let mut hasher = hash.map(|_| Xxh3::new());
         let mut done = place.before;
@@ -196,7 +196,7 @@ impl BlobReader {
 
 /// The position of a blob in the content of which it is a part.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct BlobPosition {
     /// Number of content bytes before it.
     pub(super) before: u64,
     /// Number of bytes of the whole content.

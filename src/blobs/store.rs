@@ -30,12 +30,12 @@ pub struct BlobStore {
 
 /// Protects blobs from removal while this value lives, see [`BlobStore::hold`].
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct BlobHold {
     blobs: BlobStore,
     ids: Vec<u64>,
 }
 
-impl Drop for Held {
+impl Drop for BlobHold {
     fn drop(&mut self) {
         let mut held = self.blobs.held.lock().unwrap_or_else(PoisonError::into_inner);
         for id in &self.ids {
@@ -119,13 +119,13 @@ impl BlobStore {
     /// Marks blobs that will be opened later. Must be called while a record names them. The removal
     /// of blobs whose records are gone checks [`BlobStore::is_held`].
     #[must_use]
-    pub(super) fn hold(&self, ids: Vec<u64>) -> Held {
+    pub(super) fn hold(&self, ids: Vec<u64>) -> BlobHold {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         for id in &ids {
             *held.entry(*id).or_default() += 1;
         }
         drop(held);
-        Held { blobs: self.clone(), ids }
+        BlobHold { blobs: self.clone(), ids }
     }
 
     /// Whether the file at `path` is a blob that a reader will still open.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::buffer::encode_batch;
 use super::schema::TableSchema;
+use super::write::buffer::encode_batch;
 use crate::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use crate::error::ErrorKind;
 use crate::model::tables::data::{ColumnType, DataType, column};

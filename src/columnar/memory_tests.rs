@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::buffer::{batch_bytes, encode_batch};
-use super::export::export_parquet_in;
-use super::frame::column_of_texts;
-use super::order::{key_rows, select_rows};
+use super::exchange::export::export_parquet_in;
+use super::exchange::frame::column_of_texts;
+use super::order::select::{key_rows, select_rows};
+use super::write::buffer::{batch_bytes, encode_batch};
 use super::*;
 use crate::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use crate::disk::{MemoryDisk, SharedDisk};
@@ -132,7 +132,7 @@ fn ordered_texts_are_fetched_in_parts_that_memory_holds() {
     loop {
         let part = select(after.as_ref());
         assert!(part.is_all || part.rows.len() == 1024, "{}", part.rows.len());
-        after = part.rows.last().map(order::Selected::after);
+        after = part.rows.last().map(order::select::SelectedRow::after);
         positions.extend(part.rows.iter().map(|row| row.ordinal));
         if part.is_all {
             break;

@@ -153,7 +153,7 @@ fn fixture(index: DataType, appends: &[Vec<Cells>], sealed: &[bool]) -> Fixture 
             }
         };
         for run in runs {
-            if matches!(run.stored(), Stored::Segment(_)) {
+            if matches!(run.stored(), RunStorage::Segment(_)) {
                 group.push(run);
             } else {
                 close(&mut group, &mut kept);

@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 
 use super::constant::{Constant, Times};
-use super::fault::{Checked, Fault, FaultKind, Span};
+use super::fault::{Fault, FaultKind, FaultResult, Span};
 use super::schema::{Schema, TextSearch};
 use super::simplify::{all, any, not};
 use super::syntax::{Arg, Ast, Junction, Node};
-use super::tree::{Place, RECORD, Scalar, Test};
-use super::types::{Of, Type, Typed, Value};
+use super::tree::{FieldPath, RECORD, Scalar, Test};
+use super::types::{Of, Type, TypedExpression, Value};
 use crate::value::limits;
 
 /// A scope in which names are looked up: the record, or an element inside of it.
@@ -74,20 +74,22 @@ impl<'c> Checker<'c> {
     }
 
     /// Types a condition; an expression that is not Boolean is a type mismatch.
-    pub(super) fn test(&mut self, ast: &'c Ast) -> Checked<Test> {
+    pub(super) fn test(&mut self, ast: &'c Ast) -> FaultResult<Test> {
         let typed = self.typed(ast)?;
         self.condition_of(typed, whole(ast))
     }
 
-    fn condition_of(&self, typed: Typed<'c>, span: Span) -> Checked<Test> {
+    fn condition_of(&self, typed: TypedExpression<'c>, span: Span) -> FaultResult<Test> {
         match typed {
-            Typed::Test(test) => Ok(test),
-            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Bool(value)), .. }) => {
-                Ok(Test::Const(value))
+            TypedExpression::Test(test) => Ok(test),
+            TypedExpression::Scalar(Value {
+                scalar: Scalar::Const(Constant::Bool(value)), ..
+            }) => Ok(Test::Const(value)),
+            TypedExpression::Scalar(Value { scalar: Scalar::Test(test), .. }) => Ok(*test),
+            TypedExpression::Scalar(Value { scalar, ty: Type::Bool, .. }) => {
+                Ok(Test::Truth(scalar))
             }
-            Typed::Scalar(Value { scalar: Scalar::Test(test), .. }) => Ok(*test),
-            Typed::Scalar(Value { scalar, ty: Type::Bool, .. }) => Ok(Test::Truth(scalar)),
-            Typed::Many { list, scope, body: Value { scalar, ty: Type::Bool, .. } } => {
+            TypedExpression::Many { list, scope, body: Value { scalar, ty: Type::Bool, .. } } => {
                 Ok(Test::Exists { list, scope, test: Box::new(Test::Truth(scalar)) })
             }
             other => {
@@ -97,31 +99,36 @@ impl<'c> Checker<'c> {
         }
     }
 
-    pub(super) fn describe(&self, typed: &Typed<'c>) -> String {
+    pub(super) fn describe(&self, typed: &TypedExpression<'c>) -> String {
         match typed {
-            Typed::Null => "null".to_owned(),
-            Typed::Test(_) => "a Boolean".to_owned(),
-            Typed::Scalar(value) | Typed::Many { body: value, .. } => value.ty.to_string(),
-            Typed::List(_, Of::Pair) => "a map".to_owned(),
-            Typed::List(..) => "a list".to_owned(),
-            Typed::Scope(_) | Typed::Item { .. } => "a record".to_owned(),
-            Typed::Brackets(_) => "a bracket list".to_owned(),
+            TypedExpression::Null => "null".to_owned(),
+            TypedExpression::Test(_) => "a Boolean".to_owned(),
+            TypedExpression::Scalar(value) | TypedExpression::Many { body: value, .. } => {
+                value.ty.to_string()
+            }
+            TypedExpression::List(_, Of::Pair) => "a map".to_owned(),
+            TypedExpression::List(..) => "a list".to_owned(),
+            TypedExpression::Scope(_) | TypedExpression::Item { .. } => "a record".to_owned(),
+            TypedExpression::Brackets(_) => "a bracket list".to_owned(),
         }
     }
 
-    pub(super) fn typed(&mut self, ast: &'c Ast) -> Checked<Typed<'c>> {
+    pub(super) fn typed(&mut self, ast: &'c Ast) -> FaultResult<TypedExpression<'c>> {
         match &ast.node {
-            Node::Null => Ok(Typed::Null),
+            Node::Null => Ok(TypedExpression::Null),
             Node::Bool(value) => {
-                Ok(Typed::Scalar(Value::literal(Constant::Bool(*value), Type::Bool)))
+                Ok(TypedExpression::Scalar(Value::literal(Constant::Bool(*value), Type::Bool)))
             }
-            Node::Int(value) => Ok(Typed::Scalar(Value::literal(Constant::Int(*value), Type::Int))),
+            Node::Int(value) => {
+                Ok(TypedExpression::Scalar(Value::literal(Constant::Int(*value), Type::Int)))
+            }
             Node::Real(value) => {
-                Ok(Typed::Scalar(Value::literal(Constant::Double(*value), Type::Double)))
+                Ok(TypedExpression::Scalar(Value::literal(Constant::Double(*value), Type::Double)))
             }
-            Node::Text(text) => {
-                Ok(Typed::Scalar(Value::literal(Constant::text(text.as_str()), Type::Text)))
-            }
+            Node::Text(text) => Ok(TypedExpression::Scalar(Value::literal(
+                Constant::text(text.as_str()),
+                Type::Text,
+            ))),
             Node::Substitution(number) => self.substitution(*number, ast.span),
             Node::It | Node::Parent | Node::Root | Node::Name(_) | Node::Member(..) => {
                 self.path(ast)
@@ -130,7 +137,7 @@ impl<'c> Checker<'c> {
             Node::Call(name, args) => self.call(ast, name, args),
             Node::Index(left, index) => self.index(ast, left, index),
             Node::Array(elements) => self.array(elements),
-            Node::Brackets(items) => Ok(Typed::Brackets(items)),
+            Node::Brackets(items) => Ok(TypedExpression::Brackets(items)),
             Node::Not(operand) => self.not(ast, operand),
             Node::Negate(operand) => self.negate(ast, operand),
             Node::Chain(first, rest) => self.chain(ast, first, rest),
@@ -144,7 +151,11 @@ impl<'c> Checker<'c> {
         }
     }
 
-    fn substitution(&mut self, number: Option<usize>, span: Span) -> Checked<Typed<'c>> {
+    fn substitution(
+        &mut self,
+        number: Option<usize>,
+        span: Span,
+    ) -> FaultResult<TypedExpression<'c>> {
         let fault = |message: String| Err(Fault::new(FaultKind::BadSubstitution, span, message));
         if !self.schema.accept_substitutions {
             return fault("this filter takes no substitutions".to_owned());
@@ -186,33 +197,33 @@ impl<'c> Checker<'c> {
         };
         self.substitutions.entry(number).or_insert_with(|| constant.clone());
         Ok(if constant == Constant::Null {
-            Typed::Null
+            TypedExpression::Null
         } else {
-            Typed::Scalar(Value::literal(constant, ty))
+            TypedExpression::Scalar(Value::literal(constant, ty))
         })
     }
 
-    fn junction(&mut self, kind: Junction, terms: &'c [Ast]) -> Checked<Typed<'c>> {
+    fn junction(&mut self, kind: Junction, terms: &'c [Ast]) -> FaultResult<TypedExpression<'c>> {
         let mut tests = Vec::with_capacity(terms.len());
         for term in terms {
             tests.push(self.test(term)?);
         }
-        Ok(Typed::Test(match kind {
+        Ok(TypedExpression::Test(match kind {
             Junction::And => all(tests),
             Junction::Or => any(tests),
         }))
     }
 
-    fn not(&mut self, ast: &'c Ast, operand: &'c Ast) -> Checked<Typed<'c>> {
+    fn not(&mut self, ast: &'c Ast, operand: &'c Ast) -> FaultResult<TypedExpression<'c>> {
         let typed = self.typed(operand)?;
-        Ok(Typed::Test(not(self.condition_of(typed, ast.span)?)))
+        Ok(TypedExpression::Test(not(self.condition_of(typed, ast.span)?)))
     }
 
     /// Types an expression that must be one scalar.
-    pub(super) fn scalar(&mut self, ast: &'c Ast, span: Span) -> Checked<Value> {
+    pub(super) fn scalar(&mut self, ast: &'c Ast, span: Span) -> FaultResult<Value> {
         match self.typed(ast)? {
-            Typed::Scalar(value) => Ok(value),
-            Typed::Test(test) => Ok(Value::new(Scalar::Test(Box::new(test)), Type::Bool)),
+            TypedExpression::Scalar(value) => Ok(value),
+            TypedExpression::Test(test) => Ok(Value::new(Scalar::Test(Box::new(test)), Type::Bool)),
             other => {
                 let message = format!("expected a value, found {}", self.describe(&other));
                 Err(Fault::new(FaultKind::TypeMismatch, span, message))
@@ -221,7 +232,7 @@ impl<'c> Checker<'c> {
     }
 
     /// Types a predicate over the elements of a list, in a new scope.
-    pub(super) fn predicate(&mut self, of: Of, arg: &'c Arg) -> Checked<(u32, Test)> {
+    pub(super) fn predicate(&mut self, of: Of, arg: &'c Arg) -> FaultResult<(u32, Test)> {
         let number = self.new_scope();
         self.scopes.push(Scope { number, of: Some(of), parameter: arg.parameter.as_deref() });
         let test = self.test(&arg.body);
@@ -229,7 +240,7 @@ impl<'c> Checker<'c> {
         Ok((number, test?))
     }
 
-    pub(super) fn place(&self, scope: usize, index: usize) -> Place {
-        Place { scope: self.scopes.get(scope).map_or(RECORD, |scope| scope.number), index }
+    pub(super) fn place(&self, scope: usize, index: usize) -> FieldPath {
+        FieldPath { scope: self.scopes.get(scope).map_or(RECORD, |scope| scope.number), index }
     }
 }

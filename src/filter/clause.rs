@@ -14,7 +14,7 @@ use super::constant::Constant;
 use super::schema::Schema;
 use super::simplify::{all, any, not};
 use super::syntax::Comparison;
-use super::tree::{How, Place, RECORD, Scalar, Set, Test};
+use super::tree::{FieldPath, How, RECORD, Scalar, Set, Test};
 use crate::error::{Error, Result};
 use crate::value::pattern::Pattern;
 use crate::value::time;
@@ -90,25 +90,25 @@ impl Clause {
     }
 }
 
-fn place(schema: &Schema<'_>, fields: &mut BTreeSet<usize>, path: &str) -> Result<Place> {
+fn place(schema: &Schema<'_>, fields: &mut BTreeSet<usize>, path: &str) -> Result<FieldPath> {
     let index = schema
         .fields
         .iter()
         .position(|decl| decl.path == path)
         .ok_or_else(|| Error::invalid(format!("there is no field {path:?}")))?;
     fields.insert(index);
-    Ok(Place { scope: RECORD, index })
+    Ok(FieldPath { scope: RECORD, index })
 }
 
 fn constant(text: &Arc<str>) -> Scalar {
     Scalar::Const(Constant::Text(text.clone()))
 }
 
-fn entry(map: Place, key: &Arc<str>) -> Scalar {
+fn entry(map: FieldPath, key: &Arc<str>) -> Scalar {
     Scalar::Entry { map, key: Box::new(constant(key)) }
 }
 
-fn has_key(map: Place, key: &Arc<str>) -> Test {
+fn has_key(map: FieldPath, key: &Arc<str>) -> Test {
     Test::HasKey { map, key: constant(key) }
 }
 
@@ -118,7 +118,7 @@ fn like(
     schema: &Schema<'_>,
     fields: &mut BTreeSet<usize>,
 ) -> Result<Test> {
-    let fits = |text: Scalar, fold: bool, words: Option<Place>| Test::Like {
+    let fits = |text: Scalar, fold: bool, words: Option<FieldPath>| Test::Like {
         text,
         fold,
         pattern: Box::new(pattern.clone()),

@@ -5,11 +5,11 @@ use super::check::{Checker, whole};
 use super::constant::{
     Constant, enum_member, exact_count, parse_bool, parse_number, parse_span, parse_time,
 };
-use super::fault::{Checked, Fault, FaultKind, Span};
+use super::fault::{Fault, FaultKind, FaultResult, Span};
 use super::simplify::{all, comparison_test, not};
 use super::syntax::{Ast, Comparison};
 use super::tree::{List, RECORD, Scalar, Test};
-use super::types::{Of, Type, Typed, Value};
+use super::types::{Of, Type, TypedExpression, Value};
 
 impl<'c> Checker<'c> {
     pub(super) fn comparison(
@@ -18,47 +18,50 @@ impl<'c> Checker<'c> {
         left: &'c Ast,
         right: &'c Ast,
         span: Span,
-    ) -> Checked<Typed<'c>> {
+    ) -> FaultResult<TypedExpression<'c>> {
         let left_typed = self.typed(left)?;
         let right_typed = self.typed(right)?;
-        self.compare(comparison, (left_typed, left), (right_typed, right), span).map(Typed::Test)
+        self.compare(comparison, (left_typed, left), (right_typed, right), span)
+            .map(TypedExpression::Test)
     }
 
     pub(super) fn compare(
         &mut self,
         comparison: Comparison,
-        (left, left_ast): (Typed<'c>, &'c Ast),
-        (right, right_ast): (Typed<'c>, &'c Ast),
+        (left, left_ast): (TypedExpression<'c>, &'c Ast),
+        (right, right_ast): (TypedExpression<'c>, &'c Ast),
         span: Span,
-    ) -> Checked<Test> {
-        let value = |typed: Typed<'c>| match typed {
-            Typed::Test(test) => {
-                Typed::Scalar(Value::new(Scalar::Test(Box::new(test)), Type::Bool))
+    ) -> FaultResult<Test> {
+        let value = |typed: TypedExpression<'c>| match typed {
+            TypedExpression::Test(test) => {
+                TypedExpression::Scalar(Value::new(Scalar::Test(Box::new(test)), Type::Bool))
             }
             other => other,
         };
         match (value(left), value(right)) {
-            (Typed::Null, Typed::Null) => Ok(Test::Const(comparison == Comparison::Eq)),
-            (Typed::Null, other) => self.compare_null(comparison.mirrored(), other, span),
-            (other, Typed::Null) => self.compare_null(comparison, other, span),
-            (Typed::List(list, of), Typed::Brackets(items))
-            | (Typed::Brackets(items), Typed::List(list, of)) => {
+            (TypedExpression::Null, TypedExpression::Null) => {
+                Ok(Test::Const(comparison == Comparison::Eq))
+            }
+            (TypedExpression::Null, other) => self.compare_null(comparison.mirrored(), other, span),
+            (other, TypedExpression::Null) => self.compare_null(comparison, other, span),
+            (TypedExpression::List(list, of), TypedExpression::Brackets(items))
+            | (TypedExpression::Brackets(items), TypedExpression::List(list, of)) => {
                 self.compare_brackets(comparison, list, of, items, span)
             }
-            (Typed::Many { .. }, Typed::Many { .. }) => Err(Fault::new(
+            (TypedExpression::Many { .. }, TypedExpression::Many { .. }) => Err(Fault::new(
                 FaultKind::TypeMismatch,
                 span,
                 "two paths through lists cannot be compared",
             )),
-            (Typed::Many { list, scope, body }, other) => {
-                let body = (Typed::Scalar(body), left_ast);
+            (TypedExpression::Many { list, scope, body }, other) => {
+                let body = (TypedExpression::Scalar(body), left_ast);
                 self.compare_many(comparison, list, scope, body, (other, right_ast), span)
             }
-            (other, Typed::Many { list, scope, body }) => {
-                let body = (Typed::Scalar(body), right_ast);
+            (other, TypedExpression::Many { list, scope, body }) => {
+                let body = (TypedExpression::Scalar(body), right_ast);
                 self.compare_many(comparison.mirrored(), list, scope, body, (other, left_ast), span)
             }
-            (Typed::Scalar(left), Typed::Scalar(right)) => {
+            (TypedExpression::Scalar(left), TypedExpression::Scalar(right)) => {
                 self.compare_scalars(comparison, (left, left_ast), (right, right_ast), span)
             }
             (left, right) => {
@@ -69,21 +72,26 @@ impl<'c> Checker<'c> {
         }
     }
 
-    fn compare_null(&self, comparison: Comparison, other: Typed<'c>, span: Span) -> Checked<Test> {
+    fn compare_null(
+        &self,
+        comparison: Comparison,
+        other: TypedExpression<'c>,
+        span: Span,
+    ) -> FaultResult<Test> {
         if comparison.is_ordering() {
             return Ok(Test::Const(false));
         }
         let is_null = match other {
-            Typed::Scalar(Value { scalar: Scalar::Const(constant), .. }) => {
+            TypedExpression::Scalar(Value { scalar: Scalar::Const(constant), .. }) => {
                 Test::Const(constant == Constant::Null)
             }
-            Typed::Scalar(Value { scalar: Scalar::Test(_), .. }) => Test::Const(false),
-            Typed::Scalar(value) => Test::IsNull(value.scalar),
-            Typed::List(list, _) => Test::ListIsNull(list),
-            Typed::Many { list, scope, body } => {
+            TypedExpression::Scalar(Value { scalar: Scalar::Test(_), .. }) => Test::Const(false),
+            TypedExpression::Scalar(value) => Test::IsNull(value.scalar),
+            TypedExpression::List(list, _) => Test::ListIsNull(list),
+            TypedExpression::Many { list, scope, body } => {
                 Test::Exists { list, scope, test: Box::new(Test::IsNull(body.scalar)) }
             }
-            Typed::Item { list, index, .. } => Test::IsNull(Scalar::At {
+            TypedExpression::Item { list, index, .. } => Test::IsNull(Scalar::At {
                 list: Box::new(list),
                 index: Box::new(index),
                 member: None,
@@ -102,10 +110,10 @@ impl<'c> Checker<'c> {
         comparison: Comparison,
         list: List,
         scope: u32,
-        body: (Typed<'c>, &'c Ast),
-        other: (Typed<'c>, &'c Ast),
+        body: (TypedExpression<'c>, &'c Ast),
+        other: (TypedExpression<'c>, &'c Ast),
         span: Span,
-    ) -> Checked<Test> {
+    ) -> FaultResult<Test> {
         let negated = comparison == Comparison::Ne;
         let inner = if negated { Comparison::Eq } else { comparison };
         let test = Box::new(self.compare(inner, body, other, span)?);
@@ -120,7 +128,7 @@ impl<'c> Checker<'c> {
         of: Of,
         items: &'c [(Ast, Option<Ast>)],
         span: Span,
-    ) -> Checked<Test> {
+    ) -> FaultResult<Test> {
         if comparison.is_ordering() {
             return Err(Fault::new(
                 FaultKind::TypeMismatch,
@@ -151,11 +159,12 @@ impl<'c> Checker<'c> {
         Ok(if comparison == Comparison::Eq { present } else { not(present) })
     }
 
-    fn bracket_text(&mut self, ast: &'c Ast) -> Checked<Scalar> {
+    fn bracket_text(&mut self, ast: &'c Ast) -> FaultResult<Scalar> {
         match self.typed(ast)? {
-            Typed::Scalar(Value { scalar: scalar @ Scalar::Const(Constant::Text(_)), .. }) => {
-                Ok(scalar)
-            }
+            TypedExpression::Scalar(Value {
+                scalar: scalar @ Scalar::Const(Constant::Text(_)),
+                ..
+            }) => Ok(scalar),
             other => {
                 let message =
                     format!("a bracket list takes text only, found {}", self.describe(&other));
@@ -170,7 +179,7 @@ impl<'c> Checker<'c> {
         (left, left_ast): (Value, &'c Ast),
         (right, right_ast): (Value, &'c Ast),
         span: Span,
-    ) -> Checked<Test> {
+    ) -> FaultResult<Test> {
         if comparison.is_ordering() && (left.equality_only || right.equality_only) {
             let message = format!(
                 "`{}` is not allowed here: the id supports `=` and `!=` only",
@@ -197,7 +206,7 @@ impl<'c> Checker<'c> {
                 if comparison.is_ordering() && has_empty_text {
                     return Err(self.bad_value(constant_ast, "", "a date and time"));
                 }
-                return self.compare_null(comparison, Typed::Scalar(other.clone()), span);
+                return self.compare_null(comparison, TypedExpression::Scalar(other.clone()), span);
             }
         }
         Ok(comparison_test(left.scalar, comparison, right.scalar))
@@ -209,7 +218,7 @@ impl<'c> Checker<'c> {
         (mut left, left_ast): (Value, &Ast),
         (mut right, right_ast): (Value, &Ast),
         span: Span,
-    ) -> Checked<(Value, Value)> {
+    ) -> FaultResult<(Value, Value)> {
         if left.ty.is_id() {
             right = decimal_text(right, left.ty);
         } else if right.ty.is_id() {
@@ -235,7 +244,7 @@ impl<'c> Checker<'c> {
 
     /// Converts a constant time, or a text that is one, to the counts of a column that it is
     /// compared with; returns other values unchanged.
-    fn count_of_time(&self, column: &Value, value: Value, ast: &Ast) -> Checked<Value> {
+    fn count_of_time(&self, column: &Value, value: Value, ast: &Ast) -> FaultResult<Value> {
         let Scalar::Field(place) = &column.scalar else { return Ok(value) };
         let columns = self.schema.columns.filter(|_| place.scope == RECORD);
         let Some(per_second) = columns.and_then(|columns| columns.per_second(place.index)) else {
@@ -284,7 +293,7 @@ impl<'c> Checker<'c> {
     }
 
     /// Converts a literal to the type of the other side; empty text becomes null if that is a time.
-    pub(super) fn fit(&self, value: Value, ty: Type, ast: &Ast, span: Span) -> Checked<Value> {
+    pub(super) fn fit(&self, value: Value, ty: Type, ast: &Ast, span: Span) -> FaultResult<Value> {
         let Scalar::Const(Constant::Text(text)) = &value.scalar else {
             if value.ty.fits(ty) {
                 return Ok(value);

@@ -12,7 +12,7 @@ use super::constant::{Constant, order};
 use super::schema::Schema;
 use super::simplify::{exact_double, exact_int};
 use super::syntax::Comparison;
-use super::tree::{How, List, Members, Place, RECORD, Scalar, Set, Test};
+use super::tree::{FieldPath, How, List, Members, RECORD, Scalar, Set, Test};
 use crate::value::{FieldType, Val, time};
 
 /// One condition; fields are positions in [`Schema::fields`].
@@ -209,7 +209,7 @@ fn condition(test: &Test, schema: &Schema<'_>) -> Condition {
     .unwrap_or(Condition::Other)
 }
 
-fn record_field(place: Place) -> Option<usize> {
+fn record_field(place: FieldPath) -> Option<usize> {
     (place.scope == RECORD).then_some(place.index)
 }
 

@@ -16,7 +16,7 @@ use super::constant::{
     Constant, fold_case, order, parse_bool, parse_number, parse_span, parse_time,
 };
 use super::syntax::{Arithmetic, Comparison};
-use super::tree::{How, List, Members, Place, Scalar, Set, Test};
+use super::tree::{FieldPath, How, List, Members, Scalar, Set, Test};
 use crate::value::pattern::lower_case;
 use crate::value::{Row, Val, Work, limits, time};
 
@@ -46,7 +46,7 @@ impl<'a> Scopes<'a, '_> {
         Some(&scope.element)
     }
 
-    fn field(&self, place: Place) -> Val<'a> {
+    fn field(&self, place: FieldPath) -> Val<'a> {
         match self.element(place.scope) {
             Some(Element::Row(row)) => {
                 let value = row.val(place.index);
@@ -60,7 +60,7 @@ impl<'a> Scopes<'a, '_> {
         }
     }
 
-    fn map(&self, place: Place) -> Option<&'a BTreeMap<String, String>> {
+    fn map(&self, place: FieldPath) -> Option<&'a BTreeMap<String, String>> {
         match self.field(place) {
             Val::Map(map) => Some(map),
             _ => None,

@@ -87,7 +87,7 @@ struct Inner {
     message: String,
 }
 
-pub(super) type Checked<T> = std::result::Result<T, Fault>;
+pub(super) type FaultResult<T> = std::result::Result<T, Fault>;
 
 impl Fault {
     pub(super) fn new(kind: FaultKind, span: Span, message: impl Into<String>) -> Self {

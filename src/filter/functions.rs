@@ -3,11 +3,11 @@
 use super::TextSearch;
 use super::check::Checker;
 use super::constant::{Constant, DAY_MS, calendar, parse_span, parse_time};
-use super::fault::{Checked, Fault, FaultKind, did_you_mean};
+use super::fault::{Fault, FaultKind, FaultResult, did_you_mean};
 use super::simplify::{comparison_test, folded, not};
 use super::syntax::{Arg, Ast, Comparison};
 use super::tree::{Scalar, Test};
-use super::types::{Of, Type, Typed, Value};
+use super::types::{Of, Type, TypedExpression, Value};
 
 const TYPES: &[&str] =
     &["string", "DateTime", "TimeSpan", "RelativeTime", "Convert", "SafeConvert"];
@@ -25,12 +25,12 @@ impl<'c> Checker<'c> {
         type_name: &str,
         name: &'c str,
         args: &'c [Arg],
-    ) -> Checked<Typed<'c>> {
+    ) -> FaultResult<TypedExpression<'c>> {
         let of = |expected: &str| type_name.eq_ignore_ascii_case(expected);
         let is = |expected: &str| name.eq_ignore_ascii_case(expected);
         if of("string") && is("IsNullOrEmpty") {
             let [arg] = self.exactly(ast, name, args)?;
-            return self.null_or_empty(ast, arg).map(Typed::Test);
+            return self.null_or_empty(ast, arg).map(TypedExpression::Test);
         }
         if of("DateTime") && is("Parse") {
             let [arg] = self.exactly(ast, name, args)?;
@@ -55,7 +55,7 @@ impl<'c> Checker<'c> {
                     .wrong_arguments(ast, format!("`{name}` takes a number, found {}", value.ty)));
             }
             let scalar = Scalar::Units(Box::new(value.scalar), *unit_ms);
-            return Ok(Typed::Scalar(folded(Value {
+            return Ok(TypedExpression::Scalar(folded(Value {
                 scalar,
                 ty: Type::Span,
                 ..Value::new(Scalar::Const(Constant::Null), Type::Span)
@@ -83,7 +83,7 @@ impl<'c> Checker<'c> {
         ast: &'c Ast,
         name: &'c str,
         args: &'c [Arg],
-    ) -> Checked<Option<Typed<'c>>> {
+    ) -> FaultResult<Option<TypedExpression<'c>>> {
         let is =
             |expected: &[&str]| expected.iter().any(|expected| name.eq_ignore_ascii_case(expected));
         let make: fn(Box<Scalar>) -> Scalar;
@@ -101,32 +101,36 @@ impl<'c> Checker<'c> {
         }
         let [arg] = self.exactly(ast, name, args)?;
         let value = match self.typed(arg)? {
-            Typed::Null => Value::new(Scalar::Const(Constant::Null), Type::Text),
-            Typed::Scalar(value) if !matches!(value.ty, Type::Span | Type::Enum(_)) => value,
+            TypedExpression::Null => Value::new(Scalar::Const(Constant::Null), Type::Text),
+            TypedExpression::Scalar(value) if !matches!(value.ty, Type::Span | Type::Enum(_)) => {
+                value
+            }
             other => {
                 let message = format!("`{name}` does not take {}", self.describe(&other));
                 return Err(self.wrong_arguments(ast, message));
             }
         };
-        Ok(Some(Typed::Scalar(folded(Value::new(make(Box::new(value.scalar)), ty)))))
+        Ok(Some(TypedExpression::Scalar(folded(Value::new(make(Box::new(value.scalar)), ty)))))
     }
 
     /// A cast of a property or text to a time.
-    fn cast_time(&mut self, ast: &'c Ast, arg: &'c Ast) -> Checked<Typed<'c>> {
+    fn cast_time(&mut self, ast: &'c Ast, arg: &'c Ast) -> FaultResult<TypedExpression<'c>> {
         match self.typed(arg)? {
-            Typed::Scalar(value @ Value { ty: Type::Time, .. }) => Ok(Typed::Scalar(value)),
-            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => {
-                match parse_time(&text) {
-                    Some(time) => {
-                        Ok(Typed::Scalar(Value::literal(Constant::Time(time), Type::Time)))
-                    }
-                    None => Err(self.bad_value(arg, &text, "a date and time")),
+            TypedExpression::Scalar(value @ Value { ty: Type::Time, .. }) => {
+                Ok(TypedExpression::Scalar(value))
+            }
+            TypedExpression::Scalar(Value {
+                scalar: Scalar::Const(Constant::Text(text)), ..
+            }) => match parse_time(&text) {
+                Some(time) => {
+                    Ok(TypedExpression::Scalar(Value::literal(Constant::Time(time), Type::Time)))
                 }
-            }
-            Typed::Scalar(value) if value.ty.is_text() => {
-                Ok(Typed::Scalar(Value::new(Scalar::ToTime(Box::new(value.scalar)), Type::Time)))
-            }
-            Typed::Null => Ok(Typed::Null),
+                None => Err(self.bad_value(arg, &text, "a date and time")),
+            },
+            TypedExpression::Scalar(value) if value.ty.is_text() => Ok(TypedExpression::Scalar(
+                Value::new(Scalar::ToTime(Box::new(value.scalar)), Type::Time),
+            )),
+            TypedExpression::Null => Ok(TypedExpression::Null),
             other => {
                 let message =
                     format!("`DateTime` takes a date or text, found {}", self.describe(&other));
@@ -135,20 +139,22 @@ impl<'c> Checker<'c> {
         }
     }
 
-    fn cast_span(&mut self, ast: &'c Ast, arg: &'c Ast) -> Checked<Typed<'c>> {
+    fn cast_span(&mut self, ast: &'c Ast, arg: &'c Ast) -> FaultResult<TypedExpression<'c>> {
         match self.typed(arg)? {
-            Typed::Scalar(value @ Value { ty: Type::Span, .. }) => Ok(Typed::Scalar(value)),
-            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => {
-                match parse_span(&text) {
-                    Some(span) => {
-                        Ok(Typed::Scalar(Value::literal(Constant::Span(span), Type::Span)))
-                    }
-                    None => Err(self.bad_value(arg, &text, "a time span")),
+            TypedExpression::Scalar(value @ Value { ty: Type::Span, .. }) => {
+                Ok(TypedExpression::Scalar(value))
+            }
+            TypedExpression::Scalar(Value {
+                scalar: Scalar::Const(Constant::Text(text)), ..
+            }) => match parse_span(&text) {
+                Some(span) => {
+                    Ok(TypedExpression::Scalar(Value::literal(Constant::Span(span), Type::Span)))
                 }
-            }
-            Typed::Scalar(value) if value.ty.is_text() => {
-                Ok(Typed::Scalar(Value::new(Scalar::ToSpan(Box::new(value.scalar)), Type::Span)))
-            }
+                None => Err(self.bad_value(arg, &text, "a time span")),
+            },
+            TypedExpression::Scalar(value) if value.ty.is_text() => Ok(TypedExpression::Scalar(
+                Value::new(Scalar::ToSpan(Box::new(value.scalar)), Type::Span),
+            )),
             other => {
                 let message = format!("`TimeSpan` takes text, found {}", self.describe(&other));
                 Err(self.wrong_arguments(ast, message))
@@ -157,13 +163,14 @@ impl<'c> Checker<'c> {
     }
 
     /// Arguments that are integer constants.
-    fn integers(&mut self, ast: &'c Ast, args: &'c [Arg]) -> Checked<Vec<i64>> {
+    fn integers(&mut self, ast: &'c Ast, args: &'c [Arg]) -> FaultResult<Vec<i64>> {
         let mut integers = Vec::with_capacity(args.len());
         for arg in args {
             match self.typed(&arg.body)? {
-                Typed::Scalar(Value { scalar: Scalar::Const(Constant::Int(value)), .. })
-                    if arg.parameter.is_none() =>
-                {
+                TypedExpression::Scalar(Value {
+                    scalar: Scalar::Const(Constant::Int(value)),
+                    ..
+                }) if arg.parameter.is_none() => {
                     integers.push(value);
                 }
                 other => {
@@ -181,7 +188,7 @@ impl<'c> Checker<'c> {
         ast: &'c Ast,
         name: &'c str,
         args: &'c [Arg],
-    ) -> Checked<Typed<'c>> {
+    ) -> FaultResult<TypedExpression<'c>> {
         let is = |expected: &str| name.eq_ignore_ascii_case(expected);
         if is("DateTime") {
             return self.date_time(ast, args);
@@ -204,7 +211,7 @@ impl<'c> Checker<'c> {
             }
             // Only NaN differs from itself.
             let same = comparison_test(value.scalar.clone(), Comparison::Eq, value.scalar);
-            return Ok(Typed::Test(not(same)));
+            return Ok(TypedExpression::Test(not(same)));
         }
         if is("isnull") || (is("np") && args.len() == 2) {
             let [first, second] = self.exactly(ast, name, args)?;
@@ -221,7 +228,7 @@ impl<'c> Checker<'c> {
         let innermost = self.scopes.len() - 1;
         if let Some(Of::Scalar(_)) = self.scopes.get(innermost).and_then(|scope| scope.of) {
             // Inside a collection method a bare call is a method of the element.
-            let element = self.members(Typed::Scope(innermost), &[])?;
+            let element = self.members(TypedExpression::Scope(innermost), &[])?;
             return self.invoke(ast, element, ast, name, args);
         }
         let message = format!(
@@ -231,7 +238,7 @@ impl<'c> Checker<'c> {
         Err(Fault::new(FaultKind::UnknownFunction, ast.span, message))
     }
 
-    fn date_time(&mut self, ast: &'c Ast, args: &'c [Arg]) -> Checked<Typed<'c>> {
+    fn date_time(&mut self, ast: &'c Ast, args: &'c [Arg]) -> FaultResult<TypedExpression<'c>> {
         if args.len() == 1 {
             let [arg] = self.exactly(ast, "DateTime", args)?;
             return self.cast_time(ast, arg);
@@ -246,14 +253,16 @@ impl<'c> Checker<'c> {
             }
         };
         match calendar(parts) {
-            Some(time) => Ok(Typed::Scalar(Value::literal(Constant::Time(time), Type::Time))),
+            Some(time) => {
+                Ok(TypedExpression::Scalar(Value::literal(Constant::Time(time), Type::Time)))
+            }
             None => {
                 Err(Fault::new(FaultKind::BadValue, ast.span, "there is no such date and time"))
             }
         }
     }
 
-    fn time_span(&mut self, ast: &'c Ast, args: &'c [Arg]) -> Checked<Typed<'c>> {
+    fn time_span(&mut self, ast: &'c Ast, args: &'c [Arg]) -> FaultResult<TypedExpression<'c>> {
         let parts = self.integers(ast, args)?;
         let (days, hours, minutes, seconds) = match *parts.as_slice() {
             [days, hours, minutes, seconds] => (days, hours, minutes, seconds),
@@ -272,18 +281,22 @@ impl<'c> Checker<'c> {
             .zip(scaled(seconds, 1000))
             .and_then(|(sum, seconds)| sum.checked_add(seconds));
         match total {
-            Some(total) => Ok(Typed::Scalar(Value::literal(Constant::Span(total), Type::Span))),
+            Some(total) => {
+                Ok(TypedExpression::Scalar(Value::literal(Constant::Span(total), Type::Span)))
+            }
             None => Err(Fault::new(FaultKind::BadValue, ast.span, "the time span is too long")),
         }
     }
 
-    fn search(&mut self, ast: &'c Ast, args: &'c [Arg]) -> Checked<Typed<'c>> {
+    fn search(&mut self, ast: &'c Ast, args: &'c [Arg]) -> FaultResult<TypedExpression<'c>> {
         let [arg] = self.exactly(ast, "search", args)?;
         match self.typed(arg)? {
-            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => {
+            TypedExpression::Scalar(Value {
+                scalar: Scalar::Const(Constant::Text(text)), ..
+            }) => {
                 let offset = self.source.get(..arg.span.from).unwrap_or_default().chars().count();
                 self.searches.push(TextSearch { text: text.as_ref().to_owned(), offset });
-                Ok(Typed::Test(Test::Search(self.searches.len() - 1)))
+                Ok(TypedExpression::Test(Test::Search(self.searches.len() - 1)))
             }
             other => {
                 let message = format!("`search` takes a text, found {}", self.describe(&other));

@@ -1,7 +1,7 @@
 //! Splits the text into tokens, one at a time, so faults after the first syntax error are not
 //! looked for.
 
-use super::fault::{Checked, Fault, FaultKind, Span};
+use super::fault::{Fault, FaultKind, FaultResult, Span};
 
 /// One token. The parser tells keywords from names, because after a dot every word is a name.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +53,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Returns the next token and its span. At the end of the text every call returns `End`.
-    pub(super) fn next(&mut self) -> Checked<(Token, Span)> {
+    pub(super) fn next(&mut self) -> FaultResult<(Token, Span)> {
         self.skip_while(char::is_whitespace);
         let from = self.at;
         let Some(first) = self.peek() else {
@@ -84,7 +84,7 @@ impl<'t> Lexer<'t> {
         Ok((token, Span::new(from, self.at)))
     }
 
-    fn substitution(&mut self) -> Checked<Token> {
+    fn substitution(&mut self) -> FaultResult<Token> {
         let from = self.at;
         self.at += 1;
         if self.skip_while(|c| c.is_ascii_digit()) == 0 {
@@ -99,7 +99,7 @@ impl<'t> Lexer<'t> {
         Ok(Token::Substitution(digits.parse().ok()))
     }
 
-    fn string(&mut self, quote: char) -> Checked<Token> {
+    fn string(&mut self, quote: char) -> FaultResult<Token> {
         let from = self.at;
         self.at += 1;
         let mut out = String::new();
@@ -126,7 +126,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Decodes the escape after a backslash.
-    fn escape(&mut self, string_from: usize, out: &mut String) -> Checked<()> {
+    fn escape(&mut self, string_from: usize, out: &mut String) -> FaultResult<()> {
         let from = self.at - 1;
         let Some(letter) = self.peek() else {
             let end = Span::new(self.text.len(), self.text.len());
@@ -173,7 +173,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// `\xHH` or `\uHHHH`; two `\u` in a row may be a surrogate pair, as UTF-16 clients write it.
-    fn code(&mut self, string_from: usize, len: usize, out: &mut String) -> Checked<()> {
+    fn code(&mut self, string_from: usize, len: usize, out: &mut String) -> FaultResult<()> {
         let first = self.hex(len);
         let decoded = match first {
             Some(high @ 0xd800..=0xdbff) => {
@@ -200,7 +200,7 @@ impl<'t> Lexer<'t> {
         Ok(())
     }
 
-    fn number(&mut self) -> Checked<Token> {
+    fn number(&mut self) -> FaultResult<Token> {
         let from = self.at;
         let rest = self.rest();
         for (prefixes, radix) in [(["0x", "0X"], 16), (["0b", "0B"], 2)] {

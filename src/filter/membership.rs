@@ -2,11 +2,11 @@
 
 use super::check::Checker;
 use super::constant::Constant;
-use super::fault::{Checked, Fault, FaultKind, Span};
+use super::fault::{Fault, FaultKind, FaultResult, Span};
 use super::simplify::{any, comparison_test, exact_double, exact_int, not};
 use super::syntax::{Ast, Comparison, Items, Node};
 use super::tree::{List, Scalar, Set, Test};
-use super::types::{Of, Type, Typed, Value};
+use super::types::{Of, Type, TypedExpression, Value};
 
 impl<'c> Checker<'c> {
     pub(super) fn membership_node(
@@ -15,7 +15,7 @@ impl<'c> Checker<'c> {
         value: &'c Ast,
         negated: bool,
         items: &'c Items,
-    ) -> Checked<Typed<'c>> {
+    ) -> FaultResult<TypedExpression<'c>> {
         let typed = self.typed(value)?;
         let test = match items {
             Items::List(items) => self.membership((typed, value), items, ast.span)?,
@@ -27,36 +27,44 @@ impl<'c> Checker<'c> {
                 }
             },
         };
-        Ok(Typed::Test(if negated { not(test) } else { test }))
+        Ok(TypedExpression::Test(if negated { not(test) } else { test }))
     }
 
     /// Tests whether the value equals one of the items.
     pub(super) fn membership(
         &mut self,
-        (value, value_ast): (Typed<'c>, &'c Ast),
+        (value, value_ast): (TypedExpression<'c>, &'c Ast),
         items: &'c [Ast],
         span: Span,
-    ) -> Checked<Test> {
-        if let Typed::Many { list, scope, body } = value {
-            let test = Box::new(self.membership((Typed::Scalar(body), value_ast), items, span)?);
+    ) -> FaultResult<Test> {
+        if let TypedExpression::Many { list, scope, body } = value {
+            let test = Box::new(self.membership(
+                (TypedExpression::Scalar(body), value_ast),
+                items,
+                span,
+            )?);
             return Ok(Test::Exists { list, scope, test });
         }
         let value = match value {
-            Typed::Test(test) => {
-                Typed::Scalar(Value::new(Scalar::Test(Box::new(test)), Type::Bool))
+            TypedExpression::Test(test) => {
+                TypedExpression::Scalar(Value::new(Scalar::Test(Box::new(test)), Type::Bool))
             }
             other => other,
         };
-        if let Typed::Scalar(whole) = value {
+        if let TypedExpression::Scalar(whole) = value {
             if items.len() < 2 || is_short(&whole.scalar) {
-                return self.one_of((Typed::Scalar(whole), value_ast), items, span);
+                return self.one_of((TypedExpression::Scalar(whole), value_ast), items, span);
             }
             // Every item is compared with the value. A computed value is evaluated once and bound
             // as an element: if each comparison had a copy of it, the tree would double with each
             // membership of a chain.
             let scope = self.new_scope();
             let element = Value { scalar: Scalar::Element(scope), ..whole };
-            let test = Box::new(self.one_of((Typed::Scalar(element), value_ast), items, span)?);
+            let test = Box::new(self.one_of(
+                (TypedExpression::Scalar(element), value_ast),
+                items,
+                span,
+            )?);
             return Ok(Test::Exists { list: List::Array(vec![whole.scalar]), scope, test });
         }
         self.one_of((value, value_ast), items, span)
@@ -65,25 +73,27 @@ impl<'c> Checker<'c> {
     /// Tests whether the value equals one of the items; copies the value for each comparison.
     fn one_of(
         &mut self,
-        (value, value_ast): (Typed<'c>, &'c Ast),
+        (value, value_ast): (TypedExpression<'c>, &'c Ast),
         items: &'c [Ast],
         span: Span,
-    ) -> Checked<Test> {
+    ) -> FaultResult<Test> {
         let mut has_null = false;
         let mut constants = Vec::new();
         let mut others = Vec::new();
         for item in items {
             let typed = self.typed(item)?;
             match (&value, typed) {
-                (Typed::Scalar(_), Typed::Null) => has_null = true,
-                (Typed::Scalar(left), Typed::Scalar(right)) if right.literal && !left.literal => {
+                (TypedExpression::Scalar(_), TypedExpression::Null) => has_null = true,
+                (TypedExpression::Scalar(left), TypedExpression::Scalar(right))
+                    if right.literal && !left.literal =>
+                {
                     match self.unify((left.clone(), value_ast), (right, item), span)?.1.scalar {
                         Scalar::Const(Constant::Null) => has_null = true,
                         Scalar::Const(constant) => constants.push(constant),
                         _ => {}
                     }
                 }
-                (value, list @ Typed::List(..)) if items.len() == 1 => {
+                (value, list @ TypedExpression::List(..)) if items.len() == 1 => {
                     let value = (value.clone(), value_ast);
                     return self.list_holds(list, value, span, FaultKind::TypeMismatch);
                 }
@@ -93,7 +103,7 @@ impl<'c> Checker<'c> {
                 }
             }
         }
-        if let Typed::Scalar(value) = value {
+        if let TypedExpression::Scalar(value) = value {
             if has_null || !constants.is_empty() {
                 others.insert(0, in_set(value, constants, has_null));
             }
@@ -104,14 +114,14 @@ impl<'c> Checker<'c> {
     /// Tests whether the list has an element that equals the value.
     pub(super) fn list_holds(
         &mut self,
-        list: Typed<'c>,
-        (value, value_ast): (Typed<'c>, &'c Ast),
+        list: TypedExpression<'c>,
+        (value, value_ast): (TypedExpression<'c>, &'c Ast),
         span: Span,
         kind: FaultKind,
-    ) -> Checked<Test> {
+    ) -> FaultResult<Test> {
         let (list, ty) = match list {
-            Typed::List(list, Of::Scalar(ty)) => (list, ty),
-            Typed::Many { list, scope, body } => {
+            TypedExpression::List(list, Of::Scalar(ty)) => (list, ty),
+            TypedExpression::Many { list, scope, body } => {
                 let (ty, body) = (body.ty, Box::new(body.scalar));
                 (List::Path { list: Box::new(list), scope, body }, ty)
             }
@@ -121,15 +131,15 @@ impl<'c> Checker<'c> {
             }
         };
         let value = match value {
-            Typed::Scalar(value) if value.literal => match (value.ty, ty) {
+            TypedExpression::Scalar(value) if value.literal => match (value.ty, ty) {
                 (left, right) if !left.is_text() && right.is_text() => {
                     let message = format!("the elements are {right}, not {left}");
                     return Err(Fault::new(kind, span, message));
                 }
                 _ => self.fit(value, ty, value_ast, span)?,
             },
-            Typed::Scalar(value) if value.ty.fits(ty) => value,
-            Typed::Null => return Ok(Test::Const(false)),
+            TypedExpression::Scalar(value) if value.ty.fits(ty) => value,
+            TypedExpression::Null => return Ok(Test::Const(false)),
             other => {
                 let message = format!("the elements are {ty}, not {}", self.describe(&other));
                 return Err(Fault::new(kind, span, message));
@@ -138,16 +148,16 @@ impl<'c> Checker<'c> {
         Ok(Test::Holds { list, value: value.scalar })
     }
 
-    pub(super) fn array(&mut self, elements: &'c [Ast]) -> Checked<Typed<'c>> {
+    pub(super) fn array(&mut self, elements: &'c [Ast]) -> FaultResult<TypedExpression<'c>> {
         let mut scalars = Vec::with_capacity(elements.len());
         let mut ty: Option<Type> = None;
         for element in elements {
             let value = match self.typed(element)? {
-                Typed::Null => {
+                TypedExpression::Null => {
                     scalars.push(Scalar::Const(Constant::Null));
                     continue;
                 }
-                Typed::Scalar(value) => value,
+                TypedExpression::Scalar(value) => value,
                 other => {
                     let message = format!("an array takes values, found {}", self.describe(&other));
                     return Err(Fault::new(FaultKind::TypeMismatch, element.span, message));
@@ -164,7 +174,7 @@ impl<'c> Checker<'c> {
             };
             scalars.push(value.scalar);
         }
-        Ok(Typed::List(List::Array(scalars), Of::Scalar(ty.unwrap_or(Type::Text))))
+        Ok(TypedExpression::List(List::Array(scalars), Of::Scalar(ty.unwrap_or(Type::Text))))
     }
 }
 

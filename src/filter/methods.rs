@@ -2,13 +2,13 @@
 
 use super::check::Checker;
 use super::constant::Constant;
-use super::fault::{Checked, Fault, FaultKind, did_you_mean};
+use super::fault::{Fault, FaultKind, FaultResult, did_you_mean};
 use super::functions::is_type_name;
 use super::names::counted;
 use super::simplify::{folded, match_test, not};
 use super::syntax::{Arg, Ast, Comparison, Node};
 use super::tree::{How, List, Scalar, Test};
-use super::types::{Of, Type, Typed, Value};
+use super::types::{Of, Type, TypedExpression, Value};
 
 const TEXT_METHODS: &[&str] = &[
     "Contains",
@@ -32,7 +32,7 @@ impl<'c> Checker<'c> {
         left: &'c Ast,
         name: &'c str,
         args: &'c [Arg],
-    ) -> Checked<Typed<'c>> {
+    ) -> FaultResult<TypedExpression<'c>> {
         if let Node::Name(type_name) = &left.node {
             if is_type_name(type_name) {
                 return self.static_method(ast, type_name, name, args);
@@ -42,7 +42,7 @@ impl<'c> Checker<'c> {
             if name.eq_ignore_ascii_case("contains") {
                 let [value] = self.exactly(ast, name, args)?;
                 let typed = self.typed(value)?;
-                return self.membership((typed, value), items, ast.span).map(Typed::Test);
+                return self.membership((typed, value), items, ast.span).map(TypedExpression::Test);
             }
         }
         let receiver = self.typed(left)?;
@@ -53,27 +53,32 @@ impl<'c> Checker<'c> {
     pub(super) fn invoke(
         &mut self,
         ast: &'c Ast,
-        receiver: Typed<'c>,
+        receiver: TypedExpression<'c>,
         left: &'c Ast,
         name: &'c str,
         args: &'c [Arg],
-    ) -> Checked<Typed<'c>> {
+    ) -> FaultResult<TypedExpression<'c>> {
         let known = match receiver {
-            Typed::Scalar(value) => return self.value_method(ast, value, left, name, args),
-            Typed::Test(test) => {
+            TypedExpression::Scalar(value) => {
+                return self.value_method(ast, value, left, name, args);
+            }
+            TypedExpression::Test(test) => {
                 let value = Value::new(Scalar::Test(Box::new(test)), Type::Bool);
                 return self.value_method(ast, value, left, name, args);
             }
-            Typed::Many { list, scope, body } => {
+            TypedExpression::Many { list, scope, body } => {
                 return self.many_method(ast, (list, scope, body), left, name, args);
             }
-            Typed::List(list, of) => {
+            TypedExpression::List(list, of) => {
                 if let Some(typed) = self.list_method(ast, list, of, name, args)? {
                     return Ok(typed);
                 }
                 if matches!(of, Of::Pair) { MAP_METHODS } else { LIST_METHODS }
             }
-            Typed::Null | Typed::Scope(_) | Typed::Item { .. } | Typed::Brackets(_) => &[],
+            TypedExpression::Null
+            | TypedExpression::Scope(_)
+            | TypedExpression::Item { .. }
+            | TypedExpression::Brackets(_) => &[],
         };
         Err(self.unknown_method(ast, name, known))
     }
@@ -96,7 +101,7 @@ impl<'c> Checker<'c> {
         ast: &Ast,
         name: &str,
         args: &'c [Arg],
-    ) -> Checked<[&'c Ast; N]> {
+    ) -> FaultResult<[&'c Ast; N]> {
         let plain = args.iter().all(|arg| arg.parameter.is_none());
         let bodies: Vec<&Ast> = args.iter().map(|arg| &arg.body).collect();
         match <[&Ast; N]>::try_from(bodies) {
@@ -109,9 +114,9 @@ impl<'c> Checker<'c> {
     }
 
     /// One argument that is text.
-    fn text_argument(&mut self, ast: &'c Ast, name: &str, arg: &'c Ast) -> Checked<Scalar> {
+    fn text_argument(&mut self, ast: &'c Ast, name: &str, arg: &'c Ast) -> FaultResult<Scalar> {
         match self.typed(arg)? {
-            Typed::Scalar(value) if value.ty.is_text() => Ok(value.scalar),
+            TypedExpression::Scalar(value) if value.ty.is_text() => Ok(value.scalar),
             other => {
                 let message = format!("`{name}` takes text, found {}", self.describe(&other));
                 Err(self.wrong_arguments(ast, message))
@@ -119,9 +124,9 @@ impl<'c> Checker<'c> {
         }
     }
 
-    fn integer_argument(&mut self, ast: &'c Ast, name: &str, arg: &'c Ast) -> Checked<Scalar> {
+    fn integer_argument(&mut self, ast: &'c Ast, name: &str, arg: &'c Ast) -> FaultResult<Scalar> {
         match self.typed(arg)? {
-            Typed::Scalar(value) if matches!(value.ty, Type::Int) => Ok(value.scalar),
+            TypedExpression::Scalar(value) if matches!(value.ty, Type::Int) => Ok(value.scalar),
             other => {
                 let message = format!("`{name}` takes an integer, found {}", self.describe(&other));
                 Err(self.wrong_arguments(ast, message))
@@ -136,20 +141,20 @@ impl<'c> Checker<'c> {
         left: &'c Ast,
         name: &'c str,
         args: &'c [Arg],
-    ) -> Checked<Typed<'c>> {
+    ) -> FaultResult<TypedExpression<'c>> {
         let is = |expected: &str| name.eq_ignore_ascii_case(expected);
         if is("equals") {
             let [other] = self.exactly(ast, name, args)?;
             let other_typed = self.typed(other)?;
             // A missing value has no method to call, so `Equals` is false for it, also with a null
             // argument.
-            if matches!(other_typed, Typed::Null) {
-                return Ok(Typed::Test(Test::Const(false)));
+            if matches!(other_typed, TypedExpression::Null) {
+                return Ok(TypedExpression::Test(Test::Const(false)));
             }
-            let receiver = (Typed::Scalar(value), left);
+            let receiver = (TypedExpression::Scalar(value), left);
             return self
                 .compare(Comparison::Eq, receiver, (other_typed, other), ast.span)
-                .map(Typed::Test);
+                .map(TypedExpression::Test);
         }
         if !value.ty.is_text() {
             return Err(self.unknown_method(ast, name, &["Equals"]));
@@ -173,7 +178,7 @@ impl<'c> Checker<'c> {
                     () if is("startswith") => How::Starts,
                     () => How::Ends,
                 };
-                return Ok(Typed::Test(match_test(*text, how, part)));
+                return Ok(TypedExpression::Test(match_test(*text, how, part)));
             }
             () if is("tolower") || is("toupper") => {
                 let [] = self.exactly(ast, name, args)?;
@@ -209,7 +214,7 @@ impl<'c> Checker<'c> {
                 (Scalar::Substring(text, from, Some(len)), Type::Text)
             }
         };
-        Ok(Typed::Scalar(folded(Value { scalar, ty, literal, equality_only: false })))
+        Ok(TypedExpression::Scalar(folded(Value { scalar, ty, literal, equality_only: false })))
     }
 
     /// Types a method of a path: list methods apply to all values, text methods to each of them.
@@ -220,7 +225,7 @@ impl<'c> Checker<'c> {
         left: &'c Ast,
         name: &'c str,
         args: &'c [Arg],
-    ) -> Checked<Typed<'c>> {
+    ) -> FaultResult<TypedExpression<'c>> {
         let is_list_method =
             ["any", "all", "count", "first"].iter().any(|known| name.eq_ignore_ascii_case(known));
         if is_list_method {
@@ -232,10 +237,10 @@ impl<'c> Checker<'c> {
             };
         }
         match self.value_method(ast, body, left, name, args)? {
-            Typed::Test(test) => {
-                Ok(Typed::Test(Test::Exists { list, scope, test: Box::new(test) }))
+            TypedExpression::Test(test) => {
+                Ok(TypedExpression::Test(Test::Exists { list, scope, test: Box::new(test) }))
             }
-            Typed::Scalar(body) => Ok(Typed::Many { list, scope, body }),
+            TypedExpression::Scalar(body) => Ok(TypedExpression::Many { list, scope, body }),
             other => Ok(other),
         }
     }
@@ -247,7 +252,7 @@ impl<'c> Checker<'c> {
         of: Of,
         name: &'c str,
         args: &'c [Arg],
-    ) -> Checked<Option<Typed<'c>>> {
+    ) -> FaultResult<Option<TypedExpression<'c>>> {
         let is = |expected: &str| name.eq_ignore_ascii_case(expected);
         if is("any") || is("all") || is("count") {
             let predicate = match args {
@@ -259,22 +264,22 @@ impl<'c> Checker<'c> {
                 }
             };
             return Ok(Some(match predicate {
-                None if is("any") => Typed::Test(Test::NotEmpty(list)),
+                None if is("any") => TypedExpression::Test(Test::NotEmpty(list)),
                 None if is("count") => counted(list),
                 None => return Err(self.wrong_arguments(ast, "`All` needs a condition")),
                 Some((scope, test)) => {
                     let boxed = Box::new(test);
                     if is("any") {
-                        Typed::Test(Test::Exists { list, scope, test: boxed })
+                        TypedExpression::Test(Test::Exists { list, scope, test: boxed })
                     } else if is("all") {
-                        Typed::Test(Test::Every { list, scope, test: boxed })
+                        TypedExpression::Test(Test::Every { list, scope, test: boxed })
                     } else {
                         let scalar = Scalar::Count {
                             list,
                             filter: Some((scope, boxed)),
                             null_is_zero: false,
                         };
-                        Typed::Scalar(Value::new(scalar, Type::Int))
+                        TypedExpression::Scalar(Value::new(scalar, Type::Int))
                     }
                 }
             }));
@@ -283,16 +288,16 @@ impl<'c> Checker<'c> {
             (List::Field(map), Of::Pair) if is("containskey") => {
                 let [key] = self.exactly(ast, name, args)?;
                 let key = self.text_argument(ast, name, key)?;
-                Ok(Some(Typed::Test(Test::HasKey { map, key })))
+                Ok(Some(TypedExpression::Test(Test::HasKey { map, key })))
             }
             (_, Of::Pair) => Ok(None),
             (list, Of::Scalar(_)) if is("contains") => {
                 let [value] = self.exactly(ast, name, args)?;
                 let typed = self.typed(value)?;
-                let list = Typed::List(list, of);
+                let list = TypedExpression::List(list, of);
                 let test =
                     self.list_holds(list, (typed, value), ast.span, FaultKind::WrongArguments)?;
-                Ok(Some(Typed::Test(test)))
+                Ok(Some(TypedExpression::Test(test)))
             }
             (list, of) if is("first") => {
                 let [] = self.exactly(ast, name, args)?;
@@ -304,9 +309,9 @@ impl<'c> Checker<'c> {
                             index: Box::new(index),
                             member: None,
                         };
-                        Typed::Scalar(Value::new(scalar, ty))
+                        TypedExpression::Scalar(Value::new(scalar, ty))
                     }
-                    Of::Rows(fields) => Typed::Item { list, index, fields },
+                    Of::Rows(fields) => TypedExpression::Item { list, index, fields },
                     Of::Pair => return Ok(None),
                 }))
             }
@@ -315,17 +320,19 @@ impl<'c> Checker<'c> {
     }
 
     /// Tests whether `x` is null or empty.
-    pub(super) fn null_or_empty(&mut self, ast: &'c Ast, arg: &'c Ast) -> Checked<Test> {
+    pub(super) fn null_or_empty(&mut self, ast: &'c Ast, arg: &'c Ast) -> FaultResult<Test> {
         match self.typed(arg)? {
-            Typed::Null => Ok(Test::Const(true)),
-            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => {
-                Ok(Test::Const(text.is_empty()))
+            TypedExpression::Null => Ok(Test::Const(true)),
+            TypedExpression::Scalar(Value {
+                scalar: Scalar::Const(Constant::Text(text)), ..
+            }) => Ok(Test::Const(text.is_empty())),
+            TypedExpression::Scalar(value) if value.ty.is_text() => {
+                Ok(Test::NullOrEmpty(value.scalar))
             }
-            Typed::Scalar(value) if value.ty.is_text() => Ok(Test::NullOrEmpty(value.scalar)),
-            Typed::Many { list, scope, body } if body.ty.is_text() => {
+            TypedExpression::Many { list, scope, body } if body.ty.is_text() => {
                 Ok(Test::Exists { list, scope, test: Box::new(Test::NullOrEmpty(body.scalar)) })
             }
-            Typed::List(list, _) => Ok(not(Test::NotEmpty(list))),
+            TypedExpression::List(list, _) => Ok(not(Test::NotEmpty(list))),
             other => {
                 let message = format!(
                     "`IsNullOrEmpty` takes text or a list, found {}",

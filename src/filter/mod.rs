@@ -52,13 +52,13 @@ pub(crate) use tree::How;
 
 use check::Checker;
 use eval::{Element, Scopes};
-use fault::{Checked, Fault, FaultKind, Span};
+use fault::{Fault, FaultKind, FaultResult, Span};
 
 /// A checked filter.
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
     test: tree::Test,
-    source: Source,
+    source: FilterOrigin,
     conjuncts: Vec<Condition>,
     fields: Vec<usize>,
     searches: Vec<TextSearch>,
@@ -66,7 +66,7 @@ pub(crate) struct Filter {
 
 /// What a filter was made from; it is printed for plans.
 #[derive(Clone, Debug)]
-enum Source {
+enum FilterOrigin {
     Text { syntax: Box<syntax::Ast>, substitutions: BTreeMap<usize, Constant> },
     Clause(Clause),
 }
@@ -81,7 +81,7 @@ pub(crate) fn from_clause(clause: &Clause, schema: &Schema<'_>) -> Result<Filter
     let conjuncts = condition::conjuncts(&test, schema);
     Ok(Filter {
         test,
-        source: Source::Clause(clause.clone()),
+        source: FilterOrigin::Clause(clause.clone()),
         conjuncts,
         fields: fields.into_iter().collect(),
         searches: Vec::new(),
@@ -129,7 +129,7 @@ fn build(
     values: &[serde_json::Value],
     schema: &Schema<'_>,
     times: &Times,
-) -> Checked<Filter> {
+) -> FaultResult<Filter> {
     let syntax = parse::parse(text, schema.accept_brackets)?;
     let mut checker = Checker::new(text, schema, values, times);
     let test = checker.test(&syntax)?;
@@ -147,7 +147,7 @@ fn build(
     }
     let conjuncts = condition::conjuncts(&test, schema);
     let fields = fields.into_keys().collect();
-    let source = Source::Text { syntax, substitutions };
+    let source = FilterOrigin::Text { syntax, substitutions };
     Ok(Filter { test, source, conjuncts, fields, searches })
 }
 
@@ -211,10 +211,10 @@ impl Filter {
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
-            Source::Text { syntax, substitutions } => {
-                print::Printed { tree: syntax, substitutions }.fmt(f)
+            FilterOrigin::Text { syntax, substitutions } => {
+                print::PrintedTree { tree: syntax, substitutions }.fmt(f)
             }
-            Source::Clause(clause) => clause.fmt(f),
+            FilterOrigin::Clause(clause) => clause.fmt(f),
         }
     }
 }

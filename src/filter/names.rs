@@ -3,10 +3,10 @@
 
 use super::check::Checker;
 use super::constant::Constant;
-use super::fault::{Checked, Fault, FaultKind, Span, did_you_mean};
+use super::fault::{Fault, FaultKind, FaultResult, Span, did_you_mean};
 use super::syntax::{Ast, Node};
-use super::tree::{List, Place, RECORD, Scalar};
-use super::types::{Of, Type, Typed, Value};
+use super::tree::{FieldPath, List, RECORD, Scalar};
+use super::types::{Of, Type, TypedExpression, Value};
 use crate::value::{FieldDecl, FieldType, Ops};
 
 /// A name of a dotted path, and its span.
@@ -17,7 +17,7 @@ const PARTS: usize = 8;
 
 impl<'c> Checker<'c> {
     /// Types a name, or names joined by dots after any expression.
-    pub(super) fn path(&mut self, ast: &'c Ast) -> Checked<Typed<'c>> {
+    pub(super) fn path(&mut self, ast: &'c Ast) -> FaultResult<TypedExpression<'c>> {
         let mut segments: Vec<Segment<'c>> = Vec::new();
         let mut base = ast;
         while let Node::Member(left, name) = &base.node {
@@ -31,9 +31,11 @@ impl<'c> Checker<'c> {
                 segments.insert(0, (name, base.span));
                 self.named(&segments)
             }
-            Node::It => self.members(Typed::Scope(innermost), &segments),
-            Node::Parent => self.members(Typed::Scope(innermost.saturating_sub(1)), &segments),
-            Node::Root => self.members(Typed::Scope(0), &segments),
+            Node::It => self.members(TypedExpression::Scope(innermost), &segments),
+            Node::Parent => {
+                self.members(TypedExpression::Scope(innermost.saturating_sub(1)), &segments)
+            }
+            Node::Root => self.members(TypedExpression::Scope(0), &segments),
             _ => {
                 let typed = self.typed(base)?;
                 self.members(typed, &segments)
@@ -41,15 +43,15 @@ impl<'c> Checker<'c> {
         }
     }
 
-    fn named(&mut self, segments: &[Segment<'c>]) -> Checked<Typed<'c>> {
+    fn named(&mut self, segments: &[Segment<'c>]) -> FaultResult<TypedExpression<'c>> {
         let Some(((name, span), rest)) = segments.split_first() else {
-            return Ok(Typed::Null);
+            return Ok(TypedExpression::Null);
         };
         let is_parameter = |parameter: Option<&str>| {
             parameter.is_some_and(|known| known.eq_ignore_ascii_case(name))
         };
         if let Some(scope) = self.scopes.iter().rposition(|scope| is_parameter(scope.parameter)) {
-            return self.members(Typed::Scope(scope), rest);
+            return self.members(TypedExpression::Scope(scope), rest);
         }
         for scope in (0..self.scopes.len()).rev() {
             if let Some((typed, used)) = self.lookup(scope, segments) {
@@ -59,9 +61,10 @@ impl<'c> Checker<'c> {
         if let [(unit, unit_span)] = rest {
             if name.eq_ignore_ascii_case("RelativeTime") {
                 return match self.times.since_start_of(unit) {
-                    Some(span) => {
-                        Ok(Typed::Scalar(Value::literal(Constant::Span(span), Type::Span)))
-                    }
+                    Some(span) => Ok(TypedExpression::Scalar(Value::literal(
+                        Constant::Span(span),
+                        Type::Span,
+                    ))),
                     None => {
                         let known = ["CurrentDay", "CurrentWeek", "CurrentMonth", "CurrentYear"];
                         let message =
@@ -76,7 +79,11 @@ impl<'c> Checker<'c> {
     }
 
     /// Finds the longest path that a scope knows; returns its type and the number of names in it.
-    fn lookup(&mut self, scope: usize, segments: &[Segment<'c>]) -> Option<(Typed<'c>, usize)> {
+    fn lookup(
+        &mut self,
+        scope: usize,
+        segments: &[Segment<'c>],
+    ) -> Option<(TypedExpression<'c>, usize)> {
         match self.scopes.get(scope)?.of {
             None if self.schema.columns.is_some() => {
                 let columns = self.schema.columns?;
@@ -98,7 +105,7 @@ impl<'c> Checker<'c> {
                 }
                 let span = segments.first()?.1;
                 self.fields.entry(index).or_insert(span);
-                Some((self.field(Place { scope: RECORD, index }, &decl), used))
+                Some((self.field(FieldPath { scope: RECORD, index }, &decl), used))
             }
             Some(Of::Rows(fields)) => {
                 let (index, decl, used) = find_in(fields, &[], segments)?;
@@ -115,21 +122,26 @@ impl<'c> Checker<'c> {
                 } else {
                     return None;
                 };
-                Some((Typed::Scalar(Value::new(scalar, Type::Text)), 1))
+                Some((TypedExpression::Scalar(Value::new(scalar, Type::Text)), 1))
             }
             Some(Of::Scalar(_)) => None,
         }
     }
 
-    fn column(&mut self, index: usize, ty: FieldType, span: Span) -> Typed<'c> {
+    fn column(&mut self, index: usize, ty: FieldType, span: Span) -> TypedExpression<'c> {
         self.fields.entry(index).or_insert(span);
-        self.field(Place { scope: RECORD, index }, &FieldDecl::new("", ty))
+        self.field(FieldPath { scope: RECORD, index }, &FieldDecl::new("", ty))
     }
 
-    fn field(&self, place: Place, decl: &FieldDecl) -> Typed<'c> {
+    fn field(&self, place: FieldPath, decl: &FieldDecl) -> TypedExpression<'c> {
         let scalar = |ty| {
             let equality_only = decl.ops == Ops::Equality;
-            Typed::Scalar(Value { scalar: Scalar::Field(place), ty, literal: false, equality_only })
+            TypedExpression::Scalar(Value {
+                scalar: Scalar::Field(place),
+                ty,
+                literal: false,
+                equality_only,
+            })
         };
         match decl.ty {
             FieldType::Bool => scalar(Type::Bool),
@@ -142,29 +154,32 @@ impl<'c> Checker<'c> {
             FieldType::Time => scalar(Type::Time),
             FieldType::Within => {
                 let reference_ms = self.times.reference_ms();
-                Typed::Scalar(Value::new(Scalar::Within { time: place, reference_ms }, Type::Span))
+                TypedExpression::Scalar(Value::new(
+                    Scalar::Within { time: place, reference_ms },
+                    Type::Span,
+                ))
             }
             FieldType::Enum(members) => scalar(Type::Enum(members)),
-            FieldType::Strings => Typed::List(List::Field(place), Of::Scalar(Type::Text)),
-            FieldType::Map => Typed::List(List::Field(place), Of::Pair),
-            FieldType::Rows(fields) => Typed::List(List::Field(place), Of::Rows(fields)),
+            FieldType::Strings => TypedExpression::List(List::Field(place), Of::Scalar(Type::Text)),
+            FieldType::Map => TypedExpression::List(List::Field(place), Of::Pair),
+            FieldType::Rows(fields) => TypedExpression::List(List::Field(place), Of::Rows(fields)),
         }
     }
 
     /// Resolves members of a value, one after the other.
     pub(super) fn members(
         &mut self,
-        typed: Typed<'c>,
+        typed: TypedExpression<'c>,
         segments: &[Segment<'c>],
-    ) -> Checked<Typed<'c>> {
+    ) -> FaultResult<TypedExpression<'c>> {
         let mut typed = match typed {
             // The element itself, if it is a scalar.
-            Typed::Scope(scope) => match self.scopes.get(scope) {
+            TypedExpression::Scope(scope) => match self.scopes.get(scope) {
                 Some(found) => match found.of {
                     Some(Of::Scalar(ty)) => {
-                        Typed::Scalar(Value::new(Scalar::Element(found.number), ty))
+                        TypedExpression::Scalar(Value::new(Scalar::Element(found.number), ty))
                     }
-                    _ => Typed::Scope(scope),
+                    _ => TypedExpression::Scope(scope),
                 },
                 None => typed,
             },
@@ -181,50 +196,58 @@ impl<'c> Checker<'c> {
         Ok(typed)
     }
 
-    fn member(&mut self, typed: Typed<'c>, segments: &[Segment<'c>]) -> Option<(Typed<'c>, usize)> {
+    fn member(
+        &mut self,
+        typed: TypedExpression<'c>,
+        segments: &[Segment<'c>],
+    ) -> Option<(TypedExpression<'c>, usize)> {
         let name = segments.first()?.0;
         let is = |expected: &str| name.eq_ignore_ascii_case(expected);
         let one = |typed| Some((typed, 1));
         match typed {
-            Typed::Scope(scope) => self.lookup(scope, segments),
-            Typed::List(list, _) if is("count") => one(counted(list)),
-            Typed::List(List::Field(map), Of::Pair) => one(if is("keys") {
-                Typed::List(List::Keys(map), Of::Scalar(Type::Text))
+            TypedExpression::Scope(scope) => self.lookup(scope, segments),
+            TypedExpression::List(list, _) if is("count") => one(counted(list)),
+            TypedExpression::List(List::Field(map), Of::Pair) => one(if is("keys") {
+                TypedExpression::List(List::Keys(map), Of::Scalar(Type::Text))
             } else if is("values") {
-                Typed::List(List::Values(map), Of::Scalar(Type::Text))
+                TypedExpression::List(List::Values(map), Of::Scalar(Type::Text))
             } else {
                 let key = Box::new(Scalar::Const(Constant::text(name)));
-                Typed::Scalar(Value::new(Scalar::Entry { map, key }, Type::Text))
+                TypedExpression::Scalar(Value::new(Scalar::Entry { map, key }, Type::Text))
             }),
-            Typed::List(list, Of::Rows(fields)) => {
+            TypedExpression::List(list, Of::Rows(fields)) => {
                 let (index, decl, used) = find_in(fields, &[], segments)?;
                 let scope = self.new_scope();
-                match self.field(Place { scope, index }, &decl) {
-                    Typed::Scalar(body) => Some((Typed::Many { list, scope, body }, used)),
+                match self.field(FieldPath { scope, index }, &decl) {
+                    TypedExpression::Scalar(body) => {
+                        Some((TypedExpression::Many { list, scope, body }, used))
+                    }
                     _ => None,
                 }
             }
-            Typed::Item { list, index, fields } => {
+            TypedExpression::Item { list, index, fields } => {
                 let (member, decl, used) = find_in(fields, &[], segments)?;
-                match self.field(Place { scope: RECORD, index: member }, &decl) {
-                    Typed::Scalar(value) if matches!(value.scalar, Scalar::Field(_)) => {
+                match self.field(FieldPath { scope: RECORD, index: member }, &decl) {
+                    TypedExpression::Scalar(value) if matches!(value.scalar, Scalar::Field(_)) => {
                         let scalar = Scalar::At {
                             list: Box::new(list),
                             index: Box::new(index),
                             member: Some(member),
                         };
-                        Some((Typed::Scalar(Value { scalar, ..value }), used))
+                        Some((TypedExpression::Scalar(Value { scalar, ..value }), used))
                     }
                     _ => None,
                 }
             }
-            Typed::Scalar(value) if value.ty.is_text() && !value.equality_only && is("length") => {
-                one(Typed::Scalar(length(value)))
+            TypedExpression::Scalar(value)
+                if value.ty.is_text() && !value.equality_only && is("length") =>
+            {
+                one(TypedExpression::Scalar(length(value)))
             }
-            Typed::Many { list, scope, body }
+            TypedExpression::Many { list, scope, body }
                 if body.ty.is_text() && !body.equality_only && is("length") =>
             {
-                one(Typed::Many { list, scope, body: length(body) })
+                one(TypedExpression::Many { list, scope, body: length(body) })
             }
             _ => None,
         }
@@ -256,10 +279,10 @@ impl<'c> Checker<'c> {
         ast: &'c Ast,
         left: &'c Ast,
         index: &'c Ast,
-    ) -> Checked<Typed<'c>> {
+    ) -> FaultResult<TypedExpression<'c>> {
         let base = self.typed(left)?;
         let value = self.scalar(index, ast.span)?;
-        if let (Typed::Scope(scope), Scalar::Const(Constant::Text(name)), Some(columns)) =
+        if let (TypedExpression::Scope(scope), Scalar::Const(Constant::Text(name)), Some(columns)) =
             (&base, &value.scalar, self.schema.columns)
             && self.scopes.get(*scope).is_some_and(|scope| scope.of.is_none())
         {
@@ -282,22 +305,22 @@ impl<'c> Checker<'c> {
             member: None,
         };
         let expected = match (base, value.ty) {
-            (Typed::List(List::Field(map), Of::Pair), ty) if ty.is_text() => {
+            (TypedExpression::List(List::Field(map), Of::Pair), ty) if ty.is_text() => {
                 let scalar = Scalar::Entry { map, key: Box::new(value.scalar) };
-                return Ok(Typed::Scalar(Value::new(scalar, Type::Text)));
+                return Ok(TypedExpression::Scalar(Value::new(scalar, Type::Text)));
             }
-            (Typed::List(list, Of::Scalar(ty)), Type::Int) => {
-                return Ok(Typed::Scalar(Value::new(at(list, value.scalar), ty)));
+            (TypedExpression::List(list, Of::Scalar(ty)), Type::Int) => {
+                return Ok(TypedExpression::Scalar(Value::new(at(list, value.scalar), ty)));
             }
-            (Typed::List(list, Of::Rows(fields)), Type::Int) => {
-                return Ok(Typed::Item { list, index: value.scalar, fields });
+            (TypedExpression::List(list, Of::Rows(fields)), Type::Int) => {
+                return Ok(TypedExpression::Item { list, index: value.scalar, fields });
             }
-            (Typed::Many { list, scope, body }, Type::Int) => {
+            (TypedExpression::Many { list, scope, body }, Type::Int) => {
                 let path = List::Path { list: Box::new(list), scope, body: Box::new(body.scalar) };
-                return Ok(Typed::Scalar(Value::new(at(path, value.scalar), body.ty)));
+                return Ok(TypedExpression::Scalar(Value::new(at(path, value.scalar), body.ty)));
             }
-            (Typed::List(_, Of::Pair), _) => "a map is indexed by text".to_owned(),
-            (Typed::List(..) | Typed::Many { .. }, _) => {
+            (TypedExpression::List(_, Of::Pair), _) => "a map is indexed by text".to_owned(),
+            (TypedExpression::List(..) | TypedExpression::Many { .. }, _) => {
                 "a list is indexed by an integer".to_owned()
             }
             (other, _) => format!("{} has no index", self.describe(&other)),
@@ -306,8 +329,11 @@ impl<'c> Checker<'c> {
     }
 }
 
-pub(super) fn counted(list: List) -> Typed<'static> {
-    Typed::Scalar(Value::new(Scalar::Count { list, filter: None, null_is_zero: false }, Type::Int))
+pub(super) fn counted(list: List) -> TypedExpression<'static> {
+    TypedExpression::Scalar(Value::new(
+        Scalar::Count { list, filter: None, null_is_zero: false },
+        Type::Int,
+    ))
 }
 
 fn length(value: Value) -> Value {

@@ -1,13 +1,13 @@
 //! Parses tokens to a tree. Recursion is bounded by [`limits::FILTER_DEPTH`]; flat chains of
 //! operators do not recurse.
 
-use super::fault::{Checked, Fault, FaultKind, Span};
+use super::fault::{Fault, FaultKind, FaultResult, Span};
 use super::lex::{Lexer, Token, clip};
 use super::syntax::{Arg, Arithmetic, Ast, Comparison, Items, Junction, Node};
 use crate::value::limits;
 
 /// Parses a filter. `brackets` allows the bracket lists of asset filters.
-pub(super) fn parse(text: &str, brackets: bool) -> Checked<Box<Ast>> {
+pub(super) fn parse(text: &str, brackets: bool) -> FaultResult<Box<Ast>> {
     if text.len() > limits::FILTER_BYTES {
         let cut = (0..=limits::FILTER_BYTES)
             .rev()
@@ -130,7 +130,7 @@ impl Parser<'_> {
         matches!(self.token, Token::Sign(found) if found == sign)
     }
 
-    fn advance(&mut self) -> Checked<Span> {
+    fn advance(&mut self) -> FaultResult<Span> {
         let span = self.span;
         (self.token, self.span) = self.lexer.next()?;
         Ok(span)
@@ -158,7 +158,7 @@ impl Parser<'_> {
         )
     }
 
-    fn close(&mut self, bracket: &'static str) -> Checked<()> {
+    fn close(&mut self, bracket: &'static str) -> FaultResult<()> {
         if self.is_sign(bracket) {
             self.advance()?;
             return Ok(());
@@ -167,7 +167,7 @@ impl Parser<'_> {
         Err(Fault::new(FaultKind::MissingBracket, self.span, message))
     }
 
-    fn enter(&mut self) -> Checked<()> {
+    fn enter(&mut self) -> FaultResult<()> {
         self.depth += 1;
         if self.depth > limits::FILTER_DEPTH {
             return Err(Fault::limit(self.span, "levels of nesting", limits::FILTER_DEPTH));
@@ -175,7 +175,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn make(&mut self, node: Node, span: Span, start: Span, below: usize) -> Checked<Box<Ast>> {
+    fn make(&mut self, node: Node, span: Span, start: Span, below: usize) -> FaultResult<Box<Ast>> {
         self.nodes += 1;
         if self.nodes > limits::FILTER_NODES {
             return Err(Fault::limit(span, "nodes", limits::FILTER_NODES));
@@ -189,14 +189,14 @@ impl Parser<'_> {
     }
 
     /// Parses `??` and `? :`, which bind loosest.
-    fn expression(&mut self) -> Checked<Box<Ast>> {
+    fn expression(&mut self) -> FaultResult<Box<Ast>> {
         let first = self.binary(LOOSEST)?;
         if self.is_sign("??") || self.is_sign("?") { self.optional_tail(first) } else { Ok(first) }
     }
 
     /// A function of its own, so that the stack frame of [`Self::expression`], which nesting
     /// repeats, stays small.
-    fn optional_tail(&mut self, first: Box<Ast>) -> Checked<Box<Ast>> {
+    fn optional_tail(&mut self, first: Box<Ast>) -> FaultResult<Box<Ast>> {
         let mut first = first;
         if self.is_sign("??") {
             let span = self.advance()?;
@@ -242,7 +242,7 @@ impl Parser<'_> {
 
     /// Parses operators of precedence `level` or higher, by precedence climbing. The right operand
     /// is parsed at the next higher level, so operators of one level associate to the left.
-    fn binary(&mut self, level: u8) -> Checked<Box<Ast>> {
+    fn binary(&mut self, level: u8) -> FaultResult<Box<Ast>> {
         let mut left = self.unary()?;
         while let Some((operator, tokens)) = self.operator() {
             if operator.level() < level {
@@ -270,7 +270,7 @@ impl Parser<'_> {
         mut left: Box<Ast>,
         right: Box<Ast>,
         span: Span,
-    ) -> Checked<Box<Ast>> {
+    ) -> FaultResult<Box<Ast>> {
         let flat_from = left.span;
         match (&mut left.node, operator) {
             // A parenthesised chain is one operand; it starts before its first term.
@@ -314,7 +314,7 @@ impl Parser<'_> {
         self.make(node, span, start, below)
     }
 
-    fn membership(&mut self, value: Box<Ast>, negated: bool, span: Span) -> Checked<Box<Ast>> {
+    fn membership(&mut self, value: Box<Ast>, negated: bool, span: Span) -> FaultResult<Box<Ast>> {
         let (items, below) = if self.is_sign("(") {
             self.enter()?;
             self.advance()?;
@@ -340,8 +340,8 @@ impl Parser<'_> {
     fn elements<T>(
         &mut self,
         close: &'static str,
-        read: impl Fn(&mut Self) -> Checked<T>,
-    ) -> Checked<Vec<T>> {
+        read: impl Fn(&mut Self) -> FaultResult<T>,
+    ) -> FaultResult<Vec<T>> {
         let mut elements = Vec::new();
         if self.is_sign(close) {
             self.advance()?;
@@ -360,7 +360,7 @@ impl Parser<'_> {
         }
     }
 
-    fn unary(&mut self) -> Checked<Box<Ast>> {
+    fn unary(&mut self) -> FaultResult<Box<Ast>> {
         let negate = self.is_sign("-");
         if !negate && !self.is_sign("!") && !is_word(self.word(), "not") {
             return self.postfix();
@@ -368,7 +368,7 @@ impl Parser<'_> {
         self.prefixed(negate)
     }
 
-    fn prefixed(&mut self, negate: bool) -> Checked<Box<Ast>> {
+    fn prefixed(&mut self, negate: bool) -> FaultResult<Box<Ast>> {
         self.enter()?;
         let span = self.advance()?;
         if negate && self.token == Token::Int(1 << 63) {
@@ -390,7 +390,7 @@ impl Parser<'_> {
         }
     }
 
-    fn postfix(&mut self) -> Checked<Box<Ast>> {
+    fn postfix(&mut self) -> FaultResult<Box<Ast>> {
         let mut left = self.primary()?;
         loop {
             if self.is_sign(".") {
@@ -404,7 +404,7 @@ impl Parser<'_> {
         }
     }
 
-    fn member(&mut self, left: Box<Ast>) -> Checked<Box<Ast>> {
+    fn member(&mut self, left: Box<Ast>) -> FaultResult<Box<Ast>> {
         if self.token != Token::Word {
             return Err(self.unexpected("a name after `.`"));
         }
@@ -420,7 +420,7 @@ impl Parser<'_> {
         self.make(Node::Method(left, name, args), span, start, below)
     }
 
-    fn index(&mut self, left: Box<Ast>) -> Checked<Box<Ast>> {
+    fn index(&mut self, left: Box<Ast>) -> FaultResult<Box<Ast>> {
         self.enter()?;
         let span = self.advance()?;
         let index = self.expression()?;
@@ -430,7 +430,7 @@ impl Parser<'_> {
         self.make(Node::Index(left, index), span, start, below)
     }
 
-    fn arguments(&mut self) -> Checked<Vec<Arg>> {
+    fn arguments(&mut self) -> FaultResult<Vec<Arg>> {
         self.enter()?;
         self.advance()?;
         let args = self.elements(")", |parser| {
@@ -446,7 +446,7 @@ impl Parser<'_> {
         Ok(args)
     }
 
-    fn primary(&mut self) -> Checked<Box<Ast>> {
+    fn primary(&mut self) -> FaultResult<Box<Ast>> {
         if self.is_sign("(") {
             self.enter()?;
             let open = self.advance()?;
@@ -465,7 +465,7 @@ impl Parser<'_> {
         self.literal()
     }
 
-    fn literal(&mut self) -> Checked<Box<Ast>> {
+    fn literal(&mut self) -> FaultResult<Box<Ast>> {
         let span = self.span;
         let node = match &mut self.token {
             Token::Text(text) => Node::Text(std::mem::take(text)),
@@ -492,7 +492,7 @@ impl Parser<'_> {
     }
 
     /// Concatenates adjacent string literals.
-    fn adjacent(&mut self, mut text: String) -> Checked<Node> {
+    fn adjacent(&mut self, mut text: String) -> FaultResult<Node> {
         while let Token::Text(more) = &self.token {
             text.push_str(more);
             self.advance()?;
@@ -500,7 +500,7 @@ impl Parser<'_> {
         Ok(Node::Text(text))
     }
 
-    fn word_primary(&mut self) -> Checked<Box<Ast>> {
+    fn word_primary(&mut self) -> FaultResult<Box<Ast>> {
         let word = self.word();
         let is = |expected| is_word(word, expected);
         if is("and") || is("or") || is("in") || is("andalso") || is("orelse") || is("not_in") {
@@ -533,7 +533,7 @@ impl Parser<'_> {
         self.make(Node::Call(name, args), span, span, below)
     }
 
-    fn array(&mut self) -> Checked<Box<Ast>> {
+    fn array(&mut self) -> FaultResult<Box<Ast>> {
         self.enter()?;
         let span = self.advance()?;
         for sign in ["[", "]", "{"] {
@@ -548,7 +548,7 @@ impl Parser<'_> {
         self.make(Node::Array(elements), span, span, below)
     }
 
-    fn bracket_list(&mut self) -> Checked<Box<Ast>> {
+    fn bracket_list(&mut self) -> FaultResult<Box<Ast>> {
         self.enter()?;
         let span = self.advance()?;
         let items = self.elements("]", |parser| {

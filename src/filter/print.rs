@@ -8,12 +8,12 @@ use super::constant::Constant;
 use super::syntax::{Arg, Ast, Items, Junction, Node};
 
 /// A tree with the substitutions to print in place of `@n`; an unknown one prints as `@n`.
-pub(super) struct Printed<'a> {
+pub(super) struct PrintedTree<'a> {
     pub tree: &'a Ast,
     pub substitutions: &'a BTreeMap<usize, Constant>,
 }
 
-impl fmt::Display for Printed<'_> {
+impl fmt::Display for PrintedTree<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.node(f, self.tree)
     }
@@ -39,7 +39,7 @@ fn level(node: &Node) -> u8 {
     }
 }
 
-impl Printed<'_> {
+impl PrintedTree<'_> {
     /// Prints a node, in parentheses if it binds looser than `tightest`.
     fn operand(&self, f: &mut Formatter<'_>, tree: &Ast, tightest: u8) -> fmt::Result {
         if level(&tree.node) >= tightest {

@@ -2,18 +2,24 @@
 
 use super::check::Checker;
 use super::constant::{Constant, parse_span, parse_time};
-use super::fault::{Checked, Fault, FaultKind, Span};
+use super::fault::{Fault, FaultKind, FaultResult, Span};
 use super::simplify::folded;
 use super::syntax::{Arithmetic, Ast};
 use super::tree::Scalar;
-use super::types::{Type, Typed, Value};
+use super::types::{Type, TypedExpression, Value};
 
 impl<'c> Checker<'c> {
-    pub(super) fn negate(&mut self, ast: &'c Ast, operand: &'c Ast) -> Checked<Typed<'c>> {
+    pub(super) fn negate(
+        &mut self,
+        ast: &'c Ast,
+        operand: &'c Ast,
+    ) -> FaultResult<TypedExpression<'c>> {
         match self.typed(operand)? {
-            Typed::Scalar(value) if value.ty.is_number() || matches!(value.ty, Type::Span) => {
+            TypedExpression::Scalar(value)
+                if value.ty.is_number() || matches!(value.ty, Type::Span) =>
+            {
                 let negated = Value { scalar: Scalar::Negate(Box::new(value.scalar)), ..value };
-                Ok(Typed::Scalar(folded(negated)))
+                Ok(TypedExpression::Scalar(folded(negated)))
             }
             other => {
                 let message = format!("`-` needs a number, found {}", self.describe(&other));
@@ -27,7 +33,7 @@ impl<'c> Checker<'c> {
         ast: &'c Ast,
         first: &'c Ast,
         rest: &'c [(Arithmetic, Ast)],
-    ) -> Checked<Typed<'c>> {
+    ) -> FaultResult<TypedExpression<'c>> {
         let mut left = self.scalar(first, ast.span)?;
         let mut operands = Vec::with_capacity(rest.len());
         let mut ty = left.ty;
@@ -66,7 +72,12 @@ impl<'c> Checker<'c> {
         } else {
             Scalar::Chain(Box::new(left.scalar), operands)
         };
-        Ok(Typed::Scalar(folded(Value { scalar, ty, literal: left.literal, equality_only: false })))
+        Ok(TypedExpression::Scalar(folded(Value {
+            scalar,
+            ty,
+            literal: left.literal,
+            equality_only: false,
+        })))
     }
 
     pub(super) fn coalesce(
@@ -74,15 +85,15 @@ impl<'c> Checker<'c> {
         first: &'c Ast,
         second: &'c Ast,
         span: Span,
-    ) -> Checked<Typed<'c>> {
+    ) -> FaultResult<TypedExpression<'c>> {
         let (left, right) = (self.typed(first)?, self.typed(second)?);
         match (left, right) {
-            (Typed::Null, other) | (other, Typed::Null) => Ok(other),
+            (TypedExpression::Null, other) | (other, TypedExpression::Null) => Ok(other),
             (left, right) => {
                 let (left, right) = self.both((left, first), (right, second), span)?;
                 let ty = wider(left.ty, right.ty);
                 let scalar = Scalar::Coalesce(Box::new(left.scalar), Box::new(right.scalar));
-                Ok(Typed::Scalar(Value::new(scalar, ty)))
+                Ok(TypedExpression::Scalar(Value::new(scalar, ty)))
             }
         }
     }
@@ -93,33 +104,36 @@ impl<'c> Checker<'c> {
         yes: &'c Ast,
         no: &'c Ast,
         span: Span,
-    ) -> Checked<Typed<'c>> {
+    ) -> FaultResult<TypedExpression<'c>> {
         let test = self.test(condition)?;
         let null = || Scalar::Const(Constant::Null);
         let (yes_typed, no_typed) = (self.typed(yes)?, self.typed(no)?);
         let (yes, no, ty) = match (yes_typed, no_typed) {
-            (Typed::Null, Typed::Null) => return Ok(Typed::Null),
-            (Typed::Null, Typed::Scalar(no)) => (null(), no.scalar, no.ty),
-            (Typed::Scalar(yes), Typed::Null) => (yes.scalar, null(), yes.ty),
+            (TypedExpression::Null, TypedExpression::Null) => return Ok(TypedExpression::Null),
+            (TypedExpression::Null, TypedExpression::Scalar(no)) => (null(), no.scalar, no.ty),
+            (TypedExpression::Scalar(yes), TypedExpression::Null) => (yes.scalar, null(), yes.ty),
             (left, right) => {
                 let (left, right) = self.both((left, yes), (right, no), span)?;
                 let ty = wider(left.ty, right.ty);
                 (left.scalar, right.scalar, ty)
             }
         };
-        Ok(Typed::Scalar(Value::new(Scalar::If(Box::new(test), Box::new(yes), Box::new(no)), ty)))
+        Ok(TypedExpression::Scalar(Value::new(
+            Scalar::If(Box::new(test), Box::new(yes), Box::new(no)),
+            ty,
+        )))
     }
 
     /// Converts two expressions to scalars of one type.
     fn both(
         &self,
-        (left, left_ast): (Typed<'c>, &'c Ast),
-        (right, right_ast): (Typed<'c>, &'c Ast),
+        (left, left_ast): (TypedExpression<'c>, &'c Ast),
+        (right, right_ast): (TypedExpression<'c>, &'c Ast),
         span: Span,
-    ) -> Checked<(Value, Value)> {
-        let value = |typed: Typed<'c>| match typed {
-            Typed::Scalar(value) => Ok(value),
-            Typed::Test(test) => Ok(Value::new(Scalar::Test(Box::new(test)), Type::Bool)),
+    ) -> FaultResult<(Value, Value)> {
+        let value = |typed: TypedExpression<'c>| match typed {
+            TypedExpression::Scalar(value) => Ok(value),
+            TypedExpression::Test(test) => Ok(Value::new(Scalar::Test(Box::new(test)), Type::Bool)),
             other => {
                 let message = format!("expected a value, found {}", self.describe(&other));
                 Err(Fault::new(FaultKind::TypeMismatch, span, message))

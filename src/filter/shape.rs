@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::constant::Constant;
 use super::eval::{Element, Scopes};
 use super::syntax::Comparison;
-use super::tree::{How, List, Members, Place, RECORD, Scalar, Test};
+use super::tree::{FieldPath, How, List, Members, RECORD, Scalar, Test};
 use crate::value::{Row, Work};
 
 /// A test of rows; fields are positions of columns.
@@ -113,7 +113,7 @@ fn column(scalar: &Scalar) -> Option<usize> {
 
 type Fields = BTreeSet<usize>;
 
-fn at(place: Place, out: &mut Fields) {
+fn at(place: FieldPath, out: &mut Fields) {
     if place.scope == RECORD {
         out.insert(place.index);
     }

@@ -17,7 +17,7 @@ pub(super) const RECORD: u32 = 0;
 
 /// A field of the row in a scope.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct FieldPath {
     pub scope: u32,
     pub index: usize,
 }
@@ -68,7 +68,7 @@ pub(super) enum Test {
         pattern: Box<Pattern>,
         /// A field of the record with the same text before its letter case was folded: the words
         /// of a text index over it exclude records.
-        words: Option<Place>,
+        words: Option<FieldPath>,
     },
     /// Some element of the list equals the value.
     Holds {
@@ -87,7 +87,7 @@ pub(super) enum Test {
         test: Box<Test>,
     },
     HasKey {
-        map: Place,
+        map: FieldPath,
         key: Scalar,
     },
     /// The n-th text search of the filter finds the record.
@@ -109,10 +109,10 @@ pub(crate) enum How {
 #[derive(Clone, Debug)]
 pub(super) enum Scalar {
     Const(Constant),
-    Field(Place),
+    Field(FieldPath),
     /// The reference time minus a time.
     Within {
-        time: Place,
+        time: FieldPath,
         reference_ms: i64,
     },
     /// The element of a scope, if it is a scalar.
@@ -120,7 +120,7 @@ pub(super) enum Scalar {
     Key(u32),
     Value(u32),
     Entry {
-        map: Place,
+        map: FieldPath,
         key: Box<Scalar>,
     },
     /// The n-th element; for a list of records, a member of it.
@@ -161,9 +161,9 @@ pub(super) enum Scalar {
 #[derive(Clone, Debug)]
 pub(super) enum List {
     /// A list of strings, a map (its pairs) or a list of records.
-    Field(Place),
-    Keys(Place),
-    Values(Place),
+    Field(FieldPath),
+    Keys(FieldPath),
+    Values(FieldPath),
     /// A value computed for each element of another list.
     Path {
         list: Box<List>,

@@ -93,7 +93,7 @@ impl Value {
 
 /// An expression with its type.
 #[derive(Clone, Debug)]
-pub(super) enum Typed<'c> {
+pub(super) enum TypedExpression<'c> {
     Null,
     Test(Test),
     Scalar(Value),

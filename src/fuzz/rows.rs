@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::columnar::{
-    Aggregation, Bins, Bounds, Key, MemoryRun, Predicates, Run, Segment, SegmentWriter,
-    TableSchema, TableView, Term, Want, aggregate, count_rows, frame_to_batch, ticks,
+    Aggregation, Bins, Bounds, ColumnAggregate, Key, MemoryRun, Predicates, Run, Segment,
+    SegmentWriter, TableSchema, TableView, Term, aggregate, count_rows, frame_to_batch, ticks,
 };
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::error::Result;
@@ -169,22 +169,28 @@ fn terms(schema: &TableSchema, are_in_summaries: bool) -> Vec<Term> {
             column.data_type.is_numeric() && column.data_type != DataType::Timestamp
         })
     };
-    let all = [Want::Count, Want::Min, Want::Max, Want::First, Want::Last];
-    let numbers = [
-        Want::Sum,
-        Want::Mean,
-        Want::Deviation { is_sample: true },
-        Want::Percentile { percent: 40.0, is_linear: true },
-        Want::Histogram(Bins { lower: -1.0, upper: 2.0, count: 3 }),
+    let all = [
+        ColumnAggregate::Count,
+        ColumnAggregate::Min,
+        ColumnAggregate::Max,
+        ColumnAggregate::First,
+        ColumnAggregate::Last,
     ];
-    let each = |wants: Vec<Want>, at: usize| {
+    let numbers = [
+        ColumnAggregate::Sum,
+        ColumnAggregate::Mean,
+        ColumnAggregate::Deviation { is_sample: true },
+        ColumnAggregate::Percentile { percent: 40.0, is_linear: true },
+        ColumnAggregate::Histogram(Bins { lower: -1.0, upper: 2.0, count: 3 }),
+    ];
+    let each = |wants: Vec<ColumnAggregate>, at: usize| {
         wants.into_iter().map(move |want| Term { want, column: Some(at) })
     };
     let columns = 0..schema.len();
     if are_in_summaries {
         let has_summary =
             |at: &usize| schema.column(*at).is_ok_and(|column| column.data_type.is_numeric());
-        let wants = [Want::Count, Want::Min, Want::Max].to_vec();
+        let wants = [ColumnAggregate::Count, ColumnAggregate::Min, ColumnAggregate::Max].to_vec();
         return columns.filter(has_summary).flat_map(|at| each(wants.clone(), at)).collect();
     }
     let numeric = columns.clone().filter(is_number);

@@ -2,14 +2,14 @@
 
 use std::io::Read;
 
-use super::Inspected;
+use super::Inspection;
 use crate::error::{Error, Result};
 
 /// Returns an error: this build cannot read packages.
 ///
 /// # Errors
 /// `Unsupported`, always.
-pub fn inspect(_source: &mut dyn Read) -> Result<Inspected> {
+pub fn inspect(_source: &mut dyn Read) -> Result<Inspection> {
     Err(Error::unsupported(
         "packages cannot be read: this build of stationdb lacks the feature `packages`",
     ))

@@ -49,7 +49,7 @@ pub(crate) enum Container {
 
 /// The result of one pass over a package.
 #[derive(Clone, Debug)]
-pub(crate) struct Inspected {
+pub(crate) struct Inspection {
     /// How the members are stored.
     pub container: Container,
     /// Every field of the control file, in order.
@@ -64,7 +64,7 @@ pub(crate) struct Inspected {
     pub sha256: String,
 }
 
-impl Inspected {
+impl Inspection {
     /// The file name for a package that has none: `<package>_<version without
     /// epoch>_<architecture>.<extension>`.
     #[must_use]

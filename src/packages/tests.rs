@@ -12,7 +12,7 @@ use crate::value::limits;
 const CONTROL: &[u8] =
     b"Package: tool\nVersion: 1:2.0-1\nArchitecture: amd64\nDescription: A tool\n Line\n";
 
-fn run(bytes: &[u8]) -> Result<Inspected> {
+fn run(bytes: &[u8]) -> Result<Inspection> {
     let started = Instant::now();
     let result = inspect(&mut &*bytes);
     assert!(started.elapsed() < Duration::from_secs(5), "took {:?}", started.elapsed());

@@ -9,7 +9,7 @@ use super::error::from_redb;
 use super::file::parts::{Part, Parts};
 use super::journal::Link;
 use super::runs::{self, Manifest, Memory, Merged, Rows};
-use super::space::{JOURNAL_LINK, Place, RECENT_LOG, Table};
+use super::space::{JOURNAL_LINK, RECENT_LOG, Table, TablePrefix};
 use super::{Cursor, SUMS_KEY, Space, Sums};
 use crate::error::{Error, Result};
 
@@ -32,7 +32,7 @@ pub(crate) struct Base {
 /// Opens a range of keys of a place.
 macro_rules! range {
     ($table:expr, $place:expr, $from:expr, $to:expr) => {{
-        let place: Place = $place;
+        let place: TablePrefix = $place;
         let from = place.key($from);
         let range = match place.end($to) {
             Some(to) => $table.range::<&[u8]>(from.as_ref()..to.as_ref().max(from.as_ref())),
@@ -121,7 +121,7 @@ impl Base {
 
     fn value_at(
         &self,
-        place: Place,
+        place: TablePrefix,
         key: &[u8],
     ) -> Result<Option<redb::AccessGuard<'static, &'static [u8]>>> {
         let value = self.table(place.table)?.get(place.key(key).as_ref());
@@ -168,7 +168,12 @@ impl Base {
     }
 
     /// A range of keys of a place.
-    pub(super) fn part(&self, place: Place, from: &[u8], to: Option<&[u8]>) -> Result<Part<'_>> {
+    pub(super) fn part(
+        &self,
+        place: TablePrefix,
+        from: &[u8],
+        to: Option<&[u8]>,
+    ) -> Result<Part<'_>> {
         range!(self.table(place.table)?, place, from, to)
     }
 

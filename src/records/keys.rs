@@ -12,12 +12,12 @@ use crate::value::id::{Kind, RecordKey};
 
 /// The key of a record in the record spaces, without an allocation.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct KeyBytes {
     bytes: [u8; 17],
     len: usize,
 }
 
-impl Place {
+impl KeyBytes {
     /// The key of this record.
     pub(crate) fn of(kind: Kind, key: RecordKey) -> Self {
         let (mut bytes, key) = ([0; 17], key.as_bytes());
@@ -35,7 +35,7 @@ impl Place {
 
 /// The key of a record in the record spaces.
 pub(crate) fn record_key(kind: Kind, key: RecordKey) -> Vec<u8> {
-    Place::of(kind, key).bytes().to_vec()
+    KeyBytes::of(kind, key).bytes().to_vec()
 }
 
 /// Splits a key of the record spaces into the record's key; `None` if `bytes` is not a key of this

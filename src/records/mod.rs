@@ -37,7 +37,7 @@ pub(crate) use cursor::Cursor;
 pub(crate) use file::file_turn::FileTurn;
 pub(crate) use file::names::check_names;
 pub(crate) use file::record_file::{RecordFile, RecordFileOptions};
-pub(crate) use file::rewrite::Replaced;
+pub(crate) use file::rewrite::Replacement;
 pub(crate) use file::transaction::{Finished, WriteTransaction};
 #[cfg(test)]
 pub(crate) use journal::JOURNAL_MAGIC;
@@ -48,16 +48,16 @@ pub(crate) use journal::{
 pub(crate) use layout_samples::layout_samples;
 pub(crate) use memory::entries::Entries;
 pub(crate) use memory::layer::Layer;
-pub(crate) use snapshot::{Frozen, Snapshot};
+pub(crate) use snapshot::{FrozenLayer, Snapshot};
 pub(crate) use space::Space;
 pub(crate) use sums::{Collection, KEY as SUMS_KEY, Sum, Sums};
-pub(crate) use turn::{Made, Turn};
+pub(crate) use turn::{Turn, TurnResult};
 
 use crate::error::Result;
 
 /// A state that can be read by key and by range: a snapshot, or a turn with its own writes.
 #[derive(Clone, Copy)]
-pub(crate) enum Source<'a> {
+pub(crate) enum ReadSource<'a> {
     /// The state of one commit.
     Snapshot(&'a Snapshot),
     /// The state of the last commit plus what the turn applied.
@@ -66,7 +66,7 @@ pub(crate) enum Source<'a> {
     File(&'a FileTurn<'a>),
 }
 
-impl<'a> Source<'a> {
+impl<'a> ReadSource<'a> {
     /// The value of a key.
     pub(crate) fn get(self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.read(space, key, <[u8]>::to_vec)

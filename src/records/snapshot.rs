@@ -11,7 +11,7 @@ use crate::error::Result;
 
 /// A layer that a checkpoint moves into the record file.
 #[derive(Clone, Debug)]
-pub(crate) struct Frozen {
+pub(crate) struct FrozenLayer {
     /// The changes.
     pub(crate) layer: Arc<Layer>,
     /// The pass that is live when they are moved.
@@ -22,7 +22,7 @@ pub(crate) struct Frozen {
 /// later commits and checkpoints.
 pub(crate) struct Snapshot {
     base: Arc<Base>,
-    frozen: Option<Frozen>,
+    frozen: Option<FrozenLayer>,
     active: Layer,
     /// Sequence number of the commit.
     pub(crate) sequence: u64,
@@ -49,7 +49,7 @@ impl Snapshot {
     /// is the pass of the commits from now on. Only without a frozen layer.
     pub(crate) fn freeze(&self, pass: u64) -> Self {
         let layer = Arc::new(self.active.clone());
-        let frozen = Some(Frozen { layer, pass });
+        let frozen = Some(FrozenLayer { layer, pass });
         Self { frozen, ..Self::over(self.base.clone(), self.sequence) }
     }
 
@@ -64,7 +64,7 @@ impl Snapshot {
     }
 
     /// The layer that is being moved.
-    pub(crate) fn frozen(&self) -> Option<&Frozen> {
+    pub(crate) fn frozen(&self) -> Option<&FrozenLayer> {
         self.frozen.as_ref()
     }
 

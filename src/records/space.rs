@@ -99,7 +99,7 @@ impl Space {
     }
 
     /// Where the keys of the space are stored.
-    pub(super) fn place(self) -> Place {
+    pub(super) fn place(self) -> TablePrefix {
         let (table, prefix) = match self {
             Self::Records => (Table::Records, None),
             Self::Index => (Table::Index, None),
@@ -120,7 +120,7 @@ impl Space {
             Self::ColumnHistory => (Table::State, Some(6)),
             Self::Imports => (Table::State, Some(7)),
         };
-        Place { table, prefix }
+        TablePrefix { table, prefix }
     }
 }
 
@@ -209,13 +209,13 @@ impl Table {
 
 /// Where keys are stored: a table, and a byte that precedes each key there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TablePrefix {
     pub(super) table: Table,
     prefix: Option<u8>,
 }
 
 /// Place of the newest rows of the change log; see `recent_log`.
-pub(super) const RECENT_LOG: Place = Place { table: Table::State, prefix: Some(1) };
+pub(super) const RECENT_LOG: TablePrefix = TablePrefix { table: Table::State, prefix: Some(1) };
 
 /// Whether a row of a table is the one that names the journal.
 pub(super) fn is_journal_link(table: Table, key: &[u8]) -> bool {
@@ -224,9 +224,10 @@ pub(super) fn is_journal_link(table: Table, key: &[u8]) -> bool {
 
 /// Place of the row that names the journal; it is in no space, so that no copy of the rows has it.
 /// Its prefix is far from those of the spaces, which are numbered upwards.
-pub(super) const JOURNAL_LINK: Place = Place { table: Table::State, prefix: Some(0xfe) };
+pub(super) const JOURNAL_LINK: TablePrefix =
+    TablePrefix { table: Table::State, prefix: Some(0xfe) };
 
-impl Place {
+impl TablePrefix {
     /// A key as it is stored in the table.
     pub(super) fn key(self, key: &[u8]) -> Cow<'_, [u8]> {
         match self.prefix {
@@ -256,7 +257,7 @@ mod tests {
     /// Rows of one place never look like rows of another.
     #[test]
     fn every_place_has_its_own_keys() {
-        let mut places: Vec<Place> = Space::ALL.into_iter().map(Space::place).collect();
+        let mut places: Vec<TablePrefix> = Space::ALL.into_iter().map(Space::place).collect();
         places.extend([RECENT_LOG, JOURNAL_LINK]);
         for (number, place) in places.iter().enumerate() {
             let clash = places.iter().skip(number + 1).find(|other| {

@@ -24,7 +24,7 @@ pub(crate) struct Turn {
 
 /// What a turn made.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct TurnResult {
     /// The active layer with the changes.
     pub(crate) active: Layer,
     /// The body of the journal's record; `None` if there are too many changes for the journal.
@@ -78,7 +78,7 @@ impl Turn {
     }
 
     /// Ends the turn.
-    pub(crate) fn finish(self) -> Made {
-        Made { active: self.active, body: self.body }
+    pub(crate) fn finish(self) -> TurnResult {
+        TurnResult { active: self.active, body: self.body }
     }
 }

@@ -10,7 +10,7 @@ use crate::session::{Access, Draft};
 
 /// The refused items of a batch of `count` items.
 #[derive(Debug, Default)]
-struct Refused {
+struct RefusedItems {
     /// The error of the first one, with its position in the batch.
     first: Option<(usize, Error)>,
     /// Positions of the others are not told anywhere else.
@@ -18,7 +18,7 @@ struct Refused {
     inner: Vec<ApiError>,
 }
 
-impl Refused {
+impl RefusedItems {
     /// Adds the item at `position`, whose wire form is `api`.
     fn add(&mut self, position: usize, error: Error, api: ApiError) {
         self.first.get_or_insert((position, error));
@@ -113,7 +113,7 @@ pub(crate) fn run<I: Clone, S>(
     mut f: impl FnMut(&mut Draft<'_>, usize, I) -> Result<S>,
 ) -> Result<Outcome<S, I>> {
     let mut outcome = Outcome::default();
-    let (mut refused, count) = (Refused::default(), items.len());
+    let (mut refused, count) = (RefusedItems::default(), items.len());
     for (position, item) in items.into_iter().enumerate() {
         match f(draft, position, item.clone()) {
             Ok(value) => outcome.succeeded.push(value),

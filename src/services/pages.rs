@@ -30,7 +30,7 @@ use crate::services::{AssetService as _, FileService, SearchService};
 use crate::session::{Handle, Session, Transaction};
 
 /// The items of a page, and whether another page follows.
-type Fetched<T> = Result<(Vec<T>, bool)>;
+type PageItems<T> = Result<(Vec<T>, bool)>;
 
 /// An iterator over `Result<T>` that returns all items of a query, reading page by page.
 ///
@@ -39,13 +39,13 @@ type Fetched<T> = Result<(Vec<T>, bool)>;
 /// neither. After an error the iterator ends.
 #[must_use = "a query is run when its items are asked for"]
 pub struct Items<'s, T> {
-    fetch: Box<dyn FnMut() -> Fetched<T> + 's>,
+    fetch: Box<dyn FnMut() -> PageItems<T> + 's>,
     page: std::vec::IntoIter<T>,
     has_next: bool,
 }
 
 impl<'s, T> Items<'s, T> {
-    fn new(fetch: impl FnMut() -> Fetched<T> + 's) -> Self {
+    fn new(fetch: impl FnMut() -> PageItems<T> + 's) -> Self {
         Self { fetch: Box::new(fetch), page: Vec::new().into_iter(), has_next: true }
     }
 
@@ -97,7 +97,11 @@ impl<T> Iterator for Items<'_, T> {
 impl<T> std::iter::FusedIterator for Items<'_, T> {}
 
 /// Stores the token of the next page in the query.
-fn follow<T>(query_token: &mut Option<String>, items: Vec<T>, token: Option<String>) -> Fetched<T> {
+fn follow<T>(
+    query_token: &mut Option<String>,
+    items: Vec<T>,
+    token: Option<String>,
+) -> PageItems<T> {
     *query_token = token;
     Ok((items, query_token.is_some()))
 }
@@ -107,7 +111,7 @@ fn jump<T>(
     skip: &mut Option<i64>,
     items: Vec<T>,
     has_more: impl FnOnce(u64) -> bool,
-) -> Fetched<T> {
+) -> PageItems<T> {
     let next =
         skip.unwrap_or_default().saturating_add(i64::try_from(items.len()).unwrap_or(i64::MAX));
     *skip = Some(next);

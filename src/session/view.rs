@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::context::Context;
-use super::event::Event;
-use super::identity::Visibility;
+use super::access::context::Context;
+use super::access::identity::Visibility;
+use super::feed::event::Event;
 use crate::error::{Error, Result};
 use crate::model::{Resource, split_entry_value};
-use crate::records::keys::{Place, index_prefix, record_key, split_index_key, split_record_key};
-use crate::records::{Cursor, Source, Space, envelope};
+use crate::records::keys::{KeyBytes, index_prefix, record_key, split_index_key, split_record_key};
+use crate::records::{Cursor, ReadSource, Space, envelope};
 use crate::value::id::{Kind, RecordKey};
 use crate::value::stored::Members;
 use crate::value::{Action, Env, key, stored};
@@ -21,7 +21,7 @@ pub(super) const RECORDS_BETWEEN_CHECKS: u64 = 32;
 
 /// One consistent state of the store, as the caller may see it.
 pub(crate) struct View<'a> {
-    source: Source<'a>,
+    source: ReadSource<'a>,
     context: &'a Arc<Context>,
     now: DateTime<Utc>,
     /// The events of an open transaction that no commit has logged yet.
@@ -30,7 +30,11 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(source: Source<'a>, context: &'a Arc<Context>, pending: &'a [Event]) -> Self {
+    pub(crate) fn new(
+        source: ReadSource<'a>,
+        context: &'a Arc<Context>,
+        pending: &'a [Event],
+    ) -> Self {
         Self { source, context, now: context.now(), pending, touched: Cell::new(0) }
     }
 
@@ -60,7 +64,7 @@ impl<'a> View<'a> {
         self.pending
     }
 
-    pub(crate) fn source(&self) -> Source<'a> {
+    pub(crate) fn source(&self) -> ReadSource<'a> {
         self.source
     }
 
@@ -109,7 +113,7 @@ impl<'a> View<'a> {
 
     /// Reads a record again of which a part was read before; it is not counted again.
     pub(crate) fn again<R: Resource>(&self, key: RecordKey, wanted: Members) -> Result<Option<R>> {
-        let place = Place::of(R::KIND, key);
+        let place = KeyBytes::of(R::KIND, key);
         let mut record = R::default();
         let fill = |bytes: &[u8]| fill_at(&mut record, place, key, bytes, wanted);
         match self.source.read(Space::Records, place.bytes(), fill)? {
@@ -265,7 +269,7 @@ impl<'a> View<'a> {
         while let Some(found) = cursor.visit(back, |bytes, value| {
             let key = split_record_key(R::KIND, bytes);
             key.map(|key| {
-                part_at::<R>(Place::of(R::KIND, key), key, value, wanted)
+                part_at::<R>(KeyBytes::of(R::KIND, key), key, value, wanted)
                     .map(|record| (key, record))
             })
             .transpose()
@@ -356,12 +360,12 @@ pub(crate) fn with_state<R: Resource>(
 
 /// The record in an envelope of [`Space::Records`].
 pub(crate) fn decode<R: Resource>(key: RecordKey, bytes: &[u8]) -> Result<R> {
-    part_at(Place::of(R::KIND, key), key, bytes, Members::ALL)
+    part_at(KeyBytes::of(R::KIND, key), key, bytes, Members::ALL)
 }
 
 /// The wanted members of the record in an envelope whose key is `place`.
 pub(super) fn part_at<R: Resource>(
-    place: Place,
+    place: KeyBytes,
     key: RecordKey,
     bytes: &[u8],
     wanted: Members,
@@ -373,7 +377,7 @@ pub(super) fn part_at<R: Resource>(
 /// Reads the wanted members of the record in an envelope whose key is `place` into `record`.
 fn fill_at<R: Resource>(
     record: &mut R,
-    place: Place,
+    place: KeyBytes,
     key: RecordKey,
     bytes: &[u8],
     wanted: Members,

@@ -27,7 +27,7 @@ use crate::columnar::{DATA_SUFFIX, SUMMARY_SUFFIX};
 use crate::disk::{Disk, DiskFile, Mode, SharedDisk, copy_file, parent, walk};
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::records::{
-    Change, Collection, JOURNAL_NAMES, RecordFile, RecordFileOptions, Snapshot, Source, Space,
+    Change, Collection, JOURNAL_NAMES, ReadSource, RecordFile, RecordFileOptions, Snapshot, Space,
 };
 use crate::session::FILLING_KEY;
 use crate::session::{Engine, Fillings, guarded};
@@ -137,11 +137,11 @@ impl Store {
             // The index entries of the copy are made from the records, so they are correct even if
             // those of the source are damaged.
             for space in Space::ALL.into_iter().filter(|space| *space != Space::Index) {
-                copy_space(Source::Snapshot(&snapshot), &copy, space, control, &mut report)?;
+                copy_space(ReadSource::Snapshot(&snapshot), &copy, space, control, &mut report)?;
             }
             report.findings = differences(&snapshot, &copy)?;
             // The indexes of the copy are complete.
-            if !Fillings::of(Source::Snapshot(&snapshot))?.names().is_empty() {
+            if !Fillings::of(ReadSource::Snapshot(&snapshot))?.names().is_empty() {
                 copy.write(|turn| {
                     turn.apply([Change::Delete { space: Space::Meta, key: FILLING_KEY.to_vec() }])
                 })?;
@@ -246,7 +246,7 @@ fn hold_target(target: &SharedDisk, seed: u64) -> Result<(Option<Box<dyn DiskFil
     let attempt = failed("preparing the target of the backup");
     // The remains of an interrupted backup have no FORMAT; their files are compared byte by byte.
     let is_marked = target.exists(format::INCOMPLETE).map_err(&attempt)?;
-    let is_store = !is_marked && format::probe(target)? == format::Found::Store;
+    let is_store = !is_marked && format::probe(target)? == format::DirectoryKind::Store;
     let lock = if target.exists(lock::NAME).map_err(&attempt)? {
         Some(lock::acquire(target, false)?)
     } else {
@@ -290,7 +290,7 @@ pub(super) fn prepare_target(target: &SharedDisk) -> Result<bool> {
 }
 
 fn copy_space(
-    source: Source<'_>,
+    source: ReadSource<'_>,
     copy: &RecordFile,
     space: Space,
     control: &Control,

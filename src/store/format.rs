@@ -37,7 +37,7 @@ const BUILD: &str = match option_env!("STATIONDB_BUILD") {
 
 /// The kind of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum DirectoryKind {
     /// A store that this build opens.
     Store,
     /// An empty directory, or an interrupted creation.
@@ -49,10 +49,12 @@ pub(super) enum Found {
 /// # Errors
 /// `NotAStore` if it contains something else; `OlderFormat` if it is a store with another stored
 /// form, `NewerFormat` if it has a later format; `Corrupt` if FORMAT is damaged.
-pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
+pub(super) fn probe(disk: &SharedDisk) -> Result<DirectoryKind> {
     let entries = match disk.list("") {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Empty),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(DirectoryKind::Empty);
+        }
         Err(error) => return Err(Error::io("listing the store directory", error)),
     };
     if entries.iter().any(|entry| entry.name == INCOMPLETE) {
@@ -64,7 +66,7 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
     }
     if entries.iter().any(|entry| entry.name == NAME && !entry.is_dir) {
         check(&read(disk)?)?;
-        return Ok(Found::Store);
+        return Ok(DirectoryKind::Store);
     }
     let ours = [
         "LOCK",
@@ -83,7 +85,7 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
     // A creation makes the lock file first. So files without a lock file are not ours.
     let started = entries.iter().any(|entry| entry.name == "LOCK");
     match foreign {
-        None if entries.is_empty() || started => Ok(Found::Empty),
+        None if entries.is_empty() || started => Ok(DirectoryKind::Empty),
         _ => Err(Error::new(
             ErrorKind::NotAStore,
             format!(

@@ -84,7 +84,7 @@ impl StoreOptions {
 /// Makes the private copy of the store on `source`.
 fn take(source: &Arc<RealDisk>, control: &Control) -> Result<SharedDisk> {
     let shared: SharedDisk = source.clone();
-    if format::probe(&shared)? == format::Found::Empty {
+    if format::probe(&shared)? == format::DirectoryKind::Empty {
         return Err(Error::new(ErrorKind::NotAStore, "the directory contains no store"));
     }
     for _ in 0..TRIES {

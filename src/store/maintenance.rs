@@ -9,10 +9,12 @@ use serde::Serialize;
 
 use crate::disk::{Owner, parent};
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{Source, Space};
+use crate::records::{ReadSource, Space};
+use crate::session::feed::trim;
+use crate::session::maintain::growth;
 use crate::session::{
-    Access, Engine, Identity, Session, checkpoint, growth, guarded, lock, rewrite_record_file,
-    settle_indexes, tables, trim,
+    Access, Engine, Identity, Session, checkpoint, guarded, lock, rewrite_record_file,
+    settle_indexes, tables,
 };
 use crate::value::{Control, trace};
 
@@ -213,7 +215,7 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
         let snapshot = engine.snapshot();
         // Read from this snapshot: an entry of a later commit may name a file that readers of this
         // one need.
-        let mut cursor = Source::Snapshot(&snapshot).cursor(Space::PendingDelete, &[], None)?;
+        let mut cursor = ReadSource::Snapshot(&snapshot).cursor(Space::PendingDelete, &[], None)?;
         let mut paths = Vec::new();
         while let Some((path, _)) = cursor.next()? {
             paths.push(path);

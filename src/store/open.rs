@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::checkpoint_thread::CheckpointThread;
-use super::format::{self, Found};
+use super::format::{self, DirectoryKind};
 use super::maintenance::{MAINTENANCE_USER, MaintenanceStatus, MaintenanceThread};
 use super::{directory, lock};
 use crate::disk::SharedDisk;
@@ -13,8 +13,9 @@ use crate::model::VendorPrefix;
 use crate::records::gate::Gate;
 use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 use crate::services::recover_intents;
+use crate::session::maintain::growth;
 use crate::session::{
-    Access, AccessPolicy, Engine, Holder, Identity, JobRunner, Session, Settings, growth, guarded,
+    Access, AccessPolicy, Engine, Holder, Identity, JobRunner, Session, Settings, guarded,
 };
 use crate::value::Clock;
 
@@ -410,7 +411,7 @@ impl StoreOptions {
     fn open_unguarded(self, disk: SharedDisk) -> Result<Store> {
         VendorPrefix::new(&self.settings.vendor_prefix)?;
         // Before anything is created, so that a directory that is not a store stays unchanged.
-        let is_new = format::probe(&disk)? == Found::Empty;
+        let is_new = format::probe(&disk)? == DirectoryKind::Empty;
         if is_new && self.must_exist {
             return Err(Error::new(
                 ErrorKind::NotAStore,
@@ -424,7 +425,7 @@ impl StoreOptions {
             // Without a memory table each commit is one of the record file.
             quick_repair: self.settings.quick_repair || self.settings.memory_table_bytes > 0,
         };
-        if format::probe(&disk)? == Found::Empty {
+        if format::probe(&disk)? == DirectoryKind::Empty {
             create(&disk, options, self.settings.seed)?;
         }
         // Nobody copies what is repaired and removed here.

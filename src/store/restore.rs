@@ -10,7 +10,7 @@ use super::open::{Store, StoreOptions};
 use super::{directory, format, lock};
 use crate::disk::{SharedDisk, walk};
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{JOURNAL_NAMES, Source, Space};
+use crate::records::{JOURNAL_NAMES, ReadSource, Space};
 use crate::session::guarded;
 use crate::value::{Control, ManualClock, time};
 
@@ -58,7 +58,7 @@ impl Store {
 
 fn check_source(source: &SharedDisk) -> Result<()> {
     match format::probe(source) {
-        Ok(format::Found::Store) => Ok(()),
+        Ok(format::DirectoryKind::Store) => Ok(()),
         Err(error) if error.kind() != ErrorKind::NotAStore => Err(error),
         _ => Err(Error::new(
             ErrorKind::NotAStore,
@@ -122,7 +122,7 @@ pub(super) fn restore_to(
         let snapshot = store.engine().snapshot();
         report.sequence = snapshot.sequence;
         for space in Space::ALL {
-            report.keys += Source::Snapshot(&snapshot).len(space)?;
+            report.keys += ReadSource::Snapshot(&snapshot).len(space)?;
         }
     }
     report.findings = store.verify_pages(control)?.findings;

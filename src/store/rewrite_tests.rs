@@ -213,7 +213,8 @@ fn a_reader_that_comes_during_the_copy_sees_its_state_and_no_error() {
         }
         let reader = store.engine().snapshot();
         let report = pass.join().unwrap();
-        let mut cursor = Source::Snapshot(&reader).cursor(Space::SmallBlobs, &[], None).unwrap();
+        let mut cursor =
+            ReadSource::Snapshot(&reader).cursor(Space::SmallBlobs, &[], None).unwrap();
         assert!(cursor.next().unwrap().is_some());
         report
     });

@@ -12,7 +12,7 @@ use super::scrub_indexes;
 use crate::error::{Error, Result};
 use crate::model::by_code;
 use crate::records::keys::index_key;
-use crate::records::{Collection, Snapshot, Source, Space, Sum, Sums, envelope};
+use crate::records::{Collection, ReadSource, Snapshot, Space, Sum, Sums, envelope};
 use crate::session::tables::check_deleted_rows;
 use crate::session::{Fillings, guarded};
 use crate::value::Control;
@@ -31,7 +31,7 @@ pub(super) fn scrub(
     control: &Control,
     report: &mut VerifyReport,
 ) -> Result<()> {
-    let source = Source::Snapshot(snapshot);
+    let source = ReadSource::Snapshot(snapshot);
     let sums = match guarded("reading the sums", || snapshot.sums()) {
         Ok(sums) => sums,
         Err(error) if is_damage(&error) => None,
@@ -122,7 +122,7 @@ fn name(collection: Collection) -> String {
 }
 
 struct Scrub<'s> {
-    source: Source<'s>,
+    source: ReadSource<'s>,
     control: &'s Control,
     report: &'s mut VerifyReport,
     /// The sums of the index entries that the records require, by kind and index.
@@ -137,14 +137,14 @@ struct Scrub<'s> {
 
 /// What a walk found of a collection.
 #[derive(Default)]
-struct Seen {
+struct CollectionCount {
     sum: Sum,
     first: Vec<u8>,
     last: Vec<u8>,
 }
 
 /// Where damage stopped a walk.
-struct Stop {
+struct WalkStop {
     /// The last key that was read.
     at: Option<Vec<u8>>,
     error: Error,
@@ -214,7 +214,7 @@ impl Scrub<'_> {
         Ok(())
     }
 
-    fn tell_difference(&mut self, collection: Collection, found: &Seen, written: Sum) {
+    fn tell_difference(&mut self, collection: Collection, found: &CollectionCount, written: Sum) {
         if collection.space == Space::Records {
             self.suspects.insert(collection.kind);
         }
@@ -231,8 +231,8 @@ impl Scrub<'_> {
         &mut self,
         space: Space,
         until: Option<&[u8]>,
-        seen: &mut BTreeMap<Collection, Seen>,
-    ) -> Result<Option<Stop>> {
+        seen: &mut BTreeMap<Collection, CollectionCount>,
+    ) -> Result<Option<WalkStop>> {
         let mut at: Option<Vec<u8>> = None;
         let walked = guarded("verifying the records", || {
             let mut cursor = self.source.cursor(space, &[], None)?;
@@ -255,7 +255,7 @@ impl Scrub<'_> {
         });
         match walked {
             Ok(()) => Ok(None),
-            Err(error) if is_damage(&error) => Ok(Some(Stop { at, error })),
+            Err(error) if is_damage(&error) => Ok(Some(WalkStop { at, error })),
             Err(error) => Err(error),
         }
     }
@@ -266,7 +266,7 @@ impl Scrub<'_> {
         space: Space,
         key: &[u8],
         value: &[u8],
-        seen: &mut BTreeMap<Collection, Seen>,
+        seen: &mut BTreeMap<Collection, CollectionCount>,
     ) -> Result<()> {
         if self.seen.is_multiple_of(STEP) {
             self.control.check()?;
@@ -319,7 +319,7 @@ impl Scrub<'_> {
             Space::TableBuffer => crate::columnar::check_batch(value),
             Space::Log => {
                 self.report.log_entries += 1;
-                crate::session::changes::read_log_row(key, value).map(|_| ())
+                crate::session::feed::changes::read_log_row(key, value).map(|_| ())
             }
             _ => Ok(()),
         };

@@ -9,7 +9,7 @@ use super::findings::{REBUILD, RECORD_FILE, RESTORE, VerifyReport, is_damage, ki
 use crate::error::{Error, Result};
 use crate::model::by_code;
 use crate::records::keys::{index_head_of, index_key, record_key, split_index_key};
-use crate::records::{Source, Space, Sum, envelope};
+use crate::records::{ReadSource, Space, Sum, envelope};
 use crate::session::{Fillings, guarded};
 use crate::value::Control;
 use crate::value::id::hex;
@@ -18,7 +18,7 @@ use crate::value::key::after_prefix;
 /// Compares the entries of the indexes with those that the records require. `suspects` are the
 /// kinds with missing records.
 pub(super) fn compare(
-    source: Source<'_>,
+    source: ReadSource<'_>,
     control: &Control,
     wanted: &BTreeMap<[u8; 2], Sum>,
     suspects: &BTreeSet<u8>,
@@ -75,7 +75,7 @@ fn name([code, index]: [u8; 2]) -> String {
 }
 
 struct Indexes<'s> {
-    source: Source<'s>,
+    source: ReadSource<'s>,
     control: &'s Control,
     suspects: &'s BTreeSet<u8>,
     /// The indexes that are not complete: fewer entries are required of them.

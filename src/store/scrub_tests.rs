@@ -253,7 +253,7 @@ fn findings_name_collection_and_key() {
 /// The value that a reader gets for every entry of the undamaged store.
 fn contents(store: &Store, spaces: &[(Space, Vec<u8>)]) -> Vec<Option<Vec<u8>>> {
     let snapshot = store.engine().snapshot();
-    let source = Source::Snapshot(&snapshot);
+    let source = ReadSource::Snapshot(&snapshot);
     let get = |space, key: &[u8]| crate::session::guarded("reading", || source.get(space, key));
     // An error is not a wrong answer.
     spaces
@@ -282,7 +282,7 @@ fn a_wrong_bit_of_the_record_file_hides_nothing_from_one_pass() {
         let snapshot = store.engine().snapshot();
         let mut keys = Vec::new();
         for space in Space::ALL {
-            let mut cursor = Source::Snapshot(&snapshot).cursor(space, &[], None).unwrap();
+            let mut cursor = ReadSource::Snapshot(&snapshot).cursor(space, &[], None).unwrap();
             while let Some((key, _)) = cursor.next().unwrap() {
                 keys.push((space, key));
             }

@@ -37,7 +37,7 @@ struct Taken {
 impl Taken {
     fn of(store: &Store, disk: &MemoryDisk) -> Self {
         let snapshot = store.engine().snapshot();
-        let source = Source::Snapshot(&snapshot);
+        let source = ReadSource::Snapshot(&snapshot);
         let (mut live, mut named, mut buffer) = (0, 0, 0);
         for space in Space::ALL {
             let mut cursor = source.cursor(space, &[], None).unwrap();

@@ -137,7 +137,7 @@ fn a_hold_in_bytes_ends_and_another_one_goes_on() {
     // The bytes are those of the entries, from each position on.
     let entries = |from: u64| {
         let snapshot = world.store.engine().snapshot();
-        let source = crate::records::Source::Snapshot(&snapshot);
+        let source = crate::records::ReadSource::Snapshot(&snapshot);
         let from = (from + 1).to_be_bytes();
         let mut cursor = source.cursor(crate::records::Space::Log, &from, None).unwrap();
         let mut size = (0, 0);

@@ -5,7 +5,8 @@ use chrono::{DateTime, Utc};
 use super::maintenance::{MAINTENANCE_USER, TRIM_BATCH, log_position};
 use super::open::Store;
 use crate::error::Result;
-use crate::session::{Access, Identity, guarded, trim};
+use crate::session::feed::trim;
+use crate::session::{Access, Identity, guarded};
 use crate::value::Control;
 
 impl Store {

@@ -14,7 +14,7 @@ fn absent() -> Error {
 
 /// How an index was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Opened {
+pub enum OpenOutcome {
     /// From the checkpoint.
     Resumed,
     /// Empty; the text is the reason.
@@ -39,7 +39,7 @@ impl Index {
         _: &str,
         _: Option<&Checkpoint>,
         _: bool,
-    ) -> Result<(Self, Opened)> {
+    ) -> Result<(Self, OpenOutcome)> {
         Err(absent())
     }
 

@@ -7,11 +7,11 @@ use tantivy::directory::OwnedBytes;
 use crate::value::cache::{Cache, bounded};
 
 /// The number of a file, given by its directory, and the number of a block in it.
-type Place = (u64, usize);
+type BlockId = (u64, usize);
 
 /// See the module documentation.
 #[derive(Debug)]
-pub(crate) struct Blocks(Cache<Place, OwnedBytes>);
+pub(crate) struct Blocks(Cache<BlockId, OwnedBytes>);
 
 impl Blocks {
     /// Keeps at most `bytes_max`, in blocks of usually `block_bytes`.

@@ -20,7 +20,7 @@ use super::schema::{Fields, KIND, WORKSPACE, column_name};
 const BLOCK: u32 = if cfg!(test) { 64 } else { 8 * 1024 };
 
 /// The documents of a segment that are not counted.
-pub(crate) struct Gone<'g> {
+pub(crate) struct DeletedDocuments<'g> {
     /// Those that were deleted, ascending.
     pub deleted: &'g [u32],
     /// The keys of those of which there is a newer form.
@@ -34,7 +34,7 @@ pub(crate) fn count(
     fields: &Fields,
     asks: &[Ask],
     scopes: Option<&[Scope]>,
-    gone: &Gone<'_>,
+    gone: &DeletedDocuments<'_>,
 ) -> tantivy::Result<u64> {
     let tests = asks.iter().map(|ask| Test::open(reader, ask)).collect::<Result<Vec<_>, _>>()?;
     let gone = gone.documents(reader, fields)?;
@@ -211,7 +211,7 @@ fn count_documents(
     Ok(count)
 }
 
-impl Gone<'_> {
+impl DeletedDocuments<'_> {
     /// The documents, ascending and each once.
     fn documents(&self, reader: &SegmentReader, fields: &Fields) -> tantivy::Result<Vec<u32>> {
         let mut found = self.deleted.to_vec();

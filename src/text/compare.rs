@@ -13,7 +13,7 @@ use tantivy::tokenizer::MAX_TOKEN_LEN;
 use tantivy::{DocSet, SegmentReader, TERMINATED, Term};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::document::{Cell, Comparison, DocKey, Document, Expected, Shape};
+use super::document::{Cell, Comparison, DocKey, Document, ExpectedContents, Shape};
 use super::failure::{failed, guarded};
 use super::folding::Folding;
 use super::schema::{Fields, Keys, WORKSPACE, column_name};
@@ -60,9 +60,11 @@ impl View {
             };
             let sum = usize::try_from(document).ok().and_then(|at| sums.get(at).copied());
             match comparison.expected(key)? {
-                Expected::Unknown => {}
-                Expected::Nothing => comparison.found(Some(key), "the document has no record"),
-                Expected::Document(wanted) => {
+                ExpectedContents::Unknown => {}
+                ExpectedContents::Nothing => {
+                    comparison.found(Some(key), "the document has no record")
+                }
+                ExpectedContents::Document(wanted) => {
                     if sum != Some(sum_of(&self.fields, &wanted, self.shape.folding)) {
                         comparison.found(
                             Some(key),

@@ -13,7 +13,7 @@ use tantivy::{Searcher, Term};
 use super::document::{DocKey, Shape};
 use super::request::{Request, Scope};
 use super::schema::Fields;
-use super::settled::Settled;
+use super::settled::SettledQuery;
 use super::tree::{Leaf, Node};
 use crate::error::{Error, Result};
 use crate::value::limits::TEXT_QUERY_EXPANSION;
@@ -204,14 +204,14 @@ impl Compiler<'_> {
             } else {
                 let mut query = PhrasePrefixQuery::new(terms);
                 query.set_max_expansions(u32::try_from(TEXT_QUERY_EXPANSION).unwrap_or(u32::MAX));
-                Box::new(Settled(Box::new(query)))
+                Box::new(SettledQuery(Box::new(query)))
             };
             return Ok(Some(Box::new(ConstScoreQuery::new(query, 1.0))));
         }
         Ok(match whole {
             [] => None,
             [term] => Some(Box::new(TermQuery::new(term.clone(), IndexRecordOption::WithFreqs))),
-            _ => Some(Box::new(Settled(Box::new(PhraseQuery::new(terms))))),
+            _ => Some(Box::new(SettledQuery(Box::new(PhraseQuery::new(terms))))),
         })
     }
 

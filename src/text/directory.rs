@@ -58,7 +58,7 @@ struct Shared {
 
 /// The cached state of a file, shared by all its readers. The engine opens every file again after
 /// each commit.
-struct Known {
+struct CachedFile {
     /// The number of the file in [`Blocks`].
     number: u64,
     /// CRC-32 of each block, once computed.
@@ -68,7 +68,7 @@ struct Known {
     resident_bytes: Arc<AtomicUsize>,
 }
 
-impl Drop for Known {
+impl Drop for CachedFile {
     fn drop(&mut self) {
         if let Some(whole) = self.whole.get() {
             self.resident_bytes.fetch_sub(whole.len(), Ordering::Relaxed);
@@ -79,7 +79,7 @@ impl Drop for Known {
 #[derive(Default)]
 struct Names {
     files: BTreeMap<String, FileEntry>,
-    known: BTreeMap<String, Arc<Known>>,
+    known: BTreeMap<String, Arc<CachedFile>>,
     in_memory: BTreeMap<String, Vec<u8>>,
     locks: BTreeSet<PathBuf>,
     /// Names of the files of the last recorded checkpoint.
@@ -147,10 +147,10 @@ impl StoreDirectory {
         }
     }
 
-    fn new_known(&self, sums: OnceLock<Vec<u32>>) -> Arc<Known> {
+    fn new_known(&self, sums: OnceLock<Vec<u32>>) -> Arc<CachedFile> {
         let number = self.0.next_file.fetch_add(1, Ordering::Relaxed);
         let resident_bytes = Arc::clone(&self.0.resident_bytes);
-        Arc::new(Known { number, sums, whole: OnceLock::new(), resident_bytes })
+        Arc::new(CachedFile { number, sums, whole: OnceLock::new(), resident_bytes })
     }
 
     /// Drops the verified blocks, so that a test reads the disk again.
@@ -464,7 +464,7 @@ struct Handle {
     file: Box<dyn DiskFile>,
     len: usize,
     crc: u32,
-    known: Arc<Known>,
+    known: Arc<CachedFile>,
     is_hot: bool,
     blocks: Arc<Blocks>,
 }

@@ -202,7 +202,7 @@ pub(crate) struct Document {
 
 /// The contents that the index must have for a key.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Expected {
+pub(crate) enum ExpectedContents {
     /// Exactly one document, equal to this.
     Document(Document),
     /// No document.
@@ -214,7 +214,7 @@ pub(crate) enum Expected {
 /// The caller's side of a comparison of the index with the records.
 pub(crate) trait Comparison {
     /// The contents that the index must have for a key.
-    fn expected(&mut self, key: DocKey) -> Result<Expected>;
+    fn expected(&mut self, key: DocKey) -> Result<ExpectedContents>;
     /// Checks the deadline; an error ends the comparison.
     fn check(&mut self) -> Result<()>;
     /// Reports a document that differs; `key` is `None` if it has no valid key.

@@ -18,8 +18,8 @@ use super::document::{Change, Shape};
 use super::failure::{failed, guarded};
 use super::merge;
 use super::overlay::{Chunk, Overlay};
-use super::place::Place;
-use super::state::State;
+use super::place::IndexDirectory;
+use super::state::IndexState;
 use super::view::View;
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
@@ -27,7 +27,7 @@ use crate::value::limits::SEARCH_OVERLAY_CHANGES;
 
 /// How an index was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Opened {
+pub(crate) enum OpenOutcome {
     /// From the checkpoint.
     Resumed,
     /// Empty, since there was no checkpoint or the files do not match it; the text is the reason.
@@ -36,9 +36,9 @@ pub(crate) enum Opened {
 
 /// The text index of one store.
 pub(crate) struct Index {
-    place: Place,
+    place: IndexDirectory,
     shape: Arc<Shape>,
-    state: Mutex<State>,
+    state: Mutex<IndexState>,
     published: RwLock<View>,
     walks: Mutex<Walks>,
     /// Number of times that the index was discarded and started again since it was opened.
@@ -70,8 +70,8 @@ impl Index {
         store_id: &str,
         checkpoint: Option<&Checkpoint>,
         with_contents: bool,
-    ) -> Result<(Self, Opened)> {
-        let place = Place {
+    ) -> Result<(Self, OpenOutcome)> {
+        let place = IndexDirectory {
             disk: Arc::clone(disk),
             path: path.to_owned(),
             store_id: store_id.to_owned(),
@@ -84,8 +84,8 @@ impl Index {
             }
         };
         let (state, opened) = match resumed {
-            Ok(state) => (state, Opened::Resumed),
-            Err(reason) => (place.anew(&shape)?, Opened::Anew(reason.to_string())),
+            Ok(state) => (state, OpenOutcome::Resumed),
+            Err(reason) => (place.anew(&shape)?, OpenOutcome::Anew(reason.to_string())),
         };
         let view = state.view(&shape);
         // Walk numbers start at a random number, so that a token from an earlier opening finds no
@@ -127,11 +127,11 @@ impl Index {
         walks.views.iter().find(|(known, _)| *known == number).map(|(_, view)| view.clone())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, IndexState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn publish(&self, state: &State) {
+    fn publish(&self, state: &IndexState) {
         *self.published.write().unwrap_or_else(PoisonError::into_inner) = state.view(&self.shape);
     }
 
@@ -215,7 +215,7 @@ impl Index {
 
     /// After an error of the writer: drops it and continues from the last commit of the engine.
     /// That commit is read from the engine, since an error may come after the commit took effect.
-    fn recover(&self, state: &mut State, outcome: Result<()>) -> Result<()> {
+    fn recover(&self, state: &mut IndexState, outcome: Result<()>) -> Result<()> {
         if outcome.is_ok() {
             return outcome;
         }

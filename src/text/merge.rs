@@ -17,7 +17,7 @@ use super::schema::{KeyNumbers, Keys};
 /// Merges four segments of similar size at a time. Above [`MOST_SEGMENTS`] it merges the smallest
 /// ones, whatever their size.
 #[derive(Debug)]
-pub(crate) struct Bounded {
+pub(crate) struct BoundedMergePolicy {
     /// The index that is merged.
     pub index: Index,
     /// Disconnected when the policy is dropped, which is when the last thread of the writer ends.
@@ -33,7 +33,7 @@ const MOST_DOCUMENTS: u32 = 250_000;
 /// Most documents of all segments of one merge.
 const MERGED_DOCUMENTS: u64 = 500_000;
 
-impl MergePolicy for Bounded {
+impl MergePolicy for BoundedMergePolicy {
     fn compute_merge_candidates(&self, all: &[SegmentMeta]) -> Vec<MergeCandidate> {
         let mut segments: Vec<&SegmentMeta> =
             all.iter().filter(|segment| segment.max_doc() <= MOST_DOCUMENTS).collect();
@@ -54,7 +54,7 @@ impl MergePolicy for Bounded {
     }
 }
 
-impl Bounded {
+impl BoundedMergePolicy {
     fn candidate(&self, segments: &[&SegmentMeta]) -> MergeCandidate {
         MergeCandidate(in_key_order(&self.index, segments))
     }

@@ -86,13 +86,13 @@ mod tests;
 
 pub(crate) use checkpoint::Checkpoint;
 pub(crate) use document::{
-    Ask, Cell, Change, ColumnName, Comparison, DocKey, Document, Expected, Shape,
+    Ask, Cell, Change, ColumnName, Comparison, DocKey, Document, ExpectedContents, Shape,
 };
 pub(crate) use folding::Folding;
 pub(crate) use grammar::parse;
 #[cfg(not(feature = "search"))]
 pub use index::View;
-pub(crate) use index::{Index, Opened};
+pub(crate) use index::{Index, OpenOutcome};
 pub(crate) use request::{After, Hits, Request, Scope};
 pub(crate) use snippet::highlight;
 #[cfg(feature = "search")]

@@ -1,7 +1,7 @@
 //! Documents that are not in the index yet, and the direct evaluation of a query over them.
 //!
 //! This also defines the query language: the index must find exactly the documents that
-//! [`Held::score`] finds.
+//! [`TokenizedDocument::score`] finds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,13 +24,13 @@ pub(crate) trait Statistics {
 
 /// A document split into words.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct TokenizedDocument {
     kind: u8,
     workspace: String,
     texts: Vec<(usize, Vec<String>)>,
 }
 
-impl Held {
+impl TokenizedDocument {
     fn new(document: &Document, folding: Folding) -> Self {
         let split = |text: &str| words(text, folding).map(|word| word.text).collect();
         let texts = document.texts.iter().map(|(field, text)| (*field, split(text))).collect();
@@ -123,7 +123,7 @@ impl Held {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    held: Option<Arc<Held>>,
+    held: Option<Arc<TokenizedDocument>>,
     is_new: bool,
 }
 
@@ -139,8 +139,10 @@ impl Chunk {
     pub(crate) fn new<'c>(changes: impl IntoIterator<Item = &'c Change>, folding: Folding) -> Self {
         let mut chunk = Self::default();
         for change in changes {
-            let held =
-                change.document.as_ref().map(|document| Arc::new(Held::new(document, folding)));
+            let held = change
+                .document
+                .as_ref()
+                .map(|document| Arc::new(TokenizedDocument::new(document, folding)));
             let is_new =
                 chunk.entries.get(&change.key).map_or(change.is_new, |earlier| earlier.is_new);
             chunk.entries.insert(change.key, Entry { held, is_new });

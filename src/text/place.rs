@@ -9,19 +9,19 @@ use super::directory::StoreDirectory;
 use super::document::Shape;
 use super::failure::failed;
 use super::schema::schema;
-use super::state::State;
+use super::state::IndexState;
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, Result};
 
 /// Directory and identity of an index.
-pub(crate) struct Place {
+pub(crate) struct IndexDirectory {
     pub disk: SharedDisk,
     pub path: String,
     pub store_id: String,
     pub fingerprint: u64,
 }
 
-impl Place {
+impl IndexDirectory {
     /// The state of a checkpoint.
     ///
     /// # Errors
@@ -31,7 +31,7 @@ impl Place {
         checkpoint: &Checkpoint,
         with_contents: bool,
         shape: &Shape,
-    ) -> Result<State> {
+    ) -> Result<IndexState> {
         if checkpoint.store_id != self.store_id || checkpoint.fingerprint != self.fingerprint {
             return Err(Error::corrupt(
                 "the index belongs to another store, another version of this crate or another \
@@ -76,7 +76,7 @@ impl Place {
         {
             return Err(Error::corrupt("the list of segments is not that of the checkpoint"));
         }
-        let mut state = State::new(directory, engine, shape, checkpoint.sequence)?;
+        let mut state = IndexState::new(directory, engine, shape, checkpoint.sequence)?;
         let most = listed.iter().filter_map(|entry| generation_of(&entry.name)).max().unwrap_or(0);
         state.generation = checkpoint.generation.max(most);
         state.meta_name = Some(checkpoint.meta.name.clone());
@@ -87,7 +87,7 @@ impl Place {
     ///
     /// # Errors
     /// If the directory cannot be created.
-    pub(crate) fn anew(&self, shape: &Shape) -> Result<State> {
+    pub(crate) fn anew(&self, shape: &Shape) -> Result<IndexState> {
         let attempt =
             |error| Error::io(format!("creating an empty text index in {}", self.path), error);
         let listed = self.disk.list(&self.path).unwrap_or_default();
@@ -113,7 +113,7 @@ impl Place {
             IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
         let (schema, _) = schema(shape);
         let engine = tantivy::Index::create(directory.clone(), schema, settings).map_err(failed)?;
-        let mut state = State::new(directory, engine, shape, 0)?;
+        let mut state = IndexState::new(directory, engine, shape, 0)?;
         state.generation = generation;
         Ok(state)
     }

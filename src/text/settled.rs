@@ -10,25 +10,25 @@ use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, Term};
 
 /// See the module documentation.
-pub(crate) struct Settled(pub Box<dyn Query>);
+pub(crate) struct SettledQuery(pub Box<dyn Query>);
 
 struct SettledWeight(Box<dyn Weight>);
 
 struct SettledScorer(Box<dyn Scorer>);
 
-impl Clone for Settled {
+impl Clone for SettledQuery {
     fn clone(&self) -> Self {
         Self(self.0.box_clone())
     }
 }
 
-impl fmt::Debug for Settled {
+impl fmt::Debug for SettledQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl Query for Settled {
+impl Query for SettledQuery {
     fn weight(&self, scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
         Ok(Box::new(SettledWeight(self.0.weight(scoring)?)))
     }

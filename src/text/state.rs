@@ -19,7 +19,7 @@ use super::writer::Writer;
 use crate::error::{Error, Result};
 
 /// See the module documentation.
-pub(crate) struct State {
+pub(crate) struct IndexState {
     pub directory: StoreDirectory,
     pub engine: tantivy::Index,
     fields: Arc<Fields>,
@@ -50,7 +50,7 @@ pub(crate) struct State {
     deleted: Arc<SegmentCache<Deleted>>,
 }
 
-impl State {
+impl IndexState {
     /// A state over an open engine.
     pub(crate) fn new(
         directory: StoreDirectory,

@@ -54,7 +54,7 @@ pub(super) fn memory() -> SharedDisk {
     Arc::new(MemoryDisk::new())
 }
 
-pub(super) fn open(disk: &SharedDisk, checkpoint: Option<&Checkpoint>) -> (Index, Opened) {
+pub(super) fn open(disk: &SharedDisk, checkpoint: Option<&Checkpoint>) -> (Index, OpenOutcome) {
     Index::open(disk, "search", shape(), "store-1", checkpoint, true).unwrap()
 }
 
@@ -80,7 +80,7 @@ fn sample() -> Vec<Change> {
 fn words_parts_phrases_prefixes_and_fields_are_found_in_memory_and_in_the_index() {
     let disk = memory();
     let (index, opened) = open(&disk, None);
-    assert!(matches!(opened, Opened::Anew(_)));
+    assert!(matches!(opened, OpenOutcome::Anew(_)));
     index.apply(&sample(), 7).unwrap();
     for is_committed in [false, true] {
         if is_committed {
@@ -268,7 +268,7 @@ fn a_checkpoint_reopens_and_what_came_later_is_gone() {
     drop(index);
 
     let (index, opened) = open(&disk, Some(&first));
-    assert_eq!(opened, Opened::Resumed);
+    assert_eq!(opened, OpenOutcome::Resumed);
     assert_eq!(index.sequence(), 5);
     assert_eq!(numbers(&index.view(), "amplifier"), ["1", "2"]);
     assert_eq!(numbers(&index.view(), "later"), Vec::<String>::new());
@@ -280,7 +280,7 @@ fn a_checkpoint_reopens_and_what_came_later_is_gone() {
     drop(index);
     let (index, opened) =
         open(&disk, Some(&Checkpoint::from_bytes(&second.to_bytes().unwrap()).unwrap()));
-    assert_eq!(opened, Opened::Resumed);
+    assert_eq!(opened, OpenOutcome::Resumed);
     assert_eq!(numbers(&index.view(), "amplifier OR later"), ["2", "8"]);
 }
 
@@ -300,7 +300,7 @@ fn an_unrecorded_checkpoint_leaves_the_recorded_one_whole() {
     let _unrecorded = index.checkpoint(false).unwrap().unwrap();
     drop(index);
     let (index, opened) = open(&disk, Some(&first));
-    assert_eq!(opened, Opened::Resumed);
+    assert_eq!(opened, OpenOutcome::Resumed);
     assert_eq!(numbers(&index.view(), "amplifier"), ["1", "2"]);
 }
 
@@ -353,18 +353,18 @@ fn damage_of_any_file_is_found_and_the_index_starts_anew() {
                 }
             }
             let (index, opened) = open(&disk, Some(&checkpoint));
-            assert!(matches!(opened, Opened::Anew(_)), "{name} {how}");
+            assert!(matches!(opened, OpenOutcome::Anew(_)), "{name} {how}");
             assert_eq!(index.sequence(), 0);
             index.apply(&sample(), 3).unwrap();
             assert_eq!(numbers(&index.view(), "amplifier"), ["1", "2"]);
         }
     }
     restore();
-    assert_eq!(open(&disk, Some(&checkpoint)).1, Opened::Resumed);
+    assert_eq!(open(&disk, Some(&checkpoint)).1, OpenOutcome::Resumed);
     // The index of another store, and one of another shape, are not used.
     let (_, opened) =
         Index::open(&disk, "search", shape(), "store-2", Some(&checkpoint), true).unwrap();
-    assert!(matches!(opened, Opened::Anew(_)));
+    assert!(matches!(opened, OpenOutcome::Anew(_)));
 }
 
 #[test]
@@ -409,7 +409,7 @@ fn a_file_in_the_place_of_the_directory_is_removed() {
     let disk = memory();
     disk.open("search", Mode::CreateNew).unwrap().write_all_at(b"no directory", 0).unwrap();
     let (index, opened) = open(&disk, None);
-    assert!(matches!(opened, Opened::Anew(_)));
+    assert!(matches!(opened, OpenOutcome::Anew(_)));
     index.apply(&sample(), 1).unwrap();
     assert!(index.checkpoint(false).unwrap().is_some());
     assert_eq!(numbers(&index.view(), "amplifier"), ["1", "2"]);
@@ -533,8 +533,12 @@ struct Compared {
 }
 
 impl Comparison for Compared {
-    fn expected(&mut self, key: DocKey) -> crate::Result<Expected> {
-        Ok(self.documents.get(&key).cloned().map_or(Expected::Nothing, Expected::Document))
+    fn expected(&mut self, key: DocKey) -> crate::Result<ExpectedContents> {
+        Ok(self
+            .documents
+            .get(&key)
+            .cloned()
+            .map_or(ExpectedContents::Nothing, ExpectedContents::Document))
     }
     fn check(&mut self) -> crate::Result<()> {
         Ok(())
@@ -741,7 +745,7 @@ fn columns_count_what_the_documents_have() {
     let checkpoint = index.checkpoint(true).unwrap().unwrap();
     drop(index);
     let (index, opened) = open(&disk, Some(&checkpoint));
-    assert_eq!(opened, Opened::Resumed);
+    assert_eq!(opened, OpenOutcome::Resumed);
     check_counts(&index.view(), &present);
 }
 

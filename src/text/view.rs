@@ -6,7 +6,7 @@ use tantivy::query::Bm25StatisticsProvider;
 use tantivy::{Searcher, Term};
 
 use super::collect::{collect, collect_keys, push_keys};
-use super::columns::{self, Gone};
+use super::columns::{self, DeletedDocuments};
 use super::compile::Compiler;
 use super::contains::{candidates, parts};
 use super::document::{Ask, Change, DocKey, Shape};
@@ -150,7 +150,7 @@ impl View {
             let mut total = 0;
             for reader in self.searcher.segment_readers() {
                 let deleted = self.deleted.of(&self.searcher, reader).map_err(failed)?;
-                let gone = Gone { deleted: &deleted.documents, hidden: &hidden };
+                let gone = DeletedDocuments { deleted: &deleted.documents, hidden: &hidden };
                 total +=
                     columns::count(reader, &self.fields, asks, scopes, &gone).map_err(failed)?;
             }

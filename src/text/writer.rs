@@ -9,7 +9,7 @@ use tantivy::{IndexWriter, Term};
 
 use super::directory::StoreDirectory;
 use super::failure::failed;
-use super::merge::Bounded;
+use super::merge::BoundedMergePolicy;
 use crate::error::Result;
 use crate::value::limits::SEARCH_WRITER_BYTES;
 
@@ -42,7 +42,10 @@ impl Writer {
             .build();
         let (working, ended) = channel();
         let writer: IndexWriter = engine.writer_with_options(options).map_err(failed)?;
-        writer.set_merge_policy(Box::new(Bounded { index: engine.clone(), _working: working }));
+        writer.set_merge_policy(Box::new(BoundedMergePolicy {
+            index: engine.clone(),
+            _working: working,
+        }));
         // Works around lost deletes in the engine. The engine gives the first operation of a new
         // writer the stamp of the last commit, C: `IndexWriter::new` starts the stamper at the
         // stamp of the list of segments. Everywhere else, an operation has a greater stamp than the

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use crate::error::Result;
 
 /// A member of a request that the reader ignored.
-pub(super) struct Ignored {
+pub(super) struct IgnoredMember {
     /// Its path in the request.
     pub(super) path: String,
     pub(super) name: String,
@@ -18,7 +18,7 @@ pub(super) struct Ignored {
 struct Reading {
     /// The names and `[index]`es that lead to the value that is being read.
     path: Vec<String>,
-    ignored: Vec<Ignored>,
+    ignored: Vec<IgnoredMember>,
 }
 
 thread_local! {
@@ -31,9 +31,9 @@ fn with(f: impl FnOnce(&mut Reading)) -> bool {
 }
 
 /// Leaves a value when it is dropped.
-pub(super) struct Inside(bool);
+pub(super) struct ValueScope(bool);
 
-impl Drop for Inside {
+impl Drop for ValueScope {
     fn drop(&mut self) {
         if self.0 {
             with(|reading| drop(reading.path.pop()));
@@ -42,13 +42,13 @@ impl Drop for Inside {
 }
 
 /// Enters the value of a member.
-pub(super) fn inside(name: &str) -> Inside {
-    Inside(with(|reading| reading.path.push(name.to_owned())))
+pub(super) fn inside(name: &str) -> ValueScope {
+    ValueScope(with(|reading| reading.path.push(name.to_owned())))
 }
 
 /// Enters an item of a list.
-pub(super) fn inside_item(index: usize) -> Inside {
-    Inside(with(|reading| reading.path.push(format!("[{index}]"))))
+pub(super) fn inside_item(index: usize) -> ValueScope {
+    ValueScope(with(|reading| reading.path.push(format!("[{index}]"))))
 }
 
 /// Records a member that is ignored.
@@ -63,13 +63,13 @@ pub(super) fn ignored(name: &str, known: &'static [&'static str]) {
         }
         // A value that is read in several forms is met again.
         if reading.ignored.iter().all(|before| before.path != path) {
-            reading.ignored.push(Ignored { path, name: name.to_owned(), known });
+            reading.ignored.push(IgnoredMember { path, name: name.to_owned(), known });
         }
     });
 }
 
 /// Runs a reader, and returns the members that it ignored, also when it fails.
-pub(super) fn collect<T>(read: impl FnOnce() -> Result<T>) -> (Result<T>, Vec<Ignored>) {
+pub(super) fn collect<T>(read: impl FnOnce() -> Result<T>) -> (Result<T>, Vec<IgnoredMember>) {
     /// Ends the reading, also when a reader panics.
     struct Ends(Option<Reading>);
     impl Drop for Ends {

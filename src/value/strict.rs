@@ -5,7 +5,7 @@
 
 use serde::de::DeserializeOwned;
 
-use super::ignored::{Ignored, collect};
+use super::ignored::{IgnoredMember, collect};
 use super::nearest::did_you_mean;
 use super::wire::from_located;
 use crate::error::{Error, Result};
@@ -29,7 +29,9 @@ use crate::error::{Error, Result};
 pub fn from_json_strict<T: DeserializeOwned>(json: &[u8]) -> Result<T> {
     let (value, ignored) = collect(|| from_located::<T>(json));
     // A required member that is misspelt is told by the name that was written.
-    let Some(Ignored { path, name, known }) = ignored.into_iter().next() else { return value };
+    let Some(IgnoredMember { path, name, known }) = ignored.into_iter().next() else {
+        return value;
+    };
     let mut hint = did_you_mean(&name, known.iter().copied());
     if hint.is_empty() {
         hint = format!("; the known members are {}", known.join(", "));

@@ -5,11 +5,11 @@
 
 /// The span that is entered until it is dropped.
 #[cfg(feature = "tracing")]
-pub(crate) type Entered = tracing::span::EnteredSpan;
+pub(crate) type SpanGuard = tracing::span::EnteredSpan;
 
 /// Stands for the span of a build without the feature.
 #[cfg(not(feature = "tracing"))]
-pub(crate) struct Entered;
+pub(crate) struct SpanGuard;
 
 /// Enters a span: `span!("merge", table = id)`. The value has to be kept.
 #[cfg(feature = "tracing")]
@@ -24,14 +24,14 @@ macro_rules! span {
 macro_rules! span {
     ($name:literal $(, $key:ident = $value:expr)* $(,)?) => {{
         let _ = || { $(let _ = &$value;)* };
-        $crate::value::trace::Entered
+        $crate::value::trace::SpanGuard
     }};
 }
 pub(crate) use span;
 
 /// The span of one call of a service.
 #[must_use = "the span ends when it is dropped"]
-pub(crate) fn call(service: &'static str, method: &'static str) -> Entered {
+pub(crate) fn call(service: &'static str, method: &'static str) -> SpanGuard {
     span!("call", service = service, method = method)
 }
 

@@ -258,14 +258,14 @@ impl<'de> MapAccess<'de> for &mut Members {
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, PathError> {
         let (name, value) = self.current.take().unwrap_or(("", Value::Null));
         let _inside = ignored::inside(name);
-        seed.deserialize(Located(value)).map_err(|error| error.within(name))
+        seed.deserialize(LocatedValue(value)).map_err(|error| error.within(name))
     }
 }
 
 /// A JSON value whose errors contain the indexes and keys that lead to the fault.
-struct Located(Value);
+struct LocatedValue(Value);
 
-impl<'de> Deserializer<'de> for Located {
+impl<'de> Deserializer<'de> for LocatedValue {
     type Error = PathError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PathError> {
@@ -319,7 +319,7 @@ impl<'de> SeqAccess<'de> for Items {
     ) -> Result<Option<T::Value>, PathError> {
         let Some((index, item)) = self.rest.next() else { return Ok(None) };
         let _inside = ignored::inside_item(index);
-        seed.deserialize(Located(item))
+        seed.deserialize(LocatedValue(item))
             .map(Some)
             .map_err(|error| error.within(&format!("[{index}]")))
     }
@@ -350,7 +350,7 @@ impl<'de> MapAccess<'de> for Entries {
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, PathError> {
         let (key, value) = self.current.take().unwrap_or_default();
         let _inside = ignored::inside(&key);
-        seed.deserialize(Located(value)).map_err(|error| error.within(&key))
+        seed.deserialize(LocatedValue(value)).map_err(|error| error.within(&key))
     }
 }
 
@@ -779,7 +779,7 @@ pub(crate) use stored_union;
 /// # Errors
 /// The error text, with the path of the member relative to `value`.
 pub(crate) fn from_value<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, String> {
-    T::deserialize(Located(value)).map_err(|error| error.0)
+    T::deserialize(LocatedValue(value)).map_err(|error| error.0)
 }
 
 /// Reads a request from JSON text, as a server that wraps the store does. An empty text is `{}`
@@ -792,11 +792,11 @@ pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::R
         return Ok(value);
     }
     serde_json::from_slice(json).map_err(|error| {
-        // Reads again with `Located`, whose errors contain indexes and terms of JSON. The first
-        // error may be a type in terms of Rust, also where the text is not JSON behind it.
+        // Reads again with `LocatedValue`, whose errors contain indexes and terms of JSON. The
+        // first error may be a type in terms of Rust, also where the text is not JSON behind it.
         fault(&match serde_json::from_slice::<Value>(json) {
             Ok(value) => {
-                T::deserialize(Located(value)).err().map_or_else(|| error.to_string(), |e| e.0)
+                T::deserialize(LocatedValue(value)).err().map_or_else(|| error.to_string(), |e| e.0)
             }
             Err(_) if json.trim_ascii().is_empty() => "it is empty".to_owned(),
             Err(syntax) => syntax.to_string(),
@@ -810,7 +810,7 @@ pub(crate) fn from_located<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate
         return Ok(value);
     }
     match serde_json::from_slice::<Value>(json) {
-        Ok(value) => T::deserialize(Located(value)).map_err(|error| fault(&error.0)),
+        Ok(value) => T::deserialize(LocatedValue(value)).map_err(|error| fault(&error.0)),
         // Its words where the text is not JSON.
         Err(error) => {
             from_json(json).and_then(|_: T| Err(crate::error::Error::invalid(error.to_string())))
@@ -823,7 +823,7 @@ fn of_nothing<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
     if !json.trim_ascii().is_empty() {
         return None;
     }
-    T::deserialize(Located(Value::Object(serde_json::Map::new()))).ok()
+    T::deserialize(LocatedValue(Value::Object(serde_json::Map::new()))).ok()
 }
 
 /// The error of a request whose reader says `text`.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::groups::KeyCell;
 use super::needs::Need;
-use super::state::{Cell, Ends, Known, Number, Numbers, Rank, State};
+use super::state::{Cell, ColumnFacts, ColumnState, Ends, Number, Numbers, Rank};
 use crate::arrow::array::{Array, ArrayRef, AsArray};
 use crate::arrow::buffer::NullBuffer;
 use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
@@ -19,12 +19,12 @@ pub(super) fn add_column(
     counts: &[u64],
     need: &Need,
     rank: &dyn Fn(usize) -> Rank,
-) -> Vec<State> {
+) -> Vec<ColumnState> {
     let cells = cells(array, codes, counts);
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
     let groups = counts.len();
-    let ints = |values: &[i64]| numbers(values, nulls, codes, groups, need, Known::Ints);
-    let floats = |values: &[f64]| numbers(values, nulls, codes, groups, need, Known::Floats);
+    let ints = |values: &[i64]| numbers(values, nulls, codes, groups, need, ColumnFacts::Ints);
+    let floats = |values: &[f64]| numbers(values, nulls, codes, groups, need, ColumnFacts::Floats);
     let known = match need.data_type {
         DataType::Int32 => {
             let values = array.as_primitive::<Int32Type>().values();
@@ -46,7 +46,11 @@ pub(super) fn add_column(
     cells
         .into_iter()
         .zip(known)
-        .map(|(cells, known)| State { cells, known, ends: ends.next().flatten().map(Box::new) })
+        .map(|(cells, known)| ColumnState {
+            cells,
+            known,
+            ends: ends.next().flatten().map(Box::new),
+        })
         .collect()
 }
 
@@ -93,8 +97,8 @@ fn numbers<T: Number>(
     codes: Option<&[u32]>,
     groups: usize,
     need: &Need,
-    known: fn(Numbers<T>) -> Known,
-) -> Vec<Known> {
+    known: fn(Numbers<T>) -> ColumnFacts,
+) -> Vec<ColumnFacts> {
     let (values, codes) = usable(values, nulls, codes);
     let mut groups: Vec<Numbers<T>> =
         std::iter::repeat_with(Numbers::default).take(groups).collect();
@@ -184,9 +188,9 @@ fn many_groups<T: Number>(values: &[T], codes: &[u32], need: &Need, groups: &mut
 }
 
 /// Extremes of BOOL and STRING. Cells are compared where they are, and copied at the end.
-fn others(array: &ArrayRef, codes: Option<&[u32]>, groups: usize, need: &Need) -> Vec<Known> {
+fn others(array: &ArrayRef, codes: Option<&[u32]>, groups: usize, need: &Need) -> Vec<ColumnFacts> {
     if !need.extremes {
-        return vec![Known::Others(None); groups];
+        return vec![ColumnFacts::Others(None); groups];
     }
     let is_less = |left: usize, right: usize| match need.data_type {
         DataType::Bool => !array.as_boolean().value(left) & array.as_boolean().value(right),
@@ -208,7 +212,7 @@ fn others(array: &ArrayRef, codes: Option<&[u32]>, groups: usize, need: &Need) -
         _ => KeyCell::Text(array.as_string::<i32>().value(at).to_owned()),
     };
     let known = |(low, high)| (cell(low), cell(high));
-    found.into_iter().map(|slot| Known::Others(slot.map(known))).collect()
+    found.into_iter().map(|slot| ColumnFacts::Others(slot.map(known))).collect()
 }
 
 fn ends(

@@ -1,10 +1,10 @@
 //! The cells of an answer from what is known about its groups.
 
-use super::grouped::Grouped;
+use super::grouped::GroupedRows;
 use super::groups::{KeyCell, key_float};
 use super::needs::Needs;
-use super::request::{Aggregation, Term, Want};
-use super::state::{Cell, Group, Known, Number, Numbers, State};
+use super::request::{Aggregation, ColumnAggregate, Term};
+use super::state::{Cell, ColumnFacts, ColumnState, Group, Number, Numbers};
 use crate::columnar::cells;
 use crate::columnar::schema::TableSchema;
 use crate::columnar::ticks;
@@ -52,7 +52,7 @@ fn key_text(key: &KeyCell, data_type: DataType, has_width: bool) -> Option<Strin
 
 /// The groups in order of their keys; without keys one group, also of no rows.
 pub(super) fn groups(
-    grouped: Grouped,
+    grouped: GroupedRows,
     schema: &TableSchema,
     aggregation: &Aggregation<'_>,
     needs: &Needs,
@@ -97,26 +97,31 @@ fn value(
     let Some((place, need)) = needs.place(column) else { return Ok(text(None)) };
     let Some(state) = group.states.get_mut(place) else { return Ok(text(None)) };
     Ok(match term.want {
-        Want::Count => text(Some(state.cells.to_string())),
-        Want::Min | Want::Max => {
-            text(extreme(state, term.want == Want::Max).and_then(|cell| write(&cell, data_type)))
+        ColumnAggregate::Count => text(Some(state.cells.to_string())),
+        ColumnAggregate::Min | ColumnAggregate::Max => text(
+            extreme(state, term.want == ColumnAggregate::Max)
+                .and_then(|cell| write(&cell, data_type)),
+        ),
+        ColumnAggregate::First => {
+            text(state.ends.as_ref().and_then(|ends| write(&ends.first, data_type)))
         }
-        Want::First => text(state.ends.as_ref().and_then(|ends| write(&ends.first, data_type))),
-        Want::Last => text(state.ends.as_ref().and_then(|ends| write(&ends.last, data_type))),
-        Want::Histogram(bins) => {
+        ColumnAggregate::Last => {
+            text(state.ends.as_ref().and_then(|ends| write(&ends.last, data_type)))
+        }
+        ColumnAggregate::Histogram(bins) => {
             let at = need.bins.iter().position(|known| *known == bins);
             let counts = match &state.known {
-                Known::Ints(numbers) => counts(numbers, at),
-                Known::Floats(numbers) => counts(numbers, at),
-                Known::Others(_) => None,
+                ColumnFacts::Ints(numbers) => counts(numbers, at),
+                ColumnFacts::Floats(numbers) => counts(numbers, at),
+                ColumnFacts::Others(_) => None,
             };
             let counts = counts.unwrap_or_else(|| vec![0; bins.count + 2]);
             AggregateValue { value: None, counts: Some(counts) }
         }
         want => text(match &mut state.known {
-            Known::Ints(numbers) => number(numbers, want, data_type, Cell::Int),
-            Known::Floats(numbers) => number(numbers, want, data_type, Cell::Float),
-            Known::Others(_) => None,
+            ColumnFacts::Ints(numbers) => number(numbers, want, data_type, Cell::Int),
+            ColumnFacts::Floats(numbers) => number(numbers, want, data_type, Cell::Float),
+            ColumnFacts::Others(_) => None,
         }),
     })
 }
@@ -126,15 +131,15 @@ fn counts<T: Number>(numbers: &Numbers<T>, at: Option<usize>) -> Option<Vec<i64>
     Some(counts.iter().map(|count| count.cast_signed()).collect())
 }
 
-fn extreme(state: &State, is_max: bool) -> Option<Cell> {
+fn extreme(state: &ColumnState, is_max: bool) -> Option<Cell> {
     match &state.known {
-        Known::Ints(numbers) => {
+        ColumnFacts::Ints(numbers) => {
             numbers.extremes.map(|(min, max)| Cell::Int(if is_max { max } else { min }))
         }
-        Known::Floats(numbers) => {
+        ColumnFacts::Floats(numbers) => {
             numbers.extremes.map(|(min, max)| plain(Cell::Float(if is_max { max } else { min })))
         }
-        Known::Others(known) => {
+        ColumnFacts::Others(known) => {
             known.as_ref().map(|(min, max)| match if is_max { max } else { min } {
                 KeyCell::Bool(value) => Cell::Bool(*value),
                 KeyCell::Text(text) => Cell::Text(text.clone()),
@@ -146,23 +151,23 @@ fn extreme(state: &State, is_max: bool) -> Option<Cell> {
 
 fn number<T: Number>(
     numbers: &mut Numbers<T>,
-    want: Want,
+    want: ColumnAggregate,
     data_type: DataType,
     make: fn(T) -> Cell,
 ) -> Option<String> {
     let count = numbers.used;
     match want {
         // The sum of no values is null, as in SQL.
-        Want::Sum if count == 0 => None,
-        Want::Sum => Some(match numbers.sums.integer() {
+        ColumnAggregate::Sum if count == 0 => None,
+        ColumnAggregate::Sum => Some(match numbers.sums.integer() {
             Some(sum) => sum.to_string(),
             None => double(numbers.sums.clone().exact(count).sum()),
         }),
-        Want::Mean => numbers.sums.clone().exact(count).mean().map(double),
-        Want::Deviation { is_sample } => {
+        ColumnAggregate::Mean => numbers.sums.clone().exact(count).mean().map(double),
+        ColumnAggregate::Deviation { is_sample } => {
             numbers.sums.clone().exact(count).deviation(is_sample).map(double)
         }
-        Want::Percentile { percent, is_linear } => {
+        ColumnAggregate::Percentile { percent, is_linear } => {
             percentile(&mut numbers.values, percent, is_linear, data_type, make)
         }
         _ => None,

@@ -10,22 +10,22 @@ use super::needs::Needs;
 use super::request::{Aggregation, Bounds};
 use super::state::{Group, Rank};
 use crate::columnar::keys::index_values;
+use crate::columnar::read::unit::row_count;
+use crate::columnar::read::view::Run;
 use crate::columnar::schema::TableSchema;
-use crate::columnar::unit::row_count;
-use crate::columnar::view::Run;
 use crate::error::{Error, Result};
 use crate::value::Control;
 
 /// Groups of rows.
 #[derive(Debug, Default)]
-pub(super) struct Grouped {
+pub(super) struct GroupedRows {
     pub groups: HashMap<Vec<KeyCell>, Group>,
     bytes: usize,
     /// Rows that were added by their summaries.
     pub summarized: u64,
 }
 
-impl Grouped {
+impl GroupedRows {
     /// Adds the rows of a group.
     ///
     /// # Errors

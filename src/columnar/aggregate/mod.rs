@@ -19,26 +19,26 @@ mod state;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use super::count::{all_units, in_parallel};
-use super::predicate::Predicates;
+use super::predicate::predicates::Predicates;
+use super::predicate::verdict::Verdict;
+use super::read::count::{all_units, in_parallel};
+use super::read::unit;
+use super::read::view::{Run, TableView};
 use super::segment::BLOCK_ROWS;
-use super::unit;
-use super::verdict::Verdict;
-use super::view::{Run, TableView};
 use crate::error::Result;
 use crate::model::tables::aggregate::AggregateGroup;
 use crate::value::{Control, ranges};
 
-use grouped::Grouped;
+use grouped::GroupedRows;
 pub(crate) use groups::{Key, Width};
 use needs::Needs;
-pub(crate) use parts::AggregatedParts;
-pub(crate) use request::{Aggregation, Bins, Bounds, Term, Want};
-use served::Served;
+pub(crate) use parts::PartAggregates;
+pub(crate) use request::{Aggregation, Bins, Bounds, ColumnAggregate, Term};
+use served::RunSummaries;
 
 /// The aggregates of rows.
 #[derive(Debug)]
-pub(crate) struct Aggregated {
+pub(crate) struct AggregateAnswer {
     /// The groups in order of their keys.
     pub groups: Vec<AggregateGroup>,
     /// Rows of which only summaries were used.
@@ -56,9 +56,9 @@ pub(crate) fn aggregate(
     view: &TableView,
     aggregation: &Aggregation<'_>,
     control: &Control,
-) -> Result<Aggregated> {
+) -> Result<AggregateAnswer> {
     let needs = Needs::of(&view.schema, aggregation)?;
-    let whole = Mutex::new(Grouped::default());
+    let whole = Mutex::new(GroupedRows::default());
     let units = all_units(view);
     in_parallel(&units, view.row_count() as usize, control, |(run, rows)| {
         let part = of_unit(view, *run, rows.clone(), aggregation, &needs, control)?;
@@ -67,7 +67,7 @@ pub(crate) fn aggregate(
     let whole = whole.into_inner().unwrap_or_else(PoisonError::into_inner);
     let summarized_rows = whole.summarized;
     let groups = finish::groups(whole, &view.schema, aggregation, &needs)?;
-    Ok(Aggregated { groups, summarized_rows })
+    Ok(AggregateAnswer { groups, summarized_rows })
 }
 
 /// Splits rows into ranges of which every row passes, as summaries show, and ranges that must be
@@ -100,11 +100,11 @@ fn of_unit(
     aggregation: &Aggregation<'_>,
     needs: &Needs,
     control: &Control,
-) -> Result<Grouped> {
+) -> Result<GroupedRows> {
     let (run, schema) = (view.run(at)?, &view.schema);
-    let mut part = Grouped::default();
+    let mut part = GroupedRows::default();
     let (whole, mut open) = split(run, aggregation.predicates, &rows)?;
-    match Served::of(run, aggregation, needs)? {
+    match RunSummaries::of(run, aggregation, needs)? {
         Some(served) => {
             for range in whole {
                 served.fold(range, &mut part, &mut open, aggregation.bounds)?;

@@ -1,6 +1,6 @@
 //! What the aggregates of a request need of each column.
 
-use super::request::{Aggregation, Bins, Want};
+use super::request::{Aggregation, Bins, ColumnAggregate};
 use crate::columnar::schema::TableSchema;
 use crate::error::Result;
 use crate::model::tables::data::DataType;
@@ -39,14 +39,16 @@ impl Needs {
             });
             let Some(need) = needs.get_mut(at) else { continue };
             match term.want {
-                Want::Count => {}
-                Want::Min | Want::Max => need.extremes = true,
-                Want::Sum | Want::Mean => need.sums = true,
-                Want::Deviation { .. } => (need.sums, need.squares) = (true, true),
-                Want::Percentile { .. } => need.values = true,
-                Want::Histogram(bins) if !need.bins.contains(&bins) => need.bins.push(bins),
-                Want::Histogram(_) => {}
-                Want::First | Want::Last => need.ends = true,
+                ColumnAggregate::Count => {}
+                ColumnAggregate::Min | ColumnAggregate::Max => need.extremes = true,
+                ColumnAggregate::Sum | ColumnAggregate::Mean => need.sums = true,
+                ColumnAggregate::Deviation { .. } => (need.sums, need.squares) = (true, true),
+                ColumnAggregate::Percentile { .. } => need.values = true,
+                ColumnAggregate::Histogram(bins) if !need.bins.contains(&bins) => {
+                    need.bins.push(bins)
+                }
+                ColumnAggregate::Histogram(_) => {}
+                ColumnAggregate::First | ColumnAggregate::Last => need.ends = true,
             }
         }
         Ok(Self(needs))

@@ -3,33 +3,33 @@
 use std::sync::Arc;
 
 use super::finish;
-use super::grouped::Grouped;
+use super::grouped::GroupedRows;
 use super::needs::Needs;
 use super::request::Aggregation;
-use crate::columnar::memory_run::MemoryRun;
+use crate::columnar::read::view::Run;
 use crate::columnar::schema::TableSchema;
-use crate::columnar::view::Run;
+use crate::columnar::write::memory_run::MemoryRun;
 use crate::error::Result;
 use crate::model::tables::aggregate::AggregateGroup;
 use crate::value::Control;
 
 /// The groups of the parts so far. All rows of a part count; predicates are not tested.
 #[derive(Debug)]
-pub(crate) struct AggregatedParts<'a> {
+pub(crate) struct PartAggregates<'a> {
     schema: Arc<TableSchema>,
     aggregation: &'a Aggregation<'a>,
     needs: Needs,
-    whole: Grouped,
+    whole: GroupedRows,
 }
 
-impl<'a> AggregatedParts<'a> {
+impl<'a> PartAggregates<'a> {
     /// No rows yet.
     ///
     /// # Errors
     /// `Corrupt` for a column that the schema does not have.
     pub(crate) fn new(schema: Arc<TableSchema>, aggregation: &'a Aggregation<'a>) -> Result<Self> {
         let needs = Needs::of(&schema, aggregation)?;
-        Ok(Self { schema, aggregation, needs, whole: Grouped::default() })
+        Ok(Self { schema, aggregation, needs, whole: GroupedRows::default() })
     }
 
     /// Adds rows. Their index values must be greater than those of the parts before: they decide

@@ -1,12 +1,12 @@
 //! What to aggregate.
 
 use super::groups::Key;
-use crate::columnar::predicate::Predicates;
+use crate::columnar::predicate::predicates::Predicates;
 use crate::error::{Error, Result};
 
 /// What to compute of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Want {
+pub(crate) enum ColumnAggregate {
     /// Cells that are not null; rows without a column.
     Count,
     /// The least value.
@@ -52,7 +52,7 @@ pub(crate) struct Bins {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Term {
     /// What to compute.
-    pub want: Want,
+    pub want: ColumnAggregate,
     /// Of which column; the rows themselves if none.
     pub column: Option<usize>,
 }

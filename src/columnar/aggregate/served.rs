@@ -2,20 +2,20 @@
 
 use std::ops::Range;
 
-use super::grouped::Grouped;
+use super::grouped::GroupedRows;
 use super::groups::{KeyCell, Width, bucket};
 use super::needs::{Need, Needs};
 use super::request::{Aggregation, Bounds};
-use super::state::{Group, Known, State};
+use super::state::{ColumnFacts, ColumnState, Group};
+use crate::columnar::read::view::{Run, RunStorage};
 use crate::columnar::segment::{BLOCK_ROWS, ColumnSummary};
-use crate::columnar::view::{Run, Stored};
 use crate::error::Result;
 use crate::value::exact::BlockSums;
 
 /// Whether the summaries of a run describe exactly the rows that it has. The only place that
 /// decides it: a run with deleted rows must answer no.
 fn has_exact_summaries(run: &Run) -> bool {
-    matches!(run.stored(), Stored::Segment(_)) && !run.has_dead()
+    matches!(run.stored(), RunStorage::Segment(_)) && !run.has_dead()
 }
 
 /// What the summaries say about a column.
@@ -26,13 +26,13 @@ struct Summary<'a> {
 }
 
 /// The summaries of a run that serve an aggregation.
-pub(super) struct Served<'a> {
+pub(super) struct RunSummaries<'a> {
     keys: Vec<(&'a ColumnSummary, Option<Width>)>,
     columns: Vec<Summary<'a>>,
     needs: &'a Needs,
 }
 
-impl<'a> Served<'a> {
+impl<'a> RunSummaries<'a> {
     /// `None` if the values of the run have to be read.
     pub(super) fn of(
         run: &'a Run,
@@ -82,7 +82,7 @@ impl<'a> Served<'a> {
     pub(super) fn fold(
         &self,
         rows: Range<usize>,
-        part: &mut Grouped,
+        part: &mut GroupedRows,
         open: &mut Vec<Range<usize>>,
         bounds: Bounds,
     ) -> Result<()> {
@@ -135,13 +135,13 @@ impl<'a> Served<'a> {
     }
 }
 
-fn add_block(state: &mut State, summary: &Summary<'_>, block: usize, need: &Need) {
+fn add_block(state: &mut ColumnState, summary: &Summary<'_>, block: usize, need: &Need) {
     let sums = summary.sums.and_then(|sums| sums.get(block));
     let cells = match (&mut state.known, summary.blocks) {
-        (Known::Ints(numbers), ColumnSummary::Int(levels)) => {
+        (ColumnFacts::Ints(numbers), ColumnSummary::Int(levels)) => {
             levels.blocks().get(block).map(|block| numbers.add_block(block, sums, need))
         }
-        (Known::Floats(numbers), ColumnSummary::Float(levels)) => {
+        (ColumnFacts::Floats(numbers), ColumnSummary::Float(levels)) => {
             levels.blocks().get(block).map(|block| numbers.add_block(block, sums, need))
         }
         // Both are of one column, so they have one type.

@@ -5,7 +5,7 @@ use super::needs::{Need, Needs};
 use super::request::Bins;
 use crate::columnar::segment::Block;
 use crate::model::tables::data::DataType;
-use crate::value::exact::{BlockSums, Summed, Sums};
+use crate::value::exact::{BlockSums, Summable, Sums};
 
 /// Where a row is in the order of the index: its value, its run, its row.
 pub(super) type Rank = (i64, usize, usize);
@@ -21,7 +21,7 @@ pub(super) enum Cell {
 }
 
 /// A number of a column.
-pub(super) trait Number: Summed + PartialOrd + Send + Sync + std::fmt::Debug {
+pub(super) trait Number: Summable + PartialOrd + Send + Sync + std::fmt::Debug {
     fn is_nan(self) -> bool;
     fn float(self) -> f64;
 }
@@ -163,7 +163,7 @@ impl Bins {
 
 /// What is known about one column of a group.
 #[derive(Clone, Debug)]
-pub(super) enum Known {
+pub(super) enum ColumnFacts {
     Ints(Numbers<i64>),
     Floats(Numbers<f64>),
     /// Least and greatest value of BOOL and STRING.
@@ -181,23 +181,23 @@ pub(super) struct Ends {
 
 /// One column of a group.
 #[derive(Clone, Debug)]
-pub(super) struct State {
+pub(super) struct ColumnState {
     /// Cells that are not null.
     pub cells: u64,
-    pub known: Known,
+    pub known: ColumnFacts,
     pub ends: Option<Box<Ends>>,
 }
 
-impl State {
+impl ColumnState {
     pub(super) fn new(need: &Need) -> Self {
         let known = match need.data_type {
-            DataType::Bool | DataType::String => Known::Others(None),
-            DataType::Float32 | DataType::Float64 => Known::Floats(Numbers::default()),
+            DataType::Bool | DataType::String => ColumnFacts::Others(None),
+            DataType::Float32 | DataType::Float64 => ColumnFacts::Floats(Numbers::default()),
             DataType::Int32
             | DataType::Int64
             | DataType::Timestamp
             | DataType::TimestampMicros
-            | DataType::TimestampNanos => Known::Ints(Numbers::default()),
+            | DataType::TimestampNanos => ColumnFacts::Ints(Numbers::default()),
         };
         Self { cells: 0, known, ends: None }
     }
@@ -205,9 +205,9 @@ impl State {
     fn merge(&mut self, other: Self) {
         self.cells += other.cells;
         match (&mut self.known, other.known) {
-            (Known::Ints(mine), Known::Ints(other)) => mine.merge(other),
-            (Known::Floats(mine), Known::Floats(other)) => mine.merge(other),
-            (Known::Others(mine), Known::Others(Some((low, high)))) => match mine {
+            (ColumnFacts::Ints(mine), ColumnFacts::Ints(other)) => mine.merge(other),
+            (ColumnFacts::Floats(mine), ColumnFacts::Floats(other)) => mine.merge(other),
+            (ColumnFacts::Others(mine), ColumnFacts::Others(Some((low, high)))) => match mine {
                 None => *mine = Some((low, high)),
                 Some((min, max)) => {
                     if low < *min {
@@ -237,9 +237,9 @@ impl State {
 
     fn bytes(&self) -> usize {
         let known = match &self.known {
-            Known::Ints(numbers) => numbers.bytes(),
-            Known::Floats(numbers) => numbers.bytes(),
-            Known::Others(extremes) => {
+            ColumnFacts::Ints(numbers) => numbers.bytes(),
+            ColumnFacts::Floats(numbers) => numbers.bytes(),
+            ColumnFacts::Others(extremes) => {
                 extremes.as_ref().map_or(0, |(min, max)| min.bytes() + max.bytes())
             }
         };
@@ -257,12 +257,12 @@ impl State {
 pub(super) struct Group {
     pub rows: u64,
     /// By column of the needs.
-    pub states: Vec<State>,
+    pub states: Vec<ColumnState>,
 }
 
 impl Group {
     pub(super) fn new(needs: &Needs) -> Self {
-        Self { rows: 0, states: needs.0.iter().map(State::new).collect() }
+        Self { rows: 0, states: needs.0.iter().map(ColumnState::new).collect() }
     }
 
     pub(super) fn merge(&mut self, other: Self) {
@@ -272,6 +272,6 @@ impl Group {
 
     /// Memory that the group needs.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.states.iter().map(State::bytes).sum::<usize>()
+        size_of::<Self>() + self.states.iter().map(ColumnState::bytes).sum::<usize>()
     }
 }

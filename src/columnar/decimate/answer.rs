@@ -10,11 +10,11 @@ use crate::arrow::array::{
     UInt32Array,
 };
 use crate::arrow::compute::{concat, take};
-use crate::columnar::count::in_parallel;
-use crate::columnar::fetch::fetch_rows;
+use crate::columnar::read::count::in_parallel;
+use crate::columnar::read::fetch::fetch_rows;
+use crate::columnar::read::view::{Locator, RunStorage, TableView};
 use crate::columnar::segment::{BLOCK_ROWS, ExtremeRows, PAGE_ROWS};
 use crate::columnar::ticks;
-use crate::columnar::view::{Locator, Stored, TableView};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::{Control, ranges};
@@ -38,7 +38,7 @@ pub(super) struct Extreme {
 
 /// A row of the answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
+pub(super) struct AnswerRow {
     pub locator: Locator,
     /// The extreme of its block that the row is, if a summary named the row.
     pub extreme: Option<Extreme>,
@@ -46,7 +46,7 @@ pub(super) struct Kept {
     pub known: Option<(usize, Level)>,
 }
 
-impl Kept {
+impl AnswerRow {
     /// A row without known values.
     pub(super) fn row(locator: Locator) -> Self {
         Self { locator, extreme: None, known: None }
@@ -55,16 +55,16 @@ impl Kept {
 
 /// Where the copy of an extreme row is: run, column, block, minimum or maximum; sorted places are
 /// read front to back. Then the position of the row in the answer.
-type Place = ((u32, usize, usize, bool), usize);
+type ExtremePosition = ((u32, usize, usize, bool), usize);
 
 /// What one thread reads at a time.
 enum Task<'a> {
-    Extremes(&'a [Place]),
+    Extremes(&'a [ExtremePosition]),
     /// One column of rows of one run, given by their positions in the answer.
     Cells(usize, &'a [usize]),
 }
 
-enum Found {
+enum AnswerColumn {
     Extremes(Vec<u8>),
     Cells(ArrayRef),
 }
@@ -86,17 +86,17 @@ fn defect() -> Error {
 /// the other.
 pub(super) fn rows(
     view: &TableView,
-    kept: &[Kept],
+    kept: &[AnswerRow],
     columns: &[usize],
     control: &Control,
 ) -> Result<RecordBatch> {
     let layout = ExtremeRows::of(&view.schema);
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<ExtremePosition> = Vec::new();
     let mut is_beside = vec![false; kept.len()];
     for ((at, row), is_beside) in kept.iter().enumerate().zip(&mut is_beside) {
         if let Some(Extreme { column, is_max }) =
             row.extreme.filter(|extreme| extreme.column != view.schema.index())
-            && let Stored::Segment(segment) = view.run(row.locator.run as usize)?.stored()
+            && let RunStorage::Segment(segment) = view.run(row.locator.run as usize)?.stored()
             && segment.has_extreme_rows()
             // Their extreme rows have the columns that the segment was written with.
             && !view.has_other_columns()
@@ -118,7 +118,7 @@ pub(super) fn rows(
     let open: Vec<Vec<usize>> = columns
         .iter()
         .map(|&column| {
-            let is_known = |row: &Kept| row.known.is_some_and(|(other, _)| other == column);
+            let is_known = |row: &AnswerRow| row.known.is_some_and(|(other, _)| other == column);
             let rows = kept.iter().zip(&is_beside).enumerate();
             rows.filter(|(_, (row, is_beside))| {
                 !(**is_beside && has_beside(column) || is_known(row))
@@ -147,8 +147,8 @@ pub(super) fn rows(
     let mut cells: Vec<ArrayRef> = Vec::new();
     for found in &mut found {
         match found {
-            Found::Extremes(bytes) => extremes.extend_from_slice(&bytes),
-            Found::Cells(array) => cells.push(array),
+            AnswerColumn::Extremes(bytes) => extremes.extend_from_slice(&bytes),
+            AnswerColumn::Cells(array) => cells.push(array),
         }
     }
     let mut cells = cells.into_iter();
@@ -189,25 +189,25 @@ pub(super) fn rows(
         .map_err(misfit)
 }
 
-fn look_up(view: &TableView, kept: &[Kept], task: &Task<'_>) -> Result<Found> {
+fn look_up(view: &TableView, kept: &[AnswerRow], task: &Task<'_>) -> Result<AnswerColumn> {
     match task {
         Task::Extremes(places) => {
             let mut out = Vec::new();
             if let Some(((run, column, ..), _)) = places.first()
-                && let Stored::Segment(segment) = view.run(*run as usize)?.stored()
+                && let RunStorage::Segment(segment) = view.run(*run as usize)?.stored()
             {
                 let wanted: Vec<(usize, bool)> =
                     places.iter().map(|((_, _, block, is_max), _)| (*block, *is_max)).collect();
                 segment.read_extreme_rows(*column, &wanted, &mut out)?;
             }
-            Ok(Found::Extremes(out))
+            Ok(AnswerColumn::Extremes(out))
         }
         Task::Cells(column, positions) => {
             let rows = || positions.iter().filter_map(|at| kept.get(*at)).map(|row| row.locator);
             let run = view.run(rows().next().ok_or_else(defect)?.run as usize)?;
             let ranges = ranges::of_numbers(rows().map(|locator| locator.row as usize));
             let batch = run.read(&view.schema, std::slice::from_ref(column), &ranges)?;
-            Ok(Found::Cells(batch.columns().first().ok_or_else(defect)?.clone()))
+            Ok(AnswerColumn::Cells(batch.columns().first().ok_or_else(defect)?.clone()))
         }
     }
 }

@@ -8,8 +8,8 @@ use super::extremes::{Best, Level, array_extremes, span_of};
 use super::stream::bounds;
 use crate::arrow::array::RecordBatch;
 use crate::columnar::kernels;
-use crate::columnar::predicate::Predicates;
-use crate::columnar::view::{Locator, Run, TableView};
+use crate::columnar::predicate::predicates::Predicates;
+use crate::columnar::read::view::{Locator, Run, TableView};
 use crate::error::Result;
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
@@ -35,7 +35,7 @@ impl Piece {
 }
 
 /// The rows of a window that are in one piece.
-pub(super) struct Source<'a> {
+pub(super) struct WindowRows<'a> {
     pub piece: &'a Piece,
     pub rows: Range<usize>,
 }
@@ -146,11 +146,11 @@ impl Pass {
     }
 
     /// Whether an interval may end among the rows of a window.
-    fn may_cut(&self, sources: &[Source<'_>], row_count: u64) -> bool {
+    fn may_cut(&self, sources: &[WindowRows<'_>], row_count: u64) -> bool {
         match &self.cuts {
             Cuts::Rows(ranks) => ranks.last().is_some_and(|rank| *rank < self.rank + row_count),
             Cuts::Spans { .. } => {
-                let last = |source: &Source<'_>| {
+                let last = |source: &WindowRows<'_>| {
                     source.piece.keys.get(source.rows.end.checked_sub(1)?).copied()
                 };
                 let greatest =
@@ -168,7 +168,7 @@ impl Pass {
     /// contiguous range; the range grows row by row and is offered when the interval closes. What
     /// must hold: sources are in order of the runs, because rows with equal index values keep the
     /// order of their sources.
-    pub(super) fn take(&mut self, sources: &[Source<'_>]) -> Result<()> {
+    pub(super) fn take(&mut self, sources: &[WindowRows<'_>]) -> Result<()> {
         let row_count: usize = sources.iter().map(|source| source.rows.len()).sum();
         if row_count == 0 {
             return Ok(());
@@ -214,7 +214,7 @@ impl Pass {
 
     fn offer_open(
         &mut self,
-        sources: &[Source<'_>],
+        sources: &[WindowRows<'_>],
         open: &mut [Range<usize>],
         touched: &mut Vec<u32>,
     ) -> Result<()> {
@@ -230,7 +230,7 @@ impl Pass {
     }
 
     /// Offers rows of one piece to the current interval.
-    fn offer(&mut self, source: &Source<'_>, rows: Range<usize>) -> Result<()> {
+    fn offer(&mut self, source: &WindowRows<'_>, rows: Range<usize>) -> Result<()> {
         let piece = source.piece;
         if self.keeps_ends
             && let (Some(first), Some(last)) =
@@ -308,7 +308,7 @@ mod tests {
                 (1..intervals).rev().map(|number| number * per_interval as u64).collect(),
             );
             let mut pass = Pass::new(cuts, &decimation, COLUMNS, true);
-            pass.take(&[Source { piece: &piece, rows: 0..ROWS }]).unwrap();
+            pass.take(&[WindowRows { piece: &piece, rows: 0..ROWS }]).unwrap();
             pass.close();
             assert_eq!(pass.kept.len(), most, "{method:?}, {per_interval} rows in each interval");
             assert!(pass.kept.is_sorted());

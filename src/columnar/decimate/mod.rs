@@ -15,9 +15,9 @@ mod stream;
 
 use std::sync::Arc;
 
-use super::fetch::fetch_rows;
-use super::predicate::Predicates;
-use super::view::TableView;
+use super::predicate::predicates::Predicates;
+use super::read::fetch::fetch_rows;
+use super::read::view::TableView;
 use crate::arrow::array::RecordBatch;
 use crate::error::Result;
 use crate::value::Control;

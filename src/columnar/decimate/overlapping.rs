@@ -9,13 +9,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::decimation::Decimation;
-use super::intervals::{Cuts, Pass, Piece, Rank, Source};
-use crate::columnar::count::{count_rows, in_parallel};
+use super::intervals::{Cuts, Pass, Piece, Rank, WindowRows};
 use crate::columnar::keys::index_values;
-use crate::columnar::predicate::Predicates;
+use crate::columnar::predicate::predicates::Predicates;
+use crate::columnar::read::count::{count_rows, in_parallel};
+use crate::columnar::read::unit;
+use crate::columnar::read::view::{Locator, RunStorage, TableView};
 use crate::columnar::segment::{BLOCK_ROWS, ColumnSummary, PAGE_ROWS};
-use crate::columnar::unit;
-use crate::columnar::view::{Locator, Stored, TableView};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
@@ -95,11 +95,11 @@ fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
             (key, Locator { run: at, row: (number * BLOCK_ROWS) as u32 })
         };
         match run.stored() {
-            Stored::Memory(run) => {
+            RunStorage::Memory(run) => {
                 starts
                     .extend(run.index().iter().copied().step_by(BLOCK_ROWS).enumerate().map(rank));
             }
-            Stored::Segment(_) => match run.summary(view.schema.index())? {
+            RunStorage::Segment(_) => match run.summary(view.schema.index())? {
                 Some(ColumnSummary::Int(levels)) => {
                     starts.extend(
                         levels.blocks().iter().map(|block| block.min).enumerate().map(rank),
@@ -148,8 +148,8 @@ fn first_block_from(view: &TableView, run_at: usize, bound: Rank) -> Result<usiz
     while low < high {
         let middle = usize::midpoint(low, high);
         let key = match run.stored() {
-            Stored::Memory(run) => run.index().get(middle * BLOCK_ROWS).copied(),
-            Stored::Segment(_) => match run.summary(view.schema.index())? {
+            RunStorage::Memory(run) => run.index().get(middle * BLOCK_ROWS).copied(),
+            RunStorage::Segment(_) => match run.summary(view.schema.index())? {
                 Some(ColumnSummary::Int(levels)) => {
                     levels.blocks().get(middle).map(|block| block.min)
                 }
@@ -228,7 +228,7 @@ fn read_ahead(
 
 /// The rows before `bound` that were in no window yet, in order of the runs and of the rows in
 /// each.
-fn window(cursors: &[Cursor], bound: Option<Rank>) -> Vec<Source<'_>> {
+fn window(cursors: &[Cursor], bound: Option<Rank>) -> Vec<WindowRows<'_>> {
     let mut sources = Vec::new();
     for piece in cursors.iter().flat_map(|cursor| &cursor.pieces) {
         let rest = piece.keys.get(piece.at..).unwrap_or_default();
@@ -249,7 +249,7 @@ fn window(cursors: &[Cursor], bound: Option<Rank>) -> Vec<Source<'_>> {
                 rest.partition_point(|&mine| mine < key || (mine == key && piece.run < locator.run))
             }
         };
-        sources.push(Source { piece, rows: piece.at..piece.at + count });
+        sources.push(WindowRows { piece, rows: piece.at..piece.at + count });
     }
     sources
 }

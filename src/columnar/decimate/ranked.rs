@@ -5,14 +5,14 @@
 
 use std::ops::Range;
 
-use super::answer::{Extreme, Kept};
+use super::answer::{AnswerRow, Extreme};
 use super::decimation::Decimation;
 use super::extremes::{Best, Level, array_extremes, flush, span_of};
-use crate::columnar::count::in_parallel;
 use crate::columnar::kernels;
-use crate::columnar::predicate::Predicates;
+use crate::columnar::predicate::predicates::Predicates;
+use crate::columnar::read::count::in_parallel;
+use crate::columnar::read::view::{Locator, RunStorage, TableView};
 use crate::columnar::segment::{BLOCK_ROWS, Block, ColumnSummary};
-use crate::columnar::view::{Locator, Stored, TableView};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
@@ -35,7 +35,7 @@ struct Part {
 
 /// Where an extreme was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum ExtremeSource {
     /// In the summary of a block; a copy of its row may be stored beside the pages.
     Block,
     /// In rows that were read.
@@ -58,7 +58,7 @@ pub(super) fn keep(
     decimation: &Decimation,
     predicates: &Predicates,
     control: &Control,
-) -> Result<Option<Vec<Kept>>> {
+) -> Result<Option<Vec<AnswerRow>>> {
     let index = view.schema.index();
     if decimation.x != index {
         return Ok(None);
@@ -89,7 +89,7 @@ pub(super) fn keep(
         let ranks = kernels::lossy(row_count, decimation.intervals);
         return ranks
             .into_iter()
-            .map(|rank| Ok(Kept::row(locate(&parts, rank)?)))
+            .map(|rank| Ok(AnswerRow::row(locate(&parts, rank)?)))
             .collect::<Result<_>>()
             .map(Some);
     }
@@ -111,7 +111,7 @@ fn keep_part(
     decimation: &Decimation,
     parts: &[Part],
     intervals: &[Range<u64>],
-    kept: &mut Vec<Kept>,
+    kept: &mut Vec<AnswerRow>,
     control: &Control,
 ) -> Result<()> {
     let mut bests = Vec::with_capacity(decimation.y.len());
@@ -130,20 +130,24 @@ fn keep_part(
                 let Some(best) = bests.get(number) else { continue };
                 for (found, is_max) in [(best.min, false), (best.max, true)] {
                     if let Some((level, rank, from)) =
-                        found.filter(|(_, _, from)| (*from == Source::Block) == of_block)
+                        found.filter(|(_, _, from)| (*from == ExtremeSource::Block) == of_block)
                     {
-                        let extreme = (from == Source::Block).then_some(Extreme { column, is_max });
+                        let extreme =
+                            (from == ExtremeSource::Block).then_some(Extreme { column, is_max });
                         // Zeros of different signs are equal, so the level does not determine the
                         // value.
                         let known = (level != Level::Float(0.0)).then_some((column, level));
-                        rows.push((rank, Kept { locator: locate(parts, rank)?, extreme, known }));
+                        rows.push((
+                            rank,
+                            AnswerRow { locator: locate(parts, rank)?, extreme, known },
+                        ));
                     }
                 }
             }
         }
         if decimation.method == DecimationMethod::EntryExit {
             for rank in [interval.start, interval.end - 1] {
-                rows.push((rank, Kept::row(locate(parts, rank)?)));
+                rows.push((rank, AnswerRow::row(locate(parts, rank)?)));
             }
         }
         flush(&mut rows, kept);
@@ -230,7 +234,7 @@ fn cut(
 /// Offers the extremes of a block that are among its rows `inside` the interval. Returns whether
 /// one of them is outside, so that the extreme of the rows inside is not known from the summary.
 fn offer_block<T: Copy>(
-    best: &mut Best<Source>,
+    best: &mut Best<ExtremeSource>,
     block: &Block<T>,
     level: impl Fn(T) -> Level,
     block_row: usize,
@@ -241,12 +245,12 @@ fn offer_block<T: Copy>(
     let (min_row, max_row) =
         (block_row + usize::from(block.min_at), block_row + usize::from(block.max_at));
     if inside.contains(&min_row) {
-        best.offer_min(level(block.min), rank_of(min_row), Source::Block);
+        best.offer_min(level(block.min), rank_of(min_row), ExtremeSource::Block);
     } else {
         open = true;
     }
     if inside.contains(&max_row) {
-        best.offer_max(level(block.max), rank_of(max_row), Source::Block);
+        best.offer_max(level(block.max), rank_of(max_row), ExtremeSource::Block);
     } else {
         open = true;
     }
@@ -256,7 +260,7 @@ fn offer_block<T: Copy>(
 /// Whether rows of a block could still win; otherwise its edge is not read. An equal value wins if
 /// its rank can be smaller.
 fn could_win<T: Copy>(
-    best: &Best<Source>,
+    best: &Best<ExtremeSource>,
     block: &Block<T>,
     level: impl Fn(T) -> Level,
     first_rank: u64,
@@ -278,8 +282,8 @@ fn extremes_of(
     parts: &[Part],
     intervals: &[Range<u64>],
     edges: &mut Vec<Edge>,
-) -> Result<Vec<Best<Source>>> {
-    let mut bests: Vec<Best<Source>> = vec![Best { min: None, max: None }; intervals.len()];
+) -> Result<Vec<Best<ExtremeSource>>> {
+    let mut bests: Vec<Best<ExtremeSource>> = vec![Best { min: None, max: None }; intervals.len()];
     for (number, interval) in intervals.iter().enumerate() {
         let Some(best) = bests.get_mut(number) else { continue };
         let mut open: Vec<Edge> = Vec::new();
@@ -291,14 +295,22 @@ fn extremes_of(
             let to = part.rows.end.min(part.rows.start + (interval.end - part.first_rank) as usize);
             let rank_of = |row: usize| part.first_rank + (row - part.rows.start) as u64;
             match view.run(part.run)?.stored() {
-                Stored::Memory(run) => {
+                RunStorage::Memory(run) => {
                     let array = run.batch().column(column);
                     if let Some(found) = array_extremes(array, from, to - from)? {
-                        best.offer_min(found.min, rank_of(from + found.min_at), Source::Rows);
-                        best.offer_max(found.max, rank_of(from + found.max_at), Source::Rows);
+                        best.offer_min(
+                            found.min,
+                            rank_of(from + found.min_at),
+                            ExtremeSource::Rows,
+                        );
+                        best.offer_max(
+                            found.max,
+                            rank_of(from + found.max_at),
+                            ExtremeSource::Rows,
+                        );
                     }
                 }
-                Stored::Segment(_) => {
+                RunStorage::Segment(_) => {
                     let edge = |rows: Range<usize>| Edge {
                         y,
                         interval: number,
@@ -333,12 +345,12 @@ fn extremes_of(
                                 best.offer_min(
                                     $level(found.min),
                                     rank_of(found.min_at),
-                                    Source::Block,
+                                    ExtremeSource::Block,
                                 );
                                 best.offer_max(
                                     $level(found.max),
                                     rank_of(found.max_at),
-                                    Source::Block,
+                                    ExtremeSource::Block,
                                 );
                             }
                             for rows in edge_ranges {
@@ -372,7 +384,7 @@ fn extremes_of(
             let rows = edge.rows.clone();
             macro_rules! parts {
                 ($levels:expr, $level:path) => {{
-                    let value = |found: Option<(Level, u64, Source)>| match found {
+                    let value = |found: Option<(Level, u64, ExtremeSource)>| match found {
                         Some(($level(value), ..)) => Some(value),
                         _ => None,
                     };
@@ -404,7 +416,7 @@ fn read_edges(
     view: &TableView,
     columns: &[usize],
     edges: &[Edge],
-    bests: &mut [Vec<Best<Source>>],
+    bests: &mut [Vec<Best<ExtremeSource>>],
     control: &Control,
 ) -> Result<()> {
     /// Edges that are read together.
@@ -437,8 +449,8 @@ fn read_edges(
         if let (Some(best), Some(found)) =
             (bests.get_mut(edge.y).and_then(|of| of.get_mut(edge.interval)), found)
         {
-            best.offer_min(found.min, edge.first_rank + found.min_at as u64, Source::Rows);
-            best.offer_max(found.max, edge.first_rank + found.max_at as u64, Source::Rows);
+            best.offer_min(found.min, edge.first_rank + found.min_at as u64, ExtremeSource::Rows);
+            best.offer_max(found.max, edge.first_rank + found.max_at as u64, ExtremeSource::Rows);
         }
     }
     Ok(())

@@ -7,16 +7,16 @@ use super::decimation::Decimation;
 use super::extremes::{Best, Level, array_extremes, flush, span_of};
 use crate::arrow::array::{Array, AsArray, RecordBatch};
 use crate::arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type};
-use crate::columnar::count::{all_units, count_rows, in_parallel};
-use crate::columnar::fetch::fetch_rows;
 use crate::columnar::kernels;
 use crate::columnar::keys::index_values;
-use crate::columnar::order::{Selected, select_rows};
-use crate::columnar::predicate::Predicates;
-use crate::columnar::scan::MergedScan;
-use crate::columnar::sort_key::OrderColumn;
-use crate::columnar::unit;
-use crate::columnar::view::{Locator, TableView};
+use crate::columnar::order::select::{SelectedRow, select_rows};
+use crate::columnar::order::sort_key::OrderColumn;
+use crate::columnar::predicate::predicates::Predicates;
+use crate::columnar::read::count::{all_units, count_rows, in_parallel};
+use crate::columnar::read::fetch::fetch_rows;
+use crate::columnar::read::scan::MergedScan;
+use crate::columnar::read::unit;
+use crate::columnar::read::view::{Locator, TableView};
 use crate::error::Result;
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
@@ -79,7 +79,7 @@ pub(super) fn keep(
                 control,
             )?;
             let locators: Vec<Locator> = selected.rows.iter().map(|row| row.locator).collect();
-            after = selected.rows.last().map(Selected::after);
+            after = selected.rows.last().map(SelectedRow::after);
             // With many columns, as many rows as can be sorted would not fit in memory.
             for part in locators.chunks(together) {
                 let batch = fetch_rows(view, part, &columns, control)?;

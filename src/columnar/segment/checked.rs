@@ -30,7 +30,7 @@ pub(super) struct HashingFile {
 }
 
 /// A completely written file.
-pub(super) struct Written {
+pub(super) struct WrittenFile {
     pub len: u64,
     pub hash: String,
     pub crcs: Vec<u32>,
@@ -70,12 +70,12 @@ impl HashingFile {
     }
 
     /// Writes the remaining bytes and syncs the file.
-    pub(super) fn finish(mut self) -> Result<Written> {
+    pub(super) fn finish(mut self) -> Result<WrittenFile> {
         let outcome = self.flush_blocks(true).and_then(|()| self.file.sync_all());
         outcome.map_err(|error| {
             Error::io(format_args!("writing the segment file {}", self.name), error)
         })?;
-        Ok(Written {
+        Ok(WrittenFile {
             len: self.written,
             hash: hex(&self.hasher.digest128().to_be_bytes()),
             crcs: self.crcs,

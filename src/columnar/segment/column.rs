@@ -47,7 +47,7 @@ pub(super) struct ColumnChunk<'a> {
 
 /// Rows that passed a test.
 #[derive(Default)]
-pub(super) struct Passed<V> {
+pub(super) struct PassingRows<V> {
     pub ranges: Vec<Range<usize>>,
     pub count: usize,
     /// Their values if wanted, and their validity.
@@ -57,7 +57,7 @@ pub(super) struct Passed<V> {
 
 /// What a filter returns of the rows that pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum FilterOutput {
     /// Their number.
     Count,
     /// Their positions.
@@ -420,9 +420,9 @@ impl ColumnChunk<'_> {
         &self,
         ranges: &[Range<usize>],
         test: &dyn Fn(Part<'_>) -> BooleanBuffer,
-        wanted: Wanted,
+        wanted: FilterOutput,
         offset: usize,
-        out: &mut Passed<V>,
+        out: &mut PassingRows<V>,
     ) -> Result<()> {
         let mut at = 0;
         // The result of the test for each dictionary entry, and the entry that passes if it is the
@@ -463,7 +463,7 @@ impl ColumnChunk<'_> {
                         ))
                     }
                 };
-                if wanted == Wanted::Count {
+                if wanted == FilterOutput::Count {
                     out.count += mask.count_set_bits();
                     return Ok(());
                 }
@@ -474,7 +474,7 @@ impl ColumnChunk<'_> {
                         Some(last) if last.end == base + from => last.end = base + to,
                         _ => out.ranges.push(base + from..base + to),
                     }
-                    if wanted == Wanted::Values {
+                    if wanted == FilterOutput::Values {
                         let rows = rows.start + from..rows.start + to;
                         if self.is_nullable {
                             let builder = out

@@ -6,9 +6,10 @@
 use std::ops::Range;
 
 use crate::arrow::array::BooleanBufferBuilder;
-use crate::columnar::parquet_format::PAGE_HEADER;
-use crate::columnar::parquet_runs::{DeltaHeader, Run, next_run};
-use crate::columnar::thrift::{self, Part};
+use crate::columnar::parquet_format::format::PAGE_HEADER;
+use crate::columnar::parquet_format::runs::{DeltaHeader, Run, next_run};
+use crate::columnar::parquet_format::thrift;
+use crate::columnar::parquet_format::thrift::Part;
 use crate::value::byte_reader::ByteReader;
 
 /// The header of a page.

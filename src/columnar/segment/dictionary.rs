@@ -15,7 +15,7 @@ use crate::value::limits;
 type Key = (u64, usize, usize);
 
 #[derive(Clone)]
-struct Kept {
+struct CachedDictionary {
     values: Arc<dyn Any + Send + Sync>,
     bytes: usize,
 }
@@ -26,9 +26,11 @@ const ENTRY_BYTES: usize = 128;
 /// A typical size of a dictionary, by which the cache sizes its index.
 const EXPECTED_BYTES: usize = 16 * 1024;
 
-static KEPT: LazyLock<Cache<Key, Kept>> = LazyLock::new(|| {
+static KEPT: LazyLock<Cache<Key, CachedDictionary>> = LazyLock::new(|| {
     let bytes_max = limits::DICTIONARY_CACHE_BYTES;
-    bounded(bytes_max / EXPECTED_BYTES, bytes_max, |_, kept: &Kept| kept.bytes + ENTRY_BYTES)
+    bounded(bytes_max / EXPECTED_BYTES, bytes_max, |_, kept: &CachedDictionary| {
+        kept.bytes + ENTRY_BYTES
+    })
 });
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -61,7 +63,7 @@ impl Dictionaries {
         }
         let made = Arc::new(read()?);
         self.put.lock().unwrap_or_else(PoisonError::into_inner).insert((group, column));
-        KEPT.insert(key, Kept { bytes: made.bytes(), values: made.clone() });
+        KEPT.insert(key, CachedDictionary { bytes: made.bytes(), values: made.clone() });
         Ok(made)
     }
 }

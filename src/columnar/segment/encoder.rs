@@ -21,7 +21,7 @@ use super::extreme_rows::ExtremeRows;
 use super::summary::{Blocks, Summarizer};
 use crate::arrow::array::RecordBatch;
 use crate::columnar::guard::guarded;
-use crate::columnar::nan_statistics;
+use crate::columnar::parquet_format::nan_statistics;
 use crate::columnar::schema::TableSchema;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::limits;
@@ -146,7 +146,7 @@ pub(super) struct Encoder {
 }
 
 /// A Parquet file with all row groups and its footer, and the data for the summary.
-pub(super) struct Encoded {
+pub(super) struct EncodedFile {
     pub file: HashingFile,
     /// Each with the position of its column.
     pub summaries: Vec<(usize, Blocks)>,
@@ -249,13 +249,17 @@ impl Encoder {
     }
 
     /// Waits for the row groups that are still being encoded, and completes the file.
-    pub(super) fn finish(mut self) -> Result<Encoded> {
+    pub(super) fn finish(mut self) -> Result<EncodedFile> {
         while self.appended < self.given {
             let done =
                 self.workers.as_ref().ok_or_else(stopped)?.take.recv().map_err(|_| stopped())?;
             self.accept(done)?;
         }
         let (summaries, extreme_rows) = (self.summaries, self.extreme_rows);
-        Ok(Encoded { file: self.file.into_inner().map_err(write_error)?, summaries, extreme_rows })
+        Ok(EncodedFile {
+            file: self.file.into_inner().map_err(write_error)?,
+            summaries,
+            extreme_rows,
+        })
     }
 }

@@ -107,7 +107,7 @@ fn sample(rows: &[RecordBatch], position: usize) -> Vec<ArrayRef> {
 }
 
 /// Properties of a column, estimated from a sample.
-struct Seen {
+struct ColumnSample {
     /// Estimated number of distinct values in all rows.
     distinct: usize,
     /// Bytes of one value.
@@ -140,7 +140,7 @@ fn choose(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Choice {
     }
 }
 
-fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<Seen> {
+fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<ColumnSample> {
     let mut values: Vec<u64> = Vec::with_capacity(SAMPLE_ROWS);
     let (mut text_bytes, mut least, mut greatest) = (0, i64::MAX, i64::MIN);
     for array in sample {
@@ -205,7 +205,7 @@ fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<Seen> {
         // Chao's estimate of the distinct values that the sample missed.
         distinct += once * once / (2 * twice).max(1);
     }
-    Some(Seen {
+    Some(ColumnSample {
         distinct: distinct.min(rows),
         width: match data_type {
             DataType::Bool => 1,

@@ -40,7 +40,8 @@ pub(crate) fn wrong_bits(
 ) -> Result<Option<Vec<Patch>>> {
     let mut patches = Vec::new();
     let mut is_mendable = || -> Result<Option<()>> {
-        let Some(summary) = Checked::open(disk, dir, summary_name(meta.id), meta.summary_bytes)?
+        let Some(summary) =
+            VerifiedFile::open(disk, dir, summary_name(meta.id), meta.summary_bytes)?
         else {
             return Ok(None);
         };
@@ -50,7 +51,7 @@ pub(crate) fn wrong_bits(
         if !blocks(&summary, body_len, &footer.body_crcs, &mut patches, control)? {
             return Ok(None);
         }
-        let Some(data) = Checked::open(disk, dir, data_name(meta.id), meta.data_bytes)? else {
+        let Some(data) = VerifiedFile::open(disk, dir, data_name(meta.id), meta.data_bytes)? else {
             return Ok(None);
         };
         Ok(blocks(&data, meta.data_bytes, &footer.data_crcs, &mut patches, control)?.then_some(()))
@@ -59,13 +60,13 @@ pub(crate) fn wrong_bits(
 }
 
 /// A file that has its expected length.
-struct Checked {
+struct VerifiedFile {
     file: Box<dyn DiskFile>,
     name: String,
     path: String,
 }
 
-impl Checked {
+impl VerifiedFile {
     fn open(disk: &SharedDisk, dir: &str, name: String, len: u64) -> Result<Option<Self>> {
         let path = format!("{dir}/{name}");
         let attempt = |error| Error::io(format_args!("reading {path}"), error);
@@ -92,7 +93,7 @@ impl Checked {
 /// Reads the footer of the summary file, whose CRC-32 is in the manifest entry. Returns it with the
 /// length of the body before it, and adds its repair to `patches`.
 fn footer(
-    file: &Checked,
+    file: &VerifiedFile,
     meta: &SegmentMeta,
     patches: &mut Vec<Patch>,
 ) -> Result<Option<(Footer, u64)>> {
@@ -126,7 +127,7 @@ fn footer(
 
 /// Whether each of these blocks is whole or has one wrong bit, whose repair is added to `patches`.
 fn blocks(
-    file: &Checked,
+    file: &VerifiedFile,
     len: u64,
     crcs: &[u32],
     patches: &mut Vec<Patch>,

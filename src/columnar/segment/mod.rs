@@ -26,12 +26,12 @@ mod nan_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use column::Wanted;
+pub(crate) use column::FilterOutput;
 pub(super) use column::bits;
 pub(crate) use extreme_rows::ExtremeRows;
 pub(crate) use mend::{Patch, wrong_bits};
 pub(crate) use meta::SegmentMeta;
-pub(crate) use reader::{Filtered, Segment};
+pub(crate) use reader::{FilterResult, Segment};
 pub(crate) use summary::{Block, ColumnSummary, Levels, Scale};
 #[cfg(test)]
 pub(crate) use summary_file::VERSION as SUMMARY_VERSION;

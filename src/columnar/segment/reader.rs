@@ -15,7 +15,7 @@ use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::checked::{self, CheckedFile};
-use super::column::{ColumnChunk, Passed, Wanted, to_array};
+use super::column::{ColumnChunk, FilterOutput, PassingRows, to_array};
 use super::dictionary::Dictionaries;
 use super::extreme_rows::ExtremeRows;
 use super::summary::ColumnSummary;
@@ -44,7 +44,7 @@ const EXTREMES_TOGETHER: u64 = 64 * 1024;
 
 /// The rows that passed a test of one column.
 #[derive(Debug)]
-pub struct Filtered {
+pub struct FilterResult {
     /// Ascending, disjoint ranges of rows; empty when only their number is wanted.
     pub ranges: Vec<Range<usize>>,
     /// Their number.
@@ -140,7 +140,7 @@ impl Segment {
     ) -> Result<Self> {
         let data_path = data.name().to_owned();
         let data = Arc::new(data);
-        let source = Source::new(data.clone(), Vec::new());
+        let source = VerifiedSource::new(data.clone(), Vec::new());
         let options = ArrowReaderOptions::new()
             .with_schema(schema.arrow().clone())
             .with_column_index_policy(PageIndexPolicy::Skip)
@@ -456,8 +456,8 @@ impl Segment {
         column: usize,
         ranges: &[Range<usize>],
         test: &dyn Fn(Part<'_>) -> BooleanBuffer,
-        wanted: Wanted,
-    ) -> Result<Option<Filtered>> {
+        wanted: FilterOutput,
+    ) -> Result<Option<FilterResult>> {
         let by_group = self.by_group(ranges);
         let chunks: Option<Vec<ColumnChunk<'_>>> =
             by_group.iter().map(|(group, ..)| self.chunk(*group, column)).collect();
@@ -466,17 +466,17 @@ impl Segment {
             chunks: &[ColumnChunk<'_>],
             by_group: &[(usize, usize, Vec<Range<usize>>)],
             test: &dyn Fn(Part<'_>) -> BooleanBuffer,
-            wanted: Wanted,
+            wanted: FilterOutput,
             data_type: DataType,
-        ) -> Result<Option<Filtered>> {
-            let mut out = Passed::<V>::default();
+        ) -> Result<Option<FilterResult>> {
+            let mut out = PassingRows::<V>::default();
             for (chunk, (_, start, ranges)) in chunks.iter().zip(by_group) {
                 chunk.filter(ranges, test, wanted, *start, &mut out)?;
             }
-            let values = (wanted == Wanted::Values)
+            let values = (wanted == FilterOutput::Values)
                 .then(|| to_array(out.values, out.valid, data_type))
                 .transpose()?;
-            Ok(Some(Filtered { ranges: out.ranges, count: out.count, values }))
+            Ok(Some(FilterResult { ranges: out.ranges, count: out.count, values }))
         }
         let data_type = self.schema.column(column)?.data_type;
         match data_type {
@@ -507,8 +507,10 @@ impl Segment {
         let row_count: usize = selected.iter().map(ExactSizeIterator::len).sum();
         let selection = (row_count < group_rows)
             .then(|| RowSelection::from_consecutive_ranges(selected.iter().cloned(), group_rows));
-        let source =
-            Source::new(self.data.clone(), self.prefetch(group, &[column], selection.as_ref())?);
+        let source = VerifiedSource::new(
+            self.data.clone(),
+            self.prefetch(group, &[column], selection.as_ref())?,
+        );
         let mask = ProjectionMask::roots(self.parquet.parquet_schema(), [column]);
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
             source.clone(),
@@ -580,7 +582,7 @@ fn bad_batch(error: crate::arrow::error::ArrowError) -> Error {
 
 /// The input of the Parquet parser: verified bytes only.
 #[derive(Clone)]
-pub(super) struct Source(Arc<SourceInner>);
+pub(super) struct VerifiedSource(Arc<SourceInner>);
 
 struct SourceInner {
     file: Arc<CheckedFile>,
@@ -589,7 +591,7 @@ struct SourceInner {
     failure: Mutex<Option<Error>>,
 }
 
-impl Source {
+impl VerifiedSource {
     pub(super) fn new(file: Arc<CheckedFile>, ready: Vec<(u64, Bytes)>) -> Self {
         Self(Arc::new(SourceInner { file, ready, failure: Mutex::new(None) }))
     }
@@ -603,13 +605,13 @@ impl Source {
     }
 }
 
-impl Length for Source {
+impl Length for VerifiedSource {
     fn len(&self) -> u64 {
         self.0.file.len()
     }
 }
 
-impl ChunkReader for Source {
+impl ChunkReader for VerifiedSource {
     type T = Cursor<Bytes>;
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {

@@ -8,7 +8,7 @@ use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
 use crate::columnar::ticks::ticks;
 use crate::model::tables::data::DataType;
-use crate::value::exact::{BlockSums, Summed};
+use crate::value::exact::{BlockSums, Summable};
 use crate::value::ranges::join;
 
 /// Blocks under one coarse entry.
@@ -24,7 +24,7 @@ pub(super) const PARTS_BYTES: usize = 2 * PARTS;
 pub(crate) type Parts = [u8; PARTS_BYTES];
 
 /// A type of summary values.
-pub trait Scale: Sample + Summed {
+pub trait Scale: Sample + Summable {
     /// The nearest float. Monotonic: a greater value never has a lesser float.
     fn nearest(self) -> f64;
 }

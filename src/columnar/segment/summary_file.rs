@@ -85,7 +85,7 @@ fn put_column<T: Copy>(
 }
 
 /// What follows the ordinals.
-pub(super) struct Rest<'a> {
+pub(super) struct SummaryBody<'a> {
     pub has_ordinals: bool,
     pub row_count: u64,
     pub columns: &'a [(usize, Blocks)],
@@ -94,8 +94,8 @@ pub(super) struct Rest<'a> {
 }
 
 /// Appends columns and footer to a file that has the ordinals already; returns the footer's CRC-32.
-pub(super) fn write_rest(file: &mut HashingFile, rest: &Rest<'_>) -> std::io::Result<u32> {
-    let Rest { has_ordinals, row_count, columns, extreme_rows, data_crcs } = *rest;
+pub(super) fn write_rest(file: &mut HashingFile, rest: &SummaryBody<'_>) -> std::io::Result<u32> {
+    let SummaryBody { has_ordinals, row_count, columns, extreme_rows, data_crcs } = *rest;
     let mut sections = Vec::with_capacity(columns.len());
     let mut body = Vec::new();
     for (position, blocks) in columns {

@@ -196,14 +196,14 @@ proptest! {
             for (column, array) in batch.columns().iter().enumerate() {
                 let mask = test_array(wanted.column(column), nulls);
                 let test = |part: Part<'_>| test_part(part, nulls, array);
-                let found = segment.filter(column, &ranges, &test, Wanted::Values).unwrap();
+                let found = segment.filter(column, &ranges, &test, FilterOutput::Values).unwrap();
                 let Some(found) = found else { continue };
                 let kept = crate::arrow::compute::filter(wanted.column(column), &BooleanArray::new(mask.clone(), None)).unwrap();
                 prop_assert_eq!(found.count, mask.count_set_bits());
                 prop_assert_eq!(&found.values.unwrap(), &kept);
                 let rows = rows_of(&found.ranges);
                 prop_assert_eq!(&take(array, &rows, None).unwrap(), &kept);
-                let counted = segment.filter(column, &ranges, &test, Wanted::Count).unwrap().unwrap();
+                let counted = segment.filter(column, &ranges, &test, FilterOutput::Count).unwrap().unwrap();
                 prop_assert_eq!(counted.count, found.count);
             }
         }
@@ -216,12 +216,12 @@ fn the_usual_pages_are_read_without_the_library() {
     let (segment, batch) = segment(arrays(&shapes));
     for column in 0..batch.num_columns() {
         let test = |_: Part<'_>| BooleanBuffer::new_unset(0);
-        let found = segment.filter(column, &[], &test, Wanted::Count).unwrap();
+        let found = segment.filter(column, &[], &test, FilterOutput::Count).unwrap();
         assert!(found.is_some());
         let all = |part: Part<'_>| test_part(part, true, batch.column(column));
         let rows = std::slice::from_ref(&(0..ROWS));
         assert!(
-            segment.filter(column, rows, &all, Wanted::Count).unwrap().is_some(),
+            segment.filter(column, rows, &all, FilterOutput::Count).unwrap().is_some(),
             "column {column}"
         );
     }

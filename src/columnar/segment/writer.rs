@@ -4,14 +4,14 @@ use std::io::Write;
 use std::sync::Arc;
 
 use super::checked::HashingFile;
-use super::encoder::{Encoded, Encoder};
+use super::encoder::{EncodedFile, Encoder};
 use super::encoding::{GROUP_BYTES, group_rows};
 use super::summary_file;
 use super::{BLOCK_ROWS, SegmentMeta, data_name, summary_name};
 use crate::arrow::array::RecordBatch;
-use crate::columnar::buffer::batch_bytes;
 use crate::columnar::keys::index_values;
 use crate::columnar::schema::TableSchema;
+use crate::columnar::write::buffer::batch_bytes;
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, Result};
 
@@ -203,9 +203,9 @@ impl SegmentWriter {
                 "internal error: a segment without rows cannot be finished; report it",
             ));
         };
-        let Encoded { file, summaries, extreme_rows } = encoder.finish()?;
+        let EncodedFile { file, summaries, extreme_rows } = encoder.finish()?;
         let data = file.finish()?;
-        let rest = summary_file::Rest {
+        let rest = summary_file::SummaryBody {
             has_ordinals: self.has_ordinals,
             row_count: self.row_count,
             columns: &summaries,

@@ -48,8 +48,8 @@ fn many_overlapping_runs_are_decimated_in_a_few_reads_of_their_rows() {
     let data_bytes: u64 = segments
         .iter()
         .map(|run| match run.stored() {
-            Stored::Segment(segment) => segment.meta().data_bytes,
-            Stored::Memory(_) => 0,
+            RunStorage::Segment(segment) => segment.meta().data_bytes,
+            RunStorage::Memory(_) => 0,
         })
         .sum();
     let merged =

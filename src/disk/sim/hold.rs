@@ -26,16 +26,16 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Hold(Arc<(Mutex<State>, Condvar)>);
+pub struct Hold(Arc<(Mutex<HoldFlags>, Condvar)>);
 
 #[derive(Debug, Default)]
-struct State {
+struct HoldFlags {
     is_reached: bool,
     is_released: bool,
 }
 
 impl Hold {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HoldFlags> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -28,7 +28,7 @@ use fault::Rules;
 pub use fault::{Fault, OpKind, Pick};
 pub use hold::Hold;
 pub use random::Random;
-use state::{Change, Id, Node, State};
+use state::{Change, Id, Node, SimState};
 pub use survival::Survival;
 
 /// One requested operation.
@@ -71,10 +71,10 @@ pub struct SimDisk {
 }
 
 struct Inner {
-    state: State,
+    state: SimState,
     /// The state before the first change of the log.
-    base: State,
-    log: Vec<Logged>,
+    base: SimState,
+    log: Vec<LogRecord>,
     trace: Vec<TraceEntry>,
     rules: Rules,
     random: Random,
@@ -86,7 +86,7 @@ struct Inner {
 }
 
 #[derive(Clone)]
-struct Logged {
+struct LogRecord {
     op: u64,
     kind: OpKind,
     path: Arc<str>,
@@ -115,10 +115,10 @@ impl SimDisk {
     /// flips.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self::with_state(State::new(), seed)
+        Self::with_state(SimState::new(), seed)
     }
 
-    fn with_state(state: State, seed: u64) -> Self {
+    fn with_state(state: SimState, seed: u64) -> Self {
         let inner = Inner {
             base: state.clone(),
             state,
@@ -287,7 +287,7 @@ impl Turn<'_> {
         if matches!(change, Change::Write { .. } | Change::SetLen { .. }) {
             self.inner.peak_bytes = self.inner.peak_bytes.max(self.inner.state.used_bytes());
         }
-        let logged = Logged { op: self.op, kind: self.kind, path: self.path.clone(), change };
+        let logged = LogRecord { op: self.op, kind: self.kind, path: self.path.clone(), change };
         self.inner.log.push(logged);
     }
 
@@ -674,8 +674,8 @@ impl Drop for SimFile {
 /// A replay of the log of a disk, change by change.
 #[derive(Clone)]
 pub struct Replay {
-    state: State,
-    log: Vec<Logged>,
+    state: SimState,
+    log: Vec<LogRecord>,
     next: usize,
 }
 

@@ -87,7 +87,7 @@ pub(super) enum Node {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct State {
+pub(super) struct SimState {
     nodes: BTreeMap<Id, Node>,
     next_id: Id,
     /// Sequence number of the next change.
@@ -115,7 +115,7 @@ fn apply_names(names: &mut BTreeMap<Arc<str>, Id>, change: &NameChange) {
     }
 }
 
-impl State {
+impl SimState {
     pub(super) fn new() -> Self {
         let root = Node::Directory(Directory::default());
         Self { nodes: BTreeMap::from([(ROOT, root)]), next_id: ROOT + 1, sequence: 1, journaled: 0 }

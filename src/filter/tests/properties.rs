@@ -127,7 +127,7 @@ proptest! {
     #[test]
     fn what_parses_prints_to_the_same_tree(text in expression()) {
         if let Ok(tree) = parse::parse(&text, true) {
-            let printed = print::Printed { tree: &tree, substitutions: &Default::default() }.to_string();
+            let printed = print::PrintedTree { tree: &tree, substitutions: &Default::default() }.to_string();
             let again = parse::parse(&printed, true);
             match again {
                 Ok(again) => prop_assert_eq!(&tree, &again, "{} printed as {}", text, printed),

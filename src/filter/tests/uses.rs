@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::filter::Filter;
-use crate::filter::tree::{How, List, Place, RECORD, Scalar, Test};
+use crate::filter::tree::{FieldPath, How, List, RECORD, Scalar, Test};
 
 /// A field of the record, a member of it if it is a list of records, and an operator.
 pub(crate) type Use = (usize, Option<usize>, &'static str);
@@ -24,14 +24,14 @@ struct Walk {
 }
 
 impl Walk {
-    fn field(&self, place: Place) -> Option<(usize, Option<usize>)> {
+    fn field(&self, place: FieldPath) -> Option<(usize, Option<usize>)> {
         if place.scope == RECORD {
             return Some((place.index, None));
         }
         self.lists.get(&place.scope).map(|list| (*list, Some(place.index)))
     }
 
-    fn place(&mut self, place: Place, operator: &'static str) {
+    fn place(&mut self, place: FieldPath, operator: &'static str) {
         if let Some((field, member)) = self.field(place) {
             self.found.insert((field, member, operator));
         }

@@ -98,7 +98,7 @@ impl KindDecl {
 
 /// One kind of resource with its type erased.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Registered {
+pub(crate) struct KindEntry {
     /// The kind.
     pub kind: Kind,
     /// Whether full-text search covers it.
@@ -123,7 +123,7 @@ pub(crate) struct Registered {
     pub usage: fn(Payload<'_>, Option<Payload<'_>>) -> Result<(String, Usage)>,
 }
 
-impl Registered {
+impl KindEntry {
     /// The erased form of a resource type.
     #[must_use]
     pub(crate) const fn of<R: Resource>() -> Self {
@@ -219,12 +219,12 @@ fn usage<R: Resource>(payload: Payload<'_>, state: Option<Payload<'_>>) -> Resul
 macro_rules! registry {
     ($($resource:ty,)*) => {
         /// All kinds of resources that the store stores.
-        pub(crate) static REGISTRY: &[Registered] = &[$(Registered::of::<$resource>()),*];
+        pub(crate) static REGISTRY: &[KindEntry] = &[$(KindEntry::of::<$resource>()),*];
 
         /// All kinds of resources that this build stores.
-        pub(crate) fn kinds() -> impl Iterator<Item = &'static Registered> {
+        pub(crate) fn kinds() -> impl Iterator<Item = &'static KindEntry> {
             let added = $crate::model::resource::registry::added();
-            let is_kept = move |known: &&Registered| {
+            let is_kept = move |known: &&KindEntry| {
                 added.iter().all(|added| added.kind.code != known.kind.code)
             };
             added.iter().chain(REGISTRY.iter().filter(is_kept))
@@ -232,7 +232,7 @@ macro_rules! registry {
 
         /// The kind with this code.
         #[must_use]
-        pub(crate) fn by_code(code: u8) -> Option<&'static Registered> {
+        pub(crate) fn by_code(code: u8) -> Option<&'static KindEntry> {
             kinds().find(|registered| registered.kind.code == code)
         }
     };
@@ -240,7 +240,7 @@ macro_rules! registry {
 pub(crate) use registry;
 
 /// Kinds that the build of the next format adds, or has in another form: none but in a test.
-pub(crate) fn added() -> &'static [Registered] {
+pub(crate) fn added() -> &'static [KindEntry] {
     #[cfg(test)]
     return grown::added();
     #[cfg(not(test))]
@@ -252,20 +252,20 @@ pub(crate) fn added() -> &'static [Registered] {
 pub(crate) mod grown {
     use std::cell::Cell;
 
-    use super::Registered;
+    use super::KindEntry;
     use crate::value::stored::grown;
 
     thread_local! {
-        static ADDED: Cell<&'static [Registered]> = const { Cell::new(&[]) };
+        static ADDED: Cell<&'static [KindEntry]> = const { Cell::new(&[]) };
     }
 
-    pub(super) fn added() -> &'static [Registered] {
+    pub(super) fn added() -> &'static [KindEntry] {
         ADDED.get()
     }
 
     /// Runs `f` as a build of the next format does: this thread writes that format, and knows these
     /// kinds, each in place of the one with its code.
-    pub(crate) fn build<T>(kinds: &'static [Registered], f: impl FnOnce() -> T) -> T {
+    pub(crate) fn build<T>(kinds: &'static [KindEntry], f: impl FnOnce() -> T) -> T {
         /// Ends the change also when `f` panics.
         struct Restore;
         impl Drop for Restore {

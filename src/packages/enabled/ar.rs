@@ -1,7 +1,7 @@
 //! The `ar` container: a magic, then members with a header of 60 bytes each.
 
 use super::members::{AR_MAGIC, Members, Role, VERSION_BYTES, check_name};
-use super::source::Source;
+use super::source::PackageReader;
 use crate::error::Result;
 use crate::packages::{invalid, too_large};
 use crate::value::limits;
@@ -16,7 +16,7 @@ struct Header {
 }
 
 /// Reads an archive to its end, and keeps its control member.
-pub(super) fn read(source: &mut Source<'_>) -> Result<Members> {
+pub(super) fn read(source: &mut PackageReader<'_>) -> Result<Members> {
     let mut magic = [0; AR_MAGIC.len()];
     source.fill(&mut magic, "its archive header")?;
     let mut members = Members::default();
@@ -64,7 +64,7 @@ pub(super) fn check_control_len(len: u64) -> Result<()> {
     Ok(())
 }
 
-fn next_header(source: &mut Source<'_>) -> Result<Option<Header>> {
+fn next_header(source: &mut PackageReader<'_>) -> Result<Option<Header>> {
     let mut header = [0; HEADER_BYTES];
     if !source.fill_or_end(&mut header, "the header of a member")? {
         return Ok(None);

@@ -7,7 +7,7 @@ use std::io::{self, BufReader, Read};
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 
-use super::source::{Meter, Source};
+use super::source::{Meter, PackageReader};
 use crate::error::{Error, Result};
 use crate::packages::{invalid, too_large};
 use crate::value::limits;
@@ -97,13 +97,13 @@ fn zstd_archive(bytes: &[u8], limit: usize) -> Result<Vec<u8>> {
 
 /// The outer layer of a gzipped tar; enforces [`limits::PACKAGE_RATIO`] while reading.
 pub(super) struct Outer<'s, 'r> {
-    decoder: MultiGzDecoder<BufReader<&'s mut Source<'r>>>,
+    decoder: MultiGzDecoder<BufReader<&'s mut PackageReader<'r>>>,
     meter: Meter,
     inflated: u64,
 }
 
 impl<'s, 'r> Outer<'s, 'r> {
-    pub(super) fn new(source: &'s mut Source<'r>) -> Self {
+    pub(super) fn new(source: &'s mut PackageReader<'r>) -> Self {
         let meter = source.meter();
         Self {
             decoder: MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, source)),

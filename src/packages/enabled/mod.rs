@@ -8,11 +8,11 @@ mod tarball;
 
 use std::io::{Read, Write};
 
-use super::{Container, ControlFile, Inspected, PackageInfo, invalid};
+use super::{Container, ControlFile, Inspection, PackageInfo, invalid};
 use crate::error::Result;
 use crate::value::id::hex;
 use members::{AR_MAGIC, GZIP_MAGIC};
-use source::Source;
+use source::PackageReader;
 
 /// Reads a package to its end, and returns its control file, size and hashes.
 ///
@@ -20,8 +20,8 @@ use source::Source;
 /// `InvalidArgument` when the content is not a package; `LimitExceeded` when it is beyond a bound;
 /// errors of the source. An [`crate::Error`] that the source wraps in its [`std::io::Error`] is
 /// returned unchanged.
-pub(crate) fn inspect(source: &mut dyn Read) -> Result<Inspected> {
-    let mut source = Source::new(source);
+pub(crate) fn inspect(source: &mut dyn Read) -> Result<Inspection> {
+    let mut source = PackageReader::new(source);
     let head = source.peek(AR_MAGIC.len())?;
     let (container, members) = if head == AR_MAGIC {
         (Container::Ar, ar::read(&mut source)?)
@@ -40,7 +40,7 @@ pub(crate) fn inspect(source: &mut dyn Read) -> Result<Inspected> {
     let control = ControlFile::parse(&text)?;
     let info = PackageInfo::from_control(&control)?;
     let (size, md5, sha256) = source.finish()?;
-    Ok(Inspected { container, control, info, size, md5, sha256 })
+    Ok(Inspection { container, control, info, size, md5, sha256 })
 }
 
 /// Compresses `bytes` as a gzip file without name and time, so that equal bytes give equal files.

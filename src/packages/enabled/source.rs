@@ -41,7 +41,7 @@ impl Meter {
 }
 
 /// The reader of a package.
-pub(super) struct Source<'r> {
+pub(super) struct PackageReader<'r> {
     inner: &'r mut dyn Read,
     peeked: Vec<u8>,
     meter: Meter,
@@ -49,7 +49,7 @@ pub(super) struct Source<'r> {
     sha256: Sha256,
 }
 
-impl<'r> Source<'r> {
+impl<'r> PackageReader<'r> {
     pub(super) fn new(inner: &'r mut dyn Read) -> Self {
         Self {
             inner,
@@ -129,7 +129,7 @@ impl<'r> Source<'r> {
     }
 }
 
-impl Read for Source<'_> {
+impl Read for PackageReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if !self.peeked.is_empty() {
             let count = self.peeked.len().min(buffer.len());

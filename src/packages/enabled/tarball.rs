@@ -10,13 +10,13 @@ use tar::{Archive, EntryType};
 use super::ar::check_control_len;
 use super::inflate::Outer;
 use super::members::{Members, Role, VERSION_BYTES, check_name};
-use super::source::Source;
+use super::source::PackageReader;
 use crate::error::Result;
 use crate::packages::{invalid, too_large};
 use crate::value::limits;
 
 /// Reads a gzipped tar to its end, and keeps its control member.
-pub(super) fn read_outer(source: &mut Source<'_>) -> Result<Members> {
+pub(super) fn read_outer(source: &mut PackageReader<'_>) -> Result<Members> {
     let meter = source.meter();
     let explain = |error: io::Error| meter.explain("its outer archive cannot be read", &error);
     let mut archive = Archive::new(Outer::new(source));

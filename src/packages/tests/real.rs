@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::packages::{Inspected, inspect};
+use crate::packages::{Inspection, inspect};
 
 /// The output of the tool; `None` if it is missing or fails.
 fn tool(program: &str, arguments: &[&str]) -> Option<Vec<u8>> {
@@ -212,16 +212,16 @@ fn compare(path: &Path) {
     });
 }
 
-fn has_lines(package: &Inspected, field: &str) -> bool {
+fn has_lines(package: &Inspection, field: &str) -> bool {
     package.control.get(field).is_some_and(|text| text.contains('\n'))
 }
 
-fn as_we_say_it(package: &Inspected, field: &str) -> String {
+fn as_we_say_it(package: &Inspection, field: &str) -> String {
     package.control.get(field).unwrap_or_default().to_owned()
 }
 
 /// The output of the tool in our text form; the tool keeps the markers of continuation lines.
-fn as_it_prints(package: &Inspected, field: &str, printed: &str) -> String {
+fn as_it_prints(package: &Inspection, field: &str, printed: &str) -> String {
     let mut lines = printed.trim_end_matches('\n').split('\n').map(str::trim_end);
     let first = lines.next().unwrap_or_default().to_owned();
     if !has_lines(package, field) {
@@ -242,7 +242,7 @@ fn as_it_prints(package: &Inspected, field: &str, printed: &str) -> String {
 }
 
 /// Compares the typed members with the output of the tool.
-fn check_members(package: &Inspected, printed: &dyn Fn(&str) -> Option<String>) {
+fn check_members(package: &Inspection, printed: &dyn Fn(&str) -> Option<String>) {
     let info = &package.info;
     let joined = |list: &Option<Vec<String>>| list.as_ref().map(|list| list.join(", "));
     let tidy = |text: Option<String>| {

@@ -20,11 +20,11 @@ const CHANGED_BYTES: u64 = 256 * 1024;
 /// The running estimate.
 #[derive(Debug, Default)]
 pub(in crate::records) struct FreeSpace {
-    counted: Mutex<Counted>,
+    counted: Mutex<SpaceCount>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Counted {
+struct SpaceCount {
     /// Whether the free pages were ever counted.
     is_known: bool,
     free_bytes: u64,
@@ -41,7 +41,7 @@ struct Counted {
 }
 
 impl FreeSpace {
-    fn counted(&self) -> MutexGuard<'_, Counted> {
+    fn counted(&self) -> MutexGuard<'_, SpaceCount> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -106,7 +106,7 @@ impl FreeSpace {
         // they are not counted.
         let holes = len.saturating_sub(file.allocated_bytes().unwrap_or(0));
         let free = free_bytes.unwrap_or(0).saturating_sub(holes).saturating_sub(len / PART);
-        *self.counted() = Counted {
+        *self.counted() = SpaceCount {
             is_known: free_bytes.is_some(),
             free_bytes: free,
             len,

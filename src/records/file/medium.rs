@@ -48,14 +48,14 @@ pub(in crate::records) struct Medium {
     written_bytes: AtomicU64,
     /// Verifies what redb reads.
     sums: PageSums,
-    state: RwLock<State>,
+    state: RwLock<MediumState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MediumState {
     /// The file's length when it was last read or set.
     len: u64,
-    unsynced: Unsynced,
+    unsynced: PendingWrites,
     /// Return errors to redb after a failure, as a plain file would.
     is_strict: bool,
     failure: Option<Failure>,
@@ -63,7 +63,7 @@ struct State {
 
 /// The writes since the last sync.
 #[derive(Debug, Default)]
-struct Unsynced {
+struct PendingWrites {
     /// For each write, its offset in the file and its end in `bytes`.
     places: Vec<(u64, usize)>,
     bytes: Vec<u8>,
@@ -107,7 +107,7 @@ impl Medium {
     pub(in crate::records) fn read_only(file: Box<dyn DiskFile>, cause: Error) -> io::Result<Self> {
         let len = file.len()?;
         let failure = Failure { cause, pages: BTreeMap::new(), is_refusing: false };
-        let state = State { len, failure: Some(failure), ..State::default() };
+        let state = MediumState { len, failure: Some(failure), ..MediumState::default() };
         let state = RwLock::new(state);
         Ok(Self {
             file,
@@ -120,11 +120,11 @@ impl Medium {
 
     // A poisoned lock only means that another thread panicked: no update below can be left
     // incomplete.
-    fn state(&self) -> RwLockReadGuard<'_, State> {
+    fn state(&self) -> RwLockReadGuard<'_, MediumState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+    fn state_mut(&self) -> RwLockWriteGuard<'_, MediumState> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -329,7 +329,7 @@ impl Medium {
     }
 }
 
-impl State {
+impl MediumState {
     /// Returns the error that redb gets if it must not continue after a failure.
     fn refuse(&self) -> io::Result<()> {
         match &self.failure {
@@ -364,7 +364,7 @@ impl State {
     }
 }
 
-impl Unsynced {
+impl PendingWrites {
     fn push(&mut self, offset: u64, data: &[u8]) {
         if self.is_partial {
             return;

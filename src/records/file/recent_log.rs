@@ -86,9 +86,9 @@ mod tests {
     use std::sync::Arc;
 
     use crate::disk::{MemoryDisk, SharedDisk};
-    use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
+    use crate::records::{Change, ReadSource, RecordFile, RecordFileOptions, Space};
 
-    fn rows(source: Source<'_>, from: &[u8], back: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
+    fn rows(source: ReadSource<'_>, from: &[u8], back: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut cursor = source.cursor(Space::Log, from, None).unwrap();
         let mut rows = Vec::new();
         while let Some(row) =
@@ -124,12 +124,12 @@ mod tests {
                     turn.apply([Change::Delete { space: Space::Log, key }])?;
                 }
                 let expected: Vec<_> = model.clone().into_iter().collect();
-                assert_eq!(rows(Source::File(turn), &[], false), expected);
+                assert_eq!(rows(ReadSource::File(turn), &[], false), expected);
                 Ok(())
             })
             .unwrap();
             let snapshot = file.snapshot(0).unwrap();
-            let source = Source::Snapshot(&snapshot);
+            let source = ReadSource::Snapshot(&snapshot);
             let mut expected: Vec<_> = model.clone().into_iter().collect();
             assert_eq!(rows(source, &[], false), expected);
             assert_eq!(source.len(Space::Log).unwrap(), expected.len() as u64);

@@ -15,7 +15,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::records::error::from_redb;
 use crate::records::journal::{Journal, Replayed};
 use crate::records::space::Table;
-use crate::records::{Base, Change, FileTurn, Finished, Frozen, Snapshot, Space, WriteTransaction};
+use crate::records::{
+    Base, Change, FileTurn, Finished, FrozenLayer, Snapshot, Space, WriteTransaction,
+};
 use crate::value::{drop_guarded, guarded};
 
 pub(in crate::records) const NAME: &str = "records.redb";
@@ -263,7 +265,7 @@ impl RecordFile {
     ///
     /// # Errors
     /// As [`Self::begin`] and [`WriteTransaction::commit`].
-    pub(crate) fn move_layer(&self, base: &Arc<Base>, frozen: &Frozen) -> Result<()> {
+    pub(crate) fn move_layer(&self, base: &Arc<Base>, frozen: &FrozenLayer) -> Result<()> {
         let transaction = self.begin()?;
         let finished = {
             let mut turn = FileTurn::open(&transaction, base.clone());

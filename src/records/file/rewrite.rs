@@ -26,7 +26,7 @@ const CACHE_BYTES: usize = 16 * 1024 * 1024;
 const STEP_ROWS: u64 = 256;
 
 /// The result of replacing the open file.
-pub(crate) struct Replaced {
+pub(crate) struct Replacement {
     /// A snapshot of the last commit, in the file that is open now.
     pub(crate) snapshot: Snapshot,
     /// Whether the new file replaced the old one. If not, the old file is in use again; or it is
@@ -157,7 +157,7 @@ impl RecordFile {
     ///
     /// # Errors
     /// The errors of reading `fresh`. Nothing was changed then.
-    pub(crate) fn replace(&mut self, fresh: Self, sequence: u64) -> Result<Replaced> {
+    pub(crate) fn replace(&mut self, fresh: Self, sequence: u64) -> Result<Replacement> {
         let snapshot = fresh.snapshot(sequence)?;
         // Reports an unreadable table while the old file is still open.
         snapshot.open_all()?;
@@ -179,7 +179,7 @@ impl RecordFile {
                 // file would then be lost, so there must be none.
                 Err(error) => self.stop_writing(error),
             }
-            return Ok(Replaced { snapshot, outcome });
+            return Ok(Replacement { snapshot, outcome });
         };
         let error = failed("rename records.redb.new", error);
         let is_old_there = self.disk.file_id(NAME).is_ok_and(|id| id == old_id);
@@ -194,14 +194,14 @@ impl RecordFile {
                 self.abandon();
                 *self = old;
                 self.discard_new();
-                Ok(Replaced { snapshot: old_snapshot, outcome: Err(error) })
+                Ok(Replacement { snapshot: old_snapshot, outcome: Err(error) })
             }
             _ => {
                 // Reads continue: the new file has the state of the last commit, whatever its name
                 // is.
                 self.id = if is_old_there { old_id } else { self.id };
                 self.stop_writing(&error);
-                Ok(Replaced { snapshot, outcome: Err(error) })
+                Ok(Replacement { snapshot, outcome: Err(error) })
             }
         }
     }

@@ -10,7 +10,7 @@ use super::pages::{
 };
 use crate::disk::{MemoryDisk, SharedDisk, read_file, write_new_file};
 use crate::error::{ErrorKind, Result};
-use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
+use crate::records::{Change, ReadSource, RecordFile, RecordFileOptions, Space};
 
 const NAME: &str = "records.redb";
 const KEY: &[u8] = b"commit";
@@ -63,7 +63,7 @@ fn open(bytes: &[u8], options: RecordFileOptions) -> Result<u64> {
     let disk: SharedDisk = Arc::new(MemoryDisk::new());
     write_new_file(&*disk, NAME, bytes).unwrap();
     let read = |file: RecordFile| -> Result<u64> {
-        let found = Source::Snapshot(&file.snapshot(0)?).get(Space::Blobs, KEY)?;
+        let found = ReadSource::Snapshot(&file.snapshot(0)?).get(Space::Blobs, KEY)?;
         let found = found.expect("the file opens as an empty one");
         Ok(u64::from_be_bytes(<[u8; 8]>::try_from(&*found).unwrap()))
     };

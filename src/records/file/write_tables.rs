@@ -13,7 +13,7 @@ use super::transaction::{WriteTable, WriteTransaction};
 use crate::error::{Error, Result};
 use crate::records::base::range;
 use crate::records::error::from_redb;
-use crate::records::space::{Place, Table};
+use crate::records::space::{Table, TablePrefix};
 use crate::records::{Base, SUMS_KEY, Space, Sums};
 use crate::value::drop_guarded;
 
@@ -87,7 +87,7 @@ impl<'t> WriteTables<'t> {
     /// A range of keys of a place.
     pub(in crate::records) fn part(
         &self,
-        place: Place,
+        place: TablePrefix,
         from: &[u8],
         to: Option<&[u8]>,
     ) -> Result<Part<'_>> {
@@ -109,7 +109,7 @@ impl<'t> WriteTables<'t> {
     pub(in crate::records) fn insert(
         &mut self,
         space: Space,
-        place: Place,
+        place: TablePrefix,
         key: &[u8],
         value: &[u8],
     ) -> Result<()> {
@@ -126,7 +126,7 @@ impl<'t> WriteTables<'t> {
     pub(in crate::records) fn remove(
         &mut self,
         space: Space,
-        place: Place,
+        place: TablePrefix,
         key: &[u8],
     ) -> Result<bool> {
         let table = to_write(self.transaction, &mut self.tables, place.table)?;

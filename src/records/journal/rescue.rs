@@ -15,7 +15,7 @@ use crate::records::Change;
 
 /// What the journal of a damaged store has.
 #[derive(Debug, Default)]
-pub(crate) struct Rescued {
+pub(crate) struct JournalRescue {
     /// The changes of the commits that the record file lacks, in the order in which they were made.
     pub(crate) changes: Vec<Change>,
     /// How many commits these are.
@@ -34,7 +34,7 @@ pub(crate) struct LostCommits {
     pub(crate) reason: String,
 }
 
-impl Rescued {
+impl JournalRescue {
     fn lose(&mut self, file: &'static str, reason: impl Into<String>) {
         self.lost.push(LostCommits { file, commits: None, reason: reason.into() });
     }
@@ -42,8 +42,12 @@ impl Rescued {
 
 /// Reads the journal of a store without writing. `link` is what the record file says about its
 /// journal, and `sequence` is the commit that the record file is at; `None` where that is lost.
-pub(crate) fn rescue(disk: &SharedDisk, link: Option<Link>, sequence: Option<u64>) -> Rescued {
-    let mut rescued = Rescued::default();
+pub(crate) fn rescue(
+    disk: &SharedDisk,
+    link: Option<Link>,
+    sequence: Option<u64>,
+) -> JournalRescue {
+    let mut rescued = JournalRescue::default();
     let mut passes = Vec::new();
     for (number, name) in NAMES.into_iter().enumerate() {
         let is_ours = |header: &Header| {
@@ -99,7 +103,7 @@ pub(crate) fn rescue(disk: &SharedDisk, link: Option<Link>, sequence: Option<u64
 }
 
 /// Tells the commits after `at` up to `before`, which should have been there, and advances `at`.
-fn tell_gap(rescued: &mut Rescued, file: &'static str, at: &mut Option<u64>, before: u64) {
+fn tell_gap(rescued: &mut JournalRescue, file: &'static str, at: &mut Option<u64>, before: u64) {
     if let Some(at) = at.as_mut().filter(|at| **at < before) {
         let commits = Some((at.saturating_add(1), before));
         *at = before;
@@ -114,7 +118,7 @@ fn read_pass(
     file: &PassFile,
     header: Header,
     sequence: &mut Option<u64>,
-    rescued: &mut Rescued,
+    rescued: &mut JournalRescue,
 ) -> Result<()> {
     let mut window = Window::over(file);
     let mut at = RECORDS;

@@ -10,7 +10,7 @@ use crate::error::Result;
 pub(in crate::records) struct Work(pub(in crate::records) u64);
 
 /// A merge that was advanced, and the blocks that it made.
-pub(super) struct Advanced {
+pub(super) struct MergeProgress {
     pub(super) merge: Merge,
     pub(super) is_done: bool,
     /// Not written to the table yet.
@@ -27,7 +27,11 @@ pub(super) struct Advanced {
 ///
 /// The last block may be smaller than the others: every call finishes its block, so that the merged
 /// entries are in the same transaction as the position.
-pub(super) fn go_on(rows: Rows<'_>, mut merge: Merge, work: impl Fn() -> u64) -> Result<Advanced> {
+pub(super) fn go_on(
+    rows: Rows<'_>,
+    mut merge: Merge,
+    work: impl Fn() -> u64,
+) -> Result<MergeProgress> {
     let mut blocks = Vec::new();
     let mut builder = Builder::default();
     let mut is_done = false;
@@ -50,5 +54,5 @@ pub(super) fn go_on(rows: Rows<'_>, mut merge: Merge, work: impl Fn() -> u64) ->
         merge.position = Some(merged.current().0.to_vec());
     }
     blocks.extend(builder.finish());
-    Ok(Advanced { merge, is_done, blocks })
+    Ok(MergeProgress { merge, is_done, blocks })
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use super::advance::{Advanced, Work, go_on};
+use super::advance::{MergeProgress, Work, go_on};
 use super::cursor::Rows;
 use super::damaged;
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ pub(super) const MOST: u64 = 65_536;
 pub(in crate::records) struct Ahead {
     work: Arc<AtomicU64>,
     /// `None` if there is nothing to merge.
-    thread: Option<JoinHandle<Result<Vec<Advanced>>>>,
+    thread: Option<JoinHandle<Result<Vec<MergeProgress>>>>,
 }
 
 impl Ahead {
@@ -53,7 +53,7 @@ impl Ahead {
     }
 
     /// Waits for the merges and returns their results.
-    pub(super) fn finish(mut self) -> Result<Vec<Advanced>> {
+    pub(super) fn finish(mut self) -> Result<Vec<MergeProgress>> {
         match self.thread.take() {
             None => Ok(Vec::new()),
             // redb may panic on damaged pages.

@@ -1,6 +1,6 @@
 //! Writes runs: those of commits, and the merges of older ones.
 
-use super::advance::{Advanced, Work, go_on};
+use super::advance::{MergeProgress, Work, go_on};
 use super::ahead::{Ahead, MOST};
 use super::block::{self, Builder};
 use super::cursor::{Memory, Rows};
@@ -144,9 +144,9 @@ pub(in crate::records) fn step(
 }
 
 /// Writes the results of merges, removes rows of unused runs, and writes the manifest.
-fn put(table: &mut Table<'_>, manifest: &mut Manifest, all: Vec<Advanced>) -> Result<()> {
+fn put(table: &mut Table<'_>, manifest: &mut Manifest, all: Vec<MergeProgress>) -> Result<()> {
     let mut written = 0;
-    for Advanced { merge, is_done, blocks } in all {
+    for MergeProgress { merge, is_done, blocks } in all {
         written += blocks.len();
         write_blocks(table, merge.output.id, blocks)?;
         if is_done {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::records::{
-    Change, Entries, FileTurn, RecordFile, RecordFileOptions, Snapshot, Source, Space,
+    Change, Entries, FileTurn, ReadSource, RecordFile, RecordFileOptions, Snapshot, Space,
 };
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -62,7 +62,7 @@ fn add(model: &mut Model, entries: &mut Entries, number: u16, value: Option<u8>)
     );
 }
 
-fn check(source: Source<'_>, model: &Model, from: &[u8], to: Option<&[u8]>) {
+fn check(source: ReadSource<'_>, model: &Model, from: &[u8], to: Option<&[u8]>) {
     let expected: Vec<(Vec<u8>, Vec<u8>)> = model
         .iter()
         .filter(|(key, _)| key.as_slice() >= from && to.is_none_or(|to| key.as_slice() < to))
@@ -86,7 +86,7 @@ fn check(source: Source<'_>, model: &Model, from: &[u8], to: Option<&[u8]>) {
     assert_eq!(source.len(Space::Index).unwrap(), model.len() as u64);
 }
 
-fn check_whole(source: Source<'_>, model: &Model) {
+fn check_whole(source: ReadSource<'_>, model: &Model) {
     check(source, model, &[], None);
     for (key, value) in model {
         assert_eq!(source.get(Space::Index, key).unwrap().as_ref(), Some(value));
@@ -120,10 +120,10 @@ proptest! {
             for plan in plans {
                 turn.apply(changes(&mut model, plan)).unwrap();
                 for (from, to) in &ranges {
-                    check(Source::File(&turn), &model, &key(*from), Some(&key(*to)));
+                    check(ReadSource::File(&turn), &model, &key(*from), Some(&key(*to)));
                 }
             }
-            check_whole(Source::File(&turn), &model);
+            check_whole(ReadSource::File(&turn), &model);
             let finished = turn.finish().unwrap();
             transaction.commit(finished).unwrap();
             if settle {
@@ -131,12 +131,12 @@ proptest! {
             }
             let snapshot = file.snapshot(0).unwrap();
             for (from, to) in &ranges {
-                check(Source::Snapshot(&snapshot), &model, &key(*from), Some(&key(*to)));
+                check(ReadSource::Snapshot(&snapshot), &model, &key(*from), Some(&key(*to)));
             }
-            check_whole(Source::Snapshot(&snapshot), &model);
+            check_whole(ReadSource::Snapshot(&snapshot), &model);
             // An older snapshot still reads the same entries, whatever was merged since.
             if let Some((snapshot, model)) = &older {
-                check_whole(Source::Snapshot(snapshot), model);
+                check_whole(ReadSource::Snapshot(snapshot), model);
             }
             if number % 3 == 0 {
                 older = Some((snapshot, model.clone()));
@@ -144,7 +144,7 @@ proptest! {
         }
         while file.write(|turn| turn.settle_indexes(50)).unwrap() {}
         let snapshot = file.snapshot(0).unwrap();
-        check_whole(Source::Snapshot(&snapshot), &model);
+        check_whole(ReadSource::Snapshot(&snapshot), &model);
         let runs = snapshot.run_count();
         prop_assert!(runs <= 8, "{} runs are left", runs);
     }
@@ -166,7 +166,7 @@ fn what_came_and_went_leaves_no_run() {
     }
     while file.write(|turn| turn.settle_indexes(1_000)).unwrap() {}
     let snapshot = file.snapshot(0).unwrap();
-    check_whole(Source::Snapshot(&snapshot), &model);
+    check_whole(ReadSource::Snapshot(&snapshot), &model);
     assert_eq!(snapshot.run_count(), 0);
 }
 
@@ -182,7 +182,7 @@ fn a_long_life_keeps_few_runs_and_survives_reopening() {
     assert!(file.snapshot(0).unwrap().run_count() < 60);
     drop(file);
     let file = RecordFile::open(&disk, OPTIONS).unwrap();
-    check_whole(Source::Snapshot(&file.snapshot(0).unwrap()), &model);
+    check_whole(ReadSource::Snapshot(&file.snapshot(0).unwrap()), &model);
 }
 
 #[test]

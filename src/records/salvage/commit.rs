@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::source::{ANY, PageSource};
-use super::walk::{Visited, walk};
+use super::walk::{PageRanges, walk};
 use crate::error::Result;
 use crate::records::file::pages::{
     Child, FORMAT_VERSION, HEADER_BYTES, MAGIC, NOT_CLOSED, Node, PRIMARY_IS_SLOT_1, SLOT_BYTES,
     SLOT_SUMMED_BYTES, SLOTS_AT, TWO_PHASES, le, le_u128,
 };
-use crate::records::space::{Place, Space};
+use crate::records::space::{Space, TablePrefix};
 use crate::value::Control;
 
 /// What a commit slot references.
@@ -29,7 +29,7 @@ pub(super) struct Commit {
 
 /// The commit to read, and whether there may be a later one.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(super) struct CommitChoice {
     pub(super) commit: Option<Commit>,
     /// Why there may have been a later commit; `None` if this is the last one.
     pub(super) doubt: Option<&'static str>,
@@ -68,7 +68,7 @@ struct Extent {
 /// Walks all tables of a commit.
 fn extent(source: &PageSource<'_>, tables: Option<Child>, control: &Control) -> Result<Extent> {
     let mut extent = Extent { damaged: HashSet::new(), named: HashSet::new() };
-    let mut visited = Visited::new();
+    let mut visited = PageRanges::new();
     let mut roots = vec![(true, tables)];
     while let Some((is_of_tables, root)) = roots.pop() {
         let walked = walk(source, root, ANY, &mut visited, control)?;
@@ -89,7 +89,7 @@ fn extent(source: &PageSource<'_>, tables: Option<Child>, control: &Control) -> 
 
 /// The commit sequence in a leaf of the table `state`, if the leaf has it.
 pub(super) fn sequence_in(leaf: &Node<'_>) -> Option<u64> {
-    let place: Place = Space::Meta.place();
+    let place: TablePrefix = Space::Meta.place();
     let wanted = place.key(b"state");
     let (_, value) =
         (0..leaf.count()).filter_map(|n| leaf.entry(n)).find(|(key, _)| *key == wanted.as_ref())?;
@@ -108,7 +108,7 @@ pub(super) fn sequence_in(leaf: &Node<'_>) -> Option<u64> {
 /// If a slot is lost, the commit of the other one is read. There is no proof that it is the last
 /// one, and the result says so. If both are lost, no page is known to be of the last commit, and
 /// nothing is read: pages of earlier commits look just as valid.
-pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chosen> {
+pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<CommitChoice> {
     let header = source.bytes(0..HEADER_BYTES as u64).unwrap_or_default();
     let mut slots: Vec<Commit> = (0..2).filter_map(|number| slot(&header, number)).collect();
     slots.sort_by_key(|commit| std::cmp::Reverse(commit.transaction));
@@ -119,34 +119,34 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
         let counts = |god: u8| god & PRIMARY_IS_SLOT_1 == newest.slot;
         let is_durable = |god: u8| god & NOT_CLOSED == 0 || (god & TWO_PHASES != 0 && counts(god));
         if god.is_some_and(is_durable) {
-            return Ok(Chosen { commit: Some(*newest), doubt: None });
+            return Ok(CommitChoice { commit: Some(*newest), doubt: None });
         }
         let newest_extent = extent(source, newest.tables, control)?;
         if newest_extent.damaged.is_empty() {
-            return Ok(Chosen { commit: Some(*newest), doubt: None });
+            return Ok(CommitChoice { commit: Some(*newest), doubt: None });
         }
         let before_extent = extent(source, before.tables, control)?;
         let is_shared = |page: &(u64, u128)| {
             before_extent.damaged.contains(page) || before_extent.named.contains(page)
         };
         if newest_extent.damaged.iter().all(is_shared) {
-            return Ok(Chosen { commit: Some(*newest), doubt: None });
+            return Ok(CommitChoice { commit: Some(*newest), doubt: None });
         }
         if before_extent.named.is_empty() && !newest_extent.named.is_empty() {
             // Nothing of the commit before is left, so only the whole pages of the newest commit
             // can be read.
             let doubt = "the store was not closed, the last commit is not whole, and the one \
                          before it is lost";
-            return Ok(Chosen { commit: Some(*newest), doubt: Some(doubt) });
+            return Ok(CommitChoice { commit: Some(*newest), doubt: Some(doubt) });
         }
         let doubt = "the store was not closed, and the last commit is not whole: a power cut may \
                      have torn it";
-        return Ok(Chosen { commit: Some(*before), doubt: Some(doubt) });
+        return Ok(CommitChoice { commit: Some(*before), doubt: Some(doubt) });
     }
     let commit = slots.first().copied();
     let doubt = match commit {
         Some(_) => "a part of the header is damaged that may name a later commit",
         None => "the header that names the last commit is damaged",
     };
-    Ok(Chosen { commit, doubt: Some(doubt) })
+    Ok(CommitChoice { commit, doubt: Some(doubt) })
 }

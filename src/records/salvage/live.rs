@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::commit::Commit;
 use super::source::{ANY, PageSource, REGIONS};
-use super::walk::{Visited, walk};
+use super::walk::{PageRanges, walk};
 use crate::error::Result;
 use crate::records::file::pages::{Node, PAGE_BYTES, le, le_u32};
 use crate::value::Control;
@@ -37,7 +37,7 @@ impl Live {
     pub(super) fn of(
         source: &PageSource<'_>,
         commit: &Commit,
-        visited: &mut Visited,
+        visited: &mut PageRanges,
         control: &Control,
     ) -> Result<Option<Self>> {
         let (Some(system), Some(transaction)) = (commit.system, commit.transaction) else {

@@ -33,7 +33,7 @@ use self::commit::{choose, sequence_in};
 use self::live::Live;
 use self::scan::{Candidate, Partial, partial, scan};
 use self::source::{ANY, PageSource};
-use self::walk::{Gap, Visited, Walked, walk};
+use self::walk::{Gap, PageRanges, TreeWalk, walk};
 use super::file::pages::{Child, Node};
 use super::journal::Link;
 use super::space::{Table, is_journal_link, space_of};
@@ -70,7 +70,7 @@ pub(crate) struct LostEntries {
 
 /// The result of reading a damaged record file, in addition to its entries.
 #[derive(Debug, Default)]
-pub(crate) struct Salvaged {
+pub(crate) struct SalvageResult {
     /// The lost entries.
     pub(crate) lost: Vec<LostEntries>,
     /// Why there may have been a later commit than the one that was read; `None` if there was none.
@@ -100,10 +100,10 @@ pub(crate) fn read(
     check: &dyn Fn(Space, &[u8], &[u8]) -> Check,
     control: &Control,
     emit: &mut dyn FnMut(Space, &[u8], &[u8], Proof) -> Result<()>,
-) -> Result<Salvaged> {
+) -> Result<SalvageResult> {
     let source = PageSource::new(file, file.len().unwrap_or(0));
     let chosen = choose(&source, control)?;
-    let mut visited = Visited::new();
+    let mut visited = PageRanges::new();
     let tables = match &chosen.commit {
         Some(commit) => walk_tables(&source, commit.tables, &mut visited, control)?,
         None => all_lost(),
@@ -116,10 +116,10 @@ pub(crate) fn read(
         candidates: Vec::new(),
         partial: Vec::new(),
         taken: BTreeMap::new(),
-        salvaged: Salvaged { doubt: chosen.doubt, ..Salvaged::default() },
+        salvaged: SalvageResult { doubt: chosen.doubt, ..SalvageResult::default() },
     };
     let has_gaps =
-        |(table, walked): &(Table, Walked)| *table != Table::Index && !walked.gaps.is_empty();
+        |(table, walked): &(Table, TreeWalk)| *table != Table::Index && !walked.gaps.is_empty();
     if reading.tables.iter().any(has_gaps) {
         let live = match &chosen.commit {
             Some(commit) => Live::of(&source, commit, &mut visited, control)?,
@@ -148,9 +148,9 @@ pub(crate) fn read(
 fn walk_tables(
     source: &PageSource<'_>,
     root: Option<Child>,
-    visited: &mut Visited,
+    visited: &mut PageRanges,
     control: &Control,
-) -> Result<Vec<(Table, Walked)>> {
+) -> Result<Vec<(Table, TreeWalk)>> {
     let names = walk(source, root, ANY, visited, control)?;
     // A damaged page with names may look like a leaf of a table whose keys are names.
     let damaged = names.gaps.iter().filter_map(|gap| source.place(gap.page?));
@@ -163,13 +163,13 @@ fn walk_tables(
     }
     let walked = Table::ALL.into_iter().map(|table| match roots.get(table.name()) {
         Some(root) => Ok((table, walk(source, *root, ANY, visited, control)?)),
-        None => Ok((table, Walked { gaps: vec![Gap::everything()], ..Walked::default() })),
+        None => Ok((table, TreeWalk { gaps: vec![Gap::everything()], ..TreeWalk::default() })),
     });
     walked.collect()
 }
 
-fn all_lost() -> Vec<(Table, Walked)> {
-    let gap = |table| (table, Walked { gaps: vec![Gap::everything()], ..Walked::default() });
+fn all_lost() -> Vec<(Table, TreeWalk)> {
+    let gap = |table| (table, TreeWalk { gaps: vec![Gap::everything()], ..TreeWalk::default() });
     Table::ALL.into_iter().map(gap).collect()
 }
 
@@ -190,19 +190,19 @@ struct Reading<'r> {
     source: &'r PageSource<'r>,
     check: &'r dyn Fn(Space, &[u8], &[u8]) -> Check,
     control: &'r Control,
-    tables: Vec<(Table, Walked)>,
+    tables: Vec<(Table, TreeWalk)>,
     candidates: Vec<Candidate>,
     partial: Vec<Partial>,
     /// Count and hashes of the entries emitted so far, for each collection.
     taken: BTreeMap<Collection, Sum>,
-    salvaged: Salvaged,
+    salvaged: SalvageResult,
 }
 
 impl Reading<'_> {
     fn run(
         mut self,
         emit: &mut dyn FnMut(Space, &[u8], &[u8], Proof) -> Result<()>,
-    ) -> Result<Salvaged> {
+    ) -> Result<SalvageResult> {
         let (written, proven) = self.sums()?;
         let more = written.as_ref().map(|written| self.more(written, &proven)).unwrap_or_default();
         let more = |collection| more.get(&collection).copied().unwrap_or(More::All);
@@ -225,7 +225,7 @@ impl Reading<'_> {
     /// Calls `f` with each proven entry.
     fn for_each_proven(
         &mut self,
-        mut f: impl FnMut(&mut Salvaged, Table, Space, &[u8], &[u8]) -> Result<()>,
+        mut f: impl FnMut(&mut SalvageResult, Table, Space, &[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
         for (table, walked) in self.tables.iter().filter(|(table, _)| *table != Table::Index) {
             for leaf in &walked.leaves {

@@ -8,7 +8,7 @@ use super::check::Check;
 use super::commit::sequence_in;
 use super::live::Live;
 use super::source::{ANY, PageSource, span};
-use super::walk::{Visited, Walked};
+use super::walk::{PageRanges, TreeWalk};
 use crate::error::Result;
 use crate::records::file::pages::{LEAF, Node, PAGE_BYTES};
 use crate::records::space::{Table, is_journal_link, space_of};
@@ -42,7 +42,7 @@ pub(super) struct Partial {
 /// The entries of damaged leaves whose own checksums match.
 pub(super) fn partial(
     source: &PageSource<'_>,
-    tables: &[(Table, Walked)],
+    tables: &[(Table, TreeWalk)],
     check: Checker<'_>,
 ) -> Vec<Partial> {
     let mut found = Vec::new();
@@ -93,9 +93,9 @@ pub(super) fn partial(
 #[expect(clippy::too_many_arguments, reason = "one pass over the file does all that needs one")]
 pub(super) fn scan(
     source: &PageSource<'_>,
-    visited: &Visited,
+    visited: &PageRanges,
     live: Option<&Live>,
-    tables: &[(Table, Walked)],
+    tables: &[(Table, TreeWalk)],
     check: Checker<'_>,
     partial: &mut [Partial],
     newest_sequence: &mut u64,
@@ -139,7 +139,7 @@ pub(super) fn scan(
         let is_used = live.is_some_and(|live| live.contains(at));
         if is_used && !foreign.contains(&at) {
             let place = at..at + page.len() as u64;
-            let of = |(table, walked): &(Table, Walked)| {
+            let of = |(table, walked): &(Table, TreeWalk)| {
                 candidate(&node, place.clone(), *table, walked, check)
             };
             // The page is of one table, which nothing names if its parent is lost.
@@ -214,7 +214,7 @@ fn candidate(
     node: &Node<'_>,
     place: Range<u64>,
     table: Table,
-    walked: &Walked,
+    walked: &TreeWalk,
     check: Checker<'_>,
 ) -> Option<(Fit, Candidate)> {
     if table == Table::Index || walked.gaps.is_empty() {

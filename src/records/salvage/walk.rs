@@ -33,14 +33,14 @@ impl Gap {
 
 /// The result of walking a tree.
 #[derive(Default)]
-pub(super) struct Walked {
+pub(super) struct TreeWalk {
     /// Leaves in the order of their keys.
     pub(super) leaves: Vec<Child>,
     pub(super) gaps: Vec<Gap>,
 }
 
 /// The undamaged pages that the trees of a commit reference: start to end.
-pub(super) type Visited = BTreeMap<u64, u64>;
+pub(super) type PageRanges = BTreeMap<u64, u64>;
 
 /// Walks a tree and adds each undamaged page to `visited`.
 ///
@@ -52,10 +52,10 @@ pub(super) fn walk(
     source: &PageSource<'_>,
     root: Option<Child>,
     widths: Widths,
-    visited: &mut Visited,
+    visited: &mut PageRanges,
     control: &Control,
-) -> Result<Walked> {
-    let mut walked = Walked::default();
+) -> Result<TreeWalk> {
+    let mut walked = TreeWalk::default();
     let mut waiting: Vec<Gap> =
         root.map(|root| Gap { page: Some(root), ..Gap::everything() }).into_iter().collect();
     while let Some(at) = waiting.pop() {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::records::{
-    Change, Entries, RecordFile, RecordFileOptions, Snapshot, Source, Space, Sums, Turn,
+    Change, Entries, ReadSource, RecordFile, RecordFileOptions, Snapshot, Space, Sums, Turn,
 };
 
 type Model = BTreeMap<(Space, Vec<u8>), Vec<u8>>;
@@ -49,7 +49,7 @@ fn change(model: &mut Model, space: Space, number: u16, value: Option<u8>) -> Op
     })
 }
 
-fn check(source: Source<'_>, model: &Model) {
+fn check(source: ReadSource<'_>, model: &Model) {
     for space in SPACES {
         let of_space = |from: &[u8], to: Option<&[u8]>| -> Vec<(Vec<u8>, Vec<u8>)> {
             let rows = model.iter().filter(|((held, key), _)| {
@@ -122,10 +122,10 @@ proptest! {
             for (space, number, value) in changes {
                 turn.apply(change(&mut model, SPACES[space], number, value));
             }
-            check(Source::Turn(&turn), &model);
+            check(ReadSource::Turn(&turn), &model);
             sequence += 1;
             snapshot = Arc::new(snapshot.committed(turn.finish().active, sequence));
-            check(Source::Snapshot(&snapshot), &model);
+            check(ReadSource::Snapshot(&snapshot), &model);
             check_sums(&snapshot, &model);
             older.push((snapshot.clone(), model.clone()));
             let frozen = snapshot.frozen().cloned();
@@ -137,12 +137,12 @@ proptest! {
                 }
                 _ => continue,
             };
-            check(Source::Snapshot(&snapshot), &model);
+            check(ReadSource::Snapshot(&snapshot), &model);
             check_sums(&snapshot, &model);
         }
         // Checkpoints change no earlier snapshot.
         for (snapshot, model) in &older {
-            check(Source::Snapshot(snapshot), model);
+            check(ReadSource::Snapshot(snapshot), model);
         }
     }
 }

@@ -13,7 +13,7 @@ pub(super) const SPACE_CHECK_BYTES: u64 = 4 * 1024 * 1024;
 /// A source that fails where reading on would do harm: for long content inside a transaction, which
 /// keeps the write turn, for content that would use up the space that the store reserves for its
 /// commits, and for content that the quota of its workspace has no room for.
-pub(super) struct Guarded<'s> {
+pub(super) struct GuardedSource<'s> {
     inner: &'s mut dyn Read,
     /// Bytes that may still follow inside a transaction.
     left: Option<u64>,
@@ -26,7 +26,7 @@ pub(super) struct Guarded<'s> {
     room: Room<'s>,
 }
 
-impl<'s> Guarded<'s> {
+impl<'s> GuardedSource<'s> {
     /// Content of at most `small_bytes` goes to the record file.
     pub(super) fn new<A: Access>(
         inner: &'s mut dyn Read,
@@ -40,7 +40,7 @@ impl<'s> Guarded<'s> {
     }
 }
 
-impl Read for Guarded<'_> {
+impl Read for GuardedSource<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // The space for content in the record file is checked by its commit.
         if self.small_left.is_none() && self.unchecked >= SPACE_CHECK_BYTES {

@@ -23,11 +23,11 @@ use crate::blobs::{BlobEntry, BlobInfo, BlobStore, BlobWriter, ContentReader, ch
 use crate::disk::DiskFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ContentPart, FileRecord, PackageRecord, StoredContent, UploadChunk};
-use crate::records::{Cursor, Snapshot, Source, Space, envelope};
+use crate::records::{Cursor, ReadSource, Snapshot, Space, envelope};
 use crate::session::{Access, Draft, Engine, Identity, Session, View};
 use crate::value::{Control, limits, stored};
 pub(in crate::services) use directory::ExportDirectory;
-use guarded::Guarded;
+use guarded::GuardedSource;
 pub(in crate::services) use room::Room;
 pub use writer::ContentWriter;
 
@@ -117,7 +117,7 @@ pub(in crate::services) fn store<A: Access>(
     engine.check_place()?;
     let limit = engine.settings.file_bytes_max;
     let threshold = engine.settings.small_blob_bytes.min(limits::SMALL_BLOB_BYTES_MAX);
-    let mut source = Guarded::new(source, access, Some(threshold as u64), room);
+    let mut source = GuardedSource::new(source, access, Some(threshold as u64), room);
     let mut head = Vec::new();
     control.check()?;
     let read = (&mut source).take(threshold as u64 + 1).read_to_end(&mut head);
@@ -144,7 +144,8 @@ pub(in crate::services) fn store_chunk<A: Access>(
     control: &Control,
 ) -> Result<NewContent> {
     access.context().engine.check_place()?;
-    let mut source = Guarded::new(source, access, None, room).take(limits::UPLOAD_CHUNK_BYTES + 1);
+    let mut source =
+        GuardedSource::new(source, access, None, room).take(limits::UPLOAD_CHUNK_BYTES + 1);
     Ok(new_content(access, one_blob(put_blob(access, &mut source, control)?), None))
 }
 
@@ -356,9 +357,12 @@ fn for_each_blob(cursor: &mut Cursor<'_>, mut f: impl FnMut(u64, Option<u64>)) -
 /// row is damaged.
 pub(crate) fn named_paths(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64>)>> {
     let mut named = Vec::new();
-    for_each_blob(&mut Source::Snapshot(snapshot).cursor(Space::Blobs, &[], None)?, |id, len| {
-        named.push((crate::blobs::path(id), len.map(BlobStore::file_len)));
-    })?;
+    for_each_blob(
+        &mut ReadSource::Snapshot(snapshot).cursor(Space::Blobs, &[], None)?,
+        |id, len| {
+            named.push((crate::blobs::path(id), len.map(BlobStore::file_len)));
+        },
+    )?;
     Ok(named)
 }
 

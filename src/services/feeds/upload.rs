@@ -12,7 +12,7 @@ use crate::model::quotas::charge::Usage;
 use crate::model::{
     Feed, Package, PackageId, PackageMetadata, PackageRecord, Platform, Resource, StoredContent,
 };
-use crate::packages::{Container, Inspected, inspect};
+use crate::packages::{Container, Inspection, inspect};
 use crate::services::content::{self, ContentWriter, DiskReader, NewContent, Room};
 use crate::services::feeds::lookup::{feed, touch};
 use crate::services::service_record::found;
@@ -96,12 +96,12 @@ fn is_file_name(name: &str) -> bool {
 }
 
 /// A reader that stops when `control` is cancelled or its deadline passes.
-struct Controlled<'c> {
+struct ControlledReader<'c> {
     content: ContentReader,
     control: &'c Control,
 }
 
-impl Read for Controlled<'_> {
+impl Read for ControlledReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.control.check().map_err(io::Error::other)?;
         self.content.read(buffer)
@@ -159,7 +159,7 @@ fn write<A: Access>(
     control: &Control,
 ) -> Result<Package> {
     let prefix = access.context().settings().vendor_prefix.clone();
-    let inspected = inspect(&mut Controlled { content: new.reader()?, control })?;
+    let inspected = inspect(&mut ControlledReader { content: new.reader()?, control })?;
     let windows = feed.platform == Platform::windows();
     if windows && inspected.container == Container::GzippedTar {
         return Err(crate::packages::invalid("a gzipped tar cannot be a package for Windows"));
@@ -200,7 +200,7 @@ fn write<A: Access>(
     new.settle(written)
 }
 
-fn metadata(inspected: &Inspected, file_name: &str) -> PackageMetadata {
+fn metadata(inspected: &Inspection, file_name: &str) -> PackageMetadata {
     let info = inspected.info.clone();
     PackageMetadata {
         package_name: Some(info.package_name),

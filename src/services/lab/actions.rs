@@ -25,7 +25,7 @@ impl From {
 
 /// What a built-in action runs if the item does not define it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Undefined {
+enum DefaultAction {
     Manual,
     Schedule,
     Unschedule,
@@ -38,38 +38,43 @@ struct BuiltIn {
     from: From,
     state: State,
     substate: &'static str,
-    undefined: Undefined,
+    undefined: DefaultAction,
 }
 
-const fn action(name: &'static str, from: From, state: State, undefined: Undefined) -> BuiltIn {
+const fn action(name: &'static str, from: From, state: State, undefined: DefaultAction) -> BuiltIn {
     BuiltIn { name, from, state, substate: state.as_str(), undefined }
 }
 
 static BUILT_IN: &[BuiltIn] = &[
-    action("START", From::NonTerminal, State::InProgress, Undefined::Manual),
-    action("END", From::NonTerminal, State::PendingApproval, Undefined::Manual),
-    action("COMPLETE", From::NonTerminal, State::PendingApproval, Undefined::Refused),
+    action("START", From::NonTerminal, State::InProgress, DefaultAction::Manual),
+    action("END", From::NonTerminal, State::PendingApproval, DefaultAction::Manual),
+    action("COMPLETE", From::NonTerminal, State::PendingApproval, DefaultAction::Refused),
     BuiltIn {
         name: "PAUSE",
         from: From::Only(&[State::InProgress]),
         state: State::InProgress,
         substate: "PAUSED",
-        undefined: Undefined::Refused,
+        undefined: DefaultAction::Refused,
     },
-    action("RESUME", From::Only(&[State::InProgress]), State::InProgress, Undefined::Refused),
-    action("ABORT", From::NonTerminal, State::Canceled, Undefined::Refused),
-    action("CANCEL", From::NonTerminal, State::Canceled, Undefined::Refused),
-    action("READY", From::Only(&[State::New]), State::Defined, Undefined::Refused),
-    action("APPROVE", From::Only(&[State::Defined]), State::Reviewed, Undefined::Refused),
-    action("APPROVE", From::Only(&[State::PendingApproval]), State::Closed, Undefined::Refused),
-    action("RESET", From::Any, State::New, Undefined::Refused),
+    action("RESUME", From::Only(&[State::InProgress]), State::InProgress, DefaultAction::Refused),
+    action("ABORT", From::NonTerminal, State::Canceled, DefaultAction::Refused),
+    action("CANCEL", From::NonTerminal, State::Canceled, DefaultAction::Refused),
+    action("READY", From::Only(&[State::New]), State::Defined, DefaultAction::Refused),
+    action("APPROVE", From::Only(&[State::Defined]), State::Reviewed, DefaultAction::Refused),
+    action("APPROVE", From::Only(&[State::PendingApproval]), State::Closed, DefaultAction::Refused),
+    action("RESET", From::Any, State::New, DefaultAction::Refused),
     action(
         "SCHEDULE",
         From::Only(&[State::New, State::Defined, State::Reviewed]),
         State::Scheduled,
-        Undefined::Schedule,
+        DefaultAction::Schedule,
     ),
-    action("UNSCHEDULE", From::Only(&[State::Scheduled]), State::Reviewed, Undefined::Unschedule),
+    action(
+        "UNSCHEDULE",
+        From::Only(&[State::Scheduled]),
+        State::Reviewed,
+        DefaultAction::Unschedule,
+    ),
 ];
 
 /// What an action runs.
@@ -133,10 +138,10 @@ pub(crate) fn resolve(situation: Situation<'_>, name: &str) -> Result<Step> {
     let undefined = rows.peek().map(|row| row.undefined);
     let runs = match (definition, undefined) {
         (Some(definition), _) => Runs::Defined(definition.clone()),
-        (None, Some(Undefined::Manual)) => Runs::Manual,
-        (None, Some(Undefined::Schedule)) => Runs::Schedule,
-        (None, Some(Undefined::Unschedule)) => Runs::Unschedule,
-        (None, Some(Undefined::Refused) | None) => {
+        (None, Some(DefaultAction::Manual)) => Runs::Manual,
+        (None, Some(DefaultAction::Schedule)) => Runs::Schedule,
+        (None, Some(DefaultAction::Unschedule)) => Runs::Unschedule,
+        (None, Some(DefaultAction::Refused) | None) => {
             let message =
                 format!("the work item has no action {name:?}; define it in its executionActions");
             return Err(Error::new(ErrorKind::NotFound, message)

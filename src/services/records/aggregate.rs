@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use super::columns::leaf;
 use super::field::{Path, find};
-use super::kinds::{Shown, of_kind};
+use super::kinds::{ScannedKind, of_kind};
 use super::time_bucket::start_of;
 use crate::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use crate::arrow::datatypes::TimestampMillisecondType;
 use crate::columnar::{
-    AggregatedParts, Aggregation, Bounds, Key, MemoryRun, Predicates, TableSchema,
+    Aggregation, Bounds, Key, MemoryRun, PartAggregates, Predicates, TableSchema,
 };
 use crate::error::{Error, Result};
 use crate::model::members_of;
@@ -202,7 +202,7 @@ fn keys(
     }))
 }
 
-fn of<R: Shown>(
+fn of<R: ScannedKind>(
     view: &View<'_>,
     request: &AggregateRecordsRequest,
     control: &Control,
@@ -246,7 +246,7 @@ fn aggregated(
             bytes: view.context().settings().query_memory_bytes,
         },
     };
-    let mut parts = AggregatedParts::new(schema.clone(), &aggregation)?;
+    let mut parts = PartAggregates::new(schema.clone(), &aggregation)?;
     let mut number = 0;
     let mut add = |rows: &[&dyn Row]| -> Result<()> {
         control.check()?;
@@ -266,7 +266,7 @@ fn aggregated(
 }
 
 /// Calls `add` with the records, part by part, in order of their ids.
-fn each_part<R: Shown>(
+fn each_part<R: ScannedKind>(
     view: &View<'_>,
     request: &AggregateRecordsRequest,
     fields: &[usize],

@@ -3,7 +3,7 @@
 //! What must hold: a step deletes only records that match at the time of its commit. They are found
 //! without holding the write turn, and tested again in it.
 
-use super::kinds::{Shown, of_kind};
+use super::kinds::{ScannedKind, of_kind};
 use crate::error::{Error, Result};
 use crate::model::assets::Utilization;
 use crate::model::records::{DeleteRecordsRequest, DeleteRecordsResponse};
@@ -23,7 +23,7 @@ use crate::value::{Control, Kind};
 const STEP_RECORDS: usize = 1_000;
 
 /// A kind of record that a query may delete.
-trait Removed: Shown {
+trait Removed: ScannedKind {
     /// What deletes the kind instead, if a query may not.
     const INSTEAD: Option<&'static str> = None;
 

@@ -18,7 +18,7 @@ use crate::services::service_record::ServiceRecord as _;
 use crate::value::Env;
 
 /// A kind of record that scans return.
-pub(super) trait Shown: Resource {
+pub(super) trait ScannedKind: Resource {
     /// The record as the JSON of its service.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ fn text(record: &impl Serialize) -> Result<String> {
 
 macro_rules! shown {
     ($($kind:ty: |$record:ident, $env:ident| $json:expr;)*) => {
-        $(impl Shown for $kind {
+        $(impl ScannedKind for $kind {
             fn json(self, $env: &Env) -> Result<String> {
                 let $record = self;
                 text(&$json)

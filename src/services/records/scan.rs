@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::columns::{Node, array, fields_of, nodes};
-use super::kinds::{Shown, of_kind};
+use super::kinds::{ScannedKind, of_kind};
 use crate::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use crate::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use crate::error::{Error, Result};
@@ -26,14 +26,14 @@ pub(super) struct Cells<'r, R> {
     env: Env,
 }
 
-impl<R: Shown> Row for Cells<'_, R> {
+impl<R: ScannedKind> Row for Cells<'_, R> {
     fn val(&self, index: usize) -> Val<'_> {
         R::fields().get(index).map_or(Val::Null, |field| (field.get)(self.record, &self.env))
     }
 }
 
 /// Records as their columns read them.
-pub(super) fn cells<R: Shown>(records: &[R], env: Env) -> Vec<Cells<'_, R>> {
+pub(super) fn cells<R: ScannedKind>(records: &[R], env: Env) -> Vec<Cells<'_, R>> {
     records.iter().map(|record| Cells { record, env }).collect()
 }
 
@@ -45,7 +45,7 @@ enum Column {
     Record,
 }
 
-fn columns<R: Shown>() -> Vec<Column> {
+fn columns<R: ScannedKind>() -> Vec<Column> {
     let fields: Vec<FieldDecl> = R::fields().iter().map(|field| field.decl).collect();
     nodes(&fields).into_iter().map(Column::Fields).chain([Column::Record]).collect()
 }
@@ -187,12 +187,12 @@ impl RecordStream {
     }
 }
 
-fn check<R: Shown>(stream: &RecordStream) -> Result<()> {
+fn check<R: ScannedKind>(stream: &RecordStream) -> Result<()> {
     stream.session.read(|view| view.query::<R>(&stream.query(0))).map(drop)
 }
 
 /// The members that the columns read.
-fn wanted<R: Shown>(columns: &[Column]) -> Members {
+fn wanted<R: ScannedKind>(columns: &[Column]) -> Members {
     let mut fields = Vec::new();
     for column in columns {
         match column {
@@ -204,7 +204,11 @@ fn wanted<R: Shown>(columns: &[Column]) -> Members {
 }
 
 /// The records of the next batch, and the position after them.
-fn records<R: Shown>(stream: &mut RecordStream, view: &View<'_>, most: usize) -> Result<Vec<R>> {
+fn records<R: ScannedKind>(
+    stream: &mut RecordStream,
+    view: &View<'_>,
+    most: usize,
+) -> Result<Vec<R>> {
     if stream.request.filter.is_some() {
         let page = view.query::<R>(&stream.query(most))?;
         stream.is_done = page.continuation_token.is_none();
@@ -230,7 +234,7 @@ fn records<R: Shown>(stream: &mut RecordStream, view: &View<'_>, most: usize) ->
     Ok(records)
 }
 
-fn batch<R: Shown>(stream: &mut RecordStream) -> Result<RecordBatch> {
+fn batch<R: ScannedKind>(stream: &mut RecordStream) -> Result<RecordBatch> {
     let most = stream.left.min(BATCH_RECORDS);
     let session = stream.session.clone();
     let (records, env) =

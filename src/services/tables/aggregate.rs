@@ -1,7 +1,8 @@
 //! Aggregates of rows: checks the request against the table.
 
 use crate::columnar::{
-    Aggregated, Aggregation, Bins, Bounds, Key, TableSchema, Term, Want, Width, aggregate,
+    AggregateAnswer, Aggregation, Bins, Bounds, ColumnAggregate, Key, TableSchema, Term, Width,
+    aggregate,
 };
 use crate::error::{Error, Result};
 use crate::model::tables::aggregate::{
@@ -39,7 +40,7 @@ pub(in crate::services) fn run<A: Access>(
         },
     };
     let control = access.context().control(&Control::default());
-    let Aggregated { mut groups, summarized_rows } = aggregate(&view, &aggregation, &control)?;
+    let AggregateAnswer { mut groups, summarized_rows } = aggregate(&view, &aggregation, &control)?;
     if aggregation.keys.len() < places.len() {
         for group in &mut groups {
             let keys = places.iter().map(|place| group.keys.get(*place).cloned().flatten());
@@ -113,7 +114,7 @@ pub(in crate::services) fn term(
     let refused = |name: &str, text: String| Err(Error::invalid(text).at_member(member(name)));
     let Some(name) = &wanted.column else {
         if function == Of::Count {
-            return Ok(Term { want: Want::Count, column: None });
+            return Ok(Term { want: ColumnAggregate::Count, column: None });
         }
         return refused("column", format!("{function} needs a column"));
     };
@@ -129,20 +130,22 @@ pub(in crate::services) fn term(
         return refused("function", text);
     }
     let want = match function {
-        Of::Count => Want::Count,
-        Of::Min => Want::Min,
-        Of::Max => Want::Max,
-        Of::Sum => Want::Sum,
-        Of::Mean => Want::Mean,
-        Of::Deviation => Want::Deviation { is_sample: true },
-        Of::PopulationDeviation => Want::Deviation { is_sample: false },
-        Of::First => Want::First,
-        Of::Last => Want::Last,
+        Of::Count => ColumnAggregate::Count,
+        Of::Min => ColumnAggregate::Min,
+        Of::Max => ColumnAggregate::Max,
+        Of::Sum => ColumnAggregate::Sum,
+        Of::Mean => ColumnAggregate::Mean,
+        Of::Deviation => ColumnAggregate::Deviation { is_sample: true },
+        Of::PopulationDeviation => ColumnAggregate::Deviation { is_sample: false },
+        Of::First => ColumnAggregate::First,
+        Of::Last => ColumnAggregate::Last,
         Of::PercentileNearest | Of::PercentileLinear => match wanted.percentile {
-            Some(percentile) if (0.0..=100.0).contains(&percentile) => Want::Percentile {
-                percent: percentile,
-                is_linear: function == Of::PercentileLinear,
-            },
+            Some(percentile) if (0.0..=100.0).contains(&percentile) => {
+                ColumnAggregate::Percentile {
+                    percent: percentile,
+                    is_linear: function == Of::PercentileLinear,
+                }
+            }
             _ => return refused("percentile", format!("{function} needs one from 0 to 100")),
         },
         Of::Histogram => {
@@ -154,7 +157,7 @@ pub(in crate::services) fn term(
             };
             let bins = wanted.bins.and_then(|bins| usize::try_from(bins).ok());
             match bins.filter(|bins| (1..=limits::AGGREGATE_BINS).contains(bins)) {
-                Some(count) => Want::Histogram(Bins { lower, upper, count }),
+                Some(count) => ColumnAggregate::Histogram(Bins { lower, upper, count }),
                 None => {
                     let most = limits::AGGREGATE_BINS;
                     return refused("bins", format!("HISTOGRAM needs from 1 to {most} bins"));

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::columnar::{Predicates, TableSchema, TableView, matching};
+use crate::columnar::matching;
+use crate::columnar::{Predicates, TableSchema, TableView};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::data::{ColumnFilter, FilterOperation};

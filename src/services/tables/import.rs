@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::arrow::array::{Array, RecordBatch};
 use crate::columnar::{
-    CUT, CsvImport, FINER_TIMES, ImportOptions, ParquetImport, ReadSeek, TableSchema, Told,
+    CUT, ColumnNote, CsvImport, FINER_TIMES, ImportOptions, ParquetImport, ReadSeek, TableSchema,
     is_numbered,
 };
 use crate::error::{Error, Result};
@@ -21,12 +21,12 @@ use crate::session::tables::{self as session_tables, Numbering};
 use crate::value::{Action, Control, RecordKey};
 
 /// A source of rows of an import.
-trait Source {
+trait RowSource {
     fn infer(&mut self) -> Result<Vec<Column>>;
     fn set_first_row(&mut self, row: u64);
     fn next(&mut self, schema: &TableSchema, control: &Control) -> Result<Option<RecordBatch>>;
     fn total(&self) -> Option<u64>;
-    fn told(&self, name: &str) -> Told;
+    fn told(&self, name: &str) -> ColumnNote;
     /// Separator and line of the header of a text.
     fn form(&self) -> Option<(char, u64)>;
     /// What the caller should look at.
@@ -38,7 +38,7 @@ trait Source {
     }
 }
 
-impl Source for CsvImport<'_> {
+impl RowSource for CsvImport<'_> {
     fn infer(&mut self) -> Result<Vec<Column>> {
         CsvImport::infer(self)
     }
@@ -55,7 +55,7 @@ impl Source for CsvImport<'_> {
         None
     }
 
-    fn told(&self, name: &str) -> Told {
+    fn told(&self, name: &str) -> ColumnNote {
         CsvImport::told(self, name)
     }
 
@@ -68,7 +68,7 @@ impl Source for CsvImport<'_> {
     }
 }
 
-impl Source for ParquetImport {
+impl RowSource for ParquetImport {
     fn infer(&mut self) -> Result<Vec<Column>> {
         ParquetImport::infer(self)
     }
@@ -85,7 +85,7 @@ impl Source for ParquetImport {
         Some(self.row_count())
     }
 
-    fn told(&self, name: &str) -> Told {
+    fn told(&self, name: &str) -> ColumnNote {
         ParquetImport::told(self, name)
     }
 
@@ -172,8 +172,8 @@ fn reading_schema(schema: &Arc<TableSchema>, cut_times: bool) -> Result<Arc<Tabl
 fn response(
     id: Option<TableId>,
     schema: &TableSchema,
-    source: &dyn Source,
-    filled: &Filled,
+    source: &dyn RowSource,
+    filled: &FilledRows,
 ) -> ImportTableResponse {
     let columns = schema.columns().iter().enumerate().map(|(at, column)| {
         let told = source.told(&column.name);
@@ -199,23 +199,23 @@ fn response(
 
 /// Rows that were read, and the nulls of each column.
 #[derive(Default)]
-struct Filled {
+struct FilledRows {
     rows: u64,
     nulls: Vec<i64>,
 }
 
 fn fill<A: Access>(
     rest: &mut Rest<'_, A>,
-    source: &mut dyn Source,
+    source: &mut dyn RowSource,
     cut_times: bool,
     control: &Control,
-) -> Result<Filled> {
+) -> Result<FilledRows> {
     let schema = reading_schema(rest.schema(), cut_times)?;
     let mut nulls = vec![0; schema.len()];
     loop {
         control.check()?;
         let Some(batch) = source.next(&schema, control)? else {
-            return Ok(Filled { rows: rest.rows(), nulls });
+            return Ok(FilledRows { rows: rest.rows(), nulls });
         };
         for (count, array) in nulls.iter_mut().zip(batch.columns()) {
             *count += array.null_count() as i64;
@@ -261,14 +261,14 @@ fn next_ordinal<A: Access>(access: &A, id: &str) -> Result<u64> {
 fn import<A: Access>(
     access: &A,
     request: ImportTableRequest,
-    source: &mut dyn Source,
+    source: &mut dyn RowSource,
     control: &Control,
 ) -> Result<ImportTableResponse> {
     let control = access.context().control(control);
     let end_of_data = request.end_of_data.unwrap_or_default();
     let cut_times = request.cut_times.unwrap_or_default();
     if let Some(id) = &request.id {
-        let (mut imported, mut permission) = ((None, Filled::default()), None);
+        let (mut imported, mut permission) = ((None, FilledRows::default()), None);
         append::append(access, id, end_of_data, |rest| {
             let (first, numbering) = numbering(access, id, rest.schema())?;
             permission = numbering;

@@ -33,9 +33,8 @@ use std::sync::Arc;
 
 use crate::arrow::array::RecordBatch;
 use crate::arrow::error::ArrowError;
-use crate::columnar::{
-    ReadSeek, RowStream, TableStatistics, frame_to_batch, read_stream, statistics,
-};
+use crate::columnar::statistics;
+use crate::columnar::{ReadSeek, RowStream, TableStatistics, frame_to_batch, read_stream};
 use crate::error::{Error, Result};
 use crate::model::Operation;
 use crate::model::tables::aggregate::{AggregateTableDataRequest, TableAggregates};

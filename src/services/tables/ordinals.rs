@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::arrow::array::RecordBatch;
-use crate::columnar::{Segment, Stored, in_append_order};
+use crate::columnar::{RunStorage, Segment, in_append_order};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
@@ -136,7 +136,7 @@ pub(in crate::services) fn export<A: Access>(
             && own.end - own.start == run.live_count() as u64
             && run.has_columns_of_table();
         match run.stored() {
-            Stored::Segment(segment) if is_whole => {
+            RunStorage::Segment(segment) if is_whole => {
                 let mut reader = guarded("opening a segment", || files.open(segment.meta()))?;
                 let (name, row_count, byte_count) =
                     (reader.name(), segment.meta().row_count, segment.meta().data_bytes);

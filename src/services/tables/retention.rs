@@ -5,7 +5,8 @@ use std::sync::Arc;
 use chrono::DateTime;
 use serde_json::{Value, json};
 
-use crate::columnar::{TableView, matching};
+use crate::columnar::TableView;
+use crate::columnar::matching;
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::deletion::DeleteRowsRequest;
@@ -102,7 +103,7 @@ pub(crate) fn retain_rows(
 }
 
 /// What one read finds of a table.
-struct Found {
+struct RetentionScan {
     /// The rows of the table, if those with an old index have to be looked for.
     rows: Option<Arc<TableView>>,
     look: Option<IndexLook>,
@@ -110,11 +111,15 @@ struct Found {
     is_due: bool,
 }
 
-fn look(view: &View<'_>, key: RecordKey, policy: &RetentionPolicy) -> Result<Option<Found>> {
+fn look(
+    view: &View<'_>,
+    key: RecordKey,
+    policy: &RetentionPolicy,
+) -> Result<Option<RetentionScan>> {
     // Deleted since the pass began.
     let Some(table) = view.any_by_key::<TableMetadata>(key)? else { return Ok(None) };
     let is_due = is_retention_due(view, &table)?;
-    let mut found = Found { rows: None, look: None, limit_ms: 0, is_due };
+    let mut found = RetentionScan { rows: None, look: None, limit_ms: 0, is_due };
     if let Some(limit_ms) = index_limit_ms(policy, view.now().timestamp_millis()) {
         found.limit_ms = limit_ms;
         found.look = is_index_due(view, &table, limit_ms)?;

@@ -62,7 +62,7 @@ enum Ran {
     Notebook(String),
 }
 
-enum Prepared {
+enum PreparedAction {
     Done(ExecutionResult),
     Call { key: Vec<u8>, intent: Intent, call: Call },
 }
@@ -76,8 +76,8 @@ pub(super) fn execute(
     let (item_id, name) = (id.to_owned(), action.to_owned());
     let prepared = access.write(move |draft| prepare(draft, &item_id, &name, in_transaction))?;
     let (key, intent, call) = match prepared {
-        Prepared::Done(result) => return Ok(answer_of(None, result)),
-        Prepared::Call { key, intent, call } => (key, intent, call),
+        PreparedAction::Done(result) => return Ok(answer_of(None, result)),
+        PreparedAction::Call { key, intent, call } => (key, intent, call),
     };
     let context = access.context();
     let runner = context.settings().runner.clone();
@@ -125,7 +125,12 @@ fn answer_of(error: Option<ApiError>, result: ExecutionResult) -> ExecuteWorkIte
 }
 
 /// Resolves the action, and executes it completely unless it needs a runner.
-fn prepare(draft: &mut Draft<'_>, id: &str, name: &str, in_transaction: bool) -> Result<Prepared> {
+fn prepare(
+    draft: &mut Draft<'_>,
+    id: &str,
+    name: &str,
+    in_transaction: bool,
+) -> Result<PreparedAction> {
     let mut item = found(id, draft.get::<WorkItem>(id)?)?;
     draft.context().require(WorkItem::KIND.service, Action::Execute, item.workspace())?;
     let step = step(&item, name).map_err(|error| error.with_resource(WorkItem::KIND.name, id))?;
@@ -142,7 +147,7 @@ fn prepare(draft: &mut Draft<'_>, id: &str, name: &str, in_transaction: bool) ->
     let (event, call) = match definition {
         None => (None, None),
         Some(ExecutionDefinition::None(_)) => {
-            return Ok(Prepared::Done(ExecutionResult::None(NoneExecutionResult::default())));
+            return Ok(PreparedAction::Done(ExecutionResult::None(NoneExecutionResult::default())));
         }
         Some(ExecutionDefinition::Manual(_)) => (None, None),
         Some(ExecutionDefinition::Job(job)) => (Some(EventType::Job), Some(job_call(&item, job)?)),
@@ -161,7 +166,7 @@ fn prepare(draft: &mut Draft<'_>, id: &str, name: &str, in_transaction: bool) ->
         let result =
             result.unwrap_or_else(|| ExecutionResult::Manual(ManualExecutionResult::default()));
         apply(draft, &mut item, Some(&step), event, result.type_name())?;
-        return Ok(Prepared::Done(result));
+        return Ok(PreparedAction::Done(result));
     };
     if in_transaction {
         return Err(Error::unsupported(format!(
@@ -180,7 +185,7 @@ fn prepare(draft: &mut Draft<'_>, id: &str, name: &str, in_transaction: bool) ->
     };
     let row = envelope::to_row(&key, &intent)?;
     draft.put_raw(Space::Intents, key.clone(), row);
-    Ok(Prepared::Call { key, intent, call })
+    Ok(PreparedAction::Call { key, intent, call })
 }
 
 fn step(item: &WorkItem, name: &str) -> Result<Step> {

@@ -15,7 +15,7 @@ use super::moving::Layers;
 use super::sync::MutexGuard;
 use crate::error::Result;
 use crate::records::gate::Shut;
-use crate::records::{Finished, Made, RecordFile, Snapshot, Turn, WriteTransaction};
+use crate::records::{Finished, RecordFile, Snapshot, Turn, TurnResult, WriteTransaction};
 use crate::session::lock::lock;
 use crate::value::{guarded, limits, trace};
 
@@ -91,7 +91,7 @@ impl Engine {
     /// Any failure sets the latch: the commit may be on the disk although it was not published.
     pub(in crate::session) fn commit(
         &self,
-        made: Made,
+        made: TurnResult,
         sequence: u64,
         disk_free_bytes: Option<u64>,
     ) -> Result<()> {

@@ -18,17 +18,17 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::holders::Holders;
+use super::access::holders::Holders;
+use super::access::options::Settings;
+use super::feed::log_sizes::LogSizes;
 use super::lock::lock;
-use super::log_sizes::LogSizes;
-use super::options::Settings;
 use super::outbox::SearchOutbox;
 use super::tables::TableCache;
 use crate::blobs::BlobStore;
 use crate::disk::{DiskFile, Owner, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::gate::Gate;
-use crate::records::{Change, Journal, RecordFile, Snapshot, Source, Space, check_names};
+use crate::records::{Change, Journal, ReadSource, RecordFile, Snapshot, Space, check_names};
 use crate::value::{guarded, limits, time, trace};
 
 use growing::Growing;
@@ -99,7 +99,7 @@ impl Engine {
                 let held = Snapshot::over(base, 0);
                 // Reports damage now instead of at the first read of the damaged table.
                 held.open_all()?;
-                let state = |snapshot: &Snapshot| match Source::Snapshot(snapshot)
+                let state = |snapshot: &Snapshot| match ReadSource::Snapshot(snapshot)
                     .get(Space::Meta, STATE_KEY)?
                 {
                     Some(bytes) => read_state(&bytes),
@@ -116,7 +116,7 @@ impl Engine {
                      store from a backup",
                     ));
                 }
-                let source = Source::Snapshot(&snapshot);
+                let source = ReadSource::Snapshot(&snapshot);
                 let identity = source.get(Space::Meta, b"identity")?;
                 let (seed, token_key) = identity
                     .as_deref()

@@ -36,14 +36,14 @@ pub(super) trait Layers {
 /// What writers and the checkpoint thread tell each other.
 #[derive(Debug, Default)]
 pub(crate) struct Checkpoints {
-    state: Mutex<State>,
+    state: Mutex<MoverState>,
     changed: Condvar,
     /// Held while the record file is written.
     moving: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MoverState {
     has_thread: bool,
     is_stopped: bool,
     is_wanted: bool,
@@ -102,7 +102,7 @@ impl Checkpoints {
 
     /// Announces the thread, before it starts.
     pub(crate) fn begin(&self) {
-        *lock(&self.state) = State { has_thread: true, ..State::default() };
+        *lock(&self.state) = MoverState { has_thread: true, ..MoverState::default() };
     }
 
     /// Ends the thread. The caller joins it.

@@ -31,7 +31,7 @@ const SLOW_COMMIT: Duration = Duration::from_millis(1);
 /// The longest time that a leader waits for more plans to arrive.
 const LONGEST_WAIT: Duration = Duration::from_millis(1);
 
-/// A caller in the queue. Its flags are changed only under the lock of `State`.
+/// A caller in the queue. Its flags are changed only under the lock of `QueueState`.
 struct Job<P, A> {
     /// `None` for an exclusive turn, and after the leader took the plan.
     plan: Mutex<Option<P>>,
@@ -66,7 +66,7 @@ pub(in crate::session) struct Member<P, A> {
     pub(in crate::session) answer: Option<Result<A>>,
 }
 
-struct State<P, A> {
+struct QueueState<P, A> {
     queue: VecDeque<Arc<Job<P, A>>>,
     leader: Option<ThreadId>,
     /// Plans of the last group plus those queued at its end: an estimate of how many writers are
@@ -76,7 +76,7 @@ struct State<P, A> {
     taken: Duration,
 }
 
-impl<P, A> State<P, A> {
+impl<P, A> QueueState<P, A> {
     /// Removes a caller from the queue; returns false if a group has already taken it.
     fn withdraw(&mut self, job: &Arc<Job<P, A>>) -> bool {
         let place = self.queue.iter().position(|queued| Arc::ptr_eq(queued, job));
@@ -87,7 +87,7 @@ impl<P, A> State<P, A> {
 /// The queue of writers and the turn that one of them holds. `P` is the type of a plan, `A` that of
 /// an answer.
 pub(in crate::session) struct Turns<P, A> {
-    state: Mutex<State<P, A>>,
+    state: Mutex<QueueState<P, A>>,
     /// Notified when a plan is queued.
     arrived: Condvar,
     pub(super) latch: Latch,
@@ -96,7 +96,7 @@ pub(in crate::session) struct Turns<P, A> {
 impl<P, A> Default for Turns<P, A> {
     fn default() -> Self {
         let state =
-            State { queue: VecDeque::new(), leader: None, writers: 0, taken: Duration::ZERO };
+            QueueState { queue: VecDeque::new(), leader: None, writers: 0, taken: Duration::ZERO };
         Self { state: Mutex::new(state), arrived: Condvar::new(), latch: Latch::default() }
     }
 }

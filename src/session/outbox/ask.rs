@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::state::SearchOutbox;
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::Source;
-use crate::session::identity::Visibility;
+use crate::records::ReadSource;
+use crate::session::access::identity::Visibility;
 use crate::session::view::View;
 use crate::text::{self, Ask, DocKey, Index, Request, Scope};
 use crate::value::RecordKey;
@@ -23,14 +23,14 @@ impl SearchOutbox {
         let newest = view.context().engine.snapshot();
         let mut touched = HashSet::new();
         match view.source() {
-            Source::Snapshot(seen) if seen.sequence < state.sequence() => {
-                let later = View::new(Source::Snapshot(&newest), view.context(), &[]);
+            ReadSource::Snapshot(seen) if seen.sequence < state.sequence() => {
+                let later = View::new(ReadSource::Snapshot(&newest), view.context(), &[]);
                 later.log_after(seen.sequence, |sequence, entry| {
                     touched.extend(self.touched(&entry.events).map(|(key, _)| key));
                     Ok(sequence < state.sequence())
                 })?;
             }
-            Source::Snapshot(_) => {}
+            ReadSource::Snapshot(_) => {}
             _ => self.touched_in_turn(view, newest.sequence, &mut touched)?,
         }
         // Documents that changed since are overlaid with what `view` sees.
@@ -160,7 +160,7 @@ impl SearchOutbox {
             return Some(index);
         }
         let snapshot = view.context().engine.snapshot();
-        let newest = View::new(Source::Snapshot(&snapshot), view.context(), &[]);
+        let newest = View::new(ReadSource::Snapshot(&snapshot), view.context(), &[]);
         Self::recorded(&newest).ok()??;
         self.index(&newest, snapshot.sequence).ok()
     }
@@ -173,10 +173,10 @@ impl SearchOutbox {
         // The last commit that the view sees. An open transaction sees the newest commit.
         let snapshot = engine.snapshot();
         let committed = match view.source() {
-            Source::Snapshot(seen) => seen.sequence,
+            ReadSource::Snapshot(seen) => seen.sequence,
             _ => snapshot.sequence,
         };
-        let newest = View::new(Source::Snapshot(&snapshot), view.context(), &[]);
+        let newest = View::new(ReadSource::Snapshot(&snapshot), view.context(), &[]);
         if let Ok(_feeding) = self.feeding.try_lock() {
             let from = index.view().sequence();
             // Maintenance builds an index that is still empty.
@@ -192,7 +192,7 @@ impl SearchOutbox {
         // Must be taken after the state of the index: then its log reaches at least as far as that
         // state.
         let snapshot = engine.snapshot();
-        let newest = View::new(Source::Snapshot(&snapshot), view.context(), &[]);
+        let newest = View::new(ReadSource::Snapshot(&snapshot), view.context(), &[]);
         let (first, last) = (state.sequence().min(committed), state.sequence().max(committed));
         // Overlays the documents that changed between the state of the index and that of the view,
         // in either direction, with what the view sees.
@@ -215,7 +215,7 @@ impl SearchOutbox {
         committed: u64,
         touched: &mut HashSet<DocKey>,
     ) -> Result<()> {
-        if !matches!(view.source(), Source::Snapshot(_)) {
+        if !matches!(view.source(), ReadSource::Snapshot(_)) {
             touched.extend(self.touched(view.pending()).map(|(key, _)| key));
             view.log_after(committed, |_, entry| {
                 touched.extend(self.touched(&entry.events).map(|(key, _)| key));

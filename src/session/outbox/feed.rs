@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use super::state::{SearchOutbox, Searchable};
 use super::{CHECKPOINT, DIRECTORY};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Registered, resource::registry};
-use crate::records::keys::{Place, record_key, split_record_key};
-use crate::records::{Snapshot, Source, Space, envelope};
-use crate::session::context::Context;
-use crate::session::event::{Event, What};
+use crate::model::{KindEntry, resource::registry};
+use crate::records::keys::{KeyBytes, record_key, split_record_key};
+use crate::records::{ReadSource, Snapshot, Space, envelope};
+use crate::session::access::context::Context;
+use crate::session::feed::event::{Event, What};
 use crate::session::lock::lock;
 use crate::session::view::View;
 use crate::text::{self, Cell, Change, Checkpoint, DocKey, Document, Index, Shape};
@@ -72,7 +72,7 @@ impl SearchOutbox {
     ) -> Result<(Arc<Index>, Arc<Snapshot>)> {
         let _feeding = self.feeding(context)?;
         let snapshot = context.engine.snapshot();
-        let view = View::new(Source::Snapshot(&snapshot), context, &[]);
+        let view = View::new(ReadSource::Snapshot(&snapshot), context, &[]);
         let index = self.index(&view, snapshot.sequence)?;
         if index.sequence() == snapshot.sequence {
             // A feeding that failed at its last step left a complete, but unpublished, index.
@@ -123,7 +123,7 @@ impl SearchOutbox {
         }
         let _feeding = self.feeding(context)?;
         let snapshot = context.engine.snapshot();
-        let view = View::new(Source::Snapshot(&snapshot), context, &[]);
+        let view = View::new(ReadSource::Snapshot(&snapshot), context, &[]);
         if self.open_index().is_none() {
             let fingerprint = self.shape().fingerprint();
             if Self::recorded(&view)?.is_none_or(|checkpoint| checkpoint.fingerprint != fingerprint)
@@ -157,17 +157,19 @@ impl SearchOutbox {
     /// The document that the index must contain for a key, by the record in a snapshot.
     pub(in crate::session) fn expected(
         &self,
-        source: Source<'_>,
+        source: ReadSource<'_>,
         shape: &Shape,
         key: DocKey,
-    ) -> text::Expected {
-        let Some(registered) = self.by_code(key.kind) else { return text::Expected::Nothing };
+    ) -> text::ExpectedContents {
+        let Some(registered) = self.by_code(key.kind) else {
+            return text::ExpectedContents::Nothing;
+        };
         let full_key = record_key(registered.kind, key.key);
         match source.get(Space::Records, &full_key) {
-            Ok(None) => text::Expected::Nothing,
+            Ok(None) => text::ExpectedContents::Nothing,
             Ok(Some(bytes)) => document(shape, registered, key, &full_key, &bytes)
-                .map_or(text::Expected::Unknown, text::Expected::Document),
-            Err(_) => text::Expected::Unknown,
+                .map_or(text::ExpectedContents::Unknown, text::ExpectedContents::Document),
+            Err(_) => text::ExpectedContents::Unknown,
         }
     }
 
@@ -310,7 +312,7 @@ impl SearchOutbox {
 /// Builds the document of a record from its envelope.
 fn document(
     shape: &Shape,
-    registered: &Registered,
+    registered: &KindEntry,
     key: DocKey,
     full_key: &[u8],
     bytes: &[u8],
@@ -347,7 +349,7 @@ pub(in crate::session) fn shown(
     with_texts: bool,
 ) -> Result<Option<(registry::Document, Vec<(usize, String)>)>> {
     let Some(Searchable { registered, summary }) = outbox.known(key.kind) else { return Ok(None) };
-    let place = Place::of(registered.kind, key.key);
+    let place = KeyBytes::of(registered.kind, key.key);
     let read = view.source().read(Space::Records, place.bytes(), |bytes| {
         let payload = envelope::open(place.bytes(), registered.kind.code, bytes)?;
         let read = if with_texts {

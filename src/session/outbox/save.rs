@@ -9,7 +9,7 @@ use super::CHECKPOINT;
 use super::state::SearchOutbox;
 use crate::error::{ErrorKind, Result};
 use crate::records::Space;
-use crate::session::access::{Access, Session};
+use crate::session::access::sessions::{Access, Session};
 use crate::session::lock::lock;
 use crate::text::Index;
 use crate::value::limits::SEARCH_CHECKPOINT_CHANGES;

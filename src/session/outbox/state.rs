@@ -6,21 +6,21 @@ use std::time::Instant;
 
 use crate::disk::Owner;
 use crate::error::Result;
-use crate::model::{REGISTRY, Registered};
+use crate::model::{KindEntry, REGISTRY};
+use crate::session::access::options::Settings;
 use crate::session::lock::lock;
-use crate::session::options::Settings;
 #[cfg(test)]
 use crate::text::Change;
-use crate::text::{ColumnName, Folding, Index, Opened, Shape};
+use crate::text::{ColumnName, Folding, Index, OpenOutcome, Shape};
 use crate::value::stored::Members;
 
 /// The text index of an open store. It is opened at first use.
 #[derive(Default)]
 pub(crate) struct SearchOutbox {
     folding: Folding,
-    registry: OnceLock<&'static [Registered]>,
+    registry: OnceLock<&'static [KindEntry]>,
     searchable: OnceLock<Vec<Searchable>>,
-    pub(super) opened: Mutex<Option<(Arc<Index>, Opened)>>,
+    pub(super) opened: Mutex<Option<(Arc<Index>, OpenOutcome)>>,
     /// Locked while changes are fed: there is one feeder at a time.
     pub(super) feeding: Mutex<()>,
     pub(super) saved_at: Mutex<Option<Instant>>,
@@ -30,7 +30,7 @@ pub(crate) struct SearchOutbox {
 /// A kind that text search covers.
 #[derive(Clone, Copy)]
 pub(super) struct Searchable {
-    pub(super) registered: &'static Registered,
+    pub(super) registered: &'static KindEntry,
     /// The members that a search result shows.
     pub(super) summary: Members,
 }
@@ -64,19 +64,19 @@ impl SearchOutbox {
         outbox
     }
 
-    fn registry(&self) -> &'static [Registered] {
+    fn registry(&self) -> &'static [KindEntry] {
         self.registry.get_or_init(|| REGISTRY)
     }
 
     /// Replaces the list of resources, before the index is first opened.
     #[cfg(test)]
-    pub(crate) fn set_registry(&self, registry: &'static [Registered]) {
+    pub(crate) fn set_registry(&self, registry: &'static [KindEntry]) {
         assert!(self.registry.set(registry).is_ok());
     }
 
     /// How the index was opened; `None` before that.
     #[cfg(test)]
-    pub(crate) fn opened(&self) -> Option<Opened> {
+    pub(crate) fn opened(&self) -> Option<OpenOutcome> {
         lock(&self.opened).as_ref().map(|(_, how)| how.clone())
     }
 
@@ -103,12 +103,12 @@ impl SearchOutbox {
         self.searchable_kinds().iter().find(|known| known.registered.kind.code == code).copied()
     }
 
-    pub(in crate::session) fn by_code(&self, code: u8) -> Option<&'static Registered> {
+    pub(in crate::session) fn by_code(&self, code: u8) -> Option<&'static KindEntry> {
         self.known(code).map(|known| known.registered)
     }
 
     /// The kinds that text search covers.
-    pub(in crate::session) fn searchable(&self) -> impl Iterator<Item = &'static Registered> {
+    pub(in crate::session) fn searchable(&self) -> impl Iterator<Item = &'static KindEntry> {
         self.searchable_kinds().iter().map(|known| known.registered)
     }
 

@@ -8,8 +8,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::search::{
     SearchFacet, SearchFacets, SearchHit, SearchRequest, SearchResponse, SearchSnippet,
 };
-use crate::session::access::Access;
-use crate::session::identity::Visibility;
+use crate::session::access::identity::Visibility;
+use crate::session::access::sessions::Access;
 use crate::session::token::{self, Fingerprint};
 use crate::session::view::View;
 use crate::text::{self, After, DocKey, Hits, Index, Request, Scope, Shape};

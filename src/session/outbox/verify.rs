@@ -11,11 +11,11 @@ use super::{CHECKPOINT, DIRECTORY};
 use crate::disk::{Disk, Mode};
 use crate::error::{ErrorKind, Result};
 use crate::records::keys::split_record_key;
-use crate::records::{Source, Space};
-use crate::session::access::{Access, Session};
+use crate::records::{ReadSource, Space};
+use crate::session::access::identity::Identity;
+use crate::session::access::sessions::{Access, Session};
 use crate::session::engine::Engine;
-use crate::session::identity::Identity;
-use crate::text::{Checkpoint, Comparison, DocKey, Expected, Shape, View};
+use crate::text::{Checkpoint, Comparison, DocKey, ExpectedContents, Shape, View};
 use crate::value::{Control, key};
 
 /// Most attempts of a check when the checkpoint changes meanwhile.
@@ -24,7 +24,7 @@ const READ_BYTES: usize = 256 * 1024;
 
 fn recorded(engine: &Engine) -> Result<Option<Checkpoint>> {
     let snapshot = engine.snapshot();
-    let row = Source::Snapshot(&snapshot).get(Space::Positions, CHECKPOINT)?;
+    let row = ReadSource::Snapshot(&snapshot).get(Space::Positions, CHECKPOINT)?;
     Ok(row.and_then(|bytes| Checkpoint::from_bytes(&bytes)))
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn compare(
     let outbox = &engine.search;
     let Some((state, snapshot)) = outbox.settled(session.context())? else { return Ok(()) };
     let beginnings = outbox.beginnings();
-    let source = Source::Snapshot(&snapshot);
+    let source = ReadSource::Snapshot(&snapshot);
     let mut work =
         Work { outbox, shape: &outbox.shape(), source, control, differences: 0, found: &mut found };
     work.documents(&state)?;
@@ -145,7 +145,7 @@ pub(crate) fn compare(
 struct Work<'w> {
     outbox: &'w SearchOutbox,
     shape: &'w Shape,
-    source: Source<'w>,
+    source: ReadSource<'w>,
     control: &'w Control,
     differences: u64,
     found: &'w mut dyn FnMut(&str, &str),
@@ -177,7 +177,7 @@ impl Work<'_> {
                         // An unreadable record is reported when it is read; it has no document.
                         if matches!(
                             self.outbox.expected(self.source, self.shape, key),
-                            Expected::Document(_)
+                            ExpectedContents::Document(_)
                         ) {
                             self.found(Some(key), "the record has no document");
                         }
@@ -204,7 +204,7 @@ impl Work<'_> {
 }
 
 impl Comparison for Work<'_> {
-    fn expected(&mut self, key: DocKey) -> Result<Expected> {
+    fn expected(&mut self, key: DocKey) -> Result<ExpectedContents> {
         Ok(self.outbox.expected(self.source, self.shape, key))
     }
 

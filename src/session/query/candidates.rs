@@ -48,7 +48,7 @@ pub(super) struct Top<'t> {
 }
 
 /// What became of a candidate.
-struct Offered {
+struct CandidateOutcome {
     /// Where its record is kept; `None` if it is not among the first.
     slot: Option<usize>,
     /// Whether later candidates can still matter, if candidates come in sort order.
@@ -91,8 +91,13 @@ impl<'t> Top<'t> {
     }
 
     /// Tests a candidate and keeps it if it is among the first.
-    fn offer(&mut self, key: RecordKey, workspace: &str, row: &dyn Row) -> Result<Offered> {
-        let passed = |go_on| Ok(Offered { slot: None, go_on });
+    fn offer(
+        &mut self,
+        key: RecordKey,
+        workspace: &str,
+        row: &dyn Row,
+    ) -> Result<CandidateOutcome> {
+        let passed = |go_on| Ok(CandidateOutcome { slot: None, go_on });
         if !self.predicate.matches(key, workspace, row)? {
             return passed(true);
         }
@@ -118,7 +123,7 @@ impl<'t> Top<'t> {
             slot = Some(worst.slot);
             *worst = Hit { sort, key, slot: worst.slot };
         }
-        Ok(Offered { slot, go_on: self.count_all || self.heap.len() < self.keep })
+        Ok(CandidateOutcome { slot, go_on: self.count_all || self.heap.len() < self.keep })
     }
 }
 
@@ -157,13 +162,13 @@ pub(super) trait Candidates {
 }
 
 /// The candidates of a resource type.
-pub(super) struct Typed<'v, 's, R> {
+pub(super) struct TypedCandidates<'v, 's, R> {
     view: &'v View<'s>,
     /// The records of the hits; empty while only parts of records are read.
     records: Vec<R>,
 }
 
-impl<'v, 's, R: Resource> Typed<'v, 's, R> {
+impl<'v, 's, R: Resource> TypedCandidates<'v, 's, R> {
     pub(super) fn new(view: &'v View<'s>) -> Self {
         Self { view, records: Vec::new() }
     }
@@ -176,7 +181,7 @@ impl<'v, 's, R: Resource> Typed<'v, 's, R> {
     fn offer_record(&mut self, top: &mut Top<'_>, key: RecordKey, record: R) -> Result<bool> {
         #[cfg(test)]
         agrees(self.view, top, key, &record)?;
-        let Offered { slot, go_on } =
+        let CandidateOutcome { slot, go_on } =
             top.offer(key, record.workspace(), &top.predicate.row(&record))?;
         if let (Some(slot), true) = (slot, top.is_whole()) {
             if self.records.is_empty() {
@@ -191,7 +196,7 @@ impl<'v, 's, R: Resource> Typed<'v, 's, R> {
     }
 }
 
-impl<R: Resource> Candidates for Typed<'_, '_, R> {
+impl<R: Resource> Candidates for TypedCandidates<'_, '_, R> {
     fn offer(&mut self, top: &mut Top<'_>, key: RecordKey) -> Result<Option<bool>> {
         let record = self.view.part_by_key::<R>(key, top.wanted)?;
         record.map(|record| self.offer_record(top, key, record)).transpose()

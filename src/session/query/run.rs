@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use super::access_path::{AccessPath, Choice, Within, choose, usable};
-use super::candidates::{Candidates, Hit, Top, Typed};
+use super::candidates::{Candidates, Hit, Top, TypedCandidates};
 use super::count::Count;
 use super::order::{Order, invert};
 use super::predicate::Predicate;
 use super::scan::{OrderedScan, Scan};
-use super::walk::{self, OrderedWalk, Walked};
+use super::walk::{self, OrderedWalk, WalkEnd};
 use super::{OrderTerm, Plan, Query, cells, position};
 use crate::error::Result;
 use crate::model::answer::Page;
@@ -79,8 +79,8 @@ impl View<'_> {
 
     /// The page, and the plan if `with_plan` is set.
     fn answer<R: Resource>(&self, query: &Query<'_>, with_plan: bool) -> Result<(Page<R>, Plan)> {
-        let mut candidates = Typed::<R>::new(self);
-        let Found { hits, are_whole, continuation_token, total_count, plan } =
+        let mut candidates = TypedCandidates::<R>::new(self);
+        let PageHits { hits, are_whole, continuation_token, total_count, plan } =
             self.find(KindDecl::of::<R>(), query, with_plan, &mut candidates)?;
         let items = if are_whole {
             in_order(&hits, candidates.into_records())
@@ -97,7 +97,7 @@ impl View<'_> {
         query: &Query<'_>,
         with_plan: bool,
         candidates: &mut dyn Candidates,
-    ) -> Result<Found> {
+    ) -> Result<PageHits> {
         let predicate = Predicate::compile(self, decl, query)?;
         let kind = predicate.decl.kind;
         let order = Order::compile(&predicate.decl, query)?;
@@ -157,7 +157,7 @@ impl View<'_> {
         hits.truncate(wanted);
         hits.drain(..skip.min(hits.len()));
         plan.set_cost(&predicate.visibility, self.records_touched() - touched_before, entries);
-        Ok(Found {
+        Ok(PageHits {
             hits,
             are_whole,
             continuation_token: token,
@@ -168,7 +168,7 @@ impl View<'_> {
 }
 
 /// A page without its records.
-struct Found {
+struct PageHits {
     /// The matches of the page, in order.
     hits: Vec<Hit>,
     /// Whether their whole records were read.
@@ -423,7 +423,7 @@ fn along(
         candidates.offer(top, key)?.ok_or_else(|| walk::missing(kind, key))
     })?;
     entries += read;
-    if let (Walked::OutOfBudget, Some(keys)) = (walked, gathered) {
+    if let (WalkEnd::OutOfBudget, Some(keys)) = (walked, gathered) {
         top.clear();
         candidates.clear();
         let must_exist = matches!(within, Some(Within::Ranges(_)));

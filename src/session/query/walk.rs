@@ -161,7 +161,7 @@ pub(super) fn missing(kind: Kind, key: RecordKey) -> Error {
 
 /// How a walk of an ordered index ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Walked {
+pub(super) enum WalkEnd {
     /// At the end of the index, or because the caller stopped it.
     Done,
     /// It read as many entries as its budget allows.
@@ -221,7 +221,7 @@ impl OrderedWalk<'_> {
         view: &View<'_>,
         kind: Kind,
         f: &mut dyn FnMut(RecordKey) -> Result<bool>,
-    ) -> Result<(Walked, u64)> {
+    ) -> Result<(WalkEnd, u64)> {
         let Some((from, to)) = self.bounds(kind) else {
             return Err(Error::invalid(
                 "the continuation token does not fit the query; start the query again without one",
@@ -281,18 +281,18 @@ impl OrderedWalk<'_> {
                     if new_group {
                         for key in group.drain(..).rev() {
                             if !emit(key)? {
-                                return Ok((Walked::Done, entries));
+                                return Ok((WalkEnd::Done, entries));
                             }
                         }
                     }
                     if turns {
                         group.push(key);
                     } else if !emit(key)? {
-                        return Ok((Walked::Done, entries));
+                        return Ok((WalkEnd::Done, entries));
                     }
                 }
                 if entries >= self.budget {
-                    return Ok((Walked::OutOfBudget, entries));
+                    return Ok((WalkEnd::OutOfBudget, entries));
                 }
             }
         }
@@ -301,6 +301,6 @@ impl OrderedWalk<'_> {
                 break;
             }
         }
-        Ok((Walked::Done, entries))
+        Ok((WalkEnd::Done, entries))
     }
 }

@@ -13,8 +13,8 @@ use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::disk::{Disk, Mode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::tables::table::TableMetadata;
-use crate::records::{Snapshot, Source, Space, envelope};
-use crate::session::access::{Access, Session};
+use crate::records::{ReadSource, Snapshot, Space, envelope};
+use crate::session::access::sessions::{Access, Session};
 use crate::session::engine::Engine;
 use crate::session::lock::lock;
 use crate::value::Control;
@@ -23,7 +23,7 @@ use crate::value::id::hex;
 /// The path and length of each segment file that a snapshot names; the length is `None` if the
 /// manifest entry is damaged.
 pub(crate) fn named_files(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64>)>> {
-    let mut cursor = Source::Snapshot(snapshot).cursor(Space::Segments, &[], None)?;
+    let mut cursor = ReadSource::Snapshot(snapshot).cursor(Space::Segments, &[], None)?;
     let mut named = Vec::new();
     while let Some((key, value)) = cursor.next()? {
         let table = key.len().checked_sub(8).and_then(|len| key.get(..len)).unwrap_or_default();
@@ -44,7 +44,7 @@ pub(crate) fn verify(
     mut found: impl FnMut(&str, &str),
 ) -> Result<(u64, u64)> {
     let snapshot = engine.snapshot();
-    let mut cursor = Source::Snapshot(&snapshot).cursor(Space::Segments, &[], None)?;
+    let mut cursor = ReadSource::Snapshot(&snapshot).cursor(Space::Segments, &[], None)?;
     let (mut files, mut bytes) = (0, 0);
     while let Some((key, value)) = cursor.next()? {
         control.check()?;
@@ -78,7 +78,7 @@ fn verify_deleted(
     mut found: impl FnMut(&str, &str),
 ) -> Result<()> {
     let table_of = |key: &[u8]| key.get(..key.len().saturating_sub(8)).unwrap_or_default().to_vec();
-    let mut cursor = Source::Snapshot(snapshot).cursor(Space::DeletedRows, &[], None)?;
+    let mut cursor = ReadSource::Snapshot(snapshot).cursor(Space::DeletedRows, &[], None)?;
     let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     loop {
         control.check()?;
@@ -149,7 +149,7 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
     // append relies on the directories that it finds.
     disk.sync_dir("tables").map_err(attempt)?;
     let snapshot = engine.snapshot();
-    let source = Source::Snapshot(&snapshot);
+    let source = ReadSource::Snapshot(&snapshot);
     let mut removed = 0;
     for entry in disk.list("tables").map_err(attempt)?.into_iter().filter(|entry| entry.is_dir) {
         let Ok(key) = key_of(&entry.name) else { continue };

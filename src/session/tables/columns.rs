@@ -11,8 +11,8 @@ use crate::model::Resource;
 use crate::model::tables::data::Column;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
-use crate::session::draft::Draft;
 use crate::session::view::View;
+use crate::session::write::draft::Draft;
 use crate::value::wire::record;
 use crate::value::{RecordKey, limits};
 

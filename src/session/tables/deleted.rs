@@ -17,14 +17,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::buffer::{entry_key, number_of};
 use super::state::{directory, forget_segment, key_of, put_table_state, state, state_in};
-use crate::columnar::{Run, SegmentMeta, Stored, batch_row_count};
+use crate::columnar::{Run, RunStorage, SegmentMeta, batch_row_count};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Change, Space, envelope};
-use crate::session::draft::Draft;
 use crate::session::engine::Engine;
 use crate::session::view::View;
+use crate::session::write::draft::Draft;
 use crate::value::limits;
 use crate::value::ranges::RangeSet;
 use crate::value::wire::record;
@@ -210,7 +210,7 @@ pub(super) fn live_run(engine: &Engine, run: Run, deleted: &RangeSet) -> Result<
     if deleted.count_within(range.clone()) <= missing {
         return Ok(run);
     }
-    let Stored::Segment(segment) = run.stored() else {
+    let RunStorage::Segment(segment) = run.stored() else {
         let dead = run.rows_with(deleted)?;
         return Ok(run.without(dead));
     };

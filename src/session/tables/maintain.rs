@@ -13,7 +13,7 @@ use crate::model::Resource;
 use crate::model::tables::retention::RetentionPolicy;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
-use crate::session::access::{Access, Session};
+use crate::session::access::sessions::{Access, Session};
 use crate::value::ranges::RangeSet;
 use crate::value::{Control, RecordKey, guarded};
 

@@ -17,7 +17,7 @@ use crate::columnar::{
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
-use crate::session::access::{Access, Session};
+use crate::session::access::sessions::{Access, Session};
 use crate::session::lock::lock;
 use crate::value::ranges::RangeSet;
 use crate::value::{Control, trace};

@@ -30,9 +30,9 @@ mod state;
 use buffer::{entry_key, number_of};
 use state::{forget_segment, key_of, put_segment, put_table_state, state, state_in};
 
-use super::draft::Draft;
 use super::engine::Engine;
 use super::view::View;
+use super::write::draft::Draft;
 use crate::columnar::{SegmentMeta, SpillPlace};
 use crate::error::Result;
 use crate::model::Resource;

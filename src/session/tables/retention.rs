@@ -14,9 +14,9 @@ use crate::model::Resource;
 use crate::model::tables::retention::{AppendMark, RetentionPolicy};
 use crate::model::tables::table::TableMetadata;
 use crate::records::envelope;
-use crate::session::draft::Draft;
 use crate::session::lock::lock;
 use crate::session::view::View;
+use crate::session::write::draft::Draft;
 use crate::value::RecordKey;
 use crate::value::ranges::RangeSet;
 

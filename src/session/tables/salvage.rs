@@ -29,7 +29,7 @@ use crate::model::Resource;
 use crate::model::tables::retention::RetentionPolicy;
 use crate::model::tables::table::TableMetadata;
 use crate::records::keys::record_key;
-use crate::records::{Change, RecordFile, Source, Space, envelope};
+use crate::records::{Change, ReadSource, RecordFile, Space, envelope};
 use crate::value::ranges::{self, RangeSet};
 use crate::value::{Control, RecordKey, stored};
 
@@ -84,10 +84,10 @@ struct Piece {
     first: u64,
     /// Number of ordinals.
     rows: u64,
-    what: What,
+    what: SegmentSource,
 }
 
-enum What {
+enum SegmentSource {
     Segment(Box<SegmentMeta>),
     /// A batch of the buffer.
     Batch(Vec<u8>),
@@ -95,7 +95,7 @@ enum What {
 
 /// The result for a segment: its manifest entry in the new store with the ordinals of its rows, if
 /// it has any rows there, and the lost ordinals.
-type Taken = (Option<(SegmentMeta, RangeSet)>, Vec<Range<u64>>);
+type SegmentResult = (Option<(SegmentMeta, RangeSet)>, Vec<Range<u64>>);
 
 fn is_damage(error: &Error) -> bool {
     matches!(
@@ -113,7 +113,7 @@ impl TableSalvage<'_> {
     pub(crate) fn run(&mut self) -> Result<SalvagedRows> {
         let kind = TableMetadata::KIND;
         let snapshot = self.records.snapshot(0)?;
-        let source = Source::Snapshot(&snapshot);
+        let source = ReadSource::Snapshot(&snapshot);
         let mut tables = BTreeSet::new();
         for (space, skip) in [(Space::Records, 1), (Space::Segments, 0), (Space::TableBuffer, 0)] {
             let from = if skip == 1 { vec![kind.code] } else { Vec::new() };
@@ -166,7 +166,7 @@ impl TableSalvage<'_> {
         let id = key.to_id(TableMetadata::KIND.id);
         let full_key = record_key(TableMetadata::KIND, key);
         let snapshot = self.records.snapshot(0)?;
-        let source = Source::Snapshot(&snapshot);
+        let source = ReadSource::Snapshot(&snapshot);
         let kind = TableMetadata::KIND.code;
         let row = source.get(Space::Records, &full_key)?;
         let payload = row.as_deref().and_then(|row| envelope::open(&full_key, kind, row).ok());
@@ -262,7 +262,7 @@ impl TableSalvage<'_> {
                 continue;
             }
             match piece.what {
-                What::Batch(bytes) => {
+                SegmentSource::Batch(bytes) => {
                     self.lose_unnamed(&id, reached..piece.first);
                     reached = end;
                     let layout = layouts.at(batch_revision(&bytes));
@@ -278,7 +278,7 @@ impl TableSalvage<'_> {
                     kept.push(piece.first..end);
                     stored += piece.rows;
                 }
-                What::Segment(meta) => {
+                SegmentSource::Segment(meta) => {
                     let file = format!("{}/{}", directory(&id), data_name(meta.id));
                     changes.push(Change::Delete { space: Space::Segments, key: piece.key });
                     let Ok(layout) = layouts.at(meta.columns_revision) else {
@@ -349,7 +349,7 @@ impl TableSalvage<'_> {
         schema: &Arc<TableSchema>,
         meta: SegmentMeta,
         is_unproven: bool,
-    ) -> Result<Taken> {
+    ) -> Result<SegmentResult> {
         let dir = directory(id);
         let whole = meta.ordinals();
         match self.copy(&dir, schema, &meta)? {
@@ -493,7 +493,7 @@ impl TableSalvage<'_> {
         dir: &str,
         schema: &Arc<TableSchema>,
         segment: &Segment,
-    ) -> Result<Taken> {
+    ) -> Result<SegmentResult> {
         let meta = segment.meta();
         let columns: Vec<usize> = (0..schema.len()).collect();
         let row_count = usize::try_from(meta.row_count).unwrap_or(usize::MAX);
@@ -582,8 +582,8 @@ impl Piece {
     /// The revision of the columns with which its rows were written.
     fn columns_revision(&self) -> u64 {
         match &self.what {
-            What::Segment(meta) => meta.columns_revision,
-            What::Batch(bytes) => batch_revision(bytes),
+            SegmentSource::Segment(meta) => meta.columns_revision,
+            SegmentSource::Batch(bytes) => batch_revision(bytes),
         }
     }
 
@@ -593,14 +593,14 @@ impl Piece {
 
     fn space(&self) -> Space {
         match self.what {
-            What::Segment(_) => Space::Segments,
-            What::Batch(_) => Space::TableBuffer,
+            SegmentSource::Segment(_) => Space::Segments,
+            SegmentSource::Batch(_) => Space::TableBuffer,
         }
     }
 }
 
 /// The rows of a table in a space.
-fn rows_of(source: Source<'_>, space: Space, table: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+fn rows_of(source: ReadSource<'_>, space: Space, table: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let to = crate::value::key::after_prefix(table);
     let mut cursor = source.cursor(space, table, to.as_deref())?;
     let mut rows = Vec::new();
@@ -612,7 +612,7 @@ fn rows_of(source: Source<'_>, space: Space, table: &[u8]) -> Result<Vec<(Vec<u8
 
 /// The pieces of a table, and the entries of the record file that are unreadable.
 #[expect(clippy::type_complexity, reason = "spaces and keys of rows that are deleted")]
-fn pieces(source: Source<'_>, table: &[u8]) -> Result<(Vec<Piece>, Vec<(Space, Vec<u8>)>)> {
+fn pieces(source: ReadSource<'_>, table: &[u8]) -> Result<(Vec<Piece>, Vec<(Space, Vec<u8>)>)> {
     let (mut pieces, mut strays) = (Vec::new(), Vec::new());
     for space in [Space::Segments, Space::TableBuffer] {
         let to = crate::value::key::after_prefix(table);
@@ -620,14 +620,19 @@ fn pieces(source: Source<'_>, table: &[u8]) -> Result<(Vec<Piece>, Vec<(Space, V
         while let Some((key, value)) = cursor.next()? {
             if space == Space::TableBuffer {
                 let (first, rows) = (number_of(&key), batch_row_count(&value));
-                pieces.push(Piece { key, first, rows, what: What::Batch(value) });
+                pieces.push(Piece { key, first, rows, what: SegmentSource::Batch(value) });
                 continue;
             }
             match envelope::from_row::<SegmentMeta>(&key, &value) {
                 Ok(meta) => {
                     let first = meta.first_ordinal;
                     let rows = meta.ordinals().end - first;
-                    pieces.push(Piece { key, first, rows, what: What::Segment(Box::new(meta)) });
+                    pieces.push(Piece {
+                        key,
+                        first,
+                        rows,
+                        what: SegmentSource::Segment(Box::new(meta)),
+                    });
                 }
                 Err(_) => strays.push((space, key)),
             }
@@ -683,7 +688,7 @@ pub(crate) fn largest_segment(disk: &SharedDisk, records: &RecordFile) -> Result
         largest = largest.max(number.unwrap_or(0));
     }
     let snapshot = records.snapshot(0)?;
-    let mut cursor = Source::Snapshot(&snapshot).cursor(Space::Segments, &[], None)?;
+    let mut cursor = ReadSource::Snapshot(&snapshot).cursor(Space::Segments, &[], None)?;
     while let Some(number) = cursor.visit(false, |key, _| number_of(key))? {
         largest = largest.max(number);
     }

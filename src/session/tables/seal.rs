@@ -10,7 +10,7 @@ use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
-use crate::session::access::{Access, Session};
+use crate::session::access::sessions::{Access, Session};
 use crate::session::engine::Engine;
 use crate::session::lock::lock;
 use crate::value::{Control, trace};

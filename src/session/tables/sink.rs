@@ -13,7 +13,7 @@ use crate::columnar::{
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::Space;
-use crate::session::access::Access;
+use crate::session::access::sessions::Access;
 use crate::session::lock::lock;
 
 const SEGMENT_COUNTER: &str = "segments";

@@ -8,9 +8,9 @@ use super::names::{key_text, kind_of};
 use super::report::SalvageReport;
 use crate::disk::SharedDisk;
 use crate::error::Result;
-use crate::records::salvage::{LostEntries, Proof, Salvaged};
+use crate::records::salvage::{LostEntries, Proof, SalvageResult};
 use crate::records::{
-    Change, Collection, Entries, JOURNAL_NAMES, LostCommits, RecordFile, Source, Space, rescue,
+    Change, Collection, Entries, JOURNAL_NAMES, LostCommits, ReadSource, RecordFile, Space, rescue,
 };
 use crate::store::scrub_indexes::index_entries;
 use crate::value::{Control, limits};
@@ -23,7 +23,7 @@ const EARLIER: &str = "what they changed is missing or in an earlier state";
 pub(super) fn replay(
     source: &SharedDisk,
     records: &RecordFile,
-    salvaged: &mut Salvaged,
+    salvaged: &mut SalvageResult,
     facts: &mut Facts,
     control: &Control,
     report: &mut SalvageReport,
@@ -59,7 +59,7 @@ pub(super) fn replay(
         if value.as_ref().is_some_and(|value| facts.take(space, &key, value, Proof::Proven)) {
             continue;
         }
-        let old = Source::Snapshot(&snapshot).get(space, &key)?;
+        let old = ReadSource::Snapshot(&snapshot).get(space, &key)?;
         writer.write(space, key, old.as_deref(), value)?;
     }
     writer.flush()
@@ -67,7 +67,12 @@ pub(super) fn replay(
 
 /// Reports lost commits. Their entries of the change log are lost too, and they may have assigned
 /// numbers.
-fn tell(lost: LostCommits, salvaged: &mut Salvaged, facts: &mut Facts, report: &mut SalvageReport) {
+fn tell(
+    lost: LostCommits,
+    salvaged: &mut SalvageResult,
+    facts: &mut Facts,
+    report: &mut SalvageReport,
+) {
     let place = match lost.commits {
         Some((first, last)) => format!("{first} to {last}"),
         None => "those that the file had, if there were any".to_owned(),

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     FileRecord, PackageRecord, Resource, StoredContent, UploadChunk, UploadSessionRecord,
 };
-use crate::records::{Change, RecordFile, Source, Space, envelope};
+use crate::records::{Change, ReadSource, RecordFile, Space, envelope};
 use crate::store::backup::copy_one;
 use crate::store::findings::RECORD_FILE;
 use crate::store::scrub_indexes::index_entries;
@@ -23,7 +23,7 @@ use crate::value::{Control, stored};
 const STEP: usize = 1_000;
 
 /// A content, and the row of the record file that references it.
-struct Named {
+struct NamedContent {
     space: Space,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -67,9 +67,9 @@ fn step(
     space: Space,
     prefix: &[u8],
     from: &[u8],
-) -> Result<(Vec<Named>, Option<Vec<u8>>)> {
+) -> Result<(Vec<NamedContent>, Option<Vec<u8>>)> {
     let snapshot = records.snapshot(0)?;
-    let source = Source::Snapshot(&snapshot);
+    let source = ReadSource::Snapshot(&snapshot);
     let mut cursor =
         source.cursor(space, from, crate::value::key::after_prefix(prefix).as_deref())?;
     let mut found = Vec::new();
@@ -101,7 +101,7 @@ fn step(
             let place = format!("{}, named {:?}", package.id(), package.name());
             (PackageRecord::KIND.name, place, package.content)
         };
-        found.push(Named { space, key, value, kind, place, content });
+        found.push(NamedContent { space, key, value, kind, place, content });
     }
     let next = found.last().map(|last| [last.key.as_slice(), &[0]].concat());
     Ok((found, next))
@@ -112,7 +112,7 @@ fn take(
     source: &SharedDisk,
     target: &SharedDisk,
     records: &RecordFile,
-    named: Named,
+    named: NamedContent,
     named_small: &mut BTreeSet<u64>,
     control: &Control,
     report: &mut SalvageReport,
@@ -162,7 +162,7 @@ fn problem(
         if content.small {
             let snapshot = records.snapshot(0)?;
             let hash = |bytes: &[u8]| (bytes.len() as u64, xxh3_128(bytes));
-            let row = Source::Snapshot(&snapshot).read(
+            let row = ReadSource::Snapshot(&snapshot).read(
                 Space::SmallBlobs,
                 &part.blob.to_be_bytes(),
                 hash,
@@ -199,7 +199,7 @@ fn drop_unnamed(
     report: &mut SalvageReport,
 ) -> Result<()> {
     let snapshot = records.snapshot(0)?;
-    let mut cursor = Source::Snapshot(&snapshot).cursor(Space::SmallBlobs, &[], None)?;
+    let mut cursor = ReadSource::Snapshot(&snapshot).cursor(Space::SmallBlobs, &[], None)?;
     let mut changes = Vec::new();
     while let Some(key) = cursor.visit(false, |key, _| key.to_vec())? {
         let id = <[u8; 8]>::try_from(key.as_slice()).map(u64::from_be_bytes).unwrap_or_default();

@@ -13,9 +13,9 @@ use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::by_code;
 use crate::model::tables::retention::RetentionPolicy;
-use crate::records::salvage::{Proof, Salvaged};
-use crate::records::{Change, RecordFile, Source, Space};
-use crate::session::growth::format_row;
+use crate::records::salvage::{Proof, SalvageResult};
+use crate::records::{Change, ReadSource, RecordFile, Space};
+use crate::session::maintain::growth::format_row;
 use crate::session::tables::{largest_segment, retention_in_row};
 use crate::session::{Engine, SUBSCRIBER, SubscriberRow};
 use crate::store::findings::RECORD_FILE;
@@ -131,7 +131,7 @@ impl Facts {
         &mut self,
         source: &SharedDisk,
         records: &RecordFile,
-        salvaged: &Salvaged,
+        salvaged: &SalvageResult,
         report: &mut SalvageReport,
     ) -> Result<()> {
         if self.state.is_none() && salvaged.damaged.contains(&Space::Meta) {
@@ -161,7 +161,7 @@ impl Facts {
         }
         let mut newest = salvaged.newest_sequence;
         let snapshot = records.snapshot(0)?;
-        let mut log = Source::Snapshot(&snapshot).cursor(Space::Log, &[], None)?;
+        let mut log = ReadSource::Snapshot(&snapshot).cursor(Space::Log, &[], None)?;
         newest = newest.max(log.visit(true, |key, _| number(key).unwrap_or(0))?.unwrap_or(0));
         drop(log);
         let largest_segment = largest_segment(source, records)?;
@@ -223,7 +223,7 @@ impl Facts {
     pub(super) fn write(
         &mut self,
         records: &RecordFile,
-        salvaged: &Salvaged,
+        salvaged: &SalvageResult,
         report: &mut SalvageReport,
     ) -> Result<()> {
         let (sequence, time_ms) = self.state.unwrap_or_default();
@@ -255,7 +255,7 @@ impl Facts {
     fn cut_log(
         &self,
         records: &RecordFile,
-        salvaged: &Salvaged,
+        salvaged: &SalvageResult,
         sequence: u64,
         changes: &mut Vec<Change>,
         report: &mut SalvageReport,
@@ -266,7 +266,7 @@ impl Facts {
         let last_hole = holes.iter().filter_map(|hole| hole.upto.clone()).max();
         let is_cut = !holes.is_empty() || salvaged.damaged.contains(&Space::Log);
         let snapshot = records.snapshot(0)?;
-        let mut log = Source::Snapshot(&snapshot).cursor(Space::Log, &[], None)?;
+        let mut log = ReadSource::Snapshot(&snapshot).cursor(Space::Log, &[], None)?;
         let (mut first_kept, mut dropped) = (None, 0u64);
         while let Some(key) = log.visit(false, |key, _| key.to_vec())? {
             let is_before = last_hole.as_ref().is_some_and(|hole| key <= *hole);
@@ -295,7 +295,7 @@ impl Facts {
         // A position after the last commit would skip the next changes.
         let end = after_prefix(SUBSCRIBER);
         let mut positions =
-            Source::Snapshot(&snapshot).cursor(Space::Positions, SUBSCRIBER, end.as_deref())?;
+            ReadSource::Snapshot(&snapshot).cursor(Space::Positions, SUBSCRIBER, end.as_deref())?;
         while let Some((key, value)) = positions.next()? {
             let row = SubscriberRow::open(&key, &value).ok();
             if let Some(row) = row.filter(|row| row.position > sequence) {
@@ -327,7 +327,7 @@ fn largest_blob(source: &SharedDisk, records: &RecordFile) -> Result<u64> {
             largest.max(name.and_then(|name| u64::from_str_radix(name, 16).ok()).unwrap_or(0));
     }
     let snapshot = records.snapshot(0)?;
-    let mut cursor = Source::Snapshot(&snapshot).cursor(Space::SmallBlobs, &[], None)?;
+    let mut cursor = ReadSource::Snapshot(&snapshot).cursor(Space::SmallBlobs, &[], None)?;
     let small = cursor.visit(true, |key, _| number(key).unwrap_or(0))?.unwrap_or(0);
     Ok(largest.max(small))
 }
@@ -336,7 +336,7 @@ fn largest_blob(source: &SharedDisk, records: &RecordFile) -> Result<u64> {
 fn largest_ids(records: &RecordFile, seed: u64) -> Result<Vec<(String, u64)>> {
     let mut largest = BTreeMap::<u8, u64>::new();
     let snapshot = records.snapshot(0)?;
-    let mut cursor = Source::Snapshot(&snapshot).cursor(Space::Records, &[], None)?;
+    let mut cursor = ReadSource::Snapshot(&snapshot).cursor(Space::Records, &[], None)?;
     while let Some(key) = cursor.visit(false, |key, _| key.to_vec())? {
         let Some((code, bytes)) = key.split_first() else { continue };
         let Some(known) = by_code(*code) else { continue };

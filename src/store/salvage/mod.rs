@@ -34,8 +34,8 @@ use super::scrub_indexes::index_entries;
 use super::{directory, format, lock};
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::salvage::{LostEntries, Proof, Salvaged};
-use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
+use crate::records::salvage::{LostEntries, Proof, SalvageResult};
+use crate::records::{Change, ReadSource, RecordFile, RecordFileOptions, Space};
 use crate::session::guarded;
 use crate::session::tables::{LostRows, TableSalvage};
 use crate::value::{Control, ManualClock, limits, time};
@@ -120,7 +120,7 @@ fn check_source(source: &SharedDisk) -> Result<()> {
 }
 
 /// The files of the damaged store that are kept open and locked until everything was read.
-struct Held {
+struct HeldFiles {
     /// LOCK, if it exists.
     _lock: Option<Box<dyn DiskFile>>,
     /// The record file. It is locked and read through the same handle, as some platforms require.
@@ -129,13 +129,13 @@ struct Held {
 
 /// Prevents other processes from opening the store. A process that has it open has locked LOCK and
 /// the record file. LOCK may be missing. Both are opened read-only.
-fn hold_source(source: &SharedDisk) -> Result<Held> {
+fn hold_source(source: &SharedDisk) -> Result<HeldFiles> {
     let lock = source.open(lock::NAME, Mode::Read).ok();
     let records = source.open(RECORD_FILE, Mode::Read);
     for file in lock.iter().chain(records.as_ref().ok()) {
         lock::take(source, &**file)?;
     }
-    Ok(Held { _lock: lock, records })
+    Ok(HeldFiles { _lock: lock, records })
 }
 
 /// Empties a target that an interrupted salvage left, and marks it as incomplete.
@@ -189,7 +189,7 @@ pub(super) fn salvage_to(
         facts.write(&records, &salvaged, &mut report)?;
         report.records = records
             .snapshot(0)
-            .and_then(|snapshot| Source::Snapshot(&snapshot).len(Space::Records))?;
+            .and_then(|snapshot| ReadSource::Snapshot(&snapshot).len(Space::Records))?;
         // No other code uses the new file yet, so all its pages can be read once more from the
         // medium.
         if !records.check_pages()? {
@@ -243,7 +243,7 @@ fn read_records(
     records: &RecordFile,
     control: &Control,
     report: &mut SalvageReport,
-) -> Result<(Salvaged, Facts)> {
+) -> Result<(SalvageResult, Facts)> {
     let mut facts = Facts::new(source);
     let mut writer = Writer { records, batch: Vec::new(), bytes: 0, keys: 0, control };
     let mut undecoded = Vec::new();
@@ -271,7 +271,7 @@ fn read_records(
         )?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             report.lose("records", "all of them", RECORD_FILE, "the file is missing");
-            Salvaged { damaged: Space::ALL.into_iter().collect(), ..Salvaged::default() }
+            SalvageResult { damaged: Space::ALL.into_iter().collect(), ..SalvageResult::default() }
         }
         Err(error) => {
             return Err(Error::new(
@@ -300,7 +300,7 @@ fn read_records(
     }
     let snapshot = records.snapshot(0)?;
     for lost in salvaged.lost.iter().filter(|lost| is_told(lost)) {
-        let (place, reason) = range_text(lost, Source::Snapshot(&snapshot))?;
+        let (place, reason) = range_text(lost, ReadSource::Snapshot(&snapshot))?;
         report.lose(&collection_name(lost.collection), place, RECORD_FILE, reason);
     }
     Ok((salvaged, facts))

@@ -6,7 +6,7 @@ use crate::model::tables::table::TableMetadata;
 use crate::model::{Resource, UploadSessionRecord};
 use crate::records::keys::split_record_key;
 use crate::records::salvage::LostEntries;
-use crate::records::{Collection, Source, Space};
+use crate::records::{Collection, ReadSource, Space};
 use crate::session::{SUBSCRIBER, parts_of};
 use crate::store::findings::kind_name;
 use crate::value::id::hex;
@@ -78,7 +78,7 @@ pub(in crate::store) fn key_text(space: Space, key: &[u8]) -> String {
 ///
 /// A gap is bounded by the keys of branches, which need not be complete keys. So the nearest copied
 /// entries of the collection before and after the gap are named.
-pub(super) fn range_text(lost: &LostEntries, taken: Source<'_>) -> Result<(String, String)> {
+pub(super) fn range_text(lost: &LostEntries, taken: ReadSource<'_>) -> Result<(String, String)> {
     let Collection { space, kind } = lost.collection;
     let text = |key: Vec<u8>| key_text(space, &key);
     let prefix = if kind == 0 { Vec::new() } else { vec![kind] };

@@ -66,7 +66,7 @@ fn salvaged(
 /// The keys and entries of the manifest.
 fn manifest(records: &RecordFile) -> Vec<(Vec<u8>, SegmentMeta)> {
     let snapshot = records.snapshot(0).unwrap();
-    let mut cursor = Source::Snapshot(&snapshot).cursor(Space::Segments, &[], None).unwrap();
+    let mut cursor = ReadSource::Snapshot(&snapshot).cursor(Space::Segments, &[], None).unwrap();
     let mut found = Vec::new();
     while let Some((key, row)) = cursor.next().unwrap() {
         let meta = envelope::from_row(&key, &row).unwrap();
@@ -167,7 +167,7 @@ fn what_went_by_the_retention_does_not_come_back_when_its_list_is_lost() {
     let found = salvaged(&disk, (&into, &records), &BTreeSet::new());
     assert_eq!(found, (2 * ROWS - 20, vec![]));
     let snapshot = records.snapshot(0).unwrap();
-    let row = Source::Snapshot(&snapshot).get(space, &key).unwrap().unwrap();
+    let row = ReadSource::Snapshot(&snapshot).get(space, &key).unwrap().unwrap();
     let whole = DeletedPart { gaps_and_lengths: vec![10, 20], retention: vec![10, 20] };
     assert_eq!(envelope::from_row::<DeletedPart>(&key, &row).unwrap(), whole);
 }
@@ -191,7 +191,7 @@ fn rows_that_are_lost_do_not_count_as_deleted_by_a_caller() {
     let found = salvaged(&disk, (&into, &records), &BTreeSet::new());
     assert_eq!(found, (ROWS - 20, std::iter::once(ROWS..2 * ROWS).collect()));
     let snapshot = records.snapshot(0).unwrap();
-    let row = Source::Snapshot(&snapshot).get(Space::DeletedRows, &key).unwrap().unwrap();
+    let row = ReadSource::Snapshot(&snapshot).get(Space::DeletedRows, &key).unwrap().unwrap();
     let listed = DeletedPart {
         gaps_and_lengths: vec![10, 20, ROWS - 30, ROWS],
         retention: vec![ROWS, ROWS],

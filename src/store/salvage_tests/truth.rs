@@ -47,7 +47,7 @@ struct Seen {
 }
 
 fn entries(snapshot: &Snapshot, space: Space) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let mut cursor = Source::Snapshot(snapshot).cursor(space, &[], None).unwrap();
+    let mut cursor = ReadSource::Snapshot(snapshot).cursor(space, &[], None).unwrap();
     let mut found = Vec::new();
     while let Some(entry) = cursor.next().unwrap() {
         found.push(entry);
@@ -116,7 +116,7 @@ fn look(disk: &Arc<MemoryDisk>) -> Seen {
             put(format!("subscriber|{}", hex(&key)), value, needs);
         }
     }
-    let identity = Source::Snapshot(&snapshot).get(Space::Meta, b"identity").unwrap().unwrap();
+    let identity = ReadSource::Snapshot(&snapshot).get(Space::Meta, b"identity").unwrap().unwrap();
     let needs = Needs { entries: vec![(Space::Meta, b"identity".to_vec())], files: Vec::new() };
     put("fact of the store|identity".to_owned(), identity, needs);
     let kind = TableMetadata::KIND;
@@ -205,7 +205,7 @@ impl Truth {
                 crate::records::RecordFileOptions { cache_bytes: 1 << 20, quick_repair: false };
             let records = crate::records::RecordFile::open(&copied, options).unwrap();
             let snapshot = records.snapshot(0).unwrap();
-            let row = Source::Snapshot(&snapshot).get(Space::Meta, b"state").unwrap().unwrap();
+            let row = ReadSource::Snapshot(&snapshot).get(Space::Meta, b"state").unwrap().unwrap();
             u64::from_be_bytes(row[..8].try_into().unwrap())
         };
         Self { items, needs, tables, counters, pages: page_map(&*file), sequence }

@@ -19,7 +19,7 @@ use crate::search::SearchRequest;
 use crate::session::Identity;
 use crate::store::tests::prelude::*;
 
-static KINDS: [Registered; 1] = [Registered::of::<Fixture>()];
+static KINDS: [KindEntry; 1] = [KindEntry::of::<Fixture>()];
 
 /// Guests may read one workspace and change nothing.
 const GUESTS_READ: Rule = Rule(|who, service, action| {

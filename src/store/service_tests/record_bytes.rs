@@ -90,7 +90,7 @@ fn contents(store: &Store) -> (Parts, Parts) {
     let snapshot = store.engine().snapshot();
     let (mut bytes, mut counts) = (Parts::new(), Parts::new());
     for space in Space::ALL {
-        let mut cursor = Source::Snapshot(&snapshot).cursor(space, &[], None).unwrap();
+        let mut cursor = ReadSource::Snapshot(&snapshot).cursor(space, &[], None).unwrap();
         while let Some((key, value)) = cursor.next().unwrap() {
             let index = |number| WorkItem::indexes().iter().find(|index| index.number == number);
             let name = match (space, key.as_slice()) {

@@ -22,7 +22,7 @@ fn an_append_writes_little_of_a_wide_table() {
     let id = create(&session, &wide);
     let entries = |space: Space| {
         let snapshot = store.engine().snapshot();
-        let mut cursor = Source::Snapshot(&snapshot).cursor(space, &[], None).unwrap();
+        let mut cursor = ReadSource::Snapshot(&snapshot).cursor(space, &[], None).unwrap();
         let mut found = Vec::new();
         while let Some(entry) = cursor.next().unwrap() {
             found.push(entry);

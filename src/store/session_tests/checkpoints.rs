@@ -126,7 +126,7 @@ fn every_snapshot_beside_checkpoints_is_one_state() {
     let store = open(&disk, 12 * 1024);
     let engine = store.engine().clone();
     let count = |snapshot: &crate::records::Snapshot| {
-        let source = Source::Snapshot(snapshot);
+        let source = ReadSource::Snapshot(snapshot);
         let records = source.len(Space::Records).unwrap();
         let is_saved = source.get(Space::Positions, CHECKPOINT).unwrap().is_some();
         snapshot.sequence - records - u64::from(is_saved)
@@ -192,7 +192,7 @@ fn state(engine: &Engine) -> (u64, BTreeMap<(Space, Vec<u8>), Vec<u8>>) {
     let snapshot = engine.snapshot();
     let mut rows = BTreeMap::new();
     for space in Space::ALL.into_iter().filter(|space| *space != Space::Index) {
-        let mut cursor = Source::Snapshot(&snapshot).cursor(space, &[], None).unwrap();
+        let mut cursor = ReadSource::Snapshot(&snapshot).cursor(space, &[], None).unwrap();
         while let Some((key, value)) = cursor.next().unwrap() {
             rows.insert((space, key), value);
         }

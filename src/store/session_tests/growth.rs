@@ -4,7 +4,8 @@
 use crate::store::tests::prelude::*;
 
 use crate::model::resource::registry::grown;
-use crate::session::{FILLING_KEY, Fillings, growth};
+use crate::session::maintain::growth;
+use crate::session::{FILLING_KEY, Fillings};
 use crate::value::stored::{self, Members, Payload};
 use crate::value::wire::{record, wire_enum};
 
@@ -111,7 +112,7 @@ pub(crate) struct Probe {
 }
 
 /// What the next format adds.
-static ADDED: [Registered; 2] = [Registered::of::<Device>(), Registered::of::<Probe>()];
+static ADDED: [KindEntry; 2] = [KindEntry::of::<Device>(), KindEntry::of::<Probe>()];
 /// The indexes of devices that it adds.
 const INDEXES: [&str; 2] = ["index 1 of device", "index 2 of device"];
 
@@ -341,7 +342,7 @@ fn an_index_that_came_later_is_filled_step_by_step_beside_writes() {
             }
             // A reader that began earlier keeps using the indexes of its snapshot.
             let before = session.context().engine.snapshot();
-            let held = Fillings::of(Source::Snapshot(&before)).unwrap();
+            let held = Fillings::of(ReadSource::Snapshot(&before)).unwrap();
             // Writes before and after the position of the filling: the first and the last device
             // change, one is deleted, one is created.
             expected.sort_by_key(|device| device.id.clone());
@@ -361,7 +362,7 @@ fn an_index_that_came_later_is_filled_step_by_step_beside_writes() {
                 draft.delete::<Device>(&gone.id).map(drop)
             });
             growth::step(&session, 1_000).unwrap();
-            assert_eq!(Fillings::of(Source::Snapshot(&before)).unwrap(), held);
+            assert_eq!(Fillings::of(ReadSource::Snapshot(&before)).unwrap(), held);
             steps += 1;
             // Every second step runs in a reopened store.
             if steps % 2 == 0 {
@@ -447,7 +448,7 @@ fn an_upgrade_that_the_power_cuts_goes_on_where_it_was_and_completes() {
                 let session = ada(&store);
                 let incomplete = sound(&store).0;
                 let snapshot = session.context().engine.snapshot();
-                let fillings = Fillings::of(Source::Snapshot(&snapshot)).unwrap();
+                let fillings = Fillings::of(ReadSource::Snapshot(&snapshot)).unwrap();
                 drop(snapshot);
                 assert_eq!(fillings.names(), incomplete, "{place}");
                 halfway +=

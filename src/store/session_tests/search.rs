@@ -35,7 +35,7 @@ pub(crate) struct Label {
     pub workspace: String,
 }
 
-static KINDS: [Registered; 2] = [Registered::of::<Note>(), Registered::of::<Label>()];
+static KINDS: [KindEntry; 2] = [KindEntry::of::<Note>(), KindEntry::of::<Label>()];
 
 fn open_with(disk: &Arc<MemoryDisk>, options: StoreOptions) -> Store {
     open_on(disk.clone(), options)
@@ -202,7 +202,7 @@ fn the_index_heals_when_it_is_deleted_damaged_or_cut_off_from_the_log() {
         write(&ada(&store), &format!("note {number:02}"), "amplifier", "w1").unwrap();
     }
     let session = ada(&store);
-    session.write(|draft| crate::session::trim::trim(draft, 0, 1000)).unwrap();
+    session.write(|draft| crate::session::feed::trim::trim(draft, 0, 1000)).unwrap();
     assert_eq!(names(&ada(&store), "note").len(), 30);
 }
 
@@ -777,7 +777,11 @@ fn every_spelling_finds_every_other_one_until_the_option_is_off() {
         let store = open(folds);
         check(&ada(&store), folds);
         let opened = store.engine().search.opened();
-        assert_eq!(opened == Some(crate::text::Opened::Resumed), is_resumed, "{folds} {opened:?}");
+        assert_eq!(
+            opened == Some(crate::text::OpenOutcome::Resumed),
+            is_resumed,
+            "{folds} {opened:?}"
+        );
     }
 }
 
@@ -887,7 +891,8 @@ fn after_every_power_cut_search_finds_what_the_records_hold() {
             let session = ada(&store);
             assert_eq!(names(&session, "amplifier"), scanned(&session), "op {op} {survival:?}");
             images += 1;
-            let is_resumed = store.engine().search.opened() == Some(crate::text::Opened::Resumed);
+            let is_resumed =
+                store.engine().search.opened() == Some(crate::text::OpenOutcome::Resumed);
             resumed += usize::from(is_resumed);
             assert!(
                 is_resumed || Some(replay.until_op()) < saved_op,
@@ -1033,7 +1038,7 @@ fn an_index_of_an_earlier_build_is_built_anew_by_maintenance() {
     assert_eq!(differences(&store), [""; 0]);
     assert_eq!(store.engine().search.opened(), None);
     store.maintain(&Control::default()).unwrap();
-    assert!(matches!(store.engine().search.opened(), Some(crate::text::Opened::Anew(_))));
+    assert!(matches!(store.engine().search.opened(), Some(crate::text::OpenOutcome::Anew(_))));
     assert_eq!(names(&ada(&store), "amplifier"), ["note"]);
     assert_eq!(differences(&store), [""; 0]);
 }

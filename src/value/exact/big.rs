@@ -2,13 +2,13 @@
 
 /// A sum over the whole range of exponents.
 #[derive(Clone, Debug)]
-pub(super) struct Wide {
+pub(super) struct WideSum {
     /// Limbs of 32 bits in 64, so that carries are rare; the last one has the sign.
     limbs: Vec<i64>,
     adds: u32,
 }
 
-impl Wide {
+impl WideSum {
     pub(super) fn new(limbs: usize) -> Self {
         Self { limbs: vec![0; limbs], adds: 0 }
     }
@@ -125,7 +125,7 @@ impl Big {
                 *limb += if big.is_negative { -i64::from(*value) } else { i64::from(*value) };
             }
         }
-        Wide { limbs, adds: 2 }.into_big(exponent)
+        WideSum { limbs, adds: 2 }.into_big(exponent)
     }
 
     pub(super) fn negated(mut self) -> Self {

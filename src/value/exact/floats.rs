@@ -1,8 +1,8 @@
 //! Exact sums of doubles.
 
-use super::big::{Big, Wide};
+use super::big::{Big, WideSum};
 use super::block::{BlockSums, FRACTION, Form, HALF, HIDDEN, SPECIAL};
-use super::sums::{Exact, Summed, Sums};
+use super::sums::{Exact, Summable, Sums};
 
 /// Exponents above the lowest one of the window for which 128 bits are enough for the squares of
 /// 2^31 values.
@@ -20,7 +20,7 @@ const SQUARE_LIMBS: usize = 140;
 const SUM_EXPONENT: i32 = -1074;
 const SQUARE_EXPONENT: i32 = 2 * SUM_EXPONENT;
 
-impl Summed for f64 {
+impl Summable for f64 {
     type Sums = FloatSums;
 
     fn block_sums(values: &[Self]) -> BlockSums {
@@ -43,7 +43,7 @@ pub struct FloatSums {
     window: Window,
     missed: u32,
     infinities: (u64, u64),
-    wide: Option<Box<(Wide, Wide)>>,
+    wide: Option<Box<(WideSum, WideSum)>>,
 }
 
 impl Default for FloatSums {
@@ -113,8 +113,9 @@ impl FloatSums {
         }
     }
 
-    fn wide(&mut self) -> &mut (Wide, Wide) {
-        self.wide.get_or_insert_with(|| Box::new((Wide::new(SUM_LIMBS), Wide::new(SQUARE_LIMBS))))
+    fn wide(&mut self) -> &mut (WideSum, WideSum) {
+        self.wide
+            .get_or_insert_with(|| Box::new((WideSum::new(SUM_LIMBS), WideSum::new(SQUARE_LIMBS))))
     }
 
     /// Adds the sums of another window.

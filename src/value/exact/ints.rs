@@ -2,9 +2,9 @@
 
 use super::big::Big;
 use super::block::BlockSums;
-use super::sums::{Exact, Summed, Sums};
+use super::sums::{Exact, Summable, Sums};
 
-impl Summed for i64 {
+impl Summable for i64 {
     type Sums = IntSums;
 
     fn block_sums(values: &[Self]) -> BlockSums {

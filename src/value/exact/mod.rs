@@ -13,4 +13,4 @@ mod sums;
 mod tests;
 
 pub(crate) use block::{BLOCK_SUM_BYTES, BlockSums};
-pub(crate) use sums::{Summed, Sums};
+pub(crate) use sums::{Summable, Sums};

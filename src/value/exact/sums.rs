@@ -62,7 +62,7 @@ impl Exact {
 }
 
 /// A type of numbers that can be summed exactly.
-pub trait Summed: Copy {
+pub trait Summable: Copy {
     /// Their sums.
     type Sums: Sums<Self>;
 

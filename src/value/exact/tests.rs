@@ -5,7 +5,7 @@ use super::big::Big;
 use super::block::BlockSums;
 use super::floats::FloatSums;
 use super::ints::IntSums;
-use super::sums::{Summed, Sums};
+use super::sums::{Summable, Sums};
 use proptest::prelude::*;
 
 fn floats(values: &[f64]) -> FloatSums {

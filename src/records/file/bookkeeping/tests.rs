@@ -8,7 +8,7 @@ use crate::records::file::pages::{
     BRANCH, FORMAT_VERSION, MAGIC, PRIMARY_IS_SLOT_1, SLOT_BYTES, SLOT_SUMMED_BYTES, SLOTS_AT,
     TWO_PHASES,
 };
-use crate::records::{Change, RecordFile, RecordFileOptions, Snapshot, Source, Space};
+use crate::records::{Change, ReadSource, RecordFile, RecordFileOptions, Snapshot, Space};
 
 const OPTIONS: RecordFileOptions = RecordFileOptions { cache_bytes: 1 << 20, quick_repair: false };
 const NAME: &str = "records.redb";
@@ -266,7 +266,7 @@ fn busy(quick_repair: bool) -> (SharedDisk, RecordFile, Snapshot) {
 }
 
 fn numbers(snapshot: &Snapshot) -> Vec<u64> {
-    let mut cursor = Source::Snapshot(snapshot).cursor(Space::Log, &[], None).unwrap();
+    let mut cursor = ReadSource::Snapshot(snapshot).cursor(Space::Log, &[], None).unwrap();
     let mut numbers = Vec::new();
     while let Some((key, _)) = cursor.next().unwrap() {
         numbers.push(u64::from_be_bytes(key.try_into().unwrap()));

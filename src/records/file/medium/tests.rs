@@ -9,7 +9,7 @@ use super::*;
 use crate::disk::sim::{Fault, OpKind, Pick, SimDisk, Survival, TraceEntry};
 use crate::disk::{Disk, FileId, Mode, SharedDisk};
 use crate::error::ErrorKind;
-use crate::records::{Change, RecordFile, RecordFileOptions, Snapshot, Source, Space};
+use crate::records::{Change, ReadSource, RecordFile, RecordFileOptions, Snapshot, Space};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -46,11 +46,11 @@ fn changes(rows: &mut Rows, number: u8) -> Vec<Change> {
 }
 
 fn read(snapshot: &Snapshot) -> Result<Rows> {
-    let mut cursor = Source::Snapshot(snapshot).cursor(Space::Blobs, &[], None)?;
+    let mut cursor = ReadSource::Snapshot(snapshot).cursor(Space::Blobs, &[], None)?;
     let mut rows = Rows::new();
     while let Some((key, value)) = cursor.next()? {
         // Reads each row by its key as well, as a lookup does.
-        assert_eq!(Source::Snapshot(snapshot).get(Space::Blobs, &key)?.as_ref(), Some(&value));
+        assert_eq!(ReadSource::Snapshot(snapshot).get(Space::Blobs, &key)?.as_ref(), Some(&value));
         rows.insert(key, value);
     }
     Ok(rows)

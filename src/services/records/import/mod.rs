@@ -16,13 +16,13 @@ use crate::model::test_plans::template::TestPlanTemplate;
 use crate::model::work_items::template::WorkItemTemplate;
 use crate::model::{Product, Resource as _, Specification};
 use crate::services::lists;
-use crate::session::imports::ImportSource;
+use crate::session::feed::imports::ImportSource;
 use crate::session::{Access, Draft, Visibility};
 use crate::value::limits::{
     IMPORT_CONFLICTS, IMPORT_POSITION_BYTES, IMPORT_RECORDS, IMPORT_SOURCE_BYTES, IMPORT_SOURCES,
 };
 use crate::value::{Action, IdForm, RecordKey, Service};
-use pass::{Asked, Import};
+use pass::{Import, KindRequest};
 
 /// The kinds that are imported, in this order: a specification needs its product.
 const KINDS: [RecordKind; 4] = [
@@ -33,7 +33,7 @@ const KINDS: [RecordKind; 4] = [
 ];
 
 /// What a request asks for, by the place of the kind in [`KINDS`].
-type ByKind = BTreeMap<usize, Asked>;
+type ByKind = BTreeMap<usize, KindRequest>;
 
 pub(super) fn run<A: Access>(
     access: &A,
@@ -104,7 +104,7 @@ fn checked(request: &ImportRecordsRequest) -> Result<ByKind> {
             .at_member("position"));
     }
     let mut asked: ByKind =
-        KINDS.iter().enumerate().map(|(at, _)| (at, Asked::default())).collect();
+        KINDS.iter().enumerate().map(|(at, _)| (at, KindRequest::default())).collect();
     for kind in &full {
         let (at, _) = place_of(*kind, "full")?;
         asked.entry(at).or_default().is_full = true;

@@ -14,13 +14,13 @@ use crate::model::imports::{
     ImportConflict, ImportConflictReason as Reason, ImportDecision, ImportRecordsResponse,
 };
 use crate::model::{Product, Resource as _, entries};
-use crate::session::imports::{Agreed, ImportSource, Waiting};
+use crate::session::feed::imports::{Agreement, ImportSource, Waiting};
 use crate::session::{Draft, What};
 use crate::value::{Action, RecordKey};
 
 /// The states and decisions of a request that are about one kind.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct KindRequest {
     /// States at the source, by key; `None` for deleted ones.
     pub records: BTreeMap<RecordKey, Option<Value>>,
     pub choices: BTreeMap<RecordKey, ImportDecision>,
@@ -39,7 +39,7 @@ struct Item<R> {
     here: Option<R>,
     /// Whether the caller may read what is here.
     is_visible: bool,
-    agreed: Agreed,
+    agreed: Agreement,
     /// Whether the request names it: the caller knows of it, and asks for it.
     is_named: bool,
     decision: Option<ImportDecision>,
@@ -69,7 +69,7 @@ pub(super) struct Import<'i, 'v> {
 
 impl Import<'_, '_> {
     /// Imports the records of a kind.
-    pub(super) fn run<R: Reference>(&mut self, asked: Asked) -> Result<()> {
+    pub(super) fn run<R: Reference>(&mut self, asked: KindRequest) -> Result<()> {
         let items = self.items::<R>(asked)?;
         let mut verdicts = BTreeMap::new();
         for (key, item) in &items {
@@ -80,8 +80,8 @@ impl Import<'_, '_> {
     }
 
     /// The records of the request, and those that wait.
-    fn items<R: Reference>(&self, asked: Asked) -> Result<BTreeMap<RecordKey, Item<R>>> {
-        let Asked { records, choices, is_full } = asked;
+    fn items<R: Reference>(&self, asked: KindRequest) -> Result<BTreeMap<RecordKey, Item<R>>> {
+        let KindRequest { records, choices, is_full } = asked;
         let mut items = BTreeMap::new();
         for (key, waiting) in self.source.waiting::<R>(self.draft)? {
             let mut item = self.item::<R>(key, waiting.record, false)?;
@@ -312,7 +312,7 @@ impl Import<'_, '_> {
         let Some(record) = self.draft.by_key::<R>(holder)? else { return Ok(false) };
         let of_source = self.source.agreed::<R>(self.draft, holder)?;
         let is_gone = of_source.kept.as_deref() == Some(DELETED);
-        if of_source != Agreed::default() && !is_gone {
+        if of_source != Agreement::default() && !is_gone {
             return Ok(false);
         }
         self.draft.context().require(R::KIND.service, Action::Delete, record.workspace())?;
@@ -373,8 +373,8 @@ impl Import<'_, '_> {
             Verdict::Conflict(_) => return Ok(Some(Waiting { record: item.raw.clone() })),
             Verdict::Stays if agreed.imported == hash() => {}
             Verdict::Stays => agreed.kept = hash(),
-            Verdict::Same | Verdict::Delete if item.came.is_none() => agreed = Agreed::default(),
-            _ => agreed = Agreed { imported: hash(), kept: None },
+            Verdict::Same | Verdict::Delete if item.came.is_none() => agreed = Agreement::default(),
+            _ => agreed = Agreement { imported: hash(), kept: None },
         }
         if agreed != item.agreed {
             self.source.agree::<R>(self.draft, key, &agreed)?;

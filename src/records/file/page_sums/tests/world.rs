@@ -8,7 +8,7 @@ use crate::disk::sim::Random;
 use crate::disk::{MemoryDisk, Mode, SharedDisk, read_file, write_new_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::file::pages::{BRANCH, Child, HEADER_BYTES, Header, Node, PAGE_BYTES, Widths};
-use crate::records::{Change, RecordFile, RecordFileOptions, Snapshot, Source, Space};
+use crate::records::{Change, ReadSource, RecordFile, RecordFileOptions, Snapshot, Space};
 
 pub(super) const NO_CACHE: RecordFileOptions =
     RecordFileOptions { cache_bytes: 0, quick_repair: true };
@@ -188,14 +188,14 @@ impl World {
 
     /// Reads a row. A wrong answer panics.
     pub(super) fn get(&self, snapshot: &Snapshot, key: &Key) -> Result<()> {
-        let found = Source::Snapshot(snapshot).get(key.0, &key.1)?;
+        let found = ReadSource::Snapshot(snapshot).get(key.0, &key.1)?;
         assert!(found.as_ref() == self.rows.get(key), "{key:?} was answered wrongly");
         Ok(())
     }
 
     /// Reads up to `most` rows from a key on, and from the end back to it.
     pub(super) fn scan(&self, snapshot: &Snapshot, from: &Key, most: usize) -> Result<()> {
-        let source = Source::Snapshot(snapshot);
+        let source = ReadSource::Snapshot(snapshot);
         let mut cursor = source.cursor(from.0, &from.1, None)?;
         let expected =
             self.rows.range(from.clone()..).take_while(|((space, _), _)| *space == from.0);

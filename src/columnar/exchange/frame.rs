@@ -1,0 +1,195 @@
+//! Converts frames of cells to record batches, and back.
+
+use std::sync::Arc;
+
+use crate::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder,
+    Int64Builder, RecordBatch, StringBuilder,
+};
+use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
+use crate::columnar::cells;
+use crate::columnar::schema::TableSchema;
+use crate::columnar::ticks;
+use crate::error::{Error, Place, Result};
+use crate::model::tables::data::{Column, ColumnType, DataFrame, DataType};
+
+/// Reads a frame into one batch with every column of the table.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown or repeated column, an absent column that is not NULLABLE, a
+/// row whose length differs from the number of columns, or a cell that is not a value of its
+/// column; row and column are named.
+pub(crate) fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<RecordBatch> {
+    let positions = match frame.columns.as_deref() {
+        None => (0..schema.len()).collect(),
+        Some([]) if !frame.data.is_empty() || schema.len() == 0 => Vec::new(),
+        Some([]) => (0..schema.len()).collect(),
+        Some(names) => schema.projection(Some(names), "frame.columns")?,
+    };
+    if let Some((row, cells)) =
+        frame.data.iter().enumerate().find(|(_, cells)| cells.len() != positions.len())
+    {
+        return Err(Error::invalid(format!(
+            "row {row} has {} values for {} columns",
+            cells.len(),
+            positions.len()
+        ))
+        .at_member(format!("frame.data[{row}]")));
+    }
+    let mut source = vec![None; schema.len()];
+    for (place, &position) in positions.iter().enumerate() {
+        if let Some(slot) = source.get_mut(position) {
+            *slot = Some(place);
+        }
+    }
+    let arrays = schema
+        .columns()
+        .iter()
+        .zip(source)
+        .map(|(column, place)| match place {
+            Some(place) => column_of_cells(column, frame, place),
+            None if column.column_type == ColumnType::Nullable || frame.data.is_empty() => {
+                Ok(crate::arrow::array::new_null_array(
+                    &crate::columnar::schema::arrow_type(column.data_type),
+                    frame.data.len(),
+                ))
+            }
+            None => Err(Error::invalid(format!(
+                "column {:?} is not NULLABLE, so every append must contain its values",
+                column.name
+            ))
+            .with_args([column.name.clone()])
+            .at_member("frame.columns")),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    RecordBatch::try_new(schema.arrow().clone(), arrays)
+        .map_err(|error| Error::invalid("the rows do not fit the table").with_source(error))
+}
+
+fn column_of_cells(column: &Column, frame: &DataFrame, place: usize) -> Result<ArrayRef> {
+    column_of_texts(
+        column,
+        frame.data.len(),
+        |row| frame.data.get(row).and_then(|cells| cells.get(place)).and_then(Option::as_deref),
+        |row| Place::Cell { row: row as u64, column: column.name.clone() },
+    )
+}
+
+/// Builds one column from the text of each row; `None` is null.
+pub(in crate::columnar) fn column_of_texts<'t>(
+    column: &Column,
+    rows: usize,
+    text: impl Fn(usize) -> Option<&'t str>,
+    place: impl Fn(usize) -> Place,
+) -> Result<ArrayRef> {
+    let bad = |row: usize, text: Option<&str>| {
+        let what = match text {
+            Some(text) => {
+                let hint = match text.replacen(',', ".", 1) {
+                    dotted if text.contains(',') && dotted.parse::<f64>().is_ok() => {
+                        format!("; write the decimal point as a point: {dotted:?}")
+                    }
+                    _ => String::new(),
+                };
+                format!("{:?} is not a {} value{hint}", shortened(text), column.data_type)
+            }
+            None => format!("column {:?} is not NULLABLE, so it cannot contain null", column.name),
+        };
+        Error::invalid(what).at(place(row))
+    };
+    macro_rules! build {
+        ($builder:expr, $parse:expr) => {{
+            let mut builder = $builder;
+            for row in 0..rows {
+                match text(row) {
+                    Some(text) => match $parse(text) {
+                        Some(value) => builder.append_value(value),
+                        None => return Err(bad(row, Some(text))),
+                    },
+                    None if column.column_type == ColumnType::Nullable => builder.append_null(),
+                    None => return Err(bad(row, None)),
+                }
+            }
+            Ok(Arc::new(builder.finish()) as ArrayRef)
+        }};
+    }
+    match column.data_type {
+        DataType::Bool => build!(BooleanBuilder::with_capacity(rows), cells::parse_bool),
+        DataType::Float32 => build!(Float32Builder::with_capacity(rows), cells::parse_f32),
+        DataType::Float64 => build!(Float64Builder::with_capacity(rows), cells::parse_f64),
+        DataType::Int32 => build!(Int32Builder::with_capacity(rows), cells::parse_i32),
+        DataType::Int64 => build!(Int64Builder::with_capacity(rows), cells::parse_i64),
+        DataType::String => {
+            let bytes = (0..rows)
+                .filter_map(&text)
+                .fold(0, |bytes: usize, text| bytes.saturating_add(text.len()));
+            // A string array counts its bytes in 31 bits.
+            if i32::try_from(bytes).is_err() {
+                return Err(Error::limit(format!(
+                    "the texts of column {:?} take {bytes} bytes, more than one append may have in \
+                     a column; split it",
+                    column.name
+                )));
+            }
+            build!(StringBuilder::with_capacity(rows, bytes), |text| Some::<&str>(text))
+        }
+        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+            let parse = |text| ticks::parse(column.data_type, text);
+            let counts: Result<ArrayRef> = build!(Int64Builder::with_capacity(rows), parse);
+            let counts = counts?;
+            let counts = counts.as_primitive::<Int64Type>();
+            Ok(ticks::array_of(column.data_type, counts.values().clone(), counts.nulls().cloned()))
+        }
+    }
+}
+
+/// The start of a text, for messages.
+pub(in crate::columnar) fn shortened(text: &str) -> String {
+    const SHOWN: usize = 64;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// Appends the canonical text of one cell; returns whether there is a value.
+///
+/// Values of types that no table column has count as null; batches of `columnar` have none.
+pub(crate) fn write_cells(array: &dyn Array, row: usize, out: &mut String) -> bool {
+    use crate::arrow::datatypes::DataType as Arrow;
+    if row >= array.len() || array.is_null(row) {
+        return false;
+    }
+    match array.data_type() {
+        Arrow::Boolean => cells::write_bool(array.as_boolean().value(row), out),
+        Arrow::Float32 => cells::write_f32(array.as_primitive::<Float32Type>().value(row), out),
+        Arrow::Float64 => cells::write_f64(array.as_primitive::<Float64Type>().value(row), out),
+        Arrow::Int32 => {
+            cells::write_int(i64::from(array.as_primitive::<Int32Type>().value(row)), out);
+        }
+        Arrow::Int64 => cells::write_int(array.as_primitive::<Int64Type>().value(row), out),
+        Arrow::Utf8 => out.push_str(array.as_string::<i32>().value(row)),
+        Arrow::Timestamp(unit, _) => {
+            ticks::write(ticks::ticks(array).get(row).copied().unwrap_or_default(), *unit, out);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// The rows of a batch as cells.
+#[must_use]
+pub(crate) fn batch_rows(batch: &RecordBatch) -> Vec<Vec<Option<String>>> {
+    (0..batch.num_rows())
+        .map(|row| {
+            batch
+                .columns()
+                .iter()
+                .map(|array| {
+                    let mut text = String::new();
+                    write_cells(array, row, &mut text).then_some(text)
+                })
+                .collect()
+        })
+        .collect()
+}

@@ -1,0 +1,208 @@
+//! Builds the columns of a table from the texts of CSV records.
+
+use std::sync::Arc;
+
+use super::csv::Records;
+use super::form::{Form, time};
+use super::moment;
+use super::options::ImportOptions;
+use super::value::{is_null, lost_of, number, small_number};
+use crate::arrow::array::{
+    Array, ArrayRef, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder,
+    PrimitiveArray, StringBuilder,
+};
+use crate::arrow::datatypes::Int64Type;
+use crate::columnar::exchange::frame::shortened;
+use crate::columnar::write::coerce::{CUT, FINER_TIMES};
+use crate::columnar::{cells, ticks};
+use crate::error::{Error, Place, Result};
+use crate::model::tables::data::{Column, ColumnType, DataType};
+use crate::model::tables::import::DateOrder;
+
+/// What is wrong with a text, and what to do.
+fn advice(column: &Column, form: &Form, text: &str) -> String {
+    let is_number = matches!(column.data_type, DataType::Float32 | DataType::Float64);
+    if is_number && text.contains(',') && !form.decimal_comma {
+        return "; if it has a decimal comma, set decimalSeparator to \",\"".to_owned();
+    }
+    if is_number && text.contains('.') && form.decimal_comma {
+        return "; decimals have a comma here, unless decimalSeparator is \".\"".to_owned();
+    }
+    if form.is_inferred {
+        return format!(
+            "; the type comes from the first rows: give the column another one with columnTypes, \
+             such as {{{:?}: {:?}}}, or name the text in nullTexts if it means null",
+            column.name,
+            wider(column.data_type).as_str()
+        );
+    }
+    "; if it means null, name it in nullTexts".to_owned()
+}
+
+/// What an inferred type would change of a value behind the first rows. A type that the caller
+/// declares is taken at its word.
+fn changed(text: &str, column: &Column, form: &Form) -> Option<&'static str> {
+    form.is_inferred.then(|| lost_of(text, column.data_type, form.decimal_comma)).flatten()
+}
+
+/// A type that holds more.
+fn wider(data_type: DataType) -> DataType {
+    match data_type {
+        DataType::Int32 => DataType::Int64,
+        DataType::Int64 | DataType::Float32 => DataType::Float64,
+        _ => DataType::String,
+    }
+}
+
+fn bad_time(text: &str, column: &Column, form: &Form, options: &ImportOptions) -> String {
+    let shown = shortened(text);
+    if let Some(moment) = time(text, form, options) {
+        if form.is_zoned && moment.offset.is_none() {
+            return format!(
+                "{shown:?} has no zone, and the first rows name theirs; say with timeZone what \
+                 such times are, for instance \"UTC\""
+            );
+        }
+        let cut = is_cut(column, options);
+        let why = moment.count(column.data_type, options.zone, cut).err();
+        return format!("{shown:?} {}", why.unwrap_or("is no time"));
+    }
+    let both = [DateOrder::DayFirst, DateOrder::MonthFirst];
+    if form.order.is_none() && both.iter().any(|order| moment::parse(text, Some(*order)).is_some())
+    {
+        return format!(
+            "the order of day and month of {shown:?} is unknown; say it with dateOrder"
+        );
+    }
+    if let Some(unit) = options.epoch
+        && moment::counted(text, unit, !form.decimal_comma).is_some()
+    {
+        let mark = if form.decimal_comma { "comma" } else { "point" };
+        return format!(
+            "{shown:?} is not a {} value; decimals have a {mark} here, unless decimalSeparator \
+             says otherwise",
+            column.data_type
+        );
+    }
+    if options.epoch.is_none() && number(text, form.decimal_comma).is_some() {
+        return format!(
+            "{shown:?} is not a {} value; if the numbers of this file count time since 1970, set \
+             epochUnit to S, MS, US or NS",
+            column.data_type
+        );
+    }
+    format!("{shown:?} is not a {} value{}", column.data_type, advice(column, form, text))
+}
+
+fn is_cut(column: &Column, options: &ImportOptions) -> bool {
+    options.cut_times || column.properties.get(FINER_TIMES).is_some_and(|value| value == CUT)
+}
+
+/// Builds one column from a field of each record.
+///
+/// # Errors
+/// `InvalidArgument` with line, column and value for a value that does not fit and for a null in a
+/// column that is not NULLABLE; `LimitExceeded` for too much text.
+pub(super) fn build(
+    column: &Column,
+    records: &Records,
+    at: usize,
+    form: &Form,
+    options: &ImportOptions,
+) -> Result<ArrayRef> {
+    let rows = records.len();
+    let text = |row: usize| {
+        let text = records.get(row, at)?;
+        let quoted = records.is_quoted(row, at);
+        (!is_null(text, quoted, column.data_type, options)).then_some(text)
+    };
+    let fault = |row: usize, what: String| {
+        let place = Place::Line { line: records.line(row), column: Some(column.name.clone()) };
+        Error::invalid(what).at(place)
+    };
+    macro_rules! build {
+        ($builder:expr, $parse:expr, $bad:expr) => {{
+            let mut builder = $builder;
+            for row in 0..rows {
+                match text(row) {
+                    Some(text) => match $parse(text) {
+                        Some(value) => builder.append_value(value),
+                        None => return Err(fault(row, $bad(text))),
+                    },
+                    None if column.column_type == ColumnType::Nullable => builder.append_null(),
+                    None => {
+                        let name = &column.name;
+                        let found = records.get(row, at).unwrap_or_default();
+                        return Err(fault(
+                            row,
+                            format!(
+                                "column {name:?} is not NULLABLE, so it cannot contain null, which \
+                                 {found:?} is"
+                            ),
+                        ));
+                    }
+                }
+            }
+            builder.finish()
+        }};
+    }
+    let bad = |text: &str| {
+        let shown = shortened(text);
+        if let Some(why) = changed(text, column, form) {
+            return format!(
+                "{shown:?} {why}; the first rows have numbers: keep the texts with columnTypes \
+                 {{{:?}: \"STRING\"}}, or take them as numbers with {:?}",
+                column.name,
+                column.data_type.as_str()
+            );
+        }
+        format!("{shown:?} is not a {} value{}", column.data_type, advice(column, form, text))
+    };
+    let comma = form.decimal_comma;
+    Ok(match column.data_type {
+        DataType::Bool => {
+            let parse = |text: &str| cells::parse_bool(text.trim());
+            Arc::new(build!(BooleanBuilder::with_capacity(rows), parse, bad))
+        }
+        DataType::Float32 => {
+            let parse = |text: &str| small_number(text, comma);
+            Arc::new(build!(Float32Builder::with_capacity(rows), parse, bad))
+        }
+        DataType::Float64 => {
+            let parse =
+                |text: &str| number(text, comma).filter(|_| changed(text, column, form).is_none());
+            Arc::new(build!(Float64Builder::with_capacity(rows), parse, bad))
+        }
+        DataType::Int32 => {
+            let parse = |text: &str| cells::parse_i32(text.trim());
+            Arc::new(build!(Int32Builder::with_capacity(rows), parse, bad))
+        }
+        DataType::Int64 => {
+            let parse = |text: &str| {
+                let value = cells::parse_i64(text.trim())?;
+                changed(text, column, form).is_none().then_some(value)
+            };
+            Arc::new(build!(Int64Builder::with_capacity(rows), parse, bad))
+        }
+        DataType::String => {
+            let bytes = (0..rows).filter_map(text).map(str::len).sum();
+            Arc::new(build!(
+                StringBuilder::with_capacity(rows, bytes),
+                |text| Some::<&str>(text),
+                bad
+            ))
+        }
+        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
+            let cut = is_cut(column, options);
+            let parse = |text: &str| {
+                let moment = time(text, form, options)?;
+                let is_told = !form.is_zoned || moment.offset.is_some();
+                moment.count(column.data_type, options.zone, cut).ok().filter(|_| is_told)
+            };
+            let bad = |text: &str| bad_time(text, column, form, options);
+            let counts: PrimitiveArray<Int64Type> =
+                build!(Int64Builder::with_capacity(rows), parse, bad);
+            ticks::array_of(column.data_type, counts.values().clone(), counts.nulls().cloned())
+        }
+    })
+}

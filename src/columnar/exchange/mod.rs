@@ -1,0 +1,12 @@
+//! Rows from and for others: frames, CSV, Parquet, Arrow streams, waveforms.
+
+pub(super) mod export;
+pub(super) mod export_metadata;
+pub(super) mod foreign;
+pub(super) mod frame;
+pub(crate) mod import;
+pub(super) mod ipc;
+pub(super) mod ipc_check;
+#[cfg(test)]
+pub(super) mod ipc_tests;
+pub(super) mod waveform;

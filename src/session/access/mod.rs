@@ -1,0 +1,8 @@
+//! Who calls, through which handle, with which settings.
+
+pub(super) mod context;
+pub(super) mod holders;
+pub(super) mod identity;
+pub(super) mod options;
+pub(super) mod runner;
+pub(super) mod sessions;

@@ -1,0 +1,471 @@
+//! The handles through which services reach the store: a session, in which each call is its own
+//! transaction, or one open transaction.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::context::Context;
+use super::holders::{Hold, Holder};
+use super::identity::Identity;
+use crate::error::{Error, ErrorKind, Result};
+use crate::records::ReadSource;
+use crate::session::engine::{Answer, Engine, Room};
+use crate::session::feed::event::Event;
+use crate::session::view::View;
+use crate::session::write::draft::Draft;
+use crate::session::write::write_path;
+use crate::session::write::write_path::Plan;
+use crate::session::write::written::{FileSlot, Ready, Written};
+use crate::value::{Control, guarded};
+
+/// What a service needs from its caller's handle.
+pub(crate) trait Access {
+    /// Runs `f` over one consistent snapshot.
+    fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
+        let (mut f, mut answer) = (Some(f), None);
+        self.read_view(&mut |view| answer = f.take().map(|f| f(view)))?;
+        answer.unwrap_or_else(|| Err(not_run()))
+    }
+
+    /// As [`Self::read`], compiled once for all callers.
+    fn read_view(&self, f: &mut dyn FnMut(&View<'_>)) -> Result<()>;
+
+    /// Runs `plan` and applies its draft. For a session, the changes are durable when this returns;
+    /// for a transaction, they become part of it. If `plan` fails, nothing is applied.
+    fn write<T: Send + 'static>(
+        &self,
+        plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let answer =
+            self.write_plan(Box::new(move |draft| Ok(Box::new(plan(draft)?) as Answer)))?;
+        answer.downcast().map(|answer| *answer).map_err(|_| {
+            Error::corrupt("internal error: a plan returned an answer of another type; report it")
+        })
+    }
+
+    /// As [`Self::write`], compiled once for all callers.
+    fn write_plan(&self, plan: Plan) -> Result<Answer>;
+
+    /// The caller's identity, settings and limits.
+    fn context(&self) -> &Arc<Context>;
+
+    /// Whether calls are part of one open transaction.
+    fn is_transaction(&self) -> bool;
+
+    /// Refuses, inside an explicit transaction, an operation that cannot be undone. Such operations
+    /// change the store, so a session over one snapshot refuses them too.
+    ///
+    /// # Errors
+    /// `Unsupported` inside a transaction, and for a session over one snapshot.
+    fn refuse_in_transaction(&self, what: &str) -> Result<()> {
+        self.context().refuse_pinned(what)?;
+        if self.is_transaction() {
+            return Err(Error::unsupported(format!(
+                "{what} cannot be part of a transaction, because it cannot be undone; call it on \
+                 the session"
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn not_run() -> Error {
+    Error::corrupt("internal error: a read did not run; report it")
+}
+
+/// Either handle. The services are implemented for this one type, so their code is compiled once,
+/// in this crate. The macro `service!` implements each service trait for [`Session`] and
+/// [`Transaction`].
+pub(crate) enum Handle<'h, 't> {
+    Session(&'h Session),
+    Transaction(&'h Transaction<'t>),
+}
+
+impl Access for Handle<'_, '_> {
+    fn read_view(&self, f: &mut dyn FnMut(&View<'_>)) -> Result<()> {
+        match self {
+            Self::Session(session) => session.read_view(f),
+            Self::Transaction(transaction) => transaction.read_view(f),
+        }
+    }
+
+    fn write_plan(&self, plan: Plan) -> Result<Answer> {
+        match self {
+            Self::Session(session) => session.write_plan(plan),
+            Self::Transaction(transaction) => transaction.write_plan(plan),
+        }
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        match self {
+            Self::Session(session) => session.context(),
+            Self::Transaction(transaction) => transaction.context(),
+        }
+    }
+
+    fn is_transaction(&self) -> bool {
+        matches!(self, Self::Transaction(_))
+    }
+}
+
+/// A handle with an identity. It implements every service trait; each call is its own transaction.
+///
+/// Cheap to clone, and safe to use from many threads at once.
+#[derive(Clone, Debug)]
+pub struct Session {
+    context: Arc<Context>,
+    hold: Hold,
+}
+
+impl Session {
+    /// A session in which the store itself acts, for the time of one call.
+    pub(crate) fn new(engine: Arc<Engine>, identity: Identity) -> Self {
+        Self::held_by(engine, identity, Holder::Store)
+    }
+
+    /// A session of a caller, which counts as `holder`.
+    pub(crate) fn held_by(engine: Arc<Engine>, identity: Identity, holder: Holder) -> Self {
+        let context = Context {
+            engine,
+            identity,
+            default_workspace: None,
+            control: None,
+            pinned: None,
+            fails_whole: false,
+        };
+        Self::of_context(Arc::new(context), holder)
+    }
+
+    /// A session of the same caller with the same settings.
+    pub(crate) fn of_context(context: Arc<Context>, holder: Holder) -> Self {
+        let hold = Hold::new(context.engine.holders.clone(), holder);
+        Self { context, hold }
+    }
+
+    /// The same session with another context.
+    fn with_context(&self, context: Context) -> Self {
+        Self { context: Arc::new(context), hold: self.hold.clone() }
+    }
+
+    /// The same session, whose batches fail as a whole: when an item is refused, nothing of the
+    /// batch is changed, and the call returns the error of the first refused item, with its
+    /// position and an inner error for each refused item.
+    ///
+    /// In a transaction of such a session, a refused write fails the transaction, also if the
+    /// closure ignores its error.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = stationdb::Store::open(directory.path())?;
+    /// use stationdb::prelude::*;
+    /// use stationdb::Identity;
+    /// use stationdb::products::{CreateProductRequest, QueryProductsRequest};
+    ///
+    /// let session = store.session(Identity::user("ada")).all_or_nothing();
+    /// let products = vec![CreateProductRequest::new("A"), CreateProductRequest::new("")];
+    /// let error = session.create_products(products).unwrap_err();
+    /// assert!(error.message().starts_with("item 2 of 2 "), "{error}");
+    /// let products = session.query_products(QueryProductsRequest::new())?.products;
+    /// assert_eq!(products, []);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    #[must_use]
+    pub fn all_or_nothing(&self) -> Self {
+        self.with_context(Context { fails_whole: true, ..(*self.context).clone() })
+    }
+
+    /// The same session with another default workspace for new resources.
+    #[must_use]
+    pub fn with_default_workspace(&self, workspace: impl Into<String>) -> Self {
+        let context =
+            Context { default_workspace: Some(workspace.into()), ..(*self.context).clone() };
+        self.with_context(context)
+    }
+
+    /// The same session, whose calls fail with `DeadlineExceeded` after `deadline`, also while they
+    /// wait for their turn to write. A call whose commit has begun returns the outcome of the
+    /// commit.
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Instant) -> Self {
+        let control =
+            Some(self.context.control.clone().unwrap_or_default().with_deadline(deadline));
+        self.with_context(Context { control, ..(*self.context).clone() })
+    }
+
+    /// The same session, whose calls end at the deadline of `control`, and with `Cancelled` after
+    /// [`Control::cancel`]. Reads check both while they work; a write checks them before it begins.
+    /// A call that waits for its turn to write checks the cancel flag when its turn comes.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+    /// use stationdb::prelude::*;
+    /// use stationdb::{Control, ErrorKind, Identity, Store};
+    /// use stationdb::products::QueryProductsRequest;
+    ///
+    /// let store = Store::open(dir.path())?;
+    /// let control = Control::default();
+    /// let session = store.session(Identity::user("ada")).with_control(&control);
+    /// session.query_products(QueryProductsRequest::default())?;
+    /// control.cancel(); // usually from another thread, while a call works
+    /// let error = session.query_products(QueryProductsRequest::default()).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Cancelled);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_control(&self, control: &Control) -> Self {
+        let mut control = control.without_progress();
+        if let (None, Some(deadline)) = (control.deadline(), self.context.deadline()) {
+            control = control.with_deadline(deadline);
+        }
+        self.with_context(Context { control: Some(control), ..(*self.context).clone() })
+    }
+
+    /// The same session over one snapshot: every read, of all services, sees the state of the store
+    /// at this call, however long the session lives. The access policy is asked at each call.
+    ///
+    /// Writes are refused (`Unsupported`), and so is what writes on the way, as
+    /// [`export_segments`](crate::tables::TableService::export_segments). The change feed
+    /// follows the store. Full-text search works as long as the change log reaches back to the
+    /// snapshot, then it fails with `Conflict`. Files and pages that the snapshot needs stay on the
+    /// disk until the last clone of the session is dropped.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+    /// use stationdb::prelude::*;
+    /// use stationdb::products::{CreateProductRequest, QueryProductsRequest};
+    /// use stationdb::{Identity, Store};
+    ///
+    /// let store = Store::open(dir.path())?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let before = session.pinned();
+    /// session.create_products(vec![CreateProductRequest::new("P-1")])?.require_all()?;
+    /// assert_eq!(session.query_products(QueryProductsRequest::new())?.products.len(), 1);
+    /// assert_eq!(before.query_products(QueryProductsRequest::new())?.products.len(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn pinned(&self) -> Self {
+        self.with_context(self.context.pinned())
+    }
+
+    /// The identity that this session acts for.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        self.context.identity()
+    }
+
+    /// Runs `f` in one atomic commit over all services. `f` sees its own writes at once; all others
+    /// see them after this returns `Ok`.
+    ///
+    /// If `f` fails, none of its writes are kept. The transaction holds the write turn: a write
+    /// through another handle on the same thread is refused as a conflict, and the writes of other
+    /// threads wait.
+    ///
+    /// # Errors
+    /// The error that `f` returned; `Latched`, `OutcomeUnknown` or `NoSpace` when the disk failed.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+    /// use stationdb::{Identity, Store};
+    ///
+    /// let store = Store::open(dir.path())?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let answer = session.transaction(|_tx| Ok(42))?;
+    /// assert_eq!(answer, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn transaction<T>(&self, f: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        write_path::exclusive(&self.context, || run_transaction(&self.context, f))
+    }
+}
+
+impl Access for Session {
+    fn read_view(&self, f: &mut dyn FnMut(&View<'_>)) -> Result<()> {
+        self.context.check_deadline()?;
+        let snapshot = self.context.snapshot();
+        guarded("reading", || {
+            f(&View::new(ReadSource::Snapshot(&snapshot), &self.context, &[]));
+            Ok(())
+        })
+    }
+
+    fn write_plan(&self, plan: Plan) -> Result<Answer> {
+        write_path::submit(&self.context, plan)
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    fn is_transaction(&self) -> bool {
+        false
+    }
+}
+
+/// A handle inside [`Session::transaction`]. It implements every service trait, and reads its own
+/// writes.
+pub struct Transaction<'t> {
+    context: &'t Arc<Context>,
+    slot: &'t FileSlot,
+    state: RefCell<TransactionState<'t>>,
+    /// Whether a write failed while it was applied.
+    failed: Cell<bool>,
+    /// The first refused write of a transaction that fails as a whole.
+    refused: RefCell<Option<Error>>,
+}
+
+struct TransactionState<'t> {
+    written: Written<'t>,
+    events: Vec<Event>,
+    /// Bytes that its writes add.
+    room: Room,
+    changed: bool,
+}
+
+impl std::fmt::Debug for Transaction<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction").field("context", &self.context).finish_non_exhaustive()
+    }
+}
+
+fn run_transaction<T>(
+    context: &Arc<Context>,
+    f: impl FnOnce(&Transaction<'_>) -> Result<T>,
+) -> Result<T> {
+    context.engine.count_free_pages()?;
+    let slot = FileSlot::new();
+    let transaction = Transaction::open(context, &slot);
+    // The closure is the host's code and runs in no guard, so its panic reaches the host unchanged.
+    // The transaction is ended before the panic goes on: redb, dropped during unwinding, would leak
+    // pages of the record file until the next opening finds them.
+    let value = match catch_unwind(AssertUnwindSafe(|| f(&transaction))) {
+        Ok(outcome) => outcome?,
+        Err(panic) => {
+            drop(transaction);
+            drop(slot);
+            resume_unwind(panic)
+        }
+    };
+    let sequence = context.engine.sequence() + 1;
+    let Some(ready) = transaction.finish(sequence)? else { return Ok(value) };
+    ready.commit(&context.engine, slot, sequence).map(|()| value).map_err(|error| {
+        Error::new(
+            ErrorKind::OutcomeUnknown,
+            format!(
+                "the disk failed during the commit ({}); reopen the store and read the data to see \
+                 whether the transaction took effect",
+                error.message()
+            ),
+        )
+        .with_source(error)
+    })
+}
+
+impl<'t> Transaction<'t> {
+    /// Whether its changes are in the record file already.
+    #[cfg(test)]
+    pub(crate) fn is_in_file(&self) -> bool {
+        matches!(self.state.borrow().written, Written::File(_))
+    }
+
+    fn open(context: &'t Arc<Context>, slot: &'t FileSlot) -> Self {
+        let written = Written::open(&context.engine);
+        let state =
+            TransactionState { written, events: Vec::new(), room: Room::default(), changed: false };
+        Self {
+            context,
+            slot,
+            state: RefCell::new(state),
+            failed: Cell::new(false),
+            refused: RefCell::new(None),
+        }
+    }
+
+    /// Prepares the commit `sequence`; `None` if nothing was changed.
+    fn finish(self, sequence: u64) -> Result<Option<Ready>> {
+        if self.failed.get() {
+            return Err(Error::new(
+                ErrorKind::Io,
+                "a write of this transaction failed while it was applied, so the transaction was \
+                 rolled back; reopen the store and try again",
+            ));
+        }
+        if let Some(refusal) = self.refused.into_inner() {
+            return Err(refusal);
+        }
+        let engine = &self.context.engine;
+        let TransactionState { written, events, changed, .. } = self.state.into_inner();
+        if !changed {
+            return Ok(None);
+        }
+        // The last point at which the transaction can still end without a change.
+        self.context.check_deadline()?;
+        let mut rows = vec![engine.state_row(sequence)];
+        if !events.is_empty() {
+            rows.push(write_path::log_row(engine, self.context, sequence, events)?);
+        }
+        engine.check_place()?;
+        written.finish(engine, rows).map(Some).inspect_err(|error| engine.set_latch(error))
+    }
+}
+
+fn nested() -> Error {
+    Error::conflict(
+        "a call inside another call of the same transaction cannot write; make the calls one after \
+         the other",
+    )
+}
+
+impl Access for Transaction<'_> {
+    fn read_view(&self, f: &mut dyn FnMut(&View<'_>)) -> Result<()> {
+        self.context.check_deadline()?;
+        let state = self.state.try_borrow().map_err(|_| nested())?;
+        guarded("reading", || {
+            f(&View::new(state.written.source(), self.context, &state.events));
+            Ok(())
+        })
+    }
+
+    fn write_plan(&self, plan: Plan) -> Result<Answer> {
+        self.context.engine.check_process()?;
+        self.context.check_deadline()?;
+        let mut state = self.state.try_borrow_mut().map_err(|_| nested())?;
+        let TransactionState { written, room, .. } = &mut *state;
+        let planned = guarded("planning a write", || {
+            write_path::plan_over(written.source(), self.context, room, plan)
+        });
+        let (value, changes, events) = planned.inspect_err(|error| {
+            if self.context.fails_whole {
+                self.refused.borrow_mut().get_or_insert_with(|| error.clone());
+            }
+        })?;
+        if !changes.is_empty() {
+            let applied = state.written.apply(&self.context.engine, self.slot, changes);
+            if let Err(error) = applied {
+                self.failed.set(true);
+                self.context.engine.set_latch(&error);
+                return Err(error);
+            }
+            state.events.extend(events);
+            state.changed = true;
+        }
+        Ok(value)
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        self.context
+    }
+
+    fn is_transaction(&self) -> bool {
+        true
+    }
+}

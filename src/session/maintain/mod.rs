@@ -1,0 +1,6 @@
+//! Work of maintenance on records and indexes, while the store is open.
+
+pub(super) mod fillings;
+pub(crate) mod growth;
+pub(super) mod rewrite;
+pub(super) mod settle;
