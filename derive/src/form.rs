@@ -110,71 +110,47 @@ pub fn stored(input: &DeriveInput, members: &[Member]) -> TokenStream {
     let stored = quote!(crate::value::Stored);
     let module = quote!(crate::value::stored);
     let names = members.iter().map(|member| &member.name).collect::<Vec<_>>();
-    let texts = members.iter().map(|member| camel_case(&member.name));
-    let default = quote!(::core::default::Default::default());
-    // A member that was added after the format of the bytes is not in them.
-    let has = |since: u8| quote!(#module::Decoder::context(input).has(#since));
-    let take = members.iter().map(|Member { name, since, .. }| match since.map(has) {
-        None => quote!(#name: #stored::take(input)?),
-        Some(has) => quote!(#name: if #has { #stored::take(input)? } else { #default }),
+    let declared = members.iter().map(|Member { name, ty, since, .. }| {
+        let (text, since) = (camel_case(name), since.unwrap_or(1));
+        quote!(#module::Member { name: #text, since: #since, skip: <#ty as #stored>::skip })
     });
-    let skip = members.iter().map(|Member { ty, since, .. }| match since.map(has) {
-        None => quote!(<#ty as #stored>::skip(input)?;),
-        Some(has) => quote!(if #has { <#ty as #stored>::skip(input)?; }),
-    });
-    let fill = members.iter().enumerate().map(|(place, Member { name, ty, since, .. })| {
-        let read = quote! {
-            if wanted.has(#place) {
-                self.#name = #stored::take(input)?;
-            } else {
-                <#ty as #stored>::skip(input)?;
+    // A member that the format does not have gets its default.
+    let added = members.iter().enumerate().filter_map(|(place, Member { name, since, .. })| {
+        let since = (*since)?;
+        Some(quote! {
+            if wanted.has(#place) && !#module::format(input).has(#since) {
+                self.#name = ::core::default::Default::default();
             }
-        };
-        match since.map(has) {
-            None => read,
-            Some(has) => quote! {
-                if #has {
-                    #read
-                } else if wanted.has(#place) {
-                    self.#name = #default;
-                }
-            },
-        }
+        })
     });
     quote! {
         impl #stored for #name {
-            fn put<E: #module::Encoder>(&self, out: &mut E) -> #module::EncodeResult {
-                #(#stored::put(&self.#names, out)?;)*
-                let _ = out;
-                Ok(())
+            fn put(&self, out: &mut #module::Output<'_>) -> #module::EncodeResult {
+                #module::put_members(&[#(&self.#names),*], out)
             }
-            fn take<D: #module::Decoder<Context = #module::Format>>(
-                input: &mut D,
-            ) -> #module::DecodeResult<Self> {
-                let _ = &input;
-                Ok(Self { #(#take),* })
+            fn take(input: &mut #module::Input<'_>) -> #module::DecodeResult<Self> {
+                let mut value = Self::default();
+                #stored::fill(&mut value, input, #module::Members::ALL)?;
+                Ok(value)
             }
-            fn skip<D: #module::Decoder<Context = #module::Format>>(
-                input: &mut D,
-            ) -> #module::DecodeResult<()> {
-                let _ = &input;
-                #(#skip)*
-                Ok(())
+            fn skip(input: &mut #module::Input<'_>) -> #module::DecodeResult<()> {
+                #module::skip_members(<Self as #stored>::members(), input)
             }
-            fn fill<D: #module::Decoder<Context = #module::Format>>(
+            fn fill(
                 &mut self,
-                input: &mut D,
+                input: &mut #module::Input<'_>,
                 wanted: #module::Members,
             ) -> #module::DecodeResult<()> {
-                #(#fill)*
-                let _ = (wanted, &input);
-                Ok(())
+                #(#added)*
+                let members = <Self as #stored>::members();
+                #module::fill_members(members, &mut [#(&mut self.#names),*], input, wanted)
             }
             fn settle(&mut self) {
-                #(#stored::settle(&mut self.#names);)*
+                let values: &mut [&mut dyn #module::Slot] = &mut [#(&mut self.#names),*];
+                values.iter_mut().for_each(|value| value.settle_value());
             }
-            fn member_names() -> &'static [&'static str] {
-                &[#(#texts),*]
+            fn members() -> &'static [#module::Member] {
+                &[#(#declared),*]
             }
         }
 

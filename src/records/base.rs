@@ -10,7 +10,7 @@ use super::file::parts::{Part, Parts};
 use super::journal::Link;
 use super::runs::{self, Manifest, Memory, Merged, Rows};
 use super::space::{JOURNAL_LINK, RECENT_LOG, Table, TablePrefix};
-use super::{Cursor, SUMS_KEY, Space, Sums};
+use super::{Cursor, Found, SUMS_KEY, Space, Sums};
 use crate::error::{Error, Result};
 
 pub(super) type ReadTable = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
@@ -97,26 +97,21 @@ impl Base {
     }
 
     pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.read(space, key, <[u8]>::to_vec)
+        let mut copy = None;
+        self.read(space, key, &mut |value| copy = Some(value.to_vec()))?;
+        Ok(copy)
     }
 
-    /// Calls `f` with the value of a key, without copying the value, and returns its result.
-    pub(super) fn read<T>(
-        &self,
-        space: Space,
-        key: &[u8],
-        f: impl FnOnce(&[u8]) -> T,
-    ) -> Result<Option<T>> {
+    /// Calls `f` with the value of a key, without copying the value; returns whether it has one.
+    pub(super) fn read(&self, space: Space, key: &[u8], f: &mut Found<'_>) -> Result<bool> {
         if space == Space::Index {
-            return self
-                .cursor(space, key, Some(&[key, &[0]].concat()))?
-                .visit(false, |_, value| f(value));
+            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit_value(f);
         }
         let mut found = self.value_at(space.place(), key)?;
         if found.is_none() && space == Space::Log {
             found = self.value_at(RECENT_LOG, key)?;
         }
-        Ok(found.map(|value| f(value.value())))
+        Ok(found.map(|value| f(value.value())).is_some())
     }
 
     fn value_at(

@@ -1,5 +1,6 @@
 //! A cursor over a key range, from either end.
 
+use super::Found;
 use super::file::parts::{Parts, Visit};
 use super::memory::layered::Layered;
 use super::runs::Merged;
@@ -28,11 +29,16 @@ impl Cursor<'_> {
     pub(crate) fn visit<T>(
         &mut self,
         back: bool,
-        f: impl FnOnce(&[u8], &[u8]) -> T,
+        mut f: impl FnMut(&[u8], &[u8]) -> T,
     ) -> Result<Option<T>> {
-        let (mut f, mut made) = (Some(f), None);
-        self.visit_entry(back, &mut |key, value| made = f.take().map(|f| f(key, value)))?;
+        let mut made = None;
+        self.visit_entry(back, &mut |key, value| made = Some(f(key, value)))?;
         Ok(made)
+    }
+
+    /// Calls `f` with the value of the next entry; returns false at the end.
+    pub(super) fn visit_value(&mut self, f: &mut Found<'_>) -> Result<bool> {
+        self.visit_entry(false, &mut |_, value| f(value))
     }
 
     /// As [`Self::visit`], compiled once for all callers; returns false at the end.

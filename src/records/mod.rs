@@ -66,6 +66,9 @@ pub(crate) enum ReadSource<'a> {
     File(&'a FileTurn<'a>),
 }
 
+/// What is called with the value of a key.
+pub(crate) type Found<'f> = dyn FnMut(&[u8]) + 'f;
+
 impl<'a> ReadSource<'a> {
     /// The value of a key.
     pub(crate) fn get(self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
@@ -77,8 +80,15 @@ impl<'a> ReadSource<'a> {
         self,
         space: Space,
         key: &[u8],
-        f: impl FnOnce(&[u8]) -> T,
+        mut f: impl FnMut(&[u8]) -> T,
     ) -> Result<Option<T>> {
+        let mut made = None;
+        self.read_value(space, key, &mut |value| made = Some(f(value)))?;
+        Ok(made)
+    }
+
+    /// As [`Self::read`], compiled once for all callers.
+    fn read_value(self, space: Space, key: &[u8], f: &mut Found<'_>) -> Result<bool> {
         match self {
             Self::Snapshot(snapshot) => snapshot.stack().read(space, key, f),
             Self::Turn(turn) => turn.stack().read(space, key, f),

@@ -10,7 +10,7 @@ use super::cursor::Inner;
 use super::memory::layer::{Layer, Row};
 use super::memory::layered::Layered;
 use super::runs::Memory;
-use super::{Cursor, Space, Sums};
+use super::{Cursor, Found, Space, Sums};
 use crate::error::Result;
 
 /// The record file and the layers over it.
@@ -38,22 +38,13 @@ impl<'a> Stack<'a> {
         self.layers().find_map(|layer| layer.row(space, key))
     }
 
-    /// Calls `f` with the value of a key, without copying the value, and returns its result.
-    pub(super) fn read<T>(
-        self,
-        space: Space,
-        key: &[u8],
-        f: impl FnOnce(&[u8]) -> T,
-    ) -> Result<Option<T>> {
+    /// Calls `f` with the value of a key, without copying the value; returns whether it has one.
+    pub(super) fn read(self, space: Space, key: &[u8], f: &mut Found<'_>) -> Result<bool> {
         if space == Space::Index {
-            return self
-                .cursor(space, key, Some(&[key, &[0]].concat()))?
-                .visit(false, |_, value| f(value));
+            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit_value(f);
         }
-        match self.row(space, key) {
-            Some(row) => Ok(row.value.as_deref().map(f)),
-            None => self.base.read(space, key, f),
-        }
+        let Some(row) = self.row(space, key) else { return self.base.read(space, key, f) };
+        Ok(row.value.as_deref().map(f).is_some())
     }
 
     pub(super) fn cursor(self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'a>> {
@@ -82,7 +73,7 @@ impl<'a> Stack<'a> {
         }
         let mut net = 0;
         for (key, row) in self.changed(space) {
-            let was_there = self.base.read(space, key, |_| ())?.is_some();
+            let was_there = self.base.read(space, key, &mut |_| {})?;
             net += i64::from(row.value.is_some()) - i64::from(was_there);
         }
         Ok(held.saturating_add_signed(net))
@@ -111,7 +102,7 @@ impl<'a> Stack<'a> {
         let Some(mut sums) = self.base.sums()? else { return Ok(None) };
         for space in Space::ALL.into_iter().filter(|space| *space != Space::Index) {
             for (key, row) in self.changed(space) {
-                let old = self.base.read(space, key, <[u8]>::to_vec)?;
+                let old = self.base.get(space, key)?;
                 sums.replace(space, key, old.as_deref(), row.value.as_deref());
             }
         }

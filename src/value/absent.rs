@@ -1,7 +1,7 @@
 //! The members that a JSON object did not have.
 
 use crate::value::Stored;
-use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format};
+use crate::value::stored::{DecodeResult, EncodeResult, Input, Output};
 
 /// The members that the JSON of a record did not have, so that a failed entry of a batch can be
 /// echoed without them.
@@ -32,11 +32,11 @@ impl PartialEq for Absent {
 impl Eq for Absent {}
 
 impl Stored for Absent {
-    fn put<E: Encoder>(&self, _: &mut E) -> EncodeResult {
+    fn put(&self, _: &mut Output<'_>) -> EncodeResult {
         Ok(())
     }
 
-    fn take<D: Decoder<Context = Format>>(_: &mut D) -> DecodeResult<Self> {
+    fn take(_: &mut Input<'_>) -> DecodeResult<Self> {
         Ok(Self::default())
     }
 }

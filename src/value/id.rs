@@ -347,19 +347,19 @@ macro_rules! id_type {
         }
 
         impl $crate::value::Stored for $name {
-            fn put<E: $crate::value::stored::Encoder>(
+            fn put(
                 &self,
-                out: &mut E,
+                out: &mut $crate::value::stored::Output<'_>,
             ) -> $crate::value::stored::EncodeResult {
                 self.0.put(out)
             }
-            fn take<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
-                input: &mut D,
+            fn take(
+                input: &mut $crate::value::stored::Input<'_>,
             ) -> $crate::value::stored::DecodeResult<Self> {
                 String::take(input).map(Self)
             }
-            fn skip<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
-                input: &mut D,
+            fn skip(
+                input: &mut $crate::value::stored::Input<'_>,
             ) -> $crate::value::stored::DecodeResult<()> {
                 String::skip(input)
             }

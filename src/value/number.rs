@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::Val;
 use super::field::FieldType;
 use super::part::{Part, Typed};
-use super::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format, Stored};
+use super::stored::{DecodeResult, EncodeResult, Input, Output, Stored};
 
 /// An integer or a float, as the caller wrote it.
 ///
@@ -125,7 +125,7 @@ impl<'de> Deserialize<'de> for Number {
 }
 
 impl Stored for Number {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         match self {
             Self::Int(value) => {
                 0u8.put(out)?;
@@ -138,7 +138,7 @@ impl Stored for Number {
         }
     }
 
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         match u8::take(input)? {
             0 => Ok(Self::Int(i64::take(input)?)),
             1 => Ok(Self::Float(f64::take(input)?)),

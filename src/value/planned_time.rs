@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::field::FieldType;
 use super::part::{Part, Typed};
-use super::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format, Stored};
+use super::stored::{DecodeResult, EncodeResult, Input, Output, Stored};
 use super::{Val, time};
 
 /// A planned time. It is an instant in UTC, and says whether it was given with an offset.
@@ -105,11 +105,11 @@ mod stored_form {
 }
 
 impl Stored for PlannedTime {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         stored_form::PlannedTime { utc: self.utc, has_no_offset: self.has_no_offset }.put(out)
     }
 
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         let stored_form::PlannedTime { utc, has_no_offset } = Stored::take(input)?;
         Ok(Self { utc, has_no_offset })
     }

@@ -9,10 +9,9 @@
 use std::collections::BTreeMap;
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
-pub(crate) use bincode::de::Decoder;
-use bincode::de::DecoderImpl;
 use bincode::de::read::{Reader, SliceReader};
-pub(crate) use bincode::enc::Encoder;
+use bincode::de::{Decoder, DecoderImpl};
+use bincode::enc::EncoderImpl;
 use bincode::enc::write::Writer;
 use bincode::{Decode, Encode};
 use chrono::{DateTime, Utc};
@@ -87,31 +86,40 @@ pub(crate) mod grown {
     }
 }
 
+/// Where [`Stored::put`] writes.
+pub(crate) type Output<'b> = EncoderImpl<Appender<'b>, Configuration>;
+/// What [`Stored::take`] reads.
+pub(crate) type Input<'b> = DecoderImpl<SliceReader<'b>, Config, Format>;
 /// What [`Stored::put`] returns.
 pub(crate) type EncodeResult = std::result::Result<(), bincode::error::EncodeError>;
 /// What [`Stored::take`] returns.
 pub(crate) type DecodeResult<T> = std::result::Result<T, bincode::error::DecodeError>;
 
+const LIMIT: usize = 16 * limits::RECORD_BYTES;
+type Config = Configuration<LittleEndian, Varint, Limit<LIMIT>>;
+
+/// The format of the bytes that are read.
+#[must_use]
+pub(crate) fn format(input: &mut Input<'_>) -> Format {
+    *input.context()
+}
+
 /// Plain data with a stored form; derived with `Record` and `Resource`, or implemented by
 /// `wire_enum!`.
 pub(crate) trait Stored: Sized {
     /// Writes the value.
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult;
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult;
     /// Reads a value that [`Stored::put`] wrote.
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self>;
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self>;
 
     /// Skips a value that [`Stored::put`] wrote.
-    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
+    fn skip(input: &mut Input<'_>) -> DecodeResult<()> {
         Self::take(input).map(drop)
     }
 
     /// Reads the wanted members into this value and skips the others, which stay as they are. The
     /// default reads the whole value.
-    fn fill<D: Decoder<Context = Format>>(
-        &mut self,
-        input: &mut D,
-        _wanted: Members,
-    ) -> DecodeResult<()> {
+    fn fill(&mut self, input: &mut Input<'_>, _wanted: Members) -> DecodeResult<()> {
         *self = Self::take(input)?;
         Ok(())
     }
@@ -120,13 +128,80 @@ pub(crate) trait Stored: Sized {
     /// milliseconds and clamped to the supported years.
     fn settle(&mut self) {}
 
-    /// The names of the members in camel case; empty for a type that is not a struct.
-    fn member_names() -> &'static [&'static str] {
+    /// The members in stored order; none for a type that is not a struct.
+    fn members() -> &'static [Member] {
         &[]
     }
 }
 
-/// A set of members of a struct, by their positions in [`Stored::member_names`].
+/// A member of a struct, without its type.
+pub(crate) struct Member {
+    /// The name in camel case.
+    pub name: &'static str,
+    /// The format that introduced the member.
+    pub since: u8,
+    /// [`Stored::skip`] of its type.
+    pub skip: fn(&mut Input<'_>) -> DecodeResult<()>,
+}
+
+/// The value of a member, without its type.
+pub(crate) trait Slot {
+    /// As [`Stored::put`].
+    fn put_value(&self, out: &mut Output<'_>) -> EncodeResult;
+    /// Replaces the value by the one that is read.
+    fn take_value(&mut self, input: &mut Input<'_>) -> DecodeResult<()>;
+    /// As [`Stored::settle`].
+    fn settle_value(&mut self);
+}
+
+impl<T: Stored> Slot for T {
+    fn put_value(&self, out: &mut Output<'_>) -> EncodeResult {
+        self.put(out)
+    }
+    fn take_value(&mut self, input: &mut Input<'_>) -> DecodeResult<()> {
+        *self = T::take(input)?;
+        Ok(())
+    }
+    fn settle_value(&mut self) {
+        self.settle();
+    }
+}
+
+/// Writes the members of a struct.
+pub(crate) fn put_members(values: &[&dyn Slot], out: &mut Output<'_>) -> EncodeResult {
+    values.iter().try_for_each(|value| value.put_value(out))
+}
+
+/// [`Stored::skip`] of a struct with these members.
+pub(crate) fn skip_members(members: &[Member], input: &mut Input<'_>) -> DecodeResult<()> {
+    let format = format(input);
+    let mut present = members.iter().filter(|member| format.has(member.since));
+    present.try_for_each(|member| (member.skip)(input))
+}
+
+/// [`Stored::fill`] of a struct with these members. A member that the format does not have stays
+/// as it is.
+pub(crate) fn fill_members(
+    members: &[Member],
+    values: &mut [&mut dyn Slot],
+    input: &mut Input<'_>,
+    wanted: Members,
+) -> DecodeResult<()> {
+    let format = format(input);
+    for (place, (member, value)) in members.iter().zip(values).enumerate() {
+        if !format.has(member.since) {
+            continue;
+        }
+        if wanted.has(place) {
+            value.take_value(input)?;
+        } else {
+            (member.skip)(input)?;
+        }
+    }
+    Ok(())
+}
+
+/// A set of members of a struct, by their positions in [`Stored::members`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Members(u64);
 
@@ -158,16 +233,8 @@ pub(crate) fn bad(what: &str) -> bincode::error::DecodeError {
 /// The encode error of a JSON value that nests too deep.
 const TOO_DEEP: &str = "JSON value nests too deep";
 
-struct Wrap<T>(T);
-
-impl<T: Stored> Encode for Wrap<&T> {
-    fn encode<E: Encoder>(&self, encoder: &mut E) -> EncodeResult {
-        self.0.put(encoder)
-    }
-}
-
 /// Appends to the bytes that are there.
-struct Appender<'b>(&'b mut Vec<u8>);
+pub(crate) struct Appender<'b>(&'b mut Vec<u8>);
 
 impl Writer for Appender<'_> {
     fn write(&mut self, bytes: &[u8]) -> EncodeResult {
@@ -181,7 +248,7 @@ impl Writer for Appender<'_> {
 /// # Errors
 /// `LimitExceeded` when there are more bytes than [`limits::RECORD_BYTES`], or when a JSON value
 /// nests deeper than [`limits::JSON_DEPTH`].
-pub(crate) fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>> {
+pub(crate) fn to_bytes(value: &dyn Slot) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     append(value, &mut bytes)?;
     Ok(bytes)
@@ -191,7 +258,7 @@ pub(crate) fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`to_bytes`]. After an error, `out` may end with a part of the value.
-pub(crate) fn append<T: Stored>(value: &T, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn append(value: &dyn Slot, out: &mut Vec<u8>) -> Result<()> {
     append_within(value, out, limits::RECORD_BYTES)
 }
 
@@ -199,18 +266,17 @@ pub(crate) fn append<T: Stored>(value: &T, out: &mut Vec<u8>) -> Result<()> {
 ///
 /// # Errors
 /// As [`append`].
-pub(crate) fn append_within<T: Stored>(value: &T, out: &mut Vec<u8>, most: usize) -> Result<()> {
+pub(crate) fn append_within(value: &dyn Slot, out: &mut Vec<u8>, most: usize) -> Result<()> {
     let start = out.len();
-    bincode::encode_into_writer(Wrap(value), Appender(out), bincode::config::standard()).map_err(
-        |error| match error {
-            bincode::error::EncodeError::Other(TOO_DEEP) => Error::limit(format!(
-                "a JSON value in the record nests deeper than the {} levels that can be read back \
-                 (JSON_DEPTH)",
-                limits::JSON_DEPTH
-            )),
-            error => Error::invalid("the record cannot be encoded").with_source(error),
-        },
-    )?;
+    let mut output = EncoderImpl::new(Appender(out), bincode::config::standard());
+    value.put_value(&mut output).map_err(|error| match error {
+        bincode::error::EncodeError::Other(TOO_DEEP) => Error::limit(format!(
+            "a JSON value in the record nests deeper than the {} levels that can be read back \
+             (JSON_DEPTH)",
+            limits::JSON_DEPTH
+        )),
+        error => Error::invalid("the record cannot be encoded").with_source(error),
+    })?;
     let len = out.len() - start;
     if len > most {
         return Err(Error::limit(format!(
@@ -245,7 +311,12 @@ impl<'a> Payload<'a> {
 /// `Corrupt` when the bytes are not the stored form of a `T` in the payload's format, or when some
 /// are left over.
 pub(crate) fn read<T: Stored>(payload: Payload<'_>) -> Result<T> {
-    decode(payload, |input| T::take(input))
+    let mut value = None;
+    decode(payload, &mut |input| {
+        value = Some(T::take(input)?);
+        Ok(())
+    })?;
+    value.ok_or_else(|| Error::corrupt("a stored record cannot be decoded"))
 }
 
 /// [`read`] for bytes that this build wrote.
@@ -263,34 +334,30 @@ pub(crate) fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T> {
 /// # Errors
 /// As [`read`], but skipped members are not validated. After an error the value must not be used.
 pub(crate) fn fill<T: Stored>(value: &mut T, payload: Payload<'_>, wanted: Members) -> Result<()> {
-    decode(payload, |input| value.fill(input, wanted))
+    decode(payload, &mut |input| value.fill(input, wanted))
 }
 
-const LIMIT: usize = 16 * limits::RECORD_BYTES;
-type Config = Configuration<LittleEndian, Varint, Limit<LIMIT>>;
-
-fn decode<'b, T>(
-    payload: Payload<'b>,
-    take: impl FnOnce(&mut DecoderImpl<SliceReader<'b>, Config, Format>) -> DecodeResult<T>,
-) -> Result<T> {
+fn decode(
+    payload: Payload<'_>,
+    take: &mut dyn FnMut(&mut Input<'_>) -> DecodeResult<()>,
+) -> Result<()> {
     let config = bincode::config::standard().with_limit::<LIMIT>();
     let mut input = DecoderImpl::new(SliceReader::new(payload.bytes), config, payload.format);
-    let value = take(&mut input)
+    take(&mut input)
         .map_err(|error| Error::corrupt("a stored record cannot be decoded").with_source(error))?;
-    // One byte is enough to see that bytes are left over, however many there are.
     if input.reader().peek_read(1).is_some() {
         return Err(Error::corrupt("a stored record has bytes after its end"));
     }
-    Ok(value)
+    Ok(())
 }
 
 macro_rules! stored_natively {
     ($($ty:ty),*) => { $(
         impl Stored for $ty {
-            fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+            fn put(&self, out: &mut Output<'_>) -> EncodeResult {
                 Encode::encode(self, out)
             }
-            fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+            fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
                 Decode::decode(input)
             }
         }
@@ -300,10 +367,10 @@ macro_rules! stored_natively {
 stored_natively!(bool, u8, u16, u32, u64, i32, i64, f32, f64);
 
 impl Stored for String {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         self.as_str().encode(out)
     }
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         let len = take_len(input)?;
         input.claim_bytes_read(len)?;
         // The bytes are borrowed from the input before they are copied, so a forged length that is
@@ -313,7 +380,7 @@ impl Stored for String {
         input.reader().consume(len);
         Ok(text)
     }
-    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
+    fn skip(input: &mut Input<'_>) -> DecodeResult<()> {
         let len = take_len(input)?;
         input.claim_bytes_read(len)?;
         input.reader().peek_read(len).ok_or_else(|| bad("text"))?;
@@ -323,7 +390,7 @@ impl Stored for String {
 }
 
 impl<T: Stored> Stored for Option<T> {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         match self {
             None => 0u8.put(out),
             Some(value) => {
@@ -332,14 +399,14 @@ impl<T: Stored> Stored for Option<T> {
             }
         }
     }
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         match u8::take(input)? {
             0 => Ok(None),
             1 => Ok(Some(T::take(input)?)),
             _ => Err(bad("option")),
         }
     }
-    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
+    fn skip(input: &mut Input<'_>) -> DecodeResult<()> {
         match u8::take(input)? {
             0 => Ok(()),
             1 => T::skip(input),
@@ -351,18 +418,18 @@ impl<T: Stored> Stored for Option<T> {
     }
 }
 
-fn take_len<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<usize> {
+fn take_len(input: &mut Input<'_>) -> DecodeResult<usize> {
     // Each element takes at least one byte, so with a forged length the decoding reaches the end of
     // the input or the byte limit before it allocates much.
     usize::try_from(u64::take(input)?).map_err(|_| bad("length"))
 }
 
 impl<T: Stored> Stored for Vec<T> {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         (self.len() as u64).put(out)?;
         self.iter().try_for_each(|item| item.put(out))
     }
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         let len = take_len(input)?;
         let mut items = Vec::with_capacity(len.min(1024));
         for _ in 0..len {
@@ -370,7 +437,7 @@ impl<T: Stored> Stored for Vec<T> {
         }
         Ok(items)
     }
-    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
+    fn skip(input: &mut Input<'_>) -> DecodeResult<()> {
         (0..take_len(input)?).try_for_each(|_| T::skip(input))
     }
     fn settle(&mut self) {
@@ -379,14 +446,14 @@ impl<T: Stored> Stored for Vec<T> {
 }
 
 impl<V: Stored> Stored for BTreeMap<String, V> {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         (self.len() as u64).put(out)?;
         self.iter().try_for_each(|(key, value)| {
             key.put(out)?;
             value.put(out)
         })
     }
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         let len = take_len(input)?;
         let mut map = BTreeMap::new();
         for _ in 0..len {
@@ -395,7 +462,7 @@ impl<V: Stored> Stored for BTreeMap<String, V> {
         }
         Ok(map)
     }
-    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
+    fn skip(input: &mut Input<'_>) -> DecodeResult<()> {
         (0..take_len(input)?).try_for_each(|_| {
             String::skip(input)?;
             V::skip(input)
@@ -407,13 +474,13 @@ impl<V: Stored> Stored for BTreeMap<String, V> {
 }
 
 impl<T: Stored> Stored for Box<T> {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         (**self).put(out)
     }
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         T::take(input).map(Box::new)
     }
-    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
+    fn skip(input: &mut Input<'_>) -> DecodeResult<()> {
         T::skip(input)
     }
     fn settle(&mut self) {
@@ -422,14 +489,14 @@ impl<T: Stored> Stored for Box<T> {
 }
 
 impl<A: Stored, B: Stored> Stored for (A, B) {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         self.0.put(out)?;
         self.1.put(out)
     }
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         Ok((A::take(input)?, B::take(input)?))
     }
-    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
+    fn skip(input: &mut Input<'_>) -> DecodeResult<()> {
         A::skip(input)?;
         B::skip(input)
     }
@@ -440,13 +507,13 @@ impl<A: Stored, B: Stored> Stored for (A, B) {
 }
 
 impl Stored for DateTime<Utc> {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         self.timestamp_millis().put(out)
     }
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         DateTime::from_timestamp_millis(i64::take(input)?).ok_or_else(|| bad("time"))
     }
-    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
+    fn skip(input: &mut Input<'_>) -> DecodeResult<()> {
         i64::skip(input)
     }
     fn settle(&mut self) {
@@ -469,7 +536,7 @@ fn is_deeper(json: &serde_json::Value, levels: usize) -> bool {
 }
 
 impl Stored for serde_json::Value {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         // The parser that reads the text back has a depth limit, so a deeper value could not be
         // read.
         if is_deeper(self, limits::JSON_DEPTH) {
@@ -477,24 +544,24 @@ impl Stored for serde_json::Value {
         }
         self.to_string().put(out)
     }
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         serde_json::from_str(&String::take(input)?).map_err(|_| bad("JSON value"))
     }
-    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
+    fn skip(input: &mut Input<'_>) -> DecodeResult<()> {
         String::skip(input)
     }
 }
 
 impl Stored for ApiError {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         // Inner errors may nest. The stored form is therefore JSON text, whose parser limits the
         // depth.
         serde_json::to_string(self).unwrap_or_default().put(out)
     }
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         serde_json::from_str(&String::take(input)?).map_err(|_| bad("error record"))
     }
-    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
+    fn skip(input: &mut Input<'_>) -> DecodeResult<()> {
         String::skip(input)
     }
 }

@@ -630,20 +630,20 @@ macro_rules! wire_enum {
         });
 
         impl $crate::value::Stored for $name {
-            fn put<E: $crate::value::stored::Encoder>(
+            fn put(
                 &self,
-                out: &mut E,
+                out: &mut $crate::value::stored::Output<'_>,
             ) -> $crate::value::stored::EncodeResult {
                 (*self as u8).put(out)
             }
-            fn take<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
-                input: &mut D,
+            fn take(
+                input: &mut $crate::value::stored::Input<'_>,
             ) -> $crate::value::stored::DecodeResult<Self> {
                 // The format that introduced each value. Bytes of an older format cannot contain
                 // it.
                 const SINCE: &[u8] = &[$(1 $(- 1 + $since)?),*];
                 let position = usize::from(u8::take(input)?);
-                let format = *$crate::value::stored::Decoder::context(input);
+                let format = $crate::value::stored::format(input);
                 let known = SINCE.get(position).is_some_and(|since| format.has(*since));
                 let value = Self::ALL.get(position).copied().filter(|_| known);
                 value.ok_or_else(|| $crate::value::stored::bad(stringify!($name)))
@@ -746,9 +746,9 @@ pub(crate) use wire_enum;
 macro_rules! stored_union {
     ($name:ident { $($code:literal => $variant:ident $(since $since:literal)?),* $(,)? }) => {
         impl $crate::value::Stored for $name {
-            fn put<E: $crate::value::stored::Encoder>(
+            fn put(
                 &self,
-                out: &mut E,
+                out: &mut $crate::value::stored::Output<'_>,
             ) -> $crate::value::stored::EncodeResult {
                 match self { $(Self::$variant(value) => {
                     let code: u8 = $code;
@@ -756,12 +756,12 @@ macro_rules! stored_union {
                     value.put(out)
                 })* }
             }
-            fn take<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
-                input: &mut D,
+            fn take(
+                input: &mut $crate::value::stored::Input<'_>,
             ) -> $crate::value::stored::DecodeResult<Self> {
                 let code = <u8 as $crate::value::Stored>::take(input)?;
                 match code {
-                    $($code $(if $crate::value::stored::Decoder::context(input).has($since))? =>
+                    $($code $(if $crate::value::stored::format(input).has($since))? =>
                         $crate::value::Stored::take(input).map(Self::$variant),)*
                     _ => Err($crate::value::stored::bad(stringify!($name))),
                 }

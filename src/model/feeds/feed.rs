@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::resource::Resource;
 use crate::value::id::{IdForm, id_type};
 use crate::value::part::part;
-use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format};
+use crate::value::stored::{DecodeResult, EncodeResult, Input, Output};
 use crate::value::wire::record;
 use crate::value::{FieldType, Stored, Val};
 
@@ -67,10 +67,10 @@ impl std::fmt::Display for Platform {
 }
 
 impl Stored for Platform {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         self.0.put(out)
     }
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         String::take(input).map(Self)
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::error::ApiError;
 use crate::model::lab::state::State;
 use crate::value::Stored;
-use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format};
+use crate::value::stored::{DecodeResult, EncodeResult, Input, Output};
 use crate::value::wire::{record, wire_enum};
 use flat::EventRecord;
 
@@ -172,10 +172,10 @@ impl<'de> Deserialize<'de> for ExecutionEvent {
 }
 
 impl Stored for ExecutionEvent {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         EventRecord::from(self.clone()).put(out)
     }
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         EventRecord::take(input).map(Self::from)
     }
 }

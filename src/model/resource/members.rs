@@ -39,7 +39,7 @@ fn members<R: Resource>(paths: impl IntoIterator<Item = Option<&'static str>>) -
 fn places<R: Resource>(paths: impl IntoIterator<Item = Option<&'static str>>) -> Members {
     let place = |path: &str| {
         let head = path.split('.').next().unwrap_or(path);
-        R::member_names().iter().position(|name| *name == head)
+        R::members().iter().position(|member| member.name == head)
     };
     let places = paths.into_iter().map(|path| path.and_then(place));
     places.fold(Members::NONE, |members, place| {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format, bad};
+use crate::value::stored::{DecodeResult, EncodeResult, Input, Output, bad};
 use crate::value::wire::{record, wire_enum};
 use crate::value::{Number, Stored, limits};
 
@@ -187,7 +187,7 @@ impl Serialize for ConditionValue {
 }
 
 impl Stored for ConditionValue {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         match self {
             Self::Numeric(value) => {
                 0u8.put(out)?;
@@ -204,7 +204,7 @@ impl Stored for ConditionValue {
         }
     }
 
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         match u8::take(input)? {
             0 => NumericConditionValue::take(input).map(Self::Numeric),
             1 => StringConditionValue::take(input).map(Self::String),

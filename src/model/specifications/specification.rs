@@ -12,7 +12,7 @@ use crate::model::resource::declare::{check_property_keys, fill, without_repeats
 use crate::model::resource::{Resource, Stamped as _};
 use crate::model::specifications::condition::{Condition, ConditionValue, check_magnitude};
 use crate::value::id::id_type;
-use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format};
+use crate::value::stored::{DecodeResult, EncodeResult, Input, Output};
 use crate::value::wire::{record, wire_enum};
 use crate::value::{IdForm, Number, Stored};
 
@@ -69,7 +69,7 @@ mod stored_form {
 }
 
 impl Stored for SpecificationLimit {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         let double = |limit: Option<Number>| limit.map(Number::as_f64);
         let integer = |limit: Option<Number>| limit.and_then(Number::as_integer);
         let Self { min, typical, max } = *self;
@@ -84,7 +84,7 @@ impl Stored for SpecificationLimit {
         .put(out)
     }
 
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         let stored = stored_form::SpecificationLimit::take(input)?;
         let number = |double: Option<f64>, integer: Option<i64>| {
             integer.map(Number::Int).or(double.map(Number::Float))

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::records::base::range;
 use crate::records::error::from_redb;
 use crate::records::space::{Table, TablePrefix};
-use crate::records::{Base, SUMS_KEY, Space, Sums};
+use crate::records::{Base, Found, SUMS_KEY, Space, Sums};
 use crate::value::drop_guarded;
 
 /// The tables of one open write transaction: reads see what was written through it.
@@ -69,19 +69,19 @@ impl<'t> WriteTables<'t> {
         to_write(self.transaction, &mut self.tables, table)
     }
 
-    /// Calls `f` with the value of a key, without copying the value, and returns its result. Not
-    /// for the index and the log, whose entries are in several places.
-    pub(in crate::records) fn read<T>(
+    /// Calls `f` with the value of a key, without copying the value; returns whether it has one.
+    /// Not for the index and the log, whose entries are in several places.
+    pub(in crate::records) fn read(
         &self,
         space: Space,
         key: &[u8],
-        f: impl FnOnce(&[u8]) -> T,
-    ) -> Result<Option<T>> {
+        f: &mut Found<'_>,
+    ) -> Result<bool> {
         let place = space.place();
         let Some(table) = self.written(place.table) else { return self.base.read(space, key, f) };
         let value =
             table.get(place.key(key).as_ref()).map_err(|error| from_redb("read a value", error))?;
-        Ok(value.map(|guard| f(guard.value())))
+        Ok(value.map(|guard| f(guard.value())).is_some())
     }
 
     /// A range of keys of a place.

@@ -6,7 +6,7 @@ use crate::records::cursor::Inner;
 use crate::records::file::parts::Parts;
 use crate::records::runs::{self, Memory, Merged, Rows};
 use crate::records::space::{RECENT_LOG, Table};
-use crate::records::{Cursor, Space};
+use crate::records::{Cursor, Found, Space};
 
 impl FileTurn<'_> {
     /// The table of the runs, and the ids of the runs.
@@ -27,17 +27,15 @@ impl FileTurn<'_> {
         Memory { older: &[], newer: &self.entries }
     }
 
-    /// Calls `f` with the value of a key, without copying the value, and returns its result.
-    pub(in crate::records) fn read<T>(
+    /// Calls `f` with the value of a key, without copying the value; returns whether it has one.
+    pub(in crate::records) fn read(
         &self,
         space: Space,
         key: &[u8],
-        f: impl FnOnce(&[u8]) -> T,
-    ) -> Result<Option<T>> {
+        f: &mut Found<'_>,
+    ) -> Result<bool> {
         if matches!(space, Space::Index | Space::Log) {
-            return self
-                .cursor(space, key, Some(&[key, &[0]].concat()))?
-                .visit(false, |_, value| f(value));
+            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit_value(f);
         }
         self.tables.read(space, key, f)
     }

@@ -8,7 +8,7 @@ use crate::filter::tests::corpus::JsonRow;
 use crate::filter::tests::schemas;
 use crate::store::tests::prelude::*;
 use crate::value::id::IdForm;
-use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder};
+use crate::value::stored::{DecodeResult, EncodeResult, Input, Output};
 use crate::value::{Row, Stored};
 
 /// A record of the kind `probe` of the corpus.
@@ -28,11 +28,11 @@ impl Probe {
 }
 
 impl Stored for Probe {
-    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+    fn put(&self, out: &mut Output<'_>) -> EncodeResult {
         self.json.put(out)
     }
 
-    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+    fn take(input: &mut Input<'_>) -> DecodeResult<Self> {
         String::take(input).map(|json| Self::new(&json))
     }
 }
