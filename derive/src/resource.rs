@@ -87,11 +87,11 @@ fn field(record: &Ident, path: Path, options: &[Node]) -> Result<Field> {
     let (inferred, value) = match own {
         Some((method, false)) => (
             quote!(#part::type_of_value(|record: &#record| record.#method())),
-            quote!(|record, _| crate::value::Val::from(record.#method())),
+            quote!(crate::value::Val::from(record.#method())),
         ),
         Some((method, true)) => (
             quote!(#part::type_of_value_at(|record: &#record, env| record.#method(env))),
-            quote!(|record, env| crate::value::Val::from(record.#method(env))),
+            quote!(crate::value::Val::from(record.#method(env))),
         ),
         None => {
             let get = source.get(&root);
@@ -101,7 +101,7 @@ fn field(record: &Ident, path: Path, options: &[Node]) -> Result<Field> {
                 (false, true) => quote!(crate::value::Val::from(#get.map(|_| true))),
                 (false, false) => quote!(crate::value::Val::from(#get)),
             };
-            (quote!(#part::type_of(|record: &#record| #get)), quote!(|record, _| #value))
+            (quote!(#part::type_of(|record: &#record| #get)), value)
         }
     };
     Ok(Field { path, aliases, ops, ty: ty.unwrap_or(inferred), value, is_member })
@@ -126,27 +126,33 @@ pub fn rows(input: &DeriveInput) -> Result<TokenStream> {
     }
     let record = &input.ident;
     let declarations = fields.iter().map(Field::declaration);
-    let values = fields.iter().enumerate().map(|(place, field)| {
-        let value = &field.value;
-        quote!(#place => {
-            let value: for<'a> fn(&'a Self, ()) -> crate::value::Val<'a> = #value;
-            value(self, ())
-        })
-    });
+    let value = value_at(&fields);
     Ok(quote! {
         impl crate::value::part::Rows for #record {
             const FIELDS: &'static [crate::value::FieldDecl] = &[#(#declarations),*];
         }
 
         impl crate::value::Row for #record {
-            fn val(&self, index: usize) -> crate::value::Val<'_> {
-                match index {
-                    #(#values)*
-                    _ => crate::value::Val::Null,
-                }
+            fn val(&self, place: usize) -> crate::value::Val<'_> {
+                #value
             }
         }
     })
+}
+
+/// The value of the field of `self` at `place`.
+fn value_at(fields: &[Field]) -> TokenStream {
+    let values = fields.iter().enumerate().map(|(place, field)| {
+        let value = &field.value;
+        quote!(#place => #value)
+    });
+    quote! {
+        let record = self;
+        match place {
+            #(#values,)*
+            _ => crate::value::Val::Null,
+        }
+    }
 }
 
 /// The first entry with this name.
@@ -176,7 +182,17 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     }
     let kind_name = needed(&options, "name", "name = \"fixture\"")?.text()?.value();
     let resource = resource(&members, &options, &fields)?;
-    let (numbers, indexes) = indexes(input, &paths)?;
+    let Indexes { numbers, indexes, computed } = indexes(input, &paths)?;
+    let computed = (!computed.is_empty()).then(|| {
+        quote! {
+            fn computed_entries(&self, number: u8) -> ::std::vec::Vec<::std::vec::Vec<u8>> {
+                match number {
+                    #(#computed)*
+                    _ => ::std::vec::Vec::new(),
+                }
+            }
+        }
+    });
     let texts = texts(input)?;
     let state = state(input)?;
     let orders = lists::orders(input, &kind_name, &paths)?;
@@ -185,8 +201,8 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let stamps = stamps(input, &members);
     let answer = crate::answers::plain(&input.ident);
     let record = &input.ident;
-    let (declarations, values): (Vec<_>, Vec<_>) =
-        fields.iter().map(|field| (field.declaration(), &field.value)).unzip();
+    let declarations = fields.iter().map(Field::declaration);
+    let value = value_at(&fields);
     let model = quote!(crate::model::resource);
     Ok(quote! {
         #wire
@@ -202,21 +218,23 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
         impl #model::Resource for #record {
             #resource
 
-            fn fields() -> &'static [#model::Field<Self>] {
-                static FIELDS: &[#model::Field<#record>] =
-                    &[#(#model::Field { decl: #declarations, get: #values }),*];
+            fn fields() -> &'static [crate::value::FieldDecl] {
+                const FIELDS: &[crate::value::FieldDecl] = &[#(#declarations),*];
                 FIELDS
             }
 
-            fn indexes() -> &'static [#model::Index<Self>] {
-                static INDEXES: &[#model::Index<#record>] = &[#(#indexes),*];
-                INDEXES
+            fn value<'a>(&'a self, place: usize, env: &crate::value::Env) -> crate::value::Val<'a> {
+                let _ = env;
+                #value
             }
 
-            fn text() -> &'static [#model::TextField<Self>] {
-                static TEXT: &[#model::TextField<#record>] = &[#(#texts),*];
-                TEXT
+            fn indexes() -> &'static [#model::Index] {
+                &[#(#indexes),*]
             }
+
+            #computed
+
+            #texts
 
             #state
         }
@@ -293,10 +311,18 @@ fn resource(members: &[Member], options: &[Node], fields: &[Field]) -> Result<To
     })
 }
 
+struct Indexes {
+    /// The constants `BY_…`.
+    numbers: TokenStream,
+    indexes: Vec<TokenStream>,
+    /// The arms of `computed_entries`.
+    computed: Vec<TokenStream>,
+}
+
 /// Generates a constant for the number of each index, such as `BY_PART_NUMBER`, and the indexes.
-fn indexes(input: &DeriveInput, fields: &[String]) -> Result<(TokenStream, Vec<TokenStream>)> {
+fn indexes(input: &DeriveInput, fields: &[String]) -> Result<Indexes> {
     let mut numbers = TokenStream::new();
-    let mut indexes = Vec::new();
+    let (mut indexes, mut computed) = (Vec::new(), Vec::new());
     let known = |path: Path| {
         if fields.contains(&path.wire()) {
             Ok(path)
@@ -343,14 +369,12 @@ fn indexes(input: &DeriveInput, fields: &[String]) -> Result<(TokenStream, Vec<T
             (None, Some(method)) => plain(method).trim_end_matches("_entries").to_uppercase(),
             (None, None) => paths.iter().map(Path::upper_case).collect::<Vec<_>>().join("_"),
         };
-        let (name, record) = (Ident::new(&format!("BY_{what}"), number.span()), &input.ident);
+        let name = Ident::new(&format!("BY_{what}"), number.span());
         let doc = format!("Number of the index by {}.", what.to_lowercase().replace('_', " "));
         numbers
             .extend(quote!(#[doc = #doc] #[allow(dead_code)] pub(crate) const #name: u8 = #code;));
-        let on = match on {
-            Some(method) => quote!(::core::option::Option::Some(#record::#method)),
-            None => quote!(::core::option::Option::None),
-        };
+        let is_computed = on.is_some();
+        computed.extend(on.map(|method| quote!(#code => self.#method(),)));
         indexes.push(quote! {
             crate::model::resource::Index {
                 number: #code,
@@ -358,17 +382,17 @@ fn indexes(input: &DeriveInput, fields: &[String]) -> Result<(TokenStream, Vec<T
                 fields: &[#(#paths),*],
                 unique: #unique,
                 include: &[#(#beside),*],
-                on: #on,
+                computed: #is_computed,
             }
         });
     }
-    Ok((numbers, indexes))
+    Ok(Indexes { numbers, indexes, computed })
 }
 
 /// Generates the text fields of `name = 4.0`, `comments(1.0, from(external_calibration(comments)))`
 /// or `name(2.0, get(add_name))`.
-fn texts(input: &DeriveInput) -> Result<Vec<TokenStream>> {
-    let root = Ident::new("record", Span::call_site());
+fn texts(input: &DeriveInput) -> Result<TokenStream> {
+    let root = format_ident!("self");
     let texts = nodes(&input.attrs, "text")?.into_iter().map(|node| {
         let name = node.name()?;
         let wire = camel_case(name);
@@ -378,20 +402,36 @@ fn texts(input: &DeriveInput) -> Result<Vec<TokenStream>> {
         let get = match (find(node.children(), "get"), find(node.children(), "from")) {
             (Some(get), _) => {
                 let method = get.only()?.name()?;
-                quote!(|record, out| record.#method(out))
+                quote!(self.#method(out))
             }
             (None, from) => {
                 let path = from
                     .map_or_else(|| Ok(Path(vec![name.clone()])), |from| Path::of(from.only()?))?;
                 let value = path.get(&root);
-                quote!(|record, out| if let ::core::option::Option::Some(value) = #value {
+                quote!(if let ::core::option::Option::Some(value) = #value {
                     crate::value::part::Words::add(value, out);
                 })
             }
         };
-        Ok(quote!(crate::model::resource::TextField { name: #wire, weight: #weight, get: #get }))
+        Ok((quote!(crate::model::resource::TextField { name: #wire, weight: #weight }), get))
     });
-    texts.collect()
+    let (fields, texts): (Vec<_>, Vec<_>) = texts.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    if fields.is_empty() {
+        return Ok(TokenStream::new());
+    }
+    let places = 0..fields.len();
+    Ok(quote! {
+        fn text() -> &'static [crate::model::resource::TextField] {
+            &[#(#fields),*]
+        }
+
+        fn add_text(&self, place: usize, out: &mut ::std::string::String) {
+            match place {
+                #(#places => #texts,)*
+                _ => {}
+            }
+        }
+    })
 }
 
 /// Generates the separate record of `#[state(Part(member, …))]`.

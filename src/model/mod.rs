@@ -31,8 +31,8 @@ pub(crate) use resource::entries::{
     include_positions, index_positions, split_entry_value,
 };
 pub(crate) use resource::members::{members_beside_state, members_of};
-pub(crate) use resource::registry::{IndexForm, KindDecl, KindEntry};
-pub(crate) use resource::{Index, Resource, Stamped, text_of};
+pub(crate) use resource::registry::{KindDecl, KindEntry};
+pub(crate) use resource::{AnyRecord, Index, RecordRow, Resource, Stamped, text_of};
 pub(crate) use specifications::*;
 
 // One line for each resource.

@@ -1,10 +1,8 @@
 //! What a record counts towards the quota of its workspace.
 
-use std::any::Any;
-
 use crate::model::feeds::PackageRecord;
 use crate::model::files::FileRecord;
-use crate::model::resource::Resource;
+use crate::model::resource::AnyRecord;
 use crate::model::tables::table::TableMetadata;
 use crate::value::Service;
 use crate::value::wire::record;
@@ -30,12 +28,12 @@ impl Usage {
 
     /// What one record counts. It depends on the stored record alone, so that the usage of a
     /// workspace is the sum over its records.
-    pub(crate) fn of<R: Resource>(record: &R) -> Self {
+    pub(crate) fn of(record: &dyn AnyRecord) -> Self {
         // Workspaces and quotas count nothing.
-        if R::KIND.service == Service::WORKSPACES {
+        if record.kind().service == Service::WORKSPACES {
             return Self::default();
         }
-        let record: &dyn Any = record;
+        let record = record.as_any();
         let mut usage = Self { records: 1, ..Self::default() };
         if let Some(file) = record.downcast_ref::<FileRecord>() {
             usage.content_bytes = file.content.size();

@@ -1,50 +1,37 @@
 //! The entries of a record in the indexes that its resource declares.
 
-use crate::model::resource::{Index, Resource, TIMELESS};
-use crate::value::{Row, Val, key};
+use crate::model::resource::{AnyRecord, Index, RecordRow, Resource, TIMELESS};
+use crate::value::{FieldDecl, Row, Val, key};
 
-/// A record as its indexes read it, with the type erased: the entries are computed by code that is
-/// compiled once for all resources.
-#[derive(Debug)]
-struct Timeless<'r, R>(&'r R);
-
-impl<R: Resource> Row for Timeless<'_, R> {
-    fn val(&self, position: usize) -> Val<'_> {
-        R::fields().get(position).map_or(Val::Null, |field| (field.get)(self.0, &TIMELESS))
-    }
+fn row(record: &dyn AnyRecord) -> RecordRow<'_> {
+    RecordRow { record, env: TIMELESS }
 }
 
-fn paths<R: Resource>() -> Vec<&'static str> {
-    R::fields().iter().map(|field| field.decl.path).collect()
+fn place(fields: &[FieldDecl], path: &str) -> Option<usize> {
+    fields.iter().position(|known| known.path == path)
 }
 
-fn place(paths: &[&str], path: &str) -> Option<usize> {
-    paths.iter().position(|known| *known == path)
+/// The positions of the `wanted` paths; none if one is missing.
+fn places(fields: &[FieldDecl], wanted: &[&str]) -> Vec<usize> {
+    wanted.iter().map(|path| place(fields, path)).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// The positions of `wanted` among `paths`; none if one is missing.
-fn places(paths: &[&str], wanted: &[&str]) -> Vec<usize> {
-    wanted.iter().map(|path| place(paths, path)).collect::<Option<_>>().unwrap_or_default()
-}
-
-/// The positions of those of `wanted` that are among `paths`.
-fn known_places(paths: &[&str], wanted: &[&str]) -> Vec<usize> {
-    wanted.iter().filter_map(|path| place(paths, path)).collect()
+/// The positions of those of the `wanted` paths that are fields.
+fn known_places(fields: &[FieldDecl], wanted: &[&str]) -> Vec<usize> {
+    wanted.iter().filter_map(|path| place(fields, path)).collect()
 }
 
 /// The positions of the fields of each index of a resource, in the order of its indexes. An index
 /// with a path that is not a field has no positions.
 #[must_use]
 pub(crate) fn index_positions<R: Resource>() -> Vec<Vec<usize>> {
-    let paths = paths::<R>();
-    R::indexes().iter().map(|index| places(&paths, index.fields)).collect()
+    R::indexes().iter().map(|index| places(R::fields(), index.fields)).collect()
 }
 
 /// The positions of the included fields of each index of a resource, in the order of its indexes.
 #[must_use]
 pub(crate) fn include_positions<R: Resource>() -> Vec<Vec<usize>> {
-    let paths = paths::<R>();
-    R::indexes().iter().map(|index| known_places(&paths, index.include)).collect()
+    R::indexes().iter().map(|index| known_places(R::fields(), index.include)).collect()
 }
 
 /// The entries of one record in one index, in a buffer that is reused.
@@ -123,8 +110,8 @@ fn slice(bytes: &[u8], (start, end): (usize, usize)) -> &[u8] {
 
 /// The entries of a record in an index, sorted and without duplicates.
 #[must_use]
-pub(crate) fn entries<R: Resource>(record: &R, index: &Index<R>) -> Vec<Vec<u8>> {
-    let positions = places(&paths::<R>(), index.fields);
+pub(crate) fn entries(record: &dyn AnyRecord, index: &Index) -> Vec<Vec<u8>> {
+    let positions = places(record.field_decls(), index.fields);
     let mut buffer = EntryBuffer::default();
     entries_between(record, index, &positions, &[], &[], &mut buffer);
     buffer.iter().map(<[u8]>::to_vec).collect()
@@ -132,39 +119,37 @@ pub(crate) fn entries<R: Resource>(record: &R, index: &Index<R>) -> Vec<Vec<u8>>
 
 /// Replaces the contents of `into` by the entries of a record in an index whose fields are at
 /// `positions`, each between `head` and `tail`.
-pub(crate) fn entries_between<R: Resource>(
-    record: &R,
-    index: &Index<R>,
+pub(crate) fn entries_between(
+    record: &dyn AnyRecord,
+    index: &Index,
     positions: &[usize],
     head: &[u8],
     tail: &[u8],
     into: &mut EntryBuffer,
 ) {
     let ends = Ends { head, tail };
-    match index.on {
-        Some(on) => into.fill_with(&on(record), ends),
-        None => {
-            // A record with null in the first field has no entry in a unique index, so that null
-            // values do not collide.
-            let row = Timeless(record);
-            let is_left_out = index.unique
-                && positions.len() == index.fields.len()
-                && positions.first().is_some_and(|first| row.val(*first).is_null());
-            into.fill(&row, if is_left_out { &[] } else { positions }, ends);
-        }
+    if index.computed {
+        return into.fill_with(&record.entries_in(index.number), ends);
     }
+    // A record with null in the first field has no entry in a unique index, so that null values do
+    // not collide.
+    let row = row(record);
+    let is_left_out = index.unique
+        && positions.len() == index.fields.len()
+        && positions.first().is_some_and(|first| row.val(*first).is_null());
+    into.fill(&row, if is_left_out { &[] } else { positions }, ends);
 }
 
 /// Whether two records certainly have the same entries in an index. False does not mean that the
 /// entries differ: entries that a function computes are not compared.
 #[must_use]
-pub(crate) fn has_same_entries<R: Resource>(
-    one: &R,
-    other: &R,
-    index: &Index<R>,
+pub(crate) fn has_same_entries(
+    one: &dyn AnyRecord,
+    other: &dyn AnyRecord,
+    index: &Index,
     positions: &[usize],
 ) -> bool {
-    index.on.is_none() && have_same(&Timeless(one), &Timeless(other), positions)
+    !index.computed && have_same(&row(one), &row(other), positions)
 }
 
 fn have_same(one: &dyn Row, other: &dyn Row, positions: &[usize]) -> bool {
@@ -189,27 +174,29 @@ const INCLUDED: usize = 254;
 /// Whether the entries of two records certainly have the same value in an index whose included
 /// fields are at `included`. False does not mean that the values differ.
 #[must_use]
-pub(crate) fn has_same_value<R: Resource>(one: &R, other: &R, included: &[usize]) -> bool {
-    one.workspace() == other.workspace() && have_same(&Timeless(one), &Timeless(other), included)
+pub(crate) fn has_same_value(
+    one: &dyn AnyRecord,
+    other: &dyn AnyRecord,
+    included: &[usize],
+) -> bool {
+    let ([.., here], [.., there]) = (one.identity(), other.identity());
+    here == there && have_same(&row(one), &row(other), included)
 }
 
 /// The value that an index stores for each entry of a record: one byte with the length of the
 /// included values (255 if they are too long to be included), the included values in
 /// order-preserving bytes, and the id of the record's workspace.
 #[must_use]
-pub(in crate::model) fn entry_value<R: Resource>(record: &R, index: &Index<R>) -> Vec<u8> {
+pub(in crate::model) fn entry_value(record: &dyn AnyRecord, index: &Index) -> Vec<u8> {
     let mut value = Vec::new();
-    let included = known_places(&paths::<R>(), index.include);
+    let included = known_places(record.field_decls(), index.include);
     entry_value_into(record, &included, &mut value);
     value
 }
 
 /// Replaces the contents of `value` by the [`entry_value`] for included fields at `included`.
-pub(crate) fn entry_value_into<R: Resource>(record: &R, included: &[usize], value: &mut Vec<u8>) {
-    value_into(&Timeless(record), record.workspace(), included, value);
-}
-
-fn value_into(row: &dyn Row, workspace: &str, included: &[usize], value: &mut Vec<u8>) {
+pub(crate) fn entry_value_into(record: &dyn AnyRecord, included: &[usize], value: &mut Vec<u8>) {
+    let (row, [.., workspace]) = (row(record), record.identity());
     value.clear();
     value.push(0);
     for position in included {

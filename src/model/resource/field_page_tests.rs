@@ -66,10 +66,9 @@ fn resource<R: Resource>(
     )
     .unwrap();
     for field in R::fields() {
-        let aliases: Vec<String> =
-            field.decl.aliases.iter().map(|alias| format!("`{alias}`")).collect();
-        let (ty, operators) = (type_name(field.decl.ty), operators(&field.decl));
-        writeln!(page, "| `{}` | {} | {ty} | {operators} |", field.decl.path, aliases.join(", "))
+        let aliases: Vec<String> = field.aliases.iter().map(|alias| format!("`{alias}`")).collect();
+        let (ty, operators) = (type_name(field.ty), operators(field));
+        writeln!(page, "| `{}` | {} | {ty} | {operators} |", field.path, aliases.join(", "))
             .unwrap();
     }
     for (what, lists) in [("Orders", orders), ("Projections", projections)] {

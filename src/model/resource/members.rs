@@ -1,49 +1,51 @@
 //! The members of a record that must be decoded to read only some of its fields.
 
 use crate::model::resource::Resource;
-use crate::value::stored::Members;
+use crate::value::stored::{Member, Members};
 
 /// The members from which the fields at these positions in [`Resource::fields`] are read, with id
 /// and workspace. Returns all members for a kind whose fields are not read from the member that
 /// their path starts with.
 #[must_use]
 pub(crate) fn members_of<R: Resource>(fields: impl IntoIterator<Item = usize>) -> Members {
-    let path = |field: usize| R::fields().get(field).map(|field| field.decl.path);
-    members::<R>(fields.into_iter().map(path).chain([Some("id"), Some("workspace")]))
+    let path = |field: usize| R::fields().get(field).map(|field| field.path);
+    members::<R>(&mut fields.into_iter().map(path).chain([Some("id"), Some("workspace")]))
 }
 
 /// The members of a record's id, name and workspace.
 #[must_use]
 pub(crate) fn summary_members<R: Resource>() -> Members {
-    members::<R>(identity::<R>())
+    members::<R>(&mut identity::<R>())
 }
 
 /// The members of a record's id, name and workspace for a kind with [`Resource::HAS_STATE`], whose
 /// id, name and workspace must be members of the record itself; all members for other kinds.
 #[must_use]
 pub(crate) fn members_beside_state<R: Resource>() -> Members {
-    if R::HAS_STATE { places::<R>(identity::<R>()) } else { Members::ALL }
+    if R::HAS_STATE { places(R::members(), &mut identity::<R>()) } else { Members::ALL }
 }
 
 fn identity<R: Resource>() -> impl Iterator<Item = Option<&'static str>> {
     R::NAME_MEMBERS.iter().chain(&["id", "workspace"]).copied().map(Some)
 }
 
-fn members<R: Resource>(paths: impl IntoIterator<Item = Option<&'static str>>) -> Members {
+/// Paths of fields; `None` for a field that is unknown.
+type Paths<'p> = dyn Iterator<Item = Option<&'static str>> + 'p;
+
+fn members<R: Resource>(paths: &mut Paths<'_>) -> Members {
     if !R::FIELDS_ARE_MEMBERS || R::HAS_STATE {
         return Members::ALL;
     }
-    places::<R>(paths)
+    places(R::members(), paths)
 }
 
-fn places<R: Resource>(paths: impl IntoIterator<Item = Option<&'static str>>) -> Members {
+fn places(members: &[Member], paths: &mut Paths<'_>) -> Members {
     let place = |path: &str| {
         let head = path.split('.').next().unwrap_or(path);
-        R::members().iter().position(|member| member.name == head)
+        members.iter().position(|member| member.name == head)
     };
-    let places = paths.into_iter().map(|path| path.and_then(place));
-    places.fold(Members::NONE, |members, place| {
-        place.map_or(Members::ALL, |place| members.with(place))
+    paths.fold(Members::NONE, |wanted, path| {
+        path.and_then(place).map_or(Members::ALL, |place| wanted.with(place))
     })
 }
 
@@ -64,9 +66,8 @@ mod tests {
         )
         .unwrap();
         let bytes = stored::to_bytes(&item).unwrap();
-        let place = |path: &str| {
-            WorkItem::fields().iter().position(|field| field.decl.path == path).unwrap()
-        };
+        let place =
+            |path: &str| WorkItem::fields().iter().position(|field| field.path == path).unwrap();
         let wanted = members_of::<WorkItem>(["type", "timeline.dueDateTime"].map(place));
         let part_of = |bytes: &[u8], wanted| {
             let mut part = WorkItem::default();

@@ -12,6 +12,7 @@ pub(in crate::model) mod members;
 pub(crate) mod registry;
 pub(in crate::model) mod union;
 
+use std::any::Any;
 use std::fmt::Debug;
 
 use chrono::{DateTime, Utc};
@@ -20,16 +21,7 @@ pub(crate) use stationdb_derive::Resource;
 use crate::error::Result;
 use crate::value::id::{Kind, RecordKey};
 use crate::value::stored::Payload;
-use crate::value::{Env, FieldDecl, Stored, Val, time};
-
-/// One field of a resource: its declaration, and the getter of its value.
-pub(crate) struct Field<R: 'static> {
-    /// Wire path, type and operators.
-    pub decl: FieldDecl,
-    /// Gets the value. Fields that depend on the time of reading take the time from the
-    /// environment.
-    pub get: for<'a> fn(&'a R, &Env) -> Val<'a>,
-}
+use crate::value::{Env, FieldDecl, Row, Stored, Val, time};
 
 /// The environment for fields that do not depend on the time of reading. Fields that do are neither
 /// indexed nor searched.
@@ -39,8 +31,9 @@ pub(in crate::model) const TIMELESS: Env = Env { now_ms: 0, calibration_warning_
 ///
 /// An entry of a record consists of the order-preserving bytes of the values of `fields`, one after
 /// the other. A field of strings gives one entry for each string, a map one for each pair (key,
-/// value). `on` computes other entries.
-pub(crate) struct Index<R: 'static> {
+/// value). The record computes other entries itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Index {
     /// Stable number of the index within the resource, from 1; never reused for another index.
     pub number: u8,
     /// The format that the index came with. In a store of an older one it is filled step by step,
@@ -54,21 +47,20 @@ pub(crate) struct Index<R: 'static> {
     /// Paths of further fields whose values are stored with each entry, so that queries can test
     /// them without reading the record: only plain values, few and short.
     pub include: &'static [&'static str],
-    /// Computes entries that are not values of fields; `None` for an index on `fields`.
-    pub on: Option<fn(&R) -> Vec<Vec<u8>>>,
+    /// Whether the entries are those of [`Resource::computed_entries`], and not values of fields.
+    pub computed: bool,
 }
 
 /// A field that full-text search reads.
 ///
 /// If its name is the path of a text field that filters can use, it must append at least the text
 /// of that field: filters for a part of the field take their candidates from the text index.
-pub(crate) struct TextField<R: 'static> {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextField {
     /// Name in text queries (`name:amplifier`) and in snippets.
     pub name: &'static str,
     /// Weight of a hit in this field; 1.0 is the default.
     pub weight: f32,
-    /// Appends the text, with words separated by spaces or line feeds.
-    pub get: fn(&R, &mut String),
 }
 
 /// A kind of record that the store stores.
@@ -93,17 +85,30 @@ pub(crate) trait Resource:
     }
 
     /// The fields, in any order, with unique paths; a static of the resource's file.
-    fn fields() -> &'static [Field<Self>];
+    fn fields() -> &'static [FieldDecl];
+
+    /// The value of the field at `place` of [`Self::fields`]. Fields that depend on the time of
+    /// reading take the time from the environment.
+    fn value<'a>(&'a self, place: usize, env: &Env) -> Val<'a>;
 
     /// The secondary indexes besides the one by id.
-    fn indexes() -> &'static [Index<Self>] {
+    fn indexes() -> &'static [Index] {
         &[]
+    }
+
+    /// The entries in the index of this number, which is [`Index::computed`].
+    fn computed_entries(&self, _number: u8) -> Vec<Vec<u8>> {
+        Vec::new()
     }
 
     /// The fields that full-text search reads; empty for kinds that search does not cover.
-    fn text() -> &'static [TextField<Self>] {
+    fn text() -> &'static [TextField] {
         &[]
     }
+
+    /// Appends the text of the field at `place` of [`Self::text`], with words separated by spaces or
+    /// line feeds.
+    fn add_text(&self, _place: usize, _out: &mut String) {}
 
     /// Whether the getter of each field reads only the member that the field's path starts with,
     /// and id and workspace are members of these names. Then queries decode only the members that
@@ -146,6 +151,67 @@ pub(crate) trait Resource:
     /// The key of a record, derived from its id.
     fn key(&self) -> Option<RecordKey> {
         RecordKey::parse(Self::KIND.id, self.id())
+    }
+}
+
+/// A record of any kind.
+pub(crate) trait AnyRecord: Debug {
+    /// Its kind.
+    fn kind(&self) -> Kind;
+    /// As [`Resource::fields`].
+    fn field_decls(&self) -> &'static [FieldDecl];
+    /// As [`Resource::value`].
+    fn field_value<'a>(&'a self, place: usize, env: &Env) -> Val<'a>;
+    /// As [`Resource::add_text`].
+    fn add_text_of(&self, place: usize, out: &mut String);
+    /// As [`Resource::computed_entries`].
+    fn entries_in(&self, number: u8) -> Vec<Vec<u8>>;
+    /// Its id, name and workspace.
+    fn identity(&self) -> [&str; 3];
+    /// The record with its type.
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<R: Resource> AnyRecord for R {
+    fn kind(&self) -> Kind {
+        R::KIND
+    }
+
+    fn field_decls(&self) -> &'static [FieldDecl] {
+        R::fields()
+    }
+
+    fn field_value<'a>(&'a self, place: usize, env: &Env) -> Val<'a> {
+        self.value(place, env)
+    }
+
+    fn add_text_of(&self, place: usize, out: &mut String) {
+        self.add_text(place, out);
+    }
+
+    fn entries_in(&self, number: u8) -> Vec<Vec<u8>> {
+        self.computed_entries(number)
+    }
+
+    fn identity(&self) -> [&str; 3] {
+        [self.id(), self.name(), self.workspace()]
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A record as filters read it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordRow<'r> {
+    pub record: &'r dyn AnyRecord,
+    pub env: Env,
+}
+
+impl Row for RecordRow<'_> {
+    fn val(&self, place: usize) -> Val<'_> {
+        self.record.field_value(place, &self.env)
     }
 }
 
@@ -194,8 +260,8 @@ pub(crate) trait Stamped: Resource {
 /// The text of a field, by its path; `None` if the value is null, or is neither a text nor a time.
 #[must_use]
 pub(crate) fn text_of<R: Resource>(record: &R, path: &str) -> Option<String> {
-    let field = R::fields().iter().find(|field| field.decl.path == path)?;
-    match (field.get)(record, &TIMELESS) {
+    let place = R::fields().iter().position(|field| field.path == path)?;
+    match record.value(place, &TIMELESS) {
         Val::Str(text) => Some(text.into_owned()),
         Val::Time(ms) => Some(time::format(time::from_millis(ms))),
         _ => None,

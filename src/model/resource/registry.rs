@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::model::quotas::charge::Usage;
 use crate::model::resource::entries::{entries, entry_value};
 use crate::model::resource::members::summary_members;
-use crate::model::resource::{Field, Index, Resource, TIMELESS};
+use crate::model::resource::{AnyRecord, Index, Resource, TIMELESS, TextField};
 use crate::value::id::Kind;
 use crate::value::stored::{Members, Payload};
 use crate::value::{FieldDecl, FieldType, Val, stored};
@@ -34,41 +34,15 @@ pub(crate) enum Scalar {
     Float(f64),
 }
 
-/// An index with the type of its resource erased.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct IndexForm {
-    /// Number of the index within the resource.
-    pub number: u8,
-    /// The format that the index came with.
-    #[cfg_attr(
-        not(test),
-        allow(dead_code, reason = "what is stored is compared with a committed list")
-    )]
-    pub since: u8,
-    /// Paths of the fields, in key order.
-    pub fields: &'static [&'static str],
-    /// Paths of the fields whose values are stored with each entry.
-    pub include: &'static [&'static str],
-    /// Whether two records may not have the same entry.
-    pub unique: bool,
-}
-
-impl IndexForm {
-    fn of<R: Resource>(index: &Index<R>) -> Self {
-        let Index { number, since, fields, include, unique, on: _ } = *index;
-        Self { number, since, fields, include, unique }
-    }
-}
-
 /// The declaration of a kind with its type erased, for queries.
 #[derive(Clone, Debug)]
 pub(crate) struct KindDecl {
     /// The kind.
     pub kind: Kind,
     /// The fields, in the order of [`Resource::fields`].
-    pub fields: Vec<FieldDecl>,
+    pub fields: &'static [FieldDecl],
     /// The indexes whose entries are values of fields.
-    pub indexes: Vec<IndexForm>,
+    pub indexes: Vec<Index>,
     /// Paths of fields that are never null.
     pub never_null: &'static [&'static str],
     /// Whether full-text search covers it.
@@ -79,11 +53,10 @@ impl KindDecl {
     /// The declaration of a resource type.
     #[must_use]
     pub(crate) fn of<R: Resource>() -> Self {
-        let on_fields = R::indexes().iter().filter(|index| index.on.is_none());
         Self {
             kind: R::KIND,
-            fields: R::fields().iter().map(|field| field.decl).collect(),
-            indexes: on_fields.map(IndexForm::of).collect(),
+            fields: R::fields(),
+            indexes: on_fields(R::indexes()),
             never_null: R::NEVER_NULL,
             is_searched: !R::text().is_empty(),
         }
@@ -96,6 +69,10 @@ impl KindDecl {
     }
 }
 
+fn on_fields(indexes: &[Index]) -> Vec<Index> {
+    indexes.iter().filter(|index| !index.computed).copied().collect()
+}
+
 /// One kind of resource with its type erased.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KindEntry {
@@ -103,8 +80,8 @@ pub(crate) struct KindEntry {
     pub kind: Kind,
     /// Whether full-text search covers it.
     pub searchable: fn() -> bool,
-    /// Name and weight of each text field.
-    pub text_fields: fn() -> Vec<(&'static str, f32)>,
+    /// The text fields.
+    pub text_fields: fn() -> &'static [TextField],
     /// Path of each plain field that is a number or a time, and whether it is a double.
     pub scalars: fn() -> Vec<(&'static str, bool)>,
     /// The document of a record, from the payload of its envelope.
@@ -113,8 +90,8 @@ pub(crate) struct KindEntry {
     pub summary_members: fn() -> Members,
     /// The document without its texts and scalars, read from these members.
     pub summary: fn(Payload<'_>, Members) -> Result<Document>,
-    /// The stored form of each index.
-    pub indexes: fn() -> Vec<IndexForm>,
+    /// The indexes.
+    pub indexes: fn() -> &'static [Index],
     /// Index number, entry and entry value of all index entries of a record, from the payload of
     /// its envelope.
     pub entries: fn(Payload<'_>) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>>,
@@ -130,85 +107,83 @@ impl KindEntry {
         Self {
             kind: R::KIND,
             searchable: || !R::text().is_empty(),
-            text_fields: || R::text().iter().map(|field| (field.name, field.weight)).collect(),
-            scalars: || {
-                scalar_fields::<R>()
-                    .map(|field| (field.decl.path, matches!(field.decl.ty, FieldType::Double)))
-                    .collect()
+            text_fields: R::text,
+            scalars: || scalars(R::fields(), R::HAS_STATE),
+            document: |payload| {
+                Ok(document(&read::<R>(payload, Members::ALL)?, R::text(), R::HAS_STATE))
             },
-            document: document::<R>,
             summary_members: summary_members::<R>,
-            summary: summary::<R>,
-            indexes: || R::indexes().iter().map(IndexForm::of).collect(),
-            entries: all_entries::<R>,
+            summary: |payload, members| Ok(summary(&read::<R>(payload, members)?)),
+            indexes: R::indexes,
+            entries: |payload| Ok(all_entries(&read::<R>(payload, Members::ALL)?, R::indexes())),
             usage: usage::<R>,
         }
     }
 }
 
-/// The fields for columns of the text index. A kind with state has none: its records change without
-/// the index seeing it. Fields that depend on the time of reading have other types.
-fn scalar_fields<R: Resource>() -> impl Iterator<Item = &'static Field<R>> {
-    let holds = |field: &&Field<R>| {
-        matches!(field.decl.ty, FieldType::Int | FieldType::Time | FieldType::Double)
+/// The fields for columns of the text index, with their places. A kind with state has none: its
+/// records change without the index seeing it. Fields that depend on the time of reading have other
+/// types.
+fn scalar_fields(
+    fields: &'static [FieldDecl],
+    has_state: bool,
+) -> impl Iterator<Item = (usize, &'static FieldDecl)> {
+    let holds = |(_, field): &(usize, &FieldDecl)| {
+        matches!(field.ty, FieldType::Int | FieldType::Time | FieldType::Double)
     };
-    let fields: &'static [Field<R>] = if R::HAS_STATE { &[] } else { R::fields() };
-    fields.iter().filter(holds)
+    let fields: &[FieldDecl] = if has_state { &[] } else { fields };
+    fields.iter().enumerate().filter(holds)
 }
 
-fn scalars<R: Resource>(record: &R) -> Vec<(&'static str, Scalar)> {
-    let scalar = |field: &Field<R>| match (field.get)(record, &TIMELESS) {
-        Val::Int(value) | Val::Time(value) => Some((field.decl.path, Scalar::Int(value))),
-        Val::Double(value) => Some((field.decl.path, Scalar::Float(value))),
-        _ => None,
-    };
-    scalar_fields::<R>().filter_map(scalar).collect()
+fn scalars(fields: &'static [FieldDecl], has_state: bool) -> Vec<(&'static str, bool)> {
+    scalar_fields(fields, has_state)
+        .map(|(_, field)| (field.path, matches!(field.ty, FieldType::Double)))
+        .collect()
 }
 
-fn document<R: Resource>(payload: Payload<'_>) -> Result<Document> {
-    let record = stored::read::<R>(payload)?;
-    let texts = R::text()
-        .iter()
-        .map(|field| {
-            let mut text = String::new();
-            (field.get)(&record, &mut text);
-            (field.name, field.weight, text)
-        })
-        .collect();
-    Ok(Document {
-        id: record.id().to_owned(),
-        name: record.name().to_owned(),
-        workspace: record.workspace().to_owned(),
-        texts,
-        scalars: scalars(&record),
-    })
-}
-
-fn summary<R: Resource>(payload: Payload<'_>, members: Members) -> Result<Document> {
+/// The record in a payload, of which only these members are read.
+fn read<R: Resource>(payload: Payload<'_>, members: Members) -> Result<R> {
     let mut record = R::default();
     stored::fill(&mut record, payload, members)?;
-    Ok(Document {
-        id: record.id().to_owned(),
-        name: record.name().to_owned(),
-        workspace: record.workspace().to_owned(),
-        ..Document::default()
-    })
+    Ok(record)
 }
 
-fn all_entries<R: Resource>(payload: Payload<'_>) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>> {
-    let record = stored::read::<R>(payload)?;
+fn document(record: &dyn AnyRecord, text: &[TextField], has_state: bool) -> Document {
+    let texts = text.iter().enumerate().map(|(place, field)| {
+        let mut text = String::new();
+        record.add_text_of(place, &mut text);
+        (field.name, field.weight, text)
+    });
+    let scalar = |(place, field): (usize, &FieldDecl)| match record.field_value(place, &TIMELESS) {
+        Val::Int(value) | Val::Time(value) => Some((field.path, Scalar::Int(value))),
+        Val::Double(value) => Some((field.path, Scalar::Float(value))),
+        _ => None,
+    };
+    Document {
+        texts: texts.collect(),
+        scalars: scalar_fields(record.field_decls(), has_state).filter_map(scalar).collect(),
+        ..summary(record)
+    }
+}
+
+fn summary(record: &dyn AnyRecord) -> Document {
+    let [id, name, workspace] = record.identity().map(str::to_owned);
+    Document { id, name, workspace, ..Document::default() }
+}
+
+fn all_entries(record: &dyn AnyRecord, indexes: &[Index]) -> Vec<(u8, Vec<u8>, Vec<u8>)> {
     let mut all = Vec::new();
-    for index in R::indexes() {
-        let value = entry_value(&record, index);
-        for entry in entries(&record, index) {
+    for index in indexes {
+        let value = entry_value(record, index);
+        for entry in entries(record, index) {
             all.push((index.number, entry, value.clone()));
         }
     }
-    Ok(all)
+    all
 }
 
 fn usage<R: Resource>(payload: Payload<'_>, state: Option<Payload<'_>>) -> Result<(String, Usage)> {
-    let mut record = stored::read::<R>(payload)?;
+    let mut record = read::<R>(payload, Members::ALL)?;
     if let Some(state) = state.filter(|_| R::HAS_STATE) {
         record.set_state(state)?;
     }

@@ -233,10 +233,10 @@ fn projections_of_conditions_are_united_inside_each_condition() {
 #[test]
 fn conditions_are_rows_for_filters() {
     let spec = created();
-    let field =
-        Specification::fields().iter().find(|field| field.decl.path == "conditions").unwrap();
+    let place =
+        Specification::fields().iter().position(|field| field.path == "conditions").unwrap();
     let env = crate::value::Env { now_ms: 0, calibration_warning_days: 30 };
-    let Val::Rows(rows) = (field.get)(&spec, &env) else { panic!("rows") };
+    let Val::Rows(rows) = spec.value(place, &env) else { panic!("rows") };
     assert!(matches!(rows[0].val(0), Val::Str(name) if name == "Temperature"));
     assert!(matches!(rows[0].val(1), Val::Str(unit) if unit == "C"));
     assert!(matches!(rows[1].val(2), Val::Str(kind) if kind == "STRING"));

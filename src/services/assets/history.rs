@@ -17,13 +17,13 @@ use crate::filter::{self, Condition, Filter, Schema, Times};
 use crate::model::assets::utilization::class_ranges;
 use crate::model::{
     Asset, AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse,
-    QueryAssetUtilizationHistoryRequest, Resource, Utilization,
+    QueryAssetUtilizationHistoryRequest, RecordRow, Resource, Utilization,
 };
 use crate::services::assets::query::vendor_names;
 use crate::session::token::{self, Fingerprint};
 use crate::session::{IndexEntries, Plan, Query, View};
 use crate::value::id::RecordKey;
-use crate::value::{Env, FieldDecl, Row, Val, Work, key, limits, time};
+use crate::value::{Val, Work, key, limits, time};
 
 const DEFAULT_TAKE: i64 = 1000;
 const DEFAULT_DAYS: i64 = 90;
@@ -73,7 +73,7 @@ pub(in crate::services) fn query(
         let is_match = record.meets(range.from, range.to, view.now())
             && match &condition {
                 None => true,
-                Some(filter) => fulfils(view, filter, &UtilizationRow { record: &record, env })?,
+                Some(filter) => fulfils(view, filter, &RecordRow { record: &record, env })?,
             };
         if !is_match {
             continue;
@@ -99,7 +99,7 @@ pub(in crate::services) fn query(
 }
 
 /// Whether a record matches the filter, within the work that is allowed for one record.
-fn fulfils(view: &View<'_>, filter: &Filter, row: &UtilizationRow<'_>) -> Result<bool> {
+fn fulfils(view: &View<'_>, filter: &Filter, row: &RecordRow<'_>) -> Result<bool> {
     let check = || view.context().check_deadline();
     let work = Work::new(&check);
     let is_match = filter.matches_with(row, &|_| false, &work);
@@ -160,29 +160,15 @@ fn read_position(position: &[u8]) -> Result<(Range, Vec<u8>)> {
     })
 }
 
-#[derive(Debug)]
-struct UtilizationRow<'r> {
-    record: &'r Utilization,
-    env: Env,
-}
-
-impl Row for UtilizationRow<'_> {
-    fn val(&self, index: usize) -> Val<'_> {
-        Utilization::fields()
-            .get(index)
-            .map_or(Val::Null, |field| (field.get)(self.record, &self.env))
-    }
-}
-
 fn compile<R: Resource>(
     view: &View<'_>,
     text: Option<&str>,
     member: &str,
 ) -> Result<Option<Filter>> {
-    let fields: Vec<FieldDecl> = R::fields().iter().map(|field| field.decl).collect();
     let renames = vendor_names(view.context().settings());
     let renames = if R::KIND == Asset::KIND { renames.as_slice() } else { &[] };
-    let schema = Schema { fields: &fields, renames, accept_brackets: true, ..Schema::default() };
+    let schema =
+        Schema { fields: R::fields(), renames, accept_brackets: true, ..Schema::default() };
     filter::compile(text, &[], &schema, &Times::new(view.now(), None))
         .map_err(|error| error.context(member))
 }
@@ -212,7 +198,7 @@ fn assets(view: &View<'_>, text: Option<&str>) -> Result<Option<BTreeSet<String>
 
 /// The only ids that can match, if the filter names them.
 fn named_ids(filter: &Filter) -> Option<Vec<String>> {
-    let id = Asset::fields().iter().position(|field| field.decl.path == "id")?;
+    let id = Asset::fields().iter().position(|field| field.path == "id")?;
     let text = |value: &filter::Constant| match value.val() {
         Val::Str(text) => Some(text.into_owned()),
         _ => None,

@@ -485,8 +485,9 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
     use crate::filter::{Schema, from_clause};
+    use crate::model::RecordRow;
     use crate::model::{ContentPart, FileId, FileRecord, Resource, StoredContent};
-    use crate::value::{Env, FieldDecl, Row, Val};
+    use crate::value::Env;
 
     fn file() -> FileRecord {
         FileRecord {
@@ -509,20 +510,10 @@ mod tests {
 
     const TIMELESS: Env = Env { now_ms: 0, calibration_warning_days: 0 };
 
-    /// A file as filters read it.
-    #[derive(Debug)]
-    struct FileRow(FileRecord);
-
-    impl Row for FileRow {
-        fn val(&self, index: usize) -> Val<'_> {
-            (FileRecord::fields()[index].get)(&self.0, &TIMELESS)
-        }
-    }
-
     fn holds(clause: &Clause) -> bool {
-        let fields: Vec<FieldDecl> = FileRecord::fields().iter().map(|field| field.decl).collect();
-        let schema = Schema { fields: &fields, ..Schema::default() };
-        from_clause(clause, &schema).unwrap().matches(&FileRow(file()))
+        let schema = Schema { fields: FileRecord::fields(), ..Schema::default() };
+        let row = RecordRow { record: &file(), env: TIMELESS };
+        from_clause(clause, &schema).unwrap().matches(&row)
     }
 
     fn matches(text: &str) -> bool {

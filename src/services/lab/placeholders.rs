@@ -63,17 +63,19 @@ fn value<R: Resource>(name: &str, record: &R) -> Option<String> {
     if name.eq_ignore_ascii_case("id") || fold(name) == format!("{}id", fold(R::KIND.name)) {
         return Some(record.id().to_owned());
     }
-    let field =
-        |name: &str| R::fields().iter().find(|field| field.decl.path.eq_ignore_ascii_case(name));
+    let field = |name: &str| {
+        let place = R::fields().iter().position(|field| field.path.eq_ignore_ascii_case(name))?;
+        Some(record.value(place, &ENV))
+    };
     if let Some((map, key)) = name.split_once('.') {
-        if let Some(Val::Map(entries)) = field(map).map(|field| (field.get)(record, &ENV)) {
+        if let Some(Val::Map(entries)) = field(map) {
             return Some(entries.get(key).cloned().unwrap_or_default());
         }
         if map.eq_ignore_ascii_case("properties") {
             return Some(String::new());
         }
     }
-    match (field(name)?.get)(record, &ENV) {
+    match field(name)? {
         Val::Null => Some(String::new()),
         Val::Str(text) => Some(text.into_owned()),
         Val::Int(number) => Some(number.to_string()),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::columns::leaf;
 use super::field::{Path, find};
-use super::kinds::{ScannedKind, of_kind};
+use super::kinds::{Position, ScannedKind};
 use super::time_bucket::start_of;
 use crate::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use crate::arrow::datatypes::TimestampMillisecondType;
@@ -17,13 +17,12 @@ use crate::columnar::{
     Aggregation, Bounds, Key, MemoryRun, PartAggregates, Predicates, TableSchema,
 };
 use crate::error::{Error, Result};
-use crate::model::members_of;
 use crate::model::records::{AggregateRecordsRequest, TimeBucket};
 use crate::model::tables::aggregate::{Aggregate, AggregateKey, TableAggregates};
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::services::lists;
 use crate::services::tables::{aggregate_key, aggregate_term, different_keys};
-use crate::session::{Access, Query, View};
+use crate::session::{Access, View};
 use crate::value::{Control, FieldDecl, FieldType, Row, Val, limits};
 
 /// Records that are read, and aggregated, together.
@@ -175,7 +174,7 @@ pub(super) fn run<A: Access>(
     request: &AggregateRecordsRequest,
 ) -> Result<TableAggregates> {
     let control = access.context().control(&Control::default());
-    access.read(|view| of_kind!(request.kind, of(view, request, &control)))
+    access.read(|view| of(view, request, &control))
 }
 
 /// The keys of a request, each once, and for each entry of `groupBy` its place among them.
@@ -202,36 +201,20 @@ fn keys(
     }))
 }
 
-fn of<R: ScannedKind>(
+fn of(
     view: &View<'_>,
     request: &AggregateRecordsRequest,
     control: &Control,
 ) -> Result<TableAggregates> {
-    let fields: Vec<FieldDecl> = R::fields().iter().map(|field| field.decl).collect();
-    aggregated(view, &fields, request, control, &|fields, add| {
-        each_part::<R>(view, request, fields, add)
-    })
-}
-
-/// Takes records as rows, part by part.
-type Add<'a> = dyn FnMut(&[&dyn Row]) -> Result<()> + 'a;
-
-/// Aggregates the records that `each_part` reads; it is called with the fields to read.
-fn aggregated(
-    view: &View<'_>,
-    fields: &[FieldDecl],
-    request: &AggregateRecordsRequest,
-    control: &Control,
-    each_part: &dyn Fn(&[usize], &mut Add<'_>) -> Result<()>,
-) -> Result<TableAggregates> {
+    let kind = ScannedKind::new(request.kind);
     let wanted: &[Aggregate] = request.aggregates.as_deref().unwrap_or_default();
     lists::check("aggregates", wanted.len())?;
     lists::check("groupBy", request.group_by.as_ref().map_or(0, Vec::len))?;
     let mut columns = Columns::default();
-    let (keys, places) = keys(&mut columns, fields, request)?;
+    let (keys, places) = keys(&mut columns, kind.fields, request)?;
     for (at, aggregate) in wanted.iter().enumerate() {
         if let Some(name) = &aggregate.column {
-            columns.of_field(fields, name, &format!("aggregates[{at}].column"))?;
+            columns.of_field(kind.fields, name, &format!("aggregates[{at}].column"))?;
         }
     }
     let schema = columns.schema()?;
@@ -248,13 +231,22 @@ fn aggregated(
     };
     let mut parts = PartAggregates::new(schema.clone(), &aggregation)?;
     let mut number = 0;
-    let mut add = |rows: &[&dyn Row]| -> Result<()> {
-        control.check()?;
-        let batch = columns.batch(&schema, number, rows)?;
-        number = number.saturating_add(rows.len() as i64);
-        parts.add(MemoryRun::new(&schema, &[batch], 0)?, control)
-    };
-    each_part(&columns.fields(), &mut add)?;
+    let filter = request.filter.as_deref().filter(|filter| !filter.trim().is_empty());
+    let members = (kind.members)(&columns.fields());
+    let mut position = Position::default();
+    while !position.is_done {
+        let before = position.clone();
+        let query = before.query(filter, request.substitutions.as_ref(), PART_RECORDS);
+        kind.part(view, &query, members, &mut position, &mut |_, rows| {
+            if rows.is_empty() {
+                return Ok(());
+            }
+            control.check()?;
+            let batch = columns.batch(&schema, number, rows)?;
+            number = number.saturating_add(rows.len() as i64);
+            parts.add(MemoryRun::new(&schema, &[batch], 0)?, control)
+        })?;
+    }
     let mut groups = parts.finish()?;
     if aggregation.keys.len() < places.len() {
         for group in &mut groups {
@@ -263,51 +255,4 @@ fn aggregated(
         }
     }
     Ok(TableAggregates { groups, summarized_rows: None })
-}
-
-/// Calls `add` with the records, part by part, in order of their ids.
-fn each_part<R: ScannedKind>(
-    view: &View<'_>,
-    request: &AggregateRecordsRequest,
-    fields: &[usize],
-    add: &mut Add<'_>,
-) -> Result<()> {
-    let mut add = |records: &[R]| {
-        let cells = super::scan::cells(records, view.env());
-        let rows: Vec<&dyn Row> = cells.iter().map(|cells| cells as &dyn Row).collect();
-        add(&rows)
-    };
-    if request.filter.as_deref().is_none_or(|filter| filter.trim().is_empty()) {
-        let visibility = view.visibility(R::KIND);
-        let mut records: Vec<R> = Vec::new();
-        let wanted = members_of::<R>(fields.iter().copied());
-        view.scan_records::<R>(None, false, wanted, &mut |_, record| {
-            if visibility.allows(record.workspace()) {
-                records.push(record);
-            }
-            if records.len() == PART_RECORDS {
-                add(&records)?;
-                records.clear();
-            }
-            Ok(true)
-        })?;
-        return if records.is_empty() { Ok(()) } else { add(&records) };
-    }
-    let mut token: Option<String> = None;
-    loop {
-        let page = view.query::<R>(&Query {
-            filter: request.filter.as_deref(),
-            substitutions: request.substitutions.as_deref().unwrap_or_default(),
-            take: PART_RECORDS,
-            continuation_token: token.as_deref(),
-            ..Query::default()
-        })?;
-        if !page.items.is_empty() {
-            add(&page.items)?;
-        }
-        token = page.continuation_token;
-        if token.is_none() {
-            return Ok(());
-        }
-    }
 }

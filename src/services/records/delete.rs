@@ -3,7 +3,7 @@
 //! What must hold: a step deletes only records that match at the time of its commit. They are found
 //! without holding the write turn, and tested again in it.
 
-use super::kinds::{ScannedKind, of_kind};
+use super::kinds::{Position, ScannedKind, Shown};
 use crate::error::{Error, Result};
 use crate::model::assets::Utilization;
 use crate::model::records::{DeleteRecordsRequest, DeleteRecordsResponse};
@@ -13,17 +13,18 @@ use crate::model::test_plans::test_plan::TestPlan;
 use crate::model::work_items::template::WorkItemTemplate;
 use crate::model::work_items::work_item::WorkItem;
 use crate::model::workspaces::Workspace;
-use crate::model::{Asset, Feed, FileRecord, PackageRecord, Product, Specification};
+use crate::model::{Asset, Feed, FileRecord, PackageRecord, Product, Resource, Specification};
 use crate::services::content;
 use crate::services::{assets, feeds, tables};
 use crate::session::{Access, Draft, Query, View};
-use crate::value::{Control, Kind};
+use crate::value::Control;
+use crate::value::stored::Members;
 
 /// Records that are deleted in one commit, at most.
 const STEP_RECORDS: usize = 1_000;
 
 /// A kind of record that a query may delete.
-trait Removed: ScannedKind {
+pub(super) trait Removed: Resource + Shown {
     /// What deletes the kind instead, if a query may not.
     const INSTEAD: Option<&'static str> = None;
 
@@ -79,40 +80,15 @@ impl Removed for Utilization {
     const INSTEAD: Option<&'static str> = Some("delete_assets; a history ends with its asset");
 }
 
-/// The ids of a page, and the token of the next one.
-type Ids = (Vec<String>, Option<String>);
-
-/// A kind of record that a query may delete, with its type erased.
-#[derive(Clone, Copy)]
-struct Removal {
-    instead: Option<&'static str>,
-    ids: fn(&View<'_>, &Query<'_>) -> Result<Ids>,
-    remove: fn(&mut Draft<'_>, &str) -> Result<()>,
-    kind: Kind,
-}
-
-fn removal<R: Removed>() -> Removal {
-    Removal {
-        instead: R::INSTEAD,
-        ids: |view, query| {
-            let page = view.query::<R>(query)?;
-            let ids = page.items.iter().map(|record| record.id().to_owned()).collect();
-            Ok((ids, page.continuation_token))
-        },
-        remove: R::remove,
-        kind: R::KIND,
-    }
-}
-
 /// Deletes the records that match, in order of their ids.
 pub(super) fn run<A: Access>(
     access: &A,
     request: &DeleteRecordsRequest,
     control: &Control,
 ) -> Result<DeleteRecordsResponse> {
-    let removal = of_kind!(request.kind, removal());
+    let kind = ScannedKind::new(request.kind);
     access.context().refuse_pinned("deleting records")?;
-    if let Some(instead) = removal.instead {
+    if let Some(instead) = kind.instead {
         return Err(Error::unsupported(format!(
             "records of the kind {} are not deleted by a query; use {instead}",
             request.kind
@@ -132,50 +108,56 @@ pub(super) fn run<A: Access>(
         })
     })?;
     let control = access.context().control(control);
-    let (mut deleted, mut token) = (0_i64, None::<String>);
+    let (mut deleted, mut position) = (0_i64, Position::default());
     loop {
         control.check()?;
         let take = left.min(STEP_RECORDS);
-        let query = Query {
-            filter: Some(filter),
-            substitutions: request.substitutions.as_deref().unwrap_or_default(),
-            take,
-            continuation_token: token.as_deref(),
-            ..Query::default()
-        };
-        let (ids, next) = access.read(|view| (removal.ids)(view, &query))?;
+        let ids = access.read(|view| {
+            let before = position.clone();
+            let query = before.query(Some(filter), request.substitutions.as_ref(), take);
+            matching(kind, view, &query, &mut position)
+        })?;
         left -= ids.len();
         if !ids.is_empty() {
-            deleted += step(access, &removal, request, ids)?;
+            deleted += step(access, kind, request, ids)?;
         }
         control.report(deleted.unsigned_abs(), None, "records");
-        token = next;
-        if token.is_none() || left == 0 {
+        if position.is_done || left == 0 {
             return Ok(DeleteRecordsResponse { deleted_count: deleted });
         }
     }
 }
 
+fn matching(
+    kind: ScannedKind,
+    view: &View<'_>,
+    query: &Query<'_>,
+    position: &mut Position,
+) -> Result<Vec<String>> {
+    let mut ids = Vec::new();
+    kind.part(view, query, Members::NONE, position, &mut |records, _| {
+        ids.extend(records.iter().map(|record| record.identity()[0].to_owned()));
+        Ok(())
+    })?;
+    Ok(ids)
+}
+
 /// Deletes those of the records that still match, in one commit.
 fn step(
     access: &impl Access,
-    removal: &Removal,
+    kind: ScannedKind,
     request: &DeleteRecordsRequest,
     ids: Vec<String>,
 ) -> Result<i64> {
-    let (request, Removal { ids: matching, remove, kind, .. }) = (request.clone(), *removal);
+    let request = request.clone();
     access.write(move |draft| {
-        let query = Query {
-            filter: request.filter.as_deref(),
-            substitutions: request.substitutions.as_deref().unwrap_or_default(),
-            take: ids.len(),
-            ids: Some(&ids),
-            ..Query::default()
-        };
-        let (matching, _) = matching(draft.view(), &query)?;
+        let start = Position::default();
+        let (filter, substitutions) = (request.filter.as_deref(), request.substitutions.as_ref());
+        let query = Query { ids: Some(&ids), ..start.query(filter, substitutions, ids.len()) };
+        let matching = matching(kind, draft.view(), &query, &mut Position::default())?;
         let mut deleted = 0;
         for id in matching {
-            remove(draft, &id).map_err(|error| error.with_resource(kind.name, id))?;
+            (kind.remove)(draft, &id).map_err(|error| error.with_resource(kind.kind.name, id))?;
             deleted += 1;
         }
         Ok(deleted)

@@ -1,9 +1,12 @@
 //! The kinds of records that scans return, and what the service of each shows of a record.
 
 use serde::Serialize;
+use serde_json::Value;
 
+use super::delete::Removed;
 use crate::error::{Error, Result};
 use crate::model::assets::AssetUtilizationHistoryItem;
+use crate::model::records::RecordKind;
 use crate::model::tables::table::TableMetadata;
 use crate::model::test_plans::template::TestPlanTemplate;
 use crate::model::test_plans::test_plan::TestPlan;
@@ -11,19 +14,21 @@ use crate::model::work_items::template::WorkItemTemplate;
 use crate::model::work_items::work_item::WorkItem;
 use crate::model::workspaces::Workspace;
 use crate::model::{
-    Asset, Feed, FileMetadata, FileRecord, PackageRecord, Product, Resource, Specification,
-    Utilization,
+    AnyRecord, Asset, Feed, FileMetadata, FileRecord, PackageRecord, Product, RecordRow, Resource,
+    Specification, Utilization, members_of,
 };
 use crate::services::service_record::ServiceRecord as _;
-use crate::value::Env;
+use crate::session::{Draft, Query, View};
+use crate::value::stored::Members;
+use crate::value::{Env, FieldDecl, Kind, RecordKey, Row};
 
-/// A kind of record that scans return.
-pub(super) trait ScannedKind: Resource {
+/// A record that scans return.
+pub(super) trait Shown: AnyRecord {
     /// The record as the JSON of its service.
     ///
     /// # Errors
     /// `Corrupt` for a record that has no JSON.
-    fn json(self, env: &Env) -> Result<String>;
+    fn json(&self, env: &Env) -> Result<String>;
 }
 
 fn text(record: &impl Serialize) -> Result<String> {
@@ -34,9 +39,9 @@ fn text(record: &impl Serialize) -> Result<String> {
 
 macro_rules! shown {
     ($($kind:ty: |$record:ident, $env:ident| $json:expr;)*) => {
-        $(impl ScannedKind for $kind {
-            fn json(self, $env: &Env) -> Result<String> {
-                let $record = self;
+        $(impl Shown for $kind {
+            fn json(&self, $env: &Env) -> Result<String> {
+                let $record = self.clone();
                 text(&$json)
             }
         })*
@@ -59,27 +64,131 @@ shown! {
     Workspace: |record, _env| record;
 }
 
-/// Calls a generic function with the type of a [`RecordKind`](crate::model::records::RecordKind).
-macro_rules! of_kind {
-    ($kind:expr, $call:ident($($arg:expr),*)) => {{
-        use crate::model::records::RecordKind as Kind;
-        use crate::model::test_plans::{template::TestPlanTemplate, test_plan::TestPlan};
-        use crate::model::work_items::{template::WorkItemTemplate, work_item::WorkItem};
-        match $kind {
-            Kind::Product => $call::<crate::model::Product>($($arg),*),
-            Kind::Specification => $call::<crate::model::Specification>($($arg),*),
-            Kind::Asset => $call::<crate::model::Asset>($($arg),*),
-            Kind::AssetUtilization => $call::<crate::model::Utilization>($($arg),*),
-            Kind::WorkItem => $call::<WorkItem>($($arg),*),
-            Kind::WorkItemTemplate => $call::<WorkItemTemplate>($($arg),*),
-            Kind::TestPlan => $call::<TestPlan>($($arg),*),
-            Kind::TestPlanTemplate => $call::<TestPlanTemplate>($($arg),*),
-            Kind::Table => $call::<crate::model::tables::table::TableMetadata>($($arg),*),
-            Kind::File => $call::<crate::model::FileRecord>($($arg),*),
-            Kind::Feed => $call::<crate::model::Feed>($($arg),*),
-            Kind::Package => $call::<crate::model::PackageRecord>($($arg),*),
-            Kind::Workspace => $call::<crate::model::workspaces::Workspace>($($arg),*),
-        }
-    }};
+/// What is called with the records of a part, and with the same records as filters read them.
+pub(super) type Part<'f> = dyn FnMut(&[&dyn Shown], &[&dyn Row]) -> Result<()> + 'f;
+type Each<'f> = dyn FnMut(&[&dyn Shown]) -> Result<()> + 'f;
+
+/// Where the reading of the records of a kind is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Position {
+    /// The last record that was read without a filter.
+    pub after: Option<RecordKey>,
+    /// The token of the next page of those that match.
+    pub token: Option<String>,
+    pub is_done: bool,
 }
-pub(super) use of_kind;
+
+impl Position {
+    /// The query for the next records, at most `take`.
+    pub(super) fn query<'q>(
+        &'q self,
+        filter: Option<&'q str>,
+        substitutions: Option<&'q Vec<Value>>,
+        take: usize,
+    ) -> Query<'q> {
+        Query {
+            filter,
+            substitutions: substitutions.map(Vec::as_slice).unwrap_or_default(),
+            take,
+            continuation_token: self.token.as_deref(),
+            ..Query::default()
+        }
+    }
+}
+
+/// A kind of record that scans return, with its type erased.
+#[derive(Clone, Copy)]
+pub(super) struct ScannedKind {
+    pub kind: Kind,
+    pub fields: &'static [FieldDecl],
+    /// The members that these fields are read from.
+    pub members: fn(&[usize]) -> Members,
+    /// What deletes the kind instead, if a query may not.
+    pub instead: Option<&'static str>,
+    /// Drafts the deletion of a record with all that belongs to it.
+    pub remove: fn(&mut Draft<'_>, &str) -> Result<()>,
+    part: fn(&View<'_>, &Query<'_>, Members, &mut Position, &mut Each<'_>) -> Result<()>,
+}
+
+impl ScannedKind {
+    fn of<R: Removed>() -> Self {
+        Self {
+            kind: R::KIND,
+            fields: R::fields(),
+            members: |fields| members_of::<R>(fields.iter().copied()),
+            instead: R::INSTEAD,
+            remove: R::remove,
+            part: part::<R>,
+        }
+    }
+
+    pub(super) fn new(kind: RecordKind) -> Self {
+        match kind {
+            RecordKind::Product => Self::of::<Product>(),
+            RecordKind::Specification => Self::of::<Specification>(),
+            RecordKind::Asset => Self::of::<Asset>(),
+            RecordKind::AssetUtilization => Self::of::<Utilization>(),
+            RecordKind::WorkItem => Self::of::<WorkItem>(),
+            RecordKind::WorkItemTemplate => Self::of::<WorkItemTemplate>(),
+            RecordKind::TestPlan => Self::of::<TestPlan>(),
+            RecordKind::TestPlanTemplate => Self::of::<TestPlanTemplate>(),
+            RecordKind::Table => Self::of::<TableMetadata>(),
+            RecordKind::File => Self::of::<FileRecord>(),
+            RecordKind::Feed => Self::of::<Feed>(),
+            RecordKind::Package => Self::of::<PackageRecord>(),
+            RecordKind::Workspace => Self::of::<Workspace>(),
+        }
+    }
+
+    /// Calls `f` with the records of a query, whole and in order of their ids, and moves the
+    /// position behind them. Without a filter, `wanted` are the members that are read.
+    ///
+    /// # Errors
+    /// Those of the query and of `f`.
+    pub(super) fn part(
+        &self,
+        view: &View<'_>,
+        query: &Query<'_>,
+        wanted: Members,
+        position: &mut Position,
+        f: &mut Part<'_>,
+    ) -> Result<()> {
+        let env = view.env();
+        (self.part)(view, query, wanted, position, &mut |records| {
+            let rows = records.iter().map(|record| RecordRow { record: *record, env });
+            let rows: Vec<RecordRow<'_>> = rows.collect();
+            let rows: Vec<&dyn Row> = rows.iter().map(|row| row as &dyn Row).collect();
+            f(records, &rows)
+        })
+    }
+}
+
+fn part<R: Resource + Shown>(
+    view: &View<'_>,
+    query: &Query<'_>,
+    wanted: Members,
+    position: &mut Position,
+    f: &mut Each<'_>,
+) -> Result<()> {
+    let mut records: Vec<R> = Vec::new();
+    // A query for nothing is checked.
+    if query.filter.is_some() || query.take == 0 {
+        let page = view.query::<R>(query)?;
+        records = page.items;
+        position.is_done = page.continuation_token.is_none();
+        position.token = page.continuation_token;
+    } else {
+        let (after, most) = (position.after, query.take);
+        let visibility = view.visibility(R::KIND);
+        view.scan_records::<R>(after, false, wanted, &mut |key, record| {
+            position.after = Some(key);
+            if visibility.allows(record.workspace()) {
+                records.push(record);
+            }
+            Ok(records.len() < most)
+        })?;
+        position.is_done = records.len() < most;
+    }
+    let shown: Vec<&dyn Shown> = records.iter().map(|record| record as &dyn Shown).collect();
+    f(&shown)
+}

@@ -70,7 +70,7 @@ pub(crate) fn begin(session: &Session) -> Result<()> {
                 if records.next()?.is_none() {
                     continue;
                 }
-                let missing = (registered.indexes)().into_iter().filter(|index| index.since > held);
+                let missing = (registered.indexes)().iter().filter(|index| index.since > held);
                 let missing =
                     missing.map(|index| Filling { kind, index: index.number, after: Vec::new() });
                 fillings.indexes.extend(missing);

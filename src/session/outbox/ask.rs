@@ -105,7 +105,7 @@ impl SearchOutbox {
         piece: &str,
     ) -> Option<Vec<RecordKey>> {
         let registered = self.by_code(kind.code)?;
-        if !(registered.text_fields)().iter().any(|(name, _)| *name == path) {
+        if !(registered.text_fields)().iter().any(|field| field.name == path) {
             return None;
         }
         let state = self.at_hand(view)?;

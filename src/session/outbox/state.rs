@@ -128,8 +128,8 @@ impl SearchOutbox {
         let mut shape = Shape { folding: self.folding, ..Shape::default() };
         for registered in self.searchable() {
             shape.kinds.push(registered.kind);
-            for (name, weight) in (registered.text_fields)() {
-                shape.add_field(name, weight);
+            for field in (registered.text_fields)() {
+                shape.add_field(field.name, field.weight);
             }
             for (path, is_float) in (registered.scalars)() {
                 shape.columns.push(ColumnName {

@@ -27,8 +27,7 @@ pub(super) type Workspaces = HashMap<String, String>;
 impl<R: Resource> Row for RecordRow<'_, R> {
     fn val(&self, index: usize) -> Val<'_> {
         let Some(field) = R::fields().get(index) else { return Val::Null };
-        let value = (field.get)(self.record, &self.env);
-        match (field.decl.ty, value) {
+        match (field.ty, self.record.value(index, &self.env)) {
             (FieldType::WorkspaceName, Val::Str(id)) => {
                 self.workspaces.get(&*id).map_or(Val::Str(id), |name| Val::Str(name.into()))
             }

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use crate::filter::{Condition, Constant};
-use crate::model::{IndexForm, KindDecl, split_entry_value};
+use crate::model::{Index, KindDecl, split_entry_value};
 use crate::value::{FieldType, key};
 
 /// Ranges of one index that contain exactly the records that satisfy certain conditions.
@@ -61,12 +61,7 @@ fn value_at(mut included: &[u8], place: usize) -> Option<&[u8]> {
 }
 
 /// The tests of the included fields of an index. Conditions that its ranges answer need none.
-fn tests(
-    decl: &KindDecl,
-    index: &IndexForm,
-    conditions: &[Condition],
-    answers: &[usize],
-) -> Vec<Test> {
+fn tests(decl: &KindDecl, index: &Index, conditions: &[Condition], answers: &[usize]) -> Vec<Test> {
     let mut tests = Vec::new();
     for (place, path) in index.include.iter().enumerate() {
         let Some(position) = decl.position(path).filter(|position| is_scalar(decl, *position))
@@ -220,7 +215,7 @@ fn is_scalar(decl: &KindDecl, position: usize) -> bool {
     !matches!(ty, None | Some(FieldType::Strings | FieldType::Map | FieldType::Rows(_)))
 }
 
-fn name(index: &IndexForm) -> String {
+fn name(index: &Index) -> String {
     index.fields.join(", ")
 }
 
@@ -252,7 +247,7 @@ pub(super) fn scans(decl: &KindDecl, conditions: &[Condition]) -> Vec<Scan> {
 /// A scan of all entries of an index that has exactly one entry for each record.
 pub(super) fn whole(decl: &KindDecl) -> Option<Scan> {
     let scalar = |path: &&str| decl.position(path).is_some_and(|field| is_scalar(decl, field));
-    let one_each = |index: &&IndexForm| {
+    let one_each = |index: &&Index| {
         !index.unique && !index.fields.is_empty() && index.fields.iter().all(scalar)
     };
     let index = decl.indexes.iter().find(one_each)?;
@@ -269,7 +264,7 @@ pub(super) fn whole(decl: &KindDecl) -> Option<Scan> {
 
 /// The scan of one index: the product of the points of its leading fields, followed by at most one
 /// range. `None` if the index answers no condition or does not contain every match.
-fn scan(decl: &KindDecl, index: &IndexForm, conditions: &[Condition]) -> Option<Scan> {
+fn scan(decl: &KindDecl, index: &Index, conditions: &[Condition]) -> Option<Scan> {
     let mut prefixes = vec![Vec::new()];
     let mut answers = Vec::new();
     let mut distinct = true;
@@ -336,7 +331,7 @@ pub(super) fn ordered(
 
 fn ordered_by(
     decl: &KindDecl,
-    index: &IndexForm,
+    index: &Index,
     terms: &[usize],
     descending: bool,
     conditions: &[Condition],

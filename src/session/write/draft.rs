@@ -91,7 +91,7 @@ enum PriorRecord<R> {
 }
 
 /// The error about an entry of a unique index that another record has.
-fn taken<R: Resource>(index: &Index<R>) -> Error {
+fn taken<R: Resource>(index: &Index) -> Error {
     let (kind, fields) = (R::KIND.name, index.fields.join(", "));
     Error::conflict(format!("another {kind} has the same {fields}"))
 }

@@ -18,7 +18,7 @@ pub(crate) use crate::feeds::{CreateFeedRequest, Platform};
 pub(crate) use crate::files::UploadFileRequest;
 pub(crate) use crate::filter::{Times, compile};
 pub(crate) use crate::lab::TimelineDefinition;
-pub(crate) use crate::model::resource::{Field, Index, Resource};
+pub(crate) use crate::model::resource::{Index, Resource};
 pub(crate) use crate::model::tables::data::{ColumnType, DataType, column};
 pub(crate) use crate::model::tables::table::{CreateTableRequest, TableMetadata};
 pub(crate) use crate::model::{FileRecord, KindEntry, PackageRecord, Utilization};

@@ -113,7 +113,7 @@ fn empty() -> Value {
 }
 
 fn fields<R: Resource>() -> Vec<FieldDecl> {
-    R::fields().iter().map(|field| field.decl).collect()
+    R::fields().to_vec()
 }
 
 fn indexed<R: Resource>() -> Vec<&'static str> {

@@ -9,7 +9,7 @@ use crate::filter::tests::schemas;
 use crate::store::tests::prelude::*;
 use crate::value::id::IdForm;
 use crate::value::stored::{DecodeResult, EncodeResult, Input, Output};
-use crate::value::{Row, Stored};
+use crate::value::{Env, Row, Stored, Val};
 
 /// A record of the kind `probe` of the corpus.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,9 +39,7 @@ impl Stored for Probe {
 
 macro_rules! fields {
     ($($number:literal $path:literal $ty:expr;)*) => {
-        static FIELDS: [Field<Probe>; 17] = [
-            $(Field { decl: FieldDecl::new($path, $ty), get: |probe, _| probe.row.val($number) }),*
-        ];
+        static FIELDS: [FieldDecl; 17] = [$(FieldDecl::new($path, $ty)),*];
     };
 }
 
@@ -67,11 +65,11 @@ fields! {
 
 macro_rules! index {
     ($number:literal, $($path:literal),+) => {
-        Index { number: $number, since: 1, fields: &[$($path),+], unique: false, include: &[], on: None }
+        Index { number: $number, since: 1, fields: &[$($path),+], unique: false, include: &[], computed: false }
     };
 }
 
-static INDEXES: [Index<Probe>; 11] = [
+static INDEXES: [Index; 11] = [
     index!(1, "number"),
     index!(2, "count", "at"),
     index!(3, "flag"),
@@ -97,11 +95,15 @@ impl Resource for Probe {
         "default"
     }
 
-    fn fields() -> &'static [Field<Self>] {
+    fn fields() -> &'static [FieldDecl] {
         &FIELDS
     }
 
-    fn indexes() -> &'static [Index<Self>] {
+    fn value<'a>(&'a self, place: usize, _env: &Env) -> Val<'a> {
+        self.row.val(place)
+    }
+
+    fn indexes() -> &'static [Index] {
         &INDEXES
     }
 }
