@@ -19,11 +19,18 @@ struct RefusedItems {
 }
 
 impl RefusedItems {
-    /// Adds the item at `position`, whose wire form is `api`.
-    fn add(&mut self, position: usize, error: Error, api: ApiError) {
-        self.first.get_or_insert((position, error));
+    /// Adds the item at `position`.
+    ///
+    /// # Errors
+    /// An error that is not about the item.
+    fn add(&mut self, position: usize, error: Error) -> Result<()> {
+        if !is_item_error(&error) {
+            return Err(error);
+        }
         self.positions.push(position);
-        self.inner.push(api);
+        self.inner.push(inner_error(&error, position));
+        self.first.get_or_insert((position, error));
+        Ok(())
     }
 
     /// What the batch of `count` items is answered with; `None` if no item was refused.
@@ -117,12 +124,10 @@ pub(crate) fn run<I: Clone, S>(
     for (position, item) in items.into_iter().enumerate() {
         match f(draft, position, item.clone()) {
             Ok(value) => outcome.succeeded.push(value),
-            Err(error) if is_item_error(&error) => {
-                let api = inner_error(&error, position);
-                refused.add(position, error, api);
+            Err(error) => {
+                refused.add(position, error)?;
                 outcome.failed.push(item);
             }
-            Err(error) => return Err(error),
         }
     }
     outcome.error = refused.settle(umbrella, draft.context().fails_whole, count)?;

@@ -1,7 +1,7 @@
 //! Pages of records, and plans, by the requests of services.
 
 use crate::error::Result;
-use crate::model::answer::{Page, RecordQuery};
+use crate::model::answer::{CommonMembers, Page, RecordQuery};
 use crate::services::lists;
 use crate::services::service_record::ServiceRecord;
 use crate::session::{Access, OrderTerm, Plan, Query, Settings};
@@ -27,8 +27,11 @@ pub(crate) trait QueryRequest: RecordQuery<Record: ServiceRecord> {
 /// # Errors
 /// `LimitExceeded` for a projection that is too long.
 pub(crate) fn common<Q: RecordQuery>(request: &Q) -> Result<Query<'_>> {
-    lists::check("projection", request.projection().len())?;
-    let members = request.common();
+    common_of(request.common(), request.projection().len())
+}
+
+fn common_of(members: CommonMembers<'_>, projection: usize) -> Result<Query<'_>> {
+    lists::check("projection", projection)?;
     let term = |path| OrderTerm { path, descending: members.descending };
     Ok(Query {
         filter: members.filter,

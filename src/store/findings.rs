@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::by_code;
+use crate::session::guarded;
 use crate::value::limits;
 
 pub(super) const RECORD_FILE: &str = "records.redb";
@@ -80,10 +81,42 @@ impl VerifyReport {
             action: action.to_owned(),
         });
     }
+
+    /// Adds a finding in the record file.
+    pub(super) fn find_in_records(
+        &mut self,
+        place: impl Into<String>,
+        problem: impl Into<String>,
+        action: &str,
+    ) {
+        self.find(RECORD_FILE, place, problem, action);
+    }
+
+    /// The result of a [`checked`] part of the record file; `None` if it is damaged, which becomes
+    /// a finding.
+    pub(super) fn undamaged<T>(
+        &mut self,
+        checked: Result<T>,
+        place: impl Into<String>,
+        action: &str,
+    ) -> Option<T> {
+        checked.map_err(|error| self.find_in_records(place, error.message(), action)).ok()
+    }
 }
 
-/// Whether an error is damage of the stored bytes. Then it becomes a finding and the verification
-/// continues.
+/// Runs a check. Damage of the stored bytes is the error inside: it becomes a finding, and the
+/// verification continues.
+///
+/// # Errors
+/// The errors of the check that are no damage.
+pub(super) fn checked<T>(attempt: &str, f: impl FnOnce() -> Result<T>) -> Result<Result<T>> {
+    match guarded(attempt, f) {
+        Err(error) if !is_damage(&error) => Err(error),
+        checked => Ok(checked),
+    }
+}
+
+/// Whether an error is damage of the stored bytes.
 pub(super) fn is_damage(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io)
 }

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::findings::{REBUILD, RECORD_FILE, RESTORE, VerifyReport, is_damage, kind_name};
+use super::findings::{REBUILD, RESTORE, VerifyReport, checked, kind_name};
 use super::scrub_indexes;
 use crate::error::{Error, Result};
 use crate::model::by_code;
@@ -32,23 +32,13 @@ pub(super) fn scrub(
     report: &mut VerifyReport,
 ) -> Result<()> {
     let source = ReadSource::Snapshot(snapshot);
-    let sums = match guarded("reading the sums", || snapshot.sums()) {
-        Ok(sums) => sums,
-        Err(error) if is_damage(&error) => None,
-        Err(error) => return Err(error),
-    };
+    let sums = checked("reading the sums", || snapshot.sums())?.unwrap_or_default();
     if sums.is_none() {
         tell_no_sums(report);
     }
-    let fillings = match guarded("reading the list of incomplete indexes", || Fillings::of(source))
-    {
-        Ok(fillings) => fillings,
-        Err(error) if is_damage(&error) => {
-            report.find(RECORD_FILE, "the list of incomplete indexes", error.message(), RESTORE);
-            Fillings::default()
-        }
-        Err(error) => return Err(error),
-    };
+    let fillings = checked("reading the list of incomplete indexes", || Fillings::of(source))?;
+    let fillings = report.undamaged(fillings, "the list of incomplete indexes", RESTORE);
+    let fillings = fillings.unwrap_or_default();
     report.incomplete_indexes = fillings.names();
     let spaces = || Space::ALL.into_iter().filter(|space| *space != Space::Index);
     // Only for the progress: the walk reports damage here.
@@ -71,24 +61,17 @@ pub(super) fn scrub(
     scrub_indexes::compare(source, control, &wanted, &suspects, &fillings, report)?;
     // A walk reads the leaves in order, but a lookup goes down from the root. A damaged branch can
     // lead a lookup to the wrong leaf.
-    match guarded("verifying the indexes", || snapshot.lost_index_row()) {
-        Ok(None) => {}
-        Ok(Some(key)) => {
-            let place = format!("the indexes, row {}", hex(&key));
-            report.find(RECORD_FILE, place, "a lookup of its key does not find it", REBUILD);
-        }
-        Err(error) if is_damage(&error) => {
-            report.find(RECORD_FILE, "the indexes", error.message(), REBUILD);
-        }
-        Err(error) => return Err(error),
+    let lost = checked("verifying the indexes", || snapshot.lost_index_row())?;
+    if let Some(Some(key)) = report.undamaged(lost, "the indexes", REBUILD) {
+        let place = format!("the indexes, row {}", hex(&key));
+        report.find_in_records(place, "a lookup of its key does not find it", REBUILD);
     }
     Ok(())
 }
 
 /// Reports that there are no sums to compare the collections with.
 pub(super) fn tell_no_sums(report: &mut VerifyReport) {
-    report.find(
-        RECORD_FILE,
+    report.find_in_records(
         "the sums of all collections",
         "their row is missing or damaged",
         RESTORE,
@@ -100,7 +83,7 @@ pub(super) fn compare_sums(written: &Sums, copied: &Sums, report: &mut VerifyRep
     for collection in written.collections().chain(copied.collections()).collect::<BTreeSet<_>>() {
         let (written, copied) = (written.get(collection), copied.get(collection));
         if written != copied {
-            report.find(RECORD_FILE, name(collection), difference(copied, written), RESTORE);
+            report.find_in_records(name(collection), difference(copied, written), RESTORE);
         }
     }
 }
@@ -172,7 +155,7 @@ impl Scrub<'_> {
                 bound(&stop.at),
                 bound(&behind)
             );
-            self.report.find(RECORD_FILE, place, stop.error.message(), RESTORE);
+            self.report.find_in_records(place, stop.error.message(), RESTORE);
             let kind = |key: &Option<Vec<u8>>, end: u8| {
                 key.as_deref().map_or(end, |key| kind_of(space, key))
             };
@@ -209,7 +192,7 @@ impl Scrub<'_> {
         let found = found.fold(u64::from(space == Space::Meta), u64::wrapping_add);
         if !differs && gap.is_none() && counted != found {
             let problem = format!("the sums count {found} entries and the tables {counted}");
-            self.report.find(RECORD_FILE, format!("space {}", space.name()), problem, RESTORE);
+            self.report.find_in_records(format!("space {}", space.name()), problem, RESTORE);
         }
         Ok(())
     }
@@ -223,7 +206,7 @@ impl Scrub<'_> {
             _ => format!("keys {} to {}", hex(&found.first), hex(&found.last)),
         };
         let problem = difference(found.sum, written);
-        self.report.find(RECORD_FILE, format!("{}, {range}", name(collection)), problem, RESTORE);
+        self.report.find_in_records(format!("{}, {range}", name(collection)), problem, RESTORE);
     }
 
     /// Walks a space forward, or backward down to `until`; returns where damage stopped the walk.
@@ -234,7 +217,7 @@ impl Scrub<'_> {
         seen: &mut BTreeMap<Collection, CollectionCount>,
     ) -> Result<Option<WalkStop>> {
         let mut at: Option<Vec<u8>> = None;
-        let walked = guarded("verifying the records", || {
+        let walked = checked("verifying the records", || {
             let mut cursor = self.source.cursor(space, &[], None)?;
             while let Some((key, value)) =
                 cursor.visit(until.is_some(), |key, value| (key.to_vec(), value.to_vec()))?
@@ -252,12 +235,8 @@ impl Scrub<'_> {
                 at = Some(key);
             }
             Ok(())
-        });
-        match walked {
-            Ok(()) => Ok(None),
-            Err(error) if is_damage(&error) => Ok(Some(WalkStop { at, error })),
-            Err(error) => Err(error),
-        }
+        })?;
+        Ok(walked.err().map(|error| WalkStop { at, error }))
     }
 
     /// Checks one entry.
@@ -284,15 +263,13 @@ impl Scrub<'_> {
         part.sum.add(key, value);
         // A walk reads the leaves in order, but a reader goes down from the root: both must find
         // the entry.
-        let problem = match self.source.get(space, key) {
+        let problem = match checked("looking up a key", || self.source.get(space, key))? {
             Ok(Some(found)) if found == value => self.problem(space, key, value),
             Ok(_) => Some("a lookup of its key does not find it".to_owned()),
-            Err(error) if is_damage(&error) => Some(error.message().to_owned()),
-            Err(error) => return Err(error),
+            Err(error) => Some(error.message().to_owned()),
         };
         if let Some(problem) = problem {
-            self.report.find(
-                RECORD_FILE,
+            self.report.find_in_records(
                 format!("{}, key {}", name(collection), hex(key)),
                 problem,
                 RESTORE,

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::findings::{REBUILD, RECORD_FILE, RESTORE, VerifyReport, is_damage, kind_name};
+use super::findings::{REBUILD, RESTORE, VerifyReport, checked, kind_name};
 use crate::error::{Error, Result};
 use crate::model::by_code;
 use crate::records::keys::{index_head_of, index_key, record_key, split_index_key};
@@ -34,12 +34,12 @@ pub(super) fn compare(
         // The readable parts are still compared, one index at a time.
         for head in wanted.keys() {
             if let Some(error) = indexes.sum(head, after_prefix(head).as_deref(), &mut found)? {
-                indexes.report.find(RECORD_FILE, name(*head), error.message(), REBUILD);
+                indexes.report.find_in_records(name(*head), error.message(), REBUILD);
                 unread.insert(*head);
             }
         }
         if unread.is_empty() {
-            indexes.report.find(RECORD_FILE, "the indexes", error.message(), REBUILD);
+            indexes.report.find_in_records("the indexes", error.message(), REBUILD);
         }
     }
     let entries: u64 = found.values().map(|sum: &Sum| sum.entries).sum();
@@ -48,8 +48,7 @@ pub(super) fn compare(
         if !unread.contains(&head) && found.get(&head) != wanted.get(&head) {
             let told = indexes.tell_missing(head)? + indexes.tell_surplus(head)?;
             if told == 0 {
-                indexes.report.find(
-                    RECORD_FILE,
+                indexes.report.find_in_records(
                     name(head),
                     "the entries differ from those of the records",
                     REBUILD,
@@ -60,8 +59,7 @@ pub(super) fn compare(
     let is_counted = guarded("counting the indexes", || source.len(Space::Index))
         .is_ok_and(|len| len == entries);
     if unread.is_empty() && !is_counted {
-        indexes.report.find(
-            RECORD_FILE,
+        indexes.report.find_in_records(
             "the indexes",
             "the number of entries differs from the stored count",
             REBUILD,
@@ -93,7 +91,7 @@ impl Indexes<'_> {
         to: Option<&[u8]>,
         found: &mut BTreeMap<[u8; 2], Sum>,
     ) -> Result<Option<Error>> {
-        let walked = guarded("verifying the indexes", || {
+        let walked = checked("verifying the indexes", || {
             let mut cursor = self.source.cursor(Space::Index, from, to)?;
             let mut entries = 0u64;
             let mut add = |key: &[u8], value: &[u8]| {
@@ -107,20 +105,13 @@ impl Indexes<'_> {
                 }
             }
             Ok(())
-        });
-        match walked {
-            Ok(()) => Ok(None),
-            Err(error) if is_damage(&error) => Ok(Some(error)),
-            Err(error) => Err(error),
-        }
+        })?;
+        Ok(walked.err())
     }
 
     /// Runs a walk that may meet damage which was already reported.
     fn walk(&mut self, f: impl FnOnce(&mut Self) -> Result<u64>) -> Result<u64> {
-        match guarded("verifying the indexes", || f(self)) {
-            Err(error) if is_damage(&error) => Ok(0),
-            other => other,
-        }
+        Ok(checked("verifying the indexes", || f(self))?.unwrap_or(0))
     }
 
     /// Reports required entries that are missing or wrong.
@@ -148,8 +139,7 @@ impl Indexes<'_> {
                         Some(_) => continue,
                     };
                     told += 1;
-                    this.report.find(
-                        RECORD_FILE,
+                    this.report.find_in_records(
                         format!("{}, entry {}", name(head), hex(&full)),
                         problem,
                         REBUILD,
@@ -188,7 +178,7 @@ impl Indexes<'_> {
                                 "the record is missing: {} has an entry for it",
                                 name(head)
                             );
-                            this.report.find(RECORD_FILE, place, problem, RESTORE);
+                            this.report.find_in_records(place, problem, RESTORE);
                         }
                         true
                     }
@@ -197,8 +187,7 @@ impl Indexes<'_> {
                 if !is_wanted {
                     told += 1;
                     let place = format!("{}, entry {}", name(head), hex(&full));
-                    this.report.find(
-                        RECORD_FILE,
+                    this.report.find_in_records(
                         place,
                         "an index entry belongs to no record",
                         REBUILD,

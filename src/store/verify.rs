@@ -1,6 +1,6 @@
 //! Verification: compares what is on disk with the records.
 
-use super::findings::{RECORD_FILE, RESTORE, VerifyReport, is_damage};
+use super::findings::{RESTORE, VerifyReport, checked};
 use super::open::Store;
 use super::{format, scrub};
 use crate::error::{ErrorKind, Result};
@@ -33,6 +33,37 @@ const UNVERIFIED: &str = "they are not in the form of redb 4.6, so no page is co
 const UPDATE: &str = "nothing is lost: `verify_pages` compares them; open the store with a build \
                       that knows the form";
 
+/// Files that are damaged, and what is wrong with each.
+#[derive(Default)]
+struct Damaged(Vec<(String, String)>);
+
+impl Damaged {
+    /// Verifies files, which records at `place` name; `verify` returns the number of files and of
+    /// their bytes.
+    fn of(
+        &mut self,
+        report: &mut VerifyReport,
+        attempt: &str,
+        place: &str,
+        verify: impl FnOnce(&mut dyn FnMut(&str, &str)) -> Result<(u64, u64)>,
+    ) -> Result<()> {
+        let mut found = |file: &str, problem: &str| {
+            self.0.push((file.to_owned(), problem.to_owned()));
+        };
+        let verified = checked(attempt, || verify(&mut found))?;
+        let (files, bytes) = report.undamaged(verified, place, RESTORE).unwrap_or_default();
+        report.files += files;
+        report.file_bytes += bytes;
+        Ok(())
+    }
+
+    fn tell(self, report: &mut VerifyReport, action: &str) {
+        for (file, problem) in self.0 {
+            report.find(&file, "its content", problem, action);
+        }
+    }
+}
+
 impl Store {
     /// Looks for damage while readers and writers continue: in one snapshot, up to `level`.
     ///
@@ -51,115 +82,60 @@ impl Store {
 
     fn verify_parts(&self, level: VerifyLevel, control: &Control) -> Result<VerifyReport> {
         let mut report = VerifyReport::default();
-        let checked = guarded("checking the place of the store", || self.engine().check_place());
-        match checked {
+        let placed = guarded("checking the place of the store", || self.engine().check_place());
+        match placed {
             // No name leads to a file of this store, so nothing else can be checked.
             Err(error) if error.kind() == ErrorKind::Latched => {
-                report.find(RECORD_FILE, "its name", error.message(), LOST);
+                report.find_in_records("its name", error.message(), LOST);
                 return Ok(report);
             }
-            checked => checked?,
+            placed => placed?,
         }
-        let checked = guarded("reading FORMAT", || {
+        let read = checked("reading FORMAT", || {
             format::check_seed(&self.engine().disk, self.engine().seed)
-        });
-        if let Err(error) = checked {
-            if !is_damage(&error) {
-                return Err(error);
-            }
+        })?;
+        if let Err(error) = read {
             report.find(format::NAME, "the whole file", error.message(), RESTORE);
         }
-        match format::number(&self.engine().disk) {
-            Ok(number) => report.format = number,
-            // Its damage was reported above.
-            Err(error) if is_damage(&error) => {}
-            Err(error) => return Err(error),
-        }
-        if level >= VerifyLevel::Checksums {
+        // Its damage was reported above.
+        let number = checked("reading FORMAT", || format::number(&self.engine().disk))?;
+        report.format = number.unwrap_or(report.format);
+        let deep = level >= VerifyLevel::Checksums;
+        if deep {
             // The scrub reports damage itself and continues. A panic of redb in unexpected damage
             // ends only the scrub.
-            match guarded("scrubbing the records", || {
+            let scrubbed = checked("scrubbing the records", || {
                 scrub::scrub(&self.engine().snapshot(), control, &mut report)
-            }) {
-                Err(error) if is_damage(&error) => {
-                    report.find(RECORD_FILE, "the pages of the records", error.message(), RESTORE);
-                }
-                scrubbed => scrubbed?,
-            }
+            })?;
+            report.undamaged(scrubbed, "the pages of the records", RESTORE);
             self.report_pages(&mut report);
             for (file, problem) in self.engine().check_journal() {
                 report.find(file, "the commits that records.redb lacks", problem, MOVE);
             }
         }
-        let deep = level >= VerifyLevel::Checksums;
-        let mut damaged = Vec::new();
-        let found = |file: &str, problem: &str| damaged.push((file.to_owned(), problem.to_owned()));
-        match crate::services::verify_contents(self.engine(), deep, control, found) {
-            Ok((files, bytes)) => {
-                report.files += files;
-                report.file_bytes += bytes;
-            }
-            Err(error) if is_damage(&error) => {
-                report.find(RECORD_FILE, "the records of files", error.message(), RESTORE);
-            }
-            Err(error) => return Err(error),
-        }
-        let found = |file: &str, problem: &str| damaged.push((file.to_owned(), problem.to_owned()));
-        match guarded("verifying the tables", || {
-            crate::session::tables::verify(self.engine(), deep, control, found)
-        }) {
-            Ok((files, bytes)) => {
-                report.files += files;
-                report.file_bytes += bytes;
-            }
-            Err(error) if is_damage(&error) => {
-                report.find(RECORD_FILE, "the manifests of tables", error.message(), RESTORE);
-            }
-            Err(error) => return Err(error),
-        }
-        for (file, problem) in damaged {
-            report.find(&file, "its content", problem, RESTORE);
-        }
-        let mut damaged = Vec::new();
-        let found = |file: &str, problem: &str| damaged.push((file.to_owned(), problem.to_owned()));
-        match guarded("verifying the text index", || {
-            crate::session::outbox::verify::verify(self.engine(), deep, control, found)
-        }) {
-            Ok((files, bytes)) => {
-                report.files += files;
-                report.file_bytes += bytes;
-            }
-            Err(error) if is_damage(&error) => {
-                report.find(
-                    RECORD_FILE,
-                    "the checkpoint of the text index",
-                    error.message(),
-                    RESTORE,
-                );
-            }
-            Err(error) => return Err(error),
-        }
-        let is_whole = damaged.is_empty();
-        for (file, problem) in damaged {
-            report.find(&file, "its content", problem, REOPEN);
-        }
+        let engine = self.engine();
+        let mut damaged = Damaged::default();
+        damaged.of(&mut report, "verifying the contents", "the records of files", |found| {
+            crate::services::verify_contents(engine, deep, control, found)
+        })?;
+        damaged.of(&mut report, "verifying the tables", "the manifests of tables", |found| {
+            crate::session::tables::verify(engine, deep, control, found)
+        })?;
+        damaged.tell(&mut report, RESTORE);
+        let mut damaged = Damaged::default();
+        let checkpoint = "the checkpoint of the text index";
+        damaged.of(&mut report, "verifying the text index", checkpoint, |found| {
+            crate::session::outbox::verify::verify(engine, deep, control, found)
+        })?;
+        let is_whole = damaged.0.is_empty();
+        damaged.tell(&mut report, REOPEN);
         if deep && is_whole {
             let found =
                 |place: &str, problem: &str| report.find("search", place, problem, GIVEN_UP);
-            let compared = guarded("comparing the text index", || {
-                crate::session::outbox::verify::compare(self.engine(), control, found)
-            });
-            match compared {
-                Err(error) if is_damage(&error) => {
-                    report.find(
-                        RECORD_FILE,
-                        "the records of the text index",
-                        error.message(),
-                        RESTORE,
-                    );
-                }
-                compared => compared?,
-            }
+            let compared = checked("comparing the text index", || {
+                crate::session::outbox::verify::compare(engine, control, found)
+            })?;
+            report.undamaged(compared, "the records of the text index", RESTORE);
         }
         Ok(report)
     }
@@ -167,12 +143,12 @@ impl Store {
     /// Reports what the reads of pages of the record file have shown.
     fn report_pages(&self, report: &mut VerifyReport) {
         let Some(refused) = self.engine().refused_pages() else {
-            report.find(RECORD_FILE, "its pages", UNVERIFIED, UPDATE);
+            report.find_in_records("its pages", UNVERIFIED, UPDATE);
             return;
         };
         for at in refused {
             let place = format!("the page at byte {at}");
-            report.find(RECORD_FILE, place, "it does not have its checksum", RESTORE);
+            report.find_in_records(place, "it does not have its checksum", RESTORE);
         }
     }
 
@@ -186,20 +162,11 @@ impl Store {
     pub fn verify_pages(&mut self, control: &Control) -> Result<VerifyReport> {
         control.check()?;
         let engine = self.engine_mut()?;
-        let checked = guarded("verifying the pages", || engine.check_pages());
-        let mut report = match &checked {
-            Err(error) if !is_damage(error) => return Err(error.clone()),
-            _ => VerifyReport::default(),
-        };
-        match checked {
-            Ok(true) => {}
-            Ok(false) => report.find(
-                RECORD_FILE,
-                "its pages",
-                "the bookkeeping was wrong and was repaired",
-                MENDED,
-            ),
-            Err(error) => report.find(RECORD_FILE, "its pages", error.message(), RESTORE),
+        let pages = checked("verifying the pages", || engine.check_pages())?;
+        let mut report = VerifyReport::default();
+        if report.undamaged(pages, "its pages", RESTORE) == Some(false) {
+            let problem = "the bookkeeping was wrong and was repaired";
+            report.find_in_records("its pages", problem, MENDED);
         }
         let rest = self.verify(VerifyLevel::Checksums, control)?;
         report.findings.extend(rest.findings);

@@ -351,6 +351,15 @@ fn decode(
     Ok(())
 }
 
+/// Reads the place of a value of an enumeration, whose values came with these formats: bytes of an
+/// older format cannot contain it.
+pub(crate) fn take_place(since: &[u8], name: &str, input: &mut Input<'_>) -> DecodeResult<usize> {
+    let place = usize::from(u8::take(input)?);
+    let format = format(input);
+    let is_known = since.get(place).is_some_and(|since| format.has(*since));
+    if is_known { Ok(place) } else { Err(bad(name)) }
+}
+
 macro_rules! stored_natively {
     ($($ty:ty),*) => { $(
         impl Stored for $ty {

@@ -615,6 +615,18 @@ macro_rules! record {
 }
 pub(crate) use record;
 
+/// The place of a text among the wire texts of an enumeration, ignoring spelling as [`fold`] does.
+///
+/// # Errors
+/// `InvalidArgument`, with the known texts.
+pub(crate) fn place_of(known: &[&str], text: &str) -> crate::error::Result<usize> {
+    let folded = fold(text);
+    let exact = known.iter().position(|value| *value == text);
+    exact.or_else(|| known.iter().position(|value| fold(value) == folded)).ok_or_else(|| {
+        crate::error::Error::invalid(format!("{text:?} is not one of {}", known.join(", ")))
+    })
+}
+
 /// Declares an enumeration with its wire texts. They are written in canonical spelling, and read
 /// ignoring letter case, `_`, `-` and spaces. The stored form is the position of the value, so
 /// values are only ever added at the end, with the format that introduces them:
@@ -639,14 +651,9 @@ macro_rules! wire_enum {
             fn take(
                 input: &mut $crate::value::stored::Input<'_>,
             ) -> $crate::value::stored::DecodeResult<Self> {
-                // The format that introduced each value. Bytes of an older format cannot contain
-                // it.
                 const SINCE: &[u8] = &[$(1 $(- 1 + $since)?),*];
-                let position = usize::from(u8::take(input)?);
-                let format = $crate::value::stored::format(input);
-                let known = SINCE.get(position).is_some_and(|since| format.has(*since));
-                let value = Self::ALL.get(position).copied().filter(|_| known);
-                value.ok_or_else(|| $crate::value::stored::bad(stringify!($name)))
+                let place = $crate::value::stored::take_place(SINCE, stringify!($name), input)?;
+                Ok(Self::ALL.get(place).copied().unwrap_or_default())
             }
         }
     };
@@ -682,20 +689,8 @@ macro_rules! wire_enum {
             type Err = $crate::error::Error;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                if let Some(exact) = Self::ALL.iter().find(|value| value.as_str() == text) {
-                    return Ok(*exact);
-                }
-                let folded = $crate::value::wire::fold(text);
-                Self::ALL
-                    .iter()
-                    .copied()
-                    .find(|value| $crate::value::wire::fold(value.as_str()) == folded)
-                    .ok_or_else(|| {
-                        let known = Self::ALL.iter().map(|value| value.as_str());
-                        let known: Vec<&str> = known.collect();
-                        $crate::error::Error::invalid(format!(
-                            "{:?} is not one of {}", text, known.join(", ")))
-                    })
+                let place = $crate::value::wire::place_of(&[$($text),*], text)?;
+                Ok(Self::ALL.get(place).copied().unwrap_or_default())
             }
         }
 
