@@ -20,11 +20,16 @@ pub(crate) mod test_plans;
 pub(crate) mod work_items;
 pub(crate) mod workspaces;
 
+pub(crate) use answer::*;
 pub(crate) use assets::*;
 pub(crate) use feeds::*;
 pub(crate) use files::*;
+pub(crate) use imports::*;
+pub(crate) use lab::*;
 pub use operation::Operation;
 pub(crate) use products::*;
+pub(crate) use quotas::*;
+pub(crate) use records::*;
 pub(crate) use resource::declare::fill;
 pub(crate) use resource::entries::{
     EntryBuffer, entries, entries_between, entry_value_into, has_same_entries, has_same_value,
@@ -33,7 +38,12 @@ pub(crate) use resource::entries::{
 pub(crate) use resource::members::{members_beside_state, members_of};
 pub(crate) use resource::registry::{KindDecl, KindEntry};
 pub(crate) use resource::{AnyRecord, Index, RecordRow, Resource, Stamped, text_of};
+pub(crate) use search::*;
 pub(crate) use specifications::*;
+pub(crate) use tables::*;
+pub(crate) use test_plans::*;
+pub(crate) use work_items::*;
+pub(crate) use workspaces::*;
 
 // One line for each resource.
 resource::registry::registry! {

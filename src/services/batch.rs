@@ -4,7 +4,7 @@
 //! one inner error. An error that concerns the store and not the item fails the whole call.
 
 use crate::error::{ApiError, Error, ErrorKind, Place, Result};
-use crate::model::answer::Outcome;
+use crate::model::Outcome;
 use crate::services::service_record::{ServiceRecord, Umbrella, found};
 use crate::session::{Access, Draft};
 

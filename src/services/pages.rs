@@ -3,28 +3,15 @@
 use std::convert::identity;
 
 use crate::error::Result;
-use crate::model::assets::requests::QueryAssetsRequest;
-use crate::model::assets::utilization_requests::{
-    AssetUtilizationHistoryItem, QueryAssetUtilizationHistoryRequest,
+use crate::model::{
+    Asset, AssetUtilizationHistoryItem, FileLinqMetadata, FileLinqQueryRequest, FileMetadata,
+    GetFilesRequest, ListTablesRequest, Product, QueryAssetUtilizationHistoryRequest,
+    QueryAssetsRequest, QueryFilesRequest, QueryProductsRequest, QuerySpecificationsRequest,
+    QueryTablesRequest, QueryTestPlanTemplatesRequest, QueryTestPlansRequest,
+    QueryWorkItemTemplatesRequest, QueryWorkItemsRequest, QueryWorkspacesRequest,
+    SearchFilesRequest, SearchHit, SearchRequest, Specification, TableMetadata, TestPlan,
+    TestPlanTemplate, TotalCountRelation, WorkItem, WorkItemTemplate, Workspace,
 };
-use crate::model::files::requests::{
-    FileLinqQueryRequest, GetFilesRequest, QueryFilesRequest, SearchFilesRequest,
-    TotalCountRelation,
-};
-use crate::model::products::requests::QueryProductsRequest;
-use crate::model::search::{SearchHit, SearchRequest};
-use crate::model::specifications::requests::QuerySpecificationsRequest;
-use crate::model::tables::table::{ListTablesRequest, QueryTablesRequest, TableMetadata};
-use crate::model::test_plans::requests::QueryTestPlansRequest;
-use crate::model::test_plans::template::TestPlanTemplate;
-use crate::model::test_plans::template_requests::QueryTestPlanTemplatesRequest;
-use crate::model::test_plans::test_plan::TestPlan;
-use crate::model::work_items::requests::QueryWorkItemsRequest;
-use crate::model::work_items::template::WorkItemTemplate;
-use crate::model::work_items::template_requests::QueryWorkItemTemplatesRequest;
-use crate::model::work_items::work_item::WorkItem;
-use crate::model::workspaces::{QueryWorkspacesRequest, Workspace};
-use crate::model::{Asset, FileLinqMetadata, FileMetadata, Product, Specification};
 use crate::services::queries::{self, QueryRequest};
 use crate::services::{AssetService as _, FileService, SearchService};
 use crate::session::{Handle, Session, Transaction};

@@ -1,7 +1,7 @@
 //! Pages of records, and plans, by the requests of services.
 
 use crate::error::Result;
-use crate::model::answer::{CommonMembers, Page, RecordQuery};
+use crate::model::{CommonMembers, Page, RecordQuery};
 use crate::services::lists;
 use crate::services::service_record::ServiceRecord;
 use crate::session::{Access, OrderTerm, Plan, Query, Settings};

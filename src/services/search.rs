@@ -4,7 +4,7 @@ use super::batch::distinct;
 use super::declare::service;
 use super::lists;
 use crate::error::Result;
-use crate::model::search::{SearchRequest, SearchResponse};
+use crate::model::{SearchRequest, SearchResponse};
 use crate::session;
 
 service! {

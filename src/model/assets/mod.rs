@@ -16,25 +16,11 @@ pub(crate) mod utilization_requests;
 mod utilization_tests;
 pub(crate) mod vendor;
 
-pub use asset::{Asset, AssetField, AssetId, AssetOrderBy, CreateAssetRequest, UpdateAssetRequest};
-pub use identity::AssetIdentification;
+pub use asset::*;
 pub(crate) use identity::Identity as AssetIdentity;
-pub use parts::{
-    AssetBusType, AssetDiscoveryType, AssetLocation, AssetLocationForCreate,
-    AssetLocationForUpdate, AssetPresence, AssetPresenceForUpdate, AssetPresenceStatus,
-    AssetPresenceUpdate, AssetPresenceWithSystemConnection, AssetType, CalibrationMode,
-    CalibrationStatus, ExternalCalibration, SelfCalibration, SystemConnection, TemperatureSensor,
-};
-pub use requests::{
-    AssetSummary, CreateAssetsPartialSuccess, DeleteAssetsResponse,
-    LinkFilesPartialSuccessResponse, QueryAssetsRequest, QueryAssetsResponse,
-    UpdateAssetsPartialSuccess,
-};
-pub(crate) use utilization::Utilization;
-pub use utilization::UtilizationOrderBy;
-pub use utilization_requests::{
-    AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse,
-    QueryAssetUtilizationHistoryRequest, StartUtilizationPartialSuccess, StartUtilizationRequest,
-    UpdateUtilizationPartialSuccess, UpdateUtilizationRequest,
-};
-pub use vendor::VendorPrefix;
+pub use identity::*;
+pub use parts::*;
+pub use requests::*;
+pub use utilization::*;
+pub use utilization_requests::*;
+pub use vendor::*;

@@ -9,3 +9,9 @@ pub(crate) mod state;
 pub(crate) mod timeline;
 #[cfg(test)]
 mod wire_tests;
+
+pub(crate) use dashboard::*;
+pub(crate) use execution::*;
+pub(crate) use execution_event::*;
+pub(crate) use resources::*;
+pub(crate) use state::*;

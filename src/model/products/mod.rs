@@ -5,11 +5,5 @@ pub(crate) mod product;
 mod product_tests;
 pub(crate) mod requests;
 
-pub use product::{
-    CreateProductRequest, Product, ProductField, ProductId, ProductOrderBy, ProductProjection,
-    UpdateProductRequest,
-};
-pub use requests::{
-    CreateProductsPartialSuccess, DeleteProductsPartialSuccess, PagedProducts, ProductOperations,
-    QueryProductValuesRequest, QueryProductsRequest, UpdateProductsPartialSuccess,
-};
+pub use product::*;
+pub use requests::*;

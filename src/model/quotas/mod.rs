@@ -3,4 +3,5 @@
 pub(crate) mod charge;
 pub(crate) mod quota;
 
+pub use charge::*;
 pub use quota::*;

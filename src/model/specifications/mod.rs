@@ -9,18 +9,7 @@ pub(crate) mod specification;
 #[cfg(test)]
 mod specification_tests;
 
-pub use check::{CheckSummary, ConditionPoint, LimitSide, Verdict, WorstRow};
-pub use condition::{
-    Condition, ConditionRange, ConditionType, ConditionValue, NumericConditionValue,
-    StringConditionValue, condition_summary,
-};
-pub use requests::{
-    CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification,
-    DeleteSpecificationsPartialSuccess, PagedSpecifications, QuerySpecificationsRequest,
-    UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest, UpdatedSpecification,
-    V1Operations,
-};
-pub use specification::{
-    CreateSpecificationRequest, Specification, SpecificationId, SpecificationLimit,
-    SpecificationOrderBy, SpecificationProjection, SpecificationType, UpdateSpecificationRequest,
-};
+pub use check::*;
+pub use condition::*;
+pub use requests::*;
+pub use specification::*;

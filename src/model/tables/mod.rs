@@ -9,3 +9,13 @@ pub(crate) mod retention;
 pub(crate) mod segments;
 pub(crate) mod table;
 pub(crate) mod waveform;
+
+pub use aggregate::*;
+pub use columns::*;
+pub use data::*;
+pub use deletion::*;
+pub use import::*;
+pub use retention::*;
+pub use segments::*;
+pub use table::*;
+pub use waveform::*;

@@ -9,9 +9,8 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::assets::utilization::RUNNING;
 use crate::model::{
-    Asset, AssetIdentification, AssetIdentity, Resource, StartUtilizationPartialSuccess,
+    Asset, AssetIdentification, AssetIdentity, RUNNING, Resource, StartUtilizationPartialSuccess,
     StartUtilizationRequest, UpdateUtilizationPartialSuccess, Utilization,
 };
 use crate::services::assets::lookup;

@@ -1,7 +1,7 @@
 //! The room that a quota leaves for content whose bytes are still to come.
 
 use crate::error::Result;
-use crate::model::quotas::charge::Usage;
+use crate::model::Usage;
 use crate::session::Access;
 
 /// The room of a workspace for one upload. The commit of the record checks the quota again, with

@@ -8,9 +8,9 @@ use crate::blobs::ContentReader;
 use crate::disk::RealDisk;
 use crate::error::{Error, Result};
 use crate::model::files::file::extension;
-use crate::model::quotas::charge::Usage;
 use crate::model::{
     Feed, Package, PackageId, PackageMetadata, PackageRecord, Platform, Resource, StoredContent,
+    Usage,
 };
 use crate::packages::{Container, Inspection, inspect};
 use crate::services::content::{self, ContentWriter, DiskReader, NewContent, Room};

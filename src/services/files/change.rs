@@ -1,8 +1,7 @@
 //! Changes and deletions of files.
 
 use crate::error::{Error, Result};
-use crate::model::files::file::NAME;
-use crate::model::{FileId, FileRecord, Resource, UpdateMetadataRequest};
+use crate::model::{FileId, FileRecord, NAME, Resource, UpdateMetadataRequest};
 use crate::services::batch::{self, distinct};
 use crate::services::content;
 use crate::services::service_record::found;

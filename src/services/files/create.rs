@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
-use crate::model::files::file::NAME;
-use crate::model::{FileId, FileRecord, Resource, StoredContent};
+use crate::model::{FileId, FileRecord, NAME, Resource, StoredContent};
 use crate::services::service_record::{ServiceRecord, Umbrella};
 use crate::session::{Draft, What};
 

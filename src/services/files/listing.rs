@@ -2,11 +2,10 @@
 
 use crate::error::Result;
 use crate::filter::Clause;
-use crate::model::answer::Page;
 use crate::model::files::file::listing_links;
 use crate::model::{
     FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileQueryResponse, FileRecord,
-    GetFilesRequest, SearchFilesRequest,
+    GetFilesRequest, Page, SearchFilesRequest,
 };
 use crate::services::files::query::{linq_order, linq_response, page};
 use crate::services::files::search;

@@ -7,11 +7,9 @@ use std::io::Read;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::error::{Error, Result};
-use crate::model::files::file::NAME;
-use crate::model::quotas::charge::Usage;
 use crate::model::{
-    FileId, Resource, StoredContent, UploadChunk, UploadSession, UploadSessionId,
-    UploadSessionRecord, UploadSessionState, UploadedChunk,
+    FileId, NAME, Resource, StoredContent, UploadChunk, UploadSession, UploadSessionId,
+    UploadSessionRecord, UploadSessionState, UploadedChunk, Usage,
 };
 use crate::records::Space;
 use crate::services::content::{self, Room};

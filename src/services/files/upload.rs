@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::model::quotas::charge::Usage;
-use crate::model::{FileId, FileRecord, Resource, UploadFileRequest};
+use crate::model::{FileId, FileRecord, Resource, UploadFileRequest, Usage};
 use crate::services::content::{self, Room};
 use crate::services::files::create::{NewFile, check_properties, create, id_taken};
 use crate::session::Access;

@@ -2,8 +2,7 @@
 //! table.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::lab::execution::ExecutionDefinition;
-use crate::model::lab::state::State;
+use crate::model::{ExecutionDefinition, State};
 
 /// The states in which a built-in action is allowed.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,7 @@
 
 use super::{Amendment, Creation, LabRecord, Templates};
 use crate::error::Result;
-use crate::model::answer::Outcome;
-use crate::model::{Resource as _, Stamped as _};
+use crate::model::{Outcome, Resource as _, Stamped as _};
 use crate::services::batch::{delete, run};
 use crate::services::service_record::{ServiceRecord as _, found};
 use crate::session::{Access, Draft, What};

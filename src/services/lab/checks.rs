@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
-use crate::model::lab::execution::ExecutionDefinition;
-use crate::model::lab::state::State;
+use crate::model::{ExecutionDefinition, State};
 
 /// The error about a member of a request.
 pub(crate) fn invalid(member: &str, reason: &str) -> Error {

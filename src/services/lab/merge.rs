@@ -7,10 +7,9 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::model::lab::dashboard::{Dashboard, DashboardPatch};
-use crate::model::lab::execution::ExecutionDefinition;
-use crate::model::lab::resources::{
-    ResourceSelectionDefinition, SystemResourceSelectionDefinition,
+use crate::model::{
+    Dashboard, DashboardPatch, ExecutionDefinition, ResourceSelectionDefinition,
+    SystemResourceSelectionDefinition,
 };
 use crate::value::Patch;
 

@@ -16,11 +16,7 @@ mod templates;
 pub(super) use templates::Templates;
 
 use crate::error::Result;
-use crate::model::Stamped;
-use crate::model::fill;
-use crate::model::lab::dashboard::Dashboard;
-use crate::model::lab::execution::ExecutionDefinition;
-use crate::model::lab::state::State;
+use crate::model::{Dashboard, ExecutionDefinition, Stamped, State, fill};
 use crate::services::service_record::ServiceRecord;
 use crate::session::{Draft, What};
 use crate::value::{Env, PlannedTime};

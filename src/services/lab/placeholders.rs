@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::model::Resource;
-use crate::model::lab::dashboard::Dashboard;
+use crate::model::{Dashboard, Resource};
 use crate::value::wire::fold;
 use crate::value::{Env, Val, time};
 

@@ -2,7 +2,7 @@
 
 use super::{LabRecord, checks};
 use crate::error::Result;
-use crate::model::answer::RecordQuery;
+use crate::model::RecordQuery;
 use crate::services::queries::{self, QueryRequest};
 use crate::session::{Query, Settings};
 use crate::value::limits;

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
 use crate::filter::check_substitutions;
-use crate::model::answer::Outcome;
 use crate::model::{
     CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation,
-    PagedProducts, Product, ProductField, ProductId, ProductOperations, QueryProductValuesRequest,
-    QueryProductsRequest, Resource, UpdateProductRequest, UpdateProductsPartialSuccess, text_of,
+    Outcome, PagedProducts, Product, ProductField, ProductId, ProductOperations,
+    QueryProductValuesRequest, QueryProductsRequest, Resource, UpdateProductRequest,
+    UpdateProductsPartialSuccess, text_of,
 };
 use crate::services::batch;
 use crate::services::declare::service;

@@ -17,9 +17,10 @@ use crate::columnar::{
     Aggregation, Bounds, Key, MemoryRun, PartAggregates, Predicates, TableSchema,
 };
 use crate::error::{Error, Result};
-use crate::model::records::{AggregateRecordsRequest, TimeBucket};
-use crate::model::tables::aggregate::{Aggregate, AggregateKey, TableAggregates};
-use crate::model::tables::data::{Column, ColumnType, DataType};
+use crate::model::{
+    Aggregate, AggregateKey, AggregateRecordsRequest, Column, ColumnType, DataType,
+    TableAggregates, TimeBucket,
+};
 use crate::services::lists;
 use crate::services::tables::{aggregate_key, aggregate_term, different_keys};
 use crate::session::{Access, View};

@@ -5,15 +5,11 @@
 
 use super::kinds::{Position, ScannedKind, Shown};
 use crate::error::{Error, Result};
-use crate::model::assets::Utilization;
-use crate::model::records::{DeleteRecordsRequest, DeleteRecordsResponse};
-use crate::model::tables::table::TableMetadata;
-use crate::model::test_plans::template::TestPlanTemplate;
-use crate::model::test_plans::test_plan::TestPlan;
-use crate::model::work_items::template::WorkItemTemplate;
-use crate::model::work_items::work_item::WorkItem;
-use crate::model::workspaces::Workspace;
-use crate::model::{Asset, Feed, FileRecord, PackageRecord, Product, Resource, Specification};
+use crate::model::{
+    Asset, DeleteRecordsRequest, DeleteRecordsResponse, Feed, FileRecord, PackageRecord, Product,
+    Resource, Specification, TableMetadata, TestPlan, TestPlanTemplate, Utilization, WorkItem,
+    WorkItemTemplate, Workspace,
+};
 use crate::services::content;
 use crate::services::{assets, feeds, tables};
 use crate::session::{Access, Draft, Query, View};

@@ -5,17 +5,10 @@ use serde_json::Value;
 
 use super::delete::Removed;
 use crate::error::{Error, Result};
-use crate::model::assets::AssetUtilizationHistoryItem;
-use crate::model::records::RecordKind;
-use crate::model::tables::table::TableMetadata;
-use crate::model::test_plans::template::TestPlanTemplate;
-use crate::model::test_plans::test_plan::TestPlan;
-use crate::model::work_items::template::WorkItemTemplate;
-use crate::model::work_items::work_item::WorkItem;
-use crate::model::workspaces::Workspace;
 use crate::model::{
-    AnyRecord, Asset, Feed, FileMetadata, FileRecord, PackageRecord, Product, RecordRow, Resource,
-    Specification, Utilization, members_of,
+    AnyRecord, Asset, AssetUtilizationHistoryItem, Feed, FileMetadata, FileRecord, PackageRecord,
+    Product, RecordKind, RecordRow, Resource, Specification, TableMetadata, TestPlan,
+    TestPlanTemplate, Utilization, WorkItem, WorkItemTemplate, Workspace, members_of,
 };
 use crate::services::service_record::ServiceRecord as _;
 use crate::session::{Draft, Query, View};

@@ -13,12 +13,10 @@ pub use scan::RecordStream;
 
 use crate::arrow::datatypes::SchemaRef;
 use crate::error::{Error, Result};
-use crate::model::imports::{ImportRecordsRequest, ImportRecordsResponse};
-use crate::model::records::{
-    AggregateRecordsRequest, DeleteRecordsRequest, DeleteRecordsResponse, RecordKind,
-    ScanRecordsRequest,
+use crate::model::{
+    AggregateRecordsRequest, DeleteRecordsRequest, DeleteRecordsResponse, ImportRecordsRequest,
+    ImportRecordsResponse, RecordKind, ScanRecordsRequest, TableAggregates,
 };
-use crate::model::tables::aggregate::TableAggregates;
 use crate::services::declare::service;
 use crate::session::Access;
 use crate::value::{Control, guarded};

@@ -7,7 +7,7 @@ use super::kinds::{Position, ScannedKind, Shown};
 use crate::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use crate::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use crate::error::{Error, Result};
-use crate::model::records::{RecordKind, ScanRecordsRequest};
+use crate::model::{RecordKind, ScanRecordsRequest};
 use crate::services::lists;
 use crate::session::{Access, Context, Holder, Query, Session};
 use crate::value::stored::Members;

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
 
-use crate::model::records::TimeBucket;
+use crate::model::TimeBucket;
 
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;

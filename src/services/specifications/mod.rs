@@ -1,11 +1,10 @@
 //! Specifications: limits and conditions of products, with versions for optimistic concurrency.
 
 use crate::error::{Error, Result};
-use crate::model::answer::Outcome;
 use crate::model::{
     CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest,
-    CreatedSpecification, DeleteSpecificationsPartialSuccess, Operation, PagedSpecifications,
-    QuerySpecificationsRequest, Resource, Specification, SpecificationId,
+    CreatedSpecification, DeleteSpecificationsPartialSuccess, Operation, Outcome,
+    PagedSpecifications, QuerySpecificationsRequest, Resource, Specification, SpecificationId,
     UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest,
     UpdatedSpecification, V1Operations,
 };

@@ -5,10 +5,10 @@ use crate::columnar::{
     aggregate,
 };
 use crate::error::{Error, Result};
-use crate::model::tables::aggregate::{
-    Aggregate, AggregateFunction, AggregateKey, AggregateTableDataRequest, TableAggregates,
+use crate::model::{
+    Aggregate, AggregateFunction, AggregateKey, AggregateTableDataRequest, DataType,
+    TableAggregates,
 };
-use crate::model::tables::data::DataType;
 use crate::services::lists;
 use crate::services::tables::read::open;
 use crate::services::tables::row_filter::row_filter;

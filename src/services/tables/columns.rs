@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::columnar::TableSchema;
 use crate::error::{Error, Result};
-use crate::model::tables::columns::{AddColumnsRequest, DropColumnsRequest, RenameColumnsRequest};
-use crate::model::tables::data::{Column, ColumnType};
-use crate::model::tables::table::TableMetadata;
+use crate::model::{
+    AddColumnsRequest, Column, ColumnType, DropColumnsRequest, RenameColumnsRequest, TableMetadata,
+};
 use crate::services::tables::metadata::{check_keys, check_revision, found, save_with};
 use crate::session::tables::{ColumnChange, change_columns, layouts_of, schema_of};
 use crate::session::{Draft, View, What};

@@ -4,8 +4,7 @@ use std::io::Write;
 
 use crate::columnar::{comment_lines, export_csv, export_ipc, export_parquet, with_metadata};
 use crate::error::Result;
-use crate::model::tables::data::{ExportFormat, ExportTableDataRequest, ScanRequest};
-use crate::model::tables::table::TableMetadata;
+use crate::model::{ExportFormat, ExportTableDataRequest, ScanRequest, TableMetadata};
 use crate::services::tables::metadata::found;
 use crate::services::tables::read;
 use crate::session::Access;

@@ -6,11 +6,10 @@ use serde_json::Value;
 
 use crate::columnar::TableSchema;
 use crate::error::{Error, Result};
-use crate::model::Resource;
-use crate::model::tables::table::{
+use crate::model::{
     ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest,
     ModifyTableRequest, ModifyTablesPartialSuccess, ModifyTablesRequest, QueryTablesRequest,
-    TableId, TableMetadata, TableMetadataModification, TableProjection,
+    Resource, TableId, TableMetadata, TableMetadataModification, TableProjection,
 };
 use crate::services::batch::{self, distinct};
 use crate::services::lists;

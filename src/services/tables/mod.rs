@@ -36,25 +36,16 @@ use crate::arrow::error::ArrowError;
 use crate::columnar::statistics;
 use crate::columnar::{ReadSeek, RowStream, TableStatistics, frame_to_batch, read_stream};
 use crate::error::{Error, Result};
-use crate::model::Operation;
-use crate::model::tables::aggregate::{AggregateTableDataRequest, TableAggregates};
-use crate::model::tables::columns::{AddColumnsRequest, DropColumnsRequest, RenameColumnsRequest};
-use crate::model::tables::data::{
-    AppendTableDataRequest, ExportTableDataRequest, GetTableDataRequest, QueryDecimatedDataRequest,
-    QueryTableDataRequest, ScanRequest,
+use crate::model::{
+    AddColumnsRequest, AggregateTableDataRequest, AppendTableDataRequest, CreateTableRequest,
+    DeleteRowsRequest, DeleteRowsResponse, DeleteTablesPartialSuccess, DeletedRows,
+    DropColumnsRequest, ExportTableDataRequest, GetTableDataRequest, ImportTableRequest,
+    ImportTableResponse, ListDeletedRowsRequest, ListTablesRequest, ModifyTableRequest,
+    ModifyTablesPartialSuccess, ModifyTablesRequest, Operation, PagedTables,
+    QueryDecimatedDataRequest, QueryTableDataRequest, QueryTablesRequest, ReadWaveformsRequest,
+    RenameColumnsRequest, Retention, ScanRequest, SegmentManifest, SetRetentionRequest,
+    TableAggregates, TableApiInfo, TableId, TableMetadata, TableOperations, Waveform, WaveformData,
 };
-use crate::model::tables::deletion::{
-    DeleteRowsRequest, DeleteRowsResponse, DeletedRows, ListDeletedRowsRequest,
-};
-use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
-use crate::model::tables::retention::{Retention, SetRetentionRequest};
-use crate::model::tables::segments::SegmentManifest;
-use crate::model::tables::table::{
-    CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest,
-    ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables, QueryTablesRequest, TableApiInfo,
-    TableId, TableMetadata, TableOperations,
-};
-use crate::model::tables::waveform::{ReadWaveformsRequest, Waveform, WaveformData};
 use crate::services::declare::service;
 use crate::services::queries;
 use crate::session::{Access, Plan};

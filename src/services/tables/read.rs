@@ -7,10 +7,10 @@ use crate::columnar::{
     decimate, read_page, touched,
 };
 use crate::error::{Error, Result};
-use crate::model::tables::data::{
+use crate::model::{
     ColumnOrderBy, DecimationMethod, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest,
+    TableMetadata,
 };
-use crate::model::tables::table::TableMetadata;
 use crate::services::lists;
 use crate::services::tables::metadata::found;
 use crate::services::tables::row_filter::{RowFilter, row_filter};

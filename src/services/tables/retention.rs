@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use crate::columnar::TableView;
 use crate::columnar::matching;
 use crate::error::{Error, Result};
-use crate::model::Resource;
-use crate::model::tables::deletion::DeleteRowsRequest;
-use crate::model::tables::retention::{Retention, RetentionPolicy, SetRetentionRequest};
-use crate::model::tables::table::TableMetadata;
+use crate::model::{
+    DeleteRowsRequest, Resource, Retention, RetentionPolicy, SetRetentionRequest, TableMetadata,
+};
 use crate::services::tables::deletion::{delete_by_store, predicates};
 use crate::services::tables::metadata::{found, save_with};
 use crate::session::tables::{

@@ -3,7 +3,7 @@
 use crate::columnar::{Predicates, TableSchema};
 use crate::error::Result;
 use crate::filter::{self, Columns, Filter, Schema, Times};
-use crate::model::tables::data::{ColumnFilter, DataType};
+use crate::model::{ColumnFilter, DataType};
 use crate::services::lists;
 use crate::session::Access;
 use crate::value::{FieldType, limits};

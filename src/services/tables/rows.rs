@@ -6,8 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::arrow::array::RecordBatch;
 use crate::columnar::{Touched, batch_rows};
-use crate::model::answer::Answer;
-use crate::model::tables::data::DataFrame;
+use crate::model::{Answer, DataFrame};
 
 /// Rows as Arrow batches. Serializes as a data frame.
 #[derive(Clone, Debug, Default, PartialEq)]

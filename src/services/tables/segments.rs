@@ -4,10 +4,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::model::Resource;
-use crate::model::tables::deletion::OrdinalRange;
-use crate::model::tables::segments::{SegmentFileInfo, SegmentManifest};
-use crate::model::tables::table::TableMetadata;
+use crate::model::{OrdinalRange, Resource, SegmentFileInfo, SegmentManifest, TableMetadata};
 use crate::services::content::ExportDirectory;
 use crate::services::tables::metadata::found;
 use crate::session::tables::{self as session_tables, Handout, Rewrite, deleted_rows};

@@ -2,9 +2,10 @@
 
 use crate::columnar::{Predicates, WaveformReader, waveform_batches};
 use crate::error::{Error, Result};
-use crate::model::tables::data::{ColumnFilter, FilterOperation, ScanRequest};
-use crate::model::tables::table::TableMetadata;
-use crate::model::tables::waveform::{ReadWaveformsRequest, Waveform, WaveformData};
+use crate::model::{
+    ColumnFilter, FilterOperation, ReadWaveformsRequest, ScanRequest, TableMetadata, Waveform,
+    WaveformData,
+};
 use crate::services::lists;
 use crate::services::tables::metadata::found;
 use crate::services::tables::{append, read};

@@ -3,20 +3,14 @@
 mod records;
 
 use crate::error::Result;
-use crate::model::answer::Outcome;
-use crate::model::test_plans::requests::{
-    CreateTestPlansPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse, PagedTestPlans,
-    QueryTestPlansRequest, ScheduleTestPlansRequest, ScheduleTestPlansResponse,
-    UpdateTestPlansRequest, UpdateTestPlansResponse,
+use crate::model::{
+    CreateTestPlanRequest, CreateTestPlanTemplatePartialSuccessResponse,
+    CreateTestPlanTemplateRequest, CreateTestPlansPartialSuccessResponse,
+    DeleteTestPlanTemplatesPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse, Outcome,
+    PagedTestPlanTemplates, PagedTestPlans, QueryTestPlanTemplatesRequest, QueryTestPlansRequest,
+    ScheduleTestPlansRequest, ScheduleTestPlansResponse, TestPlan, TestPlanId, TestPlanTemplate,
+    TestPlanTemplateId, UpdateTestPlansRequest, UpdateTestPlansResponse,
 };
-use crate::model::test_plans::template::{
-    CreateTestPlanTemplateRequest, TestPlanTemplate, TestPlanTemplateId,
-};
-use crate::model::test_plans::template_requests::{
-    CreateTestPlanTemplatePartialSuccessResponse, DeleteTestPlanTemplatesPartialSuccessResponse,
-    PagedTestPlanTemplates, QueryTestPlanTemplatesRequest,
-};
-use crate::model::test_plans::test_plan::{CreateTestPlanRequest, TestPlan, TestPlanId};
 use crate::services::declare::service;
 use crate::services::lab::batch;
 use crate::services::queries;

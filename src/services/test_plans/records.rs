@@ -1,12 +1,9 @@
 //! Implements the traits of [`lab`](crate::services::lab) for test plans and their templates.
 
 use crate::error::Result;
-use crate::model::fill;
-use crate::model::lab::dashboard::Dashboard;
-use crate::model::lab::state::State;
-use crate::model::test_plans::template::{CreateTestPlanTemplateRequest, TestPlanTemplate};
-use crate::model::test_plans::test_plan::{
-    CreateTestPlanRequest, ScheduleTestPlanRequest, TestPlan, UpdateTestPlanRequest,
+use crate::model::{
+    CreateTestPlanRequest, CreateTestPlanTemplateRequest, Dashboard, ScheduleTestPlanRequest,
+    State, TestPlan, TestPlanTemplate, UpdateTestPlanRequest, fill,
 };
 use crate::services::lab::{
     Amendment, Creation, LabRecord, Stateful, Templates, checks, fill_parts, merge, placeholders,

@@ -13,16 +13,12 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{ApiError, Error, ErrorKind, Result};
-use crate::model::lab::execution::{
-    ExecuteWorkItemResponse, ExecutionDefinition, ExecutionResult, Job, JobExecution,
-    JobExecutionResult, ManualExecutionResult, NoneExecutionResult, NotebookExecution,
-    NotebookExecutionResult, ScheduleExecutionResult, UnscheduleExecutionResult,
+use crate::model::{
+    EventType, ExecuteWorkItemResponse, ExecutionDefinition, ExecutionEvent, ExecutionEventBase,
+    ExecutionEventDetail, ExecutionResult, Job, JobExecution, JobExecutionResult,
+    ManualExecutionResult, NoneExecutionResult, NotebookExecution, NotebookExecutionResult,
+    Resource, ScheduleExecutionResult, Stamped as _, UnscheduleExecutionResult, WorkItem,
 };
-use crate::model::lab::execution_event::{
-    EventType, ExecutionEvent, ExecutionEventBase, ExecutionEventDetail,
-};
-use crate::model::work_items::work_item::WorkItem;
-use crate::model::{Resource, Stamped as _};
 use crate::records::{Space, envelope};
 use crate::services::lab::actions::{Runs, Situation, Step, invalid_state, resolve};
 use crate::services::lab::placeholders;

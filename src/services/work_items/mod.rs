@@ -8,22 +8,16 @@ mod templates;
 pub(crate) use execute::recover_intents;
 
 use crate::error::Result;
-use crate::model::answer::Outcome;
-use crate::model::lab::execution::ExecuteWorkItemResponse;
-use crate::model::work_items::requests::{
-    CreateWorkItemsPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse, PagedWorkItems,
-    QueryWorkItemsRequest, ScheduleWorkItemsPartialSuccessResponse, ScheduleWorkItemsRequest,
-    UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest,
+use crate::model::{
+    CreateWorkItemRequest, CreateWorkItemTemplateRequest,
+    CreateWorkItemTemplatesPartialSuccessResponse, CreateWorkItemsPartialSuccessResponse,
+    DeleteWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse,
+    ExecuteWorkItemResponse, Outcome, PagedWorkItemTemplates, PagedWorkItems,
+    QueryWorkItemTemplatesRequest, QueryWorkItemsRequest, ScheduleWorkItemsPartialSuccessResponse,
+    ScheduleWorkItemsRequest, UpdateWorkItemTemplatesPartialSuccessResponse,
+    UpdateWorkItemTemplatesRequest, UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest,
+    WorkItem, WorkItemId, WorkItemTemplate, WorkItemTemplateId,
 };
-use crate::model::work_items::template::{
-    CreateWorkItemTemplateRequest, WorkItemTemplate, WorkItemTemplateId,
-};
-use crate::model::work_items::template_requests::{
-    CreateWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemTemplatesPartialSuccessResponse,
-    PagedWorkItemTemplates, QueryWorkItemTemplatesRequest,
-    UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemTemplatesRequest,
-};
-use crate::model::work_items::work_item::{CreateWorkItemRequest, WorkItem, WorkItemId};
 use crate::services::declare::service;
 use crate::services::lab::batch;
 use crate::services::queries;

@@ -1,11 +1,7 @@
 //! Implements the traits of [`lab`](crate::services::lab) for work items and their templates.
 
 use crate::error::Result;
-use crate::model::fill;
-use crate::model::lab::dashboard::Dashboard;
-use crate::model::lab::state::State;
-use crate::model::work_items::template::WorkItemTemplate;
-use crate::model::work_items::work_item::WorkItem;
+use crate::model::{Dashboard, State, WorkItem, WorkItemTemplate, fill};
 use crate::services::lab::{LabRecord, Stateful, checks, fill_parts, placeholders};
 use crate::value::PlannedTime;
 

@@ -1,15 +1,12 @@
 //! Creates and updates work items from requests.
 
 use crate::error::Result;
-use crate::model::lab::resources::{
-    ResourceDefinition, ResourcePatch, ResourcesDefinition, ScheduleResourceDefinition,
-    ScheduleResourcesDefinition, ScheduleSystemResourceDefinition, SystemResourceDefinition,
-    SystemResourcePatch, TemplateResourceDefinition, TemplateResourcesDefinition,
-};
-use crate::model::lab::state::State;
-use crate::model::work_items::template::WorkItemTemplate;
-use crate::model::work_items::work_item::{
-    CreateWorkItemRequest, ScheduleWorkItemRequest, UpdateWorkItemRequest, WorkItem,
+use crate::model::{
+    CreateWorkItemRequest, ResourceDefinition, ResourcePatch, ResourcesDefinition,
+    ScheduleResourceDefinition, ScheduleResourcesDefinition, ScheduleSystemResourceDefinition,
+    ScheduleWorkItemRequest, State, SystemResourceDefinition, SystemResourcePatch,
+    TemplateResourceDefinition, TemplateResourcesDefinition, UpdateWorkItemRequest, WorkItem,
+    WorkItemTemplate,
 };
 use crate::services::lab::{Amendment, Creation, Stateful, Templates, checks, merge};
 use crate::session::{Draft, What};

@@ -1,9 +1,9 @@
 //! Creates and updates work item templates from requests.
 
 use crate::error::Result;
-use crate::model::lab::resources::{TemplateResourceDefinition, TemplateResourcePatch};
-use crate::model::work_items::template::{
-    CreateWorkItemTemplateRequest, UpdateWorkItemTemplateRequest, WorkItemTemplate,
+use crate::model::{
+    CreateWorkItemTemplateRequest, TemplateResourceDefinition, TemplateResourcePatch,
+    UpdateWorkItemTemplateRequest, WorkItemTemplate,
 };
 use crate::services::lab::{Amendment, Creation, Templates, merge};
 use crate::session::{Draft, What};

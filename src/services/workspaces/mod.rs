@@ -4,9 +4,9 @@ mod quotas;
 
 use crate::error::{Error, Result};
 use crate::model::Resource as _;
-use crate::model::quotas::{ListQuotasRequest, PagedQuotas, Quota, SetQuotaRequest};
-use crate::model::workspaces::{
-    CreateWorkspaceRequest, PagedWorkspaces, QueryWorkspacesRequest, Workspace, WorkspaceKey,
+use crate::model::{
+    CreateWorkspaceRequest, ListQuotasRequest, PagedQuotas, PagedWorkspaces,
+    QueryWorkspacesRequest, Quota, SetQuotaRequest, Workspace, WorkspaceKey,
 };
 use crate::services::declare::service;
 use crate::services::queries::{self, QueryRequest};

@@ -2,9 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::Resource as _;
-use crate::model::quotas::{
-    ListQuotasRequest, PagedQuotas, Quota, QuotaKey, QuotaRecord, SetQuotaRequest,
-};
+use crate::model::{ListQuotasRequest, PagedQuotas, Quota, QuotaKey, QuotaRecord, SetQuotaRequest};
 use crate::services::queries::take_or;
 use crate::session::{Draft, OrderTerm, Query, View, What, quota_entry};
 use crate::value::Action;

@@ -1,9 +1,7 @@
 //! Names of lost items in the report of a salvage: collections, keys and ranges of keys.
 
 use crate::error::Result;
-use crate::model::by_code;
-use crate::model::tables::table::TableMetadata;
-use crate::model::{Resource, UploadSessionRecord};
+use crate::model::{Resource, TableMetadata, UploadSessionRecord, by_code};
 use crate::records::keys::split_record_key;
 use crate::records::salvage::LostEntries;
 use crate::records::{Collection, ReadSource, Space};

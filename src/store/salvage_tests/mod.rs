@@ -21,7 +21,7 @@ use std::time::Instant;
 use self::damage::{Damage, Kind, copy, files};
 use self::earlier::killed;
 use self::truth::Truth;
-use crate::model::files::content::StoredContent;
+use crate::model::StoredContent;
 use crate::sizes;
 use crate::store::{Lost, SalvageReport};
 

@@ -2,8 +2,7 @@
 //! opened next.
 
 use super::test_store::TestStore;
-use crate::model::lab::execution_event::{EventType, ExecutionEventDetail};
-use crate::model::lab::state::State;
+use crate::model::{EventType, ExecutionEventDetail, State};
 use crate::services::work_items::execute;
 use crate::store::tests::prelude::*;
 use crate::value::Clock;

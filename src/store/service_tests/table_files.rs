@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::arrow::array::{Int64Array, RecordBatch};
 use crate::disk::{CountingDisk, Disk as _};
-use crate::model::tables::data::ScanRequest;
+use crate::model::ScanRequest;
 use crate::session::tables as session_tables;
 use crate::{ErrorKind, Result, Session};
 

@@ -5,7 +5,7 @@ use crate::store::tests::prelude::*;
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 
-use crate::model::answer::Page;
+use crate::model::Page;
 use crate::session::Identity;
 use crate::value::id::IdForm;
 

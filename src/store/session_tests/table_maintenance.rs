@@ -2,8 +2,7 @@
 
 use crate::store::tests::prelude::*;
 
-use crate::model::Resource;
-use crate::model::tables::data::Column;
+use crate::model::{Column, Resource};
 use crate::session::tables::{TableState, add_segments, settle_merges};
 use crate::value::RecordKey;
 

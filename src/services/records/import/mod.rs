@@ -10,11 +10,10 @@ mod reference;
 use std::collections::BTreeMap;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::imports::{ImportRecordsRequest, ImportRecordsResponse};
-use crate::model::records::RecordKind;
-use crate::model::test_plans::template::TestPlanTemplate;
-use crate::model::work_items::template::WorkItemTemplate;
-use crate::model::{Product, Resource as _, Specification};
+use crate::model::{
+    ImportRecordsRequest, ImportRecordsResponse, Product, RecordKind, Resource as _, Specification,
+    TestPlanTemplate, WorkItemTemplate,
+};
 use crate::services::lists;
 use crate::session::feed::imports::ImportSource;
 use crate::session::{Access, Draft, Visibility};

@@ -6,10 +6,9 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::{Error, Result};
-use crate::model::records::RecordKind;
-use crate::model::test_plans::template::TestPlanTemplate;
-use crate::model::work_items::template::WorkItemTemplate;
-use crate::model::{Product, Resource, Specification};
+use crate::model::{
+    Product, RecordKind, Resource, Specification, TestPlanTemplate, WorkItemTemplate,
+};
 use crate::services::lab::LabRecord;
 
 /// What the hash of a deleted record is.

@@ -8,19 +8,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::probe::Probe;
-use crate::model::tables::table::{TableOrderBy, TableProjection};
-use crate::model::test_plans::template::{
-    TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateOrderBy,
-};
-use crate::model::test_plans::test_plan::{TestPlan, TestPlanField, TestPlanOrderBy};
-use crate::model::work_items::template::{
-    WorkItemTemplate, WorkItemTemplateField, WorkItemTemplateOrderBy,
-};
-use crate::model::work_items::work_item::{WorkItem, WorkItemField, WorkItemOrderBy};
 use crate::model::{
     Asset, AssetField, AssetOrderBy, FileLinqQueryOrderBy, FileQueryOrderBy, Product,
     ProductOrderBy, ProductProjection, Resource, Specification, SpecificationOrderBy,
-    SpecificationProjection, UtilizationOrderBy,
+    SpecificationProjection, TableOrderBy, TableProjection, TestPlan, TestPlanField,
+    TestPlanOrderBy, TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateOrderBy,
+    UtilizationOrderBy, WorkItem, WorkItemField, WorkItemOrderBy, WorkItemTemplate,
+    WorkItemTemplateField, WorkItemTemplateOrderBy,
 };
 use crate::session::Access as _;
 
