@@ -3,5 +3,5 @@
 pub(crate) mod charge;
 pub(crate) mod quota;
 
-pub use charge::*;
+pub(crate) use charge::*;
 pub use quota::*;

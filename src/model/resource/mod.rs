@@ -106,8 +106,8 @@ pub(crate) trait Resource:
         &[]
     }
 
-    /// Appends the text of the field at `place` of [`Self::text`], with words separated by spaces or
-    /// line feeds.
+    /// Appends the text of the field at `place` of [`Self::text`], with words separated by spaces
+    /// or line feeds.
     fn add_text(&self, _place: usize, _out: &mut String) {}
 
     /// Whether the getter of each field reads only the member that the field's path starts with,

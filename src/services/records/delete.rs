@@ -3,78 +3,15 @@
 //! What must hold: a step deletes only records that match at the time of its commit. They are found
 //! without holding the write turn, and tested again in it.
 
-use super::kinds::{Position, ScannedKind, Shown};
+use super::kinds::{Position, ScannedKind};
 use crate::error::{Error, Result};
-use crate::model::{
-    Asset, DeleteRecordsRequest, DeleteRecordsResponse, Feed, FileRecord, PackageRecord, Product,
-    Resource, Specification, TableMetadata, TestPlan, TestPlanTemplate, Utilization, WorkItem,
-    WorkItemTemplate, Workspace,
-};
-use crate::services::content;
-use crate::services::{assets, feeds, tables};
-use crate::session::{Access, Draft, Query, View};
+use crate::model::{DeleteRecordsRequest, DeleteRecordsResponse};
+use crate::session::{Access, Query, View};
 use crate::value::Control;
 use crate::value::stored::Members;
 
 /// Records that are deleted in one commit, at most.
 const STEP_RECORDS: usize = 1_000;
-
-/// A kind of record that a query may delete.
-pub(super) trait Removed: Resource + Shown {
-    /// What deletes the kind instead, if a query may not.
-    const INSTEAD: Option<&'static str> = None;
-
-    /// Drafts the deletion of a record with all that belongs to it.
-    fn remove(draft: &mut Draft<'_>, id: &str) -> Result<()> {
-        draft.delete::<Self>(id).map(drop)
-    }
-}
-
-impl Removed for Product {}
-impl Removed for Specification {}
-impl Removed for WorkItem {}
-impl Removed for WorkItemTemplate {}
-impl Removed for TestPlan {}
-impl Removed for TestPlanTemplate {}
-impl Removed for Workspace {}
-
-impl Removed for Asset {
-    fn remove(draft: &mut Draft<'_>, id: &str) -> Result<()> {
-        match draft.delete::<Self>(id)? {
-            Some(asset) => assets::delete_utilizations(draft, &asset),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Removed for TableMetadata {
-    fn remove(draft: &mut Draft<'_>, id: &str) -> Result<()> {
-        tables::delete_table(draft, id)
-    }
-}
-
-impl Removed for FileRecord {
-    fn remove(draft: &mut Draft<'_>, id: &str) -> Result<()> {
-        if let Some(file) = draft.delete::<Self>(id)? {
-            content::forget(draft, &file.content);
-        }
-        Ok(())
-    }
-}
-
-impl Removed for PackageRecord {
-    fn remove(draft: &mut Draft<'_>, id: &str) -> Result<()> {
-        feeds::delete_package(draft, id)
-    }
-}
-
-impl Removed for Feed {
-    const INSTEAD: Option<&'static str> = Some("delete_feed, which deletes its packages as well");
-}
-
-impl Removed for Utilization {
-    const INSTEAD: Option<&'static str> = Some("delete_assets; a history ends with its asset");
-}
 
 /// Deletes the records that match, in order of their ids.
 pub(super) fn run<A: Access>(

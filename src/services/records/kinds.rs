@@ -1,9 +1,9 @@
-//! The kinds of records that scans return, and what the service of each shows of a record.
+//! The kinds of records that scans return: what the service of each shows of a record, and what
+//! belongs to one that is deleted.
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::delete::Removed;
 use crate::error::{Error, Result};
 use crate::model::{
     AnyRecord, Asset, AssetUtilizationHistoryItem, Feed, FileMetadata, FileRecord, PackageRecord,
@@ -11,6 +11,7 @@ use crate::model::{
     TestPlanTemplate, Utilization, WorkItem, WorkItemTemplate, Workspace, members_of,
 };
 use crate::services::service_record::ServiceRecord as _;
+use crate::services::{assets, content, feeds, tables};
 use crate::session::{Draft, Query, View};
 use crate::value::stored::Members;
 use crate::value::{Env, FieldDecl, Kind, RecordKey, Row};
@@ -55,6 +56,63 @@ shown! {
     Feed: |record, _env| record;
     PackageRecord: |record, _env| record.package;
     Workspace: |record, _env| record;
+}
+
+/// A kind of record that a query may delete.
+trait Removed: Resource + Shown {
+    /// What deletes the kind instead, if a query may not.
+    const INSTEAD: Option<&'static str> = None;
+
+    /// Drafts the deletion of a record with all that belongs to it.
+    fn remove(draft: &mut Draft<'_>, id: &str) -> Result<()> {
+        draft.delete::<Self>(id).map(drop)
+    }
+}
+
+impl Removed for Product {}
+impl Removed for Specification {}
+impl Removed for WorkItem {}
+impl Removed for WorkItemTemplate {}
+impl Removed for TestPlan {}
+impl Removed for TestPlanTemplate {}
+impl Removed for Workspace {}
+
+impl Removed for Asset {
+    fn remove(draft: &mut Draft<'_>, id: &str) -> Result<()> {
+        match draft.delete::<Self>(id)? {
+            Some(asset) => assets::delete_utilizations(draft, &asset),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Removed for TableMetadata {
+    fn remove(draft: &mut Draft<'_>, id: &str) -> Result<()> {
+        tables::delete_table(draft, id)
+    }
+}
+
+impl Removed for FileRecord {
+    fn remove(draft: &mut Draft<'_>, id: &str) -> Result<()> {
+        if let Some(file) = draft.delete::<Self>(id)? {
+            content::forget(draft, &file.content);
+        }
+        Ok(())
+    }
+}
+
+impl Removed for PackageRecord {
+    fn remove(draft: &mut Draft<'_>, id: &str) -> Result<()> {
+        feeds::delete_package(draft, id)
+    }
+}
+
+impl Removed for Feed {
+    const INSTEAD: Option<&'static str> = Some("delete_feed, which deletes its packages as well");
+}
+
+impl Removed for Utilization {
+    const INSTEAD: Option<&'static str> = Some("delete_assets; a history ends with its asset");
 }
 
 /// What is called with the records of a part, and with the same records as filters read them.
