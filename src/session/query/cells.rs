@@ -2,8 +2,9 @@
 
 use std::ops::{Bound, RangeInclusive};
 
+use super::access_path::Count;
 use super::candidates::Candidates;
-use super::count::Count;
+use super::offers::{Offer, Question};
 use super::predicate::Predicate;
 use super::walk;
 use crate::error::Result;
@@ -13,8 +14,16 @@ use crate::session::view::View;
 use crate::text::Ask;
 use crate::value::{FieldType, Val};
 
+/// The offer of the columns: one for all conditions together, if there is a column for each.
+pub(super) fn columns(question: &Question<'_>) -> Option<Offer<Vec<Ask>>> {
+    let Question { view, decl, predicate, .. } = question;
+    let asks = predicate.conditions.iter().map(|condition| ask(view, decl, condition));
+    let set = asks.collect::<Option<Vec<_>>>()?;
+    Some(Offer { answers: (0..set.len()).collect(), set })
+}
+
 /// The question to a column that a condition stands for; `None` if there is no column for it.
-pub(super) fn ask(view: &View<'_>, of: &KindDecl, condition: &Condition) -> Option<Ask> {
+fn ask(view: &View<'_>, of: &KindDecl, condition: &Condition) -> Option<Ask> {
     let (Condition::Eq { field, .. }
     | Condition::In { field, .. }
     | Condition::Range { field, .. }
