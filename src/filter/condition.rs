@@ -12,7 +12,7 @@ use super::constant::{Constant, order};
 use super::schema::Schema;
 use super::simplify::{exact_double, exact_int};
 use super::syntax::Comparison;
-use super::tree::{FieldPath, How, List, Members, RECORD, Scalar, Set, Test};
+use super::tree::{How, List, Members, Scalar, Set, Test};
 use crate::value::{FieldType, Val, time};
 
 /// One condition; fields are positions in [`Schema::fields`].
@@ -172,36 +172,33 @@ fn condition(test: &Test, schema: &Schema<'_>) -> Condition {
         Test::Const(false) => Some(Condition::Never),
         Test::Any(tests) => Some(union(tests, schema)),
         Test::Not(inner) => match &**inner {
-            Test::IsNull(value) => field_of(value).map(|field| Condition::NotNull { field }),
+            Test::IsNull(value) => value.record_field().map(|field| Condition::NotNull { field }),
             _ => None,
         },
         Test::Truth(value) => {
-            field_of(value).map(|field| Condition::Eq { field, value: Constant::Bool(true) })
+            value.record_field().map(|field| Condition::Eq { field, value: Constant::Bool(true) })
         }
-        Test::IsNull(value) => field_of(value).map(|field| Condition::IsNull { field }),
+        Test::IsNull(value) => value.record_field().map(|field| Condition::IsNull { field }),
         Test::Compare { left, comparison, right: Scalar::Const(value) } => {
             compared(left, *comparison, value, schema)
         }
         Test::In { value, set } => member(value, set),
-        Test::Contains { text, find } => contained(text, find.needle(), Fold::None),
-        Test::ContainsFolded { text, upper, find } => {
-            contained(text, find.needle(), if *upper { Fold::Upper } else { Fold::Lower })
-        }
+        Test::Contains { text, fold, find } => contained(text, find.needle(), *fold),
         Test::Match { text, how: How::Starts, part: Scalar::Const(Constant::Text(part)) } => {
-            field_of(text).map(|field| Condition::Prefix { field, text: part.clone() })
+            text.record_field().map(|field| Condition::Prefix { field, text: part.clone() })
         }
-        Test::Like { pattern, words: Some(place), .. } => record_field(*place)
+        Test::Like { pattern, words: Some(place), .. } => place
+            .of_record()
             .zip(pattern.ascii_piece())
             .map(|(field, piece)| Condition::MayContain { field, text: piece.into() }),
         Test::Holds { list: List::Field(place), value: Scalar::Const(Constant::Text(value)) } => {
-            record_field(*place)
-                .map(|field| Condition::ListHas { field, values: vec![value.clone()] })
+            place.of_record().map(|field| Condition::ListHas { field, values: vec![value.clone()] })
         }
         Test::HasKey { map, key: Scalar::Const(Constant::Text(key)) } => {
-            record_field(*map).map(|field| Condition::MapKey { field, key: key.clone() })
+            map.of_record().map(|field| Condition::MapKey { field, key: key.clone() })
         }
         Test::Exists { list: List::Field(place), scope, test } => {
-            record_field(*place).and_then(|field| element(field, *scope, test))
+            place.of_record().and_then(|field| element(field, *scope, test))
         }
         Test::Search(number) => Some(Condition::Search(*number)),
         _ => None,
@@ -209,19 +206,8 @@ fn condition(test: &Test, schema: &Schema<'_>) -> Condition {
     .unwrap_or(Condition::Other)
 }
 
-fn record_field(place: FieldPath) -> Option<usize> {
-    (place.scope == RECORD).then_some(place.index)
-}
-
-fn field_of(scalar: &Scalar) -> Option<usize> {
-    match scalar {
-        Scalar::Field(place) => record_field(*place),
-        _ => None,
-    }
-}
-
 fn contained(text: &Scalar, needle: &[u8], fold: Fold) -> Option<Condition> {
-    let text_field = field_of(text)?;
+    let text_field = text.record_field()?;
     let text = std::str::from_utf8(needle).ok()?.into();
     Some(Condition::Contains { field: text_field, text, fold })
 }
@@ -272,19 +258,9 @@ fn by_key(left: &Constant, right: &Constant) -> std::cmp::Ordering {
     order(&left_val, &right_val).unwrap_or_else(|| right_val.is_null().cmp(&left_val.is_null()))
 }
 
-fn constants(members: &Members, kind: fn(i64) -> Constant) -> Vec<Constant> {
-    match members {
-        Members::Texts(texts, _) => texts.iter().map(|text| Constant::Text(text.clone())).collect(),
-        Members::Ints(ints, _) => ints.iter().map(|int| kind(*int)).collect(),
-        Members::Doubles(doubles) => {
-            doubles.iter().map(|double| Constant::Double(*double)).collect()
-        }
-    }
-}
-
 fn member(value: &Scalar, set: &Set) -> Option<Condition> {
     if let Scalar::Entry { map, key } = value {
-        return match (record_field(*map), &**key, &set.members) {
+        return match (map.of_record(), &**key, &set.members) {
             (Some(field), Scalar::Const(Constant::Text(key)), Members::Texts(values, _))
                 if !set.has_null =>
             {
@@ -293,8 +269,8 @@ fn member(value: &Scalar, set: &Set) -> Option<Condition> {
             _ => None,
         };
     }
-    let field = field_of(value)?;
-    let mut values = constants(&set.members, set.ints_are);
+    let field = value.record_field()?;
+    let mut values = set.constants();
     if set.has_null {
         values.insert(0, Constant::Null);
     }
@@ -308,18 +284,18 @@ fn compared(
     schema: &Schema<'_>,
 ) -> Option<Condition> {
     match (left, value) {
-        (Scalar::Field(place), value) => range(record_field(*place)?, comparison, value, schema),
+        (Scalar::Field(place), value) => range(place.of_record()?, comparison, value, schema),
         // `reference - time` compared with a span is equivalent to `time` compared, with the
         // mirrored operator, with `reference - span`.
         (Scalar::Within { time: place, reference_ms }, Constant::Span(span)) => {
-            let field = timestamp_field(record_field(*place)?, schema)?;
+            let field = timestamp_field(place.of_record()?, schema)?;
             let bound = Constant::Time(reference_ms.checked_sub(*span)?);
             range(field, comparison.mirrored(), &bound, schema)
         }
         (Scalar::Entry { map, key }, Constant::Text(value)) if comparison == Comparison::Eq => {
             match &**key {
                 Scalar::Const(Constant::Text(key)) => Some(Condition::MapEq {
-                    field: record_field(*map)?,
+                    field: map.of_record()?,
                     key: key.clone(),
                     value: value.clone(),
                 }),
@@ -464,7 +440,7 @@ fn subject(test: &Test, scope: u32) -> Option<(Subject, Vec<Constant>)> {
         Test::Compare { left, comparison: Comparison::Eq, right: Scalar::Const(value) } => {
             (left, vec![value.clone()])
         }
-        Test::In { value, set } if !set.has_null => (value, constants(&set.members, set.ints_are)),
+        Test::In { value, set } if !set.has_null => (value, set.constants()),
         _ => return None,
     };
     let subject = match value {
