@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::model::by_code;
 use crate::value::limits;
 
@@ -85,7 +85,7 @@ impl VerifyReport {
 /// Whether an error is damage of the stored bytes. Then it becomes a finding and the verification
 /// continues.
 pub(super) fn is_damage(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io)
+    error.is_damage()
 }
 
 /// The name of a kind in findings.

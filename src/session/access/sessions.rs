@@ -10,7 +10,6 @@ use super::context::Context;
 use super::holders::{Hold, Holder};
 use super::identity::Identity;
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::ReadSource;
 use crate::session::engine::{Answer, Engine, Room};
 use crate::session::feed::event::Event;
 use crate::session::view::View;
@@ -293,7 +292,7 @@ impl Access for Session {
         self.context.check_deadline()?;
         let snapshot = self.context.snapshot();
         guarded("reading", || {
-            f(&View::new(ReadSource::Snapshot(&snapshot), &self.context, &[]));
+            f(&View::of(&snapshot, &self.context));
             Ok(())
         })
     }

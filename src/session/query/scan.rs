@@ -140,12 +140,6 @@ fn encoded(constant: &Constant) -> Vec<u8> {
     bytes
 }
 
-fn encoded_text(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    key::push_str(&mut bytes, text);
-    bytes
-}
-
 /// The restriction of `condition` on the field at `position`, if there is one; and whether one
 /// record can have several entries that satisfy it.
 fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
@@ -153,7 +147,7 @@ fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
     const AFTER_NULL: u8 = 1;
     const TEXT: u8 = 4;
     let once = |step| Some((step, false));
-    let pair = |key_text: &str, value: &str| [encoded_text(key_text), encoded_text(value)].concat();
+    let pair = |key_text: &str, value: &str| [key::of_str(key_text), key::of_str(value)].concat();
     match condition {
         Condition::Eq { field, value } if *field == position => {
             once(Step::Points(vec![encoded(value)]))
@@ -185,7 +179,7 @@ fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
             once(Step::Between(Mark::Before(prefix.clone()), Mark::After(prefix)))
         }
         Condition::ListHas { field, values } if *field == position => Some((
-            Step::Points(values.iter().map(|value| encoded_text(value)).collect()),
+            Step::Points(values.iter().map(|value| key::of_str(value)).collect()),
             values.len() > 1,
         )),
         Condition::MapEq { field, key, value } if *field == position => {
@@ -195,7 +189,7 @@ fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
             once(Step::Points(values.iter().map(|value| pair(key, value)).collect()))
         }
         Condition::MapKey { field, key } if *field == position => {
-            let key = encoded_text(key);
+            let key = key::of_str(key);
             once(Step::Between(Mark::Before(key.clone()), Mark::After(key)))
         }
         _ => None,
