@@ -34,19 +34,19 @@ fn usage_row(workspace: &str, usage: &Usage) -> Result<(Vec<u8>, Vec<u8>)> {
     Ok((key, row))
 }
 
-fn usage_in(workspace: &str, row: Option<&[u8]>) -> Result<Option<Usage>> {
-    row.map(|row| envelope::from_row(&usage_key(workspace), row)).transpose()
-}
-
 impl View<'_> {
     /// How much of a workspace's quota is used. Reads all records if no row says so.
     ///
     /// # Errors
     /// `Corrupt` for a damaged row or record.
     pub(crate) fn usage(&self, workspace: &str) -> Result<Usage> {
-        let row = self.raw(Space::Meta, &usage_key(workspace))?;
-        match usage_in(workspace, row.as_deref())? {
-            Some(usage) => Ok(usage),
+        self.usage_in(workspace, self.raw(Space::Meta, &usage_key(workspace))?)
+    }
+
+    /// The usage that a row says; counted if there is none.
+    fn usage_in(&self, workspace: &str, row: Option<Vec<u8>>) -> Result<Usage> {
+        match row {
+            Some(row) => envelope::from_row(&usage_key(workspace), &row),
             None => self.count_usage(workspace),
         }
     }
@@ -147,11 +147,7 @@ impl Draft<'_> {
     /// How much of a workspace's quota is used, with this draft's changes. Each change of this
     /// draft in the workspace has written the row, so without one the view has all records.
     fn usage(&self, workspace: &str) -> Result<Usage> {
-        let row = self.raw(Space::Meta, &usage_key(workspace))?;
-        match usage_in(workspace, row.as_deref())? {
-            Some(usage) => Ok(usage),
-            None => self.view().count_usage(workspace),
-        }
+        self.view().usage_in(workspace, self.raw(Space::Meta, &usage_key(workspace))?)
     }
 
     /// Drafts the row of a workspace that has just got a quota, and returns its content.
