@@ -8,7 +8,7 @@ use super::offers::{Offer, Question};
 use super::predicate::Predicate;
 use super::walk;
 use crate::error::Result;
-use crate::filter::{Condition, Constant};
+use crate::filter::{Condition, Constant, FieldTest};
 use crate::model::KindDecl;
 use crate::session::view::View;
 use crate::text::Ask;
@@ -24,19 +24,13 @@ pub(super) fn columns(question: &Question<'_>) -> Option<Offer<Vec<Ask>>> {
 
 /// The question to a column that a condition stands for; `None` if there is no column for it.
 fn ask(view: &View<'_>, of: &KindDecl, condition: &Condition) -> Option<Ask> {
-    let (Condition::Eq { field, .. }
-    | Condition::In { field, .. }
-    | Condition::Range { field, .. }
-    | Condition::NotNull { field }) = condition
-    else {
-        return None;
-    };
+    let Condition::Field(field, test) = condition else { return None };
     let decl = of.fields.get(*field)?;
     let search = &view.context().engine.search;
     match decl.ty {
         FieldType::Int | FieldType::Time => {
             let ranges = ranges(
-                condition,
+                test,
                 int,
                 i64::MIN..=i64::MAX,
                 |value| value.checked_add(1),
@@ -49,12 +43,12 @@ fn ask(view: &View<'_>, of: &KindDecl, condition: &Condition) -> Option<Ask> {
             let all = f64::NEG_INFINITY..=f64::INFINITY;
             let up = |value: f64| (value < f64::INFINITY).then(|| value.next_up());
             let down = |value: f64| (value > f64::NEG_INFINITY).then(|| value.next_down());
-            if matches!(condition, Condition::NotNull { .. }) {
+            if *test == FieldTest::NotNull {
                 return None;
             }
             Some(Ask::Float(
                 search.column(view, of.kind, decl.path)?,
-                ranges(condition, float, all, up, down)?,
+                ranges(test, float, all, up, down)?,
             ))
         }
         _ => None,
@@ -77,18 +71,18 @@ fn float(constant: &Constant) -> Option<f64> {
 
 /// The ranges of a condition. An empty list means that no value satisfies it.
 fn ranges<T: Copy + PartialOrd>(
-    condition: &Condition,
+    test: &FieldTest,
     read: impl Fn(&Constant) -> Option<T>,
     all: RangeInclusive<T>,
     after: impl Fn(T) -> Option<T>,
     before: impl Fn(T) -> Option<T>,
 ) -> Option<Vec<RangeInclusive<T>>> {
     let one = |value: &Constant| read(value).map(|value| value..=value);
-    match condition {
-        Condition::NotNull { .. } => Some(vec![all]),
-        Condition::Eq { value, .. } => Some(vec![one(value)?]),
-        Condition::In { values, .. } => values.iter().map(one).collect(),
-        Condition::Range { lower, upper, .. } => {
+    match test {
+        FieldTest::NotNull => Some(vec![all]),
+        FieldTest::Eq(value) => Some(vec![one(value)?]),
+        FieldTest::In(values) => values.iter().map(one).collect(),
+        FieldTest::Range(lower, upper) => {
             let from = match lower {
                 Bound::Included(value) => Some(read(value)?),
                 Bound::Excluded(value) => after(read(value)?),

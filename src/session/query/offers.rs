@@ -5,7 +5,7 @@ use super::predicate::Predicate;
 use super::scan::{SPAN_BYTES, Scan, scans};
 use super::{Query, text};
 use crate::error::Result;
-use crate::filter::Condition;
+use crate::filter::{Condition, FieldTest};
 use crate::model::KindDecl;
 use crate::session::view::View;
 use crate::value::Val;
@@ -89,10 +89,10 @@ fn named(question: &Question<'_>, _: &[Offer<Set>]) -> Result<Vec<Offer<Set>>> {
         if let Val::Str(text) = value { RecordKey::parse(decl.kind.id, &text) } else { None }
     };
     let in_filter = predicate.conditions.iter().filter_map(|condition| match condition {
-        Condition::Eq { field, value } if is_id(*field) => {
+        Condition::Field(field, FieldTest::Eq(value)) if is_id(*field) => {
             Some(text(value.val()).into_iter().collect())
         }
-        Condition::In { field, values } if is_id(*field) => {
+        Condition::Field(field, FieldTest::In(values)) if is_id(*field) => {
             Some(values.iter().filter_map(|value| text(value.val())).collect())
         }
         _ => None,

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use crate::filter::{Condition, Constant};
+use crate::filter::{Condition, Constant, FieldTest};
 use crate::model::{IndexForm, KindDecl, split_entry_value};
 use crate::value::{FieldType, key};
 
@@ -148,18 +148,18 @@ fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
     const TEXT: u8 = 4;
     let once = |step| Some((step, false));
     let pair = |key_text: &str, value: &str| [key::of_str(key_text), key::of_str(value)].concat();
-    match condition {
-        Condition::Eq { field, value } if *field == position => {
-            once(Step::Points(vec![encoded(value)]))
-        }
-        Condition::In { field, values } if *field == position => {
-            once(Step::Points(values.iter().map(encoded).collect()))
-        }
-        Condition::IsNull { field } if *field == position => once(Step::Points(vec![vec![NULL]])),
-        Condition::NotNull { field } if *field == position => {
+    let Condition::Field(field, test) = condition else { return None };
+    if *field != position {
+        return None;
+    }
+    match test {
+        FieldTest::Eq(value) => once(Step::Points(vec![encoded(value)])),
+        FieldTest::In(values) => once(Step::Points(values.iter().map(encoded).collect())),
+        FieldTest::IsNull => once(Step::Points(vec![vec![NULL]])),
+        FieldTest::NotNull => {
             once(Step::Between(Mark::Before(vec![AFTER_NULL]), Mark::Before(vec![0xff])))
         }
-        Condition::Range { field, lower, upper } if *field == position => {
+        FieldTest::Range(lower, upper) => {
             let from = match lower {
                 Bound::Included(value) => Mark::Before(encoded(value)),
                 Bound::Excluded(value) => Mark::After(encoded(value)),
@@ -173,26 +173,24 @@ fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
             };
             once(Step::Between(from, to))
         }
-        Condition::Prefix { field, text } if *field == position => {
+        FieldTest::Prefix(text) => {
             let mut prefix = Vec::new();
             key::push_str_prefix(&mut prefix, text);
             once(Step::Between(Mark::Before(prefix.clone()), Mark::After(prefix)))
         }
-        Condition::ListHas { field, values } if *field == position => Some((
+        FieldTest::ListHas(values) => Some((
             Step::Points(values.iter().map(|value| key::of_str(value)).collect()),
             values.len() > 1,
         )),
-        Condition::MapEq { field, key, value } if *field == position => {
-            once(Step::Points(vec![pair(key, value)]))
-        }
-        Condition::MapIn { field, key, values } if *field == position => {
+        FieldTest::MapEq(key, value) => once(Step::Points(vec![pair(key, value)])),
+        FieldTest::MapIn(key, values) => {
             once(Step::Points(values.iter().map(|value| pair(key, value)).collect()))
         }
-        Condition::MapKey { field, key } if *field == position => {
+        FieldTest::MapKey(key) => {
             let key = key::of_str(key);
             once(Step::Between(Mark::Before(key.clone()), Mark::After(key)))
         }
-        _ => None,
+        FieldTest::Contains(..) | FieldTest::MayContain(_) | FieldTest::RowsHave(..) => None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::offers::{Offer, Question, Set, has_keys, keys};
 use super::walk;
 use crate::error::{Error, Place, Result};
-use crate::filter::{Condition, Filter, Fold};
+use crate::filter::{Condition, FieldTest, Filter, Fold};
 use crate::session::view::View;
 use crate::value::{Kind, RecordKey};
 
@@ -77,9 +77,11 @@ pub(super) fn containing(question: &Question<'_>, known: &[Offer<Set>]) -> Resul
         .conditions
         .iter()
         .filter_map(|condition| match condition {
-            Condition::Contains { field, text, fold } if !finds_folded(text, *fold) => None,
-            Condition::Contains { field, text, .. } | Condition::MayContain { field, text } => {
-                Some((decl.fields.get(*field)?.path, text))
+            Condition::Field(_, FieldTest::Contains(part, fold)) if !finds_folded(part, *fold) => {
+                None
+            }
+            Condition::Field(field, FieldTest::Contains(part, _) | FieldTest::MayContain(part)) => {
+                Some((decl.fields.get(*field)?.path, part))
             }
             _ => None,
         })
