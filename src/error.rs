@@ -404,6 +404,11 @@ impl Error {
         self.0.kind
     }
 
+    /// Whether stored bytes are damaged or cannot be read.
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Corrupt | ErrorKind::Io)
+    }
+
     /// The status-like number that a server which wraps the store answers with; see
     /// [`ErrorKind::status`].
     #[must_use]

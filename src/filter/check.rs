@@ -92,10 +92,7 @@ impl<'c> Checker<'c> {
             TypedExpression::Many { list, scope, body: Value { scalar, ty: Type::Bool, .. } } => {
                 Ok(Test::Exists { list, scope, test: Box::new(Test::Truth(scalar)) })
             }
-            other => {
-                let message = format!("expected a condition, found {}", self.describe(&other));
-                Err(Fault::new(FaultKind::TypeMismatch, span, message))
-            }
+            other => Err(self.wrong_type(span, "expected a condition", &other)),
         }
     }
 
@@ -113,22 +110,38 @@ impl<'c> Checker<'c> {
         }
     }
 
+    /// The fault of an expression where another one is expected.
+    pub(super) fn wrong_type(
+        &self,
+        span: Span,
+        expected: &str,
+        found: &TypedExpression<'c>,
+    ) -> Fault {
+        let message = format!("{expected}, found {}", self.describe(found));
+        Fault::new(FaultKind::TypeMismatch, span, message)
+    }
+
+    /// The fault of an argument where another one is expected.
+    pub(super) fn wrong_argument(
+        &self,
+        ast: &Ast,
+        expected: &str,
+        found: &TypedExpression<'c>,
+    ) -> Fault {
+        self.wrong_arguments(ast, format!("{expected}, found {}", self.describe(found)))
+    }
+
     pub(super) fn typed(&mut self, ast: &'c Ast) -> FaultResult<TypedExpression<'c>> {
         match &ast.node {
             Node::Null => Ok(TypedExpression::Null),
-            Node::Bool(value) => {
-                Ok(TypedExpression::Scalar(Value::literal(Constant::Bool(*value), Type::Bool)))
-            }
-            Node::Int(value) => {
-                Ok(TypedExpression::Scalar(Value::literal(Constant::Int(*value), Type::Int)))
-            }
+            Node::Bool(value) => Ok(TypedExpression::literal(Constant::Bool(*value), Type::Bool)),
+            Node::Int(value) => Ok(TypedExpression::literal(Constant::Int(*value), Type::Int)),
             Node::Real(value) => {
-                Ok(TypedExpression::Scalar(Value::literal(Constant::Double(*value), Type::Double)))
+                Ok(TypedExpression::literal(Constant::Double(*value), Type::Double))
             }
-            Node::Text(text) => Ok(TypedExpression::Scalar(Value::literal(
-                Constant::text(text.as_str()),
-                Type::Text,
-            ))),
+            Node::Text(text) => {
+                Ok(TypedExpression::literal(Constant::text(text.as_str()), Type::Text))
+            }
             Node::Substitution(number) => self.substitution(*number, ast.span),
             Node::It | Node::Parent | Node::Root | Node::Name(_) | Node::Member(..) => {
                 self.path(ast)
@@ -199,7 +212,7 @@ impl<'c> Checker<'c> {
         Ok(if constant == Constant::Null {
             TypedExpression::Null
         } else {
-            TypedExpression::Scalar(Value::literal(constant, ty))
+            TypedExpression::literal(constant, ty)
         })
     }
 
@@ -221,13 +234,14 @@ impl<'c> Checker<'c> {
 
     /// Types an expression that must be one scalar.
     pub(super) fn scalar(&mut self, ast: &'c Ast, span: Span) -> FaultResult<Value> {
-        match self.typed(ast)? {
+        let typed = self.typed(ast)?;
+        self.one_scalar(typed, span)
+    }
+
+    pub(super) fn one_scalar(&self, typed: TypedExpression<'c>, span: Span) -> FaultResult<Value> {
+        match typed.tested() {
             TypedExpression::Scalar(value) => Ok(value),
-            TypedExpression::Test(test) => Ok(Value::new(Scalar::Test(Box::new(test)), Type::Bool)),
-            other => {
-                let message = format!("expected a value, found {}", self.describe(&other));
-                Err(Fault::new(FaultKind::TypeMismatch, span, message))
-            }
+            other => Err(self.wrong_type(span, "expected a value", &other)),
         }
     }
 

@@ -5,12 +5,14 @@
 //! Its patterns are taken apart, so that a planner sees the equality or the prefix in them.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
 
+use super::condition::Fold;
 use super::constant::Constant;
+use super::print::separated;
 use super::schema::Schema;
 use super::simplify::{all, any, not};
 use super::syntax::Comparison;
@@ -84,7 +86,8 @@ impl Clause {
             Self::EntryContains { map, key, part } => {
                 let map = place(schema, fields, map)?;
                 let find = Box::new(Finder::new(part.as_bytes()).into_owned());
-                all(vec![has_key(map, key), Test::Contains { text: entry(map, key), find }])
+                let text = entry(map, key);
+                all(vec![has_key(map, key), Test::Contains { text, fold: Fold::None, find }])
             }
         })
     }
@@ -189,18 +192,8 @@ impl fmt::Display for Clause {
 }
 
 fn joined(f: &mut fmt::Formatter<'_>, clauses: &[Clause], sign: &str) -> fmt::Result {
-    for (at, clause) in clauses.iter().enumerate() {
-        if at > 0 {
-            f.write_str(sign)?;
-        }
-        match clause {
-            Clause::All(inner) | Clause::Any(inner) if inner.len() > 1 => {
-                f.write_char('(')?;
-                write!(f, "{clause}")?;
-                f.write_char(')')?;
-            }
-            _ => write!(f, "{clause}")?,
-        }
-    }
-    Ok(())
+    separated(f, clauses, sign, |f, clause| match clause {
+        Clause::All(inner) | Clause::Any(inner) if inner.len() > 1 => write!(f, "({clause})"),
+        _ => write!(f, "{clause}"),
+    })
 }

@@ -32,13 +32,7 @@ impl<'c> Checker<'c> {
         (right, right_ast): (TypedExpression<'c>, &'c Ast),
         span: Span,
     ) -> FaultResult<Test> {
-        let value = |typed: TypedExpression<'c>| match typed {
-            TypedExpression::Test(test) => {
-                TypedExpression::Scalar(Value::new(Scalar::Test(Box::new(test)), Type::Bool))
-            }
-            other => other,
-        };
-        match (value(left), value(right)) {
+        match (left.tested(), right.tested()) {
             (TypedExpression::Null, TypedExpression::Null) => {
                 Ok(Test::Const(comparison == Comparison::Eq))
             }
@@ -91,11 +85,9 @@ impl<'c> Checker<'c> {
             TypedExpression::Many { list, scope, body } => {
                 Test::Exists { list, scope, test: Box::new(Test::IsNull(body.scalar)) }
             }
-            TypedExpression::Item { list, index, .. } => Test::IsNull(Scalar::At {
-                list: Box::new(list),
-                index: Box::new(index),
-                member: None,
-            }),
+            TypedExpression::Item { list, index, .. } => {
+                Test::IsNull(Scalar::at(list, index, None))
+            }
             other => {
                 let message = format!("{} is never null", self.describe(&other));
                 return Err(Fault::new(FaultKind::TypeMismatch, span, message));
@@ -165,11 +157,7 @@ impl<'c> Checker<'c> {
                 scalar: scalar @ Scalar::Const(Constant::Text(_)),
                 ..
             }) => Ok(scalar),
-            other => {
-                let message =
-                    format!("a bracket list takes text only, found {}", self.describe(&other));
-                Err(Fault::new(FaultKind::TypeMismatch, ast.span, message))
-            }
+            other => Err(self.wrong_type(ast.span, "a bracket list takes text only", &other)),
         }
     }
 

@@ -12,112 +12,14 @@ use super::constant::{Constant, order};
 use super::schema::Schema;
 use super::simplify::{exact_double, exact_int};
 use super::syntax::Comparison;
-use super::tree::{FieldPath, How, List, Members, RECORD, Scalar, Set, Test};
+use super::tree::{How, List, Members, Scalar, Set, Test};
 use crate::value::{FieldType, Val, time};
 
-/// One condition; fields are positions in [`Schema::fields`].
+/// One condition.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Condition {
-    /// The field equals a value that is not null.
-    Eq {
-        /// Position of the field.
-        field: usize,
-        /// The value.
-        value: Constant,
-    },
-    /// The field equals one of the values, which are ascending and distinct; null comes first if it
-    /// is listed.
-    In {
-        /// Position of the field.
-        field: usize,
-        /// The values.
-        values: Vec<Constant>,
-    },
-    /// The field is between the bounds. Null and NaN are outside: an open side is bounded by the
-    /// least or greatest value of the type. Only text has no greatest value, so its upper side
-    /// stays open.
-    Range {
-        /// Position of the field.
-        field: usize,
-        /// Lower bound.
-        lower: Bound<Constant>,
-        /// Upper bound.
-        upper: Bound<Constant>,
-    },
-    /// The text starts with a prefix.
-    Prefix {
-        /// Position of the field.
-        field: usize,
-        /// The prefix.
-        text: Arc<str>,
-    },
-    /// The text contains a part.
-    Contains {
-        /// Position of the field.
-        field: usize,
-        /// The part.
-        text: Arc<str>,
-        /// How the letter case of the field is folded before the search.
-        fold: Fold,
-    },
-    /// The text contains a part, whatever the letter case, if the record matches: not exact.
-    MayContain {
-        /// Position of the field.
-        field: usize,
-        /// The part, of ASCII characters.
-        text: Arc<str>,
-    },
-    /// The map has the key with this value.
-    MapEq {
-        /// Position of the field.
-        field: usize,
-        /// The key.
-        key: Arc<str>,
-        /// The value.
-        value: Arc<str>,
-    },
-    /// The map has the key with one of these values.
-    MapIn {
-        /// Position of the field.
-        field: usize,
-        /// The key.
-        key: Arc<str>,
-        /// The values.
-        values: Vec<Arc<str>>,
-    },
-    /// The map has the key.
-    MapKey {
-        /// Position of the field.
-        field: usize,
-        /// The key.
-        key: Arc<str>,
-    },
-    /// The list of strings has at least one of these elements.
-    ListHas {
-        /// Position of the field.
-        field: usize,
-        /// The values; one or more.
-        values: Vec<Arc<str>>,
-    },
-    /// Some record of the list has a member that equals one of the values.
-    RowsHave {
-        /// Position of the field.
-        field: usize,
-        /// Position of the member in the fields of the list's records.
-        member: usize,
-        /// The values; one or more.
-        values: Vec<Constant>,
-    },
-    /// The field is null.
-    IsNull {
-        /// Position of the field.
-        field: usize,
-    },
-    /// The field is not null.
-    NotNull {
-        /// Position of the field.
-        field: usize,
-    },
+    /// A field, by its position in [`Schema::fields`], satisfies this.
+    Field(usize, FieldTest),
     /// The text search with this number in the filter matches the record.
     Search(usize),
     /// At least one of these groups is true; a group is true when each of its conditions is.
@@ -126,6 +28,42 @@ pub(crate) enum Condition {
     Never,
     /// Only evaluation can decide.
     Other,
+}
+
+/// A condition on one field.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum FieldTest {
+    /// It equals a value that is not null.
+    Eq(Constant),
+    /// It equals one of the values, which are ascending and distinct; null comes first if it is
+    /// listed.
+    In(Vec<Constant>),
+    /// It is between a lower and an upper bound. Null and NaN are outside: an open side is bounded
+    /// by the least or greatest value of the type. Only text has no greatest value, so its upper
+    /// side stays open.
+    Range(Bound<Constant>, Bound<Constant>),
+    /// The text starts with a prefix.
+    Prefix(Arc<str>),
+    /// The text contains a part after its letter case was folded.
+    Contains(Arc<str>, Fold),
+    /// The text contains a part of ASCII characters, whatever the letter case, if the record
+    /// matches: not exact.
+    MayContain(Arc<str>),
+    /// The map has the key with this value.
+    MapEq(Arc<str>, Arc<str>),
+    /// The map has the key with one of these values.
+    MapIn(Arc<str>, Vec<Arc<str>>),
+    /// The map has the key.
+    MapKey(Arc<str>),
+    /// The list of strings has at least one of these elements; one or more.
+    ListHas(Vec<Arc<str>>),
+    /// Some record of the list has a member, by its position in the fields of these records, that
+    /// equals one of the values; one or more.
+    RowsHave(usize, Vec<Constant>),
+    /// It is null.
+    IsNull,
+    /// It is not null.
+    NotNull,
 }
 
 /// How the letter case of a text is folded before it is searched.
@@ -144,7 +82,7 @@ impl Condition {
     #[must_use]
     pub(crate) fn is_exact(&self) -> bool {
         match self {
-            Self::Other | Self::MayContain { .. } => false,
+            Self::Other | Self::Field(_, FieldTest::MayContain(_)) => false,
             Self::AnyOf(groups) => groups.iter().flatten().all(Self::is_exact),
             _ => true,
         }
@@ -168,62 +106,42 @@ fn collect(test: &Test, schema: &Schema<'_>, out: &mut Vec<Condition>) {
 }
 
 fn condition(test: &Test, schema: &Schema<'_>) -> Condition {
+    let on = |field: Option<usize>, test| field.map(|field| Condition::Field(field, test));
     match test {
         Test::Const(false) => Some(Condition::Never),
         Test::Any(tests) => Some(union(tests, schema)),
         Test::Not(inner) => match &**inner {
-            Test::IsNull(value) => field_of(value).map(|field| Condition::NotNull { field }),
+            Test::IsNull(value) => on(value.record_field(), FieldTest::NotNull),
             _ => None,
         },
-        Test::Truth(value) => {
-            field_of(value).map(|field| Condition::Eq { field, value: Constant::Bool(true) })
-        }
-        Test::IsNull(value) => field_of(value).map(|field| Condition::IsNull { field }),
+        Test::Truth(value) => on(value.record_field(), FieldTest::Eq(Constant::Bool(true))),
+        Test::IsNull(value) => on(value.record_field(), FieldTest::IsNull),
         Test::Compare { left, comparison, right: Scalar::Const(value) } => {
             compared(left, *comparison, value, schema)
         }
         Test::In { value, set } => member(value, set),
-        Test::Contains { text, find } => contained(text, find.needle(), Fold::None),
-        Test::ContainsFolded { text, upper, find } => {
-            contained(text, find.needle(), if *upper { Fold::Upper } else { Fold::Lower })
-        }
+        Test::Contains { text, fold, find } => std::str::from_utf8(find.needle())
+            .ok()
+            .and_then(|part| on(text.record_field(), FieldTest::Contains(part.into(), *fold))),
         Test::Match { text, how: How::Starts, part: Scalar::Const(Constant::Text(part)) } => {
-            field_of(text).map(|field| Condition::Prefix { field, text: part.clone() })
+            on(text.record_field(), FieldTest::Prefix(part.clone()))
         }
-        Test::Like { pattern, words: Some(place), .. } => record_field(*place)
-            .zip(pattern.ascii_piece())
-            .map(|(field, piece)| Condition::MayContain { field, text: piece.into() }),
+        Test::Like { pattern, words: Some(place), .. } => pattern
+            .ascii_piece()
+            .and_then(|piece| on(place.of_record(), FieldTest::MayContain(piece.into()))),
         Test::Holds { list: List::Field(place), value: Scalar::Const(Constant::Text(value)) } => {
-            record_field(*place)
-                .map(|field| Condition::ListHas { field, values: vec![value.clone()] })
+            on(place.of_record(), FieldTest::ListHas(vec![value.clone()]))
         }
         Test::HasKey { map, key: Scalar::Const(Constant::Text(key)) } => {
-            record_field(*map).map(|field| Condition::MapKey { field, key: key.clone() })
+            on(map.of_record(), FieldTest::MapKey(key.clone()))
         }
         Test::Exists { list: List::Field(place), scope, test } => {
-            record_field(*place).and_then(|field| element(field, *scope, test))
+            place.of_record().and_then(|field| element(field, *scope, test))
         }
         Test::Search(number) => Some(Condition::Search(*number)),
         _ => None,
     }
     .unwrap_or(Condition::Other)
-}
-
-fn record_field(place: FieldPath) -> Option<usize> {
-    (place.scope == RECORD).then_some(place.index)
-}
-
-fn field_of(scalar: &Scalar) -> Option<usize> {
-    match scalar {
-        Scalar::Field(place) => record_field(*place),
-        _ => None,
-    }
-}
-
-fn contained(text: &Scalar, needle: &[u8], fold: Fold) -> Option<Condition> {
-    let text_field = field_of(text)?;
-    let text = std::str::from_utf8(needle).ok()?.into();
-    Some(Condition::Contains { field: text_field, text, fold })
 }
 
 /// Derives a condition from alternatives: a membership if all are about one field. If one
@@ -247,11 +165,11 @@ fn one_membership(groups: &[Vec<Condition>]) -> Option<Condition> {
     for group in groups {
         let [condition] = group.as_slice() else { return None };
         let field = match condition {
-            Condition::Eq { field, value } => {
+            Condition::Field(field, FieldTest::Eq(value)) => {
                 values.push(value.clone());
                 *field
             }
-            Condition::In { field, values: more } => {
+            Condition::Field(field, FieldTest::In(more)) => {
                 values.extend_from_slice(more);
                 *field
             }
@@ -263,7 +181,7 @@ fn one_membership(groups: &[Vec<Condition>]) -> Option<Condition> {
     }
     values.sort_by(by_key);
     values.dedup();
-    Some(Condition::In { field: of?, values })
+    Some(Condition::Field(of?, FieldTest::In(values)))
 }
 
 /// Orders null first, then by value.
@@ -272,33 +190,23 @@ fn by_key(left: &Constant, right: &Constant) -> std::cmp::Ordering {
     order(&left_val, &right_val).unwrap_or_else(|| right_val.is_null().cmp(&left_val.is_null()))
 }
 
-fn constants(members: &Members, kind: fn(i64) -> Constant) -> Vec<Constant> {
-    match members {
-        Members::Texts(texts, _) => texts.iter().map(|text| Constant::Text(text.clone())).collect(),
-        Members::Ints(ints, _) => ints.iter().map(|int| kind(*int)).collect(),
-        Members::Doubles(doubles) => {
-            doubles.iter().map(|double| Constant::Double(*double)).collect()
-        }
-    }
-}
-
 fn member(value: &Scalar, set: &Set) -> Option<Condition> {
     if let Scalar::Entry { map, key } = value {
-        return match (record_field(*map), &**key, &set.members) {
+        return match (map.of_record(), &**key, &set.members) {
             (Some(field), Scalar::Const(Constant::Text(key)), Members::Texts(values, _))
                 if !set.has_null =>
             {
-                Some(Condition::MapIn { field, key: key.clone(), values: values.clone() })
+                Some(Condition::Field(field, FieldTest::MapIn(key.clone(), values.clone())))
             }
             _ => None,
         };
     }
-    let field = field_of(value)?;
-    let mut values = constants(&set.members, set.ints_are);
+    let field = value.record_field()?;
+    let mut values = set.constants();
     if set.has_null {
         values.insert(0, Constant::Null);
     }
-    Some(Condition::In { field, values })
+    Some(Condition::Field(field, FieldTest::In(values)))
 }
 
 fn compared(
@@ -308,21 +216,20 @@ fn compared(
     schema: &Schema<'_>,
 ) -> Option<Condition> {
     match (left, value) {
-        (Scalar::Field(place), value) => range(record_field(*place)?, comparison, value, schema),
+        (Scalar::Field(place), value) => range(place.of_record()?, comparison, value, schema),
         // `reference - time` compared with a span is equivalent to `time` compared, with the
         // mirrored operator, with `reference - span`.
         (Scalar::Within { time: place, reference_ms }, Constant::Span(span)) => {
-            let field = timestamp_field(record_field(*place)?, schema)?;
+            let field = timestamp_field(place.of_record()?, schema)?;
             let bound = Constant::Time(reference_ms.checked_sub(*span)?);
             range(field, comparison.mirrored(), &bound, schema)
         }
         (Scalar::Entry { map, key }, Constant::Text(value)) if comparison == Comparison::Eq => {
             match &**key {
-                Scalar::Const(Constant::Text(key)) => Some(Condition::MapEq {
-                    field: record_field(*map)?,
-                    key: key.clone(),
-                    value: value.clone(),
-                }),
+                Scalar::Const(Constant::Text(key)) => {
+                    let test = FieldTest::MapEq(key.clone(), value.clone());
+                    Some(Condition::Field(map.of_record()?, test))
+                }
                 _ => None,
             }
         }
@@ -375,21 +282,21 @@ fn range(
             (Constant::Double(f64::NEG_INFINITY), Some(Constant::Double(f64::INFINITY)))
         }
         Constant::Bool(_) if comparison == Comparison::Eq => {
-            return Some(Condition::Eq { field, value });
+            return Some(Condition::Field(field, FieldTest::Eq(value)));
         }
         _ => return None,
     };
     let least = Bound::Included(least);
     let greatest = greatest.map_or(Bound::Unbounded, Bound::Included);
     let (lower, upper) = match comparison {
-        Comparison::Eq => return Some(Condition::Eq { field, value }),
+        Comparison::Eq => return Some(Condition::Field(field, FieldTest::Eq(value))),
         Comparison::Ne => return None,
         Comparison::Lt => (least, Bound::Excluded(value)),
         Comparison::Le => (least, Bound::Included(value)),
         Comparison::Gt => (Bound::Excluded(value), greatest),
         Comparison::Ge => (Bound::Included(value), greatest),
     };
-    Some(Condition::Range { field, lower, upper })
+    Some(Condition::Field(field, FieldTest::Range(lower, upper)))
 }
 
 fn integer_below(double: f64) -> Option<i64> {
@@ -425,22 +332,22 @@ fn element(field: usize, scope: u32, test: &Test) -> Option<Condition> {
             let key = if keys.len() == 1 { keys.pop()? } else { return None };
             Some(match texts(values)? {
                 mut values if values.len() == 1 => {
-                    Condition::MapEq { field, key, value: values.pop()? }
+                    Condition::Field(field, FieldTest::MapEq(key, values.pop()?))
                 }
-                values => Condition::MapIn { field, key, values },
+                values => Condition::Field(field, FieldTest::MapIn(key, values)),
             })
         }
         test => match subject(test, scope)? {
             (Subject::Element, values) => {
-                Some(Condition::ListHas { field, values: texts(values)? })
+                Some(Condition::Field(field, FieldTest::ListHas(texts(values)?)))
             }
             (Subject::Member(member), values) => {
-                Some(Condition::RowsHave { field, member, values })
+                Some(Condition::Field(field, FieldTest::RowsHave(member, values)))
             }
             (Subject::Key, keys) => {
                 let mut keys = texts(keys)?;
                 if keys.len() == 1 {
-                    Some(Condition::MapKey { field, key: keys.pop()? })
+                    Some(Condition::Field(field, FieldTest::MapKey(keys.pop()?)))
                 } else {
                     None
                 }
@@ -464,7 +371,7 @@ fn subject(test: &Test, scope: u32) -> Option<(Subject, Vec<Constant>)> {
         Test::Compare { left, comparison: Comparison::Eq, right: Scalar::Const(value) } => {
             (left, vec![value.clone()])
         }
-        Test::In { value, set } if !set.has_null => (value, constants(&set.members, set.ints_are)),
+        Test::In { value, set } if !set.has_null => (value, set.constants()),
         _ => return None,
     };
     let subject = match value {
@@ -481,12 +388,14 @@ fn subject(test: &Test, scope: u32) -> Option<(Subject, Vec<Constant>)> {
 fn merge_ranges(conditions: &mut Vec<Condition>) {
     let mut merged: Vec<Condition> = Vec::with_capacity(conditions.len());
     for condition in conditions.drain(..) {
-        let Condition::Range { field, lower, upper } = condition else {
+        let Condition::Field(field, FieldTest::Range(lower, upper)) = condition else {
             merged.push(condition);
             continue;
         };
         let same = merged.iter_mut().find_map(|known| match known {
-            Condition::Range { field: of, lower, upper } if *of == field => Some((lower, upper)),
+            Condition::Field(of, FieldTest::Range(lower, upper)) if *of == field => {
+                Some((lower, upper))
+            }
             _ => None,
         });
         match same {
@@ -494,7 +403,7 @@ fn merge_ranges(conditions: &mut Vec<Condition>) {
                 tighten(known_lower, lower, true);
                 tighten(known_upper, upper, false);
             }
-            None => merged.push(Condition::Range { field, lower, upper }),
+            None => merged.push(Condition::Field(field, FieldTest::Range(lower, upper))),
         }
     }
     *conditions = merged;

@@ -12,11 +12,12 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::condition::Fold;
 use super::constant::{
     Constant, fold_case, order, parse_bool, parse_number, parse_span, parse_time,
 };
 use super::syntax::{Arithmetic, Comparison};
-use super::tree::{FieldPath, How, List, Members, Scalar, Set, Test};
+use super::tree::{Cast, FieldPath, How, List, Members, Scalar, Set, Test};
 use crate::value::pattern::lower_case;
 use crate::value::{Row, Val, Work, limits, time};
 
@@ -135,13 +136,13 @@ impl Test {
                 }
                 set.has(&value)
             }
-            Self::Contains { text, find } => match text.get(at) {
-                Val::Str(text) => at.work.scan(text.len()) && find.find(text.as_bytes()).is_some(),
-                _ => false,
-            },
-            Self::ContainsFolded { text, upper, find } => match text.get(at) {
+            Self::Contains { text, fold, find } => match text.get(at) {
+                Val::Str(text) if *fold == Fold::None => {
+                    at.work.scan(text.len()) && find.find(text.as_bytes()).is_some()
+                }
                 Val::Str(text) => {
-                    at.work.convert(text.len()) && contains_folded(&text, *upper, find)
+                    at.work.convert(text.len())
+                        && contains_folded(&text, *fold == Fold::Upper, find)
                 }
                 _ => false,
             },
@@ -359,45 +360,32 @@ impl Scalar {
                 value => value,
             },
             Self::Test(test) => Val::Bool(test.holds(at)),
-            Self::ToTime(_)
-            | Self::ToSpan(_)
-            | Self::ToNumber(_)
-            | Self::ToInteger(_)
-            | Self::ToBool(_)
-            | Self::Units(..) => self.converted(at),
+            Self::Cast(value, cast) => {
+                let value = value.get(at);
+                match &value {
+                    Val::Str(text) if !at.work.convert(text.len()) => Val::Null,
+                    _ => cast.of(value),
+                }
+            }
         }
     }
+}
 
-    /// Evaluates a cast; a value that does not convert is null.
-    fn converted<'a>(&'a self, at: &Scopes<'a, '_>) -> Val<'a> {
-        let (Self::ToTime(value)
-        | Self::ToSpan(value)
-        | Self::ToNumber(value)
-        | Self::ToInteger(value)
-        | Self::ToBool(value)
-        | Self::Units(value, _)) = self
-        else {
-            return Val::Null;
-        };
-        let value = value.get(at);
-        if let Val::Str(text) = &value
-            && !at.work.convert(text.len())
-        {
-            return Val::Null;
-        }
+impl Cast {
+    fn of(self, value: Val<'_>) -> Val<'static> {
         match self {
-            Self::ToTime(_) => match value {
+            Self::Time => match value {
                 Val::Str(text) => parse_time(&text).map_or(Val::Null, Val::Time),
                 Val::Time(time) => Val::Time(time),
                 _ => Val::Null,
             },
-            Self::ToSpan(_) => match value {
+            Self::Span => match value {
                 Val::Str(text) => parse_span(&text).map_or(Val::Null, Val::Span),
                 Val::Span(span) => Val::Span(span),
                 _ => Val::Null,
             },
-            Self::ToNumber(_) => to_number(&value),
-            Self::ToInteger(_) => match to_number(&value) {
+            Self::Number => to_number(&value),
+            Self::Integer => match to_number(&value) {
                 // Rounds half to even, as the public conversion does.
                 Val::Double(value) if value.abs() < 9.0e18 => {
                     Val::Int(value.round_ties_even() as i64)
@@ -405,21 +393,20 @@ impl Scalar {
                 Val::Int(value) => Val::Int(value),
                 _ => Val::Null,
             },
-            Self::ToBool(_) => match value {
+            Self::Bool => match value {
                 Val::Str(text) => parse_bool(&text).map_or(Val::Null, Val::Bool),
                 Val::Bool(value) => Val::Bool(value),
                 Val::Int(value) => Val::Bool(value != 0),
                 _ => Val::Null,
             },
-            Self::Units(_, unit_ms) => match value {
-                Val::Int(value) => value.checked_mul(*unit_ms).map_or(Val::Null, Val::Span),
+            Self::Units(unit_ms) => match value {
+                Val::Int(value) => value.checked_mul(unit_ms).map_or(Val::Null, Val::Span),
                 Val::Double(value) => {
-                    let millis = value * *unit_ms as f64;
+                    let millis = value * unit_ms as f64;
                     if millis.abs() < 9.0e18 { Val::Span(millis as i64) } else { Val::Null }
                 }
                 _ => Val::Null,
             },
-            _ => Val::Null,
         }
     }
 }

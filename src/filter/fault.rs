@@ -4,51 +4,41 @@ use crate::error::{Error, Place};
 
 pub(super) use crate::value::nearest::did_you_mean;
 
-/// The kinds of fault of a filter; each is an invalid-argument error with its own name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FaultKind {
-    Syntax,
-    BadCharacter,
-    UnterminatedString,
-    BadEscape,
-    BadNumber,
-    MissingBracket,
-    UnknownProperty,
-    UnknownFunction,
-    WrongArguments,
-    TypeMismatch,
-    BadValue,
-    OperatorNotAllowed,
-    BadSubstitution,
-    TooComplex,
-    MissingCondition,
+macro_rules! fault_kinds {
+    ($($kind:ident $word:literal)*) => {
+        /// The kinds of fault of a filter; each is an invalid-argument error with its own name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum FaultKind {
+            $($kind,)*
+        }
+
+        impl FaultKind {
+            /// The name on the wire and the kind as `docs/reference/filters.md` spells it.
+            fn names(self) -> (&'static str, &'static str) {
+                match self {
+                    $(Self::$kind => (concat!("StationDb.Filter.", stringify!($kind)), $word),)*
+                }
+            }
+        }
+    };
 }
 
-impl FaultKind {
-    /// The name on the wire and the kind as `docs/reference/filters.md` spells it.
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Syntax => ("StationDb.Filter.Syntax", "syntax"),
-            Self::BadCharacter => ("StationDb.Filter.BadCharacter", "bad_character"),
-            Self::UnterminatedString => {
-                ("StationDb.Filter.UnterminatedString", "unterminated_string")
-            }
-            Self::BadEscape => ("StationDb.Filter.BadEscape", "bad_escape"),
-            Self::BadNumber => ("StationDb.Filter.BadNumber", "bad_number"),
-            Self::MissingBracket => ("StationDb.Filter.MissingBracket", "missing_bracket"),
-            Self::UnknownProperty => ("StationDb.Filter.UnknownProperty", "unknown_property"),
-            Self::UnknownFunction => ("StationDb.Filter.UnknownFunction", "unknown_function"),
-            Self::WrongArguments => ("StationDb.Filter.WrongArguments", "wrong_arguments"),
-            Self::TypeMismatch => ("StationDb.Filter.TypeMismatch", "type_mismatch"),
-            Self::BadValue => ("StationDb.Filter.BadValue", "bad_value"),
-            Self::OperatorNotAllowed => {
-                ("StationDb.Filter.OperatorNotAllowed", "operator_not_allowed")
-            }
-            Self::BadSubstitution => ("StationDb.Filter.BadSubstitution", "bad_substitution"),
-            Self::TooComplex => ("StationDb.Filter.TooComplex", "too_complex"),
-            Self::MissingCondition => ("StationDb.Filter.MissingCondition", "missing_condition"),
-        }
-    }
+fault_kinds! {
+    Syntax "syntax"
+    BadCharacter "bad_character"
+    UnterminatedString "unterminated_string"
+    BadEscape "bad_escape"
+    BadNumber "bad_number"
+    MissingBracket "missing_bracket"
+    UnknownProperty "unknown_property"
+    UnknownFunction "unknown_function"
+    WrongArguments "wrong_arguments"
+    TypeMismatch "type_mismatch"
+    BadValue "bad_value"
+    OperatorNotAllowed "operator_not_allowed"
+    BadSubstitution "bad_substitution"
+    TooComplex "too_complex"
+    MissingCondition "missing_condition"
 }
 
 /// A range of bytes in the filter text.

@@ -6,7 +6,7 @@ use super::constant::{Constant, DAY_MS, calendar, parse_span, parse_time};
 use super::fault::{Fault, FaultKind, FaultResult, did_you_mean};
 use super::simplify::{comparison_test, folded, not};
 use super::syntax::{Arg, Ast, Comparison};
-use super::tree::{Scalar, Test};
+use super::tree::{Cast, Scalar, Test};
 use super::types::{Of, Type, TypedExpression, Value};
 
 const TYPES: &[&str] =
@@ -54,12 +54,8 @@ impl<'c> Checker<'c> {
                 return Err(self
                     .wrong_arguments(ast, format!("`{name}` takes a number, found {}", value.ty)));
             }
-            let scalar = Scalar::Units(Box::new(value.scalar), *unit_ms);
-            return Ok(TypedExpression::Scalar(folded(Value {
-                scalar,
-                ty: Type::Span,
-                ..Value::new(Scalar::Const(Constant::Null), Type::Span)
-            })));
+            let scalar = Scalar::Cast(Box::new(value.scalar), Cast::Units(*unit_ms));
+            return Ok(TypedExpression::Scalar(folded(Value::new(scalar, Type::Span))));
         }
         if of("Convert") || of("SafeConvert") {
             if let Some(typed) = self.convert(ast, name, args)? {
@@ -86,19 +82,13 @@ impl<'c> Checker<'c> {
     ) -> FaultResult<Option<TypedExpression<'c>>> {
         let is =
             |expected: &[&str]| expected.iter().any(|expected| name.eq_ignore_ascii_case(expected));
-        let make: fn(Box<Scalar>) -> Scalar;
-        let ty;
-        if is(&["ToDecimal", "ToDouble", "ToSingle"]) {
-            (make, ty) = (Scalar::ToNumber, Type::Double);
-        } else if is(&["ToInt16", "ToInt32", "ToInt64"]) {
-            (make, ty) = (Scalar::ToInteger, Type::Int);
-        } else if is(&["ToBoolean"]) {
-            (make, ty) = (Scalar::ToBool, Type::Bool);
-        } else if is(&["ToDateTime"]) {
-            (make, ty) = (Scalar::ToTime, Type::Time);
-        } else {
-            return Ok(None);
-        }
+        let (cast, ty) = match () {
+            () if is(&["ToDecimal", "ToDouble", "ToSingle"]) => (Cast::Number, Type::Double),
+            () if is(&["ToInt16", "ToInt32", "ToInt64"]) => (Cast::Integer, Type::Int),
+            () if is(&["ToBoolean"]) => (Cast::Bool, Type::Bool),
+            () if is(&["ToDateTime"]) => (Cast::Time, Type::Time),
+            () => return Ok(None),
+        };
         let [arg] = self.exactly(ast, name, args)?;
         let value = match self.typed(arg)? {
             TypedExpression::Null => Value::new(Scalar::Const(Constant::Null), Type::Text),
@@ -110,55 +100,56 @@ impl<'c> Checker<'c> {
                 return Err(self.wrong_arguments(ast, message));
             }
         };
-        Ok(Some(TypedExpression::Scalar(folded(Value::new(make(Box::new(value.scalar)), ty)))))
+        Ok(Some(TypedExpression::Scalar(folded(Value::new(
+            Scalar::Cast(Box::new(value.scalar), cast),
+            ty,
+        )))))
     }
 
     /// A cast of a property or text to a time.
     fn cast_time(&mut self, ast: &'c Ast, arg: &'c Ast) -> FaultResult<TypedExpression<'c>> {
         match self.typed(arg)? {
-            TypedExpression::Scalar(value @ Value { ty: Type::Time, .. }) => {
-                Ok(TypedExpression::Scalar(value))
-            }
-            TypedExpression::Scalar(Value {
-                scalar: Scalar::Const(Constant::Text(text)), ..
-            }) => match parse_time(&text) {
-                Some(time) => {
-                    Ok(TypedExpression::Scalar(Value::literal(Constant::Time(time), Type::Time)))
-                }
-                None => Err(self.bad_value(arg, &text, "a date and time")),
-            },
-            TypedExpression::Scalar(value) if value.ty.is_text() => Ok(TypedExpression::Scalar(
-                Value::new(Scalar::ToTime(Box::new(value.scalar)), Type::Time),
-            )),
             TypedExpression::Null => Ok(TypedExpression::Null),
-            other => {
-                let message =
-                    format!("`DateTime` takes a date or text, found {}", self.describe(&other));
-                Err(self.wrong_arguments(ast, message))
+            typed => {
+                let parse = |text: &str| parse_time(text).map(Constant::Time);
+                let takes = "`DateTime` takes a date or text";
+                self.cast(ast, (typed, arg), Type::Time, parse, Cast::Time, takes)
             }
         }
     }
 
     fn cast_span(&mut self, ast: &'c Ast, arg: &'c Ast) -> FaultResult<TypedExpression<'c>> {
-        match self.typed(arg)? {
-            TypedExpression::Scalar(value @ Value { ty: Type::Span, .. }) => {
-                Ok(TypedExpression::Scalar(value))
-            }
+        let typed = self.typed(arg)?;
+        let parse = |text: &str| parse_span(text).map(Constant::Span);
+        self.cast(ast, (typed, arg), Type::Span, parse, Cast::Span, "`TimeSpan` takes text")
+    }
+
+    /// A cast of a value of this type, a literal that `parse` reads, or a text that `cast` converts.
+    fn cast(
+        &self,
+        ast: &'c Ast,
+        (typed, arg): (TypedExpression<'c>, &'c Ast),
+        ty: Type,
+        parse: fn(&str) -> Option<Constant>,
+        cast: Cast,
+        takes: &str,
+    ) -> FaultResult<TypedExpression<'c>> {
+        match typed {
             TypedExpression::Scalar(Value {
                 scalar: Scalar::Const(Constant::Text(text)), ..
-            }) => match parse_span(&text) {
-                Some(span) => {
-                    Ok(TypedExpression::Scalar(Value::literal(Constant::Span(span), Type::Span)))
-                }
-                None => Err(self.bad_value(arg, &text, "a time span")),
+            }) => match parse(&text) {
+                Some(constant) => Ok(TypedExpression::literal(constant, ty)),
+                None => Err(self.bad_value(arg, &text, &ty.to_string())),
             },
-            TypedExpression::Scalar(value) if value.ty.is_text() => Ok(TypedExpression::Scalar(
-                Value::new(Scalar::ToSpan(Box::new(value.scalar)), Type::Span),
-            )),
-            other => {
-                let message = format!("`TimeSpan` takes text, found {}", self.describe(&other));
-                Err(self.wrong_arguments(ast, message))
+            TypedExpression::Scalar(value) if value.ty.is_text() => {
+                Ok(TypedExpression::value(Scalar::Cast(Box::new(value.scalar), cast), ty))
             }
+            TypedExpression::Scalar(value)
+                if std::mem::discriminant(&value.ty) == std::mem::discriminant(&ty) =>
+            {
+                Ok(TypedExpression::Scalar(value))
+            }
+            other => Err(self.wrong_argument(ast, takes, &other)),
         }
     }
 
@@ -174,9 +165,7 @@ impl<'c> Checker<'c> {
                     integers.push(value);
                 }
                 other => {
-                    let message =
-                        format!("expected integer constants, found {}", self.describe(&other));
-                    return Err(self.wrong_arguments(ast, message));
+                    return Err(self.wrong_argument(ast, "expected integer constants", &other));
                 }
             }
         }
@@ -253,9 +242,7 @@ impl<'c> Checker<'c> {
             }
         };
         match calendar(parts) {
-            Some(time) => {
-                Ok(TypedExpression::Scalar(Value::literal(Constant::Time(time), Type::Time)))
-            }
+            Some(time) => Ok(TypedExpression::literal(Constant::Time(time), Type::Time)),
             None => {
                 Err(Fault::new(FaultKind::BadValue, ast.span, "there is no such date and time"))
             }
@@ -281,9 +268,7 @@ impl<'c> Checker<'c> {
             .zip(scaled(seconds, 1000))
             .and_then(|(sum, seconds)| sum.checked_add(seconds));
         match total {
-            Some(total) => {
-                Ok(TypedExpression::Scalar(Value::literal(Constant::Span(total), Type::Span)))
-            }
+            Some(total) => Ok(TypedExpression::literal(Constant::Span(total), Type::Span)),
             None => Err(Fault::new(FaultKind::BadValue, ast.span, "the time span is too long")),
         }
     }
@@ -298,10 +283,7 @@ impl<'c> Checker<'c> {
                 self.searches.push(TextSearch { text: text.as_ref().to_owned(), offset });
                 Ok(TypedExpression::Test(Test::Search(self.searches.len() - 1)))
             }
-            other => {
-                let message = format!("`search` takes a text, found {}", self.describe(&other));
-                Err(self.wrong_arguments(ast, message))
-            }
+            other => Err(self.wrong_argument(ast, "`search` takes a text", &other)),
         }
     }
 }

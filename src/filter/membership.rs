@@ -45,12 +45,7 @@ impl<'c> Checker<'c> {
             )?);
             return Ok(Test::Exists { list, scope, test });
         }
-        let value = match value {
-            TypedExpression::Test(test) => {
-                TypedExpression::Scalar(Value::new(Scalar::Test(Box::new(test)), Type::Bool))
-            }
-            other => other,
-        };
+        let value = value.tested();
         if let TypedExpression::Scalar(whole) = value {
             if items.len() < 2 || is_short(&whole.scalar) {
                 return self.one_of((TypedExpression::Scalar(whole), value_ast), items, span);
@@ -159,8 +154,7 @@ impl<'c> Checker<'c> {
                 }
                 TypedExpression::Scalar(value) => value,
                 other => {
-                    let message = format!("an array takes values, found {}", self.describe(&other));
-                    return Err(Fault::new(FaultKind::TypeMismatch, element.span, message));
+                    return Err(self.wrong_type(element.span, "an array takes values", &other));
                 }
             };
             ty = match ty {

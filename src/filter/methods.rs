@@ -58,12 +58,8 @@ impl<'c> Checker<'c> {
         name: &'c str,
         args: &'c [Arg],
     ) -> FaultResult<TypedExpression<'c>> {
-        let known = match receiver {
+        let known = match receiver.tested() {
             TypedExpression::Scalar(value) => {
-                return self.value_method(ast, value, left, name, args);
-            }
-            TypedExpression::Test(test) => {
-                let value = Value::new(Scalar::Test(Box::new(test)), Type::Bool);
                 return self.value_method(ast, value, left, name, args);
             }
             TypedExpression::Many { list, scope, body } => {
@@ -75,10 +71,7 @@ impl<'c> Checker<'c> {
                 }
                 if matches!(of, Of::Pair) { MAP_METHODS } else { LIST_METHODS }
             }
-            TypedExpression::Null
-            | TypedExpression::Scope(_)
-            | TypedExpression::Item { .. }
-            | TypedExpression::Brackets(_) => &[],
+            _ => &[],
         };
         Err(self.unknown_method(ast, name, known))
     }
@@ -117,20 +110,14 @@ impl<'c> Checker<'c> {
     fn text_argument(&mut self, ast: &'c Ast, name: &str, arg: &'c Ast) -> FaultResult<Scalar> {
         match self.typed(arg)? {
             TypedExpression::Scalar(value) if value.ty.is_text() => Ok(value.scalar),
-            other => {
-                let message = format!("`{name}` takes text, found {}", self.describe(&other));
-                Err(self.wrong_arguments(ast, message))
-            }
+            other => Err(self.wrong_argument(ast, &format!("`{name}` takes text"), &other)),
         }
     }
 
     fn integer_argument(&mut self, ast: &'c Ast, name: &str, arg: &'c Ast) -> FaultResult<Scalar> {
         match self.typed(arg)? {
             TypedExpression::Scalar(value) if matches!(value.ty, Type::Int) => Ok(value.scalar),
-            other => {
-                let message = format!("`{name}` takes an integer, found {}", self.describe(&other));
-                Err(self.wrong_arguments(ast, message))
-            }
+            other => Err(self.wrong_argument(ast, &format!("`{name}` takes an integer"), &other)),
         }
     }
 
@@ -198,14 +185,8 @@ impl<'c> Checker<'c> {
             }
             () if args.len() == 1 => {
                 let [from] = self.exactly(ast, name, args)?;
-                (
-                    Scalar::Substring(
-                        text,
-                        Box::new(self.integer_argument(ast, name, from)?),
-                        None,
-                    ),
-                    Type::Text,
-                )
+                let from = Box::new(self.integer_argument(ast, name, from)?);
+                (Scalar::Substring(text, from, None), Type::Text)
             }
             () => {
                 let [from, len] = self.exactly(ast, name, args)?;
@@ -279,7 +260,7 @@ impl<'c> Checker<'c> {
                             filter: Some((scope, boxed)),
                             null_is_zero: false,
                         };
-                        TypedExpression::Scalar(Value::new(scalar, Type::Int))
+                        TypedExpression::value(scalar, Type::Int)
                     }
                 }
             }));
@@ -304,12 +285,8 @@ impl<'c> Checker<'c> {
                 let index = Scalar::Const(Constant::Int(0));
                 Ok(Some(match of {
                     Of::Scalar(ty) => {
-                        let scalar = Scalar::At {
-                            list: Box::new(list),
-                            index: Box::new(index),
-                            member: None,
-                        };
-                        TypedExpression::Scalar(Value::new(scalar, ty))
+                        let scalar = Scalar::at(list, index, None);
+                        TypedExpression::value(scalar, ty)
                     }
                     Of::Rows(fields) => TypedExpression::Item { list, index, fields },
                     Of::Pair => return Ok(None),
@@ -333,13 +310,7 @@ impl<'c> Checker<'c> {
                 Ok(Test::Exists { list, scope, test: Box::new(Test::NullOrEmpty(body.scalar)) })
             }
             TypedExpression::List(list, _) => Ok(not(Test::NotEmpty(list))),
-            other => {
-                let message = format!(
-                    "`IsNullOrEmpty` takes text or a list, found {}",
-                    self.describe(&other)
-                );
-                Err(self.wrong_arguments(ast, message))
-            }
+            other => Err(self.wrong_argument(ast, "`IsNullOrEmpty` takes text or a list", &other)),
         }
     }
 }

@@ -43,7 +43,7 @@ use crate::error::Result;
 use crate::value::{Row, Val, Work, limits};
 
 pub(crate) use clause::{Clause, Subject};
-pub(crate) use condition::{Condition, Fold};
+pub(crate) use condition::{Condition, FieldTest, Fold};
 pub(crate) use constant::{Constant, Times};
 pub(crate) use schema::{Columns, Schema, TextSearch};
 pub(crate) use shape::{Other, Shape};

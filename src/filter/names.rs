@@ -61,10 +61,7 @@ impl<'c> Checker<'c> {
         if let [(unit, unit_span)] = rest {
             if name.eq_ignore_ascii_case("RelativeTime") {
                 return match self.times.since_start_of(unit) {
-                    Some(span) => Ok(TypedExpression::Scalar(Value::literal(
-                        Constant::Span(span),
-                        Type::Span,
-                    ))),
+                    Some(span) => Ok(TypedExpression::literal(Constant::Span(span), Type::Span)),
                     None => {
                         let known = ["CurrentDay", "CurrentWeek", "CurrentMonth", "CurrentYear"];
                         let message =
@@ -122,7 +119,7 @@ impl<'c> Checker<'c> {
                 } else {
                     return None;
                 };
-                Some((TypedExpression::Scalar(Value::new(scalar, Type::Text)), 1))
+                Some((TypedExpression::value(scalar, Type::Text), 1))
             }
             Some(Of::Scalar(_)) => None,
         }
@@ -154,10 +151,7 @@ impl<'c> Checker<'c> {
             FieldType::Time => scalar(Type::Time),
             FieldType::Within => {
                 let reference_ms = self.times.reference_ms();
-                TypedExpression::Scalar(Value::new(
-                    Scalar::Within { time: place, reference_ms },
-                    Type::Span,
-                ))
+                TypedExpression::value(Scalar::Within { time: place, reference_ms }, Type::Span)
             }
             FieldType::Enum(members) => scalar(Type::Enum(members)),
             FieldType::Strings => TypedExpression::List(List::Field(place), Of::Scalar(Type::Text)),
@@ -177,7 +171,7 @@ impl<'c> Checker<'c> {
             TypedExpression::Scope(scope) => match self.scopes.get(scope) {
                 Some(found) => match found.of {
                     Some(Of::Scalar(ty)) => {
-                        TypedExpression::Scalar(Value::new(Scalar::Element(found.number), ty))
+                        TypedExpression::value(Scalar::Element(found.number), ty)
                     }
                     _ => TypedExpression::Scope(scope),
                 },
@@ -213,7 +207,7 @@ impl<'c> Checker<'c> {
                 TypedExpression::List(List::Values(map), Of::Scalar(Type::Text))
             } else {
                 let key = Box::new(Scalar::Const(Constant::text(name)));
-                TypedExpression::Scalar(Value::new(Scalar::Entry { map, key }, Type::Text))
+                TypedExpression::value(Scalar::Entry { map, key }, Type::Text)
             }),
             TypedExpression::List(list, Of::Rows(fields)) => {
                 let (index, decl, used) = find_in(fields, &[], segments)?;
@@ -229,11 +223,7 @@ impl<'c> Checker<'c> {
                 let (member, decl, used) = find_in(fields, &[], segments)?;
                 match self.field(FieldPath { scope: RECORD, index: member }, &decl) {
                     TypedExpression::Scalar(value) if matches!(value.scalar, Scalar::Field(_)) => {
-                        let scalar = Scalar::At {
-                            list: Box::new(list),
-                            index: Box::new(index),
-                            member: Some(member),
-                        };
+                        let scalar = Scalar::at(list, index, Some(member));
                         Some((TypedExpression::Scalar(Value { scalar, ..value }), used))
                     }
                     _ => None,
@@ -299,25 +289,21 @@ impl<'c> Checker<'c> {
                 }
             };
         }
-        let at = |list: List, index: Scalar| Scalar::At {
-            list: Box::new(list),
-            index: Box::new(index),
-            member: None,
-        };
+        let at = |list: List, index: Scalar| Scalar::at(list, index, None);
         let expected = match (base, value.ty) {
             (TypedExpression::List(List::Field(map), Of::Pair), ty) if ty.is_text() => {
                 let scalar = Scalar::Entry { map, key: Box::new(value.scalar) };
-                return Ok(TypedExpression::Scalar(Value::new(scalar, Type::Text)));
+                return Ok(TypedExpression::value(scalar, Type::Text));
             }
             (TypedExpression::List(list, Of::Scalar(ty)), Type::Int) => {
-                return Ok(TypedExpression::Scalar(Value::new(at(list, value.scalar), ty)));
+                return Ok(TypedExpression::value(at(list, value.scalar), ty));
             }
             (TypedExpression::List(list, Of::Rows(fields)), Type::Int) => {
                 return Ok(TypedExpression::Item { list, index: value.scalar, fields });
             }
             (TypedExpression::Many { list, scope, body }, Type::Int) => {
                 let path = List::Path { list: Box::new(list), scope, body: Box::new(body.scalar) };
-                return Ok(TypedExpression::Scalar(Value::new(at(path, value.scalar), body.ty)));
+                return Ok(TypedExpression::value(at(path, value.scalar), body.ty));
             }
             (TypedExpression::List(_, Of::Pair), _) => "a map is indexed by text".to_owned(),
             (TypedExpression::List(..) | TypedExpression::Many { .. }, _) => {
@@ -330,10 +316,7 @@ impl<'c> Checker<'c> {
 }
 
 pub(super) fn counted(list: List) -> TypedExpression<'static> {
-    TypedExpression::Scalar(Value::new(
-        Scalar::Count { list, filter: None, null_is_zero: false },
-        Type::Int,
-    ))
+    TypedExpression::value(Scalar::Count { list, filter: None, null_is_zero: false }, Type::Int)
 }
 
 fn length(value: Value) -> Value {

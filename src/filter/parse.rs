@@ -271,18 +271,10 @@ impl Parser<'_> {
         right: Box<Ast>,
         span: Span,
     ) -> FaultResult<Box<Ast>> {
-        let flat_from = left.span;
         match (&mut left.node, operator) {
             // A parenthesised chain is one operand; it starts before its first term.
             (Node::Junction(kind, terms), Operator::Junction(found))
-                if *kind == found
-                    && terms.first().is_some_and(|term| term.start.from == left.start.from) =>
-            {
-                left.depth = left.depth.max(right.depth + 1);
-                terms.push(*right);
-                return Ok(left);
-            }
-            (Node::Bits(kind, terms), Operator::Bits(found))
+            | (Node::Bits(kind, terms), Operator::Bits(found))
                 if *kind == found
                     && terms.first().is_some_and(|term| term.start.from == left.start.from) =>
             {
@@ -298,7 +290,6 @@ impl Parser<'_> {
             {
                 left.depth = left.depth.max(right.depth + 1);
                 rest.push((found, *right));
-                left.span = flat_from;
                 return Ok(left);
             }
             _ => {}

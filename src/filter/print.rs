@@ -55,39 +55,23 @@ impl PrintedTree<'_> {
         f: &mut Formatter<'_>,
         elements: impl IntoIterator<Item = &'t Ast>,
     ) -> fmt::Result {
-        for (index, element) in elements.into_iter().enumerate() {
-            if index > 0 {
-                f.write_str(", ")?;
-            }
-            self.node(f, element)?;
-        }
-        Ok(())
+        separated(f, elements, ", ", |f, element| self.node(f, element))
     }
 
     fn args(&self, f: &mut Formatter<'_>, args: &[Arg]) -> fmt::Result {
         f.write_char('(')?;
-        for (index, arg) in args.iter().enumerate() {
-            if index > 0 {
-                f.write_str(", ")?;
-            }
+        separated(f, args, ", ", |f, arg| {
             if let Some(parameter) = &arg.parameter {
                 write!(f, "{parameter} => ")?;
             }
-            self.node(f, &arg.body)?;
-        }
+            self.node(f, &arg.body)
+        })?;
         f.write_char(')')
     }
 
     fn joined(&self, f: &mut Formatter<'_>, terms: &[Ast], sign: &str, above: u8) -> fmt::Result {
-        for (index, term) in terms.iter().enumerate() {
-            if index > 0 {
-                write!(f, " {sign} ")?;
-            }
-            // A chain of the other operator of the same level (`&` and `|`) is printed in
-            // parentheses.
-            self.operand(f, term, above)?;
-        }
-        Ok(())
+        // A chain of the other operator of the same level (`&` and `|`) is printed in parentheses.
+        separated(f, terms, sign, |f, term| self.operand(f, term, above))
     }
 
     fn node(&self, f: &mut Formatter<'_>, tree: &Ast) -> fmt::Result {
@@ -151,10 +135,10 @@ impl PrintedTree<'_> {
                 self.operand(f, right, 7)
             }
             Node::Bits(kind, terms) => {
-                self.joined(f, terms, if *kind == Junction::And { "&" } else { "|" }, 6)
+                self.joined(f, terms, if *kind == Junction::And { " & " } else { " | " }, 6)
             }
-            Node::Junction(Junction::And, terms) => self.joined(f, terms, "and", 4),
-            Node::Junction(Junction::Or, terms) => self.joined(f, terms, "or", 3),
+            Node::Junction(Junction::And, terms) => self.joined(f, terms, " and ", 4),
+            Node::Junction(Junction::Or, terms) => self.joined(f, terms, " or ", 3),
             Node::In { value, negated, items } => {
                 self.operand(f, value, 4)?;
                 f.write_str(if *negated { " not in " } else { " in " })?;
@@ -223,18 +207,30 @@ impl PrintedTree<'_> {
 
     fn brackets(&self, f: &mut Formatter<'_>, items: &[(Ast, Option<Ast>)]) -> fmt::Result {
         f.write_char('[')?;
-        for (index, (key, value)) in items.iter().enumerate() {
-            if index > 0 {
-                f.write_str(", ")?;
-            }
+        separated(f, items, ", ", |f, (key, value)| {
             self.operand(f, key, 2)?;
-            if let Some(value) = value {
-                f.write_str(": ")?;
-                self.operand(f, value, 2)?;
-            }
-        }
+            let Some(value) = value else { return Ok(()) };
+            f.write_str(": ")?;
+            self.operand(f, value, 2)
+        })?;
         f.write_char(']')
     }
+}
+
+/// Prints items with a text between them.
+pub(super) fn separated<T>(
+    f: &mut Formatter<'_>,
+    items: impl IntoIterator<Item = T>,
+    between: &str,
+    print: impl Fn(&mut Formatter<'_>, T) -> fmt::Result,
+) -> fmt::Result {
+    for (index, item) in items.into_iter().enumerate() {
+        if index > 0 {
+            f.write_str(between)?;
+        }
+        print(f, item)?;
+    }
+    Ok(())
 }
 
 /// A string literal that reads back as `text`.

@@ -21,10 +21,7 @@ impl<'c> Checker<'c> {
                 let negated = Value { scalar: Scalar::Negate(Box::new(value.scalar)), ..value };
                 Ok(TypedExpression::Scalar(folded(negated)))
             }
-            other => {
-                let message = format!("`-` needs a number, found {}", self.describe(&other));
-                Err(Fault::new(FaultKind::TypeMismatch, ast.span, message))
-            }
+            other => Err(self.wrong_type(ast.span, "`-` needs a number", &other)),
         }
     }
 
@@ -93,7 +90,7 @@ impl<'c> Checker<'c> {
                 let (left, right) = self.both((left, first), (right, second), span)?;
                 let ty = wider(left.ty, right.ty);
                 let scalar = Scalar::Coalesce(Box::new(left.scalar), Box::new(right.scalar));
-                Ok(TypedExpression::Scalar(Value::new(scalar, ty)))
+                Ok(TypedExpression::value(scalar, ty))
             }
         }
     }
@@ -118,10 +115,7 @@ impl<'c> Checker<'c> {
                 (left.scalar, right.scalar, ty)
             }
         };
-        Ok(TypedExpression::Scalar(Value::new(
-            Scalar::If(Box::new(test), Box::new(yes), Box::new(no)),
-            ty,
-        )))
+        Ok(TypedExpression::value(Scalar::If(Box::new(test), Box::new(yes), Box::new(no)), ty))
     }
 
     /// Converts two expressions to scalars of one type.
@@ -131,15 +125,8 @@ impl<'c> Checker<'c> {
         (right, right_ast): (TypedExpression<'c>, &'c Ast),
         span: Span,
     ) -> FaultResult<(Value, Value)> {
-        let value = |typed: TypedExpression<'c>| match typed {
-            TypedExpression::Scalar(value) => Ok(value),
-            TypedExpression::Test(test) => Ok(Value::new(Scalar::Test(Box::new(test)), Type::Bool)),
-            other => {
-                let message = format!("expected a value, found {}", self.describe(&other));
-                Err(Fault::new(FaultKind::TypeMismatch, span, message))
-            }
-        };
-        self.unify((value(left)?, left_ast), (value(right)?, right_ast), span)
+        let (left, right) = (self.one_scalar(left, span)?, self.one_scalar(right, span)?);
+        self.unify((left, left_ast), (right, right_ast), span)
     }
 }
 

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::condition::Fold;
 use super::constant::Constant;
 use super::eval::{Element, Scopes};
 use super::syntax::Comparison;
-use super::tree::{FieldPath, How, List, Members, RECORD, Scalar, Test};
+use super::tree::{FieldPath, How, List, RECORD, Scalar, Test};
 use crate::value::{Row, Work};
 
 /// A test of rows; fields are positions of columns.
@@ -61,11 +62,13 @@ pub(super) fn shape(test: &Test) -> Shape {
         Test::Any(tests) => Some(Shape::Any(each(tests))),
         Test::Not(inner) => Some(Shape::Not(Box::new(shape(inner)))),
         Test::Truth(value) => {
-            column(value).map(|at| Shape::Compare(at, Comparison::Eq, Constant::Bool(true)))
+            value.record_field().map(|at| Shape::Compare(at, Comparison::Eq, Constant::Bool(true)))
         }
-        Test::IsNull(value) => column(value).map(Shape::IsNull),
-        Test::Compare { left, comparison: Comparison::Eq, right } if column(left).is_some() => {
-            match (column(left), column(right), right) {
+        Test::IsNull(value) => value.record_field().map(Shape::IsNull),
+        Test::Compare { left, comparison: Comparison::Eq, right }
+            if left.record_field().is_some() =>
+        {
+            match (left.record_field(), right.record_field(), right) {
                 // Only NaN differs from itself.
                 (Some(left), Some(right), _) if left == right => Some(Shape::NotNan(left)),
                 (Some(left), _, Scalar::Const(value)) => {
@@ -75,21 +78,17 @@ pub(super) fn shape(test: &Test) -> Shape {
             }
         }
         Test::Compare { left, comparison, right: Scalar::Const(value) } => {
-            column(left).map(|at| Shape::Compare(at, *comparison, value.clone()))
+            left.record_field().map(|at| Shape::Compare(at, *comparison, value.clone()))
         }
-        Test::In { value, set } => column(value).map(|at| {
-            let values = match &set.members {
-                Members::Texts(texts, _) => texts.iter().cloned().map(Constant::Text).collect(),
-                Members::Ints(ints, _) => ints.iter().map(|int| (set.ints_are)(*int)).collect(),
-                Members::Doubles(all) => all.iter().copied().map(Constant::Double).collect(),
-            };
-            Shape::In(at, values, set.has_null)
-        }),
-        Test::Contains { text, find } => column(text)
+        Test::In { value, set } => {
+            value.record_field().map(|at| Shape::In(at, set.constants(), set.has_null))
+        }
+        Test::Contains { text, fold: Fold::None, find } => text
+            .record_field()
             .zip(std::str::from_utf8(find.needle()).ok())
             .map(|(at, part)| Shape::Text(at, How::Contains, part.into())),
         Test::Match { text, how, part: Scalar::Const(Constant::Text(part)) } => {
-            column(text).map(|at| Shape::Text(at, *how, part.clone()))
+            text.record_field().map(|at| Shape::Text(at, *how, part.clone()))
         }
         _ => None,
     };
@@ -104,19 +103,10 @@ pub(super) fn shape(test: &Test) -> Shape {
     }
 }
 
-fn column(scalar: &Scalar) -> Option<usize> {
-    match scalar {
-        Scalar::Field(place) if place.scope == RECORD => Some(place.index),
-        _ => None,
-    }
-}
-
 type Fields = BTreeSet<usize>;
 
 fn at(place: FieldPath, out: &mut Fields) {
-    if place.scope == RECORD {
-        out.insert(place.index);
-    }
+    out.extend(place.of_record());
 }
 
 /// Collects the fields of the record that a test reads.
@@ -130,7 +120,6 @@ fn in_test(test: &Test, out: &mut Fields) {
         | Test::NullOrEmpty(value)
         | Test::In { value, .. }
         | Test::Contains { text: value, .. }
-        | Test::ContainsFolded { text: value, .. }
         | Test::Like { text: value, .. } => in_scalar(value, out),
         Test::Compare { left, right, .. } | Test::Match { text: left, part: right, .. } => {
             in_scalar(left, out);
@@ -168,12 +157,7 @@ fn in_scalar(scalar: &Scalar, out: &mut Fields) {
         | Scalar::Trim(value)
         | Scalar::Length(value)
         | Scalar::Negate(value)
-        | Scalar::ToTime(value)
-        | Scalar::ToSpan(value)
-        | Scalar::ToNumber(value)
-        | Scalar::ToInteger(value)
-        | Scalar::ToBool(value)
-        | Scalar::Units(value, _) => in_scalar(value, out),
+        | Scalar::Cast(value, _) => in_scalar(value, out),
         Scalar::IndexOf(first, second) | Scalar::Coalesce(first, second) => {
             in_scalar(first, out);
             in_scalar(second, out);

@@ -2,6 +2,7 @@
 
 use memchr::memmem::Finder;
 
+use super::condition::Fold;
 use super::constant::{Constant, order};
 use super::eval::{Element, Scopes, compare as compare_values};
 use super::syntax::Comparison;
@@ -18,35 +19,28 @@ pub(super) fn not(test: Test) -> Test {
 }
 
 pub(super) fn all(tests: Vec<Test>) -> Test {
-    let mut kept = Vec::with_capacity(tests.len());
-    for test in tests {
-        match test {
-            Test::Const(true) => {}
-            Test::Const(false) => return Test::Const(false),
-            Test::All(inner) => kept.extend(inner),
-            test => kept.push(test),
-        }
-    }
-    match kept.len() {
-        0 => Test::Const(true),
-        1 => kept.pop().unwrap_or(Test::Const(true)),
-        _ => Test::All(kept),
-    }
+    joined(tests, true)
 }
 
 pub(super) fn any(tests: Vec<Test>) -> Test {
+    joined(tests, false)
+}
+
+/// Joins tests by and, or by or: `neutral` is the constant that changes nothing.
+fn joined(tests: Vec<Test>, neutral: bool) -> Test {
     let mut kept = Vec::with_capacity(tests.len());
     for test in tests {
         match test {
-            Test::Const(false) => {}
-            Test::Const(true) => return Test::Const(true),
-            Test::Any(inner) => kept.extend(inner),
+            Test::Const(value) if value == neutral => {}
+            Test::Const(value) => return Test::Const(value),
+            Test::All(inner) if neutral => kept.extend(inner),
+            Test::Any(inner) if !neutral => kept.extend(inner),
             test => kept.push(test),
         }
     }
     match kept.len() {
-        0 => Test::Const(false),
-        1 => kept.pop().unwrap_or(Test::Const(false)),
+        0 | 1 => kept.pop().unwrap_or(Test::Const(neutral)),
+        _ if neutral => Test::All(kept),
         _ => Test::Any(kept),
     }
 }
@@ -109,13 +103,8 @@ pub(super) fn folded(value: Value) -> Value {
         Scalar::Case { text, .. }
         | Scalar::Trim(text)
         | Scalar::Length(text)
-        | Scalar::Negate(text) => is_const(text),
-        Scalar::ToTime(text)
-        | Scalar::ToSpan(text)
-        | Scalar::ToNumber(text)
-        | Scalar::ToInteger(text)
-        | Scalar::ToBool(text)
-        | Scalar::Units(text, _) => is_const(text),
+        | Scalar::Negate(text)
+        | Scalar::Cast(text, _) => is_const(text),
         Scalar::Concat(parts) => parts.iter().all(is_const),
         Scalar::Chain(first, rest) => {
             is_const(first) && rest.iter().all(|(_, scalar)| is_const(scalar))
@@ -146,10 +135,11 @@ pub(super) fn match_test(text: Scalar, how: How, part: Scalar) -> Test {
     let finder = |part: &str| Box::new(Finder::new(part.as_bytes()).into_owned());
     match (text, how, part) {
         (Scalar::Case { text, upper }, How::Contains, Scalar::Const(Constant::Text(part))) => {
-            Test::ContainsFolded { text: *text, upper, find: finder(&part) }
+            let fold = if upper { Fold::Upper } else { Fold::Lower };
+            Test::Contains { text: *text, fold, find: finder(&part) }
         }
         (text, How::Contains, Scalar::Const(Constant::Text(part))) => {
-            Test::Contains { text, find: finder(&part) }
+            Test::Contains { text, fold: Fold::None, find: finder(&part) }
         }
         (text, how, part) => Test::Match { text, how, part },
     }

@@ -194,32 +194,32 @@ fn limits_are_errors_with_a_position() {
 fn conditions_name_fields_and_constants_of_their_type() {
     let name = field("name");
     let text = |text: &str| Constant::Text(text.into());
-    assert_eq!(conditions_of("name = \"a\""), [Condition::Eq { field: name, value: text("a") }]);
-    assert_eq!(conditions_of("\"a\" == name"), [Condition::Eq { field: name, value: text("a") }]);
+    assert_eq!(conditions_of("name = \"a\""), [Condition::Field(name, FieldTest::Eq(text("a")))]);
+    assert_eq!(conditions_of("\"a\" == name"), [Condition::Field(name, FieldTest::Eq(text("a")))]);
     assert_eq!(
         conditions_of("name.StartsWith(\"a\")"),
-        [Condition::Prefix { field: name, text: "a".into() }]
+        [Condition::Field(name, FieldTest::Prefix("a".into()))]
     );
     assert_eq!(
         conditions_of("name.ToLower().Contains(\"a\")"),
-        [Condition::Contains { field: name, text: "a".into(), fold: Fold::Lower }]
+        [Condition::Field(name, FieldTest::Contains("a".into(), Fold::Lower))]
     );
     assert_eq!(
         conditions_of("state = \"pending-approval\" || state == \"New\""),
-        [Condition::In {
-            field: field("state"),
-            values: vec![text("NEW"), text("PENDING_APPROVAL")]
-        }]
+        [Condition::Field(
+            field("state"),
+            FieldTest::In(vec![text("NEW"), text("PENDING_APPROVAL")])
+        )]
     );
     assert_eq!(
         conditions_of("name in (\"b\", \"a\", \"b\", null)"),
-        [Condition::In { field: name, values: vec![Constant::Null, text("a"), text("b")] }]
+        [Condition::Field(name, FieldTest::In(vec![Constant::Null, text("a"), text("b")]))]
     );
-    assert_eq!(conditions_of("name = null"), [Condition::IsNull { field: name }]);
-    assert_eq!(conditions_of("name != null"), [Condition::NotNull { field: name }]);
+    assert_eq!(conditions_of("name = null"), [Condition::Field(name, FieldTest::IsNull)]);
+    assert_eq!(conditions_of("name != null"), [Condition::Field(name, FieldTest::NotNull)]);
     assert_eq!(
         conditions_of("createdAt = \"\""),
-        [Condition::IsNull { field: field("createdAt") }]
+        [Condition::Field(field("createdAt"), FieldTest::IsNull)]
     );
     assert_eq!(conditions_of("name != \"a\""), [Condition::Other]);
     assert_eq!(conditions_of("false"), [Condition::Never]);
@@ -233,35 +233,38 @@ fn ranges_are_merged_and_exclude_null() {
         conditions_of(
             "timeline.estimatedDurationInSeconds > \"1\" and timeline.estimatedDurationInSeconds <= 7.5"
         ),
-        [Condition::Range {
-            field: duration,
-            lower: Bound::Excluded(Constant::Int(1)),
-            upper: Bound::Included(Constant::Int(7)),
-        }]
+        [Condition::Field(
+            duration,
+            FieldTest::Range(Bound::Excluded(Constant::Int(1)), Bound::Included(Constant::Int(7)))
+        )]
     );
     assert_eq!(
         conditions_of("name < \"b\""),
-        [Condition::Range {
-            field: field("name"),
-            lower: Bound::Included(Constant::Text("".into())),
-            upper: Bound::Excluded(Constant::Text("b".into())),
-        }]
+        [Condition::Field(
+            field("name"),
+            FieldTest::Range(
+                Bound::Included(Constant::Text("".into())),
+                Bound::Excluded(Constant::Text("b".into()))
+            )
+        )]
     );
     assert_eq!(conditions_of("timeline.estimatedDurationInSeconds = 7.5"), [Condition::Never]);
     assert_eq!(
         conditions_of("timeline.estimatedDurationInSeconds > -0.5"),
-        [Condition::Range {
-            field: duration,
-            lower: Bound::Excluded(Constant::Int(-1)),
-            upper: Bound::Included(Constant::Int(i64::MAX)),
-        }]
+        [Condition::Field(
+            duration,
+            FieldTest::Range(
+                Bound::Excluded(Constant::Int(-1)),
+                Bound::Included(Constant::Int(i64::MAX))
+            )
+        )]
     );
 }
 
 #[test]
 fn maps_and_lists_have_conditions() {
     let map = field("properties");
-    let eq = Condition::MapEq { field: map, key: "k".into(), value: "v".into() };
+    let eq = Condition::Field(map, FieldTest::MapEq("k".into(), "v".into()));
     for text in [
         "properties[\"k\"] = \"v\"",
         "properties.k == 'v'",
@@ -273,11 +276,11 @@ fn maps_and_lists_have_conditions() {
     }
     assert_eq!(
         conditions_of("properties.ContainsKey(\"k\")"),
-        [Condition::MapKey { field: map, key: "k".into() }]
+        [Condition::Field(map, FieldTest::MapKey("k".into()))]
     );
     assert_eq!(
         conditions_of("properties.k in (\"v\", \"w\")"),
-        [Condition::MapIn { field: map, key: "k".into(), values: vec!["v".into(), "w".into()] }]
+        [Condition::Field(map, FieldTest::MapIn("k".into(), vec!["v".into(), "w".into()]))]
     );
     let list = field("fileIdsFromTemplate");
     for text in [
@@ -287,15 +290,14 @@ fn maps_and_lists_have_conditions() {
     ] {
         assert_eq!(
             conditions_of(text),
-            [Condition::ListHas { field: list, values: vec!["a".into()] }],
+            [Condition::Field(list, FieldTest::ListHas(vec!["a".into()]))],
             "{text}"
         );
     }
-    let rows = Condition::RowsHave {
-        field: field("resources.assets.selections"),
-        member: 0,
-        values: vec![Constant::Text("x".into())],
-    };
+    let rows = Condition::Field(
+        field("resources.assets.selections"),
+        FieldTest::RowsHave(0, vec![Constant::Text("x".into())]),
+    );
     for text in [
         "resources.assets.selections.id = \"x\"",
         "resources.assets.selections.Any(s => s.id == \"x\")",
@@ -328,11 +330,13 @@ fn within_becomes_a_range_of_the_timestamp() {
     let week_ago = time::parse("2024-05-08T12:00:00Z").unwrap().timestamp_millis();
     assert_eq!(
         filter.conjuncts(),
-        [Condition::Range {
-            field: created,
-            lower: Bound::Included(Constant::Time(week_ago)),
-            upper: Bound::Included(Constant::Time(time::MAX_MS)),
-        }]
+        [Condition::Field(
+            created,
+            FieldTest::Range(
+                Bound::Included(Constant::Time(week_ago)),
+                Bound::Included(Constant::Time(time::MAX_MS))
+            )
+        )]
     );
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use memchr::memmem::Finder;
 
+use super::condition::Fold;
 use super::constant::Constant;
 use super::syntax::{Arithmetic, Comparison};
 use crate::value::pattern::Pattern;
@@ -43,16 +44,11 @@ pub(super) enum Test {
         value: Scalar,
         set: Set,
     },
-    /// Contains with a constant part.
+    /// Contains with a constant part, which is used as it is written, after folding the letter case
+    /// of the text.
     Contains {
         text: Scalar,
-        find: Box<Finder<'static>>,
-    },
-    /// Contains after folding the letter case of the text; the constant part is used as it is
-    /// written.
-    ContainsFolded {
-        text: Scalar,
-        upper: bool,
+        fold: Fold,
         find: Box<Finder<'static>>,
     },
     Match {
@@ -145,16 +141,45 @@ pub(super) enum Scalar {
     },
     Negate(Box<Scalar>),
     Chain(Box<Scalar>, Vec<(Arithmetic, Scalar)>),
-    ToTime(Box<Scalar>),
-    ToSpan(Box<Scalar>),
-    ToNumber(Box<Scalar>),
-    ToInteger(Box<Scalar>),
-    ToBool(Box<Scalar>),
-    /// A number of units of this many milliseconds.
-    Units(Box<Scalar>, i64),
+    /// A cast; a value that does not convert is null.
+    Cast(Box<Scalar>, Cast),
     Test(Box<Test>),
     If(Box<Test>, Box<Scalar>, Box<Scalar>),
     Coalesce(Box<Scalar>, Box<Scalar>),
+}
+
+/// What a cast makes of a value.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cast {
+    Time,
+    Span,
+    Number,
+    Integer,
+    Bool,
+    /// The span of a number of units of this many milliseconds.
+    Units(i64),
+}
+
+impl FieldPath {
+    /// The position of a field of the record itself.
+    pub(super) fn of_record(self) -> Option<usize> {
+        (self.scope == RECORD).then_some(self.index)
+    }
+}
+
+impl Scalar {
+    /// The n-th element of a list; for a list of records, a member of it.
+    pub(super) fn at(list: List, index: Self, member: Option<usize>) -> Self {
+        Self::At { list: Box::new(list), index: Box::new(index), member }
+    }
+
+    /// The position of the field of the record that it is.
+    pub(super) fn record_field(&self) -> Option<usize> {
+        match self {
+            Self::Field(place) => place.of_record(),
+            _ => None,
+        }
+    }
 }
 
 /// A value that has elements.
@@ -212,5 +237,14 @@ impl Set {
         doubles.sort_unstable_by(f64::total_cmp);
         doubles.dedup();
         Self { has_null, members: Members::Doubles(doubles), ints_are: Constant::Int }
+    }
+
+    /// Its members, without null.
+    pub(super) fn constants(&self) -> Vec<Constant> {
+        match &self.members {
+            Members::Texts(texts, _) => texts.iter().cloned().map(Constant::Text).collect(),
+            Members::Ints(ints, _) => ints.iter().map(|int| (self.ints_are)(*int)).collect(),
+            Members::Doubles(doubles) => doubles.iter().copied().map(Constant::Double).collect(),
+        }
     }
 }

@@ -114,3 +114,23 @@ pub(super) enum TypedExpression<'c> {
     },
     Brackets(&'c [(Ast, Option<Ast>)]),
 }
+
+impl TypedExpression<'_> {
+    /// A computed value.
+    pub(super) fn value(scalar: Scalar, ty: Type) -> Self {
+        Self::Scalar(Value::new(scalar, ty))
+    }
+
+    /// A literal or substitution.
+    pub(super) fn literal(constant: Constant, ty: Type) -> Self {
+        Self::Scalar(Value::literal(constant, ty))
+    }
+
+    /// A test as a Boolean value; others as they are.
+    pub(super) fn tested(self) -> Self {
+        match self {
+            Self::Test(test) => Self::value(Scalar::Test(Box::new(test)), Type::Bool),
+            other => other,
+        }
+    }
+}

@@ -54,6 +54,7 @@ pub(crate) use sums::{Collection, KEY as SUMS_KEY, Sum, Sums};
 pub(crate) use turn::{Turn, TurnResult};
 
 use crate::error::Result;
+use crate::value::key;
 
 /// A state that can be read by key and by range: a snapshot, or a turn with its own writes.
 #[derive(Clone, Copy)]
@@ -104,6 +105,11 @@ impl<'a> ReadSource<'a> {
             Self::Turn(turn) => turn.stack().cursor(space, from, to),
             Self::File(turn) => turn.cursor(space, from, to),
         }
+    }
+
+    /// A cursor over the keys that start with `prefix`.
+    pub(crate) fn with_prefix(self, space: Space, prefix: &[u8]) -> Result<Cursor<'a>> {
+        self.cursor(space, prefix, key::after_prefix(prefix).as_deref())
     }
 
     /// The number of keys of the index space from `from` (included) to `to` (excluded), mostly

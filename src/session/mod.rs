@@ -45,4 +45,3 @@ pub(crate) use query::{OrderTerm, Query};
 pub(crate) use view::IndexEntries;
 pub(crate) use view::View;
 pub(crate) use write::draft::Draft;
-pub(crate) use write::quotas::quota_entry;

@@ -11,7 +11,7 @@ use super::feed::event::Event;
 use crate::error::{Error, Result};
 use crate::model::{Resource, split_entry_value};
 use crate::records::keys::{KeyBytes, index_prefix, record_key, split_index_key, split_record_key};
-use crate::records::{Cursor, ReadSource, Space, envelope};
+use crate::records::{Cursor, ReadSource, Snapshot, Space, envelope};
 use crate::value::id::{Kind, RecordKey};
 use crate::value::stored::Members;
 use crate::value::{Action, Env, key, stored};
@@ -36,6 +36,11 @@ impl<'a> View<'a> {
         pending: &'a [Event],
     ) -> Self {
         Self { source, context, now: context.now(), pending, touched: Cell::new(0) }
+    }
+
+    /// The view of a snapshot.
+    pub(crate) fn of(snapshot: &'a Snapshot, context: &'a Arc<Context>) -> Self {
+        Self::new(ReadSource::Snapshot(snapshot), context, &[])
     }
 
     /// The session's identity, settings and limits.
@@ -157,9 +162,7 @@ impl<'a> View<'a> {
         prefix: &[u8],
         mut f: impl FnMut(&[u8], RecordKey, &[u8]) -> Result<bool>,
     ) -> Result<()> {
-        let from = index_prefix(kind, index, prefix);
-        let mut cursor =
-            self.source.cursor(Space::Index, &from, key::after_prefix(&from).as_deref())?;
+        let mut cursor = self.cursor(Space::Index, &index_prefix(kind, index, prefix))?;
         while let Some(go_on) =
             cursor.visit(false, |bytes, value| match split_index_key(kind, bytes) {
                 Some((entry, key)) => f(entry, key, split_entry_value(value).1),
@@ -229,23 +232,7 @@ impl<'a> View<'a> {
         &self,
         mut f: impl FnMut(R) -> Result<bool>,
     ) -> Result<()> {
-        let prefix = [R::KIND.code];
-        let mut cursor =
-            self.source.cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
-        while let Some(record) = cursor.visit(false, |bytes, value| {
-            let key = split_record_key(R::KIND, bytes);
-            key.map(|key| decode::<R>(key, value).map(|record| (key, record))).transpose()
-        })? {
-            self.touched.set(self.touched.get() + 1);
-            if self.touched.get().is_multiple_of(RECORDS_BETWEEN_CHECKS) {
-                self.context.check_deadline()?;
-            }
-            let Some((key, record)) = record? else { continue };
-            if !f(self.complete(key, record)?)? {
-                break;
-            }
-        }
-        Ok(())
+        self.scan_records::<R>(None, false, Members::ALL, &mut |_, record| f(record))
     }
 
     /// Calls `f` with key and wanted members of every record of a kind, without asking the policy,
@@ -307,7 +294,7 @@ impl<'a> View<'a> {
 
     /// A cursor over the keys of a raw space that start with `prefix`.
     pub(crate) fn cursor(&self, space: Space, prefix: &[u8]) -> Result<Cursor<'a>> {
-        self.source.cursor(space, prefix, key::after_prefix(prefix).as_deref())
+        self.source.with_prefix(space, prefix)
     }
 }
 
@@ -356,11 +343,6 @@ pub(crate) fn with_state<R: Resource>(
         .and_then(|bytes| record.set_state(envelope::open(&full_key, R::KIND.code, bytes)?))
         .map_err(|error| error.with_resource(R::KIND.name, key.to_id(R::KIND.id)))?;
     Ok(record)
-}
-
-/// The record in an envelope of [`Space::Records`].
-pub(crate) fn decode<R: Resource>(key: RecordKey, bytes: &[u8]) -> Result<R> {
-    part_at(KeyBytes::of(R::KIND, key), key, bytes, Members::ALL)
 }
 
 /// The wanted members of the record in an envelope whose key is `place`.

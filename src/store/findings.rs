@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::model::by_code;
 use crate::session::guarded;
 use crate::value::limits;
@@ -118,7 +118,7 @@ pub(super) fn checked<T>(attempt: &str, f: impl FnOnce() -> Result<T>) -> Result
 
 /// Whether an error is damage of the stored bytes.
 pub(super) fn is_damage(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io)
+    error.is_damage()
 }
 
 /// The name of a kind in findings.

@@ -1,9 +1,9 @@
-//! The text index of a build without the feature `search`: every operation returns `Unsupported`.
+//! The text index of a build without the feature `search`: opening it returns `Unsupported`.
 
 use std::sync::Arc;
 
 use super::checkpoint::Checkpoint;
-use super::document::{Ask, Change, Comparison, Shape};
+use super::document::{Ask, Change, Comparison, DocKey, Shape};
 use super::request::{Hits, Request, Scope};
 use crate::disk::SharedDisk;
 use crate::error::{Error, Result};
@@ -22,13 +22,11 @@ pub enum OpenOutcome {
 }
 
 /// Never constructed.
-pub struct Index {
-    shape: Arc<Shape>,
-}
+pub enum Index {}
 
 /// Never constructed.
 #[derive(Clone)]
-pub struct View(());
+pub enum View {}
 
 impl Index {
     /// Returns `Unsupported`.
@@ -42,120 +40,49 @@ impl Index {
     ) -> Result<(Self, OpenOutcome)> {
         Err(absent())
     }
-
-    /// The published view.
-    pub fn view(&self) -> View {
-        View(())
-    }
-
-    /// Always zero.
-    pub fn begin_walk(&self, _: &View) -> u64 {
-        0
-    }
-
-    /// Always `None`.
-    pub fn walk(&self, _: u64) -> Option<View> {
-        None
-    }
-
-    /// The shape of the documents.
-    pub fn shape(&self) -> &Arc<Shape> {
-        &self.shape
-    }
-
-    /// Always zero.
-    pub fn sequence(&self) -> u64 {
-        0
-    }
-
-    /// Always zero.
-    pub fn unsaved_changes(&self) -> u64 {
-        0
-    }
-
-    /// Returns `Unsupported`.
-    pub fn apply(&self, _: &[Change], _: u64) -> Result<()> {
-        Err(absent())
-    }
-
-    /// Returns `Unsupported`.
-    pub fn load(&self, _: &[Change], _: u64) -> Result<()> {
-        Err(absent())
-    }
-
-    /// Returns `Unsupported`.
-    pub fn commit(&self) -> Result<()> {
-        Err(absent())
-    }
-
-    /// Returns `Unsupported`.
-    pub fn checkpoint(&self, _: bool) -> Result<Option<Checkpoint>> {
-        Err(absent())
-    }
-
-    /// Returns `Unsupported`.
-    pub fn settle(&self) -> Result<()> {
-        Err(absent())
-    }
-
-    /// Does nothing.
-    pub fn recorded(&self, _: &Checkpoint) {}
-
-    /// Returns `Unsupported`.
-    pub fn start_anew(&self) -> Result<()> {
-        Err(absent())
-    }
-
-    /// Always zero.
-    pub fn beginnings(&self) -> u64 {
-        0
-    }
 }
 
-impl View {
-    /// Always zero.
-    pub fn sequence(&self) -> u64 {
-        0
-    }
+/// Methods of a type without values.
+macro_rules! never_called {
+    ($type:ident: $($name:ident($($argument:ty),*) $(-> $answer:ty)?;)*) => {
+        impl $type {
+            $(
+                /// Never called.
+                pub fn $name(&self, $(_: $argument),*) $(-> $answer)? {
+                    match *self {}
+                }
+            )*
+        }
+    };
+}
 
-    /// The same view.
-    #[must_use]
-    pub fn with(self, _: &[Change]) -> Self {
-        self
-    }
+never_called! {
+    Index:
+    view() -> View;
+    begin_walk(&View) -> u64;
+    walk(u64) -> Option<View>;
+    shape() -> &Arc<Shape>;
+    sequence() -> u64;
+    unsaved_changes() -> u64;
+    apply(&[Change], u64) -> Result<()>;
+    load(&[Change], u64) -> Result<()>;
+    commit() -> Result<()>;
+    checkpoint(bool) -> Result<Option<Checkpoint>>;
+    settle() -> Result<()>;
+    recorded(&Checkpoint);
+    start_anew() -> Result<()>;
+    beginnings() -> u64;
+}
 
-    /// Returns `Unsupported`.
-    pub fn matching(&self, _: &Request) -> Result<Vec<super::DocKey>> {
-        Err(absent())
-    }
-
-    /// Always `None`.
-    pub fn containing(&self, _: u8, _: &str, _: &str) -> Result<Option<Vec<super::DocKey>>> {
-        Ok(None)
-    }
-
-    /// Returns `Unsupported`.
-    pub fn count_cells(&self, _: &[Ask], _: Option<&[Scope]>) -> Result<u64> {
-        Err(absent())
-    }
-
-    /// Returns `Unsupported`.
-    pub fn compare(&self, _: &mut dyn Comparison) -> Result<()> {
-        Err(absent())
-    }
-
-    /// Returns `Unsupported`.
-    pub fn copies(&self, _: super::DocKey) -> Result<u64> {
-        Err(absent())
-    }
-
-    /// Always empty.
-    pub fn unsettled(&self) -> Vec<super::DocKey> {
-        Vec::new()
-    }
-
-    /// Returns `Unsupported`.
-    pub fn search(&self, _: &Request) -> Result<Hits> {
-        Err(absent())
-    }
+never_called! {
+    View:
+    sequence() -> u64;
+    with(&[Change]) -> Self;
+    matching(&Request) -> Result<Vec<DocKey>>;
+    containing(u8, &str, &str) -> Result<Option<Vec<DocKey>>>;
+    count_cells(&[Ask], Option<&[Scope]>) -> Result<u64>;
+    compare(&mut dyn Comparison) -> Result<()>;
+    copies(DocKey) -> Result<u64>;
+    unsettled() -> Vec<DocKey>;
+    search(&Request) -> Result<Hits>;
 }

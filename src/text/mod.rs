@@ -31,69 +31,17 @@ mod tree;
 mod words;
 
 #[cfg(feature = "search")]
-mod blocks;
-#[cfg(feature = "search")]
-mod collect;
-#[cfg(feature = "search")]
-mod columns;
-#[cfg(feature = "search")]
-mod compare;
-#[cfg(feature = "search")]
-mod compile;
-#[cfg(feature = "search")]
-mod contains;
-#[cfg(feature = "search")]
-mod directory;
-#[cfg(feature = "search")]
-mod failure;
-#[cfg(feature = "search")]
-mod fixed_statistics;
-#[cfg(feature = "search")]
-mod index;
-#[cfg(feature = "search")]
-mod lengths;
-#[cfg(feature = "search")]
-mod merge;
-#[cfg(feature = "search")]
-mod place;
-#[cfg(feature = "search")]
-mod schema;
-#[cfg(feature = "search")]
-mod segment_cache;
-#[cfg(feature = "search")]
-mod settled;
-#[cfg(feature = "search")]
-mod state;
-#[cfg(feature = "search")]
-mod tokenizer;
-#[cfg(feature = "search")]
-mod view;
-#[cfg(feature = "search")]
-mod word_list;
-#[cfg(feature = "search")]
-mod writer;
-
+mod engine;
 #[cfg(not(feature = "search"))]
 #[path = "absent.rs"]
-mod index;
-
-#[cfg(all(test, feature = "search"))]
-mod column_tests;
-#[cfg(all(test, feature = "search"))]
-mod order_tests;
-#[cfg(all(test, feature = "search"))]
-mod tests;
+mod engine;
 
 pub(crate) use checkpoint::Checkpoint;
 pub(crate) use document::{
     Ask, Cell, Change, ColumnName, Comparison, DocKey, Document, ExpectedContents, Shape,
 };
+pub(crate) use engine::{Index, OpenOutcome, View};
 pub(crate) use folding::Folding;
 pub(crate) use grammar::parse;
-#[cfg(not(feature = "search"))]
-pub use index::View;
-pub(crate) use index::{Index, OpenOutcome};
 pub(crate) use request::{After, Hits, Request, Scope};
 pub(crate) use snippet::highlight;
-#[cfg(feature = "search")]
-pub(crate) use view::View;

@@ -48,6 +48,13 @@ pub(crate) fn push_str(out: &mut Vec<u8>, value: &str) {
     out.extend_from_slice(&[0, 0]);
 }
 
+/// The encoding of one text.
+pub(crate) fn of_str(value: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_str(&mut out, value);
+    out
+}
+
 /// Appends the bytes with which the encoding of every text that starts with `prefix` starts.
 pub(crate) fn push_str_prefix(out: &mut Vec<u8>, prefix: &str) {
     out.push(4);

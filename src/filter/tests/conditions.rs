@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use crate::filter::constant::fold_case;
-use crate::filter::{Condition, Constant, Fold};
+use crate::filter::{Condition, Constant, FieldTest, Fold};
 use crate::value::pattern::lower_case;
 use crate::value::{Row, Val, key};
 
@@ -22,15 +22,26 @@ fn text<'v>(value: &'v Val<'_>) -> Option<&'v str> {
 }
 
 pub(super) fn satisfies(row: &dyn Row, condition: &Condition) -> bool {
-    match condition {
-        Condition::Eq { field, value } => equals(&row.val(*field), value),
-        Condition::In { field, values } => {
+    let (field, test) = match condition {
+        Condition::Field(field, test) => (*field, test),
+        Condition::AnyOf(groups) => {
+            return groups
+                .iter()
+                .any(|group| group.iter().all(|condition| satisfies(row, condition)));
+        }
+        Condition::Search(_) | Condition::Never => return false,
+        Condition::Other => return true,
+    };
+    let value = row.val(field);
+    match test {
+        FieldTest::Eq(wanted) => equals(&value, wanted),
+        FieldTest::In(values) => {
             let keys: Vec<_> = values.iter().map(|value| bytes(&value.val())).collect();
             assert!(keys.is_sorted(), "{values:?}");
-            keys.contains(&bytes(&row.val(*field)))
+            keys.contains(&bytes(&value))
         }
-        Condition::Range { field, lower, upper } => {
-            let found = bytes(&row.val(*field));
+        FieldTest::Range(lower, upper) => {
+            let found = bytes(&value);
             let above = match lower {
                 Bound::Included(value) => found >= bytes(&value.val()),
                 Bound::Excluded(value) => found > bytes(&value.val()),
@@ -43,47 +54,38 @@ pub(super) fn satisfies(row: &dyn Row, condition: &Condition) -> bool {
                     Bound::Unbounded => true,
                 }
         }
-        Condition::Prefix { field, text: prefix } => {
-            text(&row.val(*field)).is_some_and(|text| text.starts_with(&**prefix))
+        FieldTest::Prefix(prefix) => text(&value).is_some_and(|text| text.starts_with(&**prefix)),
+        FieldTest::Contains(part, fold) => text(&value).is_some_and(|text| match fold {
+            Fold::None => text.contains(&**part),
+            Fold::Lower => fold_case(text, false).contains(&**part),
+            Fold::Upper => fold_case(text, true).contains(&**part),
+        }),
+        FieldTest::MayContain(part) => {
+            text(&value).is_some_and(|text| lower_case(text).contains(&**part))
         }
-        Condition::Contains { field, text: part, fold } => {
-            text(&row.val(*field)).is_some_and(|text| match fold {
-                Fold::None => text.contains(&**part),
-                Fold::Lower => fold_case(text, false).contains(&**part),
-                Fold::Upper => fold_case(text, true).contains(&**part),
-            })
+        FieldTest::MapEq(key, wanted) => {
+            matches!(value, Val::Map(map) if map.get(&**key).is_some_and(|found| **found == **wanted))
         }
-        Condition::MayContain { field, text: part } => {
-            text(&row.val(*field)).is_some_and(|text| lower_case(text).contains(&**part))
-        }
-        Condition::MapEq { field, key, value } => {
-            matches!(row.val(*field), Val::Map(map) if map.get(&**key).is_some_and(|found| **found == **value))
-        }
-        Condition::MapIn { field, key, values } => {
+        FieldTest::MapIn(key, values) => {
             let has = |found: &String| values.iter().any(|value| **value == **found);
-            matches!(row.val(*field), Val::Map(map) if map.get(&**key).is_some_and(has))
+            matches!(value, Val::Map(map) if map.get(&**key).is_some_and(has))
         }
-        Condition::MapKey { field, key } => {
-            matches!(row.val(*field), Val::Map(map) if map.contains_key(&**key))
+        FieldTest::MapKey(key) => {
+            matches!(value, Val::Map(map) if map.contains_key(&**key))
         }
-        Condition::ListHas { field, values } => match row.val(*field) {
+        FieldTest::ListHas(values) => match value {
             Val::Strings(list) => {
                 list.iter().any(|found| values.iter().any(|value| **value == **found))
             }
             _ => false,
         },
-        Condition::RowsHave { field, member, values } => match row.val(*field) {
+        FieldTest::RowsHave(member, values) => match value {
             Val::Rows(rows) => {
                 rows.iter().any(|row| values.iter().any(|value| equals(&row.val(*member), value)))
             }
             _ => false,
         },
-        Condition::IsNull { field } => row.val(*field).is_null(),
-        Condition::NotNull { field } => !row.val(*field).is_null(),
-        Condition::AnyOf(groups) => {
-            groups.iter().any(|group| group.iter().all(|condition| satisfies(row, condition)))
-        }
-        Condition::Search(_) | Condition::Never => false,
-        Condition::Other => true,
+        FieldTest::IsNull => value.is_null(),
+        FieldTest::NotNull => !value.is_null(),
     }
 }

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::filter::Filter;
 use crate::filter::tree::{FieldPath, How, List, RECORD, Scalar, Test};
+use crate::filter::{Filter, Fold};
 
 /// A field of the record, a member of it if it is a list of records, and an operator.
 pub(crate) type Use = (usize, Option<usize>, &'static str);
@@ -86,7 +86,8 @@ impl Walk {
                 self.scalar(right, comparison.mirrored().sign());
             }
             Test::In { value, .. } => self.scalar(value, "in"),
-            Test::Contains { text, .. } | Test::Match { text, how: How::Contains, .. } => {
+            Test::Contains { text, fold: Fold::None, .. }
+            | Test::Match { text, how: How::Contains, .. } => {
                 self.scalar(text, "contains");
             }
             Test::Match { text, how: How::Starts, .. } => self.scalar(text, "starts"),
@@ -100,7 +101,7 @@ impl Walk {
             Test::HasKey { map, .. } => self.place(*map, "key"),
             Test::NullOrEmpty(_)
             | Test::Like { .. }
-            | Test::ContainsFolded { .. }
+            | Test::Contains { .. }
             | Test::Search(_)
             | Test::Const(_) => {}
         }

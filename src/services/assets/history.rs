@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::filter::{self, Condition, Filter, Schema, Times};
+use crate::filter::{self, Condition, FieldTest, Filter, Schema, Times};
 use crate::model::assets::utilization::class_ranges;
 use crate::model::{
     Asset, AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse,
@@ -204,8 +204,10 @@ fn named_ids(filter: &Filter) -> Option<Vec<String>> {
         _ => None,
     };
     filter.conjuncts().iter().find_map(|condition| match condition {
-        Condition::Eq { field, value } if *field == id => Some(text(value).into_iter().collect()),
-        Condition::In { field, values } if *field == id => {
+        Condition::Field(field, FieldTest::Eq(value)) if *field == id => {
+            Some(text(value).into_iter().collect())
+        }
+        Condition::Field(field, FieldTest::In(values)) if *field == id => {
             Some(values.iter().filter_map(text).collect())
         }
         _ => None,

@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use crate::model::Resource as _;
 use crate::model::{ListQuotasRequest, PagedQuotas, Quota, QuotaKey, QuotaRecord, SetQuotaRequest};
 use crate::services::queries::take_or;
-use crate::session::{Draft, OrderTerm, Query, View, What, quota_entry};
-use crate::value::Action;
+use crate::session::{Draft, OrderTerm, Query, View, What};
+use crate::value::{Action, key};
 
 const DEFAULT_TAKE: usize = 1000;
 
@@ -18,7 +18,7 @@ pub(super) fn set(draft: &mut Draft<'_>, request: SetQuotaRequest) -> Result<Quo
     let service = QuotaRecord::KIND.service;
     draft.context().require(service, Action::Create, &request.workspace)?;
     let found =
-        draft.find::<QuotaRecord>(QuotaRecord::BY_WORKSPACE, &quota_entry(&request.workspace))?;
+        draft.find::<QuotaRecord>(QuotaRecord::BY_WORKSPACE, &key::of_str(&request.workspace))?;
     let old = found.map(|key| draft.any_by_key::<QuotaRecord>(key)).transpose()?.flatten();
     let mut quota = old.clone().unwrap_or_default();
     quota.set(request, draft.now(), draft.user())?;
@@ -36,7 +36,7 @@ pub(super) fn set(draft: &mut Draft<'_>, request: SetQuotaRequest) -> Result<Quo
 
 pub(super) fn get(view: &View<'_>, workspace: &str) -> Result<Quota> {
     let keys =
-        view.index_keys::<QuotaRecord>(QuotaRecord::BY_WORKSPACE, &quota_entry(workspace))?;
+        view.index_keys::<QuotaRecord>(QuotaRecord::BY_WORKSPACE, &key::of_str(workspace))?;
     for key in keys {
         let Some(quota) = view.by_key::<QuotaRecord>(key)? else { continue };
         return Ok(quota.with_usage(&view.usage(workspace)?));
@@ -65,7 +65,7 @@ pub(super) fn list(view: &View<'_>, request: &ListQuotasRequest) -> Result<Paged
 }
 
 pub(super) fn delete(draft: &mut Draft<'_>, workspace: &str) -> Result<()> {
-    let found = draft.find::<QuotaRecord>(QuotaRecord::BY_WORKSPACE, &quota_entry(workspace))?;
+    let found = draft.find::<QuotaRecord>(QuotaRecord::BY_WORKSPACE, &key::of_str(workspace))?;
     let deleted = match found {
         Some(key) => draft.delete::<QuotaRecord>(&key.to_id(QuotaRecord::KIND.id))?,
         None => None,

@@ -10,7 +10,7 @@ use super::context::Context;
 use super::holders::{Hold, Holder};
 use super::identity::Identity;
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::ReadSource;
+use crate::session::engine::turns::outcome_unknown;
 use crate::session::engine::{Answer, Engine, Room};
 use crate::session::feed::event::Event;
 use crate::session::view::View;
@@ -293,7 +293,7 @@ impl Access for Session {
         self.context.check_deadline()?;
         let snapshot = self.context.snapshot();
         guarded("reading", || {
-            f(&View::new(ReadSource::Snapshot(&snapshot), &self.context, &[]));
+            f(&View::of(&snapshot, &self.context));
             Ok(())
         })
     }
@@ -357,17 +357,10 @@ fn run_transaction<T>(
     };
     let sequence = context.engine.sequence() + 1;
     let Some(ready) = transaction.finish(sequence)? else { return Ok(value) };
-    ready.commit(&context.engine, slot, sequence).map(|()| value).map_err(|error| {
-        Error::new(
-            ErrorKind::OutcomeUnknown,
-            format!(
-                "the disk failed during the commit ({}); reopen the store and read the data to see \
-                 whether the transaction took effect",
-                error.message()
-            ),
-        )
-        .with_source(error)
-    })
+    ready
+        .commit(&context.engine, slot, sequence)
+        .map(|()| value)
+        .map_err(|error| outcome_unknown(&error, "the transaction"))
 }
 
 impl<'t> Transaction<'t> {

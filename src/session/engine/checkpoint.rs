@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::records::gate::Shut;
 use crate::records::{Finished, RecordFile, Snapshot, Turn, TurnResult, WriteTransaction};
 use crate::session::lock::lock;
-use crate::value::{guarded, limits, trace};
+use crate::value::{limits, trace};
 
 /// Part of the bound from which on a group goes into the record file directly.
 const DIRECT_PART: usize = 4;
@@ -96,15 +96,14 @@ impl Engine {
         disk_free_bytes: Option<u64>,
     ) -> Result<()> {
         let _span = trace::span!("commit", sequence = sequence);
-        let committed = guarded("committing", || {
+        self.latching("committing", || {
             let body = made.body;
             let body = body.filter(|_| !self.is_space_short(made.active.bytes(), disk_free_bytes));
             let Some(body) = body else { return self.commit_directly(made.active, sequence) };
             lock(&self.journal).append(self.sequence(), sequence, &body)?;
             self.publish_as(|held| held.committed(made.active, sequence), Some(sequence));
             self.checkpoints.after_commit(self.settings.memory_table_bytes, self)
-        });
-        committed.inspect_err(|error| self.set_latch(error))
+        })
     }
 
     /// Whether the disk has so little space that the journal must not grow, and that what is in
@@ -135,9 +134,7 @@ impl Engine {
     /// # Errors
     /// As [`RecordFile::move_layer`]; the latch is then set.
     pub(crate) fn move_layers(&self) -> Result<()> {
-        let moved =
-            guarded("moving commits into records.redb", || self.checkpoints.move_frozen(self));
-        moved.inspect_err(|error| self.set_latch(error))
+        self.latching("moving commits into records.redb", || self.checkpoints.move_frozen(self))
     }
 
     /// Moves the frozen layer of `whole` into the record file and publishes that. Only the holder
@@ -206,12 +203,11 @@ impl Engine {
         sequence: u64,
     ) -> Result<()> {
         let _span = trace::span!("commit", sequence = sequence);
-        let committed = guarded("committing", || {
+        self.latching("committing", || {
             let _moving = self.hold_record_file()?;
             written.commit(finished).inspect_err(|error| self.set_latch(error))?;
             self.publish_moved(sequence, Some(sequence))
-        });
-        committed.inspect_err(|error| self.set_latch(error))
+        })
     }
 
     /// Moves every commit into the record file. Only the holder of the write turn may call it.
@@ -230,8 +226,7 @@ impl Engine {
     /// # Errors
     /// `Io`, `NoSpace`; the latch is then set.
     pub(in crate::session) fn begin_checkpoint(&self) -> Result<()> {
-        guarded("beginning a checkpoint", || self.freeze())
-            .inspect_err(|error| self.set_latch(error))
+        self.latching("beginning a checkpoint", || self.freeze())
     }
 
     /// Goes on with the checkpoint that was under way when the store was last open.
@@ -295,7 +290,7 @@ impl Engine {
     ) -> Result<bool> {
         self.checkpoint()?;
         let _moving = self.hold_record_file()?;
-        let written = guarded("writing records.redb", || {
+        self.latching("writing records.redb", || {
             let records = self.records();
             let is_written = f(&records)?;
             if is_written {
@@ -304,8 +299,7 @@ impl Engine {
                 self.count_free_pages_alone()?;
             }
             Ok(is_written)
-        });
-        written.inspect_err(|error| self.set_latch(error))
+        })
     }
 
     /// Publishes what `f` makes of the published snapshot; `sequence` is that of a new commit.

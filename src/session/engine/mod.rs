@@ -277,12 +277,11 @@ impl Engine {
         *held = Arc::new(Snapshot::empty(sequence));
         // Publishes whatever `f` returned: readers need a snapshot again.
         let outcome = guarded("working on the whole record file", || f(records));
-        let published = guarded("publishing after work on the whole record file", || {
+        let published = self.latching("publishing after work on the whole record file", || {
             let base = self.records().base(sequence)?;
             self.publish_as(|_| Snapshot::over(base, sequence), None);
             self.count_free_pages_alone()
         });
-        let published = published.inspect_err(|error| self.set_latch(error));
         // The error of `f` comes first: it names the cause.
         let done = outcome?;
         published.map(|()| done)
@@ -429,6 +428,11 @@ impl Engine {
             "the store was opened to look into it, so that nothing can be written; close it, and \
              open the store with Store::open",
         ));
+    }
+
+    /// Runs `f`; an error or a panic sets the latch.
+    fn latching<T>(&self, what: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
+        guarded(what, f).inspect_err(|error| self.set_latch(error))
     }
 
     /// Refuses every write from now on, until the store is reopened. The first cause is kept.

@@ -299,18 +299,23 @@ fn in_transaction() -> Error {
     )
 }
 
+/// The error of a commit that failed: what it was to make durable may be on the disk.
+pub(in crate::session) fn outcome_unknown(cause: &Error, what: &str) -> Error {
+    Error::new(
+        ErrorKind::OutcomeUnknown,
+        format!(
+            "the disk failed during the commit ({}); reopen the store and read the data to see \
+             whether {what} took effect",
+            cause.message()
+        ),
+    )
+    .with_source(cause.clone())
+}
+
 /// The error that every caller of a failed group gets.
 fn failed(cause: &Error, committing: bool) -> Error {
     if committing {
-        Error::new(
-            ErrorKind::OutcomeUnknown,
-            format!(
-                "the disk failed during the commit ({}); reopen the store and read the data to see \
-                 whether the write took effect",
-                cause.message()
-            ),
-        )
-        .with_source(cause.clone())
+        outcome_unknown(cause, "the write")
     } else {
         cause.clone().context("nothing was changed")
     }

@@ -16,7 +16,7 @@ use super::event::{LogEntry, What};
 use super::position::Position;
 use crate::error::{Error, Result};
 use crate::model::by_code;
-use crate::records::{ReadSource, Space, envelope};
+use crate::records::{Space, envelope};
 use crate::session::Session;
 use crate::session::access::context::Context;
 use crate::session::access::holders::{Hold, Holder};
@@ -208,7 +208,7 @@ impl ChangeStream {
     fn fill(&mut self) -> Result<()> {
         let snapshot = self.context.engine.snapshot();
         let context = self.context.clone();
-        let view = View::new(ReadSource::Snapshot(&snapshot), &context, &[]);
+        let view = View::of(&snapshot, &context);
         let mut ready = VecDeque::new();
         let mut read_to = self.read_to;
         crate::session::guarded("reading the change log", || {

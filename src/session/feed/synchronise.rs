@@ -21,7 +21,7 @@ use super::subscribers::{Caller, OwnedSubscriberRef, SubscriberRef};
 use super::sync_point::SyncPoint;
 use crate::error::{ErrorKind, Result};
 use crate::model::{KindEntry, by_code};
-use crate::records::{ReadSource, Space, envelope};
+use crate::records::{Space, envelope};
 use crate::session::Session;
 use crate::session::access::context::Context;
 use crate::session::access::identity::Visibility;
@@ -205,7 +205,7 @@ impl SyncStream {
         let Some(pass) = &mut self.pass else { return Ok(self.begin()) };
         if pass.ready.is_empty() {
             let snapshot = self.context.engine.snapshot();
-            let view = View::new(ReadSource::Snapshot(&snapshot), &self.context, &[]);
+            let view = View::of(&snapshot, &self.context);
             // The changes since the begin of the pass have to follow it.
             match view.check_log_reaches(self.point.position.0) {
                 Err(error) if error.kind() == ErrorKind::Conflict => return Ok(self.begin()),

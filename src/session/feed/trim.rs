@@ -67,42 +67,45 @@ pub(crate) fn trim(
     let max = draft.context().settings().log_entries_max;
     let entries = draft.view().source().len(Space::Log)?;
     let held = if entries > max { readers.held(draft)? } else { 0 };
-    let mut dropped = Vec::new();
-    {
-        let mut cursor = draft.view().source().cursor(Space::Log, &[], None)?;
-        while dropped.len() < batch {
-            let Some((key, _)) = cursor.next()? else { break };
-            let sequence = <[u8; 8]>::try_from(key.as_slice()).map_or(0, u64::from_be_bytes);
-            // Beyond the bound, entries are dropped even if a subscriber has not read them, unless
-            // it still holds them. Within the bound, entries that every subscriber has passed are
-            // dropped down to half of it. Without a subscriber, the log is kept up to its bound, so
-            // that a subscriber may still register for the past.
-            let left = entries.saturating_sub(dropped.len() as u64);
-            let beyond = left > max && sequence <= held;
-            let passed = !readers.rows.is_empty() && sequence <= slowest && left > max / 2;
-            if !(beyond || passed) {
-                break;
-            }
-            dropped.push((sequence, key));
-        }
-    }
-    Ok(drop_entries(draft, &readers, dropped))
+    drop_entries(draft, &readers, batch, &|dropped, key, _| {
+        let sequence = <[u8; 8]>::try_from(key).map_or(0, u64::from_be_bytes);
+        // Beyond the bound, entries are dropped even if a subscriber has not read them, unless it
+        // still holds them. Within the bound, entries that every subscriber has passed are dropped
+        // down to half of it. Without a subscriber, the log is kept up to its bound, so that a
+        // subscriber may still register for the past.
+        let left = entries.saturating_sub(dropped);
+        let beyond = left > max && sequence <= held;
+        let passed = !readers.rows.is_empty() && sequence <= slowest && left > max / 2;
+        Ok((beyond || passed).then_some(sequence))
+    })
 }
 
-/// Drops the oldest entries of the log, which `dropped` lists in order with their sequences.
+/// Drops the oldest entries of the log, at most `batch` of them. `sequence_of` is called with the
+/// number of entries before, and with key and value; it returns the sequence of an entry to drop.
 fn drop_entries(
     draft: &mut Draft<'_>,
     readers: &Readers,
-    dropped: Vec<(u64, Vec<u8>)>,
-) -> TrimResult {
+    batch: usize,
+    sequence_of: &dyn Fn(u64, &[u8], &[u8]) -> Result<Option<u64>>,
+) -> Result<TrimResult> {
+    let mut dropped = Vec::new();
+    {
+        let mut cursor = draft.view().source().cursor(Space::Log, &[], None)?;
+        while dropped.len() < batch
+            && let Some((key, value)) = cursor.next()?
+            && let Some(sequence) = sequence_of(dropped.len() as u64, &key, &value)?
+        {
+            dropped.push((sequence, key));
+        }
+    }
     let entries = dropped.len() as u64;
-    let Some((last, _)) = dropped.last().cloned() else { return TrimResult::default() };
+    let Some((last, _)) = dropped.last().cloned() else { return Ok(TrimResult::default()) };
     draft.put_raw(Space::Positions, TRIMMED.to_vec(), last.to_be_bytes().to_vec());
     for (_, key) in dropped {
         draft.delete_raw(Space::Log, key);
     }
     let lost = readers.rows.iter().filter(|row| row.position < last).count();
-    TrimResult { entries, lost_subscribers: lost as u64 }
+    Ok(TrimResult { entries, lost_subscribers: lost as u64 })
 }
 
 /// Drops the entries of commits before a time, as far as every subscriber that holds the log has
@@ -115,19 +118,11 @@ pub(crate) fn trim_before(
 ) -> Result<TrimResult> {
     let readers = Readers::of(draft)?;
     let slowest = readers.held(draft)?.min(derived_position);
-    let mut dropped = Vec::new();
-    {
-        let mut cursor = draft.view().source().cursor(Space::Log, &[], None)?;
-        while dropped.len() < batch {
-            let Some((key, value)) = cursor.next()? else { break };
-            let (sequence, entry) = read_log_row(&key, &value)?;
-            if sequence > slowest || entry.time_ms >= before.timestamp_millis() {
-                break;
-            }
-            dropped.push((sequence, key));
-        }
-    }
-    Ok(drop_entries(draft, &readers, dropped))
+    drop_entries(draft, &readers, batch, &|_, key, value| {
+        let (sequence, entry) = read_log_row(key, value)?;
+        let is_kept = sequence > slowest || entry.time_ms >= before.timestamp_millis();
+        Ok((!is_kept).then_some(sequence))
+    })
 }
 
 /// The subscribers of which a bound of the hold is used to 80 % or more, while the log has at least

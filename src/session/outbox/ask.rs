@@ -24,7 +24,7 @@ impl SearchOutbox {
         let mut touched = HashSet::new();
         match view.source() {
             ReadSource::Snapshot(seen) if seen.sequence < state.sequence() => {
-                let later = View::new(ReadSource::Snapshot(&newest), view.context(), &[]);
+                let later = View::of(&newest, view.context());
                 later.log_after(seen.sequence, |sequence, entry| {
                     touched.extend(self.touched(&entry.events).map(|(key, _)| key));
                     Ok(sequence < state.sequence())
@@ -80,10 +80,7 @@ impl SearchOutbox {
             request.scopes = Some(vec![Scope { kinds: vec![kind.code], workspaces }]);
             match state.matching(&request) {
                 Ok(keys) => return Ok(keys.into_iter().map(|found| found.key).collect()),
-                Err(error)
-                    if !is_rebuilt
-                        && matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) =>
-                {
+                Err(error) if !is_rebuilt && error.is_damage() => {
                     self.rebuild(view.context(), beginnings)?;
                     is_rebuilt = true;
                 }
@@ -160,7 +157,7 @@ impl SearchOutbox {
             return Some(index);
         }
         let snapshot = view.context().engine.snapshot();
-        let newest = View::new(ReadSource::Snapshot(&snapshot), view.context(), &[]);
+        let newest = View::of(&snapshot, view.context());
         Self::recorded(&newest).ok()??;
         self.index(&newest, snapshot.sequence).ok()
     }
@@ -176,7 +173,7 @@ impl SearchOutbox {
             ReadSource::Snapshot(seen) => seen.sequence,
             _ => snapshot.sequence,
         };
-        let newest = View::new(ReadSource::Snapshot(&snapshot), view.context(), &[]);
+        let newest = View::of(&snapshot, view.context());
         if let Ok(_feeding) = self.feeding.try_lock() {
             let from = index.view().sequence();
             // Maintenance builds an index that is still empty.
@@ -192,7 +189,7 @@ impl SearchOutbox {
         // Must be taken after the state of the index: then its log reaches at least as far as that
         // state.
         let snapshot = engine.snapshot();
-        let newest = View::new(ReadSource::Snapshot(&snapshot), view.context(), &[]);
+        let newest = View::of(&snapshot, view.context());
         let (first, last) = (state.sequence().min(committed), state.sequence().max(committed));
         // Overlays the documents that changed between the state of the index and that of the view,
         // in either direction, with what the view sees.

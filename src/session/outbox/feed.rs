@@ -22,9 +22,9 @@ use crate::session::feed::event::{Event, What};
 use crate::session::lock::lock;
 use crate::session::view::View;
 use crate::text::{self, Cell, Change, Checkpoint, DocKey, Document, Index, Shape};
+use crate::value::RecordKey;
 use crate::value::id::IdForm;
 use crate::value::limits::SEARCH_FEED_CHANGES;
-use crate::value::{RecordKey, key};
 
 impl SearchOutbox {
     pub(super) fn recorded(view: &View<'_>) -> Result<Option<Checkpoint>> {
@@ -72,7 +72,7 @@ impl SearchOutbox {
     ) -> Result<(Arc<Index>, Arc<Snapshot>)> {
         let _feeding = self.feeding(context)?;
         let snapshot = context.engine.snapshot();
-        let view = View::new(ReadSource::Snapshot(&snapshot), context, &[]);
+        let view = View::of(&snapshot, context);
         let index = self.index(&view, snapshot.sequence)?;
         if index.sequence() == snapshot.sequence {
             // A feeding that failed at its last step left a complete, but unpublished, index.
@@ -81,15 +81,13 @@ impl SearchOutbox {
             }
             return Ok((index, snapshot));
         }
-        let outcome = self.feed(&index, &view, snapshot.sequence);
-        match outcome {
-            Ok(()) => {}
+        match self.feed(&index, &view, snapshot.sequence) {
             // The index failed, not the records: start again with an empty index, once.
-            Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Corrupt) => {
+            Err(error) if error.is_damage() => {
                 index.start_anew()?;
                 self.feed(&index, &view, snapshot.sequence)?;
             }
-            Err(error) => return Err(error),
+            outcome => outcome?,
         }
         Ok((index, snapshot))
     }
@@ -123,7 +121,7 @@ impl SearchOutbox {
         }
         let _feeding = self.feeding(context)?;
         let snapshot = context.engine.snapshot();
-        let view = View::new(ReadSource::Snapshot(&snapshot), context, &[]);
+        let view = View::of(&snapshot, context);
         if self.open_index().is_none() {
             let fingerprint = self.shape().fingerprint();
             if Self::recorded(&view)?.is_none_or(|checkpoint| checkpoint.fingerprint != fingerprint)
@@ -229,12 +227,7 @@ impl SearchOutbox {
             }
             Ok(sequence < to)
         })?;
-        let changes = self.changes(index.shape(), view, &batch)?;
-        if is_long {
-            index.load(&changes, to)?;
-            return index.commit();
-        }
-        index.apply(&changes, to)
+        finish(index, &self.changes(index.shape(), view, &batch)?, to, is_long)
     }
 
     /// Applies every record, to an empty index.
@@ -243,12 +236,7 @@ impl SearchOutbox {
         let mut batch = Vec::new();
         let mut is_long = false;
         for registered in self.searchable() {
-            let prefix = [registered.kind.code];
-            let mut cursor = view.source().cursor(
-                Space::Records,
-                &prefix,
-                key::after_prefix(&prefix).as_deref(),
-            )?;
+            let mut cursor = view.cursor(Space::Records, &[registered.kind.code])?;
             while let Some((bytes, value)) = cursor.next()? {
                 let Some(key) = split_record_key(registered.kind, &bytes) else { continue };
                 let key = DocKey { kind: registered.kind.code, key };
@@ -266,11 +254,7 @@ impl SearchOutbox {
                 }
             }
         }
-        if is_long {
-            index.load(&batch, to)?;
-            return index.commit();
-        }
-        index.apply(&batch, to)
+        finish(index, &batch, to, is_long)
     }
 
     /// The documents that events change, and whether each is certainly new to the index. A created
@@ -307,6 +291,15 @@ impl SearchOutbox {
         }
         Ok(changes)
     }
+}
+
+/// Applies the last changes up to `to`; of a long run, the earlier ones were loaded.
+fn finish(index: &Index, changes: &[Change], to: u64, is_long: bool) -> Result<()> {
+    if is_long {
+        index.load(changes, to)?;
+        return index.commit();
+    }
+    index.apply(changes, to)
 }
 
 /// Builds the document of a record from its envelope.

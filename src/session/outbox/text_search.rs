@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::feed::shown;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::model::search::{
     SearchFacet, SearchFacets, SearchHit, SearchRequest, SearchResponse, SearchSnippet,
 };
@@ -28,7 +28,7 @@ pub(crate) fn search(access: &impl Access, ask: &SearchRequest) -> Result<Search
         let found = search_at(view, access.is_transaction(), ask);
         match found {
             // The index is damaged, but not the records: build it again.
-            Err(error) if is_damage(&error) => {
+            Err(error) if error.is_damage() => {
                 outbox.rebuild(view.context(), beginnings)?;
                 search_at(view, access.is_transaction(), ask)
             }
@@ -62,10 +62,6 @@ fn search_at(view: &View<'_>, is_transaction: bool, ask: &SearchRequest) -> Resu
 
 fn text_of(ask: &SearchRequest) -> &str {
     ask.text.as_deref().unwrap_or_default()
-}
-
-fn is_damage(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io)
 }
 
 fn prepare(view: &View<'_>, index: &Index, ask: &SearchRequest) -> Result<(Request, Option<u64>)> {

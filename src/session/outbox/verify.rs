@@ -9,14 +9,14 @@ use std::sync::Arc;
 use super::state::SearchOutbox;
 use super::{CHECKPOINT, DIRECTORY};
 use crate::disk::{Disk, Mode};
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::records::keys::split_record_key;
 use crate::records::{ReadSource, Space};
 use crate::session::access::identity::Identity;
 use crate::session::access::sessions::{Access, Session};
 use crate::session::engine::Engine;
 use crate::text::{Checkpoint, Comparison, DocKey, ExpectedContents, Shape, View};
-use crate::value::{Control, key};
+use crate::value::Control;
 
 /// Most attempts of a check when the checkpoint changes meanwhile.
 const ATTEMPTS: usize = 8;
@@ -159,12 +159,7 @@ impl Work<'_> {
 
     fn records(&mut self, state: &View) -> Result<()> {
         for registered in self.outbox.searchable() {
-            let prefix = [registered.kind.code];
-            let mut cursor = self.source.cursor(
-                Space::Records,
-                &prefix,
-                key::after_prefix(&prefix).as_deref(),
-            )?;
+            let mut cursor = self.source.with_prefix(Space::Records, &[registered.kind.code])?;
             while let Some((bytes, _)) = cursor.next()? {
                 self.control.check()?;
                 let key = split_record_key(registered.kind, &bytes);
@@ -193,7 +188,7 @@ impl Work<'_> {
     /// Reports damage of the index as a finding, and returns other errors.
     fn unless_damaged(&mut self, outcome: Result<()>) -> Result<()> {
         match outcome {
-            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
+            Err(error) if error.is_damage() => {
                 self.differences += 1;
                 (self.found)("the whole index", error.message());
                 Ok(())

@@ -2,32 +2,35 @@
 
 use std::ops::{Bound, RangeInclusive};
 
+use super::access_path::Count;
 use super::candidates::Candidates;
-use super::count::Count;
+use super::offers::{Offer, Question};
 use super::predicate::Predicate;
 use super::walk;
 use crate::error::Result;
-use crate::filter::{Condition, Constant};
+use crate::filter::{Condition, Constant, FieldTest};
 use crate::model::KindDecl;
 use crate::session::view::View;
 use crate::text::Ask;
 use crate::value::{FieldType, Val};
 
+/// The offer of the columns: one for all conditions together, if there is a column for each.
+pub(super) fn columns(question: &Question<'_>) -> Option<Offer<Vec<Ask>>> {
+    let Question { view, decl, predicate, .. } = question;
+    let asks = predicate.conditions.iter().map(|condition| ask(view, decl, condition));
+    let set = asks.collect::<Option<Vec<_>>>()?;
+    Some(Offer { answers: (0..set.len()).collect(), set })
+}
+
 /// The question to a column that a condition stands for; `None` if there is no column for it.
-pub(super) fn ask(view: &View<'_>, of: &KindDecl, condition: &Condition) -> Option<Ask> {
-    let (Condition::Eq { field, .. }
-    | Condition::In { field, .. }
-    | Condition::Range { field, .. }
-    | Condition::NotNull { field }) = condition
-    else {
-        return None;
-    };
+fn ask(view: &View<'_>, of: &KindDecl, condition: &Condition) -> Option<Ask> {
+    let Condition::Field(field, test) = condition else { return None };
     let decl = of.fields.get(*field)?;
     let search = &view.context().engine.search;
     match decl.ty {
         FieldType::Int | FieldType::Time => {
             let ranges = ranges(
-                condition,
+                test,
                 int,
                 i64::MIN..=i64::MAX,
                 |value| value.checked_add(1),
@@ -40,12 +43,12 @@ pub(super) fn ask(view: &View<'_>, of: &KindDecl, condition: &Condition) -> Opti
             let all = f64::NEG_INFINITY..=f64::INFINITY;
             let up = |value: f64| (value < f64::INFINITY).then(|| value.next_up());
             let down = |value: f64| (value > f64::NEG_INFINITY).then(|| value.next_down());
-            if matches!(condition, Condition::NotNull { .. }) {
+            if *test == FieldTest::NotNull {
                 return None;
             }
             Some(Ask::Float(
                 search.column(view, of.kind, decl.path)?,
-                ranges(condition, float, all, up, down)?,
+                ranges(test, float, all, up, down)?,
             ))
         }
         _ => None,
@@ -68,18 +71,18 @@ fn float(constant: &Constant) -> Option<f64> {
 
 /// The ranges of a condition. An empty list means that no value satisfies it.
 fn ranges<T: Copy + PartialOrd>(
-    condition: &Condition,
+    test: &FieldTest,
     read: impl Fn(&Constant) -> Option<T>,
     all: RangeInclusive<T>,
     after: impl Fn(T) -> Option<T>,
     before: impl Fn(T) -> Option<T>,
 ) -> Option<Vec<RangeInclusive<T>>> {
     let one = |value: &Constant| read(value).map(|value| value..=value);
-    match condition {
-        Condition::NotNull { .. } => Some(vec![all]),
-        Condition::Eq { value, .. } => Some(vec![one(value)?]),
-        Condition::In { values, .. } => values.iter().map(one).collect(),
-        Condition::Range { lower, upper, .. } => {
+    match test {
+        FieldTest::NotNull => Some(vec![all]),
+        FieldTest::Eq(value) => Some(vec![one(value)?]),
+        FieldTest::In(values) => values.iter().map(one).collect(),
+        FieldTest::Range(lower, upper) => {
             let from = match lower {
                 Bound::Included(value) => Some(read(value)?),
                 Bound::Excluded(value) => after(read(value)?),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Query, text};
 use crate::error::{Error, ErrorKind, Result};
-use crate::filter::{self, Condition, Constant, Filter, Schema, Times};
+use crate::filter::{self, Condition, Constant, FieldTest, Filter, Schema, Times};
 use crate::model::workspaces::Workspace;
 use crate::model::{KindDecl, Resource};
 use crate::session::view::View;
@@ -63,14 +63,15 @@ pub(super) fn field_index(decl: &KindDecl, path: &str) -> Result<usize> {
 fn restriction(decl: &KindDecl, field: usize, values: &HashSet<String>) -> Condition {
     let mut values: Vec<Arc<str>> = values.iter().map(|value| value.as_str().into()).collect();
     values.sort_unstable();
-    match decl.fields.get(field).map(|decl| decl.ty) {
-        _ if values.is_empty() => Condition::Never,
+    let test = match decl.fields.get(field).map(|decl| decl.ty) {
+        _ if values.is_empty() => return Condition::Never,
         Some(
             FieldType::String | FieldType::DecimalId | FieldType::Reference | FieldType::Enum(_),
-        ) => Condition::In { field, values: values.into_iter().map(Constant::Text).collect() },
-        Some(FieldType::Strings) => Condition::ListHas { field, values },
-        _ => Condition::Other,
-    }
+        ) => FieldTest::In(values.into_iter().map(Constant::Text).collect()),
+        Some(FieldType::Strings) => FieldTest::ListHas(values),
+        _ => return Condition::Other,
+    };
+    Condition::Field(field, test)
 }
 
 /// The compiled conditions of one query.

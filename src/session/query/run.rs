@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::access_path::{AccessPath, Choice, Within, choose, usable};
+use super::access_path::{AccessPath, Choice, Count, choose};
 use super::candidates::{Candidates, Hit, Top, TypedCandidates};
-use super::count::Count;
+use super::offers::{Set, secondary};
 use super::order::{Order, invert};
 use super::predicate::Predicate;
-use super::scan::{OrderedScan, Scan};
+use super::scan::OrderedScan;
 use super::walk::{self, OrderedWalk, WalkEnd};
 use super::{OrderTerm, Plan, Query, cells, position};
 use crate::error::Result;
@@ -210,11 +210,14 @@ const SKIPPED: usize = 1_024;
 const EVERY_MATCH: &str = "every match";
 
 /// The sets of an access path as text.
-fn sets_text(sets: &[Vec<Scan>]) -> String {
-    let set = |set: &Vec<Scan>| {
-        let names: Vec<&str> = set.iter().map(|scan| scan.name.as_str()).collect();
-        let spans: usize = set.iter().map(|scan| scan.spans.len()).sum();
-        format!("index {}, {spans} ranges", names.join(" | index "))
+fn sets_text(sets: &[Set]) -> String {
+    let set = |set: &Set| match set {
+        Set::Keys(keys) => format!("{} ids", keys.len()),
+        Set::Ranges(scans) => {
+            let names: Vec<&str> = scans.iter().map(|scan| scan.name.as_str()).collect();
+            let spans: usize = scans.iter().map(|scan| scan.spans.len()).sum();
+            format!("index {}, {spans} ranges", names.join(" | index "))
+        }
     };
     sets.iter().map(set).collect::<Vec<_>>().join(" & ")
 }
@@ -232,7 +235,11 @@ fn order_text(query: &Query<'_>, how: &str) -> String {
 /// nothing in it may depend on the other records.
 fn describe_to_restricted(query: &Query<'_>, predicate: &Predicate) -> Plan {
     let mut access = format!("visible records of {}", predicate.decl.kind.name);
-    let usable = usable(&predicate.decl, &predicate.conditions);
+    let offers = secondary(&predicate.decl, &predicate.conditions);
+    let scans = offers.iter().flat_map(|offer| offer.set.scans());
+    let mut usable: Vec<&str> = scans.map(|scan| scan.name.as_str()).collect();
+    usable.sort_unstable();
+    usable.dedup();
     if !usable.is_empty() {
         access.push_str(&format!(", with the help of index {}", usable.join(" or index ")));
     }
@@ -251,16 +258,12 @@ fn describe(query: &Query<'_>, predicate: &Predicate, choice: &Choice) -> Plan {
     }
     let (access, order) = match &choice.path {
         AccessPath::Nothing => ("nothing".to_owned(), "by key "),
-        AccessPath::Keys(keys) => (format!("{} ids", keys.len()), "top "),
         AccessPath::Sets(sets) => (sets_text(sets), "top "),
         AccessPath::Ordered { ordered, within } => {
             let mut access = format!("index {} in order", ordered.scan.name);
             if let Some(within) = within {
                 access.push_str(" within ");
-                access.push_str(&match within {
-                    Within::Ranges(set) => sets_text(std::slice::from_ref(set)),
-                    Within::Keys(keys) => format!("{} ids", keys.len()),
-                });
+                access.push_str(&sets_text(std::slice::from_ref(within)));
             }
             (access, "from the index ")
         }
@@ -290,7 +293,7 @@ fn comes_in_order(query: &Query<'_>, path: &AccessPath) -> bool {
         AccessPath::Nothing => true,
         // With a set, `along` may give up the order and read the records of the set instead.
         AccessPath::Ordered { within, .. } => within.is_none(),
-        AccessPath::Keys(_) | AccessPath::Sets(_) | AccessPath::All => key_order(query).is_some(),
+        AccessPath::Sets(_) | AccessPath::All => key_order(query).is_some(),
     }
 }
 
@@ -304,17 +307,14 @@ fn offer_candidates(
 ) -> Result<u64> {
     match path {
         AccessPath::Nothing => Ok(0),
-        AccessPath::Keys(keys) => {
-            records_of(view, query, keys.clone(), top, candidates, false).map(|()| 0)
-        }
         AccessPath::Sets(sets) => {
             let (keys, entries) =
                 walk::gather(view, top.predicate.decl.kind, sets, &top.predicate.visibility)?;
-            records_of(view, query, keys, top, candidates, true)?;
+            records_of(view, query, keys, top, candidates, must_exist(sets))?;
             Ok(entries)
         }
         AccessPath::Ordered { ordered, within } => {
-            along(view, query, ordered, within.as_ref(), top, candidates)
+            along(view, query, ordered, within.as_slice(), top, candidates)
         }
         AccessPath::All => {
             let in_order = key_order(query);
@@ -384,6 +384,11 @@ fn records_of(
     Ok(())
 }
 
+/// Whether the records of these sets must exist: those that entries of an index name.
+fn must_exist(sets: &[Set]) -> bool {
+    !sets.iter().any(Set::is_keys)
+}
+
 /// Reads an ordered index and offers its records. With a set, only records of the set are offered.
 /// If they are too far apart in the index, the walk runs out of its budget, and the records of the
 /// set are read instead. They include those that were offered already, so `top` is cleared first.
@@ -391,23 +396,16 @@ fn along(
     view: &View<'_>,
     query: &Query<'_>,
     ordered: &OrderedScan,
-    within: Option<&Within>,
+    within: &[Set],
     top: &mut Top<'_>,
     candidates: &mut dyn Candidates,
 ) -> Result<u64> {
     /// Number of index entries to read for each record of the set before giving up.
     const PATIENCE: u64 = 8;
     let (kind, visibility) = (top.predicate.decl.kind, &top.predicate.visibility);
-    let (gathered, mut entries) = match within {
-        Some(Within::Ranges(set)) => {
-            let (keys, entries) = walk::gather(view, kind, std::slice::from_ref(set), visibility)?;
-            (Some(keys), entries)
-        }
-        Some(Within::Keys(keys)) => (Some(keys.clone()), 0),
-        None => (None, 0),
-    };
+    let (keys, mut entries) = walk::gather(view, kind, within, visibility)?;
     let lookup: Option<HashSet<RecordKey>> =
-        gathered.as_ref().map(|keys| keys.iter().copied().collect());
+        (!within.is_empty()).then(|| keys.iter().copied().collect());
     let ordered_walk = OrderedWalk {
         ordered,
         key_descending: top.order.key_descending,
@@ -415,7 +413,7 @@ fn along(
         after: top.after.filter(|_| !top.count_all),
         within: lookup.as_ref(),
         visibility,
-        budget: gathered
+        budget: lookup
             .as_ref()
             .map_or(u64::MAX, |keys| (keys.len() as u64).saturating_mul(PATIENCE)),
     };
@@ -423,11 +421,10 @@ fn along(
         candidates.offer(top, key)?.ok_or_else(|| walk::missing(kind, key))
     })?;
     entries += read;
-    if let (WalkEnd::OutOfBudget, Some(keys)) = (walked, gathered) {
+    if walked == WalkEnd::OutOfBudget {
         top.clear();
         candidates.clear();
-        let must_exist = matches!(within, Some(Within::Ranges(_)));
-        records_of(view, query, keys, top, candidates, must_exist)?;
+        records_of(view, query, keys, top, candidates, must_exist(within))?;
     }
     Ok(entries)
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use crate::filter::{Condition, Constant};
+use crate::filter::{Condition, Constant, FieldTest};
 use crate::model::{Index, KindDecl, split_entry_value};
 use crate::value::{FieldType, key};
 
@@ -135,12 +135,6 @@ fn encoded(constant: &Constant) -> Vec<u8> {
     bytes
 }
 
-fn encoded_text(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    key::push_str(&mut bytes, text);
-    bytes
-}
-
 /// The restriction of `condition` on the field at `position`, if there is one; and whether one
 /// record can have several entries that satisfy it.
 fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
@@ -148,19 +142,19 @@ fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
     const AFTER_NULL: u8 = 1;
     const TEXT: u8 = 4;
     let once = |step| Some((step, false));
-    let pair = |key_text: &str, value: &str| [encoded_text(key_text), encoded_text(value)].concat();
-    match condition {
-        Condition::Eq { field, value } if *field == position => {
-            once(Step::Points(vec![encoded(value)]))
-        }
-        Condition::In { field, values } if *field == position => {
-            once(Step::Points(values.iter().map(encoded).collect()))
-        }
-        Condition::IsNull { field } if *field == position => once(Step::Points(vec![vec![NULL]])),
-        Condition::NotNull { field } if *field == position => {
+    let pair = |key_text: &str, value: &str| [key::of_str(key_text), key::of_str(value)].concat();
+    let Condition::Field(field, test) = condition else { return None };
+    if *field != position {
+        return None;
+    }
+    match test {
+        FieldTest::Eq(value) => once(Step::Points(vec![encoded(value)])),
+        FieldTest::In(values) => once(Step::Points(values.iter().map(encoded).collect())),
+        FieldTest::IsNull => once(Step::Points(vec![vec![NULL]])),
+        FieldTest::NotNull => {
             once(Step::Between(Mark::Before(vec![AFTER_NULL]), Mark::Before(vec![0xff])))
         }
-        Condition::Range { field, lower, upper } if *field == position => {
+        FieldTest::Range(lower, upper) => {
             let from = match lower {
                 Bound::Included(value) => Mark::Before(encoded(value)),
                 Bound::Excluded(value) => Mark::After(encoded(value)),
@@ -174,26 +168,24 @@ fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
             };
             once(Step::Between(from, to))
         }
-        Condition::Prefix { field, text } if *field == position => {
+        FieldTest::Prefix(text) => {
             let mut prefix = Vec::new();
             key::push_str_prefix(&mut prefix, text);
             once(Step::Between(Mark::Before(prefix.clone()), Mark::After(prefix)))
         }
-        Condition::ListHas { field, values } if *field == position => Some((
-            Step::Points(values.iter().map(|value| encoded_text(value)).collect()),
+        FieldTest::ListHas(values) => Some((
+            Step::Points(values.iter().map(|value| key::of_str(value)).collect()),
             values.len() > 1,
         )),
-        Condition::MapEq { field, key, value } if *field == position => {
-            once(Step::Points(vec![pair(key, value)]))
-        }
-        Condition::MapIn { field, key, values } if *field == position => {
+        FieldTest::MapEq(key, value) => once(Step::Points(vec![pair(key, value)])),
+        FieldTest::MapIn(key, values) => {
             once(Step::Points(values.iter().map(|value| pair(key, value)).collect()))
         }
-        Condition::MapKey { field, key } if *field == position => {
-            let key = encoded_text(key);
+        FieldTest::MapKey(key) => {
+            let key = key::of_str(key);
             once(Step::Between(Mark::Before(key.clone()), Mark::After(key)))
         }
-        _ => None,
+        FieldTest::Contains(..) | FieldTest::MayContain(_) | FieldTest::RowsHave(..) => None,
     }
 }
 

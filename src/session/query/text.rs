@@ -4,9 +4,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::offers::{Offer, Question, Set, has_keys, keys};
+use super::walk;
 use crate::error::{Error, Place, Result};
-use crate::filter::{Condition, Filter, Fold};
-use crate::model::KindDecl;
+use crate::filter::{Condition, FieldTest, Filter, Fold};
 use crate::session::view::View;
 use crate::value::{Kind, RecordKey};
 
@@ -51,37 +52,53 @@ pub(super) fn searches(
     Ok(found)
 }
 
-/// The keys that are in the results of all searches that every match must satisfy; `None` if there
-/// is no such search.
-pub(super) fn searched(
-    conditions: &[Condition],
-    searches: &[Arc<HashSet<RecordKey>>],
-) -> Option<Vec<RecordKey>> {
-    let found = conditions.iter().filter_map(|condition| match condition {
-        Condition::Search(number) => searches.get(*number),
+/// Up to this many records, reading them costs less than asking the text index.
+const FEW: usize = 256;
+
+/// The keys that are in the results of all searches that every match must satisfy.
+pub(super) fn searched(question: &Question<'_>, known: &[Offer<Set>]) -> Result<Vec<Offer<Set>>> {
+    let Question { predicate, .. } = question;
+    let found = predicate.conditions.iter().filter_map(|condition| match condition {
+        Condition::Search(number) => predicate.searches.get(*number),
         _ => None,
     });
     let mut all: Vec<&HashSet<RecordKey>> = found.map(|keys| &**keys).collect();
     all.sort_by_key(|keys| keys.len());
-    let (first, others) = all.split_first()?;
-    Some(first.iter().copied().filter(|key| others.iter().all(|keys| keys.contains(key))).collect())
+    Ok(keys(all.split_first().filter(|_| !has_keys(known)).map(|(first, others)| {
+        first.iter().copied().filter(|key| others.iter().all(|keys| keys.contains(key))).collect()
+    })))
 }
 
 /// Keys that include every match, if a condition requires a part of a text and the text index can
-/// answer it.
-pub(super) fn containing(
-    view: &View<'_>,
-    decl: &KindDecl,
-    conditions: &[Condition],
-) -> Option<Vec<RecordKey>> {
-    conditions.iter().find_map(|condition| match condition {
-        Condition::Contains { field, text, fold } if !finds_folded(text, *fold) => None,
-        Condition::Contains { field, text, .. } | Condition::MayContain { field, text } => {
-            let path = decl.fields.get(*field)?.path;
-            view.context().engine.search.containing(view, decl.kind, path, text)
-        }
-        _ => None,
-    })
+/// answer it. It is not asked if the records are known or few.
+pub(super) fn containing(question: &Question<'_>, known: &[Offer<Set>]) -> Result<Vec<Offer<Set>>> {
+    let Question { view, decl, predicate, .. } = question;
+    let mut parts = predicate
+        .conditions
+        .iter()
+        .filter_map(|condition| match condition {
+            Condition::Field(_, FieldTest::Contains(part, fold)) if !finds_folded(part, *fold) => {
+                None
+            }
+            Condition::Field(field, FieldTest::Contains(part, _) | FieldTest::MayContain(part)) => {
+                Some((decl.fields.get(*field)?.path, part))
+            }
+            _ => None,
+        })
+        .peekable();
+    if parts.peek().is_none() || leave_few(question, known)? {
+        return Ok(Vec::new());
+    }
+    let search = &view.context().engine.search;
+    Ok(keys(parts.find_map(|(path, text)| search.containing(view, decl.kind, path, text))))
+}
+
+/// Whether these offers name keys or leave so few records that reading them costs less than asking
+/// the text index.
+fn leave_few(question: &Question<'_>, known: &[Offer<Set>]) -> Result<bool> {
+    let sets: Vec<&Set> = known.iter().map(|offer| &offer.set).collect();
+    let sizes = walk::race(question.view, question.decl.kind, &sets, FEW)?;
+    Ok(has_keys(known) || sizes.into_iter().flatten().any(|size| size <= FEW))
 }
 
 /// Whether the lower-case words of the index find every text that contains `piece` after folding.

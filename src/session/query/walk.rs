@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::offers::Set;
 use super::scan::{OrderedScan, Scan};
 use crate::error::{Error, Result};
 use crate::records::Space;
@@ -57,11 +58,11 @@ fn size(view: &View<'_>, kind: Kind, scan: &Scan, most: u64) -> Result<u64> {
 
 /// Counts the entries of all sets up to a cap, and raises the cap until one set is counted
 /// completely or the cap reaches `limit`. Returns the sizes of the sets that were counted
-/// completely.
+/// completely. The size of keys is known.
 pub(super) fn race(
     view: &View<'_>,
     kind: Kind,
-    sets: &[Vec<Scan>],
+    sets: &[&Set],
     limit: usize,
 ) -> Result<Vec<Option<usize>>> {
     const FIRST: usize = 1_024;
@@ -70,8 +71,12 @@ pub(super) fn race(
     loop {
         let mut sizes = Vec::with_capacity(sets.len());
         for set in sets {
+            if let Set::Keys(keys) = set {
+                sizes.push(Some(keys.len()));
+                continue;
+            }
             let mut total = 0;
-            for scan in set {
+            for scan in set.scans() {
                 total += usize::try_from(size(view, kind, scan, (cap - total.min(cap)) as u64)?)
                     .unwrap_or(usize::MAX / 2);
                 if total > cap {
@@ -87,18 +92,19 @@ pub(super) fn race(
     }
 }
 
-/// The visible records that are in all sets, in key order; and the number of entries read.
+/// The keys that are in all sets, in order, of entries only those of visible records; and the number
+/// of entries read.
 pub(super) fn gather(
     view: &View<'_>,
     kind: Kind,
-    sets: &[Vec<Scan>],
+    sets: &[Set],
     visibility: &Visibility,
 ) -> Result<(Vec<RecordKey>, u64)> {
     let mut entries = 0;
     let mut common: Option<Vec<RecordKey>> = None;
     for set in sets {
-        let mut keys = Vec::new();
-        for scan in set {
+        let mut keys = if let Set::Keys(keys) = set { keys.clone() } else { Vec::new() };
+        for scan in set.scans() {
             entries += each_entry(view, kind, scan, |key, workspace| {
                 if sees(visibility, workspace) {
                     keys.push(key);
@@ -122,24 +128,23 @@ pub(super) fn gather(
 pub(super) fn count(
     view: &View<'_>,
     kind: Kind,
-    sets: &[Vec<Scan>],
+    sets: &[Set],
     visibility: &Visibility,
 ) -> Result<(u64, u64)> {
-    if let [set] = sets {
-        if let [scan] = set.as_slice() {
-            if scan.distinct && scan.tests.is_empty() && *visibility == Visibility::All {
-                // Counted from the sizes of the index, without reading its entries.
-                return Ok((size(view, kind, scan, u64::MAX)?, 0));
-            }
-            if scan.distinct {
-                let mut found = 0;
-                let entries = each_entry(view, kind, scan, |_, workspace| {
-                    found += u64::from(sees(visibility, workspace));
-                    true
-                })?;
-                return Ok((found, entries));
-            }
+    if let [set] = sets
+        && let [scan] = set.scans()
+        && scan.distinct
+    {
+        if scan.tests.is_empty() && *visibility == Visibility::All {
+            // Counted from the sizes of the index, without reading its entries.
+            return Ok((size(view, kind, scan, u64::MAX)?, 0));
         }
+        let mut found = 0;
+        let entries = each_entry(view, kind, scan, |_, workspace| {
+            found += u64::from(sees(visibility, workspace));
+            true
+        })?;
+        return Ok((found, entries));
     }
     gather(view, kind, sets, visibility).map(|(keys, entries)| (keys.len() as u64, entries))
 }

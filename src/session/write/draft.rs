@@ -96,6 +96,12 @@ fn taken<R: Resource>(index: &Index) -> Error {
     Error::conflict(format!("another {kind} has the same {fields}"))
 }
 
+fn key_of<R: Resource>(record: &R) -> Result<RecordKey> {
+    record.key().ok_or_else(|| {
+        Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name))
+    })
+}
+
 impl<'v> Draft<'v> {
     pub(crate) fn new(view: View<'v>) -> Self {
         Self {
@@ -466,9 +472,7 @@ impl<'v> Draft<'v> {
         detail: Option<Value>,
         checks: Checks,
     ) -> Result<()> {
-        let key = record.key().ok_or_else(|| {
-            Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name))
-        })?;
+        let key = key_of(record)?;
         let old = match known {
             PriorRecord::Nothing => None,
             PriorRecord::Record(old) if old.key() == Some(key) => Some(old),
@@ -536,9 +540,7 @@ impl<'v> Draft<'v> {
         what: What,
         detail: Option<Value>,
     ) -> Result<()> {
-        let key = record.key().ok_or_else(|| {
-            Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name))
-        })?;
+        let key = key_of(record)?;
         if self.has_quotas()? {
             let old = self.part_by_key::<R>(key, members_beside_state::<R>())?;
             self.count(old.as_ref(), Some(record), true)?;

@@ -19,13 +19,6 @@ use crate::value::stored::Payload;
 /// The prefix of the keys of all quotas.
 const RECORDS: [u8; 1] = [QuotaRecord::KIND.code];
 
-/// The entry of a workspace in the index of quotas.
-pub(crate) fn quota_entry(workspace: &str) -> Vec<u8> {
-    let mut entry = Vec::new();
-    key::push_str(&mut entry, workspace);
-    entry
-}
-
 /// The workspace of a record, and what it counts; nothing in no workspace without a record.
 fn counted<R: Resource>(record: Option<&R>) -> (&str, Usage) {
     record.map(|record| (record.workspace(), Usage::of(record))).unwrap_or_default()
@@ -35,8 +28,10 @@ fn usage_key(workspace: &str) -> Vec<u8> {
     format!("quota {workspace}").into_bytes()
 }
 
-fn usage_in(workspace: &str, row: Option<&[u8]>) -> Result<Option<Usage>> {
-    row.map(|row| envelope::from_row(&usage_key(workspace), row)).transpose()
+fn usage_row(workspace: &str, usage: &Usage) -> Result<(Vec<u8>, Vec<u8>)> {
+    let key = usage_key(workspace);
+    let row = envelope::to_row(&key, usage)?;
+    Ok((key, row))
 }
 
 impl View<'_> {
@@ -45,9 +40,13 @@ impl View<'_> {
     /// # Errors
     /// `Corrupt` for a damaged row or record.
     pub(crate) fn usage(&self, workspace: &str) -> Result<Usage> {
-        let row = self.raw(Space::Meta, &usage_key(workspace))?;
-        match usage_in(workspace, row.as_deref())? {
-            Some(usage) => Ok(usage),
+        self.usage_in(workspace, self.raw(Space::Meta, &usage_key(workspace))?)
+    }
+
+    /// The usage that a row says; counted if there is none.
+    fn usage_in(&self, workspace: &str, row: Option<Vec<u8>>) -> Result<Usage> {
+        match row {
+            Some(row) => envelope::from_row(&usage_key(workspace), &row),
             None => self.count_usage(workspace),
         }
     }
@@ -58,7 +57,7 @@ impl View<'_> {
     /// # Errors
     /// `LimitExceeded` for `more` that there is no room for; `Corrupt` for a damaged row or record.
     pub(crate) fn room(&self, workspace: &str, more: &Usage) -> Result<Option<u64>> {
-        let entry = quota_entry(workspace);
+        let entry = key::of_str(workspace);
         for key in self.index_keys::<QuotaRecord>(QuotaRecord::BY_WORKSPACE, &entry)? {
             let Some(quota) = self.any_by_key::<QuotaRecord>(key)? else { continue };
             let used = self.usage(workspace)?;
@@ -137,9 +136,7 @@ impl Draft<'_> {
             if may_refuse {
                 quota.check(&before, &after)?;
             }
-            let key = usage_key(workspace);
-            let row = envelope::to_row(&key, &after)?;
-            rows.push((key, row));
+            rows.push(usage_row(workspace, &after)?);
         }
         for (key, row) in rows {
             self.put_raw(Space::Meta, key, row);
@@ -150,11 +147,7 @@ impl Draft<'_> {
     /// How much of a workspace's quota is used, with this draft's changes. Each change of this
     /// draft in the workspace has written the row, so without one the view has all records.
     fn usage(&self, workspace: &str) -> Result<Usage> {
-        let row = self.raw(Space::Meta, &usage_key(workspace))?;
-        match usage_in(workspace, row.as_deref())? {
-            Some(usage) => Ok(usage),
-            None => self.view().count_usage(workspace),
-        }
+        self.view().usage_in(workspace, self.raw(Space::Meta, &usage_key(workspace))?)
     }
 
     /// Drafts the row of a workspace that has just got a quota, and returns its content.
@@ -163,8 +156,7 @@ impl Draft<'_> {
     /// `Corrupt` for a damaged record.
     pub(crate) fn begin_usage(&mut self, workspace: &str) -> Result<Usage> {
         let usage = self.usage(workspace)?;
-        let key = usage_key(workspace);
-        let row = envelope::to_row(&key, &usage)?;
+        let (key, row) = usage_row(workspace, &usage)?;
         self.put_raw(Space::Meta, key, row);
         Ok(usage)
     }
@@ -189,7 +181,7 @@ impl Draft<'_> {
         if let Some(found) = self.quotas.get(workspace) {
             return Ok(found.clone());
         }
-        let key = self.find::<QuotaRecord>(QuotaRecord::BY_WORKSPACE, &quota_entry(workspace))?;
+        let key = self.find::<QuotaRecord>(QuotaRecord::BY_WORKSPACE, &key::of_str(workspace))?;
         let found = key.map(|key| self.any_by_key::<QuotaRecord>(key)).transpose()?.flatten();
         self.quotas.insert(workspace.to_owned(), found.clone());
         Ok(found)

@@ -17,12 +17,6 @@ use crate::value::key;
 /// The prefix of the keys of all registered workspaces.
 const RECORDS: [u8; 1] = [Workspace::KIND.code];
 
-fn entry(id: &str) -> Vec<u8> {
-    let mut entry = Vec::new();
-    key::push_str(&mut entry, id);
-    entry
-}
-
 /// The rule, over whatever state the registry is read from.
 fn require(
     settings: &Settings,
@@ -51,7 +45,7 @@ impl View<'_> {
     pub(crate) fn require_workspace(&self, id: &str) -> Result<()> {
         let has_any = || Ok(self.cursor(Space::Records, &RECORDS)?.next()?.is_some());
         let is_registered =
-            || Ok(!self.index_keys::<Workspace>(Workspace::BY_ID, &entry(id))?.is_empty());
+            || Ok(!self.index_keys::<Workspace>(Workspace::BY_ID, &key::of_str(id))?.is_empty());
         require(self.context().settings(), id, has_any, is_registered)
     }
 }

@@ -10,12 +10,12 @@ use tantivy::query::{
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Searcher, Term};
 
-use super::document::{DocKey, Shape};
-use super::request::{Request, Scope};
 use super::schema::Fields;
 use super::settled::SettledQuery;
-use super::tree::{Leaf, Node};
 use crate::error::{Error, Result};
+use crate::text::document::{DocKey, Shape};
+use crate::text::request::{Request, Scope};
+use crate::text::tree::{Leaf, Node};
 use crate::value::limits::TEXT_QUERY_EXPANSION;
 
 /// The index that a query is compiled for.

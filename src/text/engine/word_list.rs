@@ -12,7 +12,7 @@ use tantivy::index::SegmentId;
 use tantivy::schema::Field;
 use tantivy::{Searcher, SegmentReader};
 
-use super::words::is_long;
+use crate::text::words::is_long;
 
 /// Separates words; occurs in no word.
 const BETWEEN: u8 = b'\n';

@@ -13,16 +13,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tantivy::TantivyError;
 
-use super::checkpoint::{Checkpoint, FileEntry};
-use super::document::{Change, Shape};
 use super::failure::{failed, guarded};
 use super::merge;
-use super::overlay::{Chunk, Overlay};
 use super::place::IndexDirectory;
 use super::state::IndexState;
 use super::view::View;
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
+use crate::text::checkpoint::{Checkpoint, FileEntry};
+use crate::text::document::{Change, Shape};
+use crate::text::overlay::{Chunk, Overlay};
 use crate::value::limits::SEARCH_OVERLAY_CHANGES;
 
 /// How an index was opened.
@@ -205,12 +205,15 @@ impl Index {
     pub(crate) fn commit(&self) -> Result<()> {
         let mut state = self.state();
         if state.uncommitted_changes > 0 {
-            let outcome =
-                guarded("committing", || state.commit(|applied| self.place.payload(applied)));
-            self.recover(&mut state, outcome)?;
+            self.commit_state(&mut state)?;
             self.publish(&state);
         }
         Ok(())
+    }
+
+    fn commit_state(&self, state: &mut IndexState) -> Result<()> {
+        let outcome = guarded("committing", || state.commit(|applied| self.place.payload(applied)));
+        self.recover(state, outcome)
     }
 
     /// After an error of the writer: drops it and continues from the last commit of the engine.
@@ -260,9 +263,7 @@ impl Index {
         self.commit()?;
         let mut state = self.state();
         if is_forced && state.committed != state.applied {
-            let outcome =
-                guarded("committing", || state.commit(|applied| self.place.payload(applied)));
-            self.recover(&mut state, outcome)?;
+            self.commit_state(&mut state)?;
         }
         // Sequence 0 means an incomplete index, from which the next opening must not continue.
         if state.unsaved_changes == 0 || state.committed == 0 {

@@ -29,8 +29,8 @@ use tantivy::directory::{
 };
 
 use super::blocks::Blocks;
-use super::checkpoint::FileEntry;
 use crate::disk::{DiskFile, Mode, SharedDisk};
+use crate::text::checkpoint::FileEntry;
 use crate::value::limits::{SEARCH_BLOCKS_BYTES, SEARCH_RESIDENT_BYTES};
 
 /// The name of the engine's list of segments.

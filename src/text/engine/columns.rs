@@ -12,9 +12,9 @@ use tantivy::columnar::{Cardinality, Column, MonotonicallyMappableToU64, StrColu
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, SegmentReader, TERMINATED, Term};
 
-use super::document::{Ask, DocKey};
-use super::request::Scope;
 use super::schema::{Fields, KIND, WORKSPACE, column_name};
+use crate::text::document::{Ask, DocKey};
+use crate::text::request::Scope;
 
 /// Documents or values that are looked at together.
 const BLOCK: u32 = if cfg!(test) { 64 } else { 8 * 1024 };
@@ -36,64 +36,38 @@ pub(crate) fn count(
     scopes: Option<&[Scope]>,
     gone: &DeletedDocuments<'_>,
 ) -> tantivy::Result<u64> {
-    let tests = asks.iter().map(|ask| Test::open(reader, ask)).collect::<Result<Vec<_>, _>>()?;
+    let tests = asks.iter().map(|ask| open(reader, ask)).collect::<Result<Vec<_>, _>>()?;
     let gone = gone.documents(reader, fields)?;
     match (tests.as_slice(), scopes) {
-        ([test], None) if test.has_single_values() => Ok(count_values(test, &gone)),
+        ([test], None) if test.has_single_values() => Ok(count_values(&**test, &gone)),
         _ => count_documents(reader, &tests, scopes, &gone),
     }
 }
 
 /// A condition on a column of a segment.
-enum Test {
-    Int(Within<i64>),
-    Float(Within<f64>),
-}
-
-impl Test {
-    fn open(reader: &SegmentReader, ask: &Ask) -> tantivy::Result<Self> {
-        let columns = reader.fast_fields();
-        Ok(match ask {
-            Ask::Int(column, ranges) => {
-                Self::Int(Within::new(columns.i64(&column_name(*column))?, ranges))
-            }
-            Ask::Float(column, ranges) => {
-                Self::Float(Within::new(columns.f64(&column_name(*column))?, ranges))
-            }
-        })
-    }
-
-    fn has_single_values(&self) -> bool {
-        let cardinality = match self {
-            Self::Int(within) => within.column.get_cardinality(),
-            Self::Float(within) => within.column.get_cardinality(),
-        };
-        cardinality != Cardinality::Multivalued
-    }
+trait Test {
+    fn has_single_values(&self) -> bool;
 
     /// The number of values that satisfy the condition, of all documents of the segment.
-    fn count_values(&self) -> u64 {
-        match self {
-            Self::Int(within) => within.count_values(),
-            Self::Float(within) => within.count_values(),
-        }
-    }
+    fn count_values(&self) -> u64;
 
     /// Appends the documents of a block that satisfy the condition, in no order.
-    fn documents(&self, block: Range<u32>, found: &mut Vec<u32>) {
-        match self {
-            Self::Int(within) => within.documents(block, found),
-            Self::Float(within) => within.documents(block, found),
-        }
-    }
+    fn documents(&self, block: Range<u32>, found: &mut Vec<u32>);
 
     /// Whether the value of a document satisfies the condition.
-    fn admits(&self, document: u32) -> bool {
-        match self {
-            Self::Int(within) => within.admits(document),
-            Self::Float(within) => within.admits(document),
+    fn admits(&self, document: u32) -> bool;
+}
+
+fn open(reader: &SegmentReader, ask: &Ask) -> tantivy::Result<Box<dyn Test>> {
+    let columns = reader.fast_fields();
+    Ok(match ask {
+        Ask::Int(column, ranges) => {
+            Box::new(Within::new(columns.i64(&column_name(*column))?, ranges))
         }
-    }
+        Ask::Float(column, ranges) => {
+            Box::new(Within::new(columns.f64(&column_name(*column))?, ranges))
+        }
+    })
 }
 
 /// A column and the ranges, ascending and without a common value, in one of which a value must be.
@@ -128,6 +102,12 @@ impl<T: MonotonicallyMappableToU64 + std::fmt::Debug> Within<T> {
             }
         }
         Self { column, ranges }
+    }
+}
+
+impl<T: MonotonicallyMappableToU64 + std::fmt::Debug> Test for Within<T> {
+    fn has_single_values(&self) -> bool {
+        self.column.get_cardinality() != Cardinality::Multivalued
     }
 
     fn count_values(&self) -> u64 {
@@ -168,7 +148,7 @@ fn blocks(end: u32) -> impl Iterator<Item = Range<u32>> {
 }
 
 /// Counts values, and subtracts those of documents that are gone.
-fn count_values(test: &Test, gone: &[u32]) -> u64 {
+fn count_values(test: &dyn Test, gone: &[u32]) -> u64 {
     let without = gone.iter().filter(|&&document| test.admits(document)).count();
     test.count_values().saturating_sub(without as u64)
 }
@@ -177,7 +157,7 @@ fn count_values(test: &Test, gone: &[u32]) -> u64 {
 /// and are in one of the scopes.
 fn count_documents(
     reader: &SegmentReader,
-    tests: &[Test],
+    tests: &[Box<dyn Test>],
     scopes: Option<&[Scope]>,
     gone: &[u32],
 ) -> tantivy::Result<u64> {

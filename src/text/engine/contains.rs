@@ -17,11 +17,11 @@ use tantivy::postings::TermInfo;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocSet, InvertedIndexReader, SegmentReader, TERMINATED};
 
-use super::folding::Folding;
 use super::word_list::WordLists;
+use crate::text::folding::Folding;
 #[cfg(test)]
-use super::words::WORD_CHARS;
-use super::words::{is_long, is_word_char, words};
+use crate::text::words::WORD_CHARS;
+use crate::text::words::{is_long, is_word_char, words};
 
 /// The requirement on one word of the document.
 #[derive(Debug, PartialEq, Eq)]

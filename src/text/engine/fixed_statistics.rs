@@ -4,7 +4,7 @@ use tantivy::Term;
 use tantivy::query::Bm25StatisticsProvider;
 use tantivy::schema::Field;
 
-use super::overlay::Statistics;
+use crate::text::overlay::Statistics;
 
 /// With these statistics every word is equally rare, and the average document has as many words as
 /// a typical name and description. So scores of two indexes are comparable, and reveal nothing

@@ -2,6 +2,7 @@
 
 use super::tests::{memory, open, shape};
 use super::*;
+use crate::text::*;
 use crate::value::RecordKey;
 use crate::value::id::IdForm;
 

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::tests::memory;
 use super::*;
+use crate::text::*;
 use crate::value::id::IdForm;
 use crate::value::{Kind, RecordKey, Service};
 

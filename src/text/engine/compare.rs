@@ -13,13 +13,13 @@ use tantivy::tokenizer::MAX_TOKEN_LEN;
 use tantivy::{DocSet, SegmentReader, TERMINATED, Term};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::document::{Cell, Comparison, DocKey, Document, ExpectedContents, Shape};
 use super::failure::{failed, guarded};
-use super::folding::Folding;
 use super::schema::{Fields, Keys, WORKSPACE, column_name};
 use super::view::View;
-use super::words::words;
 use crate::error::Result;
+use crate::text::document::{Cell, Comparison, DocKey, Document, ExpectedContents, Shape};
+use crate::text::folding::Folding;
+use crate::text::words::words;
 
 /// Number of postings or documents between two checks of the deadline.
 const STEP: usize = 4_096;

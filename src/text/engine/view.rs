@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use tantivy::query::Bm25StatisticsProvider;
+use tantivy::query::{Bm25StatisticsProvider, Query};
 use tantivy::{Searcher, Term};
 
 use super::collect::{collect, collect_keys, push_keys};
 use super::columns::{self, DeletedDocuments};
 use super::compile::Compiler;
 use super::contains::{candidates, parts};
-use super::document::{Ask, Change, DocKey, Shape};
 use super::failure::{failed, guarded};
 use super::fixed_statistics::FixedStatistics;
 use super::lengths::Lengths;
-use super::overlay::{Chunk, Overlay, Statistics};
-use super::request::{Facets, Hit, Hits, Request, Scope};
 use super::schema::{Fields, Keys};
 use super::segment_cache::{Deleted, SegmentCache};
 use super::word_list::WordLists;
 use crate::error::Result;
+use crate::text::document::{Ask, Change, DocKey, Shape};
+use crate::text::overlay::{Chunk, Overlay, Statistics};
+use crate::text::request::{Facets, Hit, Hits, Request, Scope};
 
 /// An immutable state of the index: a commit, and the changes after it.
 #[derive(Clone)]
@@ -62,13 +62,7 @@ impl View {
             facets: request.facets.then(Facets::default),
         };
         guarded("searching", || {
-            let compiler = Compiler {
-                searcher: &self.searcher,
-                fields: &self.fields,
-                shape: &self.shape,
-                failed,
-            };
-            let query = compiler.request(request, &self.overlay.hidden())?;
+            let query = self.compiled(request)?;
             let known = (&*self.key_columns, &*self.lengths);
             collect(&self.searcher, &*query, request, &self.shape, known, &mut hits).map_err(failed)
         })?;
@@ -80,19 +74,20 @@ impl View {
         Ok(hits)
     }
 
+    /// The query of a request over the documents whose present form is in the index.
+    fn compiled(&self, request: &Request) -> Result<Box<dyn Query>> {
+        let compiler =
+            Compiler { searcher: &self.searcher, fields: &self.fields, shape: &self.shape, failed };
+        compiler.request(request, &self.overlay.hidden())
+    }
+
     /// All documents that a request finds, in no order.
     ///
     /// # Errors
     /// As [`View::search`].
     pub(crate) fn matching(&self, request: &Request) -> Result<Vec<DocKey>> {
         let mut keys = guarded("searching", || {
-            let compiler = Compiler {
-                searcher: &self.searcher,
-                fields: &self.fields,
-                shape: &self.shape,
-                failed,
-            };
-            let query = compiler.request(request, &self.overlay.hidden())?;
+            let query = self.compiled(request)?;
             collect_keys(&self.searcher, &*query, &self.shape, &self.key_columns).map_err(failed)
         })?;
         let mut hits = Hits::default();

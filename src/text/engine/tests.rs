@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::tree::Node;
 use super::*;
 use crate::disk::{MemoryDisk, Mode, SharedDisk};
 use crate::error::ErrorKind;
+use crate::text::tree::Node;
+use crate::text::*;
 use crate::value::id::IdForm;
 use crate::value::{Kind, RecordKey, Service, limits};
 use proptest::prelude::*;

@@ -9,7 +9,7 @@ use tantivy::schema::{
 };
 use tantivy::{SegmentReader, TantivyDocument};
 
-use super::document::{Cell, DocKey, Document, Shape};
+use crate::text::document::{Cell, DocKey, Document, Shape};
 
 /// Column of kind codes.
 pub(crate) const KIND: &str = "kind";

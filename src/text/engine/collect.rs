@@ -16,12 +16,12 @@ use tantivy::columnar::StrColumn;
 use tantivy::query::{EnableScoring, Query, Weight};
 use tantivy::{Searcher, SegmentReader};
 
-use super::document::{DocKey, Shape};
 use super::fixed_statistics::FixedStatistics;
 use super::lengths::{Lengths, factors};
-use super::request::{After, Facets, Hit, Hits, Request, among, below, counted};
 use super::schema::{KIND, KeyNumbers, Keys, WORKSPACE, key_of};
 use super::segment_cache::SegmentCache;
+use crate::text::document::{DocKey, Shape};
+use crate::text::request::{After, Facets, Hit, Hits, Request, among, below, counted};
 
 /// A hit; the greatest candidate is the worst hit.
 #[derive(PartialEq)]

@@ -1,9 +1,9 @@
-//! The engine's tokenizer, over [`words`](super::words).
+//! The engine's tokenizer, over [`words`](crate::text::words).
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
-use super::folding::Folding;
-use super::words::{Word, Words, words};
+use crate::text::folding::Folding;
+use crate::text::words::{Word, Words, words};
 
 /// Splits text into words of this folding.
 #[derive(Clone)]

@@ -1,17 +1,18 @@
 //! The directory of an index: resuming its state from a checkpoint, or starting empty.
 
+use std::io;
 use std::sync::Arc;
 
 use tantivy::IndexSettings;
 
-use super::checkpoint::{Checkpoint, FileEntry};
 use super::directory::StoreDirectory;
-use super::document::Shape;
 use super::failure::failed;
 use super::schema::schema;
 use super::state::IndexState;
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, Result};
+use crate::text::checkpoint::{Checkpoint, FileEntry};
+use crate::text::document::Shape;
 
 /// Directory and identity of an index.
 pub(crate) struct IndexDirectory {
@@ -123,36 +124,37 @@ impl IndexDirectory {
         format!("{} {:016x} {sequence}", self.store_id, self.fingerprint)
     }
 
+    /// The path of a file, and the error of reading it.
+    fn reading(&self, entry: &FileEntry) -> (String, impl Fn(io::Error) -> Error + use<>) {
+        let path = format!("{}/{}", self.path, entry.name);
+        let what = format!("reading {path}");
+        (path, move |error| Error::io(what.clone(), error))
+    }
+
     fn read(&self, entry: &FileEntry) -> Result<Vec<u8>> {
-        let attempt = |error| Error::io(format!("reading {}/{}", self.path, entry.name), error);
-        let file = self
-            .disk
-            .open(&format!("{}/{}", self.path, entry.name), Mode::Read)
-            .map_err(attempt)?;
-        if file.len().map_err(attempt)? != entry.len {
+        let (path, attempt) = self.reading(entry);
+        let file = self.disk.open(&path, Mode::Read).map_err(&attempt)?;
+        if file.len().map_err(&attempt)? != entry.len {
             return Err(Error::corrupt(format!(
                 "the length of {} is not {}",
                 entry.name, entry.len
             )));
         }
         let mut bytes = vec![0; usize::try_from(entry.len).unwrap_or(0)];
-        file.read_exact_at(&mut bytes, 0).map_err(attempt)?;
+        file.read_exact_at(&mut bytes, 0).map_err(&attempt)?;
         Ok(bytes)
     }
 
     fn crc(&self, entry: &FileEntry) -> Result<u32> {
         const STEP: u64 = 1024 * 1024;
-        let attempt = |error| Error::io(format!("reading {}/{}", self.path, entry.name), error);
-        let file = self
-            .disk
-            .open(&format!("{}/{}", self.path, entry.name), Mode::Read)
-            .map_err(attempt)?;
+        let (path, attempt) = self.reading(entry);
+        let file = self.disk.open(&path, Mode::Read).map_err(&attempt)?;
         let mut crc = crc32fast::Hasher::new();
         let mut at = 0;
         let mut buffer = Vec::new();
         while at < entry.len {
             buffer.resize(usize::try_from(STEP.min(entry.len - at)).unwrap_or(0), 0);
-            file.read_exact_at(&mut buffer, at).map_err(attempt)?;
+            file.read_exact_at(&mut buffer, at).map_err(&attempt)?;
             crc.update(&buffer);
             at += buffer.len() as u64;
         }

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use tantivy::{IndexReader, IndexWriter, ReloadPolicy, Term};
 
 use super::directory::StoreDirectory;
-use super::document::{Change, Shape};
 use super::failure::failed;
 use super::lengths::Lengths;
-use super::overlay::Overlay;
 use super::schema::{Fields, Keys, engine_document, schema};
 use super::segment_cache::{Deleted, SegmentCache};
 use super::tokenizer::WordTokenizer;
@@ -17,6 +15,8 @@ use super::view::View;
 use super::word_list::WordLists;
 use super::writer::Writer;
 use crate::error::{Error, Result};
+use crate::text::document::{Change, Shape};
+use crate::text::overlay::Overlay;
 
 /// See the module documentation.
 pub(crate) struct IndexState {
