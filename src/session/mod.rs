@@ -21,7 +21,7 @@ pub(crate) use access::holders::Holder;
 pub use access::identity::{AccessPolicy, AllowAll, Identity, Visibility};
 pub use access::options::Settings;
 pub use access::runner::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
-pub(crate) use access::sessions::{Access, Handle};
+pub(crate) use access::sessions::{Access, Handle, STORE_USER};
 pub use access::sessions::{Session, Transaction};
 pub(crate) use engine::{Checkpoints, Engine};
 pub use feed::changes::{ChangeEvent, ChangeStream};

@@ -20,6 +20,9 @@ use crate::session::write::write_path::Plan;
 use crate::session::write::written::{FileSlot, Ready, Written};
 use crate::value::{Control, guarded};
 
+/// The user id under which the store itself writes.
+pub(crate) const STORE_USER: &str = "stationdb";
+
 /// What a service needs from its caller's handle.
 pub(crate) trait Access {
     /// Runs `f` over one consistent snapshot.
@@ -121,7 +124,12 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session in which the store itself acts, for the time of one call.
+    /// A session in which the store itself acts, under its own name.
+    pub(crate) fn of_store(engine: &Arc<Engine>) -> Self {
+        Self::new(engine.clone(), Identity::user(STORE_USER))
+    }
+
+    /// A session in which the store acts for a caller, for the time of one call.
     pub(crate) fn new(engine: Arc<Engine>, identity: Identity) -> Self {
         Self::held_by(engine, identity, Holder::Store)
     }

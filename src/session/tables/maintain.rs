@@ -5,8 +5,7 @@ use super::columns::{draft_layouts, layouts_of};
 use super::deleted::{deleted_in, deleted_in_draft};
 use super::merge::{Rewrite, merge, mergeable, outdated, small_count};
 use super::seal::seal;
-use super::set_merge_due;
-use super::state::TableState;
+use super::state::{TableState, put_table_state, state};
 use crate::columnar::{Layouts, SegmentMeta, batch_row_count};
 use crate::error::Result;
 use crate::model::Resource;
@@ -136,7 +135,8 @@ pub(crate) fn settle(session: &Session, key: RecordKey) -> Result<()> {
         if is_due(&table, &layouts, segments, &deleted, &buffer)? {
             Ok(())
         } else {
-            set_merge_due(draft, key, false)
+            let state = TableState { merge_due: false, ..state(draft, key)? };
+            put_table_state(draft, key, &state)
         }
     })
 }

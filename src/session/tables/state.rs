@@ -75,6 +75,16 @@ pub(super) fn state(draft: &Draft<'_>, key: RecordKey) -> Result<TableState> {
     row.map_or_else(|| Ok(TableState::default()), |row| envelope::from_row(key.as_bytes(), &row))
 }
 
+/// The append ordinal of the next row.
+pub(super) fn next_ordinal(table: &TableMetadata, state: &TableState) -> u64 {
+    table.row_count.unwrap_or_default().unsigned_abs().saturating_add(state.deleted_rows)
+}
+
+/// The append ordinal of the next row, in the snapshot of `view`.
+pub(super) fn next_ordinal_in(view: &View<'_>, table: &TableMetadata) -> Result<u64> {
+    Ok(next_ordinal(table, &state_in(view, key_of(table.id())?.as_bytes())?))
+}
+
 pub(super) fn put_table_state(
     draft: &mut Draft<'_>,
     key: RecordKey,
@@ -101,6 +111,11 @@ pub(super) fn put_segment(
 
 pub(super) fn forget_segment(draft: &mut Draft<'_>, table: &[u8], dir: &str, id: u64) {
     draft.delete_raw(Space::Segments, entry_key(table, id));
+    forget_files(draft, dir, id);
+}
+
+/// Schedules the files of a segment for removal.
+pub(super) fn forget_files(draft: &mut Draft<'_>, dir: &str, id: u64) {
     draft.forget_file(&format!("{dir}/{}", data_name(id)));
     draft.forget_file(&format!("{dir}/{}", summary_name(id)));
 }

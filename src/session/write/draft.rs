@@ -514,23 +514,9 @@ impl<'v> Draft<'v> {
         Ok(value)
     }
 
-    /// Stores the changing part of a record, and logs its event. `record` must come from this
-    /// draft, with no other member changed.
-    ///
-    /// # Errors
-    /// `PermissionDenied` when the policy refuses.
+    /// Stores the changing part of a record, and logs its event, without asking the policy. `record`
+    /// must come from this draft, with no other member changed.
     pub(crate) fn put_state<R: Resource>(
-        &mut self,
-        record: &R,
-        what: What,
-        detail: Option<Value>,
-    ) -> Result<()> {
-        self.view.context().require(R::KIND.service, Action::Update, record.workspace())?;
-        self.put_state_by_store(record, what, detail)
-    }
-
-    /// [`Draft::put_state`] on behalf of the store itself, without asking the policy.
-    pub(crate) fn put_state_by_store<R: Resource>(
         &mut self,
         record: &R,
         what: What,
