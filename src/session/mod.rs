@@ -11,6 +11,8 @@ pub(crate) mod maintain;
 pub(crate) mod outbox;
 mod query;
 pub(crate) mod tables;
+#[cfg(test)]
+pub(crate) mod tests;
 pub(crate) mod token;
 mod view;
 mod write;
