@@ -34,7 +34,7 @@ use crate::value::{guarded, limits, time, trace};
 use growing::Growing;
 pub(crate) use moving::Checkpoints;
 use write_queue::WriteQueue;
-pub(in crate::session) use write_queue::{Answer, Planned, Room};
+pub(in crate::session) use write_queue::{Planned, Room};
 
 const STATE_KEY: &[u8] = b"state";
 /// By how much a clock is set back without being called wrong before.

@@ -1,14 +1,9 @@
 //! The engine's queue of writers. Its plans are closures, so that it knows neither services nor
 //! views.
 
-use std::any::Any;
-
 use super::turns::Turns;
 use crate::error::Result;
 use crate::records::{Change, Turn};
-
-/// The return value of a plan.
-pub(in crate::session) type Answer = Box<dyn Any + Send>;
 
 /// The space that the plans of one commit need.
 #[derive(Debug, Default)]
@@ -20,14 +15,14 @@ pub(in crate::session) struct Room {
 }
 
 /// A write that waits for its turn. Its arguments are the turn, the space that earlier plans of the
-/// same commit need, and the sequence number of its commit; it returns its answer and its changes.
+/// same commit need, and the sequence number of its commit; it returns its changes.
 pub(in crate::session) type Planned =
-    Box<dyn FnOnce(&Turn, &mut Room, u64) -> Result<(Answer, Vec<Change>)> + Send>;
+    Box<dyn FnOnce(&Turn, &mut Room, u64) -> Result<Vec<Change>> + Send>;
 
 /// The queue of writers.
 #[derive(Default)]
 pub(crate) struct WriteQueue {
-    pub(in crate::session) turns: Turns<Planned, Answer>,
+    pub(in crate::session) turns: Turns<Planned, ()>,
 }
 
 impl WriteQueue {

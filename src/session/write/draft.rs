@@ -514,8 +514,8 @@ impl<'v> Draft<'v> {
         Ok(value)
     }
 
-    /// Stores the changing part of a record, and logs its event, without asking the policy. `record`
-    /// must come from this draft, with no other member changed.
+    /// Stores the changing part of a record, and logs its event, without asking the policy.
+    /// `record` must come from this draft, with no other member changed.
     pub(crate) fn put_state<R: Resource>(
         &mut self,
         record: &R,
