@@ -28,7 +28,7 @@ impl Store {
     /// As any write, and the errors of `control`; `Conflict` inside a transaction of the same
     /// thread, because it would wait for itself.
     pub fn maintain(&self, control: &Control) -> Result<MaintenanceReport> {
-        self.engine().write_queue.refuse_in_transaction()?;
+        self.engine().refuse_in_transaction()?;
         maintenance::run(self.engine(), control, true)
     }
 
@@ -51,7 +51,7 @@ impl Store {
     /// # Errors
     /// As any write; `Conflict` inside a transaction of the same thread.
     pub fn take_present_time(&self) -> Result<Option<DateTime<Utc>>> {
-        self.engine().write_queue.refuse_in_transaction()?;
+        self.engine().refuse_in_transaction()?;
         let before = self.engine().time_ahead();
         let session = Session::of_store(self.engine());
         let due = guarded("finding the tables with a retention", || tables::due(&session));

@@ -39,7 +39,7 @@ impl Store {
     /// ```
     pub fn trim_changes(&self, before: DateTime<Utc>, control: &Control) -> Result<u64> {
         let engine = self.engine();
-        engine.write_queue.refuse_in_transaction()?;
+        engine.refuse_in_transaction()?;
         let session = self.session(Identity::user(STORE_USER));
         // What the text index has not saved, it may have to read again.
         guarded("trimming the change log", || {

@@ -361,14 +361,12 @@ pub trait TableService {
     /// ```
     fn append_table_data(&self, id: &TableId, request: AppendTableDataRequest) -> Result<()> {
         let end_of_data = request.end_of_data.unwrap_or_default();
-        let Some(frame) = request.frame else {
-            if !end_of_data {
-                return Err(Error::invalid("an append needs a frame, unless endOfData is true")
-                    .at_member("frame"));
-            }
-            return append::append(self, id, end_of_data, |_| Ok(()));
-        };
+        if request.frame.is_none() && !end_of_data {
+            return Err(Error::invalid("an append needs a frame, unless endOfData is true")
+                .at_member("frame"));
+        }
         append::append(self, id, end_of_data, |rows| {
+            let Some(frame) = request.frame else { return Ok(()) };
             let batch = frame_to_batch(rows.schema(), &frame)?;
             rows.push(batch)
         })

@@ -44,10 +44,8 @@ pub(crate) trait Access {
     ) -> Result<T> {
         let answer = Arc::new(Mutex::new(None));
         let given = answer.clone();
-        self.write_plan(Box::new(move |draft| {
-            *lock(&given) = Some(plan(draft)?);
-            Ok(())
-        }))?;
+        let plan = move |draft: &mut Draft<'_>| plan(draft).map(|made| *lock(&given) = Some(made));
+        self.write_plan(Box::new(plan))?;
         lock(&answer).take().ok_or_else(not_run)
     }
 

@@ -47,7 +47,7 @@ impl Layers for Engine {
         if whole.frozen().is_none() {
             return Ok(());
         }
-        self.write_queue.turns.latch.check()?;
+        self.turns.latch.check()?;
         self.check_place()?;
         self.move_layer(whole, None)
     }
@@ -250,10 +250,10 @@ impl Engine {
         let snapshot = self.snapshot();
         if snapshot.pending_bytes() > 0 || snapshot.frozen().is_some() {
             drop(snapshot);
-            self.write_queue.turns.latch.check()?;
+            self.turns.latch.check()?;
             self.check_place()?;
             self.checkpoint()?;
-        } else if self.write_queue.turns.latch.check().is_err() {
+        } else if self.turns.latch.check().is_err() {
             // Nothing has to be moved, and the journal may have a commit whose outcome is unknown.
             return Ok(());
         }

@@ -97,6 +97,12 @@ pub(in crate::session) struct Turns<P, A> {
     pub(super) latch: Latch,
 }
 
+impl<P, A> std::fmt::Debug for Turns<P, A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Turns").field("queued", &self.queued()).finish()
+    }
+}
+
 impl<P, A> Default for Turns<P, A> {
     fn default() -> Self {
         let state =

@@ -137,8 +137,7 @@ fn buffer_batches(
     put_table_state(draft, key, &state)?;
     let settings = draft.context().settings();
     let factor = if settings.maintenance_thread { LATE_FACTOR } else { 1 };
-    Ok(state.buffered_rows >= settings.seal_rows.saturating_mul(factor)
-        || state.buffered_bytes >= settings.seal_bytes.saturating_mul(factor))
+    Ok(state.is_seal_due(settings, factor))
 }
 
 /// Adds segments to the manifest; their rows follow the rows that the table has.

@@ -57,9 +57,9 @@ impl<'a, A: Access> Appender<'a, A> {
         schema: Arc<TableSchema>,
     ) -> Result<Self> {
         check_open(table)?;
-        let row_count = table.row_count.unwrap_or_default().unsigned_abs();
         let mut appender = Self::to_new(access, table.id(), schema);
-        appender.rows_max = appender.rows_max.saturating_sub(row_count);
+        let rows = table.row_count.unwrap_or_default().unsigned_abs();
+        appender.rows_max = appender.rows_max.saturating_sub(rows);
         Ok(appender)
     }
 

@@ -19,8 +19,7 @@ fn reading_schema(schema: &Arc<TableSchema>, cut_times: bool) -> Result<Arc<Tabl
     for column in columns.iter_mut().filter(|column| column.data_type.is_time()) {
         column.properties.insert(FINER_TIMES.to_owned(), CUT.to_owned());
     }
-    let count = columns.len();
-    TableSchema::new(columns, count).map(Arc::new)
+    TableSchema::new(columns, usize::MAX).map(Arc::new)
 }
 
 /// Rows that were read, and the nulls of each column.

@@ -43,37 +43,34 @@ use crate::error::Result;
 use crate::records::Space;
 use crate::value::limits;
 
-#[cfg(test)]
-pub(crate) use append::add_segments;
 pub(crate) use appender::Appender;
 pub(crate) use cache::TableCache;
 pub(crate) use check::{named_files, remove_empty, sweep, verify};
 pub(crate) use columns::{ColumnChange, change_columns, is_column_history, layouts_of};
 pub(crate) use delete::delete_rows;
-#[cfg(test)]
-pub(crate) use deleted::DeletedPart;
 pub(crate) use deleted::{Cause, check_deleted_rows, deleted_rows, is_deleted_rows};
 pub(crate) use handout::Handout;
 pub use handout::SegmentFile;
 pub(crate) use ingest::{RowCounts, stage_new};
-#[cfg(test)]
-pub(crate) use maintain::settle as settle_merges;
 pub(crate) use maintain::{deleted_stored, due, maintain};
-#[cfg(test)]
-pub(crate) use merge::{Rewrite, merge};
 pub(crate) use open::open_table;
 pub(crate) use ordinals::OrdinalScan;
 pub use ordinals::{PartRows, RowsPart, StoredBytes, StoredRows};
 pub(crate) use retain::retain_rows;
 pub(crate) use retention::{put_retention, retention_in_row, retention_of, take_present_time};
 pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
-#[cfg(test)]
-pub(crate) use seal::seal;
-#[cfg(test)]
-pub(crate) use sink::SORT_ROWS;
-#[cfg(test)]
-pub(crate) use state::TableState;
 pub(crate) use state::{directory, schema_of};
+
+#[cfg(test)]
+pub(crate) use {
+    append::{PreparedRows, add_segments, append_rows},
+    deleted::DeletedPart,
+    maintain::settle as settle_merges,
+    merge::{Rewrite, merge},
+    seal::seal,
+    sink::SORT_ROWS,
+    state::TableState,
+};
 
 /// Most rows of one segment.
 const SEGMENT_ROWS: u64 = 1 << 31;
@@ -99,13 +96,10 @@ pub(crate) fn forget_rows(draft: &mut Draft<'_>, id: &str) -> Result<()> {
     for (entry, _) in draft.raw_prefix(Space::Segments, key.as_bytes())? {
         forget_segment(draft, key.as_bytes(), &dir, number_of(&entry));
     }
-    for (entry, _) in draft.raw_prefix(Space::TableBuffer, key.as_bytes())? {
-        draft.delete_raw(Space::TableBuffer, entry);
+    for space in [Space::TableBuffer, Space::DeletedRows, Space::ColumnHistory, Space::TableState] {
+        for (entry, _) in draft.raw_prefix(space, key.as_bytes())? {
+            draft.delete_raw(space, entry);
+        }
     }
-    for (entry, _) in draft.raw_prefix(Space::DeletedRows, key.as_bytes())? {
-        draft.delete_raw(Space::DeletedRows, entry);
-    }
-    draft.delete_raw(Space::ColumnHistory, key.as_bytes().to_vec());
-    draft.delete_raw(Space::TableState, key.as_bytes().to_vec());
     Ok(())
 }

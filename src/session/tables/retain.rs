@@ -45,11 +45,9 @@ pub(crate) fn retain_rows(
 
 /// What one read finds of a table.
 struct RetentionScan {
-    /// The rows of the table, if those with an old index have to be looked for.
-    rows: Option<Arc<TableView>>,
-    look: Option<IndexLook>,
-    limit_ms: i64,
     is_due: bool,
+    /// The rows of the table, if those with an old index have to be looked for.
+    by_index: Option<(IndexLook, Arc<TableView>)>,
 }
 
 fn look(
@@ -59,14 +57,11 @@ fn look(
 ) -> Result<Option<RetentionScan>> {
     // Deleted since the pass began.
     let Some(table) = view.any_by_key::<TableMetadata>(key)? else { return Ok(None) };
-    let is_due = is_retention_due(view, &table)?;
-    let mut found = RetentionScan { rows: None, look: None, limit_ms: 0, is_due };
-    if let Some(limit_ms) = index_limit_ms(policy, view.now().timestamp_millis()) {
-        found.limit_ms = limit_ms;
-        found.look = is_index_due(view, &table, limit_ms)?;
-        if found.look.is_some() {
-            found.rows = Some(open_table(view, &table)?);
-        }
+    let mut found = RetentionScan { is_due: is_retention_due(view, &table)?, by_index: None };
+    if let Some(limit_ms) = index_limit_ms(policy, view.now().timestamp_millis())
+        && let Some(look) = is_index_due(view, &table, limit_ms)?
+    {
+        found.by_index = Some((look, open_table(view, &table)?));
     }
     Ok(Some(found))
 }
@@ -79,8 +74,8 @@ fn carry_out(
 ) -> Result<u64> {
     let Some(found) = session.read(|view| look(view, key, &policy))? else { return Ok(0) };
     let mut by_index = RangeSet::default();
-    if let (Some(rows), Some(limit)) =
-        (&found.rows, DateTime::from_timestamp_millis(found.limit_ms))
+    if let Some((look, rows)) = &found.by_index
+        && let Some(limit) = DateTime::from_timestamp_millis(look.limit_ms)
     {
         let limit = limit.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
         let index = &rows.schema.column(rows.schema.index())?.name;
@@ -95,7 +90,7 @@ fn carry_out(
             delete_rows(draft, table, &gone, Cause::Retention)
         })?;
     }
-    if let Some(look) = found.look {
+    if let Some((look, _)) = found.by_index {
         session.context().engine.tables.looked(key, look);
     }
     Ok(deleted.unsigned_abs())

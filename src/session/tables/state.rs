@@ -9,6 +9,7 @@ use crate::model::Resource;
 use crate::model::tables::retention::RetentionPolicy;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
+use crate::session::access::options::Settings;
 use crate::session::view::View;
 use crate::session::write::draft::Draft;
 use crate::value::RecordKey;
@@ -32,6 +33,14 @@ record! {
         pub columns_revision: u64,
         /// How long rows are kept; for ever without.
         pub retention: Option<RetentionPolicy>,
+    }
+}
+
+impl TableState {
+    /// Whether the buffer has `factor` times what it has to be sealed at.
+    pub(super) fn is_seal_due(&self, settings: &Settings, factor: u64) -> bool {
+        self.buffered_rows >= settings.seal_rows.saturating_mul(factor)
+            || self.buffered_bytes >= settings.seal_bytes.saturating_mul(factor)
     }
 }
 

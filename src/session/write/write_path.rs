@@ -45,7 +45,7 @@ pub(in crate::session) fn submit(context: &Arc<Context>, plan: Plan) -> Result<(
         Ok(changes)
     });
     let engine = &context.engine;
-    match engine.write_queue.turns.enter(planned, context.deadline())? {
+    match engine.turns.enter(planned, context.deadline())? {
         Queued::Answered(answer) => answer,
         Queued::Leads(mut group) => {
             let outcome = guarded("writing", || run_group(engine, &mut group));
@@ -145,5 +145,5 @@ pub(in crate::session) fn log_row(
 /// Waits for the turn, and holds it alone. Explicit transactions use it.
 pub(in crate::session) fn exclusive(context: &Context) -> Result<Leadership<'_, Planned, ()>> {
     check_may_write(context, "a transaction")?;
-    context.engine.write_queue.turns.exclusive(context.deadline())
+    context.engine.turns.exclusive(context.deadline())
 }

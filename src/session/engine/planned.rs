@@ -1,7 +1,6 @@
-//! The engine's queue of writers. Its plans are closures, so that it knows neither services nor
-//! views.
+//! The plans in the queue of writers. They are closures, so that the engine knows neither services
+//! nor views.
 
-use super::turns::Turns;
 use crate::error::Result;
 use crate::records::{Change, Turn};
 
@@ -18,25 +17,3 @@ pub(in crate::session) struct Room {
 /// same commit need, and the sequence number of its commit; it returns its changes.
 pub(in crate::session) type Planned =
     Box<dyn FnOnce(&Turn, &mut Room, u64) -> Result<Vec<Change>> + Send>;
-
-/// The queue of writers.
-#[derive(Default)]
-pub(crate) struct WriteQueue {
-    pub(in crate::session) turns: Turns<Planned, ()>,
-}
-
-impl WriteQueue {
-    /// Refuses a call that would wait for a transaction of its own thread.
-    ///
-    /// # Errors
-    /// `Conflict`.
-    pub(crate) fn refuse_in_transaction(&self) -> Result<()> {
-        self.turns.refuse_leader()
-    }
-}
-
-impl std::fmt::Debug for WriteQueue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WriteQueue").field("queued", &self.turns.queued()).finish()
-    }
-}
