@@ -43,7 +43,7 @@ pub(crate) use exchange::export_metadata::{comment_lines, with_metadata};
 pub(crate) use exchange::frame::{batch_rows, frame_to_batch};
 pub use exchange::import::ReadSeek;
 pub(crate) use exchange::import::{
-    ColumnNote, CsvImport, ImportOptions, ParquetImport, is_numbered,
+    CsvImport, ImportOptions, ParquetImport, RowSource, is_numbered,
 };
 pub(crate) use exchange::ipc::read_stream;
 pub(crate) use exchange::waveform::{WaveformReader, waveform_batches};

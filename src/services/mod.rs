@@ -37,7 +37,6 @@ pub use search::SearchService;
 pub use specifications::SpecificationService;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use tables::compile_row_filter;
-pub(crate) use tables::retain_rows;
 pub use tables::{
     PagedTableRows, PartRows, Rows, RowsPart, SegmentFile, StoredBytes, StoredRows, TablePlan,
     TableRows, TableService,

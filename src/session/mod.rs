@@ -11,6 +11,8 @@ pub(crate) mod maintain;
 pub(crate) mod outbox;
 mod query;
 pub(crate) mod tables;
+#[cfg(test)]
+pub(crate) mod tests;
 pub(crate) mod token;
 mod view;
 mod write;
@@ -21,7 +23,7 @@ pub(crate) use access::holders::Holder;
 pub use access::identity::{AccessPolicy, AllowAll, Identity, Visibility};
 pub use access::options::Settings;
 pub use access::runner::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
-pub(crate) use access::sessions::{Access, Handle};
+pub(crate) use access::sessions::{Access, Handle, STORE_USER};
 pub use access::sessions::{Session, Transaction};
 pub(crate) use engine::{Checkpoints, Engine};
 pub use feed::changes::{ChangeEvent, ChangeStream};

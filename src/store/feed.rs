@@ -1,11 +1,10 @@
 //! The change feed for the host of a store.
 
-use super::maintenance::MAINTENANCE_USER;
 use super::open::Store;
 use crate::error::Result;
 use crate::session::{
-    Caller, ChangeStream, HoldBounds, Identity, Position, Session, Subscriber, SubscriberRef,
-    SyncPoint, SyncStream,
+    Caller, ChangeStream, HoldBounds, Identity, Position, STORE_USER, Session, Subscriber,
+    SubscriberRef, SyncPoint, SyncStream,
 };
 
 impl Store {
@@ -107,7 +106,7 @@ impl Store {
     }
 
     fn feed(&self) -> Session {
-        self.session(Identity::user(MAINTENANCE_USER))
+        self.session(Identity::user(STORE_USER))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 
-use super::maintenance::{self, MAINTENANCE_USER, MaintenanceReport};
+use super::maintenance::{self, MaintenanceReport};
 use super::open::Store;
 use crate::error::Result;
-use crate::session::{Access, Identity, Session, guarded, tables};
+use crate::session::{Access, Session, guarded, tables};
 use crate::value::Control;
 
 impl Store {
@@ -28,7 +28,7 @@ impl Store {
     /// As any write, and the errors of `control`; `Conflict` inside a transaction of the same
     /// thread, because it would wait for itself.
     pub fn maintain(&self, control: &Control) -> Result<MaintenanceReport> {
-        self.engine().write_queue.refuse_in_transaction()?;
+        self.engine().refuse_in_transaction()?;
         maintenance::run(self.engine(), control, true)
     }
 
@@ -51,9 +51,9 @@ impl Store {
     /// # Errors
     /// As any write; `Conflict` inside a transaction of the same thread.
     pub fn take_present_time(&self) -> Result<Option<DateTime<Utc>>> {
-        self.engine().write_queue.refuse_in_transaction()?;
+        self.engine().refuse_in_transaction()?;
         let before = self.engine().time_ahead();
-        let session = Session::new(self.engine().clone(), Identity::user(MAINTENANCE_USER));
+        let session = Session::of_store(self.engine());
         let due = guarded("finding the tables with a retention", || tables::due(&session));
         let retained = due?.retained;
         self.engine().take_clock();

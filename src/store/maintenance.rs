@@ -13,13 +13,10 @@ use crate::records::{ReadSource, Space};
 use crate::session::feed::trim;
 use crate::session::maintain::growth;
 use crate::session::{
-    Access, Engine, Identity, Session, checkpoint, guarded, lock, rewrite_record_file,
-    settle_indexes, tables,
+    Access, Engine, Session, checkpoint, guarded, lock, rewrite_record_file, settle_indexes, tables,
 };
 use crate::value::{Control, trace};
 
-/// The user id under which the store itself writes.
-pub(super) const MAINTENANCE_USER: &str = "stationdb";
 /// The period of the maintenance thread.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Limit of the log entries that one pass drops.
@@ -128,10 +125,10 @@ fn run_steps(
     // Also if there is nothing to do, so that a store that lost its files reports it soon.
     engine.check_place()?;
     report.time_ahead = engine.time_ahead();
-    let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
+    let session = Session::of_store(engine);
     let mut due = steps.run(|| tables::due(&session));
     let retained = std::mem::take(&mut due.retained);
-    report.rows_deleted = steps.run(|| crate::services::retain_rows(&session, retained, control));
+    report.rows_deleted = steps.run(|| tables::retain_rows(&session, retained, control));
     let stored = due.deleted_stored + report.rows_deleted;
     report.segments_written = steps.run(|| tables::maintain(&session, due, control));
     if stored > 0 {

@@ -29,24 +29,34 @@ pub use verify::VerifyLevel;
 #[cfg(test)]
 mod backup_tests;
 #[cfg(test)]
+mod checkpoint_tests;
+#[cfg(test)]
 mod compact_tests;
+#[cfg(test)]
+mod damaged_page_tests;
 #[cfg(test)]
 mod format_tests;
 #[cfg(test)]
+mod growth_tests;
+#[cfg(test)]
 mod handles_tests;
+#[cfg(all(test, feature = "packages"))]
+mod large_transaction_tests;
 #[cfg(test)]
 mod rewrite_tests;
 #[cfg(test)]
 mod salvage_tests;
 #[cfg(test)]
 mod scrub_tests;
+#[cfg(all(test, feature = "search"))]
+mod search_tests;
 #[cfg(test)]
 mod service_tests;
-#[cfg(test)]
-mod session_tests;
 #[cfg(test)]
 mod space_tests;
 #[cfg(test)]
 mod sync_tests;
+#[cfg(test)]
+mod table_maintenance_tests;
 #[cfg(test)]
 mod tests;

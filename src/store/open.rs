@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::checkpoint_thread::CheckpointThread;
 use super::format::{self, DirectoryKind};
-use super::maintenance::{MAINTENANCE_USER, MaintenanceStatus, MaintenanceThread};
+use super::maintenance::{MaintenanceStatus, MaintenanceThread};
 use super::{directory, lock};
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
@@ -80,7 +80,7 @@ impl Inner {
 
 /// Makes the text index durable.
 fn save_text(engine: &Arc<Engine>) -> Result<()> {
-    let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
+    let session = Session::of_store(engine);
     guarded("saving the text index", || engine.search.save(&session))
 }
 
@@ -449,7 +449,7 @@ impl StoreOptions {
         let has_threads = engine.settings.maintenance_thread;
         let checkpoints = has_threads.then(|| CheckpointThread::start(&engine)).transpose()?;
         engine.resume_checkpoint()?;
-        let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
+        let session = Session::of_store(&engine);
         growth::begin(&session)?;
         session.write(recover_intents)?;
         crate::services::expire_upload_sessions(&session)?;
@@ -466,7 +466,7 @@ impl StoreOptions {
     /// The store of a private copy. Its records stay as they are: what the owner is about to do is
     /// not an interrupted work here.
     fn view(engine: Arc<Engine>) -> Result<Store> {
-        growth::begin(&Session::new(engine.clone(), Identity::user(MAINTENANCE_USER)))?;
+        growth::begin(&Session::of_store(&engine))?;
         engine.refuse_writes();
         let inner = Inner { maintenance: None, checkpoints: None, engine, is_saved: true };
         Ok(Store { inner: Arc::new(inner) })

@@ -21,6 +21,17 @@ fn a_directory_that_is_no_store_stays_untouched() {
 }
 
 #[test]
+fn a_second_handle_is_told_who_holds_the_store() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let error = StoreOptions::default().open_on(disk.clone()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked);
+    assert!(error.message().contains(&std::process::id().to_string()), "{error}");
+    drop(store);
+    open(&disk);
+}
+
+#[test]
 fn another_format_is_refused_by_kind() {
     let disk = Arc::new(MemoryDisk::new());
     drop(open(&disk));

@@ -2,11 +2,11 @@
 
 use chrono::{DateTime, Utc};
 
-use super::maintenance::{MAINTENANCE_USER, TRIM_BATCH, log_position};
+use super::maintenance::{TRIM_BATCH, log_position};
 use super::open::Store;
 use crate::error::Result;
 use crate::session::feed::trim;
-use crate::session::{Access, Identity, guarded};
+use crate::session::{Access, Identity, STORE_USER, guarded};
 use crate::value::Control;
 
 impl Store {
@@ -39,8 +39,8 @@ impl Store {
     /// ```
     pub fn trim_changes(&self, before: DateTime<Utc>, control: &Control) -> Result<u64> {
         let engine = self.engine();
-        engine.write_queue.refuse_in_transaction()?;
-        let session = self.session(Identity::user(MAINTENANCE_USER));
+        engine.refuse_in_transaction()?;
+        let session = self.session(Identity::user(STORE_USER));
         // What the text index has not saved, it may have to read again.
         guarded("trimming the change log", || {
             engine.search.maintain(&session)?;

@@ -24,7 +24,7 @@ use crate::disk::DiskFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ContentPart, FileRecord, PackageRecord, StoredContent, UploadChunk};
 use crate::records::{Cursor, ReadSource, Snapshot, Space, envelope};
-use crate::session::{Access, Draft, Engine, Identity, Session, View};
+use crate::session::{Access, Draft, Engine, Session, View};
 use crate::value::{Control, limits, stored};
 pub(in crate::services) use directory::ExportDirectory;
 use guarded::GuardedSource;
@@ -290,7 +290,7 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
     if listed.is_empty() {
         return Ok(0);
     }
-    let session = Session::new(engine.clone(), Identity::user("stationdb"));
+    let session = Session::of_store(engine);
     let garbage: Vec<BlobEntry> = session.read(|view| {
         let named = named_blobs(view)?;
         let pending: HashSet<Vec<u8>> =
@@ -414,7 +414,7 @@ pub(crate) fn verify(
     control: &Control,
     mut found: impl FnMut(&str, &str),
 ) -> Result<(u64, u64)> {
-    let session = Session::new(engine.clone(), Identity::user("stationdb"));
+    let session = Session::of_store(engine);
     let (mut files, mut bytes, mut named) = (0, 0, 0u64);
     session.read(|view| {
         for_each_content(view, |content, whose| {

@@ -18,7 +18,7 @@ use crate::services::service_record::{ServiceRecord, absent};
 use crate::session::tables::forget_rows;
 use crate::session::{Context, Draft, Query, Settings, What};
 use crate::value::nearest::did_you_mean;
-use crate::value::{Patch, RecordKey, limits, time};
+use crate::value::{Action, Patch, RecordKey, limits, time};
 
 type Merge = BTreeMap<String, Option<String>>;
 
@@ -35,6 +35,11 @@ pub(in crate::services) fn found(id: &str, table: Option<TableMetadata>) -> Resu
         .with_args([id])),
         None => Err(absent::<TableMetadata>(id)),
     }
+}
+
+/// Refuses a caller who may not change a table.
+pub(super) fn require_update(draft: &Draft<'_>, table: &TableMetadata) -> Result<()> {
+    draft.context().require(TableMetadata::KIND.service, Action::Update, table.workspace())
 }
 
 fn filled(text: Option<String>) -> Option<String> {

@@ -7,7 +7,6 @@ mod deletion;
 mod export;
 mod import;
 mod metadata;
-mod ordinals;
 mod read;
 mod retention;
 mod row_filter;
@@ -15,16 +14,14 @@ mod rows;
 mod segments;
 mod waveform;
 
+pub use crate::session::tables::{PartRows, RowsPart, SegmentFile, StoredBytes, StoredRows};
 pub(in crate::services) use aggregate::{
     different_keys, key as aggregate_key, term as aggregate_term,
 };
 pub(in crate::services) use metadata::delete as delete_table;
-pub use ordinals::{PartRows, RowsPart, StoredBytes, StoredRows};
-pub(crate) use retention::retain_rows;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use row_filter::compile as compile_row_filter;
 pub use rows::{PagedTableRows, Rows, TablePlan, TableRows};
-pub use segments::SegmentFile;
 
 use std::io::{Read, Write};
 use std::ops::Range;
@@ -48,6 +45,7 @@ use crate::model::{
 };
 use crate::services::declare::service;
 use crate::services::queries;
+use crate::session::tables::OrdinalScan;
 use crate::session::{Access, Plan};
 use crate::value::{Control, guarded};
 
@@ -354,16 +352,14 @@ pub trait TableService {
     /// ```
     fn append_table_data(&self, id: &TableId, request: AppendTableDataRequest) -> Result<()> {
         let end_of_data = request.end_of_data.unwrap_or_default();
-        let Some(frame) = request.frame else {
-            if !end_of_data {
-                return Err(Error::invalid("an append needs a frame, unless endOfData is true")
-                    .at_member("frame"));
-            }
-            return append::append(self, id, end_of_data, |_| Ok(()));
-        };
-        append::append(self, id, end_of_data, |rest| {
-            let batch = frame_to_batch(rest.schema(), &frame)?;
-            rest.push(batch)
+        if request.frame.is_none() && !end_of_data {
+            return Err(Error::invalid("an append needs a frame, unless endOfData is true")
+                .at_member("frame"));
+        }
+        append::append(self, id, end_of_data, |rows| {
+            let Some(frame) = request.frame else { return Ok(()) };
+            let batch = frame_to_batch(rows.schema(), &frame)?;
+            rows.push(batch)
         })
     }
 
@@ -388,13 +384,8 @@ pub trait TableService {
         stream: &mut dyn Read,
         end_of_data: Option<bool>,
     ) -> Result<()> {
-        append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
-            let mut first_row = 0;
-            let count = read_stream(stream, |batch| {
-                rest.push_foreign(&batch, first_row)?;
-                first_row += batch.num_rows() as u64;
-                Ok(())
-            })?;
+        append::append(self, id, end_of_data.unwrap_or_default(), |rows| {
+            let count = read_stream(stream, |batch| rows.push_foreign(&batch))?;
             append::require_batches(count, end_of_data)
         })
     }
@@ -418,13 +409,12 @@ pub trait TableService {
         batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
         end_of_data: Option<bool>,
     ) -> Result<()> {
-        append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
-            let (mut first_row, mut count) = (0, 0);
+        append::append(self, id, end_of_data.unwrap_or_default(), |rows| {
+            let mut count = 0;
             for batch in batches {
                 let batch = batch.map_err(|error| append::unreadable(count, error))?;
                 count += 1;
-                rest.push_foreign(&batch, first_row)?;
-                first_row += batch.num_rows() as u64;
+                rows.push_foreign(&batch)?;
             }
             // Without batches, only the flag can be meant, and it must be true.
             append::require_batches(count, end_of_data.filter(|ends| *ends))
@@ -815,7 +805,8 @@ pub trait TableService {
         each: &mut dyn FnMut(RowsPart<'_>) -> Result<()>,
         control: &Control,
     ) -> Result<u64> {
-        ordinals::export(self, id, &ordinals, each, control)
+        let rows = self.read(|view| OrdinalScan::open(view, &metadata::found(id, view.get(id)?)?))?;
+        rows.pass(&ordinals, each, &self.context().control(control))
     }
 
     /// Returns what is known of the rows without reading sealed ones: how many there are, and for

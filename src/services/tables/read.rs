@@ -122,16 +122,12 @@ fn fingerprint(
     print
 }
 
-/// One page. The token contains the append ordinal of the page's last row and its place in the
-/// order. Neither changes when rows are appended, sealed and merged, so each row that exists from
-/// the start of a walk to its end is returned exactly once, also when the row of the token is
-/// deleted.
-pub(in crate::services) fn page<A: Access>(
-    access: &A,
+/// The table of a request for a page, and the request checked against it.
+fn page_query(
+    access: &impl Access,
     id: &str,
-    operation: &str,
     request: &QueryTableDataRequest,
-) -> Result<PagedTableRows> {
+) -> Result<(Arc<TableView>, RowQuery)> {
     let take =
         check_take(request.take, Some(u64::from(limits::ROWS_TAKE)))?.unwrap_or(DEFAULT_TAKE);
     let view = open(access, id)?;
@@ -143,6 +139,20 @@ pub(in crate::services) fn page<A: Access>(
         request.order_by.as_deref(),
     )?;
     query.take = Some(take);
+    Ok((view, query))
+}
+
+/// One page. The token contains the append ordinal of the page's last row and its place in the
+/// order. Neither changes when rows are appended, sealed and merged, so each row that exists from
+/// the start of a walk to its end is returned exactly once, also when the row of the token is
+/// deleted.
+pub(in crate::services) fn page<A: Access>(
+    access: &A,
+    id: &str,
+    operation: &str,
+    request: &QueryTableDataRequest,
+) -> Result<PagedTableRows> {
+    let (view, query) = page_query(access, id, request)?;
     let print = fingerprint(operation, id, &view.schema, request);
     let key = &access.context().engine.token_key;
     let after = token::open(key, &print, request.continuation_token.as_deref())?
@@ -166,16 +176,7 @@ pub(in crate::services) fn explain<A: Access>(
     id: &str,
     request: &QueryTableDataRequest,
 ) -> Result<TablePlan> {
-    let take =
-        check_take(request.take, Some(u64::from(limits::ROWS_TAKE)))?.unwrap_or(DEFAULT_TAKE);
-    let view = open(access, id)?;
-    let query = check_query(
-        access,
-        &view.schema,
-        request.columns.as_deref(),
-        row_filter!(request),
-        request.order_by.as_deref(),
-    )?;
+    let (view, query) = page_query(access, id, request)?;
     let order = match view.overlapping_runs() {
         _ if !query.is_index_order(&view) => {
             let term = |term: &OrderColumn| {
@@ -183,7 +184,11 @@ pub(in crate::services) fn explain<A: Access>(
                 Ok(format!("{name}{}", if term.descending { " descending" } else { "" }))
             };
             let terms: Vec<String> = query.order.iter().map(term).collect::<Result<_>>()?;
-            format!("first {} by {}", take.saturating_add(1), terms.join(", "))
+            format!(
+                "first {} by {}",
+                query.take.unwrap_or_default().saturating_add(1),
+                terms.join(", ")
+            )
         }
         0 => "in the order of the index".to_owned(),
         runs => format!("merged from {runs} overlapping runs"),

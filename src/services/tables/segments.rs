@@ -7,35 +7,9 @@ use crate::error::{Error, Result};
 use crate::model::{OrdinalRange, Resource, SegmentFileInfo, SegmentManifest, TableMetadata};
 use crate::services::content::ExportDirectory;
 use crate::services::tables::metadata::found;
-use crate::session::tables::{self as session_tables, Handout, Rewrite, deleted_rows};
-use crate::session::{Access, Identity, Session};
-use crate::value::{Control, guarded};
-
-/// How often the segments are made ready while others delete rows.
-const ATTEMPTS: usize = 5;
-
-/// One stored file of a table: Parquet, sorted by the index column.
-#[non_exhaustive]
-pub struct SegmentFile<'a> {
-    /// Name of the file, unique in its table.
-    pub name: &'a str,
-    /// Number of rows.
-    pub row_count: u64,
-    /// Number of bytes.
-    pub byte_count: u64,
-    /// The bytes. Their checksum is verified while they are read; if it does not match, the last
-    /// read fails.
-    pub data: &'a mut dyn Read,
-}
-
-impl std::fmt::Debug for SegmentFile<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SegmentFile")
-            .field("name", &self.name)
-            .field("row_count", &self.row_count)
-            .finish_non_exhaustive()
-    }
-}
+use crate::session::Access;
+use crate::session::tables::{Handout, SegmentFile, deleted_rows};
+use crate::value::Control;
 
 /// Bytes that are copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
@@ -52,34 +26,12 @@ pub(in crate::services) fn export<A: Access>(
     access.refuse_in_transaction("handing out segments")?;
     let control = &access.context().control(control);
     let table = access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
-    // Sealing moves rows and does not change which rows exist, so it is a write of the store and
-    // not of the caller.
-    let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
-    let mut ready = None;
-    for _ in 0..ATTEMPTS {
-        guarded("sealing a table", || session_tables::seal(&session, table.id(), control))?;
-        // A caller reads the files by itself, so no deleted row may be left in them, and their
-        // columns must be those of the table.
-        let rewrite = || session_tables::merge(&session, table.id(), Rewrite::ForReaders, control);
-        while guarded("rewriting a table", rewrite)? {}
-        // The metadata, the ordinals and the files are of one snapshot.
-        ready = access.read(|view| {
-            let Some(segments) = Handout::new(view, table.id())? else { return Ok(None) };
+    let (mut segments, (table, deleted)) =
+        Handout::for_readers(access, table.id(), control, |view| {
             let table = found(id, view.get::<TableMetadata>(id)?)?;
             let deleted = deleted_rows(view, table.id())?.all;
-            Ok(Some((table, deleted, segments)))
+            Ok((table, deleted))
         })?;
-        if ready.is_some() {
-            break;
-        }
-    }
-    let (table, deleted, mut segments) = ready.ok_or_else(|| {
-        Error::conflict(
-            "rows or columns of the table went each time its segments were made ready; repeat the \
-             call",
-        )
-        .with_resource(TableMetadata::KIND.name, table.id())
-    })?;
     let mut manifest = SegmentManifest {
         id: table.id,
         name: table.name,

@@ -18,9 +18,9 @@ pub(in crate::services) fn append_one<A: Access>(
     id: &str,
     waveform: &Waveform<'_>,
 ) -> Result<()> {
-    append::append(access, id, false, |rest| {
-        let schema = rest.schema().clone();
-        waveform_batches(&schema, waveform, |batch, first_row| rest.push_foreign(batch, first_row))
+    append::append(access, id, false, |rows| {
+        let schema = rows.schema().clone();
+        waveform_batches(&schema, waveform, |batch| rows.push_foreign(batch))
     })
 }
 

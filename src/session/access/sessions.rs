@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::context::Context;
@@ -11,14 +11,19 @@ use super::holders::{Hold, Holder};
 use super::identity::Identity;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::engine::turns::outcome_unknown;
+use crate::records::ReadSource;
 use crate::session::engine::{Answer, Engine, Room};
 use crate::session::feed::event::Event;
+use crate::session::lock::lock;
 use crate::session::view::View;
 use crate::session::write::draft::Draft;
 use crate::session::write::write_path;
 use crate::session::write::write_path::Plan;
 use crate::session::write::written::{FileSlot, Ready, Written};
 use crate::value::{Control, guarded};
+
+/// The user id under which the store itself writes.
+pub(crate) const STORE_USER: &str = "stationdb";
 
 /// What a service needs from its caller's handle.
 pub(crate) trait Access {
@@ -38,15 +43,15 @@ pub(crate) trait Access {
         &self,
         plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let answer =
-            self.write_plan(Box::new(move |draft| Ok(Box::new(plan(draft)?) as Answer)))?;
-        answer.downcast().map(|answer| *answer).map_err(|_| {
-            Error::corrupt("internal error: a plan returned an answer of another type; report it")
-        })
+        let answer = Arc::new(Mutex::new(None));
+        let given = answer.clone();
+        let plan = move |draft: &mut Draft<'_>| plan(draft).map(|made| *lock(&given) = Some(made));
+        self.write_plan(Box::new(plan))?;
+        lock(&answer).take().ok_or_else(not_run)
     }
 
     /// As [`Self::write`], compiled once for all callers.
-    fn write_plan(&self, plan: Plan) -> Result<Answer>;
+    fn write_plan(&self, plan: Plan) -> Result<()>;
 
     /// The caller's identity, settings and limits.
     fn context(&self) -> &Arc<Context>;
@@ -73,7 +78,7 @@ pub(crate) trait Access {
 
 #[cold]
 fn not_run() -> Error {
-    Error::corrupt("internal error: a read did not run; report it")
+    Error::corrupt("internal error: a read or a plan did not run; report it")
 }
 
 /// Either handle. The services are implemented for this one type, so their code is compiled once,
@@ -92,7 +97,7 @@ impl Access for Handle<'_, '_> {
         }
     }
 
-    fn write_plan(&self, plan: Plan) -> Result<Answer> {
+    fn write_plan(&self, plan: Plan) -> Result<()> {
         match self {
             Self::Session(session) => session.write_plan(plan),
             Self::Transaction(transaction) => transaction.write_plan(plan),
@@ -121,7 +126,12 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session in which the store itself acts, for the time of one call.
+    /// A session in which the store itself acts, under its own name.
+    pub(crate) fn of_store(engine: &Arc<Engine>) -> Self {
+        Self::new(engine.clone(), Identity::user(STORE_USER))
+    }
+
+    /// A session in which the store acts for a caller, for the time of one call.
     pub(crate) fn new(engine: Arc<Engine>, identity: Identity) -> Self {
         Self::held_by(engine, identity, Holder::Store)
     }
@@ -284,7 +294,8 @@ impl Session {
     /// # }
     /// ```
     pub fn transaction<T>(&self, f: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        write_path::exclusive(&self.context, || run_transaction(&self.context, f))
+        let _turn = write_path::exclusive(&self.context)?;
+        run_transaction(&self.context, f)
     }
 }
 
@@ -298,7 +309,7 @@ impl Access for Session {
         })
     }
 
-    fn write_plan(&self, plan: Plan) -> Result<Answer> {
+    fn write_plan(&self, plan: Plan) -> Result<()> {
         write_path::submit(&self.context, plan)
     }
 
@@ -428,7 +439,7 @@ impl Access for Transaction<'_> {
         })
     }
 
-    fn write_plan(&self, plan: Plan) -> Result<Answer> {
+    fn write_plan(&self, plan: Plan) -> Result<()> {
         self.context.engine.check_process()?;
         self.context.check_deadline()?;
         let mut state = self.state.try_borrow_mut().map_err(|_| nested())?;
@@ -436,7 +447,7 @@ impl Access for Transaction<'_> {
         let planned = guarded("planning a write", || {
             write_path::plan_over(written.source(), self.context, room, plan)
         });
-        let (value, changes, events) = planned.inspect_err(|error| {
+        let (changes, events) = planned.inspect_err(|error| {
             if self.context.fails_whole {
                 self.refused.borrow_mut().get_or_insert_with(|| error.clone());
             }
@@ -451,7 +462,7 @@ impl Access for Transaction<'_> {
             state.events.extend(events);
             state.changed = true;
         }
-        Ok(value)
+        Ok(())
     }
 
     fn context(&self) -> &Arc<Context> {

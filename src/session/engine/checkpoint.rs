@@ -47,7 +47,7 @@ impl Layers for Engine {
         if whole.frozen().is_none() {
             return Ok(());
         }
-        self.write_queue.turns.latch.check()?;
+        self.turns.latch.check()?;
         self.check_place()?;
         self.move_layer(whole, None)
     }
@@ -88,7 +88,8 @@ impl Engine {
     /// holder of the write turn may call it. `disk_free_bytes` is what its plans read just before.
     ///
     /// # Errors
-    /// Any failure sets the latch: the commit may be on the disk although it was not published.
+    /// After any failure or panic the store must latch: the commit may be on the disk although it was
+    /// not published.
     pub(in crate::session) fn commit(
         &self,
         made: TurnResult,
@@ -96,14 +97,12 @@ impl Engine {
         disk_free_bytes: Option<u64>,
     ) -> Result<()> {
         let _span = trace::span!("commit", sequence = sequence);
-        self.latching("committing", || {
-            let body = made.body;
-            let body = body.filter(|_| !self.is_space_short(made.active.bytes(), disk_free_bytes));
-            let Some(body) = body else { return self.commit_directly(made.active, sequence) };
-            lock(&self.journal).append(self.sequence(), sequence, &body)?;
-            self.publish_as(|held| held.committed(made.active, sequence), Some(sequence));
-            self.checkpoints.after_commit(self.settings.memory_table_bytes, self)
-        })
+        let body = made.body;
+        let body = body.filter(|_| !self.is_space_short(made.active.bytes(), disk_free_bytes));
+        let Some(body) = body else { return self.commit_directly(made.active, sequence) };
+        lock(&self.journal).append(self.sequence(), sequence, &body)?;
+        self.publish_as(|held| held.committed(made.active, sequence), Some(sequence));
+        self.checkpoints.after_commit(self.settings.memory_table_bytes, self)
     }
 
     /// Whether the disk has so little space that the journal must not grow, and that what is in
@@ -203,11 +202,9 @@ impl Engine {
         sequence: u64,
     ) -> Result<()> {
         let _span = trace::span!("commit", sequence = sequence);
-        self.latching("committing", || {
-            let _moving = self.hold_record_file()?;
-            written.commit(finished).inspect_err(|error| self.set_latch(error))?;
-            self.publish_moved(sequence, Some(sequence))
-        })
+        let _moving = self.hold_record_file()?;
+        written.commit(finished).inspect_err(|error| self.set_latch(error))?;
+        self.publish_moved(sequence, Some(sequence))
     }
 
     /// Moves every commit into the record file. Only the holder of the write turn may call it.
@@ -250,10 +247,10 @@ impl Engine {
         let snapshot = self.snapshot();
         if snapshot.pending_bytes() > 0 || snapshot.frozen().is_some() {
             drop(snapshot);
-            self.write_queue.turns.latch.check()?;
+            self.turns.latch.check()?;
             self.check_place()?;
             self.checkpoint()?;
-        } else if self.write_queue.turns.latch.check().is_err() {
+        } else if self.turns.latch.check().is_err() {
             // Nothing has to be moved, and the journal may have a commit whose outcome is unknown.
             return Ok(());
         }

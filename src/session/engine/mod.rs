@@ -5,11 +5,11 @@ mod checkpoint;
 mod growing;
 mod latch;
 mod moving;
+mod planned;
 mod sync;
 pub(in crate::session) mod turns;
 #[cfg(test)]
 mod turns_tests;
-mod write_queue;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -33,8 +33,8 @@ use crate::value::{guarded, limits, time, trace};
 
 use growing::Growing;
 pub(crate) use moving::Checkpoints;
-use write_queue::WriteQueue;
-pub(in crate::session) use write_queue::{Answer, Planned, Room};
+pub(in crate::session) use planned::{Planned, Room};
+use turns::Turns;
 
 const STATE_KEY: &[u8] = b"state";
 /// By how much a clock is set back without being called wrong before.
@@ -52,7 +52,8 @@ pub(crate) struct Engine {
     /// Only the holder of the write turn uses it.
     journal: Mutex<Journal>,
     pub(crate) checkpoints: Arc<Checkpoints>,
-    pub(crate) write_queue: WriteQueue,
+    /// The queue of writers.
+    pub(in crate::session) turns: Turns<Planned, ()>,
     /// Seed of generated ids; drawn when the store was created.
     pub(crate) seed: u64,
     /// Key of continuation tokens; drawn when the store was created.
@@ -142,7 +143,7 @@ impl Engine {
             records: RwLock::new(records),
             journal: Mutex::new(journal),
             checkpoints: Arc::default(),
-            write_queue: WriteQueue::default(),
+            turns: Turns::default(),
             seed,
             token_key,
             search,
@@ -262,7 +263,7 @@ impl Engine {
         &mut self,
         f: impl FnOnce(&mut RecordFile) -> Result<T>,
     ) -> Result<T> {
-        self.write_queue.turns.latch.check()?;
+        self.turns.latch.check()?;
         self.checkpoint()?;
         // Nobody else has the engine, so this gate and the engine's own do not meet.
         let gate = Gate::open(&self.disk)?;
@@ -421,9 +422,17 @@ impl Engine {
         guarded("counting free pages", || self.records().count_free_bytes(disk_free_bytes))
     }
 
+    /// Refuses a call that would wait for a transaction of its own thread.
+    ///
+    /// # Errors
+    /// `Conflict`.
+    pub(crate) fn refuse_in_transaction(&self) -> Result<()> {
+        self.turns.refuse_leader()
+    }
+
     /// Refuses every write from now on: the store is a view of one that another process may have.
     pub(crate) fn refuse_writes(&self) {
-        self.write_queue.turns.latch.set(&Error::new(
+        self.turns.latch.set(&Error::new(
             ErrorKind::Unsupported,
             "the store was opened to look into it, so that nothing can be written; close it, and \
              open the store with Store::open",
@@ -437,7 +446,7 @@ impl Engine {
 
     /// Refuses every write from now on, until the store is reopened. The first cause is kept.
     pub(crate) fn set_latch(&self, cause: &Error) {
-        if self.write_queue.turns.latch.set(cause) {
+        if self.turns.latch.set(cause) {
             trace::background_error("writing; the store refuses writes from now on", cause);
         }
     }

@@ -1,8 +1,8 @@
 //! The queue of writers, and group commit.
 //!
-//! A caller queues its plan. If there is no leader, it becomes the leader: it takes the queued
-//! plans as a group, runs and commits them together, and stores an answer for every caller. Then
-//! the caller at the front of the queue leads. So the plans that arrive during a sync share the
+//! A caller queues its plan. If there is no leader, it becomes the leader: it gets the queued plans
+//! as a group, runs and commits them together, and answers every caller. Then the caller at the
+//! front of the queue leads. So the plans that arrive during a sync share the
 //! next one.
 //!
 //! What must hold:
@@ -58,6 +58,10 @@ impl<P, A> Job<P, A> {
             wake: Condvar::new(),
         })
     }
+
+    fn take_answer(&self) -> Result<A> {
+        lock(&self.answer).take().unwrap_or_else(|| Err(unanswered()))
+    }
 }
 
 /// One plan of a group, and its answer.
@@ -93,6 +97,12 @@ pub(in crate::session) struct Turns<P, A> {
     pub(super) latch: Latch,
 }
 
+impl<P, A> std::fmt::Debug for Turns<P, A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Turns").field("queued", &self.queued()).finish()
+    }
+}
+
 impl<P, A> Default for Turns<P, A> {
     fn default() -> Self {
         let state =
@@ -101,23 +111,36 @@ impl<P, A> Default for Turns<P, A> {
     }
 }
 
-/// Ends leadership when dropped, also when the leader panics: marks the jobs of its group as done,
-/// and promotes the job at the front of the queue.
+/// The turn of the thread that leads.
 ///
-/// The successor is named under the same lock that marks the group as done. A gap between the two
-/// would let a caller that arrives in it become a second leader.
-struct Leadership<'t, P, A> {
+/// It ends when dropped, also when the leader panics: that marks the jobs of its group as done, and
+/// promotes the job at the front of the queue. The successor is named under the same lock that
+/// marks the group as done. A gap between the two would let a caller that arrives in it become a
+/// second leader.
+pub(in crate::session) struct Leadership<'t, P, A> {
     turns: &'t Turns<P, A>,
-    group: Vec<Arc<Job<P, A>>>,
+    jobs: Vec<Arc<Job<P, A>>>,
     began: Instant,
+    /// The plans of the group, in the order of the queue. The first is this thread's own.
+    pub(in crate::session) members: Vec<Member<P, A>>,
+    /// Set just before the commit, so that an error can say whether the outcome is known.
+    pub(in crate::session) is_committing: bool,
+}
+
+/// What becomes of a plan that was queued.
+pub(in crate::session) enum Queued<'t, P, A> {
+    /// Another thread led its group and answered it.
+    Answered(Result<A>),
+    /// This thread leads: it runs the plans, commits them and settles the group.
+    Leads(Leadership<'t, P, A>),
 }
 
 impl<P, A> Drop for Leadership<'_, P, A> {
     fn drop(&mut self) {
         let mut state = lock(&self.turns.state);
-        state.writers = self.group.len() + state.queue.len();
+        state.writers = self.jobs.len() + state.queue.len();
         state.taken = self.began.elapsed();
-        for job in &self.group {
+        for job in &self.jobs {
             job.done.store(true, Ordering::SeqCst);
             job.wake.notify_one();
         }
@@ -133,55 +156,35 @@ impl<P, A> Drop for Leadership<'_, P, A> {
 }
 
 impl<P, A> Turns<P, A> {
-    /// Runs `plan` in the next group and returns its answer after the group's commit.
-    ///
-    /// `run` runs the plans of the group that this thread leads, answers them and commits. It sets
-    /// its flag just before the commit, so that an error can say whether the outcome is known. An
-    /// error of `run` sets the latch.
+    /// Queues a plan for the next group, and waits until it was answered or this thread leads.
     ///
     /// # Errors
-    ///
-    /// The refusal of the plan; `Latched`; `DeadlineExceeded` when no group had taken the plan by
-    /// then; `OutcomeUnknown` when the commit failed; the error of a step before the commit.
-    pub(in crate::session) fn submit(
+    /// `Latched`; `DeadlineExceeded` when no group had taken the plan by then; `Conflict` for a
+    /// thread that holds the turn.
+    pub(in crate::session) fn enter(
         &self,
         plan: P,
         deadline: Option<Instant>,
-        run: impl FnOnce(&mut [Member<P, A>], &mut bool) -> Result<()>,
-    ) -> Result<A> {
+    ) -> Result<Queued<'_, P, A>> {
         self.latch.check()?;
         let own = Job::new(Some(plan), deadline);
-        if let Some(leadership) = self.enter(&own)? {
-            self.lead(&leadership.group, run);
-        }
-        let answer = lock(&own.answer).take();
-        answer.unwrap_or_else(|| {
-            Err(Error::new(
-                ErrorKind::OutcomeUnknown,
-                "the thread that led the group of this write panicked; read the data to see \
-                 whether it took effect",
-            ))
-        })
+        Ok(self.wait(&own)?.map_or_else(|| Queued::Answered(own.take_answer()), Queued::Leads))
     }
 
-    /// Holds the turn alone while `f` runs. Explicit transactions use it.
-    pub(in crate::session) fn exclusive<T>(
+    /// Waits for the turn, which this thread then holds alone. Explicit transactions use it.
+    pub(in crate::session) fn exclusive(
         &self,
         deadline: Option<Instant>,
-        f: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
+    ) -> Result<Leadership<'_, P, A>> {
         self.latch.check()?;
-        let own = Job::new(None, deadline);
-        let Some(_leadership) = self.enter(&own)? else {
+        let Some(leadership) = self.wait(&Job::new(None, deadline))? else {
             return Err(Error::new(
                 ErrorKind::OutcomeUnknown,
                 "internal error: an exclusive turn was answered as a plan of a group",
             ));
         };
-        // Checked again: a group may have failed during the wait, and the published snapshot may
-        // then be older than the record file.
-        self.latch.check()?;
-        f()
+        leadership.check_latch()?;
+        Ok(leadership)
     }
 
     /// Refuses the thread that holds the turn.
@@ -199,7 +202,7 @@ impl<P, A> Turns<P, A> {
     }
 
     /// Queues `job`, and waits until it was answered (`None`) or until its thread leads.
-    fn enter(&self, job: &Arc<Job<P, A>>) -> Result<Option<Leadership<'_, P, A>>> {
+    fn wait(&self, job: &Arc<Job<P, A>>) -> Result<Option<Leadership<'_, P, A>>> {
         let mut state = lock(&self.state);
         if state.leader == Some(job.thread) {
             return Err(in_transaction());
@@ -246,51 +249,64 @@ impl<P, A> Turns<P, A> {
         }
         // The leader's own job is at the front. The group takes the jobs after it, up to the next
         // exclusive one.
-        let mut group = Vec::new();
+        let mut jobs = Vec::new();
         while let Some(front) = state.queue.front() {
-            if !group.is_empty()
-                && (job.exclusive || front.exclusive || group.len() >= limits::GROUP_OPERATIONS)
+            if !jobs.is_empty()
+                && (job.exclusive || front.exclusive || jobs.len() >= limits::GROUP_OPERATIONS)
             {
                 break;
             }
-            group.extend(state.queue.pop_front());
+            jobs.extend(state.queue.pop_front());
         }
-        Ok(Some(Leadership { turns: self, group, began: Instant::now() }))
+        drop(state);
+        let member = |job: &Arc<Job<P, A>>| Member { plan: lock(&job.plan).take(), answer: None };
+        let members = jobs.iter().map(member).collect();
+        let began = Instant::now();
+        Ok(Some(Leadership { turns: self, jobs, began, members, is_committing: false }))
+    }
+}
+
+impl<P, A> Leadership<'_, P, A> {
+    /// Refuses to write when a group has failed while this one waited: the published snapshot may
+    /// then be older than the record file.
+    pub(in crate::session) fn check_latch(&self) -> Result<()> {
+        self.turns.latch.check()
     }
 
-    /// Runs the plans of a group and stores their answers.
-    fn lead(
-        &self,
-        group: &[Arc<Job<P, A>>],
-        run: impl FnOnce(&mut [Member<P, A>], &mut bool) -> Result<()>,
-    ) {
-        let mut members: Vec<_> =
-            group.iter().map(|job| Member { plan: lock(&job.plan).take(), answer: None }).collect();
-        let mut committing = false;
-        // Checked again: the previous group may have failed while these callers waited.
-        let outcome = self.latch.check().and_then(|()| run(&mut members, &mut committing));
+    /// Answers the plans of the group after its commit, and returns the answer of this thread's
+    /// own. An error of `outcome` sets the latch.
+    ///
+    /// # Errors
+    /// The refusal of the plan; `OutcomeUnknown` when the commit failed; the error of a step before
+    /// the commit.
+    pub(in crate::session) fn settle(mut self, outcome: Result<()>) -> Result<A> {
         if let Err(error) = &outcome {
-            self.latch.set(error);
+            self.turns.latch.set(error);
         }
         let mut accepted = false;
-        for (job, member) in group.iter().zip(members) {
+        for (job, member) in self.jobs.iter().zip(std::mem::take(&mut self.members)) {
             let changed = matches!(member.answer, Some(Ok(_)));
             let answer = match (&outcome, member.answer) {
-                (Ok(()), Some(answer)) => answer,
-                (Ok(()), None) => Err(Error::new(
-                    ErrorKind::OutcomeUnknown,
-                    "internal error: the group ended without an answer to this write",
-                )),
+                (Ok(()), answer) => answer,
                 // A refusal is final if no plan of the group was accepted before it: then the plan
                 // saw only committed data. Otherwise it may have been refused because of changes
                 // that are now lost, so its caller gets the error of the group.
-                (Err(_), Some(Err(refusal))) if !accepted => Err(refusal),
-                (Err(error), _) => Err(failed(error, committing)),
+                (Err(_), Some(Err(refusal))) if !accepted => Some(Err(refusal)),
+                (Err(error), _) => Some(Err(failed(error, self.is_committing))),
             };
             accepted |= changed;
-            *lock(&job.answer) = Some(answer);
+            *lock(&job.answer) = answer;
         }
+        self.jobs.first().map_or_else(|| Err(unanswered()), |own| own.take_answer())
     }
+}
+
+fn unanswered() -> Error {
+    Error::new(
+        ErrorKind::OutcomeUnknown,
+        "the thread that led the group of this write panicked; read the data to see whether it \
+         took effect",
+    )
 }
 
 fn in_transaction() -> Error {

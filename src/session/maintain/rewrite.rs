@@ -45,12 +45,11 @@ pub(crate) fn rewrite_record_file(session: &Session, control: &Control) -> Resul
     if !engine.may_rewrite() {
         return Ok(0);
     }
-    exclusive(session.context(), || {
-        engine.rewrite(control).inspect_err(|error| {
-            if !matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::DeadlineExceeded) {
-                engine.has_rewrite_failed.store(true, Ordering::SeqCst);
-            }
-        })
+    let _turn = exclusive(session.context())?;
+    engine.rewrite(control).inspect_err(|error| {
+        if !matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::DeadlineExceeded) {
+            engine.has_rewrite_failed.store(true, Ordering::SeqCst);
+        }
     })
 }
 

@@ -10,7 +10,9 @@ pub(crate) fn checkpoint(session: &Session) -> Result<()> {
     if context.engine.snapshot().pending_bytes() == 0 {
         return Ok(());
     }
-    exclusive(context, || context.engine.begin_checkpoint())?;
+    let turn = exclusive(context)?;
+    context.engine.begin_checkpoint()?;
+    drop(turn);
     context.engine.move_layers()
 }
 
@@ -25,9 +27,8 @@ pub(crate) fn settle_indexes(session: &Session, entries: u64) -> Result<bool> {
         // Merging can wait; deletes need the remaining space.
         return Ok(false);
     }
-    exclusive(context, || {
-        engine.check_place()?;
-        // The contents of the store do not change, so the sequence number stays.
-        engine.write_file(|records| records.settle_indexes(entries))
-    })
+    let _turn = exclusive(context)?;
+    engine.check_place()?;
+    // The contents of the store do not change, so the sequence number stays.
+    engine.write_file(|records| records.settle_indexes(entries))
 }

@@ -12,7 +12,6 @@ use crate::disk::{Disk, Mode};
 use crate::error::Result;
 use crate::records::keys::split_record_key;
 use crate::records::{ReadSource, Space};
-use crate::session::access::identity::Identity;
 use crate::session::access::sessions::{Access, Session};
 use crate::session::engine::Engine;
 use crate::text::{Checkpoint, Comparison, DocKey, ExpectedContents, Shape, View};
@@ -120,7 +119,7 @@ pub(crate) fn compare(
     control: &Control,
     mut found: impl FnMut(&str, &str),
 ) -> Result<()> {
-    let session = Session::new(engine.clone(), Identity::user("stationdb"));
+    let session = Session::of_store(engine);
     let session = session.with_control(control);
     let outbox = &engine.search;
     let Some((state, snapshot)) = outbox.settled(session.context())? else { return Ok(()) };

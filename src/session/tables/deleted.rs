@@ -67,6 +67,26 @@ impl Deleted {
     pub(crate) fn by_caller(&self) -> RangeSet {
         self.all.minus(&self.by_retention)
     }
+
+    /// The first ranges from an ordinal on, in order, each with whether it went by the retention;
+    /// if asked, only those that did, or only the others.
+    pub(crate) fn ranges_from(
+        &self,
+        from: u64,
+        count: usize,
+        retention: Option<bool>,
+    ) -> Vec<(Range<u64>, bool)> {
+        let mut found = Vec::new();
+        for (is_retention, set) in [(false, &self.by_caller()), (true, &self.by_retention)] {
+            if retention.is_none_or(|asked| asked == is_retention) {
+                let ranges = set.within(from..u64::MAX).take(count);
+                found.extend(ranges.map(|range| (range, is_retention)));
+            }
+        }
+        found.sort_unstable_by_key(|(range, _)| range.start);
+        found.truncate(count);
+        found
+    }
 }
 
 /// Why rows are deleted.
@@ -268,7 +288,7 @@ fn join(deleted: &mut Deleted, most: usize) {
 ///
 /// Segments and buffered batches without further rows are dropped in the same commit; the rows of
 /// others are left out by the next merge or seal.
-pub(crate) fn delete_ordinals(
+pub(super) fn delete_ordinals(
     draft: &mut Draft<'_>,
     table: &TableMetadata,
     ordinals: &RangeSet,

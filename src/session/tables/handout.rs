@@ -6,14 +6,44 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::cache::HeldSegments;
 use super::deleted::stored_deleted;
-use super::merge::dead_rows;
+use super::merge::{Rewrite, dead_rows, merge};
+use super::seal::seal;
 use super::state::{directory, key_of, manifest, state_in};
 use crate::columnar::{SegmentMeta, data_name};
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, Result};
+use crate::model::Resource;
+use crate::model::tables::table::TableMetadata;
+use crate::session::access::sessions::{Access, Session};
 use crate::session::view::View;
-use crate::value::guarded;
 use crate::value::id::hex;
+use crate::value::{Control, guarded};
+
+/// How often the segments are made ready while others delete rows.
+const ATTEMPTS: usize = 5;
+
+/// One stored file of a table: Parquet, sorted by the index column.
+#[non_exhaustive]
+pub struct SegmentFile<'a> {
+    /// Name of the file, unique in its table.
+    pub name: &'a str,
+    /// Number of rows.
+    pub row_count: u64,
+    /// Number of bytes.
+    pub byte_count: u64,
+    /// The bytes. Their checksum is verified while they are read; if it does not match, the last
+    /// read fails.
+    pub data: &'a mut dyn Read,
+}
+
+impl std::fmt::Debug for SegmentFile<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SegmentFile")
+            .field("name", &self.name)
+            .field("row_count", &self.row_count)
+            .finish_non_exhaustive()
+    }
+}
 
 /// The segments of a table in one snapshot; one of them is open at a time. Their files are kept
 /// until this value is dropped.
@@ -25,9 +55,42 @@ pub(crate) struct Handout {
 }
 
 impl Handout {
+    /// Seals and rewrites a table until its segments have each of its rows with its columns, and no
+    /// deleted row. Returns with them what `read` finds in their snapshot.
+    ///
+    /// # Errors
+    /// `Conflict` if rows or columns go each time.
+    pub(crate) fn for_readers<T>(
+        access: &impl Access,
+        id: &str,
+        control: &Control,
+        read: impl Fn(&View<'_>) -> Result<T>,
+    ) -> Result<(Self, T)> {
+        // Sealing moves rows and does not change which rows exist, so it is a write of the store
+        // and not of the caller.
+        let session = Session::of_store(&access.context().engine);
+        for _ in 0..ATTEMPTS {
+            guarded("sealing a table", || seal(&session, id, control))?;
+            let rewrite = || merge(&session, id, Rewrite::ForReaders, control);
+            while guarded("rewriting a table", rewrite)? {}
+            let ready = access.read(|view| {
+                let segments = Self::new(view, id)?;
+                segments.map(|segments| Ok((segments, read(view)?))).transpose()
+            })?;
+            if let Some(ready) = ready {
+                return Ok(ready);
+            }
+        }
+        Err(Error::conflict(
+            "rows or columns of the table went each time its segments were made ready; repeat the \
+             call",
+        )
+        .with_resource(TableMetadata::KIND.name, id))
+    }
+
     /// The segments of a table in the snapshot of `view`, by index and then by order of append;
     /// `None` if one of them still has deleted rows, or other columns than the table.
-    pub(crate) fn new(view: &View<'_>, id: &str) -> Result<Option<Self>> {
+    fn new(view: &View<'_>, id: &str) -> Result<Option<Self>> {
         let handout = Self::of_all(view, id)?;
         let deleted = stored_deleted(view, key_of(id)?.as_bytes())?;
         let revision = state_in(view, key_of(id)?.as_bytes())?.columns_revision;

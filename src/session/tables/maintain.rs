@@ -5,8 +5,7 @@ use super::columns::{draft_layouts, layouts_of};
 use super::deleted::{deleted_in, deleted_in_draft};
 use super::merge::{Rewrite, merge, mergeable, outdated, small_count};
 use super::seal::seal;
-use super::set_merge_due;
-use super::state::TableState;
+use super::state::{TableState, put_table_state, state};
 use crate::columnar::{Layouts, SegmentMeta, batch_row_count};
 use crate::error::Result;
 use crate::model::Resource;
@@ -30,14 +29,12 @@ pub(crate) struct Due {
 
 /// Finds the tables that need maintenance, in one pass over their states.
 pub(crate) fn due(session: &Session) -> Result<Due> {
-    let settings = session.context().settings();
-    let (seal_rows, seal_bytes) = (settings.seal_rows, settings.seal_bytes);
     session.read(|view| {
         let mut due = Due::default();
         for (key, bytes) in view.raw_prefix(Space::TableState, &[])? {
             let state: TableState = envelope::from_row(&key, &bytes)?;
             due.deleted_stored += state.deleted_stored;
-            let seal_due = state.buffered_rows >= seal_rows || state.buffered_bytes >= seal_bytes;
+            let seal_due = state.is_seal_due(view.context().settings(), 1);
             let Some(key) = RecordKey::from_bytes(TableMetadata::KIND.id, &key) else { continue };
             if seal_due || state.merge_due {
                 due.tidy.push((key, seal_due));
@@ -136,7 +133,8 @@ pub(crate) fn settle(session: &Session, key: RecordKey) -> Result<()> {
         if is_due(&table, &layouts, segments, &deleted, &buffer)? {
             Ok(())
         } else {
-            set_merge_due(draft, key, false)
+            let state = TableState { merge_due: false, ..state(draft, key)? };
+            put_table_state(draft, key, &state)
         }
     })
 }

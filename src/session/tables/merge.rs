@@ -9,11 +9,9 @@ use super::columns::layouts_of;
 use super::deleted::{deleted_in, live_run};
 use super::sink::new_writer;
 use super::state::{
-    directory, forget_segment, key_of, manifest, put_segment, put_table_state, state,
+    directory, forget_files, forget_segment, key_of, manifest, put_segment, put_table_state, state,
 };
-use crate::columnar::{
-    Layouts, MergedScan, Predicates, SegmentMeta, TableView, data_name, summary_name,
-};
+use crate::columnar::{Layouts, MergedScan, Predicates, SegmentMeta, TableView};
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
@@ -229,8 +227,7 @@ pub(crate) fn merge(
         for old in &group {
             if draft.raw(Space::Segments, &entry_key(key.as_bytes(), old.id))?.is_none() {
                 if let Some(meta) = &meta {
-                    draft.forget_file(&format!("{dir}/{}", data_name(meta.id)));
-                    draft.forget_file(&format!("{dir}/{}", summary_name(meta.id)));
+                    forget_files(draft, &dir, meta.id);
                 }
                 return Ok(false);
             }

@@ -7,8 +7,9 @@
 
 use super::cache::IndexLook;
 use super::deleted::deleted_in_draft;
-use super::state::{TableState, key_of, put_table_state, state, state_in};
-use super::{next_ordinal, next_ordinal_in};
+use super::state::{
+    TableState, key_of, next_ordinal, next_ordinal_in, put_table_state, state, state_in,
+};
 use crate::error::Result;
 use crate::model::Resource;
 use crate::model::tables::retention::{AppendMark, RetentionPolicy};
@@ -88,7 +89,7 @@ fn part_ms(age_seconds: u64) -> i64 {
 
 /// The time before which the age of the index lets rows go: a multiple of a part of the age, so
 /// that rows are looked for once in a part.
-pub(crate) fn index_limit_ms(policy: &RetentionPolicy, now_ms: i64) -> Option<i64> {
+pub(super) fn index_limit_ms(policy: &RetentionPolicy, now_ms: i64) -> Option<i64> {
     let age = policy.index_age_seconds?;
     let limit = now_ms.checked_sub(age.saturating_mul(1000).cast_signed())?;
     Some(limit.div_euclid(part_ms(age)) * part_ms(age))
@@ -96,7 +97,7 @@ pub(crate) fn index_limit_ms(policy: &RetentionPolicy, now_ms: i64) -> Option<i6
 
 /// Whether the rows before a limit of the index have to be looked for: since they last were, the
 /// limit has moved or rows were appended.
-pub(crate) fn is_index_due(
+pub(super) fn is_index_due(
     view: &View<'_>,
     table: &TableMetadata,
     limit_ms: i64,
@@ -148,7 +149,7 @@ fn first_live(deleted: &RangeSet, end: u64, count: u64) -> RangeSet {
 }
 
 /// Whether the number of rows, or the time of their append, gives maintenance something to do.
-pub(crate) fn is_retention_due(view: &View<'_>, table: &TableMetadata) -> Result<bool> {
+pub(super) fn is_retention_due(view: &View<'_>, table: &TableMetadata) -> Result<bool> {
     let state = state_in(view, key_of(table.id())?.as_bytes())?;
     let Some(policy) = state.retention.as_ref() else { return Ok(false) };
     let rows = table.row_count.unwrap_or_default().unsigned_abs();
@@ -163,7 +164,7 @@ pub(crate) fn is_retention_due(view: &View<'_>, table: &TableMetadata) -> Result
 
 /// Drafts the marks of a table. Returns the ordinals of the rows that have to go by its policy,
 /// with those in `by_index` if the age of the index is still `asked`'s; nothing without a policy.
-pub(crate) fn take_retention(
+pub(super) fn take_retention(
     draft: &mut Draft<'_>,
     table: &TableMetadata,
     asked: &RetentionPolicy,

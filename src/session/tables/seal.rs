@@ -5,8 +5,8 @@ use super::columns::layouts_of;
 use super::deleted::{live_run, stored_deleted};
 use super::merge::offsets;
 use super::sink::new_writer;
-use super::state::{directory, key_of, put_segment, put_table_state, state};
-use crate::columnar::{SegmentMeta, data_name, summary_name};
+use super::state::{directory, forget_files, key_of, put_segment, put_table_state, state};
+use crate::columnar::SegmentMeta;
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
@@ -83,8 +83,7 @@ fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usi
                 // The table or the rows were deleted meanwhile: the new files are scheduled for
                 // removal.
                 if let Some(meta) = &meta {
-                    draft.forget_file(&format!("{dir}/{}", data_name(meta.id)));
-                    draft.forget_file(&format!("{dir}/{}", summary_name(meta.id)));
+                    forget_files(draft, &dir, meta.id);
                 }
                 return Ok(None);
             }

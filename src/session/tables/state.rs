@@ -9,6 +9,7 @@ use crate::model::Resource;
 use crate::model::tables::retention::RetentionPolicy;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
+use crate::session::access::options::Settings;
 use crate::session::view::View;
 use crate::session::write::draft::Draft;
 use crate::value::RecordKey;
@@ -32,6 +33,14 @@ record! {
         pub columns_revision: u64,
         /// How long rows are kept; for ever without.
         pub retention: Option<RetentionPolicy>,
+    }
+}
+
+impl TableState {
+    /// Whether the buffer has `factor` times what it has to be sealed at.
+    pub(super) fn is_seal_due(&self, settings: &Settings, factor: u64) -> bool {
+        self.buffered_rows >= settings.seal_rows.saturating_mul(factor)
+            || self.buffered_bytes >= settings.seal_bytes.saturating_mul(factor)
     }
 }
 
@@ -75,6 +84,16 @@ pub(super) fn state(draft: &Draft<'_>, key: RecordKey) -> Result<TableState> {
     row.map_or_else(|| Ok(TableState::default()), |row| envelope::from_row(key.as_bytes(), &row))
 }
 
+/// The append ordinal of the next row.
+pub(super) fn next_ordinal(table: &TableMetadata, state: &TableState) -> u64 {
+    table.row_count.unwrap_or_default().unsigned_abs().saturating_add(state.deleted_rows)
+}
+
+/// The append ordinal of the next row, in the snapshot of `view`.
+pub(super) fn next_ordinal_in(view: &View<'_>, table: &TableMetadata) -> Result<u64> {
+    Ok(next_ordinal(table, &state_in(view, key_of(table.id())?.as_bytes())?))
+}
+
 pub(super) fn put_table_state(
     draft: &mut Draft<'_>,
     key: RecordKey,
@@ -101,6 +120,11 @@ pub(super) fn put_segment(
 
 pub(super) fn forget_segment(draft: &mut Draft<'_>, table: &[u8], dir: &str, id: u64) {
     draft.delete_raw(Space::Segments, entry_key(table, id));
+    forget_files(draft, dir, id);
+}
+
+/// Schedules the files of a segment for removal.
+pub(super) fn forget_files(draft: &mut Draft<'_>, dir: &str, id: u64) {
     draft.forget_file(&format!("{dir}/{}", data_name(id)));
     draft.forget_file(&format!("{dir}/{}", summary_name(id)));
 }

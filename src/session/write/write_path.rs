@@ -17,60 +17,67 @@ use super::draft::Draft;
 use crate::error::{ErrorKind, Result};
 use crate::records::{Change, ReadSource, Space, envelope};
 use crate::session::access::context::Context;
-use crate::session::engine::turns::Member;
-use crate::session::engine::{Answer, Engine, Planned, Room};
+use crate::session::engine::turns::{Leadership, Queued};
+use crate::session::engine::{Engine, Planned, Room};
 use crate::session::feed::event::{Event, LogEntry};
 use crate::session::view::View;
 use crate::value::{guarded, limits, stored};
 
-/// A write before its turn: it changes a draft and returns its answer.
-pub(crate) type Plan = Box<dyn FnOnce(&mut Draft<'_>) -> Result<Answer> + Send>;
+/// A write before its turn: it changes a draft, and keeps its answer for its caller.
+pub(crate) type Plan = Box<dyn FnOnce(&mut Draft<'_>) -> Result<()> + Send>;
 
-/// Runs `plan` in the next group and returns its answer after the sync.
-pub(in crate::session) fn submit(context: &Arc<Context>, plan: Plan) -> Result<Answer> {
-    context.refuse_pinned("a write")?;
-    context.engine.check_process()?;
-    context.check_deadline()?;
-    let engine = &context.engine;
+/// Runs `plan` in the next group, and returns after the sync.
+///
+/// # Errors
+/// The refusal of the plan; `Latched`; `DeadlineExceeded` when no group had taken the plan by then;
+/// `OutcomeUnknown` when the commit failed; the error of a step before the commit.
+pub(in crate::session) fn submit(context: &Arc<Context>, plan: Plan) -> Result<()> {
+    check_may_write(context, "a write")?;
     let planning = context.clone();
     let planned: Planned = Box::new(move |turn, room, sequence| {
-        let (answer, mut changes, events) =
-            plan_over(ReadSource::Turn(turn), &planning, room, plan)?;
+        let (mut changes, events) = plan_over(ReadSource::Turn(turn), &planning, room, plan)?;
         // A change of no resource (positions, checkpoints, swept files) makes a commit without an
         // event. The log row is built before anything is applied: an entry beyond the limit then
         // refuses its own plan, not the group.
         if !changes.is_empty() && !events.is_empty() {
             changes.push(log_row(&planning.engine, &planning, sequence, events)?);
         }
-        Ok((answer, changes))
+        Ok(changes)
     });
-    engine.write_queue.turns.submit(planned, context.deadline(), |group, committing| {
-        guarded("writing", || run_group(engine, group, committing))
-    })
+    let engine = &context.engine;
+    match engine.turns.enter(planned, context.deadline())? {
+        Queued::Answered(answer) => answer,
+        Queued::Leads(mut group) => {
+            let outcome = guarded("writing", || run_group(engine, &mut group));
+            group.settle(outcome.inspect_err(|error| engine.set_latch(error)))
+        }
+    }
 }
 
-fn run_group(
-    engine: &Engine,
-    group: &mut [Member<Planned, Answer>],
-    committing: &mut bool,
-) -> Result<()> {
+/// Refuses a write that need not wait for its turn.
+fn check_may_write(context: &Context, what: &str) -> Result<()> {
+    context.refuse_pinned(what)?;
+    context.engine.check_process()?;
+    context.check_deadline()
+}
+
+/// Runs the plans of a group, answers them, and commits their changes.
+fn run_group(engine: &Engine, group: &mut Leadership<'_, Planned, ()>) -> Result<()> {
+    group.check_latch()?;
     engine.count_free_pages()?;
     let mut sequence = engine.sequence();
     let mut room = Room::default();
     let mut turn = engine.open_turn();
-    for member in group {
+    for member in &mut group.members {
         let Some(plan) = member.plan.take() else { continue };
+        // A panic refuses its own plan, not the group.
         let planned = guarded("planning a write", || plan(&turn, &mut room, sequence + 1));
-        member.answer = Some(match planned {
-            Ok((value, changes)) => {
-                if !changes.is_empty() {
-                    turn.apply(changes);
-                    sequence += 1;
-                }
-                Ok(value)
+        member.answer = Some(planned.map(|changes| {
+            if !changes.is_empty() {
+                turn.apply(changes);
+                sequence += 1;
             }
-            Err(refusal) => Err(refusal),
-        });
+        }));
     }
     if sequence == engine.sequence() {
         // No plan changed anything, so there is nothing to sync.
@@ -78,7 +85,7 @@ fn run_group(
     }
     turn.apply([engine.state_row(sequence)]);
     engine.check_place()?;
-    *committing = true;
+    group.is_committing = true;
     engine.commit(turn.finish(), sequence, room.disk_free_bytes)
 }
 
@@ -89,12 +96,12 @@ pub(in crate::session) fn plan_over(
     context: &Arc<Context>,
     room: &mut Room,
     plan: Plan,
-) -> Result<(Answer, Vec<Change>, Vec<Event>)> {
+) -> Result<(Vec<Change>, Vec<Event>)> {
     // The plans before this one may have taken long.
     context.check_deadline()?;
     let view = View::new(source, context, &[]);
     let mut draft = Draft::new(view);
-    let value = plan(&mut draft)?;
+    plan(&mut draft)?;
     // The caller may have gone while the plan ran; nothing of it is applied yet.
     context.check_deadline()?;
     let needs_space = draft.needs_space();
@@ -105,7 +112,7 @@ pub(in crate::session) fn plan_over(
         let disk_free_bytes = context.engine.check_record_space(together)?;
         *room = Room { wanted_bytes: together, disk_free_bytes };
     }
-    Ok((value, changes, events))
+    Ok((changes, events))
 }
 
 /// The row of one commit in the change log.
@@ -135,13 +142,8 @@ pub(in crate::session) fn log_row(
     Ok(Change::Put { space: Space::Log, key: key.to_vec(), value })
 }
 
-/// Holds the turn alone while `f` runs. Explicit transactions use it.
-pub(in crate::session) fn exclusive<T>(
-    context: &Arc<Context>,
-    f: impl FnOnce() -> Result<T>,
-) -> Result<T> {
-    context.refuse_pinned("a transaction")?;
-    context.engine.check_process()?;
-    context.check_deadline()?;
-    context.engine.write_queue.turns.exclusive(context.deadline(), f)
+/// Waits for the turn, and holds it alone. Explicit transactions use it.
+pub(in crate::session) fn exclusive(context: &Context) -> Result<Leadership<'_, Planned, ()>> {
+    check_may_write(context, "a transaction")?;
+    context.engine.turns.exclusive(context.deadline())
 }

@@ -102,14 +102,14 @@ impl Ready {
     /// Makes the transaction durable and publishes it as the commit `sequence`.
     ///
     /// # Errors
-    /// As [`Engine::commit`].
+    /// As [`Engine::commit`]; the latch is then set.
     pub(in crate::session) fn commit(
         self,
         engine: &Engine,
         slot: FileSlot,
         sequence: u64,
     ) -> Result<()> {
-        match (self, slot.into_inner()) {
+        let committed = guarded("committing", || match (self, slot.into_inner()) {
             (Self::Memory(made), _) => engine.commit(made, sequence, None),
             (Self::File(finished), Some(written)) => {
                 engine.commit_file(written, finished, sequence)
@@ -117,6 +117,7 @@ impl Ready {
             (Self::File(..), None) => {
                 Err(Error::conflict("internal error: a transaction lost its write"))
             }
-        }
+        });
+        committed.inspect_err(|error| engine.set_latch(error))
     }
 }

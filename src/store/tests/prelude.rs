@@ -1,8 +1,5 @@
 //! What the tests of this room use.
 
-#[path = "../../../tests/common/policy.rs"]
-mod policy;
-
 pub(crate) use serde_json::{Value, json};
 pub(crate) use std::collections::{BTreeMap, BTreeSet};
 pub(crate) use std::sync::Arc;
@@ -28,6 +25,7 @@ pub(crate) use crate::records::{ReadSource, Space, envelope};
 pub(crate) use crate::search::SearchRequest;
 pub(crate) use crate::services::SearchService;
 pub(crate) use crate::session::tables::DeletedPart;
+pub(crate) use crate::session::tests::policy::Rule;
 pub(crate) use crate::session::{Access, Draft, OrderTerm, Plan, Query, Session, What};
 pub(crate) use crate::store::{Store, StoreOptions, VerifyLevel};
 pub(crate) use crate::tables::{TableId, TableService};
@@ -37,8 +35,7 @@ pub(crate) use crate::value::{
     Action, Control, FieldDecl, FieldType, IdForm, ManualClock, Ops, Service, limits, stored, time,
 };
 pub(crate) use crate::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest, WorkItem};
-pub(crate) use crate::{AccessPolicy, Error, Identity, Position, Visibility};
-pub(crate) use policy::{GuestsRead, Rule};
+pub(crate) use crate::{Error, Identity, Position, Visibility};
 
 pub(crate) fn ada(store: &Store) -> Session {
     store.session(Identity::user("ada"))

@@ -1,10 +1,11 @@
 //! CSV in every dialect that separators, decimal marks, thousands, quotes, units and names make, read
 //! back as it was written.
 
-use super::{CsvImport, ImportOptions};
+use super::{CsvImport, ImportOptions, RowSource};
 use crate::columnar::batch_rows;
 use crate::columnar::schema::TableSchema;
 use crate::model::tables::data::DataType;
+use crate::value::Control;
 
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 
@@ -115,7 +116,7 @@ fn read(text: &str, options: ImportOptions) -> crate::Result<Read> {
     let mut import = CsvImport::new(&mut input, options)?;
     let schema = TableSchema::with_default_limit(import.infer()?)?;
     let mut rows = Vec::new();
-    while let Some(batch) = import.next_batch(&schema)? {
+    while let Some(batch) = import.next_batch(&schema, &Control::default())? {
         rows.extend(batch_rows(&batch).into_iter().map(|row| row[1..].to_vec()));
     }
     let columns = &schema.columns()[1..];

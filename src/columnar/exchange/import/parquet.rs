@@ -24,7 +24,7 @@ use super::options::ImportOptions;
 use super::pages::{CheckedPages, OneChunk, check_chunk, longest};
 use super::parquet_types;
 use super::source::{Chunks, ParquetSource, damaged};
-use super::{ReadSeek, convert, int96};
+use super::{ReadSeek, RowSource, convert, int96};
 use crate::arrow::array::RecordBatch;
 use crate::arrow::datatypes::{DataType as Arrow, Field, Schema};
 use crate::columnar::exchange::foreign;
@@ -211,26 +211,6 @@ impl ParquetImport {
         Ok(())
     }
 
-    /// The number of rows that the footer declares.
-    #[must_use]
-    pub(crate) fn row_count(&self) -> u64 {
-        self.metadata
-            .row_groups()
-            .iter()
-            .map(|group| group.num_rows().unsigned_abs())
-            .fold(0, u64::saturating_add)
-    }
-
-    /// The number of the first row, where rows are numbered.
-    pub(crate) fn set_first_row(&mut self, row: u64) {
-        self.first_row = row;
-    }
-
-    /// What the report says of a column.
-    pub(crate) fn told(&self, name: &str) -> ColumnNote {
-        self.told.get(name).cloned().unwrap_or_default()
-    }
-
     /// The nulls of a column that the statistics of all row groups declare; `None` if one does not.
     fn nulls(&self, leaf: usize) -> Option<u64> {
         let descr = self.metadata.file_metadata().schema_descr();
@@ -245,67 +225,6 @@ impl ParquetImport {
             let statistics = group.columns().get(leaf)?.statistics()?;
             all.checked_add(statistics.null_count_opt()?)
         })
-    }
-
-    /// The columns of the file. The index is the column that the options name, or by which the file
-    /// declares itself sorted, or else a new column of row numbers. A column is nullable unless the
-    /// file says that it has no nulls.
-    ///
-    /// # Errors
-    /// `Unsupported` for a column of a type that no table column has; `InvalidArgument` when the
-    /// named column cannot be the index.
-    pub(crate) fn infer(&mut self) -> Result<Vec<Column>> {
-        let leaves = parquet_types::leaves(&self.schema);
-        let names: Vec<String> = leaves.iter().map(|leaf| leaf.name.clone()).collect();
-        self.options.check_names(&names)?;
-        let zones = guarded(|| parquet_types::zones(self.metadata.file_metadata()));
-        let zones = zones.unwrap_or_default();
-        let mut columns = Vec::with_capacity(leaves.len() + 1);
-        for (at, leaf) in leaves.iter().enumerate() {
-            let zone = zones.get(&leaf.name).map(String::as_str);
-            let found = parquet_types::column(leaf, zone, &self.options)?;
-            let mut told = found.told;
-            let is_optional =
-                self.metadata.file_metadata().schema_descr().column(at).max_def_level() > 0;
-            let nulls = if self.uncounted.contains(&leaf.name) {
-                told.why.push_str("; NULLABLE, as it has nulls that the file does not count");
-                Some(1)
-            } else {
-                self.nulls(at)
-            };
-            if nulls == Some(0) && is_optional {
-                self.counted.insert(leaf.name.clone());
-            }
-            let column_type =
-                if nulls == Some(0) { ColumnType::Normal } else { ColumnType::Nullable };
-            if nulls.is_none() {
-                told.why.push_str("; NULLABLE, because the file does not tell its nulls");
-            }
-            let mut column = Column::new(leaf.name.clone(), found.data_type);
-            column.column_type = column_type;
-            let properties = [("unit", &told.unit), ("timeZone", &told.zone)];
-            column.properties = properties
-                .into_iter()
-                .filter_map(|(key, value)| Some((key.to_owned(), value.clone()?)))
-                // Values are UTC, so that zone needs no property.
-                .filter(|(_, value)| value != "UTC")
-                .collect();
-            self.told.insert(leaf.name.clone(), told);
-            columns.push(column);
-        }
-        match self.index(&columns)? {
-            Some(position) => {
-                if let Some(column) = columns.get_mut(position) {
-                    column.column_type = ColumnType::Index;
-                }
-            }
-            None => {
-                let column = numbered::column(&names);
-                self.told.insert(column.name.clone(), numbered::told());
-                columns.insert(0, column);
-            }
-        }
-        Ok(columns)
     }
 
     /// The column that is named, or by which all row groups are declared to be sorted upwards.
@@ -342,29 +261,6 @@ impl ParquetImport {
             .map_err(|error| damaged("its columns do not fit together").with_source(error))
     }
 
-    /// Whether the columns have to be inferred again, because some have nulls that the statistics
-    /// of the file do not count. Old writers count none. The file is then read from its start.
-    pub(crate) fn begin_again(&mut self) -> bool {
-        if self.counted.is_disjoint(&self.uncounted.iter().cloned().collect()) {
-            return false;
-        }
-        self.counted.clear();
-        (self.group, self.group_rows, self.rows_before, self.reader) = (0, 0, 0, None);
-        self.is_over = false;
-        true
-    }
-
-    /// What the caller should look at.
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        let warn = |name: &String| {
-            format!(
-                "column {name:?} is NULLABLE: it has nulls, and the statistics of the file say \
-                 that it has none"
-            )
-        };
-        self.uncounted.iter().map(warn).collect()
-    }
-
     /// Notes the columns with nulls that are not counted. Returns whether there are any.
     fn note_nulls(&mut self, flat: &RecordBatch) -> bool {
         let mut any = false;
@@ -381,24 +277,6 @@ impl ParquetImport {
     fn fit(&self, schema: &TableSchema, flat: &RecordBatch, row: u64) -> Result<RecordBatch> {
         let converted = convert::convert(schema, flat, &self.options, row)?;
         coerce_batch(schema, &self.number(schema, converted, row)?, row)
-    }
-
-    /// The next rows, with the columns of the table; `None` at the end.
-    ///
-    /// # Errors
-    /// `InvalidArgument`, with row group, row and column, for damaged data and values that do not
-    /// fit; `LimitExceeded` for pages beyond the import limits; `Io`; the errors of `control`.
-    pub(crate) fn next_batch(
-        &mut self,
-        schema: &TableSchema,
-        control: &Control,
-    ) -> Result<Option<RecordBatch>> {
-        if self.is_over {
-            return Ok(None);
-        }
-        let next = self.next(schema, control);
-        self.is_over = next.is_err();
-        next
     }
 
     fn next(&mut self, schema: &TableSchema, control: &Control) -> Result<Option<RecordBatch>> {
@@ -551,6 +429,126 @@ impl ParquetImport {
         .ok_or_else(panicked)
         .and_then(|reader| reader.map_err(|error| self.source.error(error)))
         .map_err(|error| error.at(place(self.group, None, None)))
+    }
+}
+
+impl RowSource for ParquetImport {
+    /// The columns of the file. The index is the column that the options name, or by which the file
+    /// declares itself sorted, or else a new column of row numbers. A column is nullable unless the
+    /// file says that it has no nulls.
+    ///
+    /// # Errors
+    /// `Unsupported` for a column of a type that no table column has; `InvalidArgument` when the
+    /// named column cannot be the index.
+    fn infer(&mut self) -> Result<Vec<Column>> {
+        let leaves = parquet_types::leaves(&self.schema);
+        let names: Vec<String> = leaves.iter().map(|leaf| leaf.name.clone()).collect();
+        self.options.check_names(&names)?;
+        let zones = guarded(|| parquet_types::zones(self.metadata.file_metadata()));
+        let zones = zones.unwrap_or_default();
+        let mut columns = Vec::with_capacity(leaves.len() + 1);
+        for (at, leaf) in leaves.iter().enumerate() {
+            let zone = zones.get(&leaf.name).map(String::as_str);
+            let found = parquet_types::column(leaf, zone, &self.options)?;
+            let mut told = found.told;
+            let is_optional =
+                self.metadata.file_metadata().schema_descr().column(at).max_def_level() > 0;
+            let nulls = if self.uncounted.contains(&leaf.name) {
+                told.why.push_str("; NULLABLE, as it has nulls that the file does not count");
+                Some(1)
+            } else {
+                self.nulls(at)
+            };
+            if nulls == Some(0) && is_optional {
+                self.counted.insert(leaf.name.clone());
+            }
+            let column_type =
+                if nulls == Some(0) { ColumnType::Normal } else { ColumnType::Nullable };
+            if nulls.is_none() {
+                told.why.push_str("; NULLABLE, because the file does not tell its nulls");
+            }
+            let mut column = Column::new(leaf.name.clone(), found.data_type);
+            column.column_type = column_type;
+            let properties = [("unit", &told.unit), ("timeZone", &told.zone)];
+            column.properties = properties
+                .into_iter()
+                .filter_map(|(key, value)| Some((key.to_owned(), value.clone()?)))
+                // Values are UTC, so that zone needs no property.
+                .filter(|(_, value)| value != "UTC")
+                .collect();
+            self.told.insert(leaf.name.clone(), told);
+            columns.push(column);
+        }
+        match self.index(&columns)? {
+            Some(position) => {
+                if let Some(column) = columns.get_mut(position) {
+                    column.column_type = ColumnType::Index;
+                }
+            }
+            None => {
+                let column = numbered::column(&names);
+                self.told.insert(column.name.clone(), numbered::told());
+                columns.insert(0, column);
+            }
+        }
+        Ok(columns)
+    }
+
+    /// The next rows, with the columns of the table; `None` at the end.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, with row group, row and column, for damaged data and values that do not
+    /// fit; `LimitExceeded` for pages beyond the import limits; `Io`; the errors of `control`.
+    fn next_batch(
+        &mut self,
+        schema: &TableSchema,
+        control: &Control,
+    ) -> Result<Option<RecordBatch>> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let next = self.next(schema, control);
+        self.is_over = next.is_err();
+        next
+    }
+
+    /// The number of the first row, where rows are numbered.
+    fn set_first_row(&mut self, row: u64) {
+        self.first_row = row;
+    }
+
+    /// The number of rows that the footer declares.
+    fn row_count(&self) -> Option<u64> {
+        let rows = self.metadata.row_groups().iter().map(|group| group.num_rows().unsigned_abs());
+        Some(rows.fold(0, u64::saturating_add))
+    }
+
+    /// What the report says of a column.
+    fn told(&self, name: &str) -> ColumnNote {
+        self.told.get(name).cloned().unwrap_or_default()
+    }
+
+    /// What the caller should look at.
+    fn warnings(&self) -> Vec<String> {
+        let warn = |name: &String| {
+            format!(
+                "column {name:?} is NULLABLE: it has nulls, and the statistics of the file say \
+                 that it has none"
+            )
+        };
+        self.uncounted.iter().map(warn).collect()
+    }
+
+    /// Whether the columns have to be inferred again, because some have nulls that the statistics
+    /// of the file do not count. Old writers count none. The file is then read from its start.
+    fn begin_again(&mut self) -> bool {
+        if self.counted.is_disjoint(&self.uncounted.iter().cloned().collect()) {
+            return false;
+        }
+        self.counted.clear();
+        (self.group, self.group_rows, self.rows_before, self.reader) = (0, 0, 0, None);
+        self.is_over = false;
+        true
     }
 }
 

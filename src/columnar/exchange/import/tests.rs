@@ -8,7 +8,7 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 
-use super::{ImportOptions, ParquetImport};
+use super::{ImportOptions, ParquetImport, RowSource};
 use crate::arrow::array::RecordBatch;
 use crate::columnar::{TableSchema, batch_rows, export_parquet, frame_to_batch};
 use crate::error::{ErrorKind, Place};

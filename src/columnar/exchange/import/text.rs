@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 
+use super::RowSource;
 use super::columns::build;
 use super::csv::{CsvReader, Records};
 use super::form::{
@@ -16,6 +17,7 @@ use crate::arrow::array::{RecordBatch, new_null_array};
 use crate::columnar::schema::{TableSchema, arrow_type};
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
+use crate::value::Control;
 
 /// Rows of one batch; types are inferred from the first batch.
 const BATCH_ROWS: usize = 16 * 1024;
@@ -105,29 +107,14 @@ impl<'r> CsvImport<'r> {
         })
     }
 
-    /// The number of the first row, where rows are numbered.
-    pub(crate) fn set_first_row(&mut self, row: u64) {
-        self.row = row;
-    }
-
     /// The separator of the text.
-    pub(crate) fn separator(&self) -> char {
+    fn separator(&self) -> char {
         char::from(self.reader.dialect.separator)
     }
 
     /// The line of the header, from 1.
-    pub(crate) fn header_line(&self) -> u64 {
+    fn header_line(&self) -> u64 {
         self.reader.dialect.line
-    }
-
-    /// What the caller should look at, because it may not be what the file means.
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        self.warnings.clone()
-    }
-
-    /// What the report says of a column.
-    pub(crate) fn told(&self, name: &str) -> ColumnNote {
-        self.told.get(name).cloned().unwrap_or_default()
     }
 
     fn read(&mut self) -> Result<Records> {
@@ -140,70 +127,6 @@ impl<'r> CsvImport<'r> {
     /// Whether decimals have a comma, if request or text say so.
     fn said_comma(&self) -> Option<bool> {
         self.options.decimal_comma.or(self.reader.dialect.decimal_comma)
-    }
-
-    /// Infers the columns from the first records. All are nullable but the index, which is the
-    /// column that the options name, or else a new column of row numbers.
-    ///
-    /// # Errors
-    /// `InvalidArgument` when the named column cannot be the index, and for a header that looks
-    /// like values; the errors of reading the text.
-    pub(crate) fn infer(&mut self) -> Result<Vec<Column>> {
-        self.options.check_names(&self.names)?;
-        if let Some((line, doubt)) = self.reader.dialect.doubt.clone() {
-            return Err(Error::invalid(doubt).at(Place::Line { line, column: None }));
-        }
-        let comment = self.comment();
-        if has_values_only(&self.raw_names) {
-            let error = Error::invalid(format!(
-                "the first line looks like values, and would be taken for the names of the \
-                 columns; put a line of names before it, or declare columns with these names{}",
-                comment.unwrap_or_default()
-            ));
-            return Err(error.at(Place::Line { line: self.header_line(), column: None }));
-        }
-        let records = self.read()?;
-        let is_told = |name: &String| self.options.types.contains_key(name);
-        if records.len() == 0 && !self.names.iter().all(is_told) {
-            let error = Error::invalid(format!(
-                "the text has no rows, so the types of its columns are unknown; declare the \
-                 columns, or name their types with columnTypes{}",
-                comment.unwrap_or_default()
-            ));
-            return Err(error.at(Place::Line { line: self.header_line(), column: None }));
-        }
-        let types: Vec<Option<DataType>> =
-            self.names.iter().map(|name| self.options.types.get(name).copied()).collect();
-        let mark = self.mark(&records, &types);
-        let mut columns = Vec::with_capacity(self.names.len() + 1);
-        for (at, name) in self.names.iter().enumerate() {
-            let wanted = self.options.types.get(name).copied();
-            let decision = decide(&records, at, wanted, &mark, &self.options);
-            let mut column = Column {
-                name: name.clone(),
-                data_type: decision.data_type,
-                column_type: ColumnType::Nullable,
-                ..Column::default()
-            };
-            if let Some(zone) = decision.zone.as_ref().filter(|zone| *zone != "UTC") {
-                column.properties.insert("timeZone".to_owned(), zone.clone());
-            }
-            columns.push(column);
-            self.inferred.push(decision);
-        }
-        self.doubt(&records, &mark)?;
-        self.warnings.extend(comment.map(|comment| comment.trim_start_matches("; ").to_owned()));
-        match self.options.index.as_deref() {
-            Some(name) => {
-                let position = numbered::index_position(&columns, name)?;
-                if let Some(column) = columns.get_mut(position) {
-                    column.column_type = ColumnType::Index;
-                }
-            }
-            None => columns.insert(0, numbered::column(&self.names)),
-        }
-        self.first = Some(records);
-        Ok(columns)
     }
 
     fn mark(&self, records: &Records, types: &[Option<DataType>]) -> Mark {
@@ -335,13 +258,79 @@ impl<'r> CsvImport<'r> {
         }
         Ok(())
     }
+}
+
+impl RowSource for CsvImport<'_> {
+    /// Infers the columns from the first records. All are nullable but the index, which is the
+    /// column that the options name, or else a new column of row numbers.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the named column cannot be the index, and for a header that looks
+    /// like values; the errors of reading the text.
+    fn infer(&mut self) -> Result<Vec<Column>> {
+        self.options.check_names(&self.names)?;
+        if let Some((line, doubt)) = self.reader.dialect.doubt.clone() {
+            return Err(Error::invalid(doubt).at(Place::Line { line, column: None }));
+        }
+        let comment = self.comment();
+        if has_values_only(&self.raw_names) {
+            let error = Error::invalid(format!(
+                "the first line looks like values, and would be taken for the names of the \
+                 columns; put a line of names before it, or declare columns with these names{}",
+                comment.unwrap_or_default()
+            ));
+            return Err(error.at(Place::Line { line: self.header_line(), column: None }));
+        }
+        let records = self.read()?;
+        let is_told = |name: &String| self.options.types.contains_key(name);
+        if records.len() == 0 && !self.names.iter().all(is_told) {
+            let error = Error::invalid(format!(
+                "the text has no rows, so the types of its columns are unknown; declare the \
+                 columns, or name their types with columnTypes{}",
+                comment.unwrap_or_default()
+            ));
+            return Err(error.at(Place::Line { line: self.header_line(), column: None }));
+        }
+        let types: Vec<Option<DataType>> =
+            self.names.iter().map(|name| self.options.types.get(name).copied()).collect();
+        let mark = self.mark(&records, &types);
+        let mut columns = Vec::with_capacity(self.names.len() + 1);
+        for (at, name) in self.names.iter().enumerate() {
+            let wanted = self.options.types.get(name).copied();
+            let decision = decide(&records, at, wanted, &mark, &self.options);
+            let mut column = Column {
+                name: name.clone(),
+                data_type: decision.data_type,
+                column_type: ColumnType::Nullable,
+                ..Column::default()
+            };
+            if let Some(zone) = decision.zone.as_ref().filter(|zone| *zone != "UTC") {
+                column.properties.insert("timeZone".to_owned(), zone.clone());
+            }
+            columns.push(column);
+            self.inferred.push(decision);
+        }
+        self.doubt(&records, &mark)?;
+        self.warnings.extend(comment.map(|comment| comment.trim_start_matches("; ").to_owned()));
+        match self.options.index.as_deref() {
+            Some(name) => {
+                let position = numbered::index_position(&columns, name)?;
+                if let Some(column) = columns.get_mut(position) {
+                    column.column_type = ColumnType::Index;
+                }
+            }
+            None => columns.insert(0, numbered::column(&self.names)),
+        }
+        self.first = Some(records);
+        Ok(columns)
+    }
 
     /// The next rows, with the columns of the table; `None` at the end.
     ///
     /// # Errors
     /// `InvalidArgument` with line and column for a name that the table does not have, an absent
     /// column that is not NULLABLE, and a value that does not fit; `LimitExceeded`; `Io`.
-    pub(crate) fn next_batch(&mut self, schema: &TableSchema) -> Result<Option<RecordBatch>> {
+    fn next_batch(&mut self, schema: &TableSchema, _: &Control) -> Result<Option<RecordBatch>> {
         let records = self.read()?;
         // Also for a text without rows, whose names must fit, too.
         if self.plan.is_empty() {
@@ -367,5 +356,24 @@ impl<'r> CsvImport<'r> {
         RecordBatch::try_new(schema.arrow().clone(), arrays)
             .map(Some)
             .map_err(|error| Error::invalid("the rows do not fit the table").with_source(error))
+    }
+
+    /// The number of the first row, where rows are numbered.
+    fn set_first_row(&mut self, row: u64) {
+        self.row = row;
+    }
+
+    /// What the report says of a column.
+    fn told(&self, name: &str) -> ColumnNote {
+        self.told.get(name).cloned().unwrap_or_default()
+    }
+
+    /// What the caller should look at, because it may not be what the file means.
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
+    fn form(&self) -> Option<(char, u64)> {
+        Some((self.separator(), self.header_line()))
     }
 }

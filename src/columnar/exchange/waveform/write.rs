@@ -21,7 +21,7 @@ use crate::model::tables::waveform::{DT, Samples, T0, Waveform, WaveformAxis};
 /// Rows of one batch.
 const BATCH_ROWS: usize = 64 * 1024;
 
-/// Passes the rows of a waveform to `each`, in batches, with the position of their first row.
+/// Passes the rows of a waveform to `each`, in batches.
 ///
 /// # Errors
 /// `InvalidArgument` for arrays of different lengths, a step that is not above 0, and an axis that
@@ -29,7 +29,7 @@ const BATCH_ROWS: usize = 64 * 1024;
 pub(crate) fn waveform_batches(
     schema: &TableSchema,
     waveform: &Waveform<'_>,
-    mut each: impl FnMut(&RecordBatch, u64) -> Result<()>,
+    mut each: impl FnMut(&RecordBatch) -> Result<()>,
 ) -> Result<()> {
     let count = sample_count(waveform)?;
     let axis = Axis::new(schema, waveform, count)?;
@@ -42,7 +42,7 @@ pub(crate) fn waveform_batches(
         let batch = RecordBatch::try_from_iter(columns).map_err(|error| {
             Error::invalid("the samples are no rows of a table").with_source(error)
         })?;
-        each(&batch, from as u64)?;
+        each(&batch)?;
     }
     Ok(())
 }

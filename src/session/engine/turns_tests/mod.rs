@@ -86,7 +86,7 @@ use shuttle::thread;
 use shuttle::{Config, Runner};
 
 use sync::{Arc, AtomicBool, Instant, Mutex, Ordering};
-use turns::{Member, Turns};
+use turns::{Member, Queued, Turns};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::sizes;
@@ -177,6 +177,23 @@ impl World {
     }
 }
 
+/// As `submit` of the write path; `run` runs the plans of a group that this thread leads.
+fn submit<P>(
+    turns: &Turns<P, u32>,
+    plan: P,
+    deadline: Option<Instant>,
+    run: impl FnOnce(&mut [Member<P, u32>], &mut bool) -> Result<()>,
+) -> Result<u32> {
+    match turns.enter(plan, deadline)? {
+        Queued::Answered(answer) => answer,
+        Queued::Leads(mut group) => {
+            let ready = group.check_latch();
+            let outcome = ready.and_then(|()| run(&mut group.members, &mut group.is_committing));
+            group.settle(outcome)
+        }
+    }
+}
+
 /// No deadline, or one that passes after a few readings of the clock.
 fn deadline() -> Option<Instant> {
     (thread_rng().gen_range(0..3) == 0)
@@ -201,7 +218,7 @@ fn schedule(fails_one_in: u32) {
                 let run = |group: &mut [Member<Plan, u32>], flag: &mut bool| {
                     world.run(group, flag, fails)
                 };
-                let answer = world.turns.submit(plan, deadline(), run);
+                let answer = submit(&world.turns, plan, deadline(), run);
                 match answer {
                     Ok(answer) => {
                         assert!(!refused, "accepted what its plan refused");
@@ -242,12 +259,12 @@ fn schedule(fails_one_in: u32) {
             for write in 0..2 {
                 let number = WRITERS * 100 + write;
                 let fails = fails();
-                let answer = world.turns.exclusive(deadline(), || {
+                let answer = world.turns.exclusive(deadline()).and_then(|_turn| {
                     world.alone(|| {
                         let nested = Plan { number: 0, refused: false };
-                        let nested = world
-                            .turns
-                            .submit(nested, None, |_, _| panic!("led inside an exclusive turn"));
+                        let nested = submit(&world.turns, nested, None, |_, _| {
+                            panic!("led inside an exclusive turn")
+                        });
                         assert_eq!(nested.unwrap_err().kind(), ErrorKind::Conflict);
                         world.commit(vec![number], fails).inspect_err(|error| {
                             world.turns.latch.set(error);
@@ -299,7 +316,7 @@ fn schedule(fails_one_in: u32) {
     }
     assert_eq!(world.turns.queued(), 0);
     // The turn must be free again. Otherwise this call would wait forever.
-    let last = world.turns.submit(Plan { number: 9_999, refused: false }, None, |group, flag| {
+    let last = submit(&world.turns, Plan { number: 9_999, refused: false }, None, |group, flag| {
         world.run(group, flag, false)
     });
     if world.failed.load(Ordering::SeqCst) {
@@ -320,14 +337,19 @@ fn leader_that_panics() {
                     let number = writer * 100 + write;
                     let panics = number == 100;
                     let answer = catch_unwind(AssertUnwindSafe(|| {
-                        world.turns.submit(Plan { number, refused: false }, None, |group, flag| {
-                            // Without a panic message: the hook of the scheduler would print the
-                            // schedule.
-                            if panics {
-                                std::panic::resume_unwind(Box::new("the leader panics"));
-                            }
-                            world.run(group, flag, false)
-                        })
+                        submit(
+                            &world.turns,
+                            Plan { number, refused: false },
+                            None,
+                            |group, flag| {
+                                // Without a panic message: the hook of the scheduler would print the
+                                // schedule.
+                                if panics {
+                                    std::panic::resume_unwind(Box::new("the leader panics"));
+                                }
+                                world.run(group, flag, false)
+                            },
+                        )
                     }));
                     match answer {
                         Ok(Ok(answer)) => assert_eq!(answer, number),
@@ -342,7 +364,7 @@ fn leader_that_panics() {
         thread.join().unwrap();
     }
     assert_eq!(world.turns.queued(), 0);
-    let last = world.turns.submit(Plan { number: 9_999, refused: false }, None, |group, flag| {
+    let last = submit(&world.turns, Plan { number: 9_999, refused: false }, None, |group, flag| {
         world.run(group, flag, false)
     });
     assert_eq!(last.unwrap(), 9_999);

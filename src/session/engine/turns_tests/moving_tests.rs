@@ -8,6 +8,7 @@ use shuttle::thread;
 
 use super::draw;
 use super::moving::{Checkpoints, Layers};
+use super::submit;
 use super::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering};
 use super::turns::{Member, Turns};
 use crate::error::{Error, ErrorKind, Result};
@@ -217,7 +218,7 @@ fn schedule(fails_one_in: u32) {
                     *committing = true;
                     world.commit(&numbers)
                 };
-                match world.turns.submit(number, None, run) {
+                match submit(&world.turns, number, None, run) {
                     Ok(_) => {
                         assert!(world.shot().seen().contains(&number), "acknowledged, not seen");
                         assert!(world.found().contains(&number), "acknowledged, not durable");
@@ -230,12 +231,13 @@ fn schedule(fails_one_in: u32) {
     threads.push(thread::spawn({
         let world = world.clone();
         move || {
-            let direct = || world.latched(world.commit_directly(1_000));
-            match world.turns.exclusive(None, direct) {
+            let direct = world.turns.exclusive(None);
+            match direct.and_then(|_turn| world.latched(world.commit_directly(1_000))) {
                 Ok(()) => assert!(world.found().contains(&1_000), "acknowledged, not durable"),
                 Err(error) => assert!(world.failed.load(Ordering::SeqCst), "{error}"),
             }
-            let begun = world.turns.exclusive(None, || world.latched(world.freeze()));
+            let turn = world.turns.exclusive(None);
+            let begun = turn.and_then(|_turn| world.latched(world.freeze()));
             let rest = begun.and_then(|()| world.latched(world.checkpoints.move_frozen(&*world)));
             assert!(rest.is_ok() || world.failed.load(Ordering::SeqCst));
             if let Some(_moving) = world.checkpoints.try_hold() {

@@ -1,17 +1,16 @@
-//! Passes rows on by their append ordinals.
+//! Reads rows by their append ordinals.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::handout::{Handout, SegmentFile};
+use super::open::open_table;
 use crate::arrow::array::RecordBatch;
-use crate::columnar::{RunStorage, Segment, in_append_order};
+use crate::columnar::{RunStorage, Segment, TableView, in_append_order};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
-use crate::services::tables::metadata::found;
-use crate::services::tables::segments::SegmentFile;
-use crate::session::Access;
-use crate::session::tables::{Handout, open_table};
+use crate::session::view::View;
 use crate::value::{Control, guarded};
 
 /// Rows with consecutive append ordinals.
@@ -46,7 +45,7 @@ pub struct StoredRows<'a> {
 }
 
 /// The bytes of a stored file, which can be read at any place and by several threads, also after
-/// [`TableService::export_rows`](super::TableService::export_rows) has returned.
+/// [`TableService::export_rows`](crate::tables::TableService::export_rows) has returned.
 #[derive(Clone, Debug)]
 pub struct StoredBytes {
     segment: Arc<Segment>,
@@ -108,52 +107,68 @@ impl StoredRows<'_> {
     }
 }
 
-/// Passes the parts to `each` by ascending ordinal, and returns the number of rows.
-pub(in crate::services) fn export<A: Access>(
-    access: &A,
-    id: &str,
-    ordinals: &Range<u64>,
-    each: &mut dyn FnMut(RowsPart<'_>) -> Result<()>,
-    control: &Control,
-) -> Result<u64> {
-    let control = access.context().control(control);
-    let (view, files) = access.read(|view| {
-        let table = found(id, view.get::<TableMetadata>(id)?)?;
-        let opened = open_table(view, &table)?;
-        Ok((opened, Handout::of_all(view, table.id())?))
-    })?;
-    let mut passed = 0;
-    for (at, run) in view.runs().iter().enumerate() {
-        control.check()?;
-        let own = run.ordinal_range();
-        let wanted = own.start.max(ordinals.start)..own.end.min(ordinals.end);
-        if wanted.is_empty() {
-            continue;
-        }
-        // No row of the run is deleted, neither with nor without its place in the file, and the
-        // file has the columns of the table.
-        let is_whole = wanted == own
-            && own.end - own.start == run.live_count() as u64
-            && run.has_columns_of_table();
-        match run.stored() {
-            RunStorage::Segment(segment) if is_whole => {
-                let mut reader = guarded("opening a segment", || files.open(segment.meta()))?;
-                let (name, row_count, byte_count) =
-                    (reader.name(), segment.meta().row_count, segment.meta().data_bytes);
-                let file = SegmentFile { name: &name, row_count, byte_count, data: &mut reader };
-                let rows = PartRows::Segment(StoredRows { file, segment: segment.clone() });
-                each(RowsPart { first_ordinal: own.start, row_count, rows })?;
-                passed += row_count;
-            }
-            _ => {
-                let batch = &mut |first_ordinal, batch: RecordBatch| {
-                    let row_count = batch.num_rows() as u64;
-                    passed += row_count;
-                    each(RowsPart { first_ordinal, row_count, rows: PartRows::Batch(batch) })
-                };
-                in_append_order(&view, at, wanted, &control, batch)?;
-            }
-        }
+/// The rows of a table in one snapshot, to read by their append ordinals.
+pub(crate) struct OrdinalScan {
+    rows: Arc<TableView>,
+    files: Handout,
+}
+
+impl OrdinalScan {
+    pub(crate) fn open(view: &View<'_>, table: &TableMetadata) -> Result<Self> {
+        Ok(Self { rows: open_table(view, table)?, files: Handout::of_all(view, table.id())? })
     }
-    Ok(passed)
+
+    /// Passes the parts to `each` by ascending ordinal, and returns the number of rows.
+    pub(crate) fn pass(
+        &self,
+        ordinals: &Range<u64>,
+        each: &mut dyn FnMut(RowsPart<'_>) -> Result<()>,
+        control: &Control,
+    ) -> Result<u64> {
+        let mut passed = 0;
+        for (at, run) in self.rows.runs().iter().enumerate() {
+            control.check()?;
+            let own = run.ordinal_range();
+            let wanted = own.start.max(ordinals.start)..own.end.min(ordinals.end);
+            if wanted.is_empty() {
+                continue;
+            }
+            // No row of the run is deleted, neither with nor without its place in the file, and the
+            // file has the columns of the table.
+            let is_whole = wanted == own
+                && own.end - own.start == run.live_count() as u64
+                && run.has_columns_of_table();
+            match run.stored() {
+                RunStorage::Segment(segment) if is_whole => {
+                    passed += self.pass_file(own.start, segment, each)?;
+                }
+                _ => {
+                    let batch = &mut |first_ordinal, batch: RecordBatch| {
+                        let row_count = batch.num_rows() as u64;
+                        passed += row_count;
+                        each(RowsPart { first_ordinal, row_count, rows: PartRows::Batch(batch) })
+                    };
+                    in_append_order(&self.rows, at, wanted, control, batch)?;
+                }
+            }
+        }
+        Ok(passed)
+    }
+
+    /// Passes a stored file, and returns the number of its rows.
+    fn pass_file(
+        &self,
+        first_ordinal: u64,
+        segment: &Arc<Segment>,
+        each: &mut dyn FnMut(RowsPart<'_>) -> Result<()>,
+    ) -> Result<u64> {
+        let meta = segment.meta();
+        let mut reader = guarded("opening a segment", || self.files.open(meta))?;
+        let (name, row_count) = (reader.name(), meta.row_count);
+        let file =
+            SegmentFile { name: &name, row_count, byte_count: meta.data_bytes, data: &mut reader };
+        let rows = PartRows::Segment(StoredRows { file, segment: segment.clone() });
+        each(RowsPart { first_ordinal, row_count, rows })?;
+        Ok(row_count)
+    }
 }

@@ -1,10 +1,20 @@
-use crate::store::tests::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+//! Reads, writes and transactions of sessions.
 
-use crate::error::Error;
-use crate::products::ProductService as _;
-use crate::session::{Identity, View};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::TestEngine;
+use super::policy::GuestsRead;
+use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
+use crate::disk::{Disk as _, MemoryDisk};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::Resource;
+use crate::session::{
+    Access, AccessPolicy, Identity, OrderTerm, Query, Settings, View, Visibility, What,
+};
+use crate::value::{Action, Control, IdForm, Service, limits, stored};
 
 /// A resource of the tests.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
@@ -26,12 +36,6 @@ pub(crate) struct Gadget {
     pub words: Vec<String>,
     /// Map.
     pub properties: BTreeMap<String, String>,
-}
-
-fn fresh() -> (Arc<MemoryDisk>, Store) {
-    let disk = Arc::new(MemoryDisk::new());
-    let store = open(&disk);
-    (disk, store)
 }
 
 fn create(access: &impl Access, name: &str, rank: i64) -> Result<Gadget> {
@@ -65,31 +69,22 @@ fn all(access: &impl Access, query: &Query<'_>) -> Vec<i64> {
 
 #[test]
 fn what_was_acknowledged_is_there_after_reopening() {
-    let (disk, store) = fresh();
-    let session = store.session(Identity::user("ada"));
+    let disk = Arc::new(MemoryDisk::new());
+    let engine = TestEngine::open(&disk);
+    let session = engine.session("ada");
     let gadget = create(&session, "a", 1).unwrap();
-    drop((session, store));
-    let store = open(&disk);
-    let session = store.session(Identity::user("ada"));
+    drop((session, engine));
+    let engine = TestEngine::open(&disk);
+    let session = engine.session("ada");
     assert_eq!(get(&session, &gadget.id).unwrap(), gadget);
     let next = create(&session, "b", 2).unwrap();
     assert!(next.id > gadget.id, "ids are never reused and follow the order of creation");
 }
 
 #[test]
-fn a_second_handle_is_told_who_holds_the_store() {
-    let (disk, store) = fresh();
-    let error = StoreOptions::default().open_on(disk.clone()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Locked);
-    assert!(error.message().contains(&std::process::id().to_string()), "{error}");
-    drop(store);
-    open(&disk);
-}
-
-#[test]
 fn a_refused_plan_changes_nothing_and_unique_entries_stay_unique() {
-    let (_disk, store) = fresh();
-    let session = store.session(Identity::user("ada"));
+    let engine = TestEngine::new();
+    let session = engine.session("ada");
     let first = create(&session, "same", 1).unwrap();
     let error = create(&session, "same", 2).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
@@ -104,9 +99,9 @@ fn a_refused_plan_changes_nothing_and_unique_entries_stay_unique() {
 
 #[test]
 fn a_transaction_is_seen_by_itself_at_once_and_by_others_after_it() {
-    let (_disk, store) = fresh();
-    let session = store.session(Identity::user("ada"));
-    let other = store.session(Identity::user("bob"));
+    let engine = TestEngine::new();
+    let session = engine.session("ada");
+    let other = engine.session("bob");
     let gadget = session
         .transaction(|tx| {
             let gadget = create(tx, "a", 1)?;
@@ -131,8 +126,8 @@ fn a_transaction_is_seen_by_itself_at_once_and_by_others_after_it() {
 
 #[test]
 fn whoever_waits_for_a_turn_beyond_its_deadline_is_told_and_changes_nothing() {
-    let (_disk, store) = fresh();
-    let session = store.session(Identity::user("ada"));
+    let engine = TestEngine::new();
+    let session = engine.session("ada");
     let soon = || session.with_deadline(Instant::now() + Duration::from_millis(50));
     let (begin, begun) = std::sync::mpsc::channel();
     let (release, released) = std::sync::mpsc::channel();
@@ -166,8 +161,9 @@ fn whoever_waits_for_a_turn_beyond_its_deadline_is_told_and_changes_nothing() {
 
 #[test]
 fn a_walk_by_tokens_is_one_big_query_in_every_order() {
-    let (disk, store) = fresh();
-    let session = store.session(Identity::user("ada"));
+    let disk = Arc::new(MemoryDisk::new());
+    let engine = TestEngine::open(&disk);
+    let session = engine.session("ada");
     for rank in 0..50 {
         create(&session, &format!("{rank}"), (rank * 7) % 10).unwrap();
     }
@@ -221,16 +217,16 @@ fn a_walk_by_tokens_is_one_big_query_in_every_order() {
     };
     let error = session.read(|view| view.query::<Gadget>(&other)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    drop((session, store));
-    let session = open(&disk).session(Identity::user("ada"));
+    drop((session, engine));
+    let session = TestEngine::open(&disk).session("ada");
     let again = Query { continuation_token: Some(&token), ..query };
     assert_eq!(session.read(|view| view.query::<Gadget>(&again)).unwrap().items.len(), 10);
 }
 
 #[test]
 fn an_order_with_an_index_reads_no_more_than_the_page() {
-    let (_disk, store) = fresh();
-    let session = store.session(Identity::user("ada"));
+    let engine = TestEngine::new();
+    let session = engine.session("ada");
     for rank in 0..200 {
         create(&session, &format!("{rank}"), rank).unwrap();
     }
@@ -247,12 +243,12 @@ fn an_order_with_an_index_reads_no_more_than_the_page() {
 
 #[test]
 fn what_may_not_be_seen_is_neither_returned_nor_counted_nor_changed() {
-    let disk = Arc::new(MemoryDisk::new());
-    let store = StoreOptions::default().access_policy(GuestsRead("lab-1")).open_on(disk).unwrap();
-    let admin = store.session(Identity::user("ada"));
+    let settings = Settings { policy: Arc::new(GuestsRead("lab-1")), ..Settings::default() };
+    let engine = TestEngine::open_with(Arc::new(MemoryDisk::new()), settings);
+    let admin = engine.session("ada");
     let seen = create_in(&admin, "a", 1, "lab-1").unwrap();
     let hidden = create_in(&admin, "b", 2, "lab-2").unwrap();
-    let guest = store.session(Identity::user("guest"));
+    let guest = engine.session("guest");
     assert_eq!(get(&guest, &hidden.id), None);
     assert_eq!(get(&guest, &seen.id), Some(seen.clone()));
     let query = Query { take: 10, return_count: true, ..Query::default() };
@@ -266,11 +262,11 @@ fn what_may_not_be_seen_is_neither_returned_nor_counted_nor_changed() {
 
 #[test]
 fn many_threads_share_commits_and_exactly_one_gets_a_name() {
-    let (_disk, store) = fresh();
+    let engine = TestEngine::new();
     let won = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for thread in 0..16 {
-            let session: Session = store.session(Identity::user(format!("user {thread}")));
+            let session = engine.session(&format!("user {thread}"));
             let won = &won;
             scope.spawn(move || {
                 for round in 0..50 {
@@ -286,14 +282,14 @@ fn many_threads_share_commits_and_exactly_one_gets_a_name() {
         }
     });
     assert_eq!(won.load(Ordering::SeqCst), 5);
-    let session = store.session(Identity::user("ada"));
+    let session = engine.session("ada");
     assert_eq!(all(&session, &Query { take: 10_000, ..Query::default() }).len(), 16 * 50 + 5);
 }
 
 #[test]
 fn a_panicking_plan_is_an_error_and_the_store_goes_on() {
-    let (_disk, store) = fresh();
-    let session = store.session(Identity::user("ada"));
+    let engine = TestEngine::new();
+    let session = engine.session("ada");
     let error = session.write::<()>(|_| panic!("redb met a damaged page")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     create(&session, "a", 1).unwrap();
@@ -302,17 +298,13 @@ fn a_panicking_plan_is_an_error_and_the_store_goes_on() {
 #[test]
 fn sixty_four_threads_share_the_syncs_of_a_slow_disk() {
     let disk = SimDisk::new(1);
-    let store = StoreOptions::default()
-        .seed(Some(1))
-        .maintenance_thread(false)
-        .open_on(Arc::new(disk.clone()))
-        .unwrap();
+    let engine = TestEngine::open_with(Arc::new(disk.clone()), Settings::default());
     disk.set_latency(OpKind::Sync, Duration::from_millis(4));
     let syncs_before = syncs(&disk);
     let start = Instant::now();
     std::thread::scope(|scope| {
         for thread in 0..64 {
-            let session = store.session(Identity::user("ada"));
+            let session = engine.session("ada");
             scope.spawn(move || {
                 for round in 0..25 {
                     create(&session, &format!("{thread} {round}"), round).unwrap();
@@ -328,7 +320,7 @@ fn sixty_four_threads_share_the_syncs_of_a_slow_disk() {
     // One sync for each create would make 1600 syncs. Their time depends on the machine, so the
     // number of syncs is asserted.
     assert!(syncs <= 400, "{syncs} syncs");
-    let session = store.session(Identity::user("ada"));
+    let session = engine.session("ada");
     assert_eq!(all(&session, &Query { take: 10_000, ..Query::default() }).len(), 1600);
 }
 
@@ -339,10 +331,8 @@ fn syncs(disk: &SimDisk) -> usize {
 #[test]
 fn after_a_failed_sync_writes_are_refused_and_reads_go_on() {
     let disk = SimDisk::new(2);
-    let (store, session) = opened(
-        StoreOptions::default().seed(Some(1)).maintenance_thread(false),
-        Arc::new(disk.clone()),
-    );
+    let engine = TestEngine::open_with(Arc::new(disk.clone()), Settings::default());
+    let session = engine.session("ada");
     let kept = create(&session, "kept", 1).unwrap();
     disk.inject(Pick::kind(OpKind::Sync).once(), Fault::DropDirty);
     let error = create(&session, "lost", 2).unwrap_err();
@@ -350,9 +340,8 @@ fn after_a_failed_sync_writes_are_refused_and_reads_go_on() {
     assert_eq!(create(&session, "more", 3).unwrap_err().kind(), ErrorKind::Latched);
     assert_eq!(session.transaction(|_| Ok(())).unwrap_err().kind(), ErrorKind::Latched);
     assert_eq!(get(&session, &kept.id), Some(kept.clone()));
-    drop((session, store));
-    let (_store, session) =
-        opened(StoreOptions::default().maintenance_thread(false), Arc::new(disk));
+    drop((session, engine));
+    let session = TestEngine::open_with(Arc::new(disk), Settings::default()).session("ada");
     assert_eq!(get(&session, &kept.id), Some(kept));
     create(&session, "more", 3).unwrap();
 }
@@ -360,17 +349,11 @@ fn after_a_failed_sync_writes_are_refused_and_reads_go_on() {
 #[test]
 fn what_the_log_cannot_hold_is_refused_alone() {
     let disk = Arc::new(MemoryDisk::new());
-    let open = || {
-        StoreOptions::default()
-            .seed(Some(1))
-            .maintenance_thread(false)
-            .open_on(disk.clone())
-            .unwrap()
-    };
-    let store = open();
-    let session = store.session(Identity::user("ada"));
+    let open = || TestEngine::open(&disk);
+    let engine = open();
+    let session = engine.session("ada");
     let gadget = create(&session, "a", 1).unwrap();
-    fn change(access: &impl Access, gadget: &Gadget, bytes: usize) -> crate::Result<()> {
+    fn change(access: &impl Access, gadget: &Gadget, bytes: usize) -> Result<()> {
         let gadget = gadget.clone();
         access.write(move |draft| {
             draft.put(&gadget, What::Updated)?;
@@ -402,8 +385,8 @@ fn what_the_log_cannot_hold_is_refused_alone() {
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::LimitExceeded);
     // Other writers are not affected.
     create(&session, "b", 2).unwrap();
-    drop((session, store));
-    let session = open().session(Identity::user("ada"));
+    drop((session, engine));
+    let session = open().session("ada");
     let mut entries = 0;
     let count = |view: &View<'_>| {
         view.log_after(0, |_, _| {
@@ -418,9 +401,8 @@ fn what_the_log_cannot_hold_is_refused_alone() {
 #[test]
 fn an_almost_full_disk_refuses_what_grows_and_lets_deletes_through() {
     let disk = SimDisk::new(3);
-    let options =
-        StoreOptions::default().seed(Some(1)).maintenance_thread(false).reserve_bytes(1 << 23);
-    let (_store, session) = opened(options, Arc::new(disk.clone()));
+    let settings = Settings { reserve_bytes: 1 << 23, ..Settings::default() };
+    let session = TestEngine::open_with(Arc::new(disk.clone()), settings).session("ada");
     let gadget = create(&session, "a", 1).unwrap();
     let free_at = |free: u64| {
         disk.set_capacity(Some(1 << 40));
@@ -452,13 +434,12 @@ impl AccessPolicy for Cancels {
 #[test]
 fn a_write_that_is_cancelled_while_it_is_planned_changes_nothing() {
     let control = Control::default();
-    let options = StoreOptions::default().access_policy(Cancels(control.clone()));
-    let (store, ada) = opened(options, Arc::new(MemoryDisk::new()));
-    let gone = store.session(Identity::user("gone")).with_control(&control);
-    let before = ada.position();
-    let product = || vec![CreateProductRequest::new("P")];
-    let error = gone.create_products(product()).unwrap_err();
-    assert_eq!((error.kind(), ada.position()), (ErrorKind::Cancelled, before));
-    let made = ada.create_products(product()).unwrap();
-    assert_eq!(made.products.len(), 1, "the part number is not taken");
+    let policy = Arc::new(Cancels(control.clone()));
+    let settings = Settings { policy, ..Settings::default() };
+    let engine = TestEngine::open_with(Arc::new(MemoryDisk::new()), settings);
+    let gone = engine.session("gone").with_control(&control);
+    let before = engine.0.snapshot().sequence;
+    let error = create(&gone, "a", 1).unwrap_err();
+    assert_eq!((error.kind(), engine.0.snapshot().sequence), (ErrorKind::Cancelled, before));
+    create(&engine.session("ada"), "a", 1).expect("the name is not taken");
 }

@@ -1,13 +1,16 @@
 //! Plans, and answers compared with a naive evaluation over all records.
 
-use crate::store::tests::prelude::*;
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 
-use crate::model::Page;
-use crate::session::Identity;
-use crate::value::id::IdForm;
+use super::TestEngine;
+use crate::error::Result;
+use crate::model::Resource;
+use crate::model::answer::Page;
+use crate::session::{Access, OrderTerm, Plan, Query, Session, What};
+use crate::value::{FieldType, IdForm, time};
 
 const STATES: &[(&str, &[&str])] = &[("NEW", &[]), ("CLOSED", &[]), ("IN_PROGRESS", &[])];
 const STATE: FieldType = FieldType::Enum(STATES);
@@ -67,9 +70,9 @@ fn part(n: i64) -> Part {
     }
 }
 
-fn filled(count: i64) -> (Store, Session) {
-    let (store, session) =
-        opened(StoreOptions::default().seed(Some(1)), Arc::new(MemoryDisk::new()));
+fn filled(count: i64) -> (TestEngine, Session) {
+    let engine = TestEngine::new();
+    let session = engine.session("ada");
     session
         .write(move |draft| {
             for n in 0..count {
@@ -79,7 +82,7 @@ fn filled(count: i64) -> (Store, Session) {
             Ok(())
         })
         .unwrap();
-    (store, session)
+    (engine, session)
 }
 
 fn run(session: &Session, query: &Query<'_>) -> Result<(Page<Part>, Plan)> {
@@ -99,7 +102,7 @@ fn by(path: &'static str, descending: bool) -> Vec<OrderTerm> {
 
 #[test]
 fn ids_in_a_filter_are_looked_up() {
-    let (_store, session) = filled(100);
+    let (_engine, session) = filled(100);
     let all = run(&session, &Query { take: 100, ..Query::default() }).unwrap().0.items;
     let text = format!("id = \"{}\" or id = \"{}\" or id = \"none\"", all[70].id, all[3].id);
     let query = Query { take: 10, filter: Some(&text), ..Query::default() };
@@ -110,7 +113,7 @@ fn ids_in_a_filter_are_looked_up() {
 
 #[test]
 fn many_ids_meet_what_an_index_leaves() {
-    let (_store, session) = filled(1000);
+    let (_engine, session) = filled(1000);
     let all = run(&session, &Query { take: 1000, ..Query::default() }).unwrap().0.items;
     let ids: Vec<String> = all.iter().take(900).map(|part| part.id.clone()).collect();
     let listed = ids.iter().map(|id| format!("\"{id}\"")).collect::<Vec<_>>().join(",");
@@ -141,7 +144,7 @@ fn many_ids_meet_what_an_index_leaves() {
 
 #[test]
 fn equality_membership_and_prefixes_use_their_index() {
-    let (_store, session) = filled(300);
+    let (_engine, session) = filled(300);
     for (filter, access, touched) in [
         ("serial = \"serial 7\"", "index serial, 1 ranges", 1),
         ("serial in (\"serial 7\", \"serial 8\", \"nothing\")", "index serial, 3 ranges", 2),
@@ -187,7 +190,7 @@ fn equality_membership_and_prefixes_use_their_index() {
 
 #[test]
 fn sets_are_intersected_where_that_spares_records() {
-    let (_store, session) = filled(300);
+    let (_engine, session) = filled(300);
     let query = Query {
         take: 1000,
         filter: Some("properties.station = \"S4\" and words.Contains(\"w5\")"),
@@ -201,7 +204,7 @@ fn sets_are_intersected_where_that_spares_records() {
 
 #[test]
 fn an_equality_prefix_gives_the_order_behind_it() {
-    let (_store, session) = filled(2000);
+    let (_engine, session) = filled(2000);
     let query = Query {
         take: 5,
         filter: Some("state = \"NEW\" and number = \"PN-3\""),
@@ -217,7 +220,7 @@ fn an_equality_prefix_gives_the_order_behind_it() {
 
 #[test]
 fn a_small_set_of_another_index_goes_before_a_large_prefix_of_the_order() {
-    let (_store, session) = filled(1200);
+    let (_engine, session) = filled(1200);
     // Eight times the largest page, among a third of all records.
     let query = Query {
         take: 5,
@@ -233,7 +236,7 @@ fn a_small_set_of_another_index_goes_before_a_large_prefix_of_the_order() {
 
 #[test]
 fn a_range_of_what_orders_is_where_the_walk_begins_and_ends() {
-    let (_store, session) = filled(1000);
+    let (_engine, session) = filled(1000);
     // The oldest of fifty times, newest first; and the middle of the records of one number.
     for (filter, order, access) in [
         (
@@ -290,7 +293,7 @@ fn a_range_of_what_orders_is_where_the_walk_begins_and_ends() {
 
 #[test]
 fn a_later_page_by_key_reads_no_more_than_the_first() {
-    let (_store, session) = filled(900);
+    let (_engine, session) = filled(900);
     for order in [vec![], by("id", true)] {
         let filter = "words.Contains(\"w5\") or properties.station = \"S4\"";
         let query = Query { filter: Some(filter), order, take: 10, ..Query::default() };
@@ -308,7 +311,7 @@ fn a_later_page_by_key_reads_no_more_than_the_first() {
 
 #[test]
 fn what_is_skipped_is_not_held() {
-    let (_store, session) = filled(1300);
+    let (_engine, session) = filled(1300);
     for (order, filter) in [
         (vec![], None),
         (by("id", true), Some("words.Contains(\"w5\") or state != \"NEW\"")),
@@ -337,7 +340,7 @@ fn what_is_skipped_is_not_held() {
 
 #[test]
 fn ids_of_the_request_and_of_the_filter_must_both_hold() {
-    let (_store, session) = filled(20);
+    let (_engine, session) = filled(20);
     let all = run(&session, &Query { take: 100, ..Query::default() }).unwrap().0.items;
     let ids: Vec<String> = all.iter().take(5).map(|part| part.id.clone()).collect();
     for (at, found) in [(2, 1), (7, 0)] {
@@ -349,7 +352,7 @@ fn ids_of_the_request_and_of_the_filter_must_both_hold() {
 
 #[test]
 fn every_match_is_visited_part_by_part() {
-    let (_store, session) = filled(300);
+    let (_engine, session) = filled(300);
     for filter in [None, Some("state = \"NEW\""), Some("name.Contains(\"1\")")] {
         let query = Query { filter, order: by("size", true), take: 1, skip: 3, ..Query::default() };
         let expected =
@@ -365,7 +368,7 @@ fn every_match_is_visited_part_by_part() {
 
 #[test]
 fn a_set_is_looked_for_along_the_order() {
-    let (_store, session) = filled(4000);
+    let (_engine, session) = filled(4000);
     let query = Query {
         take: 5,
         filter: Some("words.Contains(\"w5\") and size < 90"),
@@ -379,8 +382,7 @@ fn a_set_is_looked_for_along_the_order() {
 
 #[test]
 fn a_set_that_lies_far_along_the_order_is_read_instead_and_comes_once() {
-    let (_store, session) =
-        opened(StoreOptions::default().seed(Some(1)), Arc::new(MemoryDisk::new()));
+    let session = TestEngine::new().session("ada");
     // Two records of the set are at the start of the order. The others are at its end, after more
     // entries than the budget of the walk.
     let is_wanted = |n: i64| !(2..1900).contains(&n);
@@ -426,7 +428,7 @@ fn a_set_that_lies_far_along_the_order_is_read_instead_and_comes_once() {
 
 #[test]
 fn ids_come_in_either_direction_behind_an_equality() {
-    let (_store, session) = filled(60);
+    let (_engine, session) = filled(60);
     let filter = "state = \"NEW\"";
     let all = run(&session, &Query { filter: Some(filter), take: 100, ..Query::default() })
         .unwrap()
@@ -462,7 +464,7 @@ fn ids_come_in_either_direction_behind_an_equality() {
 
 #[test]
 fn counts_come_from_the_index_alone() {
-    let (_store, session) = filled(300);
+    let (_engine, session) = filled(300);
     for filter in [
         "state = \"New\"",
         "state in (\"New\", \"Closed\")",
@@ -490,7 +492,7 @@ fn counts_come_from_the_index_alone() {
 
 #[test]
 fn pages_by_key_stop_early_and_start_where_the_last_one_ended() {
-    let (_store, session) = filled(500);
+    let (_engine, session) = filled(500);
     for order in [vec![], by("id", true)] {
         let query = Query { take: 10, order, ..Query::default() };
         let (page, plan) = run(&session, &query).unwrap();
@@ -505,7 +507,7 @@ fn pages_by_key_stop_early_and_start_where_the_last_one_ended() {
 
 #[test]
 fn a_later_page_of_an_ordered_index_reads_no_more_than_the_first() {
-    let (_store, session) = filled(500);
+    let (_engine, session) = filled(500);
     for (descending, ties_follow_direction) in [(false, false), (true, false), (true, true)] {
         let query = Query {
             take: 7,
@@ -630,8 +632,8 @@ fn walk(
 }
 
 /// A store of parts whose name, number and serial are these texts.
-fn filled_with(texts: &[String]) -> (Store, Session) {
-    let (store, session) = filled(0);
+fn filled_with(texts: &[String]) -> (TestEngine, Session) {
+    let (engine, session) = filled(0);
     let texts = texts.to_vec();
     session
         .write(move |draft| {
@@ -649,7 +651,7 @@ fn filled_with(texts: &[String]) -> (Store, Session) {
             Ok(())
         })
         .unwrap();
-    (store, session)
+    (engine, session)
 }
 
 #[test]
@@ -666,7 +668,7 @@ fn walks_go_on_behind_sort_keys_of_any_length() {
             _ => format!("short {}", n % 3),
         })
         .collect();
-    let (_store, session) = filled_with(&texts);
+    let (_engine, session) = filled_with(&texts);
     for order in ["name", "number", "serial"] {
         for (descending, ties_follow_direction) in [(false, false), (true, false), (true, true)] {
             let query = Query {
@@ -688,7 +690,7 @@ fn walks_go_on_behind_sort_keys_of_any_length() {
 #[test]
 fn a_place_that_only_a_record_can_tell_ends_with_the_record() {
     let long = "x".repeat(5_000);
-    let (_store, session) = filled_with(&["a", "b", "c", "d"].map(|end| format!("{long}{end}")));
+    let (_engine, session) = filled_with(&["a", "b", "c", "d"].map(|end| format!("{long}{end}")));
     let query = Query { order: by("name", false), take: 2, ..Query::default() };
     let (first, _) = run(&session, &query).unwrap();
     let token = first.continuation_token.unwrap();
@@ -710,14 +712,14 @@ fn a_place_that_only_a_record_can_tell_ends_with_the_record() {
 #[test]
 fn a_walk_beside_writers_returns_every_unchanged_record_once() {
     use std::sync::atomic::{AtomicBool, Ordering};
-    let (store, session) = filled(300);
+    let (engine, session) = filled(300);
     let all = run(&session, &Query { take: 1000, ..Query::default() }).unwrap().0.items;
     // Every third record moves in the order, and other records come and go.
     let (moving, still): (Vec<Part>, Vec<Part>) =
         all.into_iter().partition(|part| part.size % 3 == 0);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let writer = store.session(Identity::user("bob"));
+        let writer = engine.session("bob");
         let (done, moving) = (&done, &moving);
         scope.spawn(move || {
             for round in 0i64.. {
@@ -850,7 +852,7 @@ proptest! {
             12,
         ),
     ) {
-        let (_store, session) = filled(count);
+        let (_engine, session) = filled(count);
         for (terms, order, descending, ties_follow_direction, take) in cases {
             let mut filter = String::new();
             for (number, (term, or)) in terms.iter().enumerate() {

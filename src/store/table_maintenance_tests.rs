@@ -1,9 +1,9 @@
-//! Merging the segments of tables in the background.
+//! What a pass of maintenance and a verification make of damaged tables.
 
 use crate::store::tests::prelude::*;
 
 use crate::model::{Column, Resource};
-use crate::session::tables::{TableState, add_segments, settle_merges};
+use crate::session::tables::add_segments;
 use crate::value::RecordKey;
 
 fn key_of(id: &str) -> RecordKey {
@@ -20,43 +20,6 @@ fn create_table(session: &Session) -> TableId {
     };
     let request = CreateTableRequest { columns: vec![index], ..Default::default() };
     crate::tables::TableService::create_table(session, request).unwrap()
-}
-
-#[test]
-fn segments_that_came_after_the_last_merge_stay_due() {
-    let (_store, session) =
-        opened(Store::options().maintenance_thread(false), Arc::new(MemoryDisk::default()));
-    let id = create_table(&session);
-    let key = key_of(&id);
-    let is_due = || {
-        let bytes =
-            session.read(|view| view.raw(Space::TableState, key.as_bytes())).unwrap().unwrap();
-        envelope::from_row::<TableState>(key.as_bytes(), &bytes).unwrap().merge_due
-    };
-    let add = |from: u64, range: std::ops::Range<i64>| {
-        let id = id.to_string();
-        session
-            .write(move |draft| {
-                let table = draft.get::<TableMetadata>(&id)?.unwrap();
-                let meta = SegmentMeta {
-                    id: from,
-                    row_count: 10,
-                    min_index: range.start,
-                    max_index: range.end,
-                    ..SegmentMeta::default()
-                };
-                add_segments(draft, &table, vec![meta])
-            })
-            .unwrap();
-    };
-    add(1, 0..10);
-    assert!(is_due());
-    settle_merges(&session, key).unwrap();
-    assert!(!is_due());
-    add(2, 5..20);
-    // Between the last look of a pass at the segments and its last commit.
-    settle_merges(&session, key).unwrap();
-    assert!(is_due());
 }
 
 #[test]

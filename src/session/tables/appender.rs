@@ -1,0 +1,207 @@
+//! Appends of any size, each in one commit: small ones go to the buffer of their table, large ones
+//! directly to segments.
+
+use std::sync::Arc;
+
+use super::append::{PreparedRows, append_rows, check_open, too_many_rows};
+use super::cache::Numbering;
+use super::merge::{Rewrite, merge};
+use super::seal::seal;
+use super::sink::{NewSegments, SORT_ROWS, SegmentSink};
+use super::state::{key_of, next_ordinal_in};
+use crate::arrow::array::RecordBatch;
+use crate::columnar::{TableSchema, batch_bytes, coerce_batch, is_numbered};
+use crate::error::{Error, Result};
+use crate::model::Resource;
+use crate::model::tables::table::TableMetadata;
+use crate::session::access::sessions::{Access, Session};
+use crate::session::write::draft::Draft;
+use crate::value::{Control, guarded};
+
+/// Cells that are converted together: a batch of a table with many columns is split into pieces.
+const PUSH_CELLS: usize = 4 * 1024 * 1024;
+/// Bytes in memory above which an append goes directly to segments.
+const LARGE_BYTES: usize = 32 * 1024 * 1024;
+
+/// Collects the rows of one append.
+pub(crate) struct Appender<'a, A> {
+    access: &'a A,
+    id: String,
+    schema: Arc<TableSchema>,
+    rows_max: u64,
+    rows: u64,
+    bytes: usize,
+    batches: Vec<RecordBatch>,
+    sink: Option<SegmentSink<'a, A>>,
+    numbering: Option<Numbering>,
+}
+
+/// The rows of one append, before their commit. The files of their segments are removed on drop.
+pub(crate) struct StagedRows<'a, A> {
+    access: &'a A,
+    id: String,
+    rows: PreparedRows,
+    files: NewSegments,
+    /// Held until the rows are committed.
+    _numbering: Option<Numbering>,
+}
+
+impl<'a, A: Access> Appender<'a, A> {
+    /// Begins an append to a table.
+    ///
+    /// # Errors
+    /// `Conflict` for a closed table.
+    pub(crate) fn to(
+        access: &'a A,
+        table: &TableMetadata,
+        schema: Arc<TableSchema>,
+    ) -> Result<Self> {
+        check_open(table)?;
+        let mut appender = Self::to_new(access, table.id(), schema);
+        let rows = table.row_count.unwrap_or_default().unsigned_abs();
+        appender.rows_max = appender.rows_max.saturating_sub(rows);
+        Ok(appender)
+    }
+
+    /// Begins an append to a table that its commit creates.
+    pub(crate) fn to_new(access: &'a A, id: &str, schema: Arc<TableSchema>) -> Self {
+        let rows_max = access.context().settings().table_rows_max;
+        // The directory of the segments is named by the id as the store writes it: in lower case.
+        let id = id.to_ascii_lowercase();
+        Self {
+            access,
+            id,
+            schema,
+            rows_max,
+            rows: 0,
+            bytes: 0,
+            batches: Vec::new(),
+            sink: None,
+            numbering: None,
+        }
+    }
+
+    pub(crate) fn schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Adds a batch with another schema. Its first row follows those that were added before.
+    pub(crate) fn push_foreign(&mut self, batch: &RecordBatch) -> Result<()> {
+        // Converted in pieces, to bound memory: missing columns are filled with nulls, and
+        // dictionaries are unpacked.
+        let step = (PUSH_CELLS / self.schema.len().max(1)).max(1);
+        for at in (0..batch.num_rows().max(1)).step_by(step) {
+            let piece = batch.slice(at, step.min(batch.num_rows() - at));
+            let converted = coerce_batch(&self.schema, &piece, self.rows)?;
+            self.push(converted)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a batch that has the schema of the table.
+    pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        self.access.context().check_deadline()?;
+        self.rows += batch.num_rows() as u64;
+        if self.rows > self.rows_max {
+            return Err(too_many_rows(&self.id, self.access.context().settings().table_rows_max));
+        }
+        if let Some(sink) = &mut self.sink {
+            return sink.push(batch);
+        }
+        self.bytes += batch_bytes(&batch);
+        self.batches.push(batch);
+        // Inside a transaction every row is buffered: a segment file could not be rolled back with
+        // the transaction.
+        let is_large = self.rows >= SORT_ROWS as u64 || self.bytes >= LARGE_BYTES;
+        if is_large && !self.access.is_transaction() {
+            let mut sink = SegmentSink::new(self.access, &self.id, self.schema.clone());
+            for batch in std::mem::take(&mut self.batches) {
+                sink.push(batch)?;
+            }
+            self.sink = Some(sink);
+        }
+        Ok(())
+    }
+
+    /// Lets this append number the rows of a table whose index has their numbers, from the number
+    /// that it returns.
+    ///
+    /// # Errors
+    /// `Conflict` while another append numbers rows of the table.
+    pub(crate) fn number_rows(&mut self) -> Result<u64> {
+        if !is_numbered(self.schema.column(self.schema.index())?) {
+            return Ok(0);
+        }
+        let key = key_of(&self.id)?;
+        let numbering = self.access.context().engine.tables.number(key).ok_or_else(|| {
+            Error::conflict(
+                "another import numbers rows of this table, and two at once would repeat numbers; \
+                 import again when it is done",
+            )
+            .with_resource(TableMetadata::KIND.name, &self.id)
+        })?;
+        self.numbering = Some(numbering);
+        self.access.read(|view| {
+            // The commit refuses a table that is gone.
+            let table = view.any_by_key::<TableMetadata>(key)?;
+            table.map_or(Ok(0), |table| next_ordinal_in(view, &table))
+        })
+    }
+
+    /// Prepares the rows for their commit.
+    pub(crate) fn finish(self) -> Result<StagedRows<'a, A>> {
+        let Self { access, id, schema, rows: count, batches, sink, numbering, .. } = self;
+        let files = sink.map(SegmentSink::finish).transpose()?.unwrap_or_default();
+        let segments = files.metas().to_vec();
+        let rows = if segments.is_empty() {
+            PreparedRows::encoded(&schema, &batches)?
+        } else {
+            PreparedRows { count, segments, ..PreparedRows::default() }
+        };
+        Ok(StagedRows { access, id, rows, files, _numbering: numbering })
+    }
+}
+
+impl<A: Access> StagedRows<'_, A> {
+    /// Commits the rows to the table that `table` finds or creates, without asking the policy, and
+    /// closes the table if asked.
+    ///
+    /// What must hold: segment files are complete and synced before the commit that adds them to
+    /// the manifest. Whether the table is open and how many rows it has is checked in the write
+    /// turn: other appends may have committed since the caller read the table. `settle` comes after
+    /// the write, because only its outcome decides whether the files are kept or removed.
+    pub(crate) fn commit(
+        self,
+        closes: bool,
+        table: impl FnOnce(&mut Draft<'_>) -> Result<TableMetadata> + Send + 'static,
+    ) -> Result<()> {
+        let Self { access, id, rows, files, _numbering } = self;
+        let outcome = access.write(move |draft| {
+            let table = table(draft)?;
+            append_rows(draft, table, rows, closes)
+        });
+        let is_due = files.settle(outcome)?;
+        if (is_due || closes) && !access.is_transaction() {
+            seal_appended(access, &id, closes);
+        }
+        Ok(())
+    }
+}
+
+/// Seals the buffer of a table after an append. The rows are durable already: if sealing fails,
+/// maintenance repeats it.
+fn seal_appended(access: &impl Access, id: &str, is_closed: bool) {
+    let session = Session::of_store(&access.context().engine);
+    let control = Control::default();
+    let _ = guarded("sealing a table", || {
+        seal(&session, id, &control)?;
+        Ok(is_closed && merge(&session, id, Rewrite::Due, &control)?)
+    });
+}
