@@ -2,6 +2,10 @@
 
 use std::fmt::Write as _;
 
+use super::column_slice::Stored;
+use super::ticks;
+use crate::model::tables::data::DataType;
+
 /// A boolean in any letter case.
 pub(crate) fn parse_bool(text: &str) -> Option<bool> {
     if text.eq_ignore_ascii_case("true") {
@@ -51,6 +55,20 @@ pub(crate) fn parse_f32(text: &str) -> Option<f32> {
     }
 }
 
+/// The word of a cell of a column of this type, see `column_slice`; `None` for a text that is none,
+/// and for a column of texts.
+pub(crate) fn parse_word(data_type: DataType, text: &str) -> Option<u64> {
+    match data_type {
+        DataType::Bool => parse_bool(text).map(u64::from),
+        DataType::Int32 => parse_i32(text).map(Stored::word),
+        DataType::Int64 => parse_i64(text).map(Stored::word),
+        DataType::Float32 => parse_f32(text).map(Stored::word),
+        DataType::Float64 => parse_f64(text).map(Stored::word),
+        DataType::String => None,
+        time => ticks::parse(time, text).map(Stored::word),
+    }
+}
+
 /// Appends `true` or `false`.
 pub(crate) fn write_bool(value: bool, out: &mut String) {
     out.push_str(if value { "true" } else { "false" });
@@ -61,32 +79,27 @@ pub(crate) fn write_int(value: i64, out: &mut String) {
     let _ = write!(out, "{value}");
 }
 
-/// Appends the shortest text that reads back as the same value.
-pub(crate) fn write_f64(value: f64, out: &mut String) {
-    let size = value.abs();
-    let _ = if value.is_nan() {
-        out.write_str("NaN")
-    } else if value.is_infinite() {
-        out.write_str(if value > 0.0 { "Infinity" } else { "-Infinity" })
-    } else if size != 0.0 && !(1e-5..1e16).contains(&size) {
-        write!(out, "{value:e}")
-    } else {
-        write!(out, "{value}")
+macro_rules! write_float {
+    ($($name:ident, $float:ty;)*) => {
+        $(/// Appends the shortest text that reads back as the same value.
+        pub(crate) fn $name(value: $float, out: &mut String) {
+            let size = value.abs();
+            let _ = if value.is_nan() {
+                out.write_str("NaN")
+            } else if value.is_infinite() {
+                out.write_str(if value > 0.0 { "Infinity" } else { "-Infinity" })
+            } else if size != 0.0 && !(1e-5..1e16).contains(&size) {
+                write!(out, "{value:e}")
+            } else {
+                write!(out, "{value}")
+            };
+        })*
     };
 }
 
-/// Appends the shortest text that reads back as the same value.
-pub(crate) fn write_f32(value: f32, out: &mut String) {
-    let size = value.abs();
-    let _ = if value.is_nan() {
-        out.write_str("NaN")
-    } else if value.is_infinite() {
-        out.write_str(if value > 0.0 { "Infinity" } else { "-Infinity" })
-    } else if size != 0.0 && !(1e-5..1e16).contains(&size) {
-        write!(out, "{value:e}")
-    } else {
-        write!(out, "{value}")
-    };
+write_float! {
+    write_f64, f64;
+    write_f32, f32;
 }
 
 #[cfg(test)]

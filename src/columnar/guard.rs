@@ -10,18 +10,24 @@ thread_local! {
 /// Returns the result of `parse`, or `None` if it panicked. After a panic the state that `parse`
 /// changed must not be used.
 pub(super) fn guarded<T>(parse: impl FnOnce() -> T) -> Option<T> {
-    DEPTH.with(|depth| depth.set(depth.get() + 1));
-    let outcome = catch(parse);
-    DEPTH.with(|depth| depth.set(depth.get().saturating_sub(1)));
+    let (mut parse, mut outcome) = (Some(parse), None);
+    catch(&mut || outcome = parse.take().map(|parse| parse()));
     outcome
 }
 
-fn catch<T>(parse: impl FnOnce() -> T) -> Option<T> {
+/// Calls `parse`, and catches its panic.
+fn catch(parse: &mut dyn FnMut()) {
+    DEPTH.with(|depth| depth.set(depth.get() + 1));
     #[cfg(any(test, feature = "fuzzing"))]
-    if IS_OFF.with(Cell::get) {
-        return Some(parse());
+    let is_off = IS_OFF.with(Cell::get);
+    #[cfg(not(any(test, feature = "fuzzing")))]
+    let is_off = false;
+    if is_off {
+        parse();
+    } else {
+        let _ = catch_unwind(AssertUnwindSafe(parse));
     }
-    catch_unwind(AssertUnwindSafe(parse)).ok()
+    DEPTH.with(|depth| depth.set(depth.get().saturating_sub(1)));
 }
 
 #[cfg(any(test, feature = "fuzzing"))]

@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::ticks::ticks;
-use crate::arrow::array::{Array, AsArray};
-use crate::arrow::datatypes::{DataType, Int32Type, Int64Type};
+use super::column_slice::{ColumnSlice, WideNumbers};
+use crate::arrow::array::Array;
 use crate::error::{Error, Result};
 
 /// The values of an index column.
@@ -12,16 +11,11 @@ use crate::error::{Error, Result};
 /// # Errors
 /// `Corrupt` when the array has a type that no index column has.
 pub(crate) fn index_values(array: &dyn Array) -> Result<Cow<'_, [i64]>> {
-    Ok(match array.data_type() {
-        DataType::Int32 => Cow::Owned(
-            array.as_primitive::<Int32Type>().values().iter().copied().map(i64::from).collect(),
-        ),
-        DataType::Int64 => Cow::Borrowed(array.as_primitive::<Int64Type>().values()),
-        DataType::Timestamp(..) => Cow::Borrowed(ticks(array)),
-        other => {
-            return Err(Error::corrupt(format!(
-                "an index column has the type {other}, which no index column can have"
-            )));
-        }
-    })
+    match ColumnSlice::of(array).and_then(|slice| slice.wide()) {
+        Some(WideNumbers::Ints(values)) => Ok(values),
+        _ => Err(Error::corrupt(format!(
+            "an index column has the type {}, which no index column can have",
+            array.data_type()
+        ))),
+    }
 }

@@ -204,7 +204,7 @@ fn texts_beyond_what_an_array_holds_are_refused() {
     let text = "x".repeat(1 << 26);
     let column = column("s", DataType::String, ColumnType::Normal);
     let place = |row: usize| Place::Cell { row: row as u64, column: "s".to_owned() };
-    let error = column_of_texts(&column, 32, |_| Some(text.as_str()), place).unwrap_err();
+    let error = column_of_texts(&column, 32, &|_| Some(text.as_str()), &place).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
 }
 

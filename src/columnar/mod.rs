@@ -11,6 +11,7 @@
 
 mod aggregate;
 mod cells;
+mod column_slice;
 mod decimate;
 pub(crate) mod exchange;
 mod guard;

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 
 use super::groups::KeyCell;
 use super::needs::Need;
-use super::state::{Cell, ColumnFacts, ColumnState, Ends, Number, Numbers, Rank};
+use super::state::{Cell, ColumnFacts, ColumnState, Ends, Numbers, Rank};
 use crate::arrow::array::{Array, ArrayRef, AsArray};
 use crate::arrow::buffer::NullBuffer;
-use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
-use crate::columnar::ticks::ticks;
+use crate::columnar::column_slice::{CellValue, ColumnSlice, Level, Scale, WideNumbers, nulls_of};
 use crate::model::tables::data::DataType;
 use crate::value::exact::Sums;
 
@@ -21,27 +20,19 @@ pub(super) fn add_column(
     rank: &dyn Fn(usize) -> Rank,
 ) -> Vec<ColumnState> {
     let cells = cells(array, codes, counts);
-    let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+    let nulls = nulls_of(array);
     let groups = counts.len();
-    let ints = |values: &[i64]| numbers(values, nulls, codes, groups, need, ColumnFacts::Ints);
-    let floats = |values: &[f64]| numbers(values, nulls, codes, groups, need, ColumnFacts::Floats);
-    let known = match need.data_type {
-        DataType::Int32 => {
-            let values = array.as_primitive::<Int32Type>().values();
-            ints(&values.iter().map(|value| i64::from(*value)).collect::<Vec<_>>())
+    let wide = ColumnSlice::of(array).and_then(|slice| slice.wide());
+    let known = match wide {
+        Some(WideNumbers::Ints(values)) => {
+            numbers(&values, nulls, codes, groups, need, ColumnFacts::Ints)
         }
-        DataType::Int64 => ints(array.as_primitive::<Int64Type>().values()),
-        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
-            ints(ticks(array))
+        Some(WideNumbers::Floats(values)) => {
+            numbers(&values, nulls, codes, groups, need, ColumnFacts::Floats)
         }
-        DataType::Float32 => {
-            let values = array.as_primitive::<Float32Type>().values();
-            floats(&values.iter().map(|value| f64::from(*value)).collect::<Vec<_>>())
-        }
-        DataType::Float64 => floats(array.as_primitive::<Float64Type>().values()),
-        DataType::Bool | DataType::String => others(array, codes, groups, need),
+        None => others(array, codes, groups, need),
     };
-    let ends = if need.ends { ends(array, codes, groups, need, rank) } else { Vec::new() };
+    let ends = if need.ends { ends(array, codes, groups, rank) } else { Vec::new() };
     let mut ends = ends.into_iter();
     cells
         .into_iter()
@@ -56,7 +47,7 @@ pub(super) fn add_column(
 
 /// The cells of each group that are not null.
 fn cells(array: &ArrayRef, codes: Option<&[u32]>, counts: &[u64]) -> Vec<u64> {
-    match (array.nulls().filter(|nulls| nulls.null_count() > 0), codes) {
+    match (nulls_of(array), codes) {
         (None, _) => counts.to_vec(),
         (Some(nulls), None) => vec![(nulls.len() - nulls.null_count()) as u64; counts.len()],
         (Some(nulls), Some(codes)) => {
@@ -73,7 +64,7 @@ fn cells(array: &ArrayRef, codes: Option<&[u32]>, counts: &[u64]) -> Vec<u64> {
 }
 
 /// The values that are neither null nor NaN, and the codes of their rows.
-fn usable<'a, T: Number>(
+fn usable<'a, T: Scale>(
     values: &'a [T],
     nulls: Option<&NullBuffer>,
     codes: Option<&'a [u32]>,
@@ -91,7 +82,7 @@ fn usable<'a, T: Number>(
     (values.iter().enumerate().filter_map(used).collect(), kept.map(Cow::Owned))
 }
 
-fn numbers<T: Number>(
+fn numbers<T: Scale>(
     values: &[T],
     nulls: Option<&NullBuffer>,
     codes: Option<&[u32]>,
@@ -110,7 +101,7 @@ fn numbers<T: Number>(
     groups.into_iter().map(known).collect()
 }
 
-fn one_group<T: Number>(values: &[T], need: &Need, group: &mut Numbers<T>) {
+fn one_group<T: Scale>(values: &[T], need: &Need, group: &mut Numbers<T>) {
     group.used = values.len() as u64;
     if need.extremes
         && let Some(&first) = values.first()
@@ -135,7 +126,7 @@ fn one_group<T: Number>(values: &[T], need: &Need, group: &mut Numbers<T>) {
     }
 }
 
-fn many_groups<T: Number>(values: &[T], codes: &[u32], need: &Need, groups: &mut [Numbers<T>]) {
+fn many_groups<T: Scale>(values: &[T], codes: &[u32], need: &Need, groups: &mut [Numbers<T>]) {
     let mut each = |put: &dyn Fn(&mut Numbers<T>, T)| {
         for (value, code) in values.iter().zip(codes) {
             if let Some(group) = groups.get_mut(*code as usize) {
@@ -219,7 +210,6 @@ fn ends(
     array: &ArrayRef,
     codes: Option<&[u32]>,
     groups: usize,
-    need: &Need,
     rank: &dyn Fn(usize) -> Rank,
 ) -> Vec<Option<Ends>> {
     let mut ends: Vec<Option<(usize, usize)>> = vec![None; groups];
@@ -229,7 +219,7 @@ fn ends(
             *slot = Some(slot.map_or((at, at), |(first, _)| (first, at)));
         }
     }
-    let cell = |at| cell_of(array, need.data_type, at);
+    let cell = |at| cell_of(array, at);
     let made = |(first, last)| Ends {
         first_at: rank(first),
         first: cell(first),
@@ -239,19 +229,13 @@ fn ends(
     ends.into_iter().map(|slot| slot.map(made)).collect()
 }
 
-fn cell_of(array: &ArrayRef, data_type: DataType, at: usize) -> Cell {
-    if array.is_null(at) {
-        return Cell::Null;
-    }
-    match data_type {
-        DataType::Bool => Cell::Bool(array.as_boolean().value(at)),
-        DataType::Int32 => Cell::Int(i64::from(array.as_primitive::<Int32Type>().value(at))),
-        DataType::Int64 => Cell::Int(array.as_primitive::<Int64Type>().value(at)),
-        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
-            Cell::Int(ticks(array).get(at).copied().unwrap_or_default())
-        }
-        DataType::Float32 => Cell::Float(f64::from(array.as_primitive::<Float32Type>().value(at))),
-        DataType::Float64 => Cell::Float(array.as_primitive::<Float64Type>().value(at)),
-        DataType::String => Cell::Text(array.as_string::<i32>().value(at).to_owned()),
+fn cell_of(array: &ArrayRef, at: usize) -> Cell {
+    let value = ColumnSlice::of(array).filter(|_| array.is_valid(at));
+    match value.and_then(|slice| slice.value(at)) {
+        None => Cell::Null,
+        Some(CellValue::Bool(value)) => Cell::Bool(value),
+        Some(CellValue::Number(Level::Int(value))) => Cell::Int(value),
+        Some(CellValue::Number(Level::Float(value))) => Cell::Float(value),
+        Some(CellValue::Text(text)) => Cell::Text(text.to_owned()),
     }
 }

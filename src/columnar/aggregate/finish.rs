@@ -4,8 +4,9 @@ use super::grouped::GroupedRows;
 use super::groups::{KeyCell, key_float};
 use super::needs::Needs;
 use super::request::{Aggregation, ColumnAggregate, Term};
-use super::state::{Cell, ColumnFacts, ColumnState, Group, Number, Numbers};
+use super::state::{Cell, ColumnFacts, ColumnState, Group, Numbers};
 use crate::columnar::cells;
+use crate::columnar::column_slice::Scale;
 use crate::columnar::schema::TableSchema;
 use crate::columnar::ticks;
 use crate::error::Result;
@@ -126,7 +127,7 @@ fn value(
     })
 }
 
-fn counts<T: Number>(numbers: &Numbers<T>, at: Option<usize>) -> Option<Vec<i64>> {
+fn counts<T: Scale>(numbers: &Numbers<T>, at: Option<usize>) -> Option<Vec<i64>> {
     let counts = numbers.bins.get(at?)?;
     Some(counts.iter().map(|count| count.cast_signed()).collect())
 }
@@ -149,7 +150,7 @@ fn extreme(state: &ColumnState, is_max: bool) -> Option<Cell> {
     }
 }
 
-fn number<T: Number>(
+fn number<T: Scale>(
     numbers: &mut Numbers<T>,
     want: ColumnAggregate,
     data_type: DataType,
@@ -174,7 +175,7 @@ fn number<T: Number>(
     }
 }
 
-fn percentile<T: Number>(
+fn percentile<T: Scale>(
     values: &mut [T],
     percent: f64,
     is_linear: bool,
@@ -191,8 +192,8 @@ fn percentile<T: Number>(
     let place = percent * last as f64 / 100.0;
     let at = (place.floor() as usize).min(last);
     let (_, low, above) = values.select_nth_unstable_by(at, order);
-    let low = low.float();
-    let high = above.iter().copied().min_by(order).map_or(low, Number::float);
+    let low = low.nearest();
+    let high = above.iter().copied().min_by(order).map_or(low, Scale::nearest);
     let part = place - at as f64;
     // Without a part the neighbour must not count: it may be infinite.
     let value = if part == 0.0 || low == high { low } else { low + (high - low) * part };

@@ -79,7 +79,7 @@ impl GroupedRows {
         let rows = row_count(ranges);
         let mut keys = Vec::new();
         for key in &aggregation.keys {
-            keys.push((read(key.column)?, schema.column(key.column)?.data_type, key.width));
+            keys.push((read(key.column)?, key.width));
         }
         let (codes, cells) = match codes(&keys) {
             Some((codes, cells)) => (Some(codes), cells),

@@ -4,10 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::ints::{numbered, paired};
-use crate::arrow::array::{Array, ArrayRef, AsArray};
-use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
-use crate::columnar::ticks::ticks;
-use crate::model::tables::data::DataType;
+use crate::arrow::array::{Array, ArrayRef};
+use crate::columnar::column_slice::{ColumnSlice, WideNumbers};
 
 /// A column by whose values rows are grouped.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,54 +85,22 @@ fn of_ints(
 }
 
 /// The number of each row's key, and the keys by number.
-fn column_codes(
-    array: &ArrayRef,
-    data_type: DataType,
-    width: Option<Width>,
-) -> (Vec<u32>, Vec<KeyCell>) {
-    let floats = |values: &mut dyn Iterator<Item = f64>| -> Vec<i64> {
-        let start = |value: f64| match width {
-            Some(Width::Float(width)) if value.is_finite() => (value / width).floor() * width,
-            _ => value,
-        };
-        values.map(|value| float_key(start(value))).collect()
+fn column_codes(array: &ArrayRef, width: Option<Width>) -> (Vec<u32>, Vec<KeyCell>) {
+    let start = |value: f64| match width {
+        Some(Width::Float(width)) if value.is_finite() => (value / width).floor() * width,
+        _ => value,
     };
-    match data_type {
-        DataType::Bool => {
-            let values: Vec<i64> = array.as_boolean().values().iter().map(i64::from).collect();
+    let Some(slice) = ColumnSlice::of(array) else { return Default::default() };
+    match slice {
+        ColumnSlice::Bool(values) => {
+            let values: Vec<i64> = values.values().iter().map(i64::from).collect();
             of_ints(array, &values, |value| KeyCell::Bool(value != 0))
         }
-        DataType::Int32 => {
-            let values: Vec<i64> = array
-                .as_primitive::<Int32Type>()
-                .values()
-                .iter()
-                .map(|value| i64::from(*value))
-                .collect();
-            of_ints(array, &buckets(&values, width), KeyCell::Int)
-        }
-        DataType::Int64 => {
-            let values = array.as_primitive::<Int64Type>().values();
-            of_ints(array, &buckets(values, width), KeyCell::Int)
-        }
-        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
-            of_ints(array, &buckets(ticks(array), width), KeyCell::Int)
-        }
-        DataType::Float32 => {
-            let values = array.as_primitive::<Float32Type>().values();
-            let keys = floats(&mut values.iter().map(|value| f64::from(*value)));
-            of_ints(array, &keys, KeyCell::Float)
-        }
-        DataType::Float64 => {
-            let values = array.as_primitive::<Float64Type>().values();
-            of_ints(array, &floats(&mut values.iter().copied()), KeyCell::Float)
-        }
-        DataType::String => {
+        ColumnSlice::Text(texts) => {
             let mut known: HashMap<Option<&str>, u32> = HashMap::new();
             let mut distinct = Vec::new();
             let mut last: Option<(Option<&str>, u32)> = None;
-            let codes = array
-                .as_string::<i32>()
+            let codes = texts
                 .iter()
                 .map(|text| match last {
                     Some((before, code)) if before == text => code,
@@ -152,6 +118,16 @@ fn column_codes(
                 .collect();
             (codes, distinct)
         }
+        numbers => match numbers.wide() {
+            Some(WideNumbers::Ints(values)) => {
+                of_ints(array, &buckets(&values, width), KeyCell::Int)
+            }
+            Some(WideNumbers::Floats(values)) => {
+                let keys: Vec<i64> = values.iter().map(|value| float_key(start(*value))).collect();
+                of_ints(array, &keys, KeyCell::Float)
+            }
+            None => Default::default(),
+        },
     }
 }
 
@@ -159,10 +135,10 @@ fn column_codes(
 pub(super) type Codes = (Vec<u32>, Vec<Vec<KeyCell>>);
 
 /// The groups of rows by their keys; `None` without keys, when all rows are one group.
-pub(super) fn codes(keys: &[(ArrayRef, DataType, Option<Width>)]) -> Option<Codes> {
+pub(super) fn codes(keys: &[(ArrayRef, Option<Width>)]) -> Option<Codes> {
     let mut joined: Option<Codes> = None;
-    for (array, data_type, width) in keys {
-        let (codes, distinct) = column_codes(array, *data_type, *width);
+    for (array, width) in keys {
+        let (codes, distinct) = column_codes(array, *width);
         joined = Some(match joined {
             None => (codes, distinct.into_iter().map(|cell| vec![cell]).collect()),
             Some((before, groups)) => {

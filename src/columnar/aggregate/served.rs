@@ -115,10 +115,7 @@ impl<'a> RunSummaries<'a> {
     /// Whether the summaries say all that is needed of the `rows` rows of a block.
     fn knows(&self, block: usize, rows: usize) -> bool {
         self.columns.iter().all(|Summary { blocks, sums }| {
-            let summed = match blocks {
-                ColumnSummary::Int(levels) => levels.blocks().get(block).map(|block| block.rows),
-                ColumnSummary::Float(levels) => levels.blocks().get(block).map(|block| block.rows),
-            };
+            let summed = blocks.block(block).map(|block| block.rows);
             let is_known = |sums: &&[BlockSums]| sums.get(block).is_some_and(BlockSums::is_known);
             summed.is_some_and(|summed| usize::from(summed) == rows)
                 && sums.as_ref().is_none_or(is_known)

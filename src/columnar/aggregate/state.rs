@@ -3,9 +3,10 @@
 use super::groups::KeyCell;
 use super::needs::{Need, Needs};
 use super::request::Bins;
+use crate::columnar::column_slice::Scale;
 use crate::columnar::segment::Block;
 use crate::model::tables::data::DataType;
-use crate::value::exact::{BlockSums, Summable, Sums};
+use crate::value::exact::{BlockSums, Sums};
 
 /// Where a row is in the order of the index: its value, its run, its row.
 pub(super) type Rank = (i64, usize, usize);
@@ -20,35 +21,9 @@ pub(super) enum Cell {
     Text(String),
 }
 
-/// A number of a column.
-pub(super) trait Number: Summable + PartialOrd + Send + Sync + std::fmt::Debug {
-    fn is_nan(self) -> bool;
-    fn float(self) -> f64;
-}
-
-impl Number for i64 {
-    fn is_nan(self) -> bool {
-        false
-    }
-
-    fn float(self) -> f64 {
-        self as f64
-    }
-}
-
-impl Number for f64 {
-    fn is_nan(self) -> bool {
-        f64::is_nan(self)
-    }
-
-    fn float(self) -> f64 {
-        self
-    }
-}
-
 /// What is known about the numbers of a group.
 #[derive(Clone, Debug)]
-pub(super) struct Numbers<T: Number> {
+pub(super) struct Numbers<T: Scale> {
     /// Values that are neither null nor NaN.
     pub used: u64,
     pub extremes: Option<(T, T)>,
@@ -58,7 +33,7 @@ pub(super) struct Numbers<T: Number> {
     pub bins: Vec<Vec<u64>>,
 }
 
-impl<T: Number> Default for Numbers<T> {
+impl<T: Scale> Default for Numbers<T> {
     fn default() -> Self {
         Self {
             used: 0,
@@ -70,7 +45,7 @@ impl<T: Number> Default for Numbers<T> {
     }
 }
 
-impl<T: Number> Numbers<T> {
+impl<T: Scale> Numbers<T> {
     /// Adds what the summary of a block says; returns its cells that are not null.
     pub(super) fn add_block(
         &mut self,
@@ -123,7 +98,7 @@ impl<T: Number> Numbers<T> {
             self.bins = wanted.iter().map(|bins| vec![0; bins.count + 2]).collect();
         }
         for (counts, bins) in self.bins.iter_mut().zip(wanted) {
-            if let Some(count) = counts.get_mut(bins.place(value.float())) {
+            if let Some(count) = counts.get_mut(bins.place(value.nearest())) {
                 *count += 1;
             }
         }
@@ -192,12 +167,8 @@ impl ColumnState {
     pub(super) fn new(need: &Need) -> Self {
         let known = match need.data_type {
             DataType::Bool | DataType::String => ColumnFacts::Others(None),
-            DataType::Float32 | DataType::Float64 => ColumnFacts::Floats(Numbers::default()),
-            DataType::Int32
-            | DataType::Int64
-            | DataType::Timestamp
-            | DataType::TimestampMicros
-            | DataType::TimestampNanos => ColumnFacts::Ints(Numbers::default()),
+            data_type if data_type.is_float() => ColumnFacts::Floats(Numbers::default()),
+            _ => ColumnFacts::Ints(Numbers::default()),
         };
         Self { cells: 0, known, ends: None }
     }

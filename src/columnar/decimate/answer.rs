@@ -2,21 +2,14 @@
 //! extremes from their copies in the segment, values that decimation has already read from memory,
 //! and all other cells from the pages.
 
-use std::sync::Arc;
-
-use super::extremes::Level;
-use crate::arrow::array::{
-    ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchOptions,
-    UInt32Array,
-};
+use crate::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use crate::arrow::compute::{concat, take};
+use crate::columnar::column_slice::{Level, array_of_words};
 use crate::columnar::read::count::in_parallel;
 use crate::columnar::read::fetch::fetch_rows;
 use crate::columnar::read::view::{Locator, RunStorage, TableView};
 use crate::columnar::segment::{BLOCK_ROWS, ExtremeRows, PAGE_ROWS};
-use crate::columnar::ticks;
 use crate::error::{Error, Result};
-use crate::model::tables::data::DataType;
 use crate::value::{Control, ranges};
 
 /// Extreme rows that one thread reads at a time.
@@ -166,9 +159,10 @@ pub(super) fn rows(
             let (_, level) = row.known.filter(|(other, _)| *other == column)?;
             (!(*is_beside && has_beside(column))).then_some((at, level))
         });
-        let (positions, levels): (Vec<usize>, Vec<Level>) = seen.unzip();
+        let (positions, words): (Vec<usize>, Vec<u64>) =
+            seen.map(|(at, level)| (at, level.word(data_type))).unzip();
         order.extend(positions);
-        parts.extend(of_levels(&levels, data_type));
+        parts.extend(array_of_words(data_type, words, None));
         let mut left = open.len();
         while left > 0 {
             let array = cells.next().ok_or_else(defect)?;
@@ -210,24 +204,4 @@ fn look_up(view: &TableView, kept: &[AnswerRow], task: &Task<'_>) -> Result<Answ
             Ok(AnswerColumn::Cells(batch.columns().first().ok_or_else(defect)?.clone()))
         }
     }
-}
-
-/// Known values as an array of the column's type; `None` if there are none.
-fn of_levels(levels: &[Level], data_type: DataType) -> Option<ArrayRef> {
-    if levels.is_empty() {
-        return None;
-    }
-    let ints = || levels.iter().map(|level| if let Level::Int(value) = level { *value } else { 0 });
-    let floats =
-        || levels.iter().map(|level| if let Level::Float(value) = level { *value } else { 0.0 });
-    Some(match data_type {
-        DataType::Int32 => Arc::new(ints().map(|value| value as i32).collect::<Int32Array>()),
-        DataType::Int64 => Arc::new(ints().collect::<Int64Array>()),
-        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
-            ticks::array_of(data_type, ints().collect(), None)
-        }
-        DataType::Float32 => Arc::new(floats().map(|value| value as f32).collect::<Float32Array>()),
-        DataType::Float64 => Arc::new(floats().collect::<Float64Array>()),
-        DataType::Bool | DataType::String => return None,
-    })
 }

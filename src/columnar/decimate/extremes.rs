@@ -1,17 +1,9 @@
 //! Values of numeric columns as levels, and the minimum and maximum of a set of rows.
 
-use crate::arrow::array::{Array, AsArray};
-use crate::arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type};
-use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
-use crate::columnar::ticks::ticks;
+use crate::arrow::array::Array;
+use crate::columnar::column_slice::{self, Level};
+use crate::columnar::kernels::Extremes;
 use crate::error::{Error, Result};
-
-/// A number that sorts like the values of a numeric column.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub(super) enum Level {
-    Int(i64),
-    Float(f64),
-}
 
 /// The extremes of a set of rows. Of equal values the one of smaller rank wins, so the order of
 /// offers does not matter.
@@ -22,6 +14,13 @@ pub(super) struct Best<P, R = u64> {
 }
 
 impl<P: Copy, R: Copy + Ord> Best<P, R> {
+    /// Offers both extremes of some rows, all from one place; `rank` has the ranks of their
+    /// positions.
+    pub(super) fn offer(&mut self, found: &Extremes<Level>, place: P, rank: impl Fn(usize) -> R) {
+        self.offer_min(found.min, rank(found.min_at), place);
+        self.offer_max(found.max, rank(found.max_at), place);
+    }
+
     pub(super) fn offer_min(&mut self, level: Level, rank: R, place: P) {
         if self.min.is_none_or(|(best, at, _)| level < best || (level == best && rank < at)) {
             self.min = Some((level, rank, place));
@@ -35,58 +34,15 @@ impl<P: Copy, R: Copy + Ord> Best<P, R> {
     }
 }
 
-fn of_slice<N: Sample>(
-    array: &dyn Array,
-    values: &[N],
-    from: usize,
-    len: usize,
-) -> Option<Extremes<N>> {
-    let values = values.get(from..from + len)?;
-    if array.null_count() == 0 {
-        extremes(values)
-    } else {
-        extremes_where(values, |at| array.is_valid(from + at))
-    }
-}
-
 /// The extremes of a part of a numeric array, with positions counted from `from`.
 pub(super) fn array_extremes(
     array: &dyn Array,
     from: usize,
     len: usize,
 ) -> Result<Option<Extremes<Level>>> {
-    fn wrap<N: Copy>(
-        found: Option<Extremes<N>>,
-        level: impl Fn(N) -> Level,
-    ) -> Option<Extremes<Level>> {
-        found.map(|found| Extremes {
-            min: level(found.min),
-            min_at: found.min_at,
-            max: level(found.max),
-            max_at: found.max_at,
-        })
-    }
-    let int = |value: i64| Level::Int(value);
-    Ok(match array.data_type() {
-        Arrow::Int32 => {
-            let values = array.as_primitive::<Int32Type>().values();
-            wrap(of_slice(array, values, from, len), |value| int(i64::from(value)))
-        }
-        Arrow::Int64 => {
-            wrap(of_slice(array, array.as_primitive::<Int64Type>().values(), from, len), int)
-        }
-        Arrow::Timestamp(..) => wrap(of_slice(array, ticks(array), from, len), int),
-        Arrow::Float32 => {
-            let values = array.as_primitive::<Float32Type>().values();
-            wrap(of_slice(array, values, from, len), |value| Level::Float(f64::from(value)))
-        }
-        Arrow::Float64 => wrap(
-            of_slice(array, array.as_primitive::<Float64Type>().values(), from, len),
-            Level::Float,
-        ),
-        other => {
-            return Err(Error::invalid(format!("a column of type {other} cannot be decimated")));
-        }
+    column_slice::array_extremes(array, from, len).ok_or_else(|| {
+        let other = array.data_type();
+        Error::invalid(format!("a column of type {other} cannot be decimated"))
     })
 }
 

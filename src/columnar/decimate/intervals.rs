@@ -4,9 +4,10 @@
 use std::ops::Range;
 
 use super::decimation::Decimation;
-use super::extremes::{Best, Level, array_extremes, span_of};
+use super::extremes::{Best, array_extremes, span_of};
 use super::stream::bounds;
 use crate::arrow::array::RecordBatch;
+use crate::columnar::column_slice::Level;
 use crate::columnar::kernels;
 use crate::columnar::predicate::predicates::Predicates;
 use crate::columnar::read::view::{Locator, Run, TableView};

@@ -10,13 +10,12 @@ use std::ops::Range;
 
 use super::decimation::Decimation;
 use super::intervals::{Cuts, Pass, Piece, Rank, WindowRows};
-use crate::columnar::keys::index_values;
 use crate::columnar::predicate::predicates::Predicates;
 use crate::columnar::read::count::{count_rows, in_parallel};
 use crate::columnar::read::unit;
 use crate::columnar::read::view::{Locator, RunStorage, TableView};
-use crate::columnar::segment::{BLOCK_ROWS, ColumnSummary, PAGE_ROWS};
-use crate::error::{Error, Result};
+use crate::columnar::segment::{BLOCK_ROWS, PAGE_ROWS};
+use crate::error::Result;
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
 
@@ -99,19 +98,10 @@ fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
                 starts
                     .extend(run.index().iter().copied().step_by(BLOCK_ROWS).enumerate().map(rank));
             }
-            RunStorage::Segment(_) => match run.summary(view.schema.index())? {
-                Some(ColumnSummary::Int(levels)) => {
-                    starts.extend(
-                        levels.blocks().iter().map(|block| block.min).enumerate().map(rank),
-                    );
-                }
-                _ => {
-                    return Err(Error::corrupt(
-                        "a segment has no summary of its index column; restore the table from a \
-                         backup",
-                    ));
-                }
-            },
+            RunStorage::Segment(_) => {
+                let blocks = run.index_summary(&view.schema)?.blocks();
+                starts.extend(blocks.iter().map(|block| block.min).enumerate().map(rank));
+            }
         }
     }
     starts.sort_unstable();
@@ -123,16 +113,10 @@ fn cursors(view: &TableView, predicates: &Predicates) -> Result<Vec<Cursor>> {
     let index_range = predicates.int_range(view.schema.index());
     let mut cursors = Vec::with_capacity(view.runs().len());
     for (at, run) in view.runs().iter().enumerate() {
-        let (least, greatest) = run.index_range();
-        let (mut next_row, mut end_row) = (0, run.row_count());
-        if let Some((low, high)) = index_range {
-            if low > least {
-                next_row = run.rows_before(&view.schema, low, false)?;
-            }
-            if high < greatest {
-                end_row = run.rows_before(&view.schema, high, true)?;
-            }
-        }
+        let Range { start: next_row, end: end_row } = match index_range {
+            Some(range) => run.rows_within(&view.schema, range)?,
+            None => 0..run.row_count(),
+        };
         cursors.push(Cursor { run: at, next_row, end_row, pieces: VecDeque::new() });
     }
     Ok(cursors)
@@ -149,12 +133,9 @@ fn first_block_from(view: &TableView, run_at: usize, bound: Rank) -> Result<usiz
         let middle = usize::midpoint(low, high);
         let key = match run.stored() {
             RunStorage::Memory(run) => run.index().get(middle * BLOCK_ROWS).copied(),
-            RunStorage::Segment(_) => match run.summary(view.schema.index())? {
-                Some(ColumnSummary::Int(levels)) => {
-                    levels.blocks().get(middle).map(|block| block.min)
-                }
-                _ => None,
-            },
+            RunStorage::Segment(_) => {
+                run.index_summary(&view.schema)?.blocks().get(middle).map(|block| block.min)
+            }
         };
         match key {
             Some(key) if is_before(middle, key) => low = middle + 1,
@@ -175,12 +156,6 @@ fn read_ahead(
     bound: Option<Rank>,
     control: &Control,
 ) -> Result<()> {
-    let index = view.schema.index();
-    let mut wanted = columns.to_vec();
-    let key_at = wanted.iter().position(|&column| column == index).unwrap_or_else(|| {
-        wanted.push(index);
-        wanted.len() - 1
-    });
     let mut looks: Vec<(usize, Range<usize>)> = Vec::new();
     for (at, cursor) in cursors.iter().enumerate() {
         let end = match bound {
@@ -198,24 +173,16 @@ fn read_ahead(
         }
     }
     let rows = looks.iter().map(|(_, rows)| rows.len()).sum();
-    let misfit = |error| {
-        Error::corrupt("internal error: a projection of columns failed; report it")
-            .with_source(error)
-    };
     let run_of = |at: usize| cursors.get(at).map_or(usize::MAX, |cursor| cursor.run);
     let pieces = in_parallel(&looks, rows, control, |(at, rows)| {
         let run_at = run_of(*at);
         let run = view.run(run_at)?;
-        let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &wanted, control)?;
-        if unit::row_count(&picked.ranges) == 0 {
-            return Ok(None);
-        }
-        let whole = unit::materialise(run, &view.schema, &picked, &wanted)?;
-        let keys = index_values(whole.column(key_at))?.into_owned();
-        let batch = whole.project(&(0..columns.len()).collect::<Vec<_>>()).map_err(misfit)?;
-        let rows =
-            picked.ranges.iter().flat_map(|range| range.start as u32..range.end as u32).collect();
-        Ok(Some(Piece { run: run_at as u32, keys, batch, rows, at: 0 }))
+        let found =
+            unit::read_keyed(run, &view.schema, predicates, rows.clone(), columns, control)?;
+        Ok(found.map(|(batch, keys, ranges)| {
+            let rows = ranges.iter().flat_map(|range| range.start as u32..range.end as u32);
+            Piece { run: run_at as u32, keys, batch, rows: rows.collect(), at: 0 }
+        }))
     })?;
     for ((at, rows), piece) in looks.into_iter().zip(pieces) {
         if let Some(cursor) = cursors.get_mut(at) {

@@ -7,12 +7,13 @@ use std::ops::Range;
 
 use super::answer::{AnswerRow, Extreme};
 use super::decimation::Decimation;
-use super::extremes::{Best, Level, array_extremes, flush, span_of};
+use super::extremes::{Best, array_extremes, flush, span_of};
+use crate::columnar::column_slice::Level;
 use crate::columnar::kernels;
 use crate::columnar::predicate::predicates::Predicates;
 use crate::columnar::read::count::in_parallel;
 use crate::columnar::read::view::{Locator, RunStorage, TableView};
-use crate::columnar::segment::{BLOCK_ROWS, Block, ColumnSummary};
+use crate::columnar::segment::{BLOCK_ROWS, Block};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
@@ -63,20 +64,14 @@ pub(super) fn keep(
     if decimation.x != index {
         return Ok(None);
     }
-    let (Some((low, high)), Some(sequence)) = (predicates.int_range(index), view.sequence()) else {
+    let (Some(index_range), Some(sequence)) = (predicates.int_range(index), view.sequence()) else {
         return Ok(None);
     };
     let mut parts = Vec::new();
     let mut row_count = 0;
     for at in sequence {
         let run = view.run(at)?;
-        let (least, greatest) = run.index_range();
-        let from = if low > least { run.rows_before(&view.schema, low, false)? } else { 0 };
-        let to = if high < greatest {
-            run.rows_before(&view.schema, high, true)?
-        } else {
-            run.row_count()
-        };
+        let Range { start: from, end: to } = run.rows_within(&view.schema, index_range)?;
         if from < to {
             parts.push(Part { run: at, first_rank: row_count, rows: from..to });
             row_count += (to - from) as u64;
@@ -186,16 +181,7 @@ fn cut(
     }
     let value_at = |rank: u64| -> Result<i64> {
         let here = locate(parts, rank)?;
-        let row = here.row as usize;
-        let batch = view.run(here.run as usize)?.read(
-            &view.schema,
-            &[view.schema.index()],
-            std::slice::from_ref(&(row..row + 1)),
-        )?;
-        Ok(crate::columnar::keys::index_values(batch.column(0))?
-            .first()
-            .copied()
-            .unwrap_or_default())
+        view.run(here.run as usize)?.index_value(&view.schema, here.row as usize)
     };
     let (least, greatest) = (value_at(0)?, value_at(row_count - 1)?);
     let width = (i128::from(greatest) - i128::from(least)).cast_unsigned();
@@ -233,10 +219,9 @@ fn cut(
 
 /// Offers the extremes of a block that are among its rows `inside` the interval. Returns whether
 /// one of them is outside, so that the extreme of the rows inside is not known from the summary.
-fn offer_block<T: Copy>(
+fn offer_block(
     best: &mut Best<ExtremeSource>,
-    block: &Block<T>,
-    level: impl Fn(T) -> Level,
+    block: &Block<Level>,
     block_row: usize,
     inside: &Range<usize>,
     rank_of: &dyn Fn(usize) -> u64,
@@ -245,12 +230,12 @@ fn offer_block<T: Copy>(
     let (min_row, max_row) =
         (block_row + usize::from(block.min_at), block_row + usize::from(block.max_at));
     if inside.contains(&min_row) {
-        best.offer_min(level(block.min), rank_of(min_row), ExtremeSource::Block);
+        best.offer_min(block.min, rank_of(min_row), ExtremeSource::Block);
     } else {
         open = true;
     }
     if inside.contains(&max_row) {
-        best.offer_max(level(block.max), rank_of(max_row), ExtremeSource::Block);
+        best.offer_max(block.max, rank_of(max_row), ExtremeSource::Block);
     } else {
         open = true;
     }
@@ -259,13 +244,8 @@ fn offer_block<T: Copy>(
 
 /// Whether rows of a block could still win; otherwise its edge is not read. An equal value wins if
 /// its rank can be smaller.
-fn could_win<T: Copy>(
-    best: &Best<ExtremeSource>,
-    block: &Block<T>,
-    level: impl Fn(T) -> Level,
-    first_rank: u64,
-) -> bool {
-    let (min, max) = (level(block.min), level(block.max));
+fn could_win(best: &Best<ExtremeSource>, block: &Block<Level>, first_rank: u64) -> bool {
+    let (min, max) = (block.min, block.max);
     best.min.is_none_or(|(found, rank, _)| min < found || (min == found && first_rank < rank))
         || best
             .max
@@ -298,16 +278,7 @@ fn extremes_of(
                 RunStorage::Memory(run) => {
                     let array = run.batch().column(column);
                     if let Some(found) = array_extremes(array, from, to - from)? {
-                        best.offer_min(
-                            found.min,
-                            rank_of(from + found.min_at),
-                            ExtremeSource::Rows,
-                        );
-                        best.offer_max(
-                            found.max,
-                            rank_of(from + found.max_at),
-                            ExtremeSource::Rows,
-                        );
+                        best.offer(&found, ExtremeSource::Rows, |at| rank_of(from + at));
                     }
                 }
                 RunStorage::Segment(_) => {
@@ -337,44 +308,19 @@ fn extremes_of(
                             edge_ranges.push(last_whole * BLOCK_ROWS..to);
                         }
                     }
-                    macro_rules! answer {
-                        ($levels:expr, $level:expr) => {{
-                            if first_whole < last_whole
-                                && let Some(found) = $levels.extremes(first_whole..last_whole)
-                            {
-                                best.offer_min(
-                                    $level(found.min),
-                                    rank_of(found.min_at),
-                                    ExtremeSource::Block,
-                                );
-                                best.offer_max(
-                                    $level(found.max),
-                                    rank_of(found.max_at),
-                                    ExtremeSource::Block,
-                                );
-                            }
-                            for rows in edge_ranges {
-                                let at = rows.start / BLOCK_ROWS;
-                                let block =
-                                    $levels.blocks().get(at).filter(|block| block.is_usable());
-                                if let Some(block) = block
-                                    && offer_block(
-                                        best,
-                                        block,
-                                        $level,
-                                        at * BLOCK_ROWS,
-                                        &rows,
-                                        &rank_of,
-                                    )
-                                {
-                                    open.push(edge(rows));
-                                }
-                            }
-                        }};
+                    if first_whole < last_whole
+                        && let Some(found) = summary.extremes(first_whole..last_whole)
+                    {
+                        best.offer(&found, ExtremeSource::Block, rank_of);
                     }
-                    match summary {
-                        ColumnSummary::Int(levels) => answer!(levels, Level::Int),
-                        ColumnSummary::Float(levels) => answer!(levels, Level::Float),
+                    for rows in edge_ranges {
+                        let at = rows.start / BLOCK_ROWS;
+                        let block = summary.block(at).filter(Block::is_usable);
+                        if let Some(block) = block
+                            && offer_block(best, &block, at * BLOCK_ROWS, &rows, &rank_of)
+                        {
+                            open.push(edge(rows));
+                        }
                     }
                 }
             }
@@ -382,23 +328,14 @@ fn extremes_of(
         for edge in open {
             let at = edge.rows.start / BLOCK_ROWS;
             let rows = edge.rows.clone();
-            macro_rules! parts {
-                ($levels:expr, $level:path) => {{
-                    let value = |found: Option<(Level, u64, ExtremeSource)>| match found {
-                        Some(($level(value), ..)) => Some(value),
-                        _ => None,
-                    };
-                    match $levels.blocks().get(at) {
-                        Some(block) if could_win(best, block, $level, edge.first_rank) => {
-                            $levels.candidates(&rows, value(best.min), value(best.max))
-                        }
-                        _ => Vec::new(),
-                    }
-                }};
-            }
+            let level = |found: Option<(Level, u64, ExtremeSource)>| found.map(|(level, ..)| level);
             let parts = match view.run(edge.run)?.summary(column)? {
-                Some(ColumnSummary::Int(levels)) => parts!(levels, Level::Int),
-                Some(ColumnSummary::Float(levels)) => parts!(levels, Level::Float),
+                Some(summary) => match summary.block(at) {
+                    Some(block) if could_win(best, &block, edge.first_rank) => {
+                        summary.candidates(&rows, level(best.min), level(best.max))
+                    }
+                    _ => Vec::new(),
+                },
                 None => vec![rows.clone()],
             };
             edges.extend(parts.into_iter().map(|part| Edge {
@@ -449,8 +386,7 @@ fn read_edges(
         if let (Some(best), Some(found)) =
             (bests.get_mut(edge.y).and_then(|of| of.get_mut(edge.interval)), found)
         {
-            best.offer_min(found.min, edge.first_rank + found.min_at as u64, ExtremeSource::Rows);
-            best.offer_max(found.max, edge.first_rank + found.max_at as u64, ExtremeSource::Rows);
+            best.offer(&found, ExtremeSource::Rows, |at| edge.first_rank + at as u64);
         }
     }
     Ok(())

@@ -4,11 +4,10 @@
 use std::sync::Arc;
 
 use super::decimation::Decimation;
-use super::extremes::{Best, Level, array_extremes, flush, span_of};
-use crate::arrow::array::{Array, AsArray, RecordBatch};
-use crate::arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type};
+use super::extremes::{Best, array_extremes, flush, span_of};
+use crate::arrow::array::RecordBatch;
+use crate::columnar::column_slice::{ColumnSlice, Level};
 use crate::columnar::kernels;
-use crate::columnar::keys::index_values;
 use crate::columnar::order::select::{SelectedRow, select_rows};
 use crate::columnar::order::sort_key::OrderColumn;
 use crate::columnar::predicate::predicates::Predicates;
@@ -93,21 +92,6 @@ pub(super) fn keep(
     Ok(keeper.finish())
 }
 
-fn levels(array: &dyn Array) -> Result<Vec<Level>> {
-    Ok(match array.data_type() {
-        Arrow::Float32 => array
-            .as_primitive::<Float32Type>()
-            .values()
-            .iter()
-            .map(|v| Level::Float(f64::from(*v)))
-            .collect(),
-        Arrow::Float64 => {
-            array.as_primitive::<Float64Type>().values().iter().map(|v| Level::Float(*v)).collect()
-        }
-        _ => index_values(array)?.iter().map(|v| Level::Int(*v)).collect(),
-    })
-}
-
 /// The smallest and the largest x of the rows that satisfy the predicates.
 pub(super) fn bounds(
     view: &TableView,
@@ -128,10 +112,7 @@ pub(super) fn bounds(
     let mut best: Option<(Level, Level)> = None;
     for found in found.into_iter().flatten() {
         best = Some(best.map_or((found.min, found.max), |(least, greatest)| {
-            (
-                if found.min < least { found.min } else { least },
-                if found.max > greatest { found.max } else { greatest },
-            )
+            (least.least(found.min), greatest.greatest(found.max))
         }));
     }
     Ok(best)
@@ -202,7 +183,7 @@ impl<'a> Keeper<'a> {
             self.rank += rows as u64;
             return Ok(());
         }
-        let xs = if self.spans.is_some() { levels(batch.column(0))? } else { Vec::new() };
+        let xs = ColumnSlice::of(batch.column(0));
         let mut from = 0;
         while from < rows {
             let to = match self.spans {
@@ -218,7 +199,10 @@ impl<'a> Keeper<'a> {
                 }
                 Some((least, greatest)) => {
                     let count = self.decimation.intervals;
-                    let span = |at: usize| xs.get(at).map(|x| span_of(*x, least, greatest, count));
+                    let span = |at: usize| {
+                        let x = xs.as_ref()?.number(at)?;
+                        Some(span_of(x, least, greatest, count))
+                    };
                     let here = span(from).unwrap_or_default();
                     if here != self.interval {
                         self.close();

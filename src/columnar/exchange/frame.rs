@@ -1,13 +1,9 @@
 //! Converts frames of cells to record batches, and back.
 
-use std::sync::Arc;
-
-use crate::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder,
-    Int64Builder, RecordBatch, StringBuilder,
-};
-use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
+use crate::arrow::array::{Array, ArrayRef, RecordBatch};
 use crate::columnar::cells;
+use crate::columnar::column_slice::{CellValue, ColumnSlice, Level};
+use crate::columnar::exchange::text_column::TextColumn;
 use crate::columnar::schema::TableSchema;
 use crate::columnar::ticks;
 use crate::error::{Error, Place, Result};
@@ -70,8 +66,8 @@ fn column_of_cells(column: &Column, frame: &DataFrame, place: usize) -> Result<A
     column_of_texts(
         column,
         frame.data.len(),
-        |row| frame.data.get(row).and_then(|cells| cells.get(place)).and_then(Option::as_deref),
-        |row| Place::Cell { row: row as u64, column: column.name.clone() },
+        &|row| frame.data.get(row).and_then(|cells| cells.get(place)).and_then(Option::as_deref),
+        &|row| Place::Cell { row: row as u64, column: column.name.clone() },
     )
 }
 
@@ -79,10 +75,10 @@ fn column_of_cells(column: &Column, frame: &DataFrame, place: usize) -> Result<A
 pub(in crate::columnar) fn column_of_texts<'t>(
     column: &Column,
     rows: usize,
-    text: impl Fn(usize) -> Option<&'t str>,
-    place: impl Fn(usize) -> Place,
+    text: &dyn Fn(usize) -> Option<&'t str>,
+    place: &dyn Fn(usize) -> Place,
 ) -> Result<ArrayRef> {
-    let bad = |row: usize, text: Option<&str>| {
+    let fault = |row: usize, text: Option<&str>| {
         let what = match text {
             Some(text) => {
                 let hint = match text.replacen(',', ".", 1) {
@@ -97,50 +93,17 @@ pub(in crate::columnar) fn column_of_texts<'t>(
         };
         Error::invalid(what).at(place(row))
     };
-    macro_rules! build {
-        ($builder:expr, $parse:expr) => {{
-            let mut builder = $builder;
-            for row in 0..rows {
-                match text(row) {
-                    Some(text) => match $parse(text) {
-                        Some(value) => builder.append_value(value),
-                        None => return Err(bad(row, Some(text))),
-                    },
-                    None if column.column_type == ColumnType::Nullable => builder.append_null(),
-                    None => return Err(bad(row, None)),
-                }
-            }
-            Ok(Arc::new(builder.finish()) as ArrayRef)
-        }};
+    let texts = TextColumn { column, rows, text, fault: &fault };
+    // A string array counts its bytes in 31 bits.
+    if column.data_type == DataType::String && i32::try_from(texts.bytes()).is_err() {
+        return Err(Error::limit(format!(
+            "the texts of column {:?} take {} bytes, more than one append may have in a column; \
+             split it",
+            column.name,
+            texts.bytes()
+        )));
     }
-    match column.data_type {
-        DataType::Bool => build!(BooleanBuilder::with_capacity(rows), cells::parse_bool),
-        DataType::Float32 => build!(Float32Builder::with_capacity(rows), cells::parse_f32),
-        DataType::Float64 => build!(Float64Builder::with_capacity(rows), cells::parse_f64),
-        DataType::Int32 => build!(Int32Builder::with_capacity(rows), cells::parse_i32),
-        DataType::Int64 => build!(Int64Builder::with_capacity(rows), cells::parse_i64),
-        DataType::String => {
-            let bytes = (0..rows)
-                .filter_map(&text)
-                .fold(0, |bytes: usize, text| bytes.saturating_add(text.len()));
-            // A string array counts its bytes in 31 bits.
-            if i32::try_from(bytes).is_err() {
-                return Err(Error::limit(format!(
-                    "the texts of column {:?} take {bytes} bytes, more than one append may have in \
-                     a column; split it",
-                    column.name
-                )));
-            }
-            build!(StringBuilder::with_capacity(rows, bytes), |text| Some::<&str>(text))
-        }
-        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
-            let parse = |text| ticks::parse(column.data_type, text);
-            let counts: Result<ArrayRef> = build!(Int64Builder::with_capacity(rows), parse);
-            let counts = counts?;
-            let counts = counts.as_primitive::<Int64Type>();
-            Ok(ticks::array_of(column.data_type, counts.values().clone(), counts.nulls().cloned()))
-        }
-    }
+    texts.build(&|text| cells::parse_word(column.data_type, text))
 }
 
 /// The start of a text, for messages.
@@ -160,19 +123,22 @@ pub(crate) fn write_cells(array: &dyn Array, row: usize, out: &mut String) -> bo
     if row >= array.len() || array.is_null(row) {
         return false;
     }
-    match array.data_type() {
-        Arrow::Boolean => cells::write_bool(array.as_boolean().value(row), out),
-        Arrow::Float32 => cells::write_f32(array.as_primitive::<Float32Type>().value(row), out),
-        Arrow::Float64 => cells::write_f64(array.as_primitive::<Float64Type>().value(row), out),
-        Arrow::Int32 => {
-            cells::write_int(i64::from(array.as_primitive::<Int32Type>().value(row)), out);
+    match (ColumnSlice::of(array), array.data_type()) {
+        (Some(ColumnSlice::F32(values)), _) => match values.get(row) {
+            Some(value) => cells::write_f32(*value, out),
+            None => return false,
+        },
+        (Some(ColumnSlice::I64(values)), Arrow::Timestamp(unit, _)) => {
+            ticks::write(values.get(row).copied().unwrap_or_default(), *unit, out);
         }
-        Arrow::Int64 => cells::write_int(array.as_primitive::<Int64Type>().value(row), out),
-        Arrow::Utf8 => out.push_str(array.as_string::<i32>().value(row)),
-        Arrow::Timestamp(unit, _) => {
-            ticks::write(ticks::ticks(array).get(row).copied().unwrap_or_default(), *unit, out);
-        }
-        _ => return false,
+        (Some(slice), _) => match slice.value(row) {
+            Some(CellValue::Bool(value)) => cells::write_bool(value, out),
+            Some(CellValue::Number(Level::Int(value))) => cells::write_int(value, out),
+            Some(CellValue::Number(Level::Float(value))) => cells::write_f64(value, out),
+            Some(CellValue::Text(text)) => out.push_str(text),
+            None => return false,
+        },
+        (None, _) => return false,
     }
     true
 }

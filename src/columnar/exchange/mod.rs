@@ -9,4 +9,5 @@ pub(super) mod ipc;
 pub(super) mod ipc_check;
 #[cfg(test)]
 pub(super) mod ipc_tests;
+pub(super) mod text_column;
 pub(super) mod waveform;

@@ -1,6 +1,5 @@
 //! The place in an order after which a page begins.
 
-use crate::columnar::keys::index_values;
 use crate::columnar::read::view::{Run, TableView};
 use crate::error::{Error, Result};
 use crate::value::limits;
@@ -49,12 +48,7 @@ impl After {
             }
             None => {
                 let here = view.locate(self.ordinal)?.ok_or_else(gone)?;
-                let row = here.row as usize;
-                let run = view.run(here.run as usize)?;
-                let index = [view.schema.index()];
-                let batch =
-                    run.read(&view.schema, &index, std::slice::from_ref(&(row..row + 1)))?;
-                Ok(index_values(batch.column(0))?.first().copied().unwrap_or_default())
+                view.run(here.run as usize)?.index_value(&view.schema, here.row as usize)
             }
         }
     }

@@ -6,21 +6,20 @@
 use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use super::after::{After, gone};
 use super::sort_key::{Keys, OrderColumn, keys_of};
-use crate::arrow::array::{ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array};
+use crate::arrow::array::{ArrayRef, RecordBatch};
+use crate::columnar::column_slice::{Level, array_of_words};
 use crate::columnar::predicate::predicates::Predicates;
 use crate::columnar::read::count::{all_units, in_parallel};
 use crate::columnar::read::fetch::Locator;
 use crate::columnar::read::unit;
 use crate::columnar::read::view::TableView;
 use crate::columnar::schema::{TableSchema, arrow_type};
-use crate::columnar::segment::{BLOCK_ROWS, ColumnSummary};
-use crate::columnar::ticks;
+use crate::columnar::segment::BLOCK_ROWS;
 use crate::error::{Error, Result};
-use crate::model::tables::data::DataType;
 use crate::value::{Control, limits};
 
 /// Rows that are processed together; few, so that a summary excludes many of them.
@@ -55,6 +54,30 @@ pub(in crate::columnar) fn keys(order: &[OrderColumn], arrays: &[ArrayRef]) -> R
     keys_of(order, arrays).ok_or_else(|| {
         Error::corrupt("internal error: the order does not fit its columns; report it")
     })
+}
+
+/// These columns, and those of the order.
+pub(in crate::columnar) fn with_order(columns: &[usize], order: &[OrderColumn]) -> Vec<usize> {
+    let mut all = columns.to_vec();
+    for term in order {
+        if !all.contains(&term.column) {
+            all.push(term.column);
+        }
+    }
+    all
+}
+
+/// The columns of the order in a batch that has these columns.
+pub(in crate::columnar) fn order_arrays(
+    order: &[OrderColumn],
+    columns: &[usize],
+    batch: &RecordBatch,
+) -> Vec<ArrayRef> {
+    order
+        .iter()
+        .filter_map(|term| columns.iter().position(|column| *column == term.column))
+        .filter_map(|at| batch.columns().get(at).cloned())
+        .collect()
 }
 
 /// The number of rows whose keys are computed together when keys may take `bytes_max`: `rows_max`,
@@ -96,55 +119,27 @@ fn best_of(
     units: &[(usize, Range<usize>)],
 ) -> Result<Vec<Option<Vec<u8>>>> {
     let data_type = view.schema.column(first.column)?.data_type;
-    let mut integers: Vec<Option<i64>> = Vec::with_capacity(units.len());
-    let mut floats: Vec<Option<f64>> = Vec::with_capacity(units.len());
+    let mut bests: Vec<Option<Level>> = Vec::with_capacity(units.len());
     for (run, rows) in units {
         let blocks = rows.start / BLOCK_ROWS..rows.end.div_ceil(BLOCK_ROWS);
-        let (mut integer, mut float) = (None, None);
-        match view.run(*run)?.summary(first.column)? {
-            Some(ColumnSummary::Int(levels)) => {
-                integer = levels
-                    .extremes(blocks)
-                    .map(|found| if first.descending { found.max } else { found.min });
+        let summary = view.run(*run)?.summary(first.column)?;
+        bests.push(summary.and_then(|summary| {
+            // NaN sorts after all numbers.
+            let has_nan =
+                || blocks.clone().any(|at| summary.block(at).is_none_or(|block| block.nans > 0));
+            if first.descending && has_nan() {
+                return None;
             }
-            Some(ColumnSummary::Float(levels)) => {
-                // NaN sorts after all numbers.
-                let has_nan = levels
-                    .blocks()
-                    .get(blocks.clone())
-                    .is_none_or(|all| all.iter().any(|b| b.nans > 0));
-                if !(first.descending && has_nan) {
-                    float = levels
-                        .extremes(blocks)
-                        .map(|found| if first.descending { found.max } else { found.min });
-                }
-            }
-            None => {}
-        }
-        integers.push(integer);
-        floats.push(float);
+            let found = summary.extremes(blocks.clone())?;
+            Some(if first.descending { found.max } else { found.min })
+        }));
     }
-    let known: Vec<bool> =
-        integers.iter().zip(&floats).map(|(a, b)| a.is_some() || b.is_some()).collect();
-    let or_zero = |value: &Option<i64>| value.unwrap_or_default();
-    let array: ArrayRef = match data_type {
-        DataType::Int32 => Arc::new(Int32Array::from_iter_values(
-            integers.iter().map(|value| or_zero(value) as i32),
-        )),
-        DataType::Int64 => Arc::new(Int64Array::from_iter_values(integers.iter().map(or_zero))),
-        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
-            ticks::array_of(data_type, integers.iter().map(or_zero).collect(), None)
-        }
-        DataType::Float32 => Arc::new(Float32Array::from_iter_values(
-            floats.iter().map(|value| value.unwrap_or_default() as f32),
-        )),
-        DataType::Float64 => Arc::new(Float64Array::from_iter_values(
-            floats.iter().map(|value| value.unwrap_or_default()),
-        )),
-        DataType::Bool | DataType::String => return Ok(vec![None; units.len()]),
+    let words = bests.iter().map(|best| best.map_or(0, |best| best.word(data_type)));
+    let Some(array) = array_of_words(data_type, words.collect(), None) else {
+        return Ok(vec![None; units.len()]);
     };
     let keys = keys(&[first], &[array])?;
-    Ok(keys.iter().zip(known).map(|(key, known)| known.then(|| key.to_vec())).collect())
+    Ok(keys.iter().zip(bests).map(|(key, best)| best.map(|_| key.to_vec())).collect())
 }
 
 /// The key and the ordinal of a row.
@@ -238,12 +233,7 @@ pub(crate) fn select_rows(
     // Most promising units first: the sooner the heap has good rows, the more units are skipped
     // unread. Units whose best value is unknown come before them.
     units.sort_by(|a, b| a.0.cmp(&b.0));
-    let mut columns: Vec<usize> = Vec::new();
-    for term in order {
-        if !columns.contains(&term.column) {
-            columns.push(term.column);
-        }
-    }
+    let columns = with_order(&[], order);
     let shared = Mutex::new(Heap { rows: BinaryHeap::new(), bytes: 0, most: count });
     let heap = || shared.lock().unwrap_or_else(PoisonError::into_inner);
     let next = AtomicUsize::new(0);
@@ -269,12 +259,7 @@ pub(crate) fn select_rows(
                 continue;
             }
             let batch = unit::materialise(run, &view.schema, &picked, &columns)?;
-            let arrays: Vec<ArrayRef> = order
-                .iter()
-                .filter_map(|term| columns.iter().position(|column| *column == term.column))
-                .filter_map(|at| batch.columns().get(at).cloned())
-                .collect();
-            let keys = keys(order, &arrays)?;
+            let keys = keys(order, &order_arrays(order, &columns, &batch))?;
             let ordinals = run.ordinals(&picked.ranges)?;
             let rows = picked.ranges.iter().flat_map(Clone::clone);
             let mut better = Vec::new();

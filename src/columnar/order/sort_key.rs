@@ -6,10 +6,9 @@
 //! and two zero bytes end the text, so no text's key is the beginning of another's. In a descending
 //! column the bytes of the value are inverted; nulls come last either way.
 
-use crate::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray};
+use crate::arrow::array::{Array, ArrayRef};
 use crate::arrow::buffer::NullBuffer;
-use crate::arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type};
-use crate::columnar::ticks;
+use crate::columnar::column_slice::ColumnSlice;
 
 /// One column of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,17 +41,20 @@ impl Keys {
     }
 }
 
-enum Cells<'a> {
-    Bool(&'a BooleanArray),
-    Int32(&'a [i32]),
-    Int64(&'a [i64]),
-    Float32(&'a [f32]),
-    Float64(&'a [f64]),
-    Text(&'a StringArray),
+fn number<N: Copy + Default>(values: &[N], row: usize) -> N {
+    values.get(row).copied().unwrap_or_default()
+}
+
+fn push_i32(value: i32, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(value ^ i32::MIN).to_be_bytes());
+}
+
+fn push_i64(value: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(value ^ i64::MIN).to_be_bytes());
 }
 
 struct Column<'a> {
-    cells: Cells<'a>,
+    cells: ColumnSlice<'a>,
     nulls: Option<&'a NullBuffer>,
     descending: bool,
 }
@@ -60,17 +62,7 @@ struct Column<'a> {
 impl<'a> Column<'a> {
     /// `None` for a type that no table has.
     fn new(array: &'a ArrayRef, descending: bool) -> Option<Self> {
-        let cells = match array.data_type() {
-            DataType::Boolean => Cells::Bool(array.as_boolean()),
-            DataType::Int32 => Cells::Int32(array.as_primitive::<Int32Type>().values()),
-            DataType::Int64 => Cells::Int64(array.as_primitive::<Int64Type>().values()),
-            DataType::Float32 => Cells::Float32(array.as_primitive::<Float32Type>().values()),
-            DataType::Float64 => Cells::Float64(array.as_primitive::<Float64Type>().values()),
-            DataType::Timestamp(..) => Cells::Int64(ticks::ticks(array)),
-            DataType::Utf8 => Cells::Text(array.as_string()),
-            _ => return None,
-        };
-        Some(Self { cells, nulls: array.nulls(), descending })
+        Some(Self { cells: ColumnSlice::of(array)?, nulls: array.nulls(), descending })
     }
 
     fn push(&self, row: usize, out: &mut Vec<u8>) {
@@ -81,30 +73,22 @@ impl<'a> Column<'a> {
         out.push(VALUE);
         let from = out.len();
         match &self.cells {
-            Cells::Bool(values) => out.push(u8::from(values.value(row))),
-            Cells::Int32(values) => {
-                let value = values.get(row).copied().unwrap_or_default();
-                out.extend_from_slice(&(value ^ i32::MIN).to_be_bytes());
-            }
-            Cells::Int64(values) => {
-                let value = values.get(row).copied().unwrap_or_default();
-                out.extend_from_slice(&(value ^ i64::MIN).to_be_bytes());
-            }
-            Cells::Float32(values) => {
-                let value = values.get(row).copied().unwrap_or_default();
+            ColumnSlice::Bool(values) => out.push(u8::from(values.value(row))),
+            ColumnSlice::I32(values) => push_i32(number(values, row), out),
+            ColumnSlice::I64(values) => push_i64(number(values, row), out),
+            ColumnSlice::F32(values) => {
+                let value = number(values, row);
                 let value = if value.is_nan() { f32::NAN } else { value + 0.0 };
                 let bits = value.to_bits().cast_signed();
-                let ordered = bits ^ ((bits >> 31).cast_unsigned() >> 1).cast_signed();
-                out.extend_from_slice(&(ordered ^ i32::MIN).to_be_bytes());
+                push_i32(bits ^ ((bits >> 31).cast_unsigned() >> 1).cast_signed(), out);
             }
-            Cells::Float64(values) => {
-                let value = values.get(row).copied().unwrap_or_default();
+            ColumnSlice::F64(values) => {
+                let value = number(values, row);
                 let value = if value.is_nan() { f64::NAN } else { value + 0.0 };
                 let bits = value.to_bits().cast_signed();
-                let ordered = bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed();
-                out.extend_from_slice(&(ordered ^ i64::MIN).to_be_bytes());
+                push_i64(bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed(), out);
             }
-            Cells::Text(values) => {
+            ColumnSlice::Text(values) => {
                 for part in values.value(row).as_bytes().split_inclusive(|byte| *byte == 0) {
                     out.extend_from_slice(part);
                     if part.last() == Some(&0) {
@@ -149,7 +133,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::arrow::array::{Float32Array, Float64Array, Int32Array, Int64Array};
+    use crate::arrow::array::{
+        BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
+    };
 
     /// One row: a cell of each type.
     type Row = (Option<bool>, Option<i32>, Option<i64>, Option<f32>, Option<f64>, Option<String>);

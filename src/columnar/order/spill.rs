@@ -7,7 +7,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::select::{key_rows, keys, pieces};
+use super::select::{key_rows, keys, order_arrays, pieces, with_order};
 use crate::arrow::array::{
     ArrayRef, AsArray, BinaryArray, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array,
 };
@@ -154,12 +154,7 @@ impl SpillSort {
             spilled_bytes: 0,
             runs: Vec::new(),
         };
-        let mut wanted = query.columns.clone();
-        for term in &query.order {
-            if !wanted.contains(&term.column) {
-                wanted.push(term.column);
-            }
-        }
+        let wanted = with_order(&query.columns, &query.order);
         let budget = (query.memory_bytes / COPIES).max(1);
         let mut rows_done = 0;
         let together = key_rows(&view.schema, &query.order, query.key_bytes(), ROWS_TOGETHER)?;
@@ -171,12 +166,7 @@ impl SpillSort {
                 continue;
             }
             let batch = unit::materialise(run, &view.schema, &picked, &wanted)?;
-            let arrays: Vec<ArrayRef> = query
-                .order
-                .iter()
-                .filter_map(|term| wanted.iter().position(|column| *column == term.column))
-                .filter_map(|at| batch.columns().get(at).cloned())
-                .collect();
+            let arrays = order_arrays(&query.order, &wanted, &batch);
             let keys = BinaryArray::from_iter_values(keys(&query.order, &arrays)?.iter());
             let ordinals = UInt64Array::from(run.ordinals(&picked.ranges)?);
             let mut columns: Vec<ArrayRef> =

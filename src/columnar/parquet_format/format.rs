@@ -1,159 +1,146 @@
 //! The structs of Parquet's metadata, and the check of a footer before a parser reads it.
 
-use super::thrift::{Fields, Kind, Part, Stop, WalkResult, walk};
+use super::thrift::Kind::{Binary, Bool, Byte, Double, I16, I32, I64, List, Struct, Unknown};
+use super::thrift::{Fields, Part, Stop, WalkResult, walk};
 use crate::error::Result;
 use crate::value::limits;
 
 const NONE: Fields = &[];
-const TIME_UNIT: Fields =
-    &[(1, Kind::Struct(NONE)), (2, Kind::Struct(NONE)), (3, Kind::Struct(NONE))];
-const TIME: Fields = &[(1, Kind::Bool), (2, Kind::Struct(TIME_UNIT))];
+const TIME_UNIT: Fields = &[Struct(NONE), Struct(NONE), Struct(NONE)];
+const TIME: Fields = &[Bool, Struct(TIME_UNIT)];
 const LOGICAL_TYPE: Fields = &[
-    (1, Kind::Struct(NONE)),
-    (2, Kind::Struct(NONE)),
-    (3, Kind::Struct(NONE)),
-    (4, Kind::Struct(NONE)),
-    (5, Kind::Struct(&[(1, Kind::I32), (2, Kind::I32)])),
-    (6, Kind::Struct(NONE)),
-    (7, Kind::Struct(TIME)),
-    (8, Kind::Struct(TIME)),
-    (10, Kind::Struct(&[(1, Kind::Byte), (2, Kind::Bool)])),
-    (11, Kind::Struct(NONE)),
-    (12, Kind::Struct(NONE)),
-    (13, Kind::Struct(NONE)),
-    (14, Kind::Struct(NONE)),
-    (15, Kind::Struct(NONE)),
-    (16, Kind::Struct(&[(1, Kind::Byte)])),
-    (17, Kind::Struct(&[(1, Kind::Binary)])),
-    (18, Kind::Struct(&[(1, Kind::Binary), (2, Kind::I32)])),
+    Struct(NONE),
+    Struct(NONE),
+    Struct(NONE),
+    Struct(NONE),
+    Struct(&[I32, I32]),
+    Struct(NONE),
+    Struct(TIME),
+    Struct(TIME),
+    Unknown,
+    Struct(&[Byte, Bool]),
+    Struct(NONE),
+    Struct(NONE),
+    Struct(NONE),
+    Struct(NONE),
+    Struct(NONE),
+    Struct(&[Byte]),
+    Struct(&[Binary]),
+    Struct(&[Binary, I32]),
 ];
-const SCHEMA_ELEMENT: Fields = &[
-    (1, Kind::I32),
-    (2, Kind::I32),
-    (3, Kind::I32),
-    (4, Kind::Binary),
-    (CHILDREN, Kind::I32),
-    (6, Kind::I32),
-    (7, Kind::I32),
-    (8, Kind::I32),
-    (9, Kind::I32),
-    (10, Kind::Struct(LOGICAL_TYPE)),
-];
-const STATISTICS: Fields = &[
-    (1, Kind::Binary),
-    (2, Kind::Binary),
-    (3, Kind::I64),
-    (4, Kind::I64),
-    (5, Kind::Binary),
-    (6, Kind::Binary),
-    (7, Kind::Bool),
-    (8, Kind::Bool),
-];
-const KEY_VALUE: Fields = &[(1, Kind::Binary), (2, Kind::Binary)];
-const SIZE_STATISTICS: Fields =
-    &[(1, Kind::I64), (2, Kind::List(&Kind::I64)), (3, Kind::List(&Kind::I64))];
-const BOUNDING_BOX: Fields = &[
-    (1, Kind::Double),
-    (2, Kind::Double),
-    (3, Kind::Double),
-    (4, Kind::Double),
-    (5, Kind::Double),
-    (6, Kind::Double),
-    (7, Kind::Double),
-    (8, Kind::Double),
-];
-const GEOSPATIAL_STATISTICS: Fields =
-    &[(1, Kind::Struct(BOUNDING_BOX)), (2, Kind::List(&Kind::I32))];
-const PAGE_ENCODING_STATS: Fields = &[(1, Kind::I32), (2, Kind::I32), (3, Kind::I32)];
+const SCHEMA_ELEMENT: Fields =
+    &[I32, I32, I32, Binary, I32, I32, I32, I32, I32, Struct(LOGICAL_TYPE)];
+const STATISTICS: Fields = &[Binary, Binary, I64, I64, Binary, Binary, Bool, Bool];
+const KEY_VALUE: Fields = &[Binary, Binary];
+const SIZE_STATISTICS: Fields = &[I64, List(&I64), List(&I64)];
+const BOUNDING_BOX: Fields = &[Double, Double, Double, Double, Double, Double, Double, Double];
+const GEOSPATIAL_STATISTICS: Fields = &[Struct(BOUNDING_BOX), List(&I32)];
+const PAGE_ENCODING_STATS: Fields = &[I32, I32, I32];
 const COLUMN_METADATA: Fields = &[
-    (1, Kind::I32),
-    (2, Kind::List(&Kind::I32)),
-    (3, Kind::List(&Kind::Binary)),
-    (4, Kind::I32),
-    (5, Kind::I64),
-    (6, Kind::I64),
-    (7, Kind::I64),
-    (8, Kind::List(&Kind::Struct(KEY_VALUE))),
-    (9, Kind::I64),
-    (10, Kind::I64),
-    (11, Kind::I64),
-    (12, Kind::Struct(STATISTICS)),
-    (13, Kind::List(&Kind::Struct(PAGE_ENCODING_STATS))),
-    (14, Kind::I64),
-    (15, Kind::I32),
-    (16, Kind::Struct(SIZE_STATISTICS)),
-    (17, Kind::Struct(GEOSPATIAL_STATISTICS)),
+    I32,
+    List(&I32),
+    List(&Binary),
+    I32,
+    I64,
+    I64,
+    I64,
+    List(&Struct(KEY_VALUE)),
+    I64,
+    I64,
+    I64,
+    Struct(STATISTICS),
+    List(&Struct(PAGE_ENCODING_STATS)),
+    I64,
+    I32,
+    Struct(SIZE_STATISTICS),
+    Struct(GEOSPATIAL_STATISTICS),
 ];
-const COLUMN_CHUNK: Fields = &[
-    (1, Kind::Binary),
-    (2, Kind::I64),
-    (3, Kind::Struct(COLUMN_METADATA)),
-    (4, Kind::I64),
-    (5, Kind::I32),
-    (6, Kind::I64),
-    (7, Kind::I32),
-    (8, Kind::Struct(NONE)),
-    (9, Kind::Binary),
-];
-const SORTING_COLUMN: Fields = &[(1, Kind::I32), (2, Kind::Bool), (3, Kind::Bool)];
-const ROW_GROUP: Fields = &[
-    (1, Kind::List(&Kind::Struct(COLUMN_CHUNK))),
-    (2, Kind::I64),
-    (3, Kind::I64),
-    (4, Kind::List(&Kind::Struct(SORTING_COLUMN))),
-    (5, Kind::I64),
-    (6, Kind::I64),
-    (7, Kind::I16),
-];
-const COLUMN_ORDER: Fields = &[(1, Kind::Struct(NONE)), (2, Kind::Struct(NONE))];
+const COLUMN_CHUNK: Fields =
+    &[Binary, I64, Struct(COLUMN_METADATA), I64, I32, I64, I32, Struct(NONE), Binary];
+const SORTING_COLUMN: Fields = &[I32, Bool, Bool];
+const ROW_GROUP: Fields =
+    &[List(&Struct(COLUMN_CHUNK)), I64, I64, List(&Struct(SORTING_COLUMN)), I64, I64, I16];
+const COLUMN_ORDER: Fields = &[Struct(NONE), Struct(NONE)];
 const FILE_METADATA: Fields = &[
-    (1, Kind::I32),
-    (SCHEMA, Kind::List(&Kind::Struct(SCHEMA_ELEMENT))),
-    (3, Kind::I64),
-    (4, Kind::List(&Kind::Struct(ROW_GROUP))),
-    (5, Kind::List(&Kind::Struct(KEY_VALUE))),
-    (6, Kind::Binary),
-    (7, Kind::List(&Kind::Struct(COLUMN_ORDER))),
-    (8, Kind::Struct(NONE)),
-    (9, Kind::Binary),
+    I32,
+    List(&Struct(SCHEMA_ELEMENT)),
+    I64,
+    List(&Struct(ROW_GROUP)),
+    List(&Struct(KEY_VALUE)),
+    Binary,
+    List(&Struct(COLUMN_ORDER)),
+    Struct(NONE),
+    Binary,
 ];
+
 /// The field of a footer that has the schema, and that of its elements that has the number of
 /// their members.
 const SCHEMA: i16 = 2;
 const CHILDREN: i16 = 5;
 
-/// The header of a page.
-pub(in crate::columnar) const PAGE_HEADER: Fields = &[
-    (1, Kind::I32),
-    (2, Kind::I32),
-    (3, Kind::I32),
-    (4, Kind::I32),
-    (
-        5,
-        Kind::Struct(&[
-            (1, Kind::I32),
-            (2, Kind::I32),
-            (3, Kind::I32),
-            (4, Kind::I32),
-            (5, Kind::Struct(STATISTICS)),
-        ]),
-    ),
-    (6, Kind::Struct(NONE)),
-    (7, Kind::Struct(&[(1, Kind::I32), (2, Kind::I32), (3, Kind::Bool)])),
-    (
-        8,
-        Kind::Struct(&[
-            (1, Kind::I32),
-            (2, Kind::I32),
-            (3, Kind::I32),
-            (4, Kind::I32),
-            (5, Kind::I32),
-            (6, Kind::I32),
-            (7, Kind::Bool),
-            (8, Kind::Struct(STATISTICS)),
-        ]),
-    ),
+const PAGE_HEADER: Fields = &[
+    I32,
+    I32,
+    I32,
+    I32,
+    Struct(&[I32, I32, I32, I32, Struct(STATISTICS)]),
+    Struct(NONE),
+    Struct(&[I32, I32, Bool]),
+    Struct(&[I32, I32, I32, I32, I32, I32, Bool, Struct(STATISTICS)]),
 ];
+
+/// The numbers of the types of pages.
+pub(in crate::columnar) const DATA: i64 = 0;
+pub(in crate::columnar) const INDEX: i64 = 1;
+pub(in crate::columnar) const DICTIONARY: i64 = 2;
+pub(in crate::columnar) const DATA_V2: i64 = 3;
+
+/// What the header of a page declares; -1 for what it does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::columnar) struct PageHeader {
+    /// Bytes of the header itself.
+    pub len: usize,
+    pub page_type: i64,
+    /// Bytes of the page after the header, before and after compression.
+    pub uncompressed: i64,
+    pub compressed: i64,
+    /// Values of the page, nulls included.
+    pub values: i64,
+    /// Number of the encoding; of a page of the second version it is not read.
+    pub encoding: i64,
+    /// Bytes of the levels of a page of the second version.
+    pub levels: i64,
+}
+
+impl PageHeader {
+    /// The header at the start of `bytes`.
+    pub(in crate::columnar) fn read(bytes: &[u8]) -> WalkResult<Self> {
+        let mut header = Self {
+            len: 0,
+            page_type: -1,
+            uncompressed: -1,
+            compressed: -1,
+            values: -1,
+            encoding: -1,
+            levels: 0,
+        };
+        let len = walk(bytes, PAGE_HEADER, &mut |path, part| {
+            let Part::Number(value) = part else { return Ok(()) };
+            match path {
+                [1] => header.page_type = value,
+                [2] => header.uncompressed = value,
+                [3] => header.compressed = value,
+                // The headers of all pages begin with the same field.
+                [5 | 7 | 8, 1] => header.values = value,
+                [5 | 7, 2] => header.encoding = value,
+                [8, 5 | 6] => header.levels = header.levels.saturating_add(value.max(0)),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(Self { len, ..header })
+    }
+}
 
 /// The tree that the flat list of a schema describes, as far as it was read.
 #[derive(Debug, Default)]
@@ -206,7 +193,7 @@ impl Shape {
 /// schema that nests too deeply.
 pub fn check_parquet_metadata(metadata: &[u8]) -> Result<()> {
     let mut shape = Shape::default();
-    let walked = walk(metadata, FILE_METADATA, |path, part| {
+    let walked = walk(metadata, FILE_METADATA, &mut |path, part| {
         match (path, part) {
             ([SCHEMA, CHILDREN], Part::Number(count)) => shape.children = count,
             ([SCHEMA], Part::End) => return shape.end_of_element(),

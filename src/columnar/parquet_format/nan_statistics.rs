@@ -4,6 +4,7 @@
 //! A reader that skips by the maximum would skip rows with NaN. So a column chunk with NaN has
 //! neither statistics nor a column index.
 
+use crate::columnar::column_slice::nan_count;
 use std::io::Write;
 
 use parquet::arrow::ArrowWriter;
@@ -14,8 +15,8 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
-use crate::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use crate::arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
+use crate::arrow::array::RecordBatch;
+use crate::arrow::datatypes::SchemaRef;
 
 type WriteResult<T> = std::result::Result<T, ParquetError>;
 
@@ -28,15 +29,6 @@ pub(in crate::columnar) fn leave_out(chunk: &mut ArrowColumnChunk) -> WriteResul
     close.column_index = None;
     close.metadata = close.metadata.clone().into_builder().clear_statistics().build()?;
     Ok(())
-}
-
-/// Whether one of the values is NaN.
-fn has_nan(array: &ArrayRef) -> bool {
-    match array.data_type() {
-        DataType::Float32 => array.as_primitive::<Float32Type>().iter().flatten().any(f32::is_nan),
-        DataType::Float64 => array.as_primitive::<Float64Type>().iter().flatten().any(f64::is_nan),
-        _ => false,
-    }
 }
 
 /// Writes batches to a Parquet file like the library's [`ArrowWriter`], but leaves out statistics
@@ -84,7 +76,7 @@ impl<W: Write + Send> BatchWriter<W> {
             for (((writer, nan), field), array) in
                 group.columns.iter_mut().zip(self.schema.fields()).zip(part.columns())
             {
-                *nan = *nan || has_nan(array);
+                *nan = *nan || nan_count(array) > 0;
                 for leaf in compute_leaves(field, array)? {
                     writer.write(&leaf)?;
                 }

@@ -52,10 +52,12 @@ pub(in crate::columnar) enum Kind {
     Binary,
     List(&'static Kind),
     Struct(Fields),
+    /// The format has no field with this id.
+    Unknown,
 }
 
-/// The fields of a struct, by their ids.
-pub(in crate::columnar) type Fields = &'static [(i16, Kind)];
+/// The types of the fields of a struct; the first one has the id 1.
+pub(in crate::columnar) type Fields = &'static [Kind];
 
 impl Kind {
     fn is(&self, of_type: u8) -> bool {
@@ -69,6 +71,7 @@ impl Kind {
             Self::Binary => of_type == 8,
             Self::List(_) => of_type == 9,
             Self::Struct(_) => of_type == 12,
+            Self::Unknown => true,
         }
     }
 }
@@ -86,7 +89,7 @@ pub(in crate::columnar) enum Part {
 pub(in crate::columnar) fn walk(
     bytes: &[u8],
     fields: Fields,
-    each: impl FnMut(&[i16], Part) -> WalkResult<()>,
+    each: &mut Each<'_>,
 ) -> WalkResult<usize> {
     let mut walker = Walker {
         bytes: ByteReader::new(bytes),
@@ -99,16 +102,19 @@ pub(in crate::columnar) fn walk(
     Ok(walker.bytes.at)
 }
 
-struct Walker<'b, F> {
+/// What takes the parts of a walk.
+type Each<'e> = dyn FnMut(&[i16], Part) -> WalkResult<()> + 'e;
+
+struct Walker<'b, 'e> {
     bytes: ByteReader<'b>,
     structs: u32,
     /// The ids of the fields that the walk is inside of; each struct adds one.
     path: [i16; DEPTH_MAX + 1],
     path_len: usize,
-    each: F,
+    each: &'e mut Each<'e>,
 }
 
-impl<F: FnMut(&[i16], Part) -> WalkResult<()>> Walker<'_, F> {
+impl Walker<'_, '_> {
     fn pass(&mut self, part: Part) -> WalkResult<()> {
         (self.each)(self.path.get(..self.path_len).unwrap_or_default(), part)
     }
@@ -123,7 +129,7 @@ impl<F: FnMut(&[i16], Part) -> WalkResult<()>> Walker<'_, F> {
     }
 
     /// Reads a number with [`ByteReader`].
-    fn read<T>(&mut self, read: impl FnOnce(&mut ByteReader<'_>) -> Option<T>) -> WalkResult<T> {
+    fn read<T>(&mut self, read: fn(&mut ByteReader<'_>) -> Option<T>) -> WalkResult<T> {
         let from = self.bytes.at;
         read(&mut self.bytes).ok_or_else(|| match self.bytes.at - from {
             VARINT_BYTES_MAX => Stop::Malformed("a number has too many bytes"),
@@ -158,7 +164,8 @@ impl<F: FnMut(&[i16], Part) -> WalkResult<()>> Walker<'_, F> {
                 delta => id.checked_add(i16::from(delta)),
             };
             id = next.ok_or(Stop::Malformed("a field has too large a number"))?;
-            let known = fields.iter().find(|(known, _)| *known == id).map(|(_, kind)| kind);
+            let place = usize::try_from(i32::from(id) - 1);
+            let known = place.ok().and_then(|place| fields.get(place));
             if known.is_some_and(|kind| !kind.is(head & 0x0f)) {
                 return Err(Stop::Malformed("a field has another type than the format gives it"));
             }
@@ -266,7 +273,7 @@ mod tests {
 
     fn numbers_of(bytes: &[u8], fields: Fields) -> WalkResult<(usize, Numbers)> {
         let mut found = Vec::new();
-        let len = walk(bytes, fields, |path, part| {
+        let len = walk(bytes, fields, &mut |path, part| {
             if let Part::Number(value) = part {
                 found.push((path.to_vec(), value));
             }
@@ -282,14 +289,9 @@ mod tests {
     /// A parser that takes the types of fields for granted would read another message.
     #[test]
     fn a_known_field_has_the_type_that_the_format_gives_it() {
-        const INNER: Fields = &[(1, Kind::I64)];
-        const FIELDS: Fields = &[
-            (1, Kind::I32),
-            (2, Kind::Bool),
-            (3, Kind::Binary),
-            (4, Kind::List(&Kind::I32)),
-            (5, Kind::Struct(INNER)),
-        ];
+        const INNER: Fields = &[Kind::I64];
+        const FIELDS: Fields =
+            &[Kind::I32, Kind::Bool, Kind::Binary, Kind::List(&Kind::I32), Kind::Struct(INNER)];
         let good = [
             0x15, 5, 0x11, 0x18, 1, b'a', 0x19, 0x25, 2, 4, 0x1c, 0x16, 0x80, 1, 0, 0x07, 42, 0, 0,
             0, 0, 0, 0, 0, 0, 0,

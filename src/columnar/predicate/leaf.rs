@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::verdict::Verdict;
+use crate::columnar::column_slice::Level;
 use crate::columnar::segment::Block;
 use crate::error::{Error, Result};
 use crate::filter::{Comparison, Constant, How, Shape};
@@ -31,13 +32,6 @@ pub(in crate::columnar) enum Leaf {
     Find(How, Arc<str>),
 }
 
-/// A value that summaries contain.
-pub(in crate::columnar) trait Judged: Copy + PartialOrd {
-    /// Whether some value from `min` to `max` may pass, and whether all do; `None` if the test is
-    /// not about such values.
-    fn range(leaf: &Leaf, min: Self, max: Self) -> Option<(bool, bool)>;
-}
-
 fn compared<T: PartialOrd>(how: Comparison, value: &T, min: &T, max: &T) -> (bool, bool) {
     match how {
         Comparison::Eq => (min <= value && value <= max, min == value && max == value),
@@ -55,26 +49,6 @@ fn listed<T: Copy + PartialOrd>(set: &[T], min: T, max: T) -> (bool, bool) {
     (any, any && min == max)
 }
 
-impl Judged for i64 {
-    fn range(leaf: &Leaf, min: Self, max: Self) -> Option<(bool, bool)> {
-        match leaf {
-            Leaf::Int(how, value) => Some(compared(*how, value, &min, &max)),
-            Leaf::Ints(set, _) => Some(listed(set, min, max)),
-            _ => None,
-        }
-    }
-}
-
-impl Judged for f64 {
-    fn range(leaf: &Leaf, min: Self, max: Self) -> Option<(bool, bool)> {
-        match leaf {
-            Leaf::Float(how, value) => Some(compared(*how, value, &min, &max)),
-            Leaf::Floats(set, _) => Some(listed(set, min, max)),
-            _ => None,
-        }
-    }
-}
-
 impl Leaf {
     /// Whether a null cell passes.
     pub(in crate::columnar) fn null_passes(&self) -> bool {
@@ -90,13 +64,29 @@ impl Leaf {
         }
     }
 
+    /// Whether some value from `min` to `max` may pass, and whether all do; `None` if the test is
+    /// not about such values.
+    fn range(&self, min: Level, max: Level) -> Option<(bool, bool)> {
+        Some(match (self, min, max) {
+            (Self::Int(how, value), Level::Int(min), Level::Int(max)) => {
+                compared(*how, value, &min, &max)
+            }
+            (Self::Ints(set, _), Level::Int(min), Level::Int(max)) => listed(set, min, max),
+            (Self::Float(how, value), Level::Float(min), Level::Float(max)) => {
+                compared(*how, value, &min, &max)
+            }
+            (Self::Floats(set, _), Level::Float(min), Level::Float(max)) => listed(set, min, max),
+            _ => return None,
+        })
+    }
+
     /// What the summary of a block shows.
-    pub(in crate::columnar) fn judge<T: Judged>(&self, block: &Block<T>) -> Verdict {
+    pub(in crate::columnar) fn judge(&self, block: &Block<Level>) -> Verdict {
         let values = match self {
             Self::IsNull => Some((false, false)),
             Self::NotNan => Some((true, true)),
             Self::Fixed { passes, .. } => Some((*passes, *passes)),
-            leaf => T::range(leaf, block.min, block.max),
+            leaf => leaf.range(block.min, block.max),
         };
         let Some((any, every)) = values else { return Verdict::Some };
         // The rows of a block are usable values, nulls and NaNs; NaN passes none of the tests.
@@ -235,32 +225,20 @@ fn member(values: &[Constant], null: bool, data_type: DataType) -> Option<Leaf> 
             }
         }
         DataType::String => {
-            let mut set: Vec<Arc<str>> = leaves
-                .into_iter()
-                .filter_map(|leaf| if let Leaf::Order(_, text) = leaf { Some(text) } else { None })
-                .collect();
+            let text = |leaf| if let Leaf::Order(_, text) = leaf { Some(text) } else { None };
+            let mut set: Vec<Arc<str>> = leaves.into_iter().filter_map(text).collect();
             set.sort_unstable();
             Leaf::Texts(set, null)
         }
         DataType::Float32 | DataType::Float64 => {
-            let mut set: Vec<f64> = leaves
-                .into_iter()
-                .filter_map(
-                    |leaf| if let Leaf::Float(_, value) = leaf { Some(value) } else { None },
-                )
-                .collect();
+            let float = |leaf| if let Leaf::Float(_, value) = leaf { Some(value) } else { None };
+            let mut set: Vec<f64> = leaves.into_iter().filter_map(float).collect();
             set.sort_unstable_by(f64::total_cmp);
             Leaf::Floats(set, null)
         }
-        DataType::Int32
-        | DataType::Int64
-        | DataType::TimestampMicros
-        | DataType::TimestampNanos
-        | DataType::Timestamp => {
-            let mut set: Vec<i64> = leaves
-                .into_iter()
-                .filter_map(|leaf| if let Leaf::Int(_, value) = leaf { Some(value) } else { None })
-                .collect();
+        _ => {
+            let int = |leaf| if let Leaf::Int(_, value) = leaf { Some(value) } else { None };
+            let mut set: Vec<i64> = leaves.into_iter().filter_map(int).collect();
             set.sort_unstable();
             Leaf::Ints(set, null)
         }

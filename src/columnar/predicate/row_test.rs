@@ -11,13 +11,12 @@ use memchr::memmem::Finder;
 
 use super::leaf::{Leaf, leaf};
 use super::verdict::Verdict;
-use crate::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray};
+use crate::arrow::array::{Array, ArrayRef, StringArray};
 use crate::arrow::buffer::{BooleanBuffer, NullBuffer};
-use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
+use crate::columnar::column_slice::{CellValue, ColumnSlice, Level, nulls_of};
 use crate::columnar::read::view::Run;
 use crate::columnar::schema::TableSchema;
 use crate::columnar::segment::{ColumnSummary, Part, bits};
-use crate::columnar::ticks::ticks;
 use crate::error::{Error, Result};
 use crate::filter::{Comparison, How, Other, Shape};
 use crate::model::tables::data::DataType;
@@ -26,18 +25,9 @@ use crate::value::{Control, Row, Val, Work};
 /// The values of one column of a batch.
 pub(in crate::columnar) struct Cells<'a> {
     column: usize,
-    slice: Slice<'a>,
+    slice: ColumnSlice<'a>,
+    is_time: bool,
     nulls: Option<&'a NullBuffer>,
-}
-
-enum Slice<'a> {
-    Bool(&'a BooleanArray),
-    I32(&'a [i32]),
-    I64(&'a [i64]),
-    Time(&'a [i64]),
-    F32(&'a [f32]),
-    F64(&'a [f64]),
-    Text(&'a StringArray),
 }
 
 impl<'a> Cells<'a> {
@@ -46,16 +36,11 @@ impl<'a> Cells<'a> {
         column: usize,
         data_type: DataType,
         part: &'a Part<'a>,
-    ) -> Self {
-        let slice = match part {
-            Part::Array(array) => return Self::of_array(column, data_type, array),
-            Part::I32(values) => Slice::I32(values),
-            Part::I64(values) if data_type == DataType::Timestamp => Slice::Time(values),
-            Part::I64(values) => Slice::I64(values),
-            Part::F32(values) => Slice::F32(values),
-            Part::F64(values) => Slice::F64(values),
-        };
-        Self { column, slice, nulls: None }
+    ) -> Option<Self> {
+        match part {
+            Part::Array(array) => Self::of_array(column, data_type, array),
+            Part::Numbers(slice) => Some(Self::new(column, data_type, *slice, None)),
+        }
     }
 
     /// The values of an array of a column.
@@ -63,47 +48,32 @@ impl<'a> Cells<'a> {
         column: usize,
         data_type: DataType,
         array: &'a ArrayRef,
+    ) -> Option<Self> {
+        Some(Self::new(column, data_type, ColumnSlice::of(array)?, nulls_of(array)))
+    }
+
+    fn new(
+        column: usize,
+        data_type: DataType,
+        slice: ColumnSlice<'a>,
+        nulls: Option<&'a NullBuffer>,
     ) -> Self {
-        let slice = match data_type {
-            DataType::Bool => Slice::Bool(array.as_boolean()),
-            DataType::Int32 => Slice::I32(array.as_primitive::<Int32Type>().values()),
-            DataType::Int64 => Slice::I64(array.as_primitive::<Int64Type>().values()),
-            DataType::Timestamp => Slice::Time(ticks(array)),
-            DataType::TimestampMicros | DataType::TimestampNanos => Slice::I64(ticks(array)),
-            DataType::Float32 => Slice::F32(array.as_primitive::<Float32Type>().values()),
-            DataType::Float64 => Slice::F64(array.as_primitive::<Float64Type>().values()),
-            DataType::String => Slice::Text(array.as_string::<i32>()),
-        };
-        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
-        Self { column, slice, nulls }
+        Self { column, slice, is_time: data_type == DataType::Timestamp, nulls }
     }
 
     fn len(&self) -> usize {
-        match &self.slice {
-            Slice::Bool(values) => values.len(),
-            Slice::I32(values) => values.len(),
-            Slice::I64(values) | Slice::Time(values) => values.len(),
-            Slice::F32(values) => values.len(),
-            Slice::F64(values) => values.len(),
-            Slice::Text(values) => values.len(),
-        }
+        self.slice.len()
     }
 
     fn val(&self, at: usize) -> Val<'_> {
-        if self.nulls.is_some_and(|nulls| nulls.is_null(at)) || at >= self.len() {
-            return Val::Null;
-        }
-        let int = |value: Option<&i64>| value.copied().unwrap_or_default();
-        match &self.slice {
-            Slice::Bool(values) => Val::Bool(values.value(at)),
-            Slice::I32(values) => Val::Int(i64::from(values.get(at).copied().unwrap_or_default())),
-            Slice::I64(values) => Val::Int(int(values.get(at))),
-            Slice::Time(values) => Val::Time(int(values.get(at))),
-            Slice::F32(values) => {
-                Val::Double(f64::from(values.get(at).copied().unwrap_or_default()))
-            }
-            Slice::F64(values) => Val::Double(values.get(at).copied().unwrap_or_default()),
-            Slice::Text(values) => Val::from(values.value(at)),
+        let is_null = at >= self.len() || self.nulls.is_some_and(|nulls| nulls.is_null(at));
+        match self.slice.value(at).filter(|_| !is_null) {
+            None => Val::Null,
+            Some(CellValue::Bool(value)) => Val::Bool(value),
+            Some(CellValue::Number(Level::Int(value))) if self.is_time => Val::Time(value),
+            Some(CellValue::Number(Level::Int(value))) => Val::Int(value),
+            Some(CellValue::Number(Level::Float(value))) => Val::Double(value),
+            Some(CellValue::Text(text)) => Val::from(text),
         }
     }
 
@@ -114,67 +84,64 @@ impl<'a> Cells<'a> {
             || self.nulls.map_or_else(|| BooleanBuffer::new_set(len), |all| all.inner().clone());
         let mask = match (leaf, &self.slice) {
             (Leaf::IsNull, _) => return !&valid(),
-            (Leaf::NotNan, Slice::F32(values)) => bits(values, |value| !value.is_nan()),
-            (Leaf::NotNan, Slice::F64(values)) => bits(values, |value| !value.is_nan()),
-            (Leaf::NotNan, _) => return BooleanBuffer::new_set(len),
-            (Leaf::Fixed { passes, .. }, Slice::F32(values)) => {
-                bits(values, |value| *passes && !value.is_nan())
+            (Leaf::NotNan | Leaf::Fixed { passes: true, .. }, ColumnSlice::F32(values)) => {
+                bits(values, |value| !value.is_nan())
             }
-            (Leaf::Fixed { passes, .. }, Slice::F64(values)) => {
-                bits(values, |value| *passes && !value.is_nan())
+            (Leaf::NotNan | Leaf::Fixed { passes: true, .. }, ColumnSlice::F64(values)) => {
+                bits(values, |value| !value.is_nan())
             }
-            (Leaf::Fixed { passes: true, .. }, _) => BooleanBuffer::new_set(len),
-            (Leaf::Int(how, value), Slice::I32(values)) => match i32::try_from(*value) {
+            (Leaf::NotNan | Leaf::Fixed { passes: true, .. }, _) => BooleanBuffer::new_set(len),
+            (Leaf::Int(how, value), ColumnSlice::I32(values)) => match i32::try_from(*value) {
                 Ok(value) => compare_all(values, *how, value),
                 Err(_) => bits(values, |other| how.holds(i64::from(*other).cmp(value))),
             },
-            (Leaf::Int(how, value), Slice::I64(values) | Slice::Time(values)) => {
-                compare_all(values, *how, *value)
-            }
-            (Leaf::Ints(set, _), Slice::I32(values)) => {
+            (Leaf::Int(how, value), ColumnSlice::I64(values)) => compare_all(values, *how, *value),
+            (Leaf::Ints(set, _), ColumnSlice::I32(values)) => {
                 bits(values, |value| set.binary_search(&i64::from(*value)).is_ok())
             }
-            (Leaf::Ints(set, _), Slice::I64(values) | Slice::Time(values)) => {
-                match set.as_slice() {
-                    few if few.len() <= 4 => bits(values, |value| few.contains(value)),
-                    _ => bits(values, |value| set.binary_search(value).is_ok()),
-                }
-            }
+            (Leaf::Ints(set, _), ColumnSlice::I64(values)) => match set.as_slice() {
+                few if few.len() <= 4 => bits(values, |value| few.contains(value)),
+                _ => bits(values, |value| set.binary_search(value).is_ok()),
+            },
             // The value of a test of 32-bit numbers is one of them.
-            (Leaf::Float(how, value), Slice::F32(values)) => {
+            (Leaf::Float(how, value), ColumnSlice::F32(values)) => {
                 compare_all(values, *how, *value as f32)
             }
-            (Leaf::Float(how, value), Slice::F64(values)) => compare_all(values, *how, *value),
-            (Leaf::Floats(set, _), Slice::F32(values)) => {
+            (Leaf::Float(how, value), ColumnSlice::F64(values)) => {
+                compare_all(values, *how, *value)
+            }
+            (Leaf::Floats(set, _), ColumnSlice::F32(values)) => {
                 bits(values, |value| is_in(set, f64::from(*value)))
             }
-            (Leaf::Floats(set, _), Slice::F64(values)) => bits(values, |value| is_in(set, *value)),
-            (Leaf::Bool(wanted, _), Slice::Bool(values)) => {
+            (Leaf::Floats(set, _), ColumnSlice::F64(values)) => {
+                bits(values, |value| is_in(set, *value))
+            }
+            (Leaf::Bool(wanted, _), ColumnSlice::Bool(values)) => {
                 if *wanted {
                     values.values().clone()
                 } else {
                     !values.values()
                 }
             }
-            (Leaf::Order(Comparison::Eq, text), Slice::Text(values)) => {
+            (Leaf::Order(Comparison::Eq, text), ColumnSlice::Text(values)) => {
                 texts(values, |value| *value == **text)
             }
-            (Leaf::Order(Comparison::Ne, text), Slice::Text(values)) => {
+            (Leaf::Order(Comparison::Ne, text), ColumnSlice::Text(values)) => {
                 texts(values, |value| *value != **text)
             }
-            (Leaf::Order(how, text), Slice::Text(values)) => {
+            (Leaf::Order(how, text), ColumnSlice::Text(values)) => {
                 texts(values, |value| how.holds(value.as_bytes().cmp(text.as_bytes())))
             }
-            (Leaf::Texts(set, _), Slice::Text(values)) => {
+            (Leaf::Texts(set, _), ColumnSlice::Text(values)) => {
                 texts(values, |value| set.binary_search_by(|known| (**known).cmp(value)).is_ok())
             }
-            (Leaf::Find(How::Starts, part), Slice::Text(values)) => {
+            (Leaf::Find(How::Starts, part), ColumnSlice::Text(values)) => {
                 texts(values, |value| value.starts_with(&**part))
             }
-            (Leaf::Find(How::Ends, part), Slice::Text(values)) => {
+            (Leaf::Find(How::Ends, part), ColumnSlice::Text(values)) => {
                 texts(values, |value| value.ends_with(&**part))
             }
-            (Leaf::Find(How::Contains, part), Slice::Text(values)) => {
+            (Leaf::Find(How::Contains, part), ColumnSlice::Text(values)) => {
                 let finder = Finder::new(part.as_bytes());
                 texts(values, |value| finder.find(value.as_bytes()).is_some())
             }
@@ -280,9 +247,9 @@ impl RowTest {
         let Some((column, data_type)) = self.columns.first() else {
             return Err(no_column());
         };
-        let cells = [Cells::of_part(*column, *data_type, part)];
-        let len = cells.first().map_or(0, Cells::len);
-        self.node.mask(&cells, len, control)
+        let cells = Cells::of_part(*column, *data_type, part).ok_or_else(no_column)?;
+        let len = cells.len();
+        self.node.mask(&[cells], len, control)
     }
 
     /// Which rows of a batch with its columns, ascending by position, pass.
@@ -295,13 +262,11 @@ impl RowTest {
         len: usize,
         control: &Control,
     ) -> Result<BooleanBuffer> {
-        let cells: Vec<Cells<'_>> = self
-            .columns
-            .iter()
-            .zip(arrays)
+        let columns = self.columns.iter().zip(arrays);
+        let cells: Option<Vec<Cells<'_>>> = columns
             .map(|((column, data_type), array)| Cells::of_array(*column, *data_type, array))
             .collect();
-        self.node.mask(&cells, len, control)
+        self.node.mask(&cells.ok_or_else(no_column)?, len, control)
     }
 
     /// What the summaries show about blocks of a run; `None` if it has none of these columns.
@@ -436,15 +401,11 @@ impl Node {
                 Verdict::Some => Verdict::Some,
                 Verdict::All => Verdict::None,
             },
-            Self::Leaf(column, leaf) => match summaries.iter().find(|(known, _)| known == column) {
-                Some((_, ColumnSummary::Int(levels))) => {
-                    levels.blocks().get(block).map_or(Verdict::Some, |block| leaf.judge(block))
-                }
-                Some((_, ColumnSummary::Float(levels))) => {
-                    levels.blocks().get(block).map_or(Verdict::Some, |block| leaf.judge(block))
-                }
-                None => Verdict::Some,
-            },
+            Self::Leaf(column, leaf) => summaries
+                .iter()
+                .find(|(known, _)| known == column)
+                .and_then(|(_, summary)| summary.block(block))
+                .map_or(Verdict::Some, |block| leaf.judge(&block)),
             Self::Other(_) => Verdict::Some,
         }
     }
@@ -491,7 +452,7 @@ mod tests {
         part: &Part<'_>,
     ) -> Vec<bool> {
         let leaf = leaf(&Shape::Compare(0, how, value), data_type).unwrap();
-        Cells::of_part(0, data_type, part).passes(&leaf).iter().collect()
+        Cells::of_part(0, data_type, part).unwrap().passes(&leaf).iter().collect()
     }
 
     proptest! {
@@ -509,7 +470,7 @@ mod tests {
                     let holds = |cell: &f32| order(f64::from(*cell)).is_some_and(|o| how.holds(o));
                     cells.iter().map(holds).collect()
                 };
-                let found = |value| passing(how, value, DataType::Float32, &Part::F32(&cells));
+                let found = |value| passing(how, value, DataType::Float32, &Part::Numbers(ColumnSlice::F32(&cells)));
                 prop_assert_eq!(
                     found(Constant::Double(value)),
                     expected(&|cell| cell.partial_cmp(&value))

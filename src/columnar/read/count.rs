@@ -23,50 +23,59 @@ pub(in crate::columnar) fn all_units(view: &TableView) -> Vec<(usize, Range<usiz
         .collect()
 }
 
-/// Applies `work` to every item, on several threads when there are at least `PARALLEL_ROWS` rows.
-/// Returns the results in the order of the items. After an error no further item is started.
+/// Calls `work` with every position up to `count`, on several threads when there are at least
+/// `PARALLEL_ROWS` rows. After an error no further position is begun.
+fn each_in_parallel(
+    count: usize,
+    rows: usize,
+    control: &Control,
+    work: &(dyn Fn(usize) -> Result<()> + Sync),
+) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let failed: Mutex<Option<Error>> = Mutex::new(None);
+    let worker = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= count {
+                return;
+            }
+            if let Err(error) = control.check().and_then(|()| work(at)) {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                next.store(count, Ordering::Relaxed);
+            }
+        }
+    };
+    let threads = if rows < PARALLEL_ROWS { 1 } else { limits::QUERY_THREADS.min(count) };
+    if threads <= 1 {
+        worker();
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(worker);
+            }
+            worker();
+        });
+    }
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+/// Applies `work` to every item, as [`each_in_parallel`] does. Returns the results in the order of
+/// the items.
 pub(in crate::columnar) fn in_parallel<I: Sync, T: Send>(
     items: &[I],
     rows: usize,
     control: &Control,
     work: impl Fn(&I) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let threads = if rows < PARALLEL_ROWS { 1 } else { limits::QUERY_THREADS.min(items.len()) };
-    let run = |item: &I| {
-        control.check()?;
-        work(item)
-    };
-    if threads <= 1 {
-        return items.iter().map(run).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::with_capacity(items.len()));
-    let failed: Mutex<Option<Error>> = Mutex::new(None);
-    let worker = || {
-        while let Some((at, item)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
-        {
-            match run(item) {
-                Ok(value) => done.lock().unwrap_or_else(PoisonError::into_inner).push((at, value)),
-                Err(error) => {
-                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                    next.store(items.len(), Ordering::Relaxed);
-                }
-            }
+    let done: Vec<Mutex<Option<T>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    each_in_parallel(items.len(), rows, control, &|at| {
+        if let (Some(item), Some(slot)) = (items.get(at), done.get(at)) {
+            let value = work(item)?;
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(worker);
-        }
-        worker();
-    });
-    if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(error);
-    }
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_unstable_by_key(|(at, _)| *at);
-    Ok(done.into_iter().map(|(_, value)| value).collect())
+        Ok(())
+    })?;
+    Ok(done.into_iter().filter_map(|slot| slot.into_inner().ok().flatten()).collect())
 }
 
 /// Counts the rows that satisfy the predicates.

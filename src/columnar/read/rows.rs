@@ -10,7 +10,6 @@ use super::view::TableView;
 use crate::arrow::array::RecordBatch;
 use crate::arrow::compute::concat_batches;
 use crate::arrow::datatypes::SchemaRef;
-use crate::columnar::keys::index_values;
 use crate::columnar::order::after::After;
 use crate::columnar::order::select::{SelectedRow, select_rows};
 use crate::columnar::order::spill::SpillSort;
@@ -110,8 +109,7 @@ pub(crate) fn read_page(
             let row = last.row as usize..last.row as usize + 1;
             let rows = std::slice::from_ref(&row);
             let run = view.run(last.run as usize)?;
-            let value = run.read(&view.schema, &[view.schema.index()], rows)?;
-            let value = index_values(value.column(0))?.first().copied().unwrap_or_default();
+            let value = run.index_value(&view.schema, last.row as usize)?;
             run.ordinals(rows)?.first().map(|ordinal| After::indexed(*ordinal, value))
         }
         _ => None,

@@ -10,7 +10,6 @@ use super::unit;
 use super::view::TableView;
 use crate::arrow::array::RecordBatch;
 use crate::arrow::compute::interleave_record_batch;
-use crate::columnar::keys::index_values;
 use crate::columnar::order::after::{After, rows_upto};
 use crate::columnar::predicate::predicates::Predicates;
 use crate::columnar::write::buffer::batch_bytes;
@@ -101,18 +100,12 @@ impl MergedScan {
         for at in order {
             let run = view.run(at)?;
             let (least, greatest) = run.index_range();
-            let mut next_row = match position {
-                None => 0,
-                Some((value, ordinal)) => rows_upto(&view, run, value, ordinal)?,
+            let Range { start: mut next_row, end: end_row } = match index_range {
+                Some(range) => run.rows_within(&view.schema, range)?,
+                None => 0..run.row_count(),
             };
-            let mut end_row = run.row_count();
-            if let Some((low, high)) = index_range {
-                if low > least {
-                    next_row = next_row.max(run.rows_before(&view.schema, low, false)?);
-                }
-                if high < greatest {
-                    end_row = run.rows_before(&view.schema, high, true)?;
-                }
+            if let Some((value, ordinal)) = position {
+                next_row = next_row.max(rows_upto(&view, run, value, ordinal)?);
             }
             if next_row < end_row {
                 cursors.push(Cursor {
@@ -256,41 +249,23 @@ impl MergedScan {
             let control = &self.control;
             let (with_keys, with_rows) = (!self.in_sequence, self.with_locators);
             let pieces = in_parallel(&looks, rows, control, |look| {
-                let index = schema.index();
-                let mut wanted = columns.clone();
-                let key_at =
-                    wanted.iter().position(|&column| column == index).unwrap_or_else(|| {
-                        wanted.push(index);
-                        wanted.len() - 1
-                    });
-                if !with_keys {
-                    wanted.truncate(columns.len());
-                }
-                let picked = unit::pick(run, schema, predicates, look.clone(), &wanted, control)?;
-                if unit::row_count(&picked.ranges) == 0 {
-                    return Ok(None);
-                }
-                let whole = unit::materialise(run, schema, &picked, &wanted)?;
-                let keys = if with_keys {
-                    index_values(whole.column(key_at))?.into_owned()
+                let (batch, keys, ranges) = if with_keys {
+                    let look = look.clone();
+                    match unit::read_keyed(run, schema, predicates, look, columns, control)? {
+                        Some(found) => found,
+                        None => return Ok(None),
+                    }
                 } else {
-                    Vec::new()
-                };
-                let misfit = |error| {
-                    Error::corrupt("internal error: a projection of columns failed; report it")
-                        .with_source(error)
-                };
-                let batch = if wanted.len() == columns.len() {
-                    whole
-                } else {
-                    whole.project(&(0..columns.len()).collect::<Vec<_>>()).map_err(misfit)?
+                    let picked =
+                        unit::pick(run, schema, predicates, look.clone(), columns, control)?;
+                    if unit::row_count(&picked.ranges) == 0 {
+                        return Ok(None);
+                    }
+                    let batch = unit::materialise(run, schema, &picked, columns)?;
+                    (batch, Vec::new(), picked.ranges)
                 };
                 let rows = if with_rows {
-                    picked
-                        .ranges
-                        .iter()
-                        .flat_map(|range| range.start as u32..range.end as u32)
-                        .collect()
+                    ranges.iter().flat_map(|range| range.start as u32..range.end as u32).collect()
                 } else {
                     Vec::new()
                 };

@@ -3,11 +3,8 @@
 use serde::Serialize;
 
 use super::view::{RunStorage, TableView};
-use crate::arrow::array::{Array, ArrayRef, AsArray};
-use crate::arrow::datatypes::{ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type};
-use crate::columnar::kernels::{Sample, extremes_where};
-use crate::columnar::segment::{ColumnSummary, Levels, Scale};
-use crate::columnar::ticks::ticks;
+use crate::arrow::array::Array;
+use crate::columnar::column_slice::{Level, array_extremes, nan_count};
 use crate::error::Result;
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::Number;
@@ -51,76 +48,6 @@ pub struct ColumnStatistics {
     pub max: Option<Number>,
 }
 
-/// The sums over the runs of one column.
-struct Sums<T> {
-    nulls: u64,
-    nans: u64,
-    range: Option<(T, T)>,
-}
-
-impl<T: Scale> Sums<T> {
-    fn new() -> Self {
-        Self { nulls: 0, nans: 0, range: None }
-    }
-
-    fn add_range(&mut self, min: T, max: T) {
-        self.range = Some(match self.range {
-            None => (min, max),
-            Some((low, high)) => {
-                (if min < low { min } else { low }, if max > high { max } else { high })
-            }
-        });
-    }
-
-    fn add_levels(&mut self, levels: &Levels<T>) {
-        for block in levels.blocks() {
-            self.nulls += u64::from(block.nulls);
-            self.nans += u64::from(block.nans);
-        }
-        if let Some(found) = levels.extremes(0..levels.blocks().len()) {
-            self.add_range(found.min, found.max);
-        }
-    }
-
-    fn add_array<P>(&mut self, array: &ArrayRef, widen: impl Fn(P::Native) -> T)
-    where
-        P: ArrowPrimitiveType,
-        P::Native: Sample,
-    {
-        let values = array.as_primitive::<P>();
-        self.nulls += values.null_count() as u64;
-        #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
-        let nans = values.iter().flatten().filter(|value| *value != *value).count();
-        self.nans += nans as u64;
-        if let Some(found) = extremes_where(values.values(), |at| values.is_valid(at)) {
-            self.add_range(widen(found.min), widen(found.max));
-        }
-    }
-
-    fn add_ticks(&mut self, array: &ArrayRef)
-    where
-        T: From<i64>,
-    {
-        self.nulls += array.null_count() as u64;
-        if let Some(found) = extremes_where(ticks(array), |at| array.is_valid(at)) {
-            self.add_range(found.min.into(), found.max.into());
-        }
-    }
-
-    fn finish(self, column: &Column) -> ColumnStatistics
-    where
-        Number: From<T>,
-    {
-        ColumnStatistics {
-            name: column.name.clone(),
-            null_count: Some(self.nulls),
-            nan_count: Some(self.nans),
-            min: self.range.map(|(min, _)| min.into()),
-            max: self.range.map(|(_, max)| max.into()),
-        }
-    }
-}
-
 /// What is known of a column without summaries.
 fn unknown(column: &Column) -> ColumnStatistics {
     ColumnStatistics {
@@ -131,68 +58,53 @@ fn unknown(column: &Column) -> ColumnStatistics {
     }
 }
 
-/// The statistics of a column of numbers. `levels` takes the summary of a segment, `add` the values
-/// of buffered rows.
-fn numbers<T: Scale>(
-    view: &TableView,
-    position: usize,
-    column: &Column,
-    levels: fn(&ColumnSummary) -> Option<&Levels<T>>,
-    add: impl Fn(&mut Sums<T>, &ArrayRef),
-) -> Result<ColumnStatistics>
-where
-    Number: From<T>,
-{
-    let mut sums = Sums::new();
+/// The statistics of a column of numbers.
+fn numbers(view: &TableView, position: usize, column: &Column) -> Result<ColumnStatistics> {
+    let (mut nulls, mut nans, mut range) = (0, 0, None);
     for run in view.runs() {
         // Summaries count the rows that are deleted, too.
         if run.has_dead() {
             return Ok(unknown(column));
         }
         if run.stored_column(position).is_none() {
-            sums.nulls += run.live_count() as u64;
+            nulls += run.live_count() as u64;
             continue;
         }
-        match run.stored() {
-            RunStorage::Segment(_) => match run.summary(position)?.and_then(levels) {
-                Some(levels) => sums.add_levels(levels),
-                None => return Ok(unknown(column)),
-            },
-            RunStorage::Memory(run) => match run.batch().columns().get(position) {
-                Some(array) => add(&mut sums, array),
-                None => return Ok(unknown(column)),
-            },
+        let found = match run.stored() {
+            RunStorage::Segment(_) => {
+                let Some(summary) = run.summary(position)? else { return Ok(unknown(column)) };
+                for block in (0..summary.len()).filter_map(|at| summary.block(at)) {
+                    nulls += u64::from(block.nulls);
+                    nans += u64::from(block.nans);
+                }
+                summary.extremes(0..summary.len())
+            }
+            RunStorage::Memory(run) => {
+                let array = run.batch().columns().get(position);
+                let found = array.and_then(|array| array_extremes(array, 0, array.len()));
+                let (Some(array), Some(found)) = (array, found) else {
+                    return Ok(unknown(column));
+                };
+                nulls += array.null_count() as u64;
+                nans += nan_count(array) as u64;
+                found
+            }
+        };
+        if let Some(found) = found {
+            let (low, high): (Level, Level) = range.unwrap_or((found.min, found.max));
+            range = Some((low.least(found.min), high.greatest(found.max)));
         }
     }
-    Ok(sums.finish(column))
-}
-
-fn ints(summary: &ColumnSummary) -> Option<&Levels<i64>> {
-    match summary {
-        ColumnSummary::Int(levels) => Some(levels),
-        ColumnSummary::Float(_) => None,
-    }
-}
-
-fn doubles(summary: &ColumnSummary) -> Option<&Levels<f64>> {
-    match summary {
-        ColumnSummary::Float(levels) => Some(levels),
-        ColumnSummary::Int(_) => None,
-    }
-}
-
-fn integers(view: &TableView, position: usize, column: &Column) -> Result<ColumnStatistics> {
-    numbers(view, position, column, ints, |sums, array| match column.data_type {
-        DataType::Int32 => sums.add_array::<Int32Type>(array, i64::from),
-        DataType::Int64 => sums.add_array::<Int64Type>(array, |value| value),
-        _ => sums.add_ticks(array),
-    })
-}
-
-fn floats(view: &TableView, position: usize, column: &Column) -> Result<ColumnStatistics> {
-    numbers(view, position, column, doubles, |sums, array| match column.data_type {
-        DataType::Float32 => sums.add_array::<Float32Type>(array, f64::from),
-        _ => sums.add_array::<Float64Type>(array, |value| value),
+    let number = |level| match level {
+        Level::Int(value) => Number::Int(value),
+        Level::Float(value) => Number::Float(value),
+    };
+    Ok(ColumnStatistics {
+        name: column.name.clone(),
+        null_count: Some(nulls),
+        nan_count: Some(nans),
+        min: range.map(|(min, _)| number(min)),
+        max: range.map(|(_, max)| number(max)),
     })
 }
 
@@ -204,8 +116,7 @@ pub(crate) fn statistics(view: &TableView) -> Result<TableStatistics> {
     let columns = view.schema.columns().iter().enumerate();
     let of = |(position, column): (usize, &Column)| match column.data_type {
         DataType::Bool | DataType::String => Ok(unknown(column)),
-        DataType::Float32 | DataType::Float64 => floats(view, position, column),
-        _ => integers(view, position, column),
+        _ => numbers(view, position, column),
     };
     Ok(TableStatistics {
         row_count: view.row_count(),

@@ -10,6 +10,7 @@ use crate::arrow::array::{
 };
 use crate::arrow::buffer::BooleanBuffer;
 use crate::arrow::compute::filter;
+use crate::columnar::keys::index_values;
 use crate::columnar::predicate::predicates::Predicates;
 use crate::columnar::predicate::row_test::RowTest;
 use crate::columnar::predicate::verdict::Verdict;
@@ -328,6 +329,36 @@ pub(in crate::columnar) fn count(
         (None, None) => return Ok(row_count(&ranges)),
     };
     Ok(found.count)
+}
+
+/// Rows with these columns, their index values, and the ranges that they are in.
+pub(in crate::columnar) type KeyedRows = (RecordBatch, Vec<i64>, Vec<Range<usize>>);
+
+/// Reads the rows of `rows` that pass; `None` if there are none.
+pub(in crate::columnar) fn read_keyed(
+    run: &Run,
+    schema: &TableSchema,
+    predicates: &Predicates,
+    rows: Range<usize>,
+    columns: &[usize],
+    control: &Control,
+) -> Result<Option<KeyedRows>> {
+    let mut wanted = columns.to_vec();
+    let key_at = columns.iter().position(|&column| column == schema.index()).unwrap_or_else(|| {
+        wanted.push(schema.index());
+        columns.len()
+    });
+    let picked = pick(run, schema, predicates, rows, &wanted, control)?;
+    if row_count(&picked.ranges) == 0 {
+        return Ok(None);
+    }
+    let whole = materialise(run, schema, &picked, &wanted)?;
+    let keys = index_values(whole.column(key_at))?.into_owned();
+    let batch = whole.project(&(0..columns.len()).collect::<Vec<_>>()).map_err(|error| {
+        Error::corrupt("internal error: a projection of columns failed; report it")
+            .with_source(error)
+    })?;
+    Ok(Some((batch, keys, picked.ranges)))
 }
 
 /// Returns these columns of the picked rows; decodes those that the tests did not decode.

@@ -7,7 +7,7 @@ use crate::arrow::array::RecordBatch;
 use crate::columnar::keys::index_values;
 use crate::columnar::layouts::adapted;
 use crate::columnar::schema::TableSchema;
-use crate::columnar::segment::{BLOCK_ROWS, ColumnSummary, Segment};
+use crate::columnar::segment::{BLOCK_ROWS, ColumnSummary, Levels, Segment};
 use crate::columnar::write::memory_run::MemoryRun;
 use crate::error::{Error, Result};
 use crate::value::exact::BlockSums;
@@ -309,6 +309,38 @@ impl Run {
         }
     }
 
+    /// The summary of the index column.
+    ///
+    /// # Errors
+    /// `Corrupt` for a segment without one.
+    pub(in crate::columnar) fn index_summary(&self, schema: &TableSchema) -> Result<&Levels<i64>> {
+        match self.summary(schema.index())? {
+            Some(ColumnSummary::Int(levels)) => Ok(levels),
+            _ => Err(Error::corrupt(
+                "a segment has no summary of its index column; restore the table from a backup",
+            )),
+        }
+    }
+
+    /// The index value of a row.
+    pub(in crate::columnar) fn index_value(&self, schema: &TableSchema, row: usize) -> Result<i64> {
+        let batch = self.read(schema, &[schema.index()], std::slice::from_ref(&(row..row + 1)))?;
+        Ok(index_values(batch.column(0))?.first().copied().unwrap_or_default())
+    }
+
+    /// The rows with index values from `low` to `high`.
+    pub(in crate::columnar) fn rows_within(
+        &self,
+        schema: &TableSchema,
+        (low, high): (i64, i64),
+    ) -> Result<Range<usize>> {
+        let (least, greatest) = self.index_range();
+        let from = if low > least { self.rows_before(schema, low, false)? } else { 0 };
+        let to =
+            if high < greatest { self.rows_before(schema, high, true)? } else { self.row_count() };
+        Ok(from..to)
+    }
+
     /// The number of rows whose index value is less than `value`, or, with `or_equal`, not greater.
     pub(in crate::columnar) fn rows_before(
         &self,
@@ -320,12 +352,7 @@ impl Run {
         match &self.stored {
             RunStorage::Memory(run) => Ok(run.index().partition_point(|&other| before(other))),
             RunStorage::Segment(_) => {
-                let Some(ColumnSummary::Int(levels)) = self.summary(schema.index())? else {
-                    return Err(Error::corrupt(
-                        "a segment has no summary of its index column; restore the table from a \
-                         backup",
-                    ));
-                };
+                let levels = self.index_summary(schema)?;
                 let block = levels.blocks().partition_point(|block| before(block.max));
                 let from = (block * BLOCK_ROWS).min(self.row_count());
                 let to = (from + BLOCK_ROWS).min(self.row_count());

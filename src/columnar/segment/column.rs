@@ -8,13 +8,13 @@ use parquet::file::page_index::offset_index::PageLocation;
 
 use super::checked::CheckedFile;
 use super::decode::{
-    DELTA_BINARY_PACKED, PLAIN, PLAIN_DICTIONARY, PageHeader, RLE_DICTIONARY, append_valid, hybrid,
-    page_header, validity,
+    DELTA_BINARY_PACKED, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, append_valid, hybrid, validity,
 };
 use super::dictionary::Dictionaries;
-use super::values::{Part, Values};
+use super::values::{Cells, Part, Values, no_values};
 use crate::arrow::array::{ArrayRef, BooleanBufferBuilder};
 use crate::arrow::buffer::{BooleanBuffer, NullBuffer};
+use crate::columnar::parquet_format::format::{DATA, DICTIONARY, PageHeader};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::ranges::join_near;
@@ -45,14 +45,50 @@ pub(super) struct ColumnChunk<'a> {
     pub data_type: DataType,
 }
 
+/// Decoded cells of a column, with their validity.
+pub(super) struct DecodedColumn {
+    values: Box<dyn Values>,
+    valid: Option<BooleanBufferBuilder>,
+    data_type: DataType,
+}
+
+impl DecodedColumn {
+    /// No cells yet, with room for `rows`.
+    pub(super) fn new(data_type: DataType, rows: usize) -> Self {
+        let mut values = no_values(data_type);
+        values.reserve(rows);
+        Self { values, valid: None, data_type }
+    }
+
+    fn append(
+        &mut self,
+        stretch: &Stretch<'_>,
+        parts: &[Range<usize>],
+        is_nullable: bool,
+    ) -> Result<()> {
+        if is_nullable {
+            let valid = self.valid.get_or_insert_with(|| BooleanBufferBuilder::new(0));
+            parts.iter().for_each(|rows| append_valid(valid, stretch.valid, rows.clone()));
+        }
+        self.values.append(&stretch.cells, parts).ok_or_else(damaged)
+    }
+
+    /// The cells as an array, with their validity if one is null.
+    pub(super) fn finish(self) -> Result<ArrayRef> {
+        let valid = self
+            .valid
+            .map(|mut valid| NullBuffer::new(valid.finish()))
+            .filter(|valid| valid.null_count() > 0);
+        self.values.finish(valid, self.data_type)
+    }
+}
+
 /// Rows that passed a test.
-#[derive(Default)]
-pub(super) struct PassingRows<V> {
+pub(super) struct PassingRows {
     pub ranges: Vec<Range<usize>>,
     pub count: usize,
-    /// Their values if wanted, and their validity.
-    pub values: V,
-    pub valid: Option<BooleanBufferBuilder>,
+    /// Their values, if wanted.
+    pub cells: DecodedColumn,
 }
 
 /// What a filter returns of the rows that pass.
@@ -67,37 +103,37 @@ pub enum FilterOutput {
 }
 
 /// Decoded rows of one page, from row `first` of the row group on.
-struct Stretch<'a, V> {
+struct Stretch<'a> {
     first: usize,
-    cells: Cells<'a, V>,
+    cells: Cells<'a>,
     valid: Option<&'a [bool]>,
+}
+
+impl Stretch<'_> {
+    /// The parts of `ranges` inside of this stretch, counted from its first row. Moves `at` past
+    /// the ranges that are finished.
+    fn parts(&self, ranges: &[Range<usize>], at: &mut usize) -> Vec<Range<usize>> {
+        let (first, end) = (self.first, self.first + self.cells.len());
+        let mut parts = Vec::new();
+        while let Some(range) = ranges.get(*at).filter(|range| range.start < end) {
+            let (from, to) = (range.start.max(first), range.end.min(end));
+            if from < to {
+                parts.push(from - first..to - first);
+            }
+            if range.end > end {
+                break;
+            }
+            *at += 1;
+        }
+        parts
+    }
 }
 
 /// What is done with each stretch: once for many rows, so it need not be known when a page is
 /// decoded.
-type Visit<'v, V> = dyn FnMut(&Stretch<'_, V>) -> Result<()> + 'v;
+type Visit<'v> = dyn FnMut(&Stretch<'_>) -> Result<()> + 'v;
 
-enum Cells<'a, V> {
-    Values(&'a V),
-    Codes(&'a [u32], &'a V),
-}
-
-impl<V: Values> Stretch<'_, V> {
-    /// Appends the values of rows, counted from the first row of the stretch.
-    fn copy(&self, rows: Range<usize>, out: &mut V) -> Result<()> {
-        match &self.cells {
-            Cells::Values(values) => out.copy(values, rows),
-            Cells::Codes(codes, dictionary) => codes.get(rows).and_then(|codes| {
-                codes
-                    .iter()
-                    .try_for_each(|&code| out.copy(dictionary, code as usize..code as usize + 1))
-            }),
-        }
-        .ok_or_else(damaged)
-    }
-}
-
-fn check_codes<V: Values>(codes: &[u32], dictionary: &V) -> Result<()> {
+fn check_codes(codes: &[u32], dictionary: &dyn Values) -> Result<()> {
     // Checks the greatest code only: one pass without a branch, after which all look-ups are in
     // bounds.
     let greatest = codes.iter().fold(0, |greatest, code| greatest.max(*code));
@@ -108,24 +144,12 @@ fn damaged() -> Error {
     Error::corrupt("a page of a segment cannot be decoded; restore the table from a backup")
 }
 
-struct Scratch<V> {
+struct Scratch {
     bytes: Vec<u8>,
     codes: Vec<u32>,
-    values: V,
-    spread: V,
-    dictionary: Option<Arc<V>>,
-}
-
-impl<V: Values> Scratch<V> {
-    fn new() -> Self {
-        Self {
-            bytes: Vec::new(),
-            codes: Vec::new(),
-            values: V::default(),
-            spread: V::default(),
-            dictionary: None,
-        }
-    }
+    values: Box<dyn Values>,
+    spread: Box<dyn Values>,
+    dictionary: Option<Arc<dyn Values>>,
 }
 
 impl ColumnChunk<'_> {
@@ -143,8 +167,15 @@ impl ColumnChunk<'_> {
 
     /// Visits decoded rows that cover all of `ranges`, in order. Rows between the ranges may be
     /// visited, too.
-    fn visit<V: Values>(&self, ranges: &[Range<usize>], visit: &mut Visit<'_, V>) -> Result<()> {
-        let mut scratch = Scratch::new();
+    fn visit(&self, ranges: &[Range<usize>], visit: &mut Visit<'_>) -> Result<()> {
+        let mut scratch = Scratch {
+            bytes: Vec::new(),
+            codes: Vec::new(),
+            values: no_values(self.data_type),
+            spread: no_values(self.data_type),
+            dictionary: None,
+        };
+        let width = scratch.values.width().filter(|_| self.is_plain && !self.is_nullable);
         // The first range that is not finished, and the row before which all rows were visited.
         let (mut at, mut done) = (0, 0);
         while let Some(first) = ranges.get(at) {
@@ -161,8 +192,7 @@ impl ColumnChunk<'_> {
                 .take_while(|range| range.start < rows.end)
                 .count();
             let is_sparse = in_page < FEW_RANGES && !(row == rows.start && first.end >= rows.end);
-            (at, done) = match V::WIDTH.filter(|_| is_sparse && self.is_plain && !self.is_nullable)
-            {
+            (at, done) = match width.filter(|_| is_sparse) {
                 Some(width) => {
                     self.visit_plain(width, ranges, at, &rows, &bytes, &mut scratch, visit)?
                 }
@@ -175,15 +205,15 @@ impl ColumnChunk<'_> {
     /// Visits the wanted rows of a plain page without nulls. Returns the first range that extends
     /// beyond the page, and the end of the page.
     #[expect(clippy::too_many_arguments, reason = "the inside of one loop")]
-    fn visit_plain<V: Values>(
+    fn visit_plain(
         &self,
         width: usize,
         ranges: &[Range<usize>],
         first: usize,
         page: &Range<usize>,
         bytes: &Range<u64>,
-        scratch: &mut Scratch<V>,
-        visit: &mut Visit<'_, V>,
+        scratch: &mut Scratch,
+        visit: &mut Visit<'_>,
     ) -> Result<(usize, usize)> {
         let values_len = (page.len() * width) as u64;
         let values_at = bytes
@@ -213,7 +243,7 @@ impl ColumnChunk<'_> {
                 .ok_or_else(damaged)?;
             visit(&Stretch {
                 first: span.start,
-                cells: Cells::Values(&scratch.values),
+                cells: Cells::Values(&*scratch.values),
                 valid: None,
             })?;
             // A range that extends beyond this page continues in the next one.
@@ -226,13 +256,13 @@ impl ColumnChunk<'_> {
 
     /// Visits wanted pages that are close together. Returns the first range that extends beyond
     /// them, and their end.
-    fn visit_pages<V: Values>(
+    fn visit_pages(
         &self,
         ranges: &[Range<usize>],
         first: usize,
         first_page: usize,
-        scratch: &mut Scratch<V>,
-        visit: &mut Visit<'_, V>,
+        scratch: &mut Scratch,
+        visit: &mut Visit<'_>,
     ) -> Result<(usize, usize)> {
         // Pages with their wanted rows, counted from the first row of the page; ranges that are
         // close together are joined.
@@ -279,18 +309,20 @@ impl ColumnChunk<'_> {
 
     /// Decodes the wanted rows of a page, and the rows before them if the encoding has no other
     /// way.
-    fn visit_page<V: Values>(
+    fn visit_page(
         &self,
         page: &[u8],
         rows: &Range<usize>,
         wanted: &[Range<usize>],
-        scratch: &mut Scratch<V>,
-        visit: &mut Visit<'_, V>,
+        scratch: &mut Scratch,
+        visit: &mut Visit<'_>,
     ) -> Result<()> {
-        let header =
-            page_header(page).filter(|header| header.page_type == 0 && header.values == rows.len());
-        let PageHeader { len, body_len, encoding, .. } = header.ok_or_else(damaged)?;
-        let body = page.get(len..).filter(|body| body.len() == body_len).ok_or_else(damaged)?;
+        let PageHeader { len, compressed, encoding, .. } = PageHeader::read(page)
+            .ok()
+            .filter(|header| header.page_type == DATA && header.values == rows.len() as i64)
+            .ok_or_else(damaged)?;
+        let is_whole = |body: &&[u8]| body.len() as i64 == compressed;
+        let body = page.get(len..).filter(is_whole).ok_or_else(damaged)?;
         let (valid, body) = if self.is_nullable {
             validity(body, rows.len()).ok_or_else(damaged)?
         } else {
@@ -322,7 +354,7 @@ impl ColumnChunk<'_> {
         match encoding {
             PLAIN => {
                 // Values of fixed width can be skipped.
-                let body = match V::WIDTH.filter(|_| valid.is_none()) {
+                let body = match scratch.values.width().filter(|_| valid.is_none()) {
                     Some(width) => {
                         first = before;
                         body.get(before * width..).ok_or_else(damaged)?
@@ -343,38 +375,29 @@ impl ColumnChunk<'_> {
             }
             _ => return Err(damaged()),
         }
-        let none = V::default();
-        let dictionary = scratch.dictionary.as_deref().unwrap_or(&none);
-        let dense = Stretch {
-            first: rows.start + first,
-            cells: if is_coded {
-                Cells::Codes(&scratch.codes, dictionary)
-            } else {
-                Cells::Values(&scratch.values)
-            },
-            valid: None,
-        };
+        let mut cells = Cells::Values(&*scratch.values);
+        if is_coded {
+            let dictionary = scratch.dictionary.as_deref().ok_or_else(damaged)?;
+            cells = Cells::Codes(&scratch.codes, dictionary);
+        }
         // With nulls, the values were decoded from the start of the page. They are spread over the
         // rows, with a blank for each null.
-        let Some(valid) = valid else { return visit(&dense) };
+        let Some(valid) = valid else {
+            return visit(&Stretch { first: rows.start + first, cells, valid: None });
+        };
         scratch.spread.clear();
-        let mut from = 0;
-        for valid in valid {
-            if *valid {
-                dense.copy(from..from + 1, &mut scratch.spread)?;
-                from += 1;
-            } else {
-                scratch.spread.blank();
-            }
-        }
+        scratch.spread.spread(&cells, valid).ok_or_else(damaged)?;
         visit(&Stretch {
             first: rows.start,
-            cells: Cells::Values(&scratch.spread),
+            cells: Cells::Values(&*scratch.spread),
             valid: Some(valid),
         })
     }
 
-    fn dictionary_of<'d, V: Values>(&self, known: &'d mut Option<Arc<V>>) -> Result<&'d Arc<V>> {
+    fn dictionary_of<'d>(
+        &self,
+        known: &'d mut Option<Arc<dyn Values>>,
+    ) -> Result<&'d Arc<dyn Values>> {
         if known.is_none() {
             *known = Some(self.dictionaries.get(self.group, self.column, || {
                 let place = self.dictionary.clone().ok_or_else(damaged)?;
@@ -382,11 +405,13 @@ impl ColumnChunk<'_> {
                 let len = (place.end - place.start) as usize;
                 let skip = self.file.read_into(place.start, len, &mut bytes)?;
                 let page = bytes.get(skip..skip + len).ok_or_else(damaged)?;
-                let header =
-                    page_header(page).filter(|header| header.page_type == 2).ok_or_else(damaged)?;
-                let mut values = V::default();
+                let header = PageHeader::read(page).ok();
+                let header = header.filter(|header| header.page_type == DICTIONARY);
+                let header = header.ok_or_else(damaged)?;
+                let mut values = no_values(self.data_type);
                 page.get(header.len..)
-                    .and_then(|body| values.plain(body, header.values))
+                    .zip(usize::try_from(header.values).ok())
+                    .and_then(|(body, count)| values.plain(body, count))
                     .ok_or_else(damaged)?;
                 Ok(values)
             })?);
@@ -395,46 +420,33 @@ impl ColumnChunk<'_> {
     }
 
     /// Appends the values of the rows of `ranges`, which are ascending and do not overlap.
-    pub(super) fn read<V: Values>(
-        &self,
-        ranges: &[Range<usize>],
-        out: &mut V,
-        valid: &mut Option<BooleanBufferBuilder>,
-    ) -> Result<()> {
+    pub(super) fn read(&self, ranges: &[Range<usize>], out: &mut DecodedColumn) -> Result<()> {
         let mut at = 0;
-        self.visit::<V>(ranges, &mut |stretch| {
-            let end = stretch_end(stretch);
-            for_parts(ranges, &mut at, stretch.first..end, |rows| {
-                if self.is_nullable {
-                    let builder =
-                        valid.get_or_insert_with(|| BooleanBufferBuilder::new(rows.len()));
-                    append_valid(builder, stretch.valid, rows.clone());
-                }
-                stretch.copy(rows, out)
-            })
+        self.visit(ranges, &mut |stretch| {
+            out.append(stretch, &stretch.parts(ranges, &mut at), self.is_nullable)
         })
     }
 
     /// Finds the rows of `ranges` that pass a test; `offset` is added to their positions.
-    pub(super) fn filter<V: Values>(
+    pub(super) fn filter(
         &self,
         ranges: &[Range<usize>],
         test: &dyn Fn(Part<'_>) -> BooleanBuffer,
         wanted: FilterOutput,
         offset: usize,
-        out: &mut PassingRows<V>,
+        out: &mut PassingRows,
     ) -> Result<()> {
         let mut at = 0;
         // The result of the test for each dictionary entry, and the entry that passes if it is the
         // only one.
         let mut by_code: Option<(Vec<bool>, Option<u32>)> = None;
-        self.visit::<V>(ranges, &mut |stretch| {
-            let end = stretch_end(stretch);
-            for_parts(ranges, &mut at, stretch.first..end, |rows| {
-                let mask = match (&stretch.cells, stretch.valid) {
+        self.visit(ranges, &mut |stretch| {
+            let mut passing = Vec::new();
+            for rows in stretch.parts(ranges, &mut at) {
+                let mask = match (stretch.cells, stretch.valid) {
                     (Cells::Codes(codes, dictionary), _) => {
                         if by_code.is_none() {
-                            let mask = test(dictionary.part(0..dictionary.len(), self.data_type)?);
+                            let mask = test(dictionary.part(0..dictionary.len())?);
                             let mut passing = mask.set_indices();
                             let only = match (passing.next(), passing.next()) {
                                 (Some(only), None) => Some(only as u32),
@@ -451,42 +463,34 @@ impl ColumnChunk<'_> {
                             None => return Err(damaged()),
                         }
                     }
-                    (Cells::Values(values), None) => {
-                        test(values.part(rows.clone(), self.data_type)?)
-                    }
-                    (Cells::Values(values), Some(valid)) => {
-                        let mut part = V::default();
-                        part.copy(values, rows.clone()).ok_or_else(damaged)?;
-                        let valid = valid.get(rows.clone()).ok_or_else(damaged)?;
-                        test(Part::Array(
-                            part.finish(Some(NullBuffer::from(valid)), self.data_type)?,
-                        ))
+                    (Cells::Values(values), None) => test(values.part(rows.clone())?),
+                    (_, Some(_)) => {
+                        let mut part = DecodedColumn::new(self.data_type, rows.len());
+                        part.append(stretch, std::slice::from_ref(&rows), true)?;
+                        test(Part::Array(part.finish()?))
                     }
                 };
                 if wanted == FilterOutput::Count {
                     out.count += mask.count_set_bits();
-                    return Ok(());
+                    continue;
                 }
-                let base = offset + stretch.first + rows.start;
+                let base = offset + stretch.first;
                 for (from, to) in mask.set_slices() {
+                    let (from, to) = (rows.start + from, rows.start + to);
                     out.count += to - from;
                     match out.ranges.last_mut() {
                         Some(last) if last.end == base + from => last.end = base + to,
                         _ => out.ranges.push(base + from..base + to),
                     }
                     if wanted == FilterOutput::Values {
-                        let rows = rows.start + from..rows.start + to;
-                        if self.is_nullable {
-                            let builder = out
-                                .valid
-                                .get_or_insert_with(|| BooleanBufferBuilder::new(rows.len()));
-                            append_valid(builder, stretch.valid, rows.clone());
-                        }
-                        stretch.copy(rows, &mut out.values)?;
+                        passing.push(from..to);
                     }
                 }
-                Ok(())
-            })
+            }
+            if passing.is_empty() {
+                return Ok(());
+            }
+            out.cells.append(stretch, &passing, self.is_nullable)
         })
     }
 }
@@ -498,7 +502,10 @@ pub(in crate::columnar) fn bits<T>(values: &[T], test: impl Fn(&T) -> bool) -> B
     // Computes eight results before it packs them into a byte, so that the compiler vectorises the
     // tests.
     bytes.extend(chunks.iter().map(|chunk| {
-        let answers: [u8; 8] = std::array::from_fn(|at| chunk.get(at).is_some_and(&test).into());
+        let mut answers = [0u8; 8];
+        for (answer, value) in answers.iter_mut().zip(chunk) {
+            *answer = test(value).into();
+        }
         let (mut byte, mut bit) = (0, 1u8);
         for answer in answers {
             byte |= answer.wrapping_mul(bit);
@@ -512,46 +519,4 @@ pub(in crate::columnar) fn bits<T>(values: &[T], test: impl Fn(&T) -> bool) -> B
         );
     }
     BooleanBuffer::new(bytes.into(), 0, values.len())
-}
-
-fn stretch_end<V: Values>(stretch: &Stretch<'_, V>) -> usize {
-    stretch.first
-        + match &stretch.cells {
-            Cells::Values(values) => values.len(),
-            Cells::Codes(codes, _) => codes.len(),
-        }
-}
-
-/// Calls `part` with the parts of `ranges` inside `rows`, counted from the start of `rows`. Moves
-/// `at` past the ranges that are finished.
-fn for_parts(
-    ranges: &[Range<usize>],
-    at: &mut usize,
-    rows: Range<usize>,
-    mut part: impl FnMut(Range<usize>) -> Result<()>,
-) -> Result<()> {
-    while let Some(range) = ranges.get(*at).filter(|range| range.start < rows.end) {
-        let from = range.start.max(rows.start);
-        let to = range.end.min(rows.end);
-        if from < to {
-            part(from - rows.start..to - rows.start)?;
-        }
-        if range.end > rows.end {
-            break;
-        }
-        *at += 1;
-    }
-    Ok(())
-}
-
-/// Makes an array of the values, with their validity if one is null.
-pub(super) fn to_array<V: Values>(
-    values: V,
-    valid: Option<BooleanBufferBuilder>,
-    data_type: DataType,
-) -> Result<ArrayRef> {
-    let valid = valid
-        .map(|mut valid| NullBuffer::new(valid.finish()))
-        .filter(|valid| valid.null_count() > 0);
-    values.finish(valid, data_type)
 }

@@ -6,55 +6,14 @@
 use std::ops::Range;
 
 use crate::arrow::array::BooleanBufferBuilder;
-use crate::columnar::parquet_format::format::PAGE_HEADER;
 use crate::columnar::parquet_format::runs::{DeltaHeader, Run, next_run};
-use crate::columnar::parquet_format::thrift;
-use crate::columnar::parquet_format::thrift::Part;
 use crate::value::byte_reader::ByteReader;
 
-/// The header of a page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct PageHeader {
-    /// Bytes of the header itself.
-    pub len: usize,
-    /// Bytes of the page after the header.
-    pub body_len: usize,
-    /// Values of the page, nulls included.
-    pub values: usize,
-    /// Number of the encoding in Parquet's specification.
-    pub encoding: i32,
-    /// 0 for a data page, 2 for a dictionary.
-    pub page_type: i32,
-}
-
-pub(super) const PLAIN: i32 = 0;
-pub(super) const PLAIN_DICTIONARY: i32 = 2;
-pub(super) const DELTA_BINARY_PACKED: i32 = 5;
-pub(super) const RLE_DICTIONARY: i32 = 8;
-
-/// Reads the header at the start of `bytes`.
-pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
-    let (mut page_type, mut encoding, mut body_len, mut values) = (-1, -1, 0, 0);
-    let walked = thrift::walk(bytes, PAGE_HEADER, |path, part| {
-        let Part::Number(value) = part else { return Ok(()) };
-        match path {
-            [1] => page_type = value,
-            [3] => body_len = value,
-            // The headers of data pages and of dictionaries begin with the same fields.
-            [5 | 7, 1] => values = value,
-            [5 | 7, 2] => encoding = value,
-            _ => {}
-        }
-        Ok(())
-    });
-    Some(PageHeader {
-        len: walked.ok()?,
-        body_len: usize::try_from(body_len).ok()?,
-        values: usize::try_from(values).ok()?,
-        encoding: i32::try_from(encoding).ok()?,
-        page_type: i32::try_from(page_type).ok()?,
-    })
-}
+/// The numbers of the encodings in the specification of Parquet.
+pub(super) const PLAIN: i64 = 0;
+pub(super) const PLAIN_DICTIONARY: i64 = 2;
+pub(super) const DELTA_BINARY_PACKED: i64 = 5;
+pub(super) const RLE_DICTIONARY: i64 = 8;
 
 /// The eight bytes from `from` on as a number. After inlining, length and position are constants,
 /// so only a load remains.
@@ -317,6 +276,7 @@ pub(super) fn append_valid(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columnar::parquet_format::format::PageHeader;
 
     #[test]
     fn damaged_bytes_are_refused_or_read_within_bounds() {
@@ -340,7 +300,7 @@ mod tests {
                             && (wanted.is_empty() || values.len() == wanted.end - first)
                     );
                 }
-                let _ = (page_header(part), validity(part, round % 300));
+                let _ = (PageHeader::read(part), validity(part, round % 300));
             }
         }
     }

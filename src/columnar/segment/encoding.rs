@@ -11,10 +11,10 @@ use parquet::schema::types::ColumnPath;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::PAGE_ROWS;
-use crate::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
+use crate::arrow::array::{Array, ArrayRef, RecordBatch};
+use crate::columnar::column_slice::ColumnSlice;
 use crate::columnar::schema::TableSchema;
-use crate::columnar::ticks::ticks;
+use crate::columnar::schema::arrow_type;
 use crate::model::tables::data::DataType;
 
 /// Rows of the sample, in slices that are spread over the row group.
@@ -126,12 +126,8 @@ fn choose(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Choice {
     let pays = dictionary_bytes <= DICTIONARY_BYTES / 2 && coded <= plain / 2;
     match data_type {
         DataType::Bool | DataType::Float32 | DataType::Float64 if !pays => Choice::Plain,
-        DataType::Int32
-        | DataType::Int64
-        | DataType::Timestamp
-        | DataType::TimestampMicros
-        | DataType::TimestampNanos
-            if !pays || coded > rows * (seen.delta_bits + 2) / 8 =>
+        data_type
+            if data_type.can_be_index() && (!pays || coded > rows * (seen.delta_bits + 2) / 8) =>
         {
             Choice::Delta
         }
@@ -145,46 +141,15 @@ fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<ColumnS
     let (mut text_bytes, mut least, mut greatest) = (0, i64::MAX, i64::MIN);
     for array in sample {
         let from = values.len();
-        match data_type {
-            DataType::Bool => return None,
-            DataType::Float32 => {
-                values.extend(
-                    array
-                        .as_primitive::<Float32Type>()
-                        .values()
-                        .iter()
-                        .map(|v| u64::from(v.to_bits())),
-                );
-            }
-            DataType::Float64 => {
-                values.extend(
-                    array.as_primitive::<Float64Type>().values().iter().map(|v| v.to_bits()),
-                );
-            }
-            DataType::Int32 => {
-                values.extend(
-                    array
-                        .as_primitive::<Int32Type>()
-                        .values()
-                        .iter()
-                        .map(|v| i64::from(*v).cast_unsigned()),
-                );
-            }
-            DataType::Int64 => {
-                values.extend(
-                    array.as_primitive::<Int64Type>().values().iter().map(|v| v.cast_unsigned()),
-                );
-            }
-            DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
-                values.extend(ticks(array).iter().map(|v| v.cast_unsigned()));
-            }
-            DataType::String => {
-                let texts = array.as_string::<i32>();
+        match ColumnSlice::of(array)? {
+            ColumnSlice::Bool(_) => return None,
+            ColumnSlice::Text(texts) => {
                 text_bytes += texts.iter().flatten().map(str::len).sum::<usize>();
                 values.extend(
                     texts.iter().map(|text| text.map_or(0, |text| xxh3_64(text.as_bytes()))),
                 );
             }
+            numbers => numbers.push_words(&mut values),
         }
         for pair in values.get(from..).unwrap_or_default().windows(2) {
             if let [before, after] = pair {
@@ -207,15 +172,9 @@ fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<ColumnS
     }
     Some(ColumnSample {
         distinct: distinct.min(rows),
-        width: match data_type {
-            DataType::Bool => 1,
-            DataType::Int32 | DataType::Float32 => 4,
-            DataType::Int64
-            | DataType::Timestamp
-            | DataType::TimestampMicros
-            | DataType::TimestampNanos
-            | DataType::Float64 => 8,
-            DataType::String => 4 + text_bytes.div_ceil(count.max(1)),
+        width: match arrow_type(data_type).primitive_width() {
+            Some(width) => width,
+            None => 4 + text_bytes.div_ceil(count.max(1)),
         },
         delta_bits: 64 - greatest.wrapping_sub(least).cast_unsigned().leading_zeros() as usize,
     })

@@ -8,17 +8,12 @@
 //! each column that has a value, lowest bit first. If no value of a block is usable, its rows are
 //! arbitrary.
 
-use std::sync::Arc;
-
 use super::BLOCK_ROWS;
 use super::summary::Blocks;
-use crate::arrow::array::{
-    Array, ArrayRef, AsArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
-};
+use crate::arrow::array::{Array, ArrayRef, RecordBatch};
 use crate::arrow::buffer::{BooleanBuffer, NullBuffer};
-use crate::arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type};
+use crate::columnar::column_slice::{ColumnSlice, array_of_words};
 use crate::columnar::schema::TableSchema;
-use crate::columnar::ticks;
 use crate::model::tables::data::DataType;
 
 /// Tables with more numeric columns have no extreme rows: their size grows with the square of the
@@ -110,7 +105,8 @@ impl ExtremeRows {
         {
             let is_valid = row < array.len() && array.is_valid(row);
             valid |= u8::from(is_valid) << bit;
-            out.extend_from_slice(&if is_valid { value(array, row) } else { 0 }.to_le_bytes());
+            let word = ColumnSlice::of(array).filter(|_| is_valid).map_or(0, |all| all.word(row));
+            out.extend_from_slice(&word.to_le_bytes());
         }
         out.push(valid);
     }
@@ -125,58 +121,14 @@ impl ExtremeRows {
     ) -> Option<ArrayRef> {
         let place = self.columns.iter().position(|other| *other == column)?;
         let rows = || bytes.chunks_exact(self.row_bytes());
-        let values = || {
-            rows().map(|row| {
-                let value = row
-                    .get(place * VALUE_BYTES..)
-                    .and_then(|rest| rest.first_chunk::<VALUE_BYTES>());
-                value.map_or(0, |value| u64::from_le_bytes(*value))
-            })
-        };
+        let words = rows().map(|row| {
+            let word =
+                row.get(place * VALUE_BYTES..).and_then(|rest| rest.first_chunk::<VALUE_BYTES>());
+            word.map_or(0, |word| u64::from_le_bytes(*word))
+        });
         let valid: BooleanBuffer =
             rows().map(|row| row.last().is_some_and(|bits| bits >> place & 1 == 1)).collect();
         let nulls = Some(NullBuffer::new(valid)).filter(|nulls| nulls.null_count() > 0);
-        let ints = || values().map(u64::cast_signed);
-        Some(match data_type {
-            DataType::Int32 => {
-                Arc::new(Int32Array::new(ints().map(|value| value as i32).collect(), nulls))
-            }
-            DataType::Int64 => Arc::new(Int64Array::new(ints().collect(), nulls)),
-            DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
-                ticks::array_of(data_type, ints().collect(), nulls)
-            }
-            DataType::Float32 => Arc::new(Float32Array::new(
-                values().map(|bits| f32::from_bits(bits as u32)).collect(),
-                nulls,
-            )),
-            DataType::Float64 => {
-                Arc::new(Float64Array::new(values().map(f64::from_bits).collect(), nulls))
-            }
-            DataType::Bool | DataType::String => return None,
-        })
-    }
-}
-
-fn value(array: &dyn Array, row: usize) -> u64 {
-    let int = |value: i64| value.cast_unsigned();
-    match array.data_type() {
-        Arrow::Int32 => array
-            .as_primitive::<Int32Type>()
-            .values()
-            .get(row)
-            .map_or(0, |value| int(i64::from(*value))),
-        Arrow::Int64 => {
-            array.as_primitive::<Int64Type>().values().get(row).map_or(0, |value| int(*value))
-        }
-        Arrow::Timestamp(..) => ticks::ticks(array).get(row).map_or(0, |value| int(*value)),
-        Arrow::Float32 => array
-            .as_primitive::<Float32Type>()
-            .values()
-            .get(row)
-            .map_or(0, |value| u64::from(value.to_bits())),
-        Arrow::Float64 => {
-            array.as_primitive::<Float64Type>().values().get(row).map_or(0, |value| value.to_bits())
-        }
-        _ => 0,
+        array_of_words(data_type, words.collect(), nulls)
     }
 }

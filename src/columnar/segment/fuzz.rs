@@ -4,7 +4,6 @@ use std::io::Write;
 
 use super::checked::HashingFile;
 use super::meta::SegmentMeta;
-use super::summary::ColumnSummary;
 use super::summary_file::{Footer, Section, SummaryFile, write_footer};
 use crate::disk::{Disk, MemoryDisk, Mode};
 
@@ -43,10 +42,7 @@ pub(crate) fn summary_file(data: &[u8]) {
     let Ok(summary) = SummaryFile::open(file, "summary".to_owned(), &meta) else { return };
     let _ = summary.ordinals(0, usize::try_from(row_count).unwrap_or_default());
     for section in &summary.sections {
-        let blocks = summary.column(section).map(|column| match column {
-            ColumnSummary::Int(levels) => levels.blocks().len(),
-            ColumnSummary::Float(levels) => levels.blocks().len(),
-        });
+        let blocks = summary.column(section).map(|column| column.len());
         if let (Ok(blocks), Ok(Some(sums))) = (blocks, summary.sums(section)) {
             assert_eq!(blocks, sums.len());
         }

@@ -32,7 +32,7 @@ pub(crate) use extreme_rows::ExtremeRows;
 pub(crate) use mend::{Patch, wrong_bits};
 pub(crate) use meta::SegmentMeta;
 pub(crate) use reader::{FilterResult, Segment};
-pub(crate) use summary::{Block, ColumnSummary, Levels, Scale};
+pub(crate) use summary::{Block, ColumnSummary, Levels};
 #[cfg(test)]
 pub(crate) use summary_file::VERSION as SUMMARY_VERSION;
 pub(crate) use values::Part;

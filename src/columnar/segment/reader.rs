@@ -15,12 +15,12 @@ use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::checked::{self, CheckedFile};
-use super::column::{ColumnChunk, FilterOutput, PassingRows, to_array};
+use super::column::{ColumnChunk, DecodedColumn, FilterOutput, PassingRows};
 use super::dictionary::Dictionaries;
 use super::extreme_rows::ExtremeRows;
 use super::summary::ColumnSummary;
 use super::summary_file::SummaryFile;
-use super::values::{Part, Texts, Values};
+use super::values::Part;
 use super::{BLOCK_ROWS, SegmentMeta, data_name, summary_name};
 use crate::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use crate::arrow::buffer::BooleanBuffer;
@@ -419,31 +419,12 @@ impl Segment {
             let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
             return concat(&parts).map_err(bad_batch);
         };
-        fn read<V: Values>(
-            chunks: &[ColumnChunk<'_>],
-            by_group: &[(usize, usize, Vec<Range<usize>>)],
-            data_type: DataType,
-        ) -> Result<ArrayRef> {
-            let (mut values, mut valid) = (V::default(), None);
-            values.reserve(
-                by_group.iter().flat_map(|(_, _, ranges)| ranges).map(ExactSizeIterator::len).sum(),
-            );
-            for (chunk, (_, _, ranges)) in chunks.iter().zip(by_group) {
-                chunk.read(ranges, &mut values, &mut valid)?;
-            }
-            to_array(values, valid, data_type)
+        let rows = by_group.iter().flat_map(|(_, _, ranges)| ranges).map(ExactSizeIterator::len);
+        let mut cells = DecodedColumn::new(self.schema.column(column)?.data_type, rows.sum());
+        for (chunk, (_, _, ranges)) in chunks.iter().zip(by_group) {
+            chunk.read(ranges, &mut cells)?;
         }
-        let data_type = self.schema.column(column)?.data_type;
-        match data_type {
-            DataType::Int32 => read::<Vec<i32>>(&chunks, by_group, data_type),
-            DataType::Int64
-            | DataType::Timestamp
-            | DataType::TimestampMicros
-            | DataType::TimestampNanos => read::<Vec<i64>>(&chunks, by_group, data_type),
-            DataType::Float32 => read::<Vec<f32>>(&chunks, by_group, data_type),
-            DataType::Float64 => read::<Vec<f64>>(&chunks, by_group, data_type),
-            DataType::String | DataType::Bool => read::<Texts>(&chunks, by_group, data_type),
-        }
+        cells.finish()
     }
 
     /// Finds the rows of these ascending, disjoint ranges that pass a test of one column, without
@@ -462,37 +443,13 @@ impl Segment {
         let chunks: Option<Vec<ColumnChunk<'_>>> =
             by_group.iter().map(|(group, ..)| self.chunk(*group, column)).collect();
         let Some(chunks) = chunks else { return Ok(None) };
-        fn filter<V: Values>(
-            chunks: &[ColumnChunk<'_>],
-            by_group: &[(usize, usize, Vec<Range<usize>>)],
-            test: &dyn Fn(Part<'_>) -> BooleanBuffer,
-            wanted: FilterOutput,
-            data_type: DataType,
-        ) -> Result<Option<FilterResult>> {
-            let mut out = PassingRows::<V>::default();
-            for (chunk, (_, start, ranges)) in chunks.iter().zip(by_group) {
-                chunk.filter(ranges, test, wanted, *start, &mut out)?;
-            }
-            let values = (wanted == FilterOutput::Values)
-                .then(|| to_array(out.values, out.valid, data_type))
-                .transpose()?;
-            Ok(Some(FilterResult { ranges: out.ranges, count: out.count, values }))
+        let cells = DecodedColumn::new(self.schema.column(column)?.data_type, 0);
+        let mut out = PassingRows { ranges: Vec::new(), count: 0, cells };
+        for (chunk, (_, start, ranges)) in chunks.iter().zip(&by_group) {
+            chunk.filter(ranges, test, wanted, *start, &mut out)?;
         }
-        let data_type = self.schema.column(column)?.data_type;
-        match data_type {
-            DataType::Int32 => filter::<Vec<i32>>(&chunks, &by_group, test, wanted, data_type),
-            DataType::Int64
-            | DataType::Timestamp
-            | DataType::TimestampMicros
-            | DataType::TimestampNanos => {
-                filter::<Vec<i64>>(&chunks, &by_group, test, wanted, data_type)
-            }
-            DataType::Float32 => filter::<Vec<f32>>(&chunks, &by_group, test, wanted, data_type),
-            DataType::Float64 => filter::<Vec<f64>>(&chunks, &by_group, test, wanted, data_type),
-            DataType::String | DataType::Bool => {
-                filter::<Texts>(&chunks, &by_group, test, wanted, data_type)
-            }
-        }
+        let values = (wanted == FilterOutput::Values).then(|| out.cells.finish()).transpose()?;
+        Ok(Some(FilterResult { ranges: out.ranges, count: out.count, values }))
     }
 
     /// Reads a column of a row group through the Parquet library.

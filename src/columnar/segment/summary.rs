@@ -3,12 +3,14 @@
 use std::ops::Range;
 
 use super::BLOCK_ROWS;
-use crate::arrow::array::{Array, ArrayRef, AsArray};
-use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
-use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
-use crate::columnar::ticks::ticks;
+use crate::arrow::array::ArrayRef;
+use crate::arrow::buffer::NullBuffer;
+use crate::columnar::column_slice::{
+    ColumnSlice, Level, Scale, Stored, nulls_of, part_extremes, part_nans,
+};
+use crate::columnar::kernels::{Extremes, Sample};
 use crate::model::tables::data::DataType;
-use crate::value::exact::{BlockSums, Summable};
+use crate::value::exact::BlockSums;
 use crate::value::ranges::join;
 
 /// Blocks under one coarse entry.
@@ -22,24 +24,6 @@ pub(super) const PARTS_BYTES: usize = 2 * PARTS;
 /// largest. The range of the block's values has 256 steps. A part without usable values has the
 /// last step as smallest and the first as largest.
 pub(crate) type Parts = [u8; PARTS_BYTES];
-
-/// A type of summary values.
-pub trait Scale: Sample + Summable {
-    /// The nearest float. Monotonic: a greater value never has a lesser float.
-    fn nearest(self) -> f64;
-}
-
-impl Scale for i64 {
-    fn nearest(self) -> f64 {
-        self as f64
-    }
-}
-
-impl Scale for f64 {
-    fn nearest(self) -> f64 {
-        self
-    }
-}
 
 /// The step of a value in the range of a block. Monotonic however floats are rounded, so a lesser
 /// step means a lesser value.
@@ -76,6 +60,13 @@ impl<T> Block<T> {
     #[must_use]
     pub fn is_usable(&self) -> bool {
         u32::from(self.rows) > u32::from(self.nulls) + u32::from(self.nans)
+    }
+}
+
+impl<T: Scale> Block<T> {
+    fn levels(&self) -> Block<Level> {
+        let Self { min, max, min_at, max_at, rows, nulls, nans } = *self;
+        Block { min: min.level(), max: max.level(), min_at, max_at, rows, nulls, nans }
     }
 }
 
@@ -259,7 +250,7 @@ impl<T: Scale> Levels<T> {
 
 /// Merges the extremes of earlier rows with those of later ones; of equal values the earlier one
 /// stays.
-pub(in crate::columnar) fn merge<T: Sample>(before: Extremes<T>, next: Extremes<T>) -> Extremes<T> {
+fn merge<T: Sample>(before: Extremes<T>, next: Extremes<T>) -> Extremes<T> {
     let mut out = before;
     if next.min < out.min {
         (out.min, out.min_at) = (next.min, next.min_at);
@@ -278,6 +269,48 @@ pub enum ColumnSummary {
     Int(Levels<i64>),
     /// Of a float column.
     Float(Levels<f64>),
+}
+
+impl ColumnSummary {
+    /// The number of blocks.
+    pub(in crate::columnar) fn len(&self) -> usize {
+        match self {
+            Self::Int(levels) => levels.blocks.len(),
+            Self::Float(levels) => levels.blocks.len(),
+        }
+    }
+
+    /// A block.
+    pub(in crate::columnar) fn block(&self, at: usize) -> Option<Block<Level>> {
+        match self {
+            Self::Int(levels) => levels.blocks.get(at).map(Block::levels),
+            Self::Float(levels) => levels.blocks.get(at).map(Block::levels),
+        }
+    }
+
+    /// As [`Levels::extremes`].
+    pub(in crate::columnar) fn extremes(&self, blocks: Range<usize>) -> Option<Extremes<Level>> {
+        match self {
+            Self::Int(levels) => levels.extremes(blocks).map(Extremes::levels),
+            Self::Float(levels) => levels.extremes(blocks).map(Extremes::levels),
+        }
+    }
+
+    /// As [`Levels::candidates`].
+    pub(in crate::columnar) fn candidates(
+        &self,
+        rows: &Range<usize>,
+        least: Option<Level>,
+        greatest: Option<Level>,
+    ) -> Vec<Range<usize>> {
+        fn of<T: Scale>(level: Option<Level>) -> Option<T> {
+            level.and_then(T::of_level)
+        }
+        match self {
+            Self::Int(levels) => levels.candidates(rows, of(least), of(greatest)),
+            Self::Float(levels) => levels.candidates(rows, of(least), of(greatest)),
+        }
+    }
 }
 
 pub(super) enum Builder {
@@ -340,44 +373,27 @@ impl<T: Scale> BlockBuilder<T> {
     /// Takes the next values of the column, split at the boundaries of blocks and of their parts.
     /// `min` and `max` of a block are meaningless until it has a usable value, so the first one
     /// always replaces them. Of equal extremes the first position stays.
-    fn push<N: Sample>(&mut self, values: &[N], array: &dyn Array, widen: impl Fn(N) -> T) {
+    fn push<N: Stored<Wide = T>>(&mut self, values: &[N], nulls: Option<&NullBuffer>) {
         let mut from = 0;
         while from < values.len() {
             let filled = usize::from(self.current.rows);
             let len = (BLOCK_ROWS - filled).min(values.len() - from);
-            let piece = values.get(from..from + len).unwrap_or_default();
-            let valid = |at: usize| array.is_valid(from + at);
-            let (nulls, nans, found) = if array.null_count() == 0 {
-                #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
-                let nans = piece.iter().filter(|value| **value != **value).count();
-                (0, nans, extremes(piece))
-            } else {
-                let nulls = (0..len).filter(|&at| !valid(at)).count();
-                #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
-                let nans = piece
-                    .iter()
-                    .enumerate()
-                    .filter(|(at, value)| **value != **value && valid(*at))
-                    .count();
-                (nulls, nans, extremes_where(piece, valid))
-            };
+            let nans = part_nans(values, nulls, from, len);
+            let found = part_extremes(values, nulls, from, len);
             if let Some(kept) = &mut self.values {
-                #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
-                let is_usable = |at: usize, value: &N| *value == *value && valid(at);
-                let rows = piece.iter().enumerate().filter(|(at, value)| is_usable(*at, value));
-                kept.extend(rows.map(|(_, value)| widen(*value)));
+                let piece = values.get(from..from + len).unwrap_or_default();
+                let is_valid = |at: usize| nulls.is_none_or(|nulls| nulls.is_valid(from + at));
+                let rows = piece.iter().enumerate();
+                let usable = rows.filter(|(at, value)| !value.is_nan() && is_valid(*at));
+                kept.extend(usable.map(|(_, value)| value.widen()));
             }
             let mut at = 0;
             while at < len {
                 let part = (filled + at) / PART_ROWS;
                 let to = len.min((part + 1) * PART_ROWS - filled);
-                let values = piece.get(at..to).unwrap_or_default();
-                let found = match array.null_count() {
-                    0 => extremes(values),
-                    _ => extremes_where(values, |row| valid(at + row)),
-                };
+                let found = part_extremes(values, nulls, from + at, to - at);
                 if let (Some(found), Some((min, max))) = (found, self.parts.get_mut(part)) {
-                    let (low, high) = (widen(found.min), widen(found.max));
+                    let (low, high) = (found.min.widen(), found.max.widen());
                     (*min, *max) = (
                         if low < *min { low } else { *min },
                         if high > *max { high } else { *max },
@@ -388,7 +404,7 @@ impl<T: Scale> BlockBuilder<T> {
             let usable = self.current.is_usable();
             let block = &mut self.current;
             if let Some(found) = found {
-                let (min, max) = (widen(found.min), widen(found.max));
+                let (min, max) = (found.min.widen(), found.max.widen());
                 if !usable || min < block.min {
                     (block.min, block.min_at) = (min, (filled + found.min_at) as u16);
                 }
@@ -397,7 +413,7 @@ impl<T: Scale> BlockBuilder<T> {
                 }
             }
             block.rows += len as u16;
-            block.nulls += nulls as u16;
+            block.nulls += nulls.map_or(0, |all| all.slice(from, len).null_count()) as u16;
             block.nans += nans as u16;
             if usize::from(block.rows) == BLOCK_ROWS {
                 self.close();
@@ -424,7 +440,7 @@ impl<T> Column<T> {
 
 /// Builds the summaries of all numeric columns while rows are written.
 pub(crate) struct Summarizer {
-    builders: Vec<(usize, DataType, Builder)>,
+    builders: Vec<(usize, Builder)>,
 }
 
 impl Summarizer {
@@ -439,7 +455,7 @@ impl Summarizer {
                 } else {
                     Builder::Int(BlockBuilder::new(!data_type.is_time()))
                 };
-                (position, data_type, builder)
+                (position, builder)
             })
             .collect();
         Self { builders }
@@ -447,24 +463,16 @@ impl Summarizer {
 
     /// Takes the next rows of a column.
     pub(crate) fn push(&mut self, position: usize, array: &ArrayRef) {
-        let builder = self.builders.iter_mut().find(|(other, ..)| *other == position);
-        let Some((_, data_type, builder)) = builder else { return };
-        match builder {
-            Builder::Int(builder) => match data_type {
-                DataType::Int32 => {
-                    builder.push(array.as_primitive::<Int32Type>().values(), array, i64::from);
-                }
-                DataType::Int64 => {
-                    builder.push(array.as_primitive::<Int64Type>().values(), array, |v| v);
-                }
-                _ => builder.push(ticks(array), array, |v| v),
-            },
-            Builder::Float(builder) => match data_type {
-                DataType::Float32 => {
-                    builder.push(array.as_primitive::<Float32Type>().values(), array, f64::from);
-                }
-                _ => builder.push(array.as_primitive::<Float64Type>().values(), array, |v| v),
-            },
+        let builder = self.builders.iter_mut().find(|(other, _)| *other == position);
+        let (Some((_, builder)), Some(slice)) = (builder, ColumnSlice::of(array)) else { return };
+        let nulls = nulls_of(array);
+        match (builder, slice) {
+            (Builder::Int(builder), ColumnSlice::I32(values)) => builder.push(values, nulls),
+            (Builder::Int(builder), ColumnSlice::I64(values)) => builder.push(values, nulls),
+            (Builder::Float(builder), ColumnSlice::F32(values)) => builder.push(values, nulls),
+            (Builder::Float(builder), ColumnSlice::F64(values)) => builder.push(values, nulls),
+            // A builder was made for the type of its column.
+            _ => {}
         }
     }
 
@@ -472,7 +480,7 @@ impl Summarizer {
     pub(crate) fn finish(self) -> Vec<(usize, Blocks)> {
         self.builders
             .into_iter()
-            .map(|(position, _, builder)| {
+            .map(|(position, builder)| {
                 let blocks = match builder {
                     Builder::Int(builder) => Blocks::Int(builder.finish()),
                     Builder::Float(builder) => Blocks::Float(builder.finish()),

@@ -13,7 +13,9 @@ use crate::arrow::array::{
 use crate::arrow::buffer::BooleanBuffer;
 use crate::arrow::compute::{take, take_record_batch};
 use crate::arrow::convert::{to_float64, to_text};
+use crate::arrow::datatypes::DataType as Arrow;
 use crate::arrow::integers::to_int64;
+use crate::columnar::column_slice::array_of_words;
 use crate::columnar::schema::TableSchema;
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::model::tables::data::{Column, ColumnType, DataType};
@@ -159,16 +161,19 @@ fn test_array(array: &ArrayRef, nulls: bool) -> BooleanBuffer {
 
 fn test_part(part: Part<'_>, nulls: bool, like: &ArrayRef) -> BooleanBuffer {
     let array: ArrayRef = match part {
-        Part::I32(values) => Arc::new(Int32Array::from(values.to_vec())),
-        Part::I64(values) if like.data_type() == &crate::arrow::datatypes::DataType::Int64 => {
-            Arc::new(Int64Array::from(values.to_vec()))
-        }
-        Part::I64(values) => {
-            Arc::new(TimestampNanosecondArray::from(values.to_vec()).with_timezone("UTC"))
-        }
-        Part::F32(values) => Arc::new(Float32Array::from(values.to_vec())),
-        Part::F64(values) => Arc::new(Float64Array::from(values.to_vec())),
         Part::Array(array) => array,
+        Part::Numbers(slice) => {
+            let mut words = Vec::new();
+            slice.push_words(&mut words);
+            let data_type = match like.data_type() {
+                Arrow::Int32 => DataType::Int32,
+                Arrow::Int64 => DataType::Int64,
+                Arrow::Float32 => DataType::Float32,
+                Arrow::Float64 => DataType::Float64,
+                _ => DataType::TimestampNanos,
+            };
+            array_of_words(data_type, words, None).unwrap()
+        }
     };
     test_array(&array, nulls)
 }

@@ -1,27 +1,20 @@
 //! Values of a column during decoding: one growing buffer for each physical type.
 
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::decode::deltas;
-use crate::arrow::array::{
-    Array, ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
-};
+use crate::arrow::array::{ArrayRef, ArrowNativeType, StringArray};
 use crate::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use crate::columnar::ticks;
+use crate::columnar::column_slice::{ColumnSlice, array_of};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 
-/// Decoded values in the form that tests take. The slices have no nulls.
+/// Decoded values in the form that tests take.
 pub enum Part<'a> {
-    /// INT32.
-    I32(&'a [i32]),
-    /// INT64 and TIMESTAMP.
-    I64(&'a [i64]),
-    /// FLOAT32.
-    F32(&'a [f32]),
-    /// FLOAT64.
-    F64(&'a [f64]),
+    /// Numbers without nulls.
+    Numbers(ColumnSlice<'a>),
     /// Values of any other type, and values with nulls.
     Array(ArrayRef),
 }
@@ -30,118 +23,190 @@ impl Part<'_> {
     /// Rows.
     pub(in crate::columnar) fn len(&self) -> usize {
         match self {
-            Self::I32(values) => values.len(),
-            Self::I64(values) => values.len(),
-            Self::F32(values) => values.len(),
-            Self::F64(values) => values.len(),
+            Self::Numbers(values) => values.len(),
             Self::Array(array) => array.len(),
         }
     }
 }
 
+/// Rows of a page: their values, or their codes and the dictionary.
+#[derive(Clone, Copy)]
+pub(super) enum Cells<'a> {
+    Values(&'a dyn Values),
+    Codes(&'a [u32], &'a dyn Values),
+}
+
+impl Cells<'_> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Values(values) => values.len(),
+            Self::Codes(codes, _) => codes.len(),
+        }
+    }
+}
+
 /// Decoded values. All positions are checked; the functions return `None` when one is out of range.
-pub(super) trait Values: Default + Send + Sync + 'static {
+///
+/// Each function takes many values, so that its loop is one over the type of the values.
+pub(super) trait Values: Any + Send + Sync {
     /// Bytes of one plain value, if all values have the same.
-    const WIDTH: Option<usize>;
+    fn width(&self) -> Option<usize>;
 
     fn len(&self) -> usize;
+
     /// Memory that the values take.
     fn bytes(&self) -> usize;
+
     /// Reserves room for this many more.
     fn reserve(&mut self, count: usize);
+
     fn clear(&mut self);
+
     /// Appends `count` plain values.
     fn plain(&mut self, bytes: &[u8], count: usize) -> Option<()>;
+
     /// Appends the values of packed deltas at the positions `wanted`, and possibly some before
     /// them; returns the position of the first one.
     fn packed_deltas(&mut self, bytes: &[u8], wanted: Range<usize>) -> Option<usize>;
-    /// Appends a part of other values.
-    fn copy(&mut self, from: &Self, range: Range<usize>) -> Option<()>;
-    /// Appends a placeholder for a null.
-    fn blank(&mut self);
-    fn part(&self, range: Range<usize>, data_type: DataType) -> Result<Part<'_>>;
-    fn finish(self, valid: Option<NullBuffer>, data_type: DataType) -> Result<ArrayRef>;
+
+    /// Appends parts of cells of the same type.
+    fn append(&mut self, from: &Cells<'_>, parts: &[Range<usize>]) -> Option<()>;
+
+    /// Replaces the values, of which there are none, by cells of the same type: one for each valid
+    /// row, and a blank for each null.
+    fn spread(&mut self, from: &Cells<'_>, valid: &[bool]) -> Option<()>;
+
+    fn part(&self, range: Range<usize>) -> Result<Part<'_>>;
+
+    fn finish(self: Box<Self>, valid: Option<NullBuffer>, data_type: DataType) -> Result<ArrayRef>;
 }
 
-macro_rules! numbers {
-    ($ty:ty, $part:ident, $deltas:expr, $finish:expr) => {
-        impl Values for Vec<$ty> {
-            const WIDTH: Option<usize> = Some(size_of::<$ty>());
+/// Values of a column of this type, none yet.
+pub(super) fn no_values(data_type: DataType) -> Box<dyn Values> {
+    match data_type {
+        DataType::Int32 => Box::new(Vec::<i32>::new()),
+        DataType::Float32 => Box::new(Vec::<f32>::new()),
+        DataType::Float64 => Box::new(Vec::<f64>::new()),
+        DataType::Bool | DataType::String => Box::new(Texts::default()),
+        _ => Box::new(Vec::<i64>::new()),
+    }
+}
 
-            fn len(&self) -> usize {
-                Vec::len(self)
+fn same<V: Values>(from: &dyn Values) -> Option<&V> {
+    (from as &dyn Any).downcast_ref()
+}
+
+fn append_deltas(out: &mut dyn Any, bytes: &[u8], wanted: Range<usize>) -> Option<usize> {
+    if let Some(out) = out.downcast_mut::<Vec<i32>>() {
+        return deltas(bytes, wanted, out, |value| value as i32);
+    }
+    deltas(bytes, wanted, out.downcast_mut::<Vec<i64>>()?, |value| value)
+}
+
+/// A number of a page.
+trait Plain: ArrowNativeType + Sync {
+    fn read(bytes: &[u8]) -> impl Iterator<Item = Self>;
+
+    fn slice(values: &[Self]) -> ColumnSlice<'_>;
+}
+
+macro_rules! plain {
+    ($($number:ty, $slice:ident;)*) => {
+        $(impl Plain for $number {
+            fn read(bytes: &[u8]) -> impl Iterator<Item = Self> {
+                let (numbers, _) = bytes.as_chunks::<{ size_of::<$number>() }>();
+                numbers.iter().map(|bytes| <$number>::from_le_bytes(*bytes))
             }
 
-            fn bytes(&self) -> usize {
-                self.capacity() * size_of::<$ty>()
+            fn slice(values: &[Self]) -> ColumnSlice<'_> {
+                ColumnSlice::$slice(values)
             }
-
-            fn reserve(&mut self, count: usize) {
-                Vec::reserve(self, count);
-            }
-
-            fn clear(&mut self) {
-                Vec::clear(self);
-            }
-
-            fn plain(&mut self, bytes: &[u8], count: usize) -> Option<()> {
-                let bytes = bytes.get(..count.checked_mul(size_of::<$ty>())?)?;
-                let (values, _) = bytes.as_chunks::<{ size_of::<$ty>() }>();
-                self.extend(values.iter().map(|bytes| <$ty>::from_le_bytes(*bytes)));
-                Some(())
-            }
-
-            fn packed_deltas(&mut self, bytes: &[u8], wanted: Range<usize>) -> Option<usize> {
-                let decode: fn(&mut Self, &[u8], Range<usize>) -> Option<usize> = $deltas;
-                decode(self, bytes, wanted)
-            }
-
-            fn copy(&mut self, from: &Self, range: Range<usize>) -> Option<()> {
-                if range.len() == 1 {
-                    self.push(*from.get(range.start)?);
-                } else {
-                    self.extend_from_slice(from.get(range)?);
-                }
-                Some(())
-            }
-
-            fn blank(&mut self) {
-                self.push(Default::default());
-            }
-
-            fn part(&self, range: Range<usize>, _: DataType) -> Result<Part<'_>> {
-                self.get(range).map(Part::$part).ok_or_else(outside)
-            }
-
-            fn finish(self, valid: Option<NullBuffer>, data_type: DataType) -> Result<ArrayRef> {
-                let build: fn(ScalarBuffer<$ty>, Option<NullBuffer>, DataType) -> ArrayRef =
-                    $finish;
-                Ok(build(ScalarBuffer::from(self), valid, data_type))
-            }
-        }
+        })*
     };
 }
 
-numbers!(
-    i32,
-    I32,
-    |out, bytes, wanted| deltas(bytes, wanted, out, |value| value as i32),
-    |values, valid, _| Arc::new(Int32Array::new(values, valid))
-);
-numbers!(
-    i64,
-    I64,
-    |out, bytes, wanted| deltas(bytes, wanted, out, |value| value),
-    |values, valid, data_type| {
-        if data_type.is_time() {
-            ticks::array_of(data_type, values, valid)
-        } else {
-            Arc::new(Int64Array::new(values, valid))
-        }
+plain! {
+    i32, I32;
+    i64, I64;
+    f32, F32;
+    f64, F64;
+}
+
+impl<N: Plain> Values for Vec<N> {
+    fn width(&self) -> Option<usize> {
+        Some(size_of::<N>())
     }
-);
-numbers!(f32, F32, |_, _, _| None, |values, valid, _| Arc::new(Float32Array::new(values, valid)));
-numbers!(f64, F64, |_, _, _| None, |values, valid, _| Arc::new(Float64Array::new(values, valid)));
+
+    fn len(&self) -> usize {
+        Vec::len(self)
+    }
+
+    fn bytes(&self) -> usize {
+        self.capacity() * size_of::<N>()
+    }
+
+    fn reserve(&mut self, count: usize) {
+        Vec::reserve(self, count);
+    }
+
+    fn clear(&mut self) {
+        Vec::clear(self);
+    }
+
+    fn plain(&mut self, bytes: &[u8], count: usize) -> Option<()> {
+        self.extend(N::read(bytes.get(..count.checked_mul(size_of::<N>())?)?));
+        Some(())
+    }
+
+    fn packed_deltas(&mut self, bytes: &[u8], wanted: Range<usize>) -> Option<usize> {
+        append_deltas(self, bytes, wanted)
+    }
+
+    fn append(&mut self, from: &Cells<'_>, parts: &[Range<usize>]) -> Option<()> {
+        match from {
+            Cells::Values(values) => {
+                let values = same::<Self>(*values)?;
+                for part in parts {
+                    match values.get(part.clone())? {
+                        [only] => self.push(*only),
+                        more => self.extend_from_slice(more),
+                    }
+                }
+            }
+            Cells::Codes(codes, dictionary) => {
+                let dictionary = same::<Self>(*dictionary)?;
+                for part in parts {
+                    for code in codes.get(part.clone())? {
+                        self.push(*dictionary.get(*code as usize)?);
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn spread(&mut self, from: &Cells<'_>, valid: &[bool]) -> Option<()> {
+        let all = 0..from.len();
+        Values::append(self, from, std::slice::from_ref(&all))?;
+        // From the last row to the first, so that no value is overwritten before it is moved.
+        let mut next = all.end;
+        self.resize(valid.len(), N::default());
+        for (to, valid) in valid.iter().enumerate().rev() {
+            next = next.checked_sub(usize::from(*valid))?;
+            let value = if *valid { *self.get(next)? } else { N::default() };
+            *self.get_mut(to)? = value;
+        }
+        Some(())
+    }
+
+    fn part(&self, range: Range<usize>) -> Result<Part<'_>> {
+        self.get(range).map(|values| Part::Numbers(N::slice(values))).ok_or_else(outside)
+    }
+
+    fn finish(self: Box<Self>, valid: Option<NullBuffer>, data_type: DataType) -> Result<ArrayRef> {
+        array_of(data_type, Buffer::from_vec(*self), valid).ok_or_else(outside)
+    }
+}
 
 /// Texts in one buffer, with their offsets.
 pub(super) struct Texts {
@@ -156,14 +221,22 @@ impl Default for Texts {
 }
 
 impl Texts {
-    fn end(&mut self) -> Option<()> {
+    fn push(&mut self, text: &[u8]) -> Option<()> {
+        self.bytes.extend_from_slice(text);
         self.offsets.push(i32::try_from(self.bytes.len()).ok()?);
         Some(())
+    }
+
+    fn get(&self, at: usize) -> Option<&[u8]> {
+        let (start, end) = (self.offsets.get(at)?, self.offsets.get(at + 1)?);
+        self.bytes.get(*start as usize..*end as usize)
     }
 }
 
 impl Values for Texts {
-    const WIDTH: Option<usize> = None;
+    fn width(&self) -> Option<usize> {
+        None
+    }
 
     fn len(&self) -> usize {
         self.offsets.len() - 1
@@ -187,8 +260,7 @@ impl Values for Texts {
         for _ in 0..count {
             let (len, rest) = bytes.split_first_chunk::<4>()?;
             let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
-            self.bytes.extend_from_slice(text);
-            self.end()?;
+            self.push(text)?;
             bytes = rest;
         }
         Some(())
@@ -198,27 +270,39 @@ impl Values for Texts {
         None
     }
 
-    fn copy(&mut self, from: &Self, range: Range<usize>) -> Option<()> {
-        let ends = from.offsets.get(range.start..=range.end)?;
-        for pair in ends.windows(2) {
-            let [start, end] = pair else { continue };
-            self.bytes.extend_from_slice(from.bytes.get(*start as usize..*end as usize)?);
-            self.end()?;
+    fn append(&mut self, from: &Cells<'_>, parts: &[Range<usize>]) -> Option<()> {
+        let mut rows = parts.iter().flat_map(Clone::clone);
+        match from {
+            Cells::Values(values) => {
+                let values = same::<Self>(*values)?;
+                rows.try_for_each(|at| self.push(values.get(at)?))
+            }
+            Cells::Codes(codes, dictionary) => {
+                let dictionary = same::<Self>(*dictionary)?;
+                rows.try_for_each(|at| self.push(dictionary.get(*codes.get(at)? as usize)?))
+            }
+        }
+    }
+
+    fn spread(&mut self, from: &Cells<'_>, valid: &[bool]) -> Option<()> {
+        let mut texts = Self::default();
+        let all = 0..from.len();
+        texts.append(from, std::slice::from_ref(&all))?;
+        let mut at = 0;
+        for valid in valid {
+            self.push(if *valid { texts.get(at)? } else { &[] })?;
+            at += usize::from(*valid);
         }
         Some(())
     }
 
-    fn blank(&mut self) {
-        self.offsets.push(self.offsets.last().copied().unwrap_or_default());
+    fn part(&self, range: Range<usize>) -> Result<Part<'_>> {
+        let mut part = Box::<Self>::default();
+        part.append(&Cells::Values(self), std::slice::from_ref(&range)).ok_or_else(outside)?;
+        part.finish(None, DataType::String).map(Part::Array)
     }
 
-    fn part(&self, range: Range<usize>, data_type: DataType) -> Result<Part<'_>> {
-        let mut part = Self::default();
-        part.copy(self, range).ok_or_else(outside)?;
-        part.finish(None, data_type).map(Part::Array)
-    }
-
-    fn finish(self, valid: Option<NullBuffer>, _: DataType) -> Result<ArrayRef> {
+    fn finish(self: Box<Self>, valid: Option<NullBuffer>, _: DataType) -> Result<ArrayRef> {
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
         StringArray::try_new(offsets, Buffer::from_vec(self.bytes), valid)
             .map(|array| Arc::new(array) as ArrayRef)

@@ -9,14 +9,11 @@
 
 use std::sync::Arc;
 
-use crate::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
-    RecordBatch, StringArray,
-};
+use crate::arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use crate::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use crate::arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
+use crate::columnar::column_slice::{ColumnSlice, array_of, nulls_of, with_numbers};
 use crate::columnar::schema::TableSchema;
-use crate::columnar::ticks;
+use crate::columnar::schema::arrow_type;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::limits;
@@ -49,49 +46,17 @@ pub(crate) fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<
     out.extend_from_slice(&rows.to_le_bytes());
     out.extend_from_slice(&(batch.num_columns() as u32).to_le_bytes());
     out.extend_from_slice(&[0; 4]);
-    for (column, array) in schema.columns().iter().zip(batch.columns()) {
-        match array.nulls().filter(|nulls| nulls.null_count() > 0) {
+    for array in batch.columns() {
+        match nulls_of(array) {
             Some(nulls) => {
                 out.push(1);
                 put_bits(nulls.inner(), &mut out);
             }
             None => out.push(0),
         }
-        match column.data_type {
-            DataType::Bool => put_bits(array.as_boolean().values(), &mut out),
-            DataType::Float32 => {
-                array
-                    .as_primitive::<Float32Type>()
-                    .values()
-                    .iter()
-                    .for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
-            }
-            DataType::Float64 => {
-                array
-                    .as_primitive::<Float64Type>()
-                    .values()
-                    .iter()
-                    .for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
-            }
-            DataType::Int32 => {
-                array
-                    .as_primitive::<Int32Type>()
-                    .values()
-                    .iter()
-                    .for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
-            }
-            DataType::Int64 => {
-                array
-                    .as_primitive::<Int64Type>()
-                    .values()
-                    .iter()
-                    .for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
-            }
-            DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
-                ticks::ticks(array).iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
-            }
-            DataType::String => {
-                let strings = array.as_string::<i32>();
+        match ColumnSlice::of(array) {
+            Some(ColumnSlice::Bool(bits)) => put_bits(bits.values(), &mut out),
+            Some(ColumnSlice::Text(strings)) => {
                 let base = strings.value_offsets().first().copied().unwrap_or_default();
                 let end = strings.value_offsets().last().copied().unwrap_or_default();
                 strings
@@ -102,6 +67,10 @@ pub(crate) fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<
                     strings.value_data().get(base as usize..end as usize).unwrap_or_default(),
                 );
             }
+            Some(numbers) => with_numbers!(numbers, values => {
+                values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+            }, else {}),
+            None => return Err(damaged()),
         }
         if out.len() > limits::BATCH_BYTES {
             return Err(Error::limit(format!(
@@ -228,23 +197,14 @@ pub(crate) fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordB
         };
         arrays.push(match column.data_type {
             DataType::Bool => Arc::new(BooleanArray::new(input.bits(rows)?, nulls)),
-            DataType::Float32 => {
-                Arc::new(Float32Array::new(input.numbers(rows, f32::from_le_bytes)?.into(), nulls))
+            data_type if data_type.is_numeric() => {
+                let buffer = match arrow_type(data_type).primitive_width() {
+                    Some(4) => Buffer::from_vec(input.numbers(rows, u32::from_le_bytes)?),
+                    _ => Buffer::from_vec(input.numbers(rows, u64::from_le_bytes)?),
+                };
+                array_of(data_type, buffer, nulls).ok_or_else(damaged)?
             }
-            DataType::Float64 => {
-                Arc::new(Float64Array::new(input.numbers(rows, f64::from_le_bytes)?.into(), nulls))
-            }
-            DataType::Int32 => {
-                Arc::new(Int32Array::new(input.numbers(rows, i32::from_le_bytes)?.into(), nulls))
-            }
-            DataType::Int64 => {
-                Arc::new(Int64Array::new(input.numbers(rows, i64::from_le_bytes)?.into(), nulls))
-            }
-            DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
-                let values = ScalarBuffer::from(input.numbers(rows, i64::from_le_bytes)?);
-                ticks::array_of(column.data_type, values, nulls)
-            }
-            DataType::String => {
+            _ => {
                 let offsets = input.numbers(rows + 1, i32::from_le_bytes)?;
                 if offsets.first() != Some(&0)
                     || offsets.windows(2).any(|pair| matches!(pair, [a, b] if a > b))

@@ -1,22 +1,18 @@
 //! Builds the columns of a table from the texts of CSV records.
 
-use std::sync::Arc;
-
 use super::csv::Records;
 use super::form::{Form, time};
 use super::moment;
 use super::options::ImportOptions;
 use super::value::{is_null, lost_of, number, small_number};
-use crate::arrow::array::{
-    Array, ArrayRef, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder,
-    PrimitiveArray, StringBuilder,
-};
-use crate::arrow::datatypes::Int64Type;
+use crate::arrow::array::ArrayRef;
+use crate::columnar::cells;
+use crate::columnar::column_slice::Stored;
 use crate::columnar::exchange::frame::shortened;
+use crate::columnar::exchange::text_column::TextColumn;
 use crate::columnar::write::coerce::{CUT, FINER_TIMES};
-use crate::columnar::{cells, ticks};
 use crate::error::{Error, Place, Result};
-use crate::model::tables::data::{Column, ColumnType, DataType};
+use crate::model::tables::data::{Column, DataType};
 use crate::model::tables::import::DateOrder;
 
 /// What is wrong with a text, and what to do.
@@ -110,44 +106,16 @@ pub(super) fn build(
     form: &Form,
     options: &ImportOptions,
 ) -> Result<ArrayRef> {
-    let rows = records.len();
     let text = |row: usize| {
         let text = records.get(row, at)?;
         let quoted = records.is_quoted(row, at);
         (!is_null(text, quoted, column.data_type, options)).then_some(text)
     };
-    let fault = |row: usize, what: String| {
-        let place = Place::Line { line: records.line(row), column: Some(column.name.clone()) };
-        Error::invalid(what).at(place)
-    };
-    macro_rules! build {
-        ($builder:expr, $parse:expr, $bad:expr) => {{
-            let mut builder = $builder;
-            for row in 0..rows {
-                match text(row) {
-                    Some(text) => match $parse(text) {
-                        Some(value) => builder.append_value(value),
-                        None => return Err(fault(row, $bad(text))),
-                    },
-                    None if column.column_type == ColumnType::Nullable => builder.append_null(),
-                    None => {
-                        let name = &column.name;
-                        let found = records.get(row, at).unwrap_or_default();
-                        return Err(fault(
-                            row,
-                            format!(
-                                "column {name:?} is not NULLABLE, so it cannot contain null, which \
-                                 {found:?} is"
-                            ),
-                        ));
-                    }
-                }
-            }
-            builder.finish()
-        }};
-    }
     let bad = |text: &str| {
         let shown = shortened(text);
+        if column.data_type.is_time() {
+            return bad_time(text, column, form, options);
+        }
         if let Some(why) = changed(text, column, form) {
             return format!(
                 "{shown:?} {why}; the first rows have numbers: keep the texts with columnTypes \
@@ -158,51 +126,31 @@ pub(super) fn build(
         }
         format!("{shown:?} is not a {} value{}", column.data_type, advice(column, form, text))
     };
+    let fault = |row: usize, text: Option<&str>| {
+        let what = match text {
+            Some(text) => bad(text),
+            None => format!(
+                "column {:?} is not NULLABLE, so it cannot contain null, which {:?} is",
+                column.name,
+                records.get(row, at).unwrap_or_default()
+            ),
+        };
+        let place = Place::Line { line: records.line(row), column: Some(column.name.clone()) };
+        Error::invalid(what).at(place)
+    };
     let comma = form.decimal_comma;
-    Ok(match column.data_type {
-        DataType::Bool => {
-            let parse = |text: &str| cells::parse_bool(text.trim());
-            Arc::new(build!(BooleanBuilder::with_capacity(rows), parse, bad))
+    let cut = is_cut(column, options);
+    let word = |text: &str| match column.data_type {
+        DataType::Float32 => small_number(text, comma).map(Stored::word),
+        DataType::Float64 => number(text, comma).map(Stored::word),
+        data_type if data_type.is_time() => {
+            let moment = time(text, form, options)?;
+            let is_told = !form.is_zoned || moment.offset.is_some();
+            let count = moment.count(data_type, options.zone, cut).ok().filter(|_| is_told)?;
+            Some(count.word())
         }
-        DataType::Float32 => {
-            let parse = |text: &str| small_number(text, comma);
-            Arc::new(build!(Float32Builder::with_capacity(rows), parse, bad))
-        }
-        DataType::Float64 => {
-            let parse =
-                |text: &str| number(text, comma).filter(|_| changed(text, column, form).is_none());
-            Arc::new(build!(Float64Builder::with_capacity(rows), parse, bad))
-        }
-        DataType::Int32 => {
-            let parse = |text: &str| cells::parse_i32(text.trim());
-            Arc::new(build!(Int32Builder::with_capacity(rows), parse, bad))
-        }
-        DataType::Int64 => {
-            let parse = |text: &str| {
-                let value = cells::parse_i64(text.trim())?;
-                changed(text, column, form).is_none().then_some(value)
-            };
-            Arc::new(build!(Int64Builder::with_capacity(rows), parse, bad))
-        }
-        DataType::String => {
-            let bytes = (0..rows).filter_map(text).map(str::len).sum();
-            Arc::new(build!(
-                StringBuilder::with_capacity(rows, bytes),
-                |text| Some::<&str>(text),
-                bad
-            ))
-        }
-        DataType::Timestamp | DataType::TimestampMicros | DataType::TimestampNanos => {
-            let cut = is_cut(column, options);
-            let parse = |text: &str| {
-                let moment = time(text, form, options)?;
-                let is_told = !form.is_zoned || moment.offset.is_some();
-                moment.count(column.data_type, options.zone, cut).ok().filter(|_| is_told)
-            };
-            let bad = |text: &str| bad_time(text, column, form, options);
-            let counts: PrimitiveArray<Int64Type> =
-                build!(Int64Builder::with_capacity(rows), parse, bad);
-            ticks::array_of(column.data_type, counts.values().clone(), counts.nulls().cloned())
-        }
-    })
+        data_type => cells::parse_word(data_type, text.trim()),
+    };
+    TextColumn { column, rows: records.len(), text: &text, fault: &fault }
+        .build(&|text| word(text).filter(|_| changed(text, column, form).is_none()))
 }

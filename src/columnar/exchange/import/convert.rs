@@ -1,6 +1,7 @@
 //! Changes the columns of a Parquet batch that have no table type of the same kind: decimals, times
 //! of day, binary values, whole numbers without a sign, members of nested columns, and local times.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -10,11 +11,11 @@ use chrono::DateTime;
 use super::options::ImportOptions;
 use super::zone::Zone;
 use crate::arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions,
-    StringArray, StructArray, make_array,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, PrimitiveBuilder, RecordBatch,
+    RecordBatchOptions, StringBuilder, StructArray, make_array,
 };
 use crate::arrow::buffer::NullBuffer;
-use crate::arrow::datatypes::{DataType as Arrow, Field, Schema, TimeUnit};
+use crate::arrow::datatypes::{DataType as Arrow, Field, Float64Type, Int64Type, Schema, TimeUnit};
 use crate::arrow::integers::to_int64;
 use crate::arrow::{convert as arrays, text};
 use crate::columnar::schema::{TableSchema, UTC};
@@ -22,6 +23,7 @@ use crate::columnar::ticks;
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::DataType;
 use crate::model::tables::import::BinaryForm;
+use crate::value::id::hex;
 
 const DAY_SECONDS: i64 = 86_400;
 
@@ -107,40 +109,19 @@ fn convert_array(
             let plain = arrays::unpack(array).ok_or_else(failed)?;
             return convert_array(target, &plain, options, place);
         }
-        (Arrow::Decimal128(..) | Arrow::Decimal256(..), DataType::Float64) => {
-            Arc::new(texts(array, place, |text| text.parse().ok())?.collect::<Float64Array>())
+        (Arrow::Decimal128(..) | Arrow::Decimal256(..) | Arrow::UInt64, DataType::Float64) => {
+            Arc::new(numbers::<Float64Type>(array, place)?)
         }
         (Arrow::Decimal128(..) | Arrow::Decimal256(..), DataType::Int64 | DataType::Int32) => {
-            Arc::new(texts(array, place, |text| text.parse().ok())?.collect::<Int64Array>())
+            Arc::new(numbers::<Int64Type>(array, place)?)
         }
-        (Arrow::UInt64, DataType::Float64) => {
-            Arc::new(texts(array, place, |text| text.parse().ok())?.collect::<Float64Array>())
+        (Arrow::Decimal128(..) | Arrow::Decimal256(..) | Arrow::Boolean, DataType::String) => {
+            as_texts(array, place)?
         }
-        (
-            Arrow::Decimal128(..)
-            | Arrow::Decimal256(..)
-            | Arrow::Int8
-            | Arrow::Int16
-            | Arrow::Int32
-            | Arrow::Int64
-            | Arrow::UInt8
-            | Arrow::UInt16
-            | Arrow::UInt32
-            | Arrow::UInt64
-            | Arrow::Boolean,
-            DataType::String,
-        ) => Arc::new(texts(array, place, |text| Some(text.to_owned()))?.collect::<StringArray>()),
-        (
-            Arrow::Int8
-            | Arrow::Int16
-            | Arrow::Int32
-            | Arrow::Int64
-            | Arrow::UInt8
-            | Arrow::UInt16
-            | Arrow::UInt32
-            | Arrow::UInt64,
-            target,
-        ) if target.is_time() => counted(array, options, place)?,
+        (source, DataType::String) if source.is_integer() => as_texts(array, place)?,
+        (source, target) if source.is_integer() && target.is_time() => {
+            counted(array, options, place)?
+        }
         (Arrow::Time32(_) | Arrow::Time64(_), _) => Arc::new(to_int64(array).ok_or_else(failed)?),
         (
             Arrow::Binary | Arrow::LargeBinary | Arrow::BinaryView | Arrow::FixedSizeBinary(_),
@@ -171,32 +152,49 @@ fn counted(
         ))
         .at(place(0)));
     };
-    let counts: Int64Array = texts(array, place, |text| text.parse().ok())?.collect();
-    let (_, counts, nulls) = counts.into_parts();
+    let (_, counts, nulls) = numbers::<Int64Type>(array, place)?.into_parts();
     Ok(ticks::timestamps(unit, Some(UTC), counts, nulls))
 }
 
-/// Each value from its text, which has all its digits.
-fn texts<T>(
+/// Passes the text of each value on, which has all its digits; `read` returns whether it fits.
+fn texts(
     array: &ArrayRef,
     place: &dyn Fn(usize) -> Place,
-    read: impl Fn(&str) -> Option<T>,
-) -> Result<std::vec::IntoIter<Option<T>>> {
-    let mut out = Vec::with_capacity(array.len());
+    read: &mut dyn FnMut(Option<&str>) -> bool,
+) -> Result<()> {
     for row in 0..array.len() {
-        if array.is_null(row) {
-            out.push(None);
-            continue;
+        let text = text::of_cell(array, row).filter(|_| array.is_valid(row));
+        if text.is_none() && array.is_valid(row) {
+            return Err(Error::invalid("a value cannot be read").at(place(row)));
         }
-        let text = text::of_cell(array, row)
-            .ok_or_else(|| Error::invalid("a value cannot be read").at(place(row)))?;
-        let value = read(&text);
-        if value.is_none() {
+        if !read(text.as_deref()) {
             return Err(misfit(array, row, place(row), "does not fit the type of its column"));
         }
-        out.push(value);
     }
-    Ok(out.into_iter())
+    Ok(())
+}
+
+fn as_texts(array: &ArrayRef, place: &dyn Fn(usize) -> Place) -> Result<ArrayRef> {
+    let mut out = StringBuilder::new();
+    texts(array, place, &mut |text| {
+        out.append_option(text);
+        true
+    })?;
+    Ok(Arc::new(out.finish()))
+}
+
+/// Numbers from their texts.
+fn numbers<T: ArrowPrimitiveType<Native: FromStr>>(
+    array: &ArrayRef,
+    place: &dyn Fn(usize) -> Place,
+) -> Result<PrimitiveArray<T>> {
+    let mut numbers = PrimitiveBuilder::<T>::with_capacity(array.len());
+    texts(array, place, &mut |text| {
+        let number = text.and_then(|text| text.parse().ok());
+        numbers.append_option(number);
+        number.is_some() || text.is_none()
+    })?;
+    Ok(numbers.finish())
 }
 
 fn binary(
@@ -217,23 +215,23 @@ fn binary(
         Arrow::BinaryView => array.as_binary_view().value(row),
         _ => array.as_fixed_size_binary().value(row),
     };
-    let mut out = Vec::with_capacity(array.len());
+    let mut out = StringBuilder::new();
     for row in 0..array.len() {
-        out.push(if array.is_null(row) {
-            None
-        } else {
-            Some(match form {
-                BinaryForm::Utf8 => std::str::from_utf8(bytes(row))
-                    .map_err(|_| {
-                        misfit(array, row, place(row), "is not UTF-8; set binary to HEX or BASE64")
-                    })?
-                    .to_owned(),
-                BinaryForm::Hex => bytes(row).iter().map(|byte| format!("{byte:02x}")).collect(),
-                BinaryForm::Base64 => STANDARD.encode(bytes(row)),
-            })
-        });
+        if array.is_null(row) {
+            out.append_null();
+            continue;
+        }
+        match form {
+            BinaryForm::Utf8 => {
+                out.append_value(std::str::from_utf8(bytes(row)).map_err(|_| {
+                    misfit(array, row, place(row), "is not UTF-8; set binary to HEX or BASE64")
+                })?)
+            }
+            BinaryForm::Hex => out.append_value(hex(bytes(row))),
+            BinaryForm::Base64 => out.append_value(STANDARD.encode(bytes(row))),
+        }
     }
-    Ok(Arc::new(out.into_iter().collect::<StringArray>()))
+    Ok(Arc::new(out.finish()))
 }
 
 /// Local times as instants; each value counts `step` units.

@@ -113,6 +113,10 @@ impl<'r> CsvReader<'r> {
         })
     }
 
+    fn fault(&self, what: &str) -> Error {
+        at_line(Error::invalid(what), self.line)
+    }
+
     fn peek(&mut self) -> Result<Option<u8>> {
         while self.at >= self.filled && !self.is_at_end {
             // Filled again for each read.
@@ -144,12 +148,9 @@ impl<'r> CsvReader<'r> {
         }
         // A text has none; at the end of a file they are what a power cut left of it.
         if byte == 0 {
-            return Err(at_line(
-                Error::invalid(
-                    "a NUL byte, as a file may have after a power cut; write the file again, or \
+            return Err(self.fault(
+                "a NUL byte, as a file may have after a power cut; write the file again, or \
                      cut it before this line",
-                ),
-                self.line,
             ));
         }
         self.field.push(byte);
@@ -196,12 +197,9 @@ impl<'r> CsvReader<'r> {
                     return Ok((End::Line, is_quoted));
                 }
                 Some(b'\n') if self.dialect.is_cr => {
-                    return Err(at_line(
-                        Error::invalid(
-                            "a line feed in a text whose first line ends with a carriage return; \
+                    return Err(self.fault(
+                        "a line feed in a text whose first line ends with a carriage return; \
                              quote values that contain one",
-                        ),
-                        self.line,
                     ));
                 }
                 Some(b'\n') => {
@@ -211,12 +209,9 @@ impl<'r> CsvReader<'r> {
                 Some(b'\r') => {
                     self.at += 1;
                     if self.peek()? != Some(b'\n') {
-                        return Err(at_line(
-                            Error::invalid(
-                                "a carriage return without a line feed; quote values that contain \
+                        return Err(self.fault(
+                            "a carriage return without a line feed; quote values that contain \
                                  one",
-                            ),
-                            self.line,
                         ));
                     }
                 }
@@ -225,20 +220,14 @@ impl<'r> CsvReader<'r> {
                     return Ok((End::Separator, is_quoted));
                 }
                 Some(_) if is_quoted => {
-                    return Err(at_line(
-                        Error::invalid(
-                            "text after a closing quote; double the quotes inside a value",
-                        ),
-                        self.line,
-                    ));
+                    return Err(
+                        self.fault("text after a closing quote; double the quotes inside a value")
+                    );
                 }
                 Some(b'"') => {
-                    return Err(at_line(
-                        Error::invalid(
-                            "a quote inside of an unquoted value; quote the value, and double the \
+                    return Err(self.fault(
+                        "a quote inside of an unquoted value; quote the value, and double the \
                              quote",
-                        ),
-                        self.line,
                     ));
                 }
                 Some(byte) => {

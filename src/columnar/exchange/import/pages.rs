@@ -9,9 +9,9 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::source::ParquetSource;
-use crate::columnar::parquet_format::format::PAGE_HEADER;
+use crate::columnar::parquet_format::format::{DATA, DATA_V2, DICTIONARY, INDEX, PageHeader};
 use crate::columnar::parquet_format::runs::{DeltaHeader, Run, next_run};
-use crate::columnar::parquet_format::thrift::{Part, Stop, walk};
+use crate::columnar::parquet_format::thrift::Stop;
 use crate::error::{Error, Result};
 use crate::value::byte_reader::ByteReader;
 use crate::value::{Control, limits};
@@ -53,51 +53,16 @@ impl ChunkShape {
     }
 }
 
-#[derive(Debug, Default)]
-struct Header {
-    len: u64,
-    page_type: i64,
-    uncompressed: i64,
-    compressed: i64,
-    values: i64,
-    levels: i64,
-}
-
-const DATA: i64 = 0;
-const INDEX: i64 = 1;
-const DICTIONARY: i64 = 2;
-const DATA_V2: i64 = 3;
-
 fn damaged(why: &str) -> Error {
     Error::invalid(format!("a page is damaged: {why}"))
 }
 
-fn read_header(source: &ParquetSource, at: u64, end: u64) -> Result<Header> {
+fn read_header(source: &ParquetSource, at: u64, end: u64) -> Result<PageHeader> {
     let mut window = 512u64;
     loop {
         let len = window.min(end.saturating_sub(at));
-        let bytes = source.read(at, len as usize)?;
-        let mut header = Header {
-            page_type: -1,
-            uncompressed: -1,
-            compressed: -1,
-            values: -1,
-            ..Header::default()
-        };
-        let walked = walk(&bytes, PAGE_HEADER, |path, part| {
-            let Part::Number(value) = part else { return Ok(()) };
-            match path {
-                [1] => header.page_type = value,
-                [2] => header.uncompressed = value,
-                [3] => header.compressed = value,
-                [5 | 7 | 8, 1] => header.values = value,
-                [8, 5 | 6] => header.levels = header.levels.saturating_add(value.max(0)),
-                _ => {}
-            }
-            Ok(())
-        });
-        match walked {
-            Ok(len) => return Ok(Header { len: len as u64, ..header }),
+        match PageHeader::read(&source.read(at, len as usize)?) {
+            Ok(header) => return Ok(header),
             Err(Stop::TooShort)
                 if len == window && window < limits::IMPORT_PAGE_HEADER_BYTES as u64 =>
             {
@@ -165,7 +130,7 @@ pub(super) fn check_chunk(
             return Err(damaged("its two lengths differ although it is not compressed"));
         }
         let is_first = at == start;
-        at = at.saturating_add(header.len).saturating_add(compressed as u64);
+        at = at.saturating_add(header.len as u64).saturating_add(compressed as u64);
         if at > end {
             return Err(damaged("it extends beyond its column"));
         }

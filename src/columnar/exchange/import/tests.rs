@@ -286,7 +286,7 @@ fn chunk(bytes: &[u8], column: usize) -> (std::ops::Range<usize>, Vec<std::ops::
     let (mut at, mut headers) = (start, Vec::new());
     while at < end {
         let mut page = 0;
-        let header = walk(&bytes[at..], &[], |path, part| {
+        let header = walk(&bytes[at..], &[], &mut |path, part| {
             if let ([3], Part::Number(len)) = (path, part) {
                 page = len as usize;
             }
