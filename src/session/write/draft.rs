@@ -91,12 +91,6 @@ fn taken<R: Resource>(index: &Index) -> Error {
     Error::conflict(format!("another {kind} has the same {fields}"))
 }
 
-fn key_of<R: Resource>(record: &R) -> Result<RecordKey> {
-    record.key().ok_or_else(|| {
-        Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name))
-    })
-}
-
 impl<'v> Draft<'v> {
     pub(crate) fn new(view: View<'v>) -> Self {
         Self {
