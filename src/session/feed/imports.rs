@@ -26,7 +26,7 @@ record! {
     }
 
     /// What was agreed about a record of a source.
-    pub struct Agreement {
+    pub struct Agreed {
         /// The hash of the record as it was imported last, or as both sides had it.
         pub imported: Option<String>,
         /// The hash of the state of the source that the caller decided against.
@@ -80,11 +80,7 @@ impl ImportSource {
     }
 
     /// What was agreed about a record; nothing for one that is new.
-    pub(crate) fn agreed<R: Resource>(
-        &self,
-        draft: &Draft<'_>,
-        of: RecordKey,
-    ) -> Result<Agreement> {
+    pub(crate) fn agreed<R: Resource>(&self, draft: &Draft<'_>, of: RecordKey) -> Result<Agreed> {
         let key = self.key(AGREED, R::KIND, of);
         let row = draft.raw(Space::Imports, &key)?;
         Ok(row.map(|row| envelope::from_row(&key, &row)).transpose()?.unwrap_or_default())
@@ -95,10 +91,10 @@ impl ImportSource {
         &self,
         draft: &mut Draft<'_>,
         of: RecordKey,
-        agreed: &Agreement,
+        agreed: &Agreed,
     ) -> Result<()> {
         let key = self.key(AGREED, R::KIND, of);
-        set(draft, key, (agreed != &Agreement::default()).then_some(agreed))
+        set(draft, key, (agreed != &Agreed::default()).then_some(agreed))
     }
 
     /// The keys of the records of a kind about which something was agreed.
@@ -158,7 +154,7 @@ fn set<T: crate::value::Stored>(
 pub(crate) fn is_import(key: &[u8], row: &[u8]) -> bool {
     match key.first() {
         Some(&POSITION) => envelope::from_row::<SourcePosition>(key, row).is_ok(),
-        Some(&AGREED) => envelope::from_row::<Agreement>(key, row).is_ok(),
+        Some(&AGREED) => envelope::from_row::<Agreed>(key, row).is_ok(),
         Some(&WAITING) => envelope::from_row::<Waiting>(key, row).is_ok(),
         _ => false,
     }

@@ -14,7 +14,7 @@ use crate::model::imports::{
     ImportConflict, ImportConflictReason as Reason, ImportDecision, ImportRecordsResponse,
 };
 use crate::model::{Product, Resource as _, entries};
-use crate::session::feed::imports::{Agreement, ImportSource, Waiting};
+use crate::session::feed::imports::{Agreed, ImportSource, Waiting};
 use crate::session::{Draft, What};
 use crate::value::{Action, RecordKey};
 
@@ -39,7 +39,7 @@ struct Item<R> {
     here: Option<R>,
     /// Whether the caller may read what is here.
     is_visible: bool,
-    agreed: Agreement,
+    agreed: Agreed,
     /// Whether the request names it: the caller knows of it, and asks for it.
     is_named: bool,
     decision: Option<ImportDecision>,
@@ -312,7 +312,7 @@ impl Import<'_, '_> {
         let Some(record) = self.draft.by_key::<R>(holder)? else { return Ok(false) };
         let of_source = self.source.agreed::<R>(self.draft, holder)?;
         let is_gone = of_source.kept.as_deref() == Some(DELETED);
-        if of_source != Agreement::default() && !is_gone {
+        if of_source != Agreed::default() && !is_gone {
             return Ok(false);
         }
         self.draft.context().require(R::KIND.service, Action::Delete, record.workspace())?;
@@ -373,8 +373,8 @@ impl Import<'_, '_> {
             Verdict::Conflict(_) => return Ok(Some(Waiting { record: item.raw.clone() })),
             Verdict::Stays if agreed.imported == hash() => {}
             Verdict::Stays => agreed.kept = hash(),
-            Verdict::Same | Verdict::Delete if item.came.is_none() => agreed = Agreement::default(),
-            _ => agreed = Agreement { imported: hash(), kept: None },
+            Verdict::Same | Verdict::Delete if item.came.is_none() => agreed = Agreed::default(),
+            _ => agreed = Agreed { imported: hash(), kept: None },
         }
         if agreed != item.agreed {
             self.source.agree::<R>(self.draft, key, &agreed)?;
