@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use memchr::memmem::Finder;
 
-use super::condition::Fold;
-use super::constant::Constant;
+use super::constant::{Constant, Fold};
 use super::print::separated;
 use super::schema::Schema;
 use super::simplify::{all, any, not};

@@ -8,7 +8,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::constant::{Constant, order};
+use super::constant::{Constant, Fold, order};
 use super::schema::Schema;
 use super::simplify::{exact_double, exact_int};
 use super::syntax::Comparison;
@@ -64,17 +64,6 @@ pub(crate) enum FieldTest {
     IsNull,
     /// It is not null.
     NotNull,
-}
-
-/// How the letter case of a text is folded before it is searched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fold {
-    /// It stays.
-    None,
-    /// All lower case.
-    Lower,
-    /// All upper case.
-    Upper,
 }
 
 impl Condition {

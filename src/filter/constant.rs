@@ -50,6 +50,17 @@ impl Constant {
     }
 }
 
+/// How the letter case of a text is folded before it is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fold {
+    /// It stays.
+    None,
+    /// All lower case.
+    Lower,
+    /// All upper case.
+    Upper,
+}
+
 /// The order of two scalars; `None` when one is null or NaN, or when their kinds cannot be
 /// compared.
 pub(super) fn order(left: &Val<'_>, right: &Val<'_>) -> Option<Ordering> {

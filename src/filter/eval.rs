@@ -12,9 +12,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::condition::Fold;
 use super::constant::{
-    Constant, fold_case, order, parse_bool, parse_number, parse_span, parse_time,
+    Constant, Fold, fold_case, order, parse_bool, parse_number, parse_span, parse_time,
 };
 use super::syntax::{Arithmetic, Comparison};
 use super::tree::{Cast, FieldPath, How, List, Members, Scalar, Set, Test};

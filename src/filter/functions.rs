@@ -124,7 +124,7 @@ impl<'c> Checker<'c> {
         self.cast(ast, (typed, arg), Type::Span, parse, Cast::Span, "`TimeSpan` takes text")
     }
 
-    /// A cast of a value of this type, a literal that `parse` reads, or a text that `cast` converts.
+    /// A cast of a value of this type, a literal that `parse` reads, or a text.
     fn cast(
         &self,
         ast: &'c Ast,

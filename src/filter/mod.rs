@@ -43,8 +43,8 @@ use crate::error::Result;
 use crate::value::{Row, Val, Work, limits};
 
 pub(crate) use clause::{Clause, Subject};
-pub(crate) use condition::{Condition, FieldTest, Fold};
-pub(crate) use constant::{Constant, Times};
+pub(crate) use condition::{Condition, FieldTest};
+pub(crate) use constant::{Constant, Fold, Times};
 pub(crate) use schema::{Columns, Schema, TextSearch};
 pub(crate) use shape::{Other, Shape};
 pub(crate) use syntax::Comparison;

@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::condition::Fold;
-use super::constant::Constant;
+use super::constant::{Constant, Fold};
 use super::eval::{Element, Scopes};
 use super::syntax::Comparison;
 use super::tree::{FieldPath, How, List, RECORD, Scalar, Test};

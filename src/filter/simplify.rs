@@ -2,8 +2,7 @@
 
 use memchr::memmem::Finder;
 
-use super::condition::Fold;
-use super::constant::{Constant, order};
+use super::constant::{Constant, Fold, order};
 use super::eval::{Element, Scopes, compare as compare_values};
 use super::syntax::Comparison;
 use super::tree::{How, RECORD, Scalar, Test};

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use memchr::memmem::Finder;
 
-use super::condition::Fold;
-use super::constant::Constant;
+use super::constant::{Constant, Fold};
 use super::syntax::{Arithmetic, Comparison};
 use crate::value::pattern::Pattern;
 

@@ -1,5 +1,6 @@
 //! The text index of a build without the feature `search`: opening it returns `Unsupported`.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use super::checkpoint::Checkpoint;
@@ -22,11 +23,11 @@ pub enum OpenOutcome {
 }
 
 /// Never constructed.
-pub enum Index {}
+pub struct Index(Infallible);
 
 /// Never constructed.
 #[derive(Clone)]
-pub enum View {}
+pub struct View(Infallible);
 
 impl Index {
     /// Returns `Unsupported`.
@@ -49,7 +50,7 @@ macro_rules! never_called {
             $(
                 /// Never called.
                 pub fn $name(&self, $(_: $argument),*) $(-> $answer)? {
-                    match *self {}
+                    match self.0 {}
                 }
             )*
         }

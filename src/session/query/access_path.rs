@@ -4,18 +4,18 @@
 //! decides what is read.
 //!
 //! Sets are compared by their number of entries. The entries of all sets are counted in rounds, up
-//! to a cap that grows with each round, until the count of the smallest set is complete. So choosing
-//! costs a small multiple of reading the smallest set, and needs no statistics, which could be
-//! stale.
+//! to a cap that grows with each round, until the count of the smallest set is complete. So
+//! choosing costs a small multiple of reading the smallest set, and needs no statistics, which
+//! could be stale.
 
-use super::offers::{Offer, Question, Set, has_keys, offers};
+use super::kinds::offers;
+use super::offers::{Count, Offer, Question, RECORD_COST, Set, has_keys};
 use super::predicate::Predicate;
 use super::scan::{OrderedScan, ordered, whole};
 use super::{Query, cells, walk};
 use crate::error::Result;
 use crate::filter::Condition;
 use crate::session::view::View;
-use crate::text::Ask;
 
 /// The source of the candidates.
 #[derive(Debug)]
@@ -35,15 +35,6 @@ pub(super) enum AccessPath {
     All,
 }
 
-/// How matches are counted without reading records.
-#[derive(Debug)]
-pub(super) enum Count {
-    /// By index entries: the intersection of these sets is exactly the set of matches.
-    Entries(Vec<Set>),
-    /// By columns of the text index.
-    Columns(Vec<Ask>),
-}
-
 /// The chosen access path and way of counting.
 #[derive(Debug)]
 pub(super) struct Choice {
@@ -55,8 +46,6 @@ pub(super) struct Choice {
 
 /// A set with more entries than this is not gathered if an index can be read in order instead.
 const GATHER: usize = 32_768;
-/// The cost of reading a record, in index entries read.
-const RECORD_COST: usize = 8;
 
 /// Chooses the access path of a query.
 pub(super) fn choose(view: &View<'_>, query: &Query<'_>, predicate: &Predicate) -> Result<Choice> {

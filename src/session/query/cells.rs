@@ -2,9 +2,8 @@
 
 use std::ops::{Bound, RangeInclusive};
 
-use super::access_path::Count;
 use super::candidates::Candidates;
-use super::offers::{Offer, Question};
+use super::offers::{Count, Offer, Question};
 use super::predicate::Predicate;
 use super::walk;
 use crate::error::Result;

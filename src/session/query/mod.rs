@@ -5,15 +5,16 @@
 //! exactly once, unless its match or its sort key changed meanwhile.
 //!
 //! Indexes and the choice among them meet in `offers`. A new kind of index is a function in
-//! `offers::KINDS`: it returns the sets of candidates that it has for the conditions, and for each
+//! `kinds::KINDS`: it returns the sets of candidates that it has for the conditions, and for each
 //! the conditions that the set answers exactly. The choice then compares the sets by size, counts
 //! by those that are exact together, and intersects those that narrow. An index that only counts
-//! is a way of `access_path::Count`, as the columns of the text index are; it is asked when the
+//! is a way of `offers::Count`, as the columns of the text index are; it is asked when the
 //! sets are not exact.
 
 mod access_path;
 mod candidates;
 mod cells;
+mod kinds;
 mod offers;
 mod order;
 mod plan;

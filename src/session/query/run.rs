@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::access_path::{AccessPath, Choice, Count, choose};
+use super::access_path::{AccessPath, Choice, choose};
 use super::candidates::{Candidates, Hit, Top, TypedCandidates};
-use super::offers::{Set, secondary};
+use super::kinds::secondary;
+use super::offers::{Count, Set};
 use super::order::{Order, invert};
 use super::predicate::Predicate;
 use super::scan::OrderedScan;

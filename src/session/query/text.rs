@@ -1,13 +1,10 @@
-//! Uses of the text index in a query: the results of `search("...")`, and candidates for conditions
-//! on parts of texts.
+//! The results of `search("...")`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::offers::{Offer, Question, Set, has_keys, keys};
-use super::walk;
 use crate::error::{Error, Place, Result};
-use crate::filter::{Condition, FieldTest, Filter, Fold};
+use crate::filter::Filter;
 use crate::session::view::View;
 use crate::value::{Kind, RecordKey};
 
@@ -50,66 +47,6 @@ pub(super) fn searches(
         found.push(keys);
     }
     Ok(found)
-}
-
-/// Up to this many records, reading them costs less than asking the text index.
-const FEW: usize = 256;
-
-/// The keys that are in the results of all searches that every match must satisfy.
-pub(super) fn searched(question: &Question<'_>, known: &[Offer<Set>]) -> Result<Vec<Offer<Set>>> {
-    let Question { predicate, .. } = question;
-    let found = predicate.conditions.iter().filter_map(|condition| match condition {
-        Condition::Search(number) => predicate.searches.get(*number),
-        _ => None,
-    });
-    let mut all: Vec<&HashSet<RecordKey>> = found.map(|keys| &**keys).collect();
-    all.sort_by_key(|keys| keys.len());
-    Ok(keys(all.split_first().filter(|_| !has_keys(known)).map(|(first, others)| {
-        first.iter().copied().filter(|key| others.iter().all(|keys| keys.contains(key))).collect()
-    })))
-}
-
-/// Keys that include every match, if a condition requires a part of a text and the text index can
-/// answer it. It is not asked if the records are known or few.
-pub(super) fn containing(question: &Question<'_>, known: &[Offer<Set>]) -> Result<Vec<Offer<Set>>> {
-    let Question { view, decl, predicate, .. } = question;
-    let mut parts = predicate
-        .conditions
-        .iter()
-        .filter_map(|condition| match condition {
-            Condition::Field(_, FieldTest::Contains(part, fold)) if !finds_folded(part, *fold) => {
-                None
-            }
-            Condition::Field(field, FieldTest::Contains(part, _) | FieldTest::MayContain(part)) => {
-                Some((decl.fields.get(*field)?.path, part))
-            }
-            _ => None,
-        })
-        .peekable();
-    if parts.peek().is_none() || leave_few(question, known)? {
-        return Ok(Vec::new());
-    }
-    let search = &view.context().engine.search;
-    Ok(keys(parts.find_map(|(path, text)| search.containing(view, decl.kind, path, text))))
-}
-
-/// Whether these offers name keys or leave so few records that reading them costs less than asking
-/// the text index.
-fn leave_few(question: &Question<'_>, known: &[Offer<Set>]) -> Result<bool> {
-    let sets: Vec<&Set> = known.iter().map(|offer| &offer.set).collect();
-    let sizes = walk::race(question.view, question.decl.kind, &sets, FEW)?;
-    Ok(has_keys(known) || sizes.into_iter().flatten().any(|size| size <= FEW))
-}
-
-/// Whether the lower-case words of the index find every text that contains `piece` after folding.
-/// Upper case is excluded, since some letters become two (`ß`); lower case of other than ASCII too,
-/// since it can depend on the neighbours of a letter (`Σ`).
-fn finds_folded(piece: &str, fold: Fold) -> bool {
-    match fold {
-        Fold::None => true,
-        Fold::Lower => piece.is_ascii(),
-        Fold::Upper => false,
-    }
 }
 
 /// Moves the error of a text query to its place in the filter. `offset` is that of the literal; the

@@ -92,8 +92,8 @@ pub(super) fn race(
     }
 }
 
-/// The keys that are in all sets, in order, of entries only those of visible records; and the number
-/// of entries read.
+/// The keys that are in all sets, in order, of entries only those of visible records; and the
+/// number of entries read.
 pub(super) fn gather(
     view: &View<'_>,
     kind: Kind,
