@@ -2,7 +2,6 @@
 
 use crate::arrow::error::ArrowError;
 use crate::error::{Error, Result};
-use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
 use crate::services::tables::metadata::{found, require_update};
 use crate::session::Access;
@@ -30,24 +29,25 @@ pub(in crate::services) fn require_batches(count: usize, end_of_data: Option<boo
     Ok(())
 }
 
-/// Appends the rows that `fill` pushes, and closes the table if requested.
-pub(in crate::services) fn append<'a, A: Access>(
+/// Begins an append to a table.
+pub(in crate::services) fn begin<'a, A: Access>(
     access: &'a A,
     id: &str,
-    closes: bool,
-    fill: impl FnOnce(&mut Appender<'a, A>) -> Result<()>,
-) -> Result<()> {
+) -> Result<Appender<'a, A>> {
     let (table, schema) = access.read(|view| {
         let table = found(id, view.get::<TableMetadata>(id)?)?;
         let layouts = layouts_of(view, &table)?;
         Ok((table, layouts.table().clone()))
     })?;
-    let mut rows = Appender::to(access, &table, schema)?;
-    fill(&mut rows)?;
+    Appender::to(access, &table, schema)
+}
+
+/// Commits the rows of an append, and closes the table if requested.
+pub(in crate::services) fn commit<A: Access>(rows: Appender<'_, A>, closes: bool) -> Result<()> {
     if rows.rows() == 0 && !closes {
         return Ok(());
     }
-    let id = table.id().to_owned();
+    let id = rows.id().to_owned();
     // Only the state of the table is read: an append does not change its columns, and there may be
     // many. If they have changed meanwhile, the rows still have the revision with which they were
     // encoded.

@@ -11,7 +11,7 @@ use crate::services::lists;
 use crate::services::tables::{append, metadata};
 use crate::session::Access;
 use crate::session::tables::{RowCounts, stage_new};
-use crate::value::{Action, Control, RecordKey};
+use crate::value::{Action, Control};
 
 pub(in crate::services) fn csv<A: Access>(
     access: &A,
@@ -104,15 +104,12 @@ fn import<A: Access>(
     let closes = request.end_of_data.unwrap_or_default();
     let cut_times = request.cut_times.unwrap_or_default();
     if let Some(id) = &request.id {
-        let mut report = ImportTableResponse::default();
-        append::append(access, id, closes, |rows| {
-            source.set_first_row(rows.number_rows()?);
-            let counts = rows.fill(source, cut_times, &control)?;
-            let id = RecordKey::parse(TableMetadata::KIND.id, id).map(TableId::from);
-            report = response(id, rows.schema(), source, &counts);
-            Ok(())
-        })?;
-        return Ok(report);
+        let mut rows = append::begin(access, id)?;
+        source.set_first_row(rows.number_rows()?);
+        let counts = rows.fill(source, cut_times, &control)?;
+        let (id, schema) = (TableId::from(rows.id().to_owned()), rows.schema().clone());
+        append::commit(rows, closes)?;
+        return Ok(response(Some(id), &schema, source, &counts));
     }
     let is_declared = declares(&request);
     let mut table = request.table.unwrap_or_default();

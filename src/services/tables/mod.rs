@@ -356,11 +356,11 @@ pub trait TableService {
             return Err(Error::invalid("an append needs a frame, unless endOfData is true")
                 .at_member("frame"));
         }
-        append::append(self, id, end_of_data, |rows| {
-            let Some(frame) = request.frame else { return Ok(()) };
-            let batch = frame_to_batch(rows.schema(), &frame)?;
-            rows.push(batch)
-        })
+        let mut rows = append::begin(self, id)?;
+        if let Some(frame) = &request.frame {
+            rows.push(frame_to_batch(rows.schema(), frame)?)?;
+        }
+        append::commit(rows, end_of_data)
     }
 
     /// Appends the batches of an Arrow IPC stream, all or none.
@@ -384,10 +384,10 @@ pub trait TableService {
         stream: &mut dyn Read,
         end_of_data: Option<bool>,
     ) -> Result<()> {
-        append::append(self, id, end_of_data.unwrap_or_default(), |rows| {
-            let count = read_stream(stream, |batch| rows.push_foreign(&batch))?;
-            append::require_batches(count, end_of_data)
-        })
+        let mut rows = append::begin(self, id)?;
+        let count = read_stream(stream, |batch| rows.push_foreign(&batch))?;
+        append::require_batches(count, end_of_data)?;
+        append::commit(rows, end_of_data.unwrap_or_default())
     }
 
     /// Appends batches, for example of a `RecordBatchReader`, all or none.
@@ -409,16 +409,16 @@ pub trait TableService {
         batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
         end_of_data: Option<bool>,
     ) -> Result<()> {
-        append::append(self, id, end_of_data.unwrap_or_default(), |rows| {
-            let mut count = 0;
-            for batch in batches {
-                let batch = batch.map_err(|error| append::unreadable(count, error))?;
-                count += 1;
-                rows.push_foreign(&batch)?;
-            }
-            // Without batches, only the flag can be meant, and it must be true.
-            append::require_batches(count, end_of_data.filter(|ends| *ends))
-        })
+        let mut rows = append::begin(self, id)?;
+        let mut count = 0;
+        for batch in batches {
+            let batch = batch.map_err(|error| append::unreadable(count, error))?;
+            count += 1;
+            rows.push_foreign(&batch)?;
+        }
+        // Without batches, only the flag can be meant, and it must be true.
+        append::require_batches(count, end_of_data.filter(|ends| *ends))?;
+        append::commit(rows, end_of_data.unwrap_or_default())
     }
 
     /// Appends the arrays of a waveform, all or none: one row for each sample.

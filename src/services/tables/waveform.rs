@@ -18,10 +18,10 @@ pub(in crate::services) fn append_one<A: Access>(
     id: &str,
     waveform: &Waveform<'_>,
 ) -> Result<()> {
-    append::append(access, id, false, |rows| {
-        let schema = rows.schema().clone();
-        waveform_batches(&schema, waveform, |batch| rows.push_foreign(batch))
-    })
+    let mut rows = append::begin(access, id)?;
+    let schema = rows.schema().clone();
+    waveform_batches(&schema, waveform, |batch| rows.push_foreign(batch))?;
+    append::commit(rows, false)
 }
 
 /// Reads the columns of the axis and of samples in the order of the index.

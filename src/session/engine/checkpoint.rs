@@ -88,8 +88,8 @@ impl Engine {
     /// holder of the write turn may call it. `disk_free_bytes` is what its plans read just before.
     ///
     /// # Errors
-    /// After any failure or panic the store must latch: the commit may be on the disk although it was
-    /// not published.
+    /// After any failure or panic the store must latch: the commit may be on the disk although it
+    /// was not published.
     pub(in crate::session) fn commit(
         &self,
         made: TurnResult,

@@ -440,7 +440,11 @@ impl Engine {
     }
 
     /// Runs `f`; an error or a panic sets the latch.
-    fn latching<T>(&self, what: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(in crate::session) fn latching<T>(
+        &self,
+        what: &str,
+        f: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         guarded(what, f).inspect_err(|error| self.set_latch(error))
     }
 

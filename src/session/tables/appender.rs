@@ -81,6 +81,10 @@ impl<'a, A: Access> Appender<'a, A> {
         }
     }
 
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
     pub(crate) fn schema(&self) -> &Arc<TableSchema> {
         &self.schema
     }

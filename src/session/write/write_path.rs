@@ -48,8 +48,8 @@ pub(in crate::session) fn submit(context: &Arc<Context>, plan: Plan) -> Result<(
     match engine.turns.enter(planned, context.deadline())? {
         Queued::Answered(answer) => answer,
         Queued::Leads(mut group) => {
-            let outcome = guarded("writing", || run_group(engine, &mut group));
-            group.settle(outcome.inspect_err(|error| engine.set_latch(error)))
+            let outcome = engine.latching("writing", || run_group(engine, &mut group));
+            group.settle(outcome)
         }
     }
 }

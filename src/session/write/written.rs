@@ -109,7 +109,7 @@ impl Ready {
         slot: FileSlot,
         sequence: u64,
     ) -> Result<()> {
-        let committed = guarded("committing", || match (self, slot.into_inner()) {
+        engine.latching("committing", || match (self, slot.into_inner()) {
             (Self::Memory(made), _) => engine.commit(made, sequence, None),
             (Self::File(finished), Some(written)) => {
                 engine.commit_file(written, finished, sequence)
@@ -117,7 +117,6 @@ impl Ready {
             (Self::File(..), None) => {
                 Err(Error::conflict("internal error: a transaction lost its write"))
             }
-        });
-        committed.inspect_err(|error| engine.set_latch(error))
+        })
     }
 }
