@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
+use crate::arrow::error::ArrowError;
 use crate::error::{Error, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::limits;
@@ -212,6 +213,11 @@ impl TableSchema {
             positions.iter().filter_map(|&at| self.arrow.fields().get(at).cloned()).collect();
         Arc::new(Schema::new(fields))
     }
+}
+
+/// The error of batches of one table that do not fit together.
+pub(in crate::columnar) fn misfit(error: ArrowError) -> Error {
+    Error::corrupt("rows of one table have different columns").with_source(error)
 }
 
 fn arrow_field(column: &Column) -> Field {

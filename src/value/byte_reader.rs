@@ -58,6 +58,21 @@ impl<'a> ByteReader<'a> {
         Some(part)
     }
 
+    /// The number in the next bytes.
+    pub(crate) fn number<T, const N: usize>(&mut self, read: fn([u8; N]) -> T) -> Option<T> {
+        self.take(N)?.first_chunk().map(|bytes| read(*bytes))
+    }
+
+    /// The next `count` numbers.
+    pub(crate) fn numbers<T, const N: usize>(
+        &mut self,
+        count: usize,
+        read: fn([u8; N]) -> T,
+    ) -> Option<Vec<T>> {
+        let (numbers, _) = self.take(count.checked_mul(N)?)?.as_chunks::<N>();
+        Some(numbers.iter().map(|number| read(*number)).collect())
+    }
+
     /// An unsigned number, as [`take_varint`].
     pub(crate) fn varint(&mut self) -> Option<u64> {
         take_varint(self.all, &mut self.at)

@@ -8,6 +8,7 @@ use crate::columnar::column_slice::{Level, array_of_words};
 use crate::columnar::read::count::in_parallel;
 use crate::columnar::read::fetch::fetch_rows;
 use crate::columnar::read::view::{Locator, RunStorage, TableView};
+use crate::columnar::schema::misfit;
 use crate::columnar::segment::{BLOCK_ROWS, ExtremeRows, PAGE_ROWS};
 use crate::error::{Error, Result};
 use crate::value::{Control, ranges};
@@ -60,10 +61,6 @@ enum Task<'a> {
 enum AnswerColumn {
     Extremes(Vec<u8>),
     Cells(ArrayRef),
-}
-
-fn misfit(error: crate::arrow::error::ArrowError) -> Error {
-    Error::corrupt("rows of one table have different columns").with_source(error)
 }
 
 fn defect() -> Error {

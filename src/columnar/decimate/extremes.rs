@@ -14,11 +14,11 @@ pub(super) struct Best<P, R = u64> {
 }
 
 impl<P: Copy, R: Copy + Ord> Best<P, R> {
-    /// Offers both extremes of some rows, all from one place; `rank` has the ranks of their
-    /// positions.
-    pub(super) fn offer(&mut self, found: &Extremes<Level>, place: P, rank: impl Fn(usize) -> R) {
-        self.offer_min(found.min, rank(found.min_at), place);
-        self.offer_max(found.max, rank(found.max_at), place);
+    /// Offers both extremes of some rows; `of` has the ranks and places of their positions.
+    pub(super) fn offer(&mut self, found: &Extremes<Level>, of: impl Fn(usize) -> (R, P)) {
+        let ((min_rank, min_place), (max_rank, max_place)) = (of(found.min_at), of(found.max_at));
+        self.offer_min(found.min, min_rank, min_place);
+        self.offer_max(found.max, max_rank, max_place);
     }
 
     pub(super) fn offer_min(&mut self, level: Level, rank: R, place: P) {

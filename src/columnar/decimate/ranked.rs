@@ -278,7 +278,7 @@ fn extremes_of(
                 RunStorage::Memory(run) => {
                     let array = run.batch().column(column);
                     if let Some(found) = array_extremes(array, from, to - from)? {
-                        best.offer(&found, ExtremeSource::Rows, |at| rank_of(from + at));
+                        best.offer(&found, |at| (rank_of(from + at), ExtremeSource::Rows));
                     }
                 }
                 RunStorage::Segment(_) => {
@@ -311,7 +311,7 @@ fn extremes_of(
                     if first_whole < last_whole
                         && let Some(found) = summary.extremes(first_whole..last_whole)
                     {
-                        best.offer(&found, ExtremeSource::Block, rank_of);
+                        best.offer(&found, |at| (rank_of(at), ExtremeSource::Block));
                     }
                     for rows in edge_ranges {
                         let at = rows.start / BLOCK_ROWS;
@@ -386,7 +386,7 @@ fn read_edges(
         if let (Some(best), Some(found)) =
             (bests.get_mut(edge.y).and_then(|of| of.get_mut(edge.interval)), found)
         {
-            best.offer(&found, ExtremeSource::Rows, |at| edge.first_rank + at as u64);
+            best.offer(&found, |at| (edge.first_rank + at as u64, ExtremeSource::Rows));
         }
     }
     Ok(())

@@ -232,22 +232,14 @@ impl<'a> Keeper<'a> {
             self.first = Some((self.rank, place(from)));
         }
         self.last = Some((self.rank + (to - from - 1) as u64, place(to - 1)));
+        let rank = self.rank;
         for (best, array) in self
             .bests
             .iter_mut()
             .zip(batch.columns().iter().skip(usize::from(self.spans.is_some())))
         {
             if let Some(found) = array_extremes(array, from, to - from)? {
-                best.offer_min(
-                    found.min,
-                    self.rank + found.min_at as u64,
-                    place(from + found.min_at),
-                );
-                best.offer_max(
-                    found.max,
-                    self.rank + found.max_at as u64,
-                    place(from + found.max_at),
-                );
+                best.offer(&found, |at| (rank + at as u64, place(from + at)));
             }
         }
         Ok(())

@@ -10,6 +10,7 @@ use crate::arrow::array::RecordBatch;
 use crate::arrow::datatypes::SchemaRef;
 use crate::arrow::ipc::writer::StreamWriter;
 use crate::columnar::parquet_format::nan_statistics::BatchWriter;
+use crate::columnar::schema::misfit;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Approximate encoded bytes of a row group of a Parquet export.
@@ -103,13 +104,6 @@ pub(crate) fn export_csv(
     Ok(count)
 }
 
-/// A batch under the schema of the export, which has metadata that the rows do not have.
-fn under(schema: &SchemaRef, batch: RecordBatch) -> Result<RecordBatch> {
-    batch.with_schema(schema.clone()).map_err(|error| {
-        Error::corrupt("rows of one table have different columns").with_source(error)
-    })
-}
-
 /// Writes rows as a Parquet file, and returns their number.
 ///
 /// # Errors
@@ -138,7 +132,7 @@ pub(in crate::columnar) fn export_parquet_in(
     let mut writer = BatchWriter::try_new(out, schema.clone(), Some(properties)).map_err(failed)?;
     let mut count = 0;
     for batch in rows {
-        let batch = under(schema, batch?)?;
+        let batch = batch?.with_schema(schema.clone()).map_err(misfit)?;
         writer.write(&batch).map_err(failed)?;
         // A row group is in memory until it is complete. With wide rows, the default of a million
         // rows would not fit.
@@ -166,7 +160,7 @@ pub(crate) fn export_ipc(
     let mut writer = StreamWriter::try_new(out, schema).map_err(failed)?;
     let mut count = 0;
     for batch in rows {
-        let batch = under(schema, batch?)?;
+        let batch = batch?.with_schema(schema.clone()).map_err(misfit)?;
         writer.write(&batch).map_err(failed)?;
         count += batch.num_rows() as u64;
     }

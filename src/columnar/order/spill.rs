@@ -19,6 +19,7 @@ use crate::arrow::ipc::writer::StreamWriter;
 use crate::columnar::read::row_query::{RowQuery, SpillPlace};
 use crate::columnar::read::unit;
 use crate::columnar::read::view::TableView;
+use crate::columnar::schema::misfit;
 use crate::columnar::write::buffer::batch_bytes;
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
@@ -118,10 +119,6 @@ fn spill_error(error: ArrowError) -> Error {
                 .with_source(other)
         }
     }
-}
-
-fn misfit(error: ArrowError) -> Error {
-    Error::corrupt("rows of one table have different columns").with_source(error)
 }
 
 /// The rows that satisfy the predicates, by the order of the query and then by append ordinal.

@@ -140,21 +140,10 @@ fn compare(how: Comparison, value: &Constant, data_type: DataType) -> Option<Lea
             (Comparison::Lt, true) | (Comparison::Gt, false) => Leaf::Bool(!*value, false),
         },
         (DataType::String, Constant::Text(text)) => Leaf::Order(how, text.clone()),
-        (DataType::Timestamp, Constant::Time(value))
-        | (
-            DataType::Int32
-            | DataType::Int64
-            | DataType::TimestampMicros
-            | DataType::TimestampNanos,
-            Constant::Int(value),
-        ) => Leaf::Int(how, *value),
-        (
-            DataType::Int32
-            | DataType::Int64
-            | DataType::TimestampMicros
-            | DataType::TimestampNanos,
-            Constant::Double(value),
-        ) => {
+        (DataType::Timestamp, Constant::Time(value)) => Leaf::Int(how, *value),
+        (DataType::Timestamp, _) => return None,
+        (integer, Constant::Int(value)) if integer.can_be_index() => Leaf::Int(how, *value),
+        (integer, Constant::Double(value)) if integer.can_be_index() => {
             const BEYOND: f64 = 9_223_372_036_854_775_808.0;
             let whole = value.floor();
             match (whole, how) {

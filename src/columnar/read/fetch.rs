@@ -4,8 +4,9 @@ use super::count::in_parallel;
 use super::view::TableView;
 use crate::arrow::array::{RecordBatch, UInt32Array};
 use crate::arrow::compute::{concat_batches, take_record_batch};
+use crate::columnar::schema::misfit;
 use crate::columnar::segment::PAGE_ROWS;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::value::{Control, ranges};
 
 pub(crate) use super::view::Locator;
@@ -23,8 +24,6 @@ pub(crate) fn fetch_rows(
     columns: &[usize],
     control: &Control,
 ) -> Result<RecordBatch> {
-    let misfit =
-        |error| Error::corrupt("rows of one table have different columns").with_source(error);
     let schema = view.schema.project(columns);
     let mut sorted: Vec<(Locator, u32)> = locators.iter().copied().zip(0..).collect();
     let is_sorted = sorted.is_sorted();

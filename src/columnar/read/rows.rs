@@ -13,8 +13,9 @@ use crate::arrow::datatypes::SchemaRef;
 use crate::columnar::order::after::After;
 use crate::columnar::order::select::{SelectedRow, select_rows};
 use crate::columnar::order::spill::SpillSort;
+use crate::columnar::schema::misfit;
 use crate::columnar::write::buffer::batch_bytes;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::tables::data::DataType;
 use crate::value::{Control, guarded, limits};
 
@@ -101,9 +102,7 @@ pub(crate) fn read_page(
             break;
         }
     }
-    let batch = concat_batches(&schema, &parts).map_err(|error| {
-        Error::corrupt("rows of one table have different columns").with_source(error)
-    })?;
+    let batch = concat_batches(&schema, &parts).map_err(misfit)?;
     let next_after = match (more, last) {
         (true, Some(last)) => {
             let row = last.row as usize..last.row as usize + 1;

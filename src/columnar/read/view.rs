@@ -38,20 +38,21 @@ pub struct Run {
     sources: Option<Arc<[Option<usize>]>>,
 }
 
+impl From<RunStorage> for Run {
+    fn from(stored: RunStorage) -> Self {
+        Self { stored, dead: Arc::default(), dead_count: 0, sources: None }
+    }
+}
+
 impl From<Arc<Segment>> for Run {
     fn from(segment: Arc<Segment>) -> Self {
-        Self {
-            stored: RunStorage::Segment(segment),
-            dead: Arc::default(),
-            dead_count: 0,
-            sources: None,
-        }
+        RunStorage::Segment(segment).into()
     }
 }
 
 impl From<Arc<MemoryRun>> for Run {
     fn from(run: Arc<MemoryRun>) -> Self {
-        Self { stored: RunStorage::Memory(run), dead: Arc::default(), dead_count: 0, sources: None }
+        RunStorage::Memory(run).into()
     }
 }
 

@@ -67,16 +67,13 @@ pub(super) fn properties(schema: &TableSchema, rows: &[RecordBatch]) -> WriterPr
         } else {
             choose(column.data_type, &sample(rows, position), row_count)
         };
+        let is_coded = matches!(choice, Choice::Dictionary);
+        builder = builder.set_column_dictionary_enabled(path.clone(), is_coded);
         builder = match choice {
-            Choice::Dictionary => builder.set_column_dictionary_enabled(path, true),
-            Choice::Plain => builder
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::PLAIN),
-            Choice::Delta => builder
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
+            Choice::Dictionary => builder,
+            Choice::Plain => builder.set_column_encoding(path, Encoding::PLAIN),
+            Choice::Delta => builder.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
             Choice::PackedText => builder
-                .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path.clone(), Encoding::PLAIN)
                 .set_column_compression(path, Compression::ZSTD(ZstdLevel::default())),
         };

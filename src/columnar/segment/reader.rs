@@ -19,7 +19,7 @@ use super::column::{ColumnChunk, DecodedColumn, FilterOutput, PassingRows};
 use super::dictionary::Dictionaries;
 use super::extreme_rows::ExtremeRows;
 use super::summary::ColumnSummary;
-use super::summary_file::SummaryFile;
+use super::summary_file::{Section, SummaryFile};
 use super::values::Part;
 use super::{BLOCK_ROWS, SegmentMeta, data_name, summary_name};
 use crate::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
@@ -226,13 +226,9 @@ impl Segment {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn summary(&self, column: usize) -> Result<Option<&ColumnSummary>> {
-        let Some(slot) = self.columns.get(column) else { return Ok(None) };
-        if let Some(known) = slot.get() {
-            return Ok(known.as_ref());
-        }
-        let section = self.summary.sections.iter().find(|section| section.position == column);
-        let read = section.map(|section| self.summary.column(section)).transpose()?;
-        Ok(slot.get_or_init(|| read).as_ref())
+        read_once(self.columns.get(column), || {
+            self.section(column).map(|section| self.summary.column(section)).transpose()
+        })
     }
 
     /// The sums of the blocks of a column; `None` if the segment does not have them.
@@ -240,13 +236,15 @@ impl Segment {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub(crate) fn sums(&self, column: usize) -> Result<Option<&[BlockSums]>> {
-        let Some(slot) = self.sums.get(column) else { return Ok(None) };
-        if let Some(known) = slot.get() {
-            return Ok(known.as_deref());
-        }
-        let section = self.summary.sections.iter().find(|section| section.position == column);
-        let read = section.map(|section| self.summary.sums(section)).transpose()?.flatten();
-        Ok(slot.get_or_init(|| read).as_deref())
+        let found = read_once(self.sums.get(column), || {
+            let sums = self.section(column).map(|section| self.summary.sums(section));
+            Ok(sums.transpose()?.flatten())
+        })?;
+        Ok(found.map(Vec::as_slice))
+    }
+
+    fn section(&self, column: usize) -> Option<&Section> {
+        self.summary.sections.iter().find(|section| section.position == column)
     }
 
     /// Whether copies of extreme rows are stored beside the pages.
@@ -531,6 +529,19 @@ impl Segment {
             })
             .collect()
     }
+}
+
+/// What is kept in a slot; read and put there when it is asked for first.
+fn read_once<T>(
+    slot: Option<&OnceLock<Option<T>>>,
+    read: impl FnOnce() -> Result<Option<T>>,
+) -> Result<Option<&T>> {
+    let Some(slot) = slot else { return Ok(None) };
+    if let Some(known) = slot.get() {
+        return Ok(known.as_ref());
+    }
+    let found = read()?;
+    Ok(slot.get_or_init(|| found).as_ref())
 }
 
 fn bad_batch(error: crate::arrow::error::ArrowError) -> Error {

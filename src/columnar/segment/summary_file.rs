@@ -19,6 +19,7 @@ use super::meta::SegmentMeta;
 use super::summary::{Block, Blocks, Column, ColumnSummary, Levels, PARTS_BYTES, Parts};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
+use crate::value::byte_reader::ByteReader;
 use crate::value::exact::{BLOCK_SUM_BYTES, BlockSums};
 
 const MAGIC: &[u8; 4] = b"SDSM";
@@ -152,27 +153,10 @@ pub(super) fn write_footer(
     Ok(crc)
 }
 
-struct Cursor<'a>(&'a [u8]);
-
-impl Cursor<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*head)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    /// A count, and that many numbers.
-    fn list<T, const N: usize>(&mut self, read: fn([u8; N]) -> T) -> Option<Vec<T>> {
-        let count = self.u32()? as usize;
-        let (head, rest) = self.0.split_at_checked(count.checked_mul(N)?)?;
-        self.0 = rest;
-        let (numbers, _) = head.as_chunks::<N>();
-        Some(numbers.iter().map(|number| read(*number)).collect())
-    }
+/// A count, and that many numbers.
+fn list<T, const N: usize>(reader: &mut ByteReader<'_>, read: fn([u8; N]) -> T) -> Option<Vec<T>> {
+    let count = reader.number(u32::from_le_bytes)?;
+    reader.numbers(count as usize, read)
 }
 
 impl SummaryFile {
@@ -198,13 +182,15 @@ impl SummaryFile {
         }
         let mut trailer = [0; TRAILER];
         file.read_exact_at(&mut trailer, len - TRAILER as u64).map_err(io)?;
-        let mut cursor = Cursor(&trailer);
-        let footer_len = cursor.u32().ok_or_else(damaged)?;
+        let mut trailer = ByteReader::new(&trailer);
+        let footer_len = trailer.number(u32::from_le_bytes).ok_or_else(damaged)?;
         let body_len =
             len.checked_sub(TRAILER as u64 + u64::from(footer_len)).ok_or_else(damaged)?;
         let mut footer = vec![0; footer_len as usize];
         file.read_exact_at(&mut footer, body_len).map_err(io)?;
-        if crc32fast::hash(&footer) != meta.summary_crc || cursor.u32() != Some(meta.summary_crc) {
+        if crc32fast::hash(&footer) != meta.summary_crc
+            || trailer.number(u32::from_le_bytes) != Some(meta.summary_crc)
+        {
             return Err(damaged());
         }
         let footer = Footer::read(&footer, meta)
@@ -268,35 +254,35 @@ impl Footer {
     /// # Errors
     /// `NewerFormat` if another version of this library wrote it.
     pub(super) fn read(bytes: &[u8], meta: &SegmentMeta) -> Result<Option<Self>> {
-        let mut cursor = Cursor(bytes);
-        let (magic, version) = (cursor.take::<4>(), cursor.take::<2>().map(u16::from_le_bytes));
-        if magic != Some(*MAGIC) {
+        let mut reader = ByteReader::new(bytes);
+        let (magic, version) = (reader.take(MAGIC.len()), reader.number(u16::from_le_bytes));
+        if magic != Some(&MAGIC[..]) {
             return Ok(None);
         }
         if version != Some(VERSION) {
             let text = "the summary of a segment was written by another version of this library";
             return Err(Error::new(crate::error::ErrorKind::NewerFormat, text));
         }
-        Ok(Self::parse(&mut cursor, meta))
+        Ok(Self::parse(&mut reader, meta))
     }
 
     /// Reads what follows the version.
-    fn parse(cursor: &mut Cursor<'_>, meta: &SegmentMeta) -> Option<Self> {
-        let [has_ordinals, _] = cursor.take::<2>()?;
-        if u64::from_le_bytes(cursor.take()?) != meta.row_count {
+    fn parse(reader: &mut ByteReader<'_>, meta: &SegmentMeta) -> Option<Self> {
+        let [has_ordinals, _] = reader.number(|flags: [u8; 2]| flags)?;
+        if reader.number(u64::from_le_bytes)? != meta.row_count {
             return None;
         }
-        let count = cursor.u32()?;
+        let count = reader.number(u32::from_le_bytes)?;
         let mut sections = Vec::new();
         for _ in 0..count {
-            let position = cursor.u32()? as usize;
-            let [kind] = cursor.take::<1>()?;
+            let position = reader.number(u32::from_le_bytes)? as usize;
+            let kind = reader.byte()?;
             let section = Section {
                 position,
                 is_float: kind & FLOAT != 0,
                 has_sums: kind & SUMS != 0,
-                offset: u64::from_le_bytes(cursor.take()?),
-                block_count: cursor.u32()?,
+                offset: reader.number(u64::from_le_bytes)?,
+                block_count: reader.number(u32::from_le_bytes)?,
             };
             if u64::from(section.block_count) != meta.row_count.div_ceil(BLOCK_ROWS as u64) {
                 return None;
@@ -306,17 +292,17 @@ impl Footer {
         Some(Self {
             has_ordinals: has_ordinals == 1,
             sections,
-            extreme_rows: cursor.list(u64::from_le_bytes)?,
-            body_crcs: cursor.list(u32::from_le_bytes)?,
-            data_crcs: cursor.list(u32::from_le_bytes)?,
+            extreme_rows: list(reader, u64::from_le_bytes)?,
+            body_crcs: list(reader, u32::from_le_bytes)?,
+            data_crcs: list(reader, u32::from_le_bytes)?,
         })
     }
 }
 
 fn block<T>(bytes: &[u8; BLOCK_BYTES], read: fn([u8; 8]) -> T) -> Option<Block<T>> {
-    let mut cursor = Cursor(bytes);
-    let (min, max) = (read(cursor.take()?), read(cursor.take()?));
-    let mut count = || cursor.take().map(u16::from_le_bytes);
+    let mut reader = ByteReader::new(bytes);
+    let (min, max) = (reader.number(read)?, reader.number(read)?);
+    let mut count = || reader.number(u16::from_le_bytes);
     Some(Block {
         min,
         max,

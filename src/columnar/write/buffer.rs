@@ -16,6 +16,7 @@ use crate::columnar::schema::TableSchema;
 use crate::columnar::schema::arrow_type;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
+use crate::value::byte_reader::ByteReader;
 use crate::value::limits;
 
 const MAGIC: &[u8; 4] = b"SDTB";
@@ -98,28 +99,9 @@ fn checksum(bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-struct Input<'a>(&'a [u8]);
-
-impl<'a> Input<'a> {
-    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let (head, rest) = self.0.split_at_checked(len).ok_or_else(damaged)?;
-        self.0 = rest;
-        Ok(head)
-    }
-
-    fn bits(&mut self, rows: usize) -> Result<BooleanBuffer> {
-        Ok(BooleanBuffer::new(Buffer::from(self.take(rows.div_ceil(8))?), 0, rows))
-    }
-
-    fn numbers<const WIDTH: usize, T>(
-        &mut self,
-        rows: usize,
-        read: fn([u8; WIDTH]) -> T,
-    ) -> Result<Vec<T>> {
-        let bytes = self.take(rows.checked_mul(WIDTH).ok_or_else(damaged)?)?;
-        let (chunks, _) = bytes.as_chunks::<WIDTH>();
-        Ok(chunks.iter().map(|chunk| read(*chunk)).collect())
-    }
+fn bits(input: &mut ByteReader<'_>, rows: usize) -> Result<BooleanBuffer> {
+    let bytes = input.take(rows.div_ceil(8)).ok_or_else(damaged)?;
+    Ok(BooleanBuffer::new(Buffer::from(bytes), 0, rows))
 }
 
 fn damaged() -> Error {
@@ -167,8 +149,8 @@ pub(crate) fn batch_revision(bytes: &[u8]) -> u64 {
 /// # Errors
 /// `Corrupt` when the bytes are not what was written; `NewerFormat` for another version.
 pub(crate) fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordBatch> {
-    let mut input = Input(bytes);
-    let header = input.take(HEADER)?;
+    let mut input = ByteReader::new(bytes);
+    let header = input.take(HEADER).ok_or_else(damaged)?;
     let word = |at: usize| {
         header
             .get(at..at + 4)
@@ -190,29 +172,33 @@ pub(crate) fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordB
     }
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(schema.len());
     for column in schema.columns() {
-        let nulls = match input.take(1)? {
-            [0] => None,
-            [1] => Some(NullBuffer::new(input.bits(rows)?)),
+        let nulls = match input.byte() {
+            Some(0) => None,
+            Some(1) => Some(NullBuffer::new(bits(&mut input, rows)?)),
             _ => return Err(damaged()),
         };
         arrays.push(match column.data_type {
-            DataType::Bool => Arc::new(BooleanArray::new(input.bits(rows)?, nulls)),
+            DataType::Bool => Arc::new(BooleanArray::new(bits(&mut input, rows)?, nulls)),
             data_type if data_type.is_numeric() => {
                 let buffer = match arrow_type(data_type).primitive_width() {
-                    Some(4) => Buffer::from_vec(input.numbers(rows, u32::from_le_bytes)?),
-                    _ => Buffer::from_vec(input.numbers(rows, u64::from_le_bytes)?),
+                    Some(4) => Buffer::from_vec(
+                        input.numbers(rows, u32::from_le_bytes).ok_or_else(damaged)?,
+                    ),
+                    _ => Buffer::from_vec(
+                        input.numbers(rows, u64::from_le_bytes).ok_or_else(damaged)?,
+                    ),
                 };
                 array_of(data_type, buffer, nulls).ok_or_else(damaged)?
             }
             _ => {
-                let offsets = input.numbers(rows + 1, i32::from_le_bytes)?;
+                let offsets = input.numbers(rows + 1, i32::from_le_bytes).ok_or_else(damaged)?;
                 if offsets.first() != Some(&0)
                     || offsets.windows(2).any(|pair| matches!(pair, [a, b] if a > b))
                 {
                     return Err(damaged());
                 }
                 let len = offsets.last().copied().unwrap_or_default() as usize;
-                let values = Buffer::from(input.take(len)?);
+                let values = Buffer::from(input.take(len).ok_or_else(damaged)?);
                 let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
                 Arc::new(
                     StringArray::try_new(offsets, values, nulls)
@@ -221,7 +207,7 @@ pub(crate) fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordB
             }
         });
     }
-    if !input.0.is_empty() {
+    if input.left() > 0 {
         return Err(damaged());
     }
     RecordBatch::try_new(schema.arrow().clone(), arrays)

@@ -179,11 +179,9 @@ fn change_type(
         return Ok(new_null_array(&target, array.len()));
     }
     let small_int = matches!(source, Arrow::Int8 | Arrow::Int16 | Arrow::UInt8 | Arrow::UInt16);
-    let int =
-        small_int || matches!(source, Arrow::Int32 | Arrow::Int64 | Arrow::UInt32 | Arrow::UInt64);
     let fits = match column.data_type {
         DataType::Bool => false,
-        DataType::Int32 | DataType::Int64 => int,
+        DataType::Int32 | DataType::Int64 => source.is_integer(),
         DataType::Float32 => small_int || matches!(source, Arrow::Float16 | Arrow::Float64),
         DataType::Float64 => {
             small_int

@@ -44,11 +44,6 @@ pub(super) struct Mark {
     unknown: Option<String>,
 }
 
-/// What the first values of a column can be.
-struct Facts<'r> {
-    texts: Vec<(u64, &'r str)>,
-}
-
 /// The line and text of the first value that fails a test.
 fn first_other<'r>(
     texts: &[(u64, &'r str)],
@@ -182,8 +177,8 @@ pub(super) fn decide(
     options: &ImportOptions,
 ) -> Decision {
     let file_comma = mark.is_comma;
-    let facts = Facts { texts: values(records, column, wanted.unwrap_or(DataType::Bool), options) };
-    let texts = &facts.texts[..];
+    let texts = values(records, column, wanted.unwrap_or(DataType::Bool), options);
+    let texts = &texts[..];
     let form = |order| Form {
         decimal_comma: file_comma,
         order,

@@ -7,8 +7,9 @@ mod write;
 pub(crate) use read::WaveformReader;
 pub(crate) use write::waveform_batches;
 
-use crate::arrow::datatypes::{DataType as Arrow, TimeUnit};
-use crate::columnar::schema::{TableSchema, arrow_type};
+use crate::arrow::datatypes::TimeUnit;
+use crate::columnar::schema::TableSchema;
+use crate::columnar::ticks;
 use crate::error::Result;
 use crate::model::tables::data::{Column, DataType};
 use crate::model::tables::waveform::{DT, T0};
@@ -47,19 +48,12 @@ impl Form {
 
 /// The steps of a column in one second: by its type, or by its unit. `None` if it has no times.
 fn steps_per_second(column: &Column) -> Option<i64> {
-    match arrow_type(column.data_type) {
-        Arrow::Timestamp(unit, _) => Some(match unit {
-            TimeUnit::Second => 1,
-            TimeUnit::Millisecond => 1_000,
-            TimeUnit::Microsecond => 1_000_000,
-            TimeUnit::Nanosecond => NANOS,
-        }),
-        _ => match column.properties.get(Column::UNIT)?.as_str() {
-            "s" => Some(1),
-            "ms" => Some(1_000),
-            "us" | "µs" | "μs" => Some(1_000_000),
-            "ns" => Some(NANOS),
-            _ => None,
-        },
-    }
+    let named = || match column.properties.get(Column::UNIT)?.as_str() {
+        "s" => Some(TimeUnit::Second),
+        "ms" => Some(TimeUnit::Millisecond),
+        "us" | "µs" | "μs" => Some(TimeUnit::Microsecond),
+        "ns" => Some(TimeUnit::Nanosecond),
+        _ => None,
+    };
+    ticks::unit_of(column.data_type).or_else(named).map(ticks::per_second)
 }
