@@ -253,10 +253,8 @@ pub mod tables {
         ReadWaveformsRequest, SampleValues, Samples, Waveform, WaveformAxis, WaveformData,
         WaveformX, WaveformY,
     };
-    pub use crate::services::{
-        PagedTableRows, PartRows, Rows, RowsPart, SegmentFile, StoredBytes, StoredRows, TablePlan,
-        TableRows, TableService,
-    };
+    pub use crate::services::{PagedTableRows, Rows, TablePlan, TableRows, TableService};
+    pub use crate::session::{PartRows, RowsPart, SegmentFile, StoredBytes, StoredRows};
 }
 
 /// Files: any bytes with a name, properties and a workspace.

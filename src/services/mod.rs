@@ -37,10 +37,7 @@ pub use search::SearchService;
 pub use specifications::SpecificationService;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use tables::compile_row_filter;
-pub use tables::{
-    PagedTableRows, PartRows, Rows, RowsPart, SegmentFile, StoredBytes, StoredRows, TablePlan,
-    TableRows, TableService,
-};
+pub use tables::{PagedTableRows, Rows, TablePlan, TableRows, TableService};
 pub use test_plans::TestPlanService;
 pub use work_items::WorkItemService;
 pub(crate) use work_items::recover_intents;

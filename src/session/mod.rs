@@ -44,6 +44,7 @@ pub(crate) use maintain::settle::{checkpoint, settle_indexes};
 pub(crate) use outbox::search;
 pub use query::Plan;
 pub(crate) use query::{OrderTerm, Query};
+pub use tables::{PartRows, RowsPart, SegmentFile, StoredBytes, StoredRows};
 pub(crate) use view::IndexEntries;
 pub(crate) use view::View;
 pub(crate) use write::draft::Draft;

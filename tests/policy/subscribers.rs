@@ -83,7 +83,7 @@ fn owned(store: &Store, owner: Option<&str>) -> Subscriber {
 #[test]
 fn every_call_with_a_subscriber_is_tried() {
     let text: String = ["subscribers", "synchronise"]
-        .map(|name| format!("src/session/{name}.rs"))
+        .map(|name| format!("src/session/feed/{name}.rs"))
         .map(|path| Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
         .map(|path| std::fs::read_to_string(path).unwrap())
         .concat();

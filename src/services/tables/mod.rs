@@ -14,7 +14,7 @@ mod rows;
 mod segments;
 mod waveform;
 
-pub use crate::session::tables::{PartRows, RowsPart, SegmentFile, StoredBytes, StoredRows};
+use crate::session::{RowsPart, SegmentFile};
 pub(in crate::services) use aggregate::{
     different_keys, key as aggregate_key, term as aggregate_term,
 };
