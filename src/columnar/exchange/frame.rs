@@ -94,16 +94,19 @@ pub(in crate::columnar) fn column_of_texts<'t>(
         Error::invalid(what).at(place(row))
     };
     let texts = TextColumn { column, rows, text, fault: &fault };
+    if column.data_type != DataType::String {
+        return texts.words(|text| cells::parse_word(column.data_type, text));
+    }
+    let bytes = texts.bytes();
     // A string array counts its bytes in 31 bits.
-    if column.data_type == DataType::String && i32::try_from(texts.bytes()).is_err() {
+    if i32::try_from(bytes).is_err() {
         return Err(Error::limit(format!(
-            "the texts of column {:?} take {} bytes, more than one append may have in a column; \
-             split it",
-            column.name,
-            texts.bytes()
+            "the texts of column {:?} take {bytes} bytes, more than one append may have in a \
+             column; split it",
+            column.name
         )));
     }
-    texts.build(&|text| cells::parse_word(column.data_type, text))
+    texts.texts(bytes)
 }
 
 /// The start of a text, for messages.

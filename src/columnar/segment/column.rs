@@ -110,11 +110,11 @@ struct Stretch<'a> {
 }
 
 impl Stretch<'_> {
-    /// The parts of `ranges` inside of this stretch, counted from its first row. Moves `at` past
-    /// the ranges that are finished.
-    fn parts(&self, ranges: &[Range<usize>], at: &mut usize) -> Vec<Range<usize>> {
+    /// Makes `parts` the parts of `ranges` inside of this stretch, counted from its first row. Moves
+    /// `at` past the ranges that are finished.
+    fn parts(&self, ranges: &[Range<usize>], at: &mut usize, parts: &mut Vec<Range<usize>>) {
         let (first, end) = (self.first, self.first + self.cells.len());
-        let mut parts = Vec::new();
+        parts.clear();
         while let Some(range) = ranges.get(*at).filter(|range| range.start < end) {
             let (from, to) = (range.start.max(first), range.end.min(end));
             if from < to {
@@ -125,7 +125,6 @@ impl Stretch<'_> {
             }
             *at += 1;
         }
-        parts
     }
 }
 
@@ -421,9 +420,10 @@ impl ColumnChunk<'_> {
 
     /// Appends the values of the rows of `ranges`, which are ascending and do not overlap.
     pub(super) fn read(&self, ranges: &[Range<usize>], out: &mut DecodedColumn) -> Result<()> {
-        let mut at = 0;
+        let (mut at, mut parts) = (0, Vec::new());
         self.visit(ranges, &mut |stretch| {
-            out.append(stretch, &stretch.parts(ranges, &mut at), self.is_nullable)
+            stretch.parts(ranges, &mut at, &mut parts);
+            out.append(stretch, &parts, self.is_nullable)
         })
     }
 
@@ -436,13 +436,14 @@ impl ColumnChunk<'_> {
         offset: usize,
         out: &mut PassingRows,
     ) -> Result<()> {
-        let mut at = 0;
+        let (mut at, mut parts, mut passing) = (0, Vec::new(), Vec::new());
         // The result of the test for each dictionary entry, and the entry that passes if it is the
         // only one.
         let mut by_code: Option<(Vec<bool>, Option<u32>)> = None;
         self.visit(ranges, &mut |stretch| {
-            let mut passing = Vec::new();
-            for rows in stretch.parts(ranges, &mut at) {
+            passing.clear();
+            stretch.parts(ranges, &mut at, &mut parts);
+            for rows in parts.iter().cloned() {
                 let mask = match (stretch.cells, stretch.valid) {
                     (Cells::Codes(codes, dictionary), _) => {
                         if by_code.is_none() {
@@ -502,10 +503,7 @@ pub(in crate::columnar) fn bits<T>(values: &[T], test: impl Fn(&T) -> bool) -> B
     // Computes eight results before it packs them into a byte, so that the compiler vectorises the
     // tests.
     bytes.extend(chunks.iter().map(|chunk| {
-        let mut answers = [0u8; 8];
-        for (answer, value) in answers.iter_mut().zip(chunk) {
-            *answer = test(value).into();
-        }
+        let answers: [u8; 8] = std::array::from_fn(|at| chunk.get(at).is_some_and(&test).into());
         let (mut byte, mut bit) = (0, 1u8);
         for answer in answers {
             byte |= answer.wrapping_mul(bit);

@@ -138,7 +138,7 @@ impl<'a, A: Access> Appender<'a, A> {
     /// that it returns.
     ///
     /// # Errors
-    /// `Conflict` while another append numbers rows of the table.
+    /// `Conflict` while another append numbers rows of the table; `NotFound` for a table that is gone.
     pub(crate) fn number_rows(&mut self) -> Result<u64> {
         if !is_numbered(self.schema.column(self.schema.index())?) {
             return Ok(0);
@@ -152,10 +152,9 @@ impl<'a, A: Access> Appender<'a, A> {
             .with_resource(TableMetadata::KIND.name, &self.id)
         })?;
         self.numbering = Some(numbering);
-        self.access.read(|view| {
-            // The commit refuses a table that is gone.
-            let table = view.any_by_key::<TableMetadata>(key)?;
-            table.map_or(Ok(0), |table| next_ordinal_in(view, &table))
+        self.access.read(|view| match view.any_by_key::<TableMetadata>(key)? {
+            Some(table) => next_ordinal_in(view, &table),
+            None => Err(TableMetadata::KIND.absent(&self.id)),
         })
     }
 
