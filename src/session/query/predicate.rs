@@ -98,7 +98,7 @@ impl Predicate {
             .map(|(path, values)| Ok((field_index(&decl, path)?, values.iter().cloned().collect())))
             .collect::<Result<Vec<_>>>()?;
         let schema = Schema {
-            fields: &decl.fields,
+            fields: decl.fields,
             columns: None,
             renames: &query.renames,
             requires: query.requires,
