@@ -10,7 +10,6 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use super::constant::{
     Constant, Fold, fold_case, order, parse_bool, parse_number, parse_span, parse_time,
@@ -18,13 +17,13 @@ use super::constant::{
 use super::syntax::{Arithmetic, Comparison};
 use super::tree::{Cast, FieldPath, How, List, Members, Scalar, Set, Test};
 use crate::value::pattern::lower_case;
-use crate::value::{Row, Val, Work, limits, time};
+use crate::value::{Pairs, Row, Val, Work, limits, time};
 
 /// The value of a scope during evaluation.
 #[derive(Clone, Debug)]
 pub(super) enum Element<'a> {
     Row(&'a dyn Row),
-    Pair(&'a str, &'a str),
+    Pair(&'a str, Option<&'a str>),
     Scalar(Val<'a>),
 }
 
@@ -60,7 +59,7 @@ impl<'a> Scopes<'a, '_> {
         }
     }
 
-    fn map(&self, place: FieldPath) -> Option<&'a BTreeMap<String, String>> {
+    fn map(&self, place: FieldPath) -> Option<Pairs<'a>> {
         match self.field(place) {
             Val::Map(map) => Some(map),
             _ => None,
@@ -264,7 +263,7 @@ impl Scalar {
             },
             Self::Entry { map, key } => match (at.map(*map), key.get(at)) {
                 (Some(map), Val::Str(key)) if at.work.scan(key.len()) => {
-                    map.get(&*key).map_or(Val::Null, Val::from)
+                    map.get(&key).flatten().into()
                 }
                 _ => Val::Null,
             },
@@ -557,11 +556,11 @@ impl List {
                 _ => return None,
             },
             Self::Keys(place) => {
-                let _ = at.map(*place)?.keys().all(|key| visit(Element::Scalar(Val::from(key))));
+                let _ = at.map(*place)?.iter().all(|(key, _)| visit(Element::Scalar(key.into())));
             }
             Self::Values(place) => {
                 let _ =
-                    at.map(*place)?.values().all(|value| visit(Element::Scalar(Val::from(value))));
+                    at.map(*place)?.iter().all(|(_, value)| visit(Element::Scalar(value.into())));
             }
             Self::Path { list, scope, body } => {
                 return list.each(at, &mut |element| {

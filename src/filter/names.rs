@@ -142,7 +142,9 @@ impl<'c> Checker<'c> {
         };
         match decl.ty {
             FieldType::Bool => scalar(Type::Bool),
-            FieldType::String | FieldType::WorkspaceName => scalar(Type::Text),
+            FieldType::String | FieldType::WorkspaceName | FieldType::ProductName => {
+                scalar(Type::Text)
+            }
             FieldType::DecimalId => scalar(Type::Id),
             FieldType::Reference => scalar(Type::Reference),
             FieldType::Object => scalar(Type::Object),

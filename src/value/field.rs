@@ -34,6 +34,9 @@ pub(crate) enum FieldType {
     /// The registered name of the workspace whose id the getter returns; the id if none is
     /// registered.
     WorkspaceName,
+    /// The name of the product whose part number the getter returns; null if the caller sees no
+    /// such product.
+    ProductName,
     /// One of these canonical texts, compared ignoring letter case, `_`, `-` and spaces. Each entry
     /// is a canonical text and its alternative spellings.
     Enum(&'static [(&'static str, &'static [&'static str])]),

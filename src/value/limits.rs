@@ -27,6 +27,9 @@ pub const FILTER_WORK: u64 = 100_000_000;
 /// bound is four entries for each column.
 pub const QUERY_LIST: usize = 10_000;
 
+/// Test results or steps on one page.
+pub const RESULTS_TAKE: usize = 100_000;
+
 /// Bytes of a text query.
 pub const TEXT_QUERY_BYTES: usize = 16 * 1024;
 /// Nesting of a text query.

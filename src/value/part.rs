@@ -72,6 +72,7 @@ part! {
     String => FieldType::String,
     DateTime<Utc> => FieldType::Time,
     BTreeMap<String, String> => FieldType::Map,
+    BTreeMap<String, Option<String>> => FieldType::Map,
 }
 
 impl Typed for Vec<String> {
@@ -162,12 +163,18 @@ impl Words for Vec<String> {
     }
 }
 
-impl Words for BTreeMap<String, String> {
+impl<V: Words> Words for BTreeMap<String, V> {
     fn add(&self, out: &mut String) {
         for (key, value) in self {
             key.add(out);
             value.add(out);
         }
+    }
+}
+
+impl<T: Words> Words for Option<T> {
+    fn add(&self, out: &mut String) {
+        self.iter().for_each(|value| value.add(out));
     }
 }
 

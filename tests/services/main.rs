@@ -29,6 +29,7 @@ mod quotas;
 mod record_groups;
 mod record_imports;
 mod records;
+mod results;
 #[path = "../common/sizes.rs"]
 mod sizes;
 mod specifications;

@@ -108,6 +108,7 @@ enum Owned {
     Time(i64),
     Strings(Vec<String>),
     Map(BTreeMap<String, String>),
+    Nullable(BTreeMap<String, Option<String>>),
     Rows(Vec<JsonRow>),
 }
 
@@ -147,6 +148,9 @@ fn value(decl: &FieldDecl, value: &Value) -> Owned {
             Owned::Time(time::parse(&text()).unwrap().timestamp_millis())
         }
         (FieldType::Strings, _) => Owned::Strings(serde_json::from_value(value.clone()).unwrap()),
+        (FieldType::Map, Value::Object(members)) if members.values().any(Value::is_null) => {
+            Owned::Nullable(serde_json::from_value(value.clone()).unwrap())
+        }
         (FieldType::Map, _) => Owned::Map(serde_json::from_value(value.clone()).unwrap()),
         (FieldType::Rows(fields), value) => {
             let sources: Vec<&str> = fields.iter().map(|decl| decl.path).collect();
@@ -164,6 +168,7 @@ fn value(decl: &FieldDecl, value: &Value) -> Owned {
         (
             FieldType::String
             | FieldType::WorkspaceName
+            | FieldType::ProductName
             | FieldType::DecimalId
             | FieldType::Reference,
             _,
@@ -182,6 +187,7 @@ impl Row for JsonRow {
             Some(Owned::Time(value)) => Val::Time(*value),
             Some(Owned::Strings(value)) => Val::from(value),
             Some(Owned::Map(value)) => Val::from(value),
+            Some(Owned::Nullable(value)) => Val::from(value),
             Some(Owned::Rows(rows)) => Val::Rows(rows.iter().map(|row| row as &dyn Row).collect()),
         }
     }

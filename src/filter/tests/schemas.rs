@@ -54,6 +54,7 @@ fn type_of(text: &'static str) -> FieldType {
         "object" => FieldType::Object,
         "decimal" => FieldType::DecimalId,
         "workspace" => FieldType::WorkspaceName,
+        "product" => FieldType::ProductName,
         "enum" => FieldType::Enum(leaked(rest.split(' ').map(|names| {
             let mut names = names.split('/');
             (names.next().unwrap_or_default(), leaked(names))

@@ -68,7 +68,7 @@ fn value<R: Resource>(name: &str, record: &R) -> Option<String> {
     };
     if let Some((map, key)) = name.split_once('.') {
         if let Some(Val::Map(entries)) = field(map) {
-            return Some(entries.get(key).cloned().unwrap_or_default());
+            return Some(entries.get(key).flatten().unwrap_or_default().to_owned());
         }
         if map.eq_ignore_ascii_case("properties") {
             return Some(String::new());

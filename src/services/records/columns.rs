@@ -79,7 +79,8 @@ fn place<'n>(nodes: &'n mut Vec<Node>, name: &str) -> Option<&'n mut Node> {
 pub(super) fn nodes(fields: &[FieldDecl]) -> Vec<Node> {
     let mut nodes = Vec::new();
     for (at, decl) in fields.iter().enumerate() {
-        if matches!(decl.ty, FieldType::Within | FieldType::WorkspaceName) {
+        if matches!(decl.ty, FieldType::Within | FieldType::WorkspaceName | FieldType::ProductName)
+        {
             continue;
         }
         let mut level = &mut nodes;
@@ -195,6 +196,7 @@ pub(super) fn leaf(at: usize, ty: FieldType, rows: &[&dyn Row]) -> Result<ArrayR
         }
         FieldType::String
         | FieldType::WorkspaceName
+        | FieldType::ProductName
         | FieldType::DecimalId
         | FieldType::Reference
         | FieldType::Enum(_)
@@ -220,9 +222,9 @@ pub(super) fn leaf(at: usize, ty: FieldType, rows: &[&dyn Row]) -> Result<ArrayR
             let mut map = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
             for value in values {
                 if let Val::Map(pairs) = &value {
-                    for (key, text) in *pairs {
+                    for (key, text) in pairs.iter() {
                         map.keys().append_value(key);
-                        map.values().append_value(text);
+                        map.values().append_option(text);
                     }
                 }
                 map.append(matches!(value, Val::Map(_))).map_err(misfit)?;

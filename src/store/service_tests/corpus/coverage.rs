@@ -107,6 +107,7 @@ fn wanted(decl: &FieldDecl) -> Vec<(Option<usize>, &'static str)> {
             Ops::All,
             FieldType::String
             | FieldType::WorkspaceName
+            | FieldType::ProductName
             | FieldType::DecimalId
             | FieldType::Reference,
         ) => &["=", "!=", "<", "<=", ">", ">=", "contains", "starts", "ends", "in", "null"],

@@ -65,6 +65,7 @@ fn is_derived(kind: &str, path: &str) -> bool {
             | ("utilization", "UtilizationIdentifier")
             | ("testPlan", "workOrderName")
             | ("table", "workspaceName")
+            | ("result", "productName" | "workspaceName" | "workspaceId")
     )
 }
 
@@ -78,6 +79,7 @@ fn is_required(kind: &str, path: &str) -> bool {
                 "StartTimestamp" | "AssetIdentifier" | "Workspace" | "HeartbeatTimestamp"
             )
             | ("asset", "IsSystemController" | "OutForCalibration")
+            | ("result", "status.statusType")
     )
 }
 
@@ -115,6 +117,7 @@ fn value(random: &mut Random, decl: &FieldDecl) -> Value {
         FieldType::Bool | FieldType::Object => random.chance(50).into(),
         FieldType::String
         | FieldType::WorkspaceName
+        | FieldType::ProductName
         | FieldType::DecimalId
         | FieldType::Reference => (*random.pick(&TEXTS)).into(),
         FieldType::Int => (*random.pick(&INTS)).into(),
@@ -178,6 +181,7 @@ fn record(random: &mut Random, kind: &str, declared: &Declared, number: usize) -
             record["specId"] = format!("{}{number}", random.pick(&TEXTS)).into();
         }
         "asset" => record["serialNumber"] = format!("{}{number}", random.pick(&TEXTS)).into(),
+        "result" if random.chance(30) => set(&mut record, "properties.k", Value::Null),
         "utilization" => record["utilizationIdentifier"] = record["id"].clone(),
         "file" => set(&mut record, "properties.Name", format!("n{number}").into()),
         _ => {}
@@ -211,6 +215,7 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
         },
         FieldType::String
         | FieldType::WorkspaceName
+        | FieldType::ProductName
         | FieldType::DecimalId
         | FieldType::Reference => {
             let text = quoted(random.pick(&TEXTS));
