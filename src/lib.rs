@@ -134,6 +134,7 @@ pub mod results {
         UpdateStepsPartialSuccess,
     };
     pub use crate::services::ResultService;
+    pub use crate::value::Number;
 }
 
 /// Specifications of products: limits, conditions, and the check of measured values against them.

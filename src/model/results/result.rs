@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::model::resource::Resource;
 use crate::model::resource::declare::{check_property_keys, fill, union, without_repeats};
 use crate::model::results::status::{Status, StatusTypeSummary};
-use crate::value::IdForm;
 use crate::value::id::id_type;
+use crate::value::{IdForm, Number};
 
 id_type!(
     /// The id of a test result.
@@ -72,7 +72,7 @@ id_type!(
 ))]
 #[request(CreateResultRequest(
     started_at = "Time at which the test started; the time of the store when absent.",
-    total_time_in_seconds = "Duration of the test; 0 when absent.",
+    total_time_in_seconds(Option<Number>, "Duration of the test; 0 when absent."),
     keywords
 ))]
 #[request(CreateResultRequest(
@@ -98,7 +98,7 @@ id_type!(
 ))]
 #[request(UpdateResultRequest(
     started_at = "New time of the start.",
-    total_time_in_seconds = "New duration.",
+    total_time_in_seconds(Option<Number>, "New duration."),
     keywords = "Keywords to add, or all keywords when replacing."
 ))]
 #[request(UpdateResultRequest(
@@ -157,16 +157,17 @@ fn check_program_name(program_name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a duration that is negative, infinite or not a number.
+/// The duration of a request, which may not be negative, infinite or not a number.
 ///
 /// # Errors
 /// `InvalidArgument` at the member.
-fn check_total_time(seconds: Option<f64>) -> Result<()> {
+fn total_time(seconds: Option<Number>) -> Result<Option<f64>> {
+    let seconds = seconds.map(Number::as_f64);
     if seconds.is_some_and(|seconds| !seconds.is_finite() || seconds < 0.0) {
         return Err(Error::invalid("a total time is a finite number that is not negative")
             .at_member("totalTimeInSeconds"));
     }
-    Ok(())
+    Ok(seconds)
 }
 
 impl TestResult {
@@ -184,11 +185,11 @@ impl TestResult {
         if request.status.is_none() {
             return Err(Error::invalid("a result needs a status").at_member("status"));
         }
-        check_total_time(request.total_time_in_seconds)?;
+        let seconds = total_time(request.total_time_in_seconds)?;
         check_property_keys(request.properties.as_ref())?;
         let mut result = request.into_record();
         result.started_at.get_or_insert(now);
-        result.total_time_in_seconds.get_or_insert(0.0);
+        result.total_time_in_seconds = Some(seconds.unwrap_or_default());
         result.keywords = result.keywords.map(without_repeats);
         result.file_ids = result.file_ids.map(without_repeats);
         result.data_table_ids = result.data_table_ids.map(without_repeats);
@@ -210,7 +211,7 @@ impl TestResult {
         now: DateTime<Utc>,
     ) -> Result<()> {
         request.program_name.as_deref().map_or(Ok(()), check_program_name)?;
-        check_total_time(request.total_time_in_seconds)?;
+        let seconds = total_time(request.total_time_in_seconds)?;
         check_property_keys(request.properties.as_ref())?;
         for (target, list) in [
             (&mut self.keywords, request.keywords.take()),
@@ -228,6 +229,7 @@ impl TestResult {
             self.properties = Some(merged);
         }
         request.apply_to(self);
+        self.total_time_in_seconds = seconds.or(self.total_time_in_seconds);
         // If the clock was set back, the time of an update must not be before the previous one.
         self.updated_at = self.updated_at.max(Some(now));
         Ok(())

@@ -8,6 +8,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use crate::model::results::status::Status;
+use crate::value::Number;
 use crate::value::wire::{record, wire_enum};
 
 record! {
@@ -88,7 +89,7 @@ record! {
         /// Time at which the step started; the time of the store when absent.
         pub started_at: Option<DateTime<Utc>>,
         /// Duration of the step in seconds; 0 when absent.
-        pub total_time_in_seconds: Option<f64>,
+        pub total_time_in_seconds: Option<Number>,
         /// What the step measured.
         pub data: Option<StepData>,
         /// The model that `data` follows, such as `TestStand`.
@@ -123,7 +124,7 @@ record! {
         /// New time of the start.
         pub started_at: Option<DateTime<Utc>>,
         /// New duration.
-        pub total_time_in_seconds: Option<f64>,
+        pub total_time_in_seconds: Option<Number>,
         /// New data, which replaces all of it.
         pub data: Option<StepData>,
         /// New model of the data.

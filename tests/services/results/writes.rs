@@ -111,6 +111,7 @@ fn updates_keep_what_they_do_not_name() {
     );
     let no_id = session.update_results(vec![UpdateResultRequest::new()], false, false).unwrap();
     assert_eq!((no_id.results.len(), no_id.failed.map(|failed| failed.len())), (0, Some(1)));
+    drop(session);
     store.reopen().assert_sound();
 }
 
@@ -257,5 +258,6 @@ fn a_transaction_and_a_deletion_by_query_reach_results() {
     let request = DeleteRecordsRequest::new(RecordKind::TestResult).filter("serialNumber != \"7\"");
     assert_eq!(session.delete_records(request, &control()).unwrap().deleted_count, 29);
     assert_eq!(serials(&session, QueryResultsRequest::new()), "7");
+    drop(session);
     store.reopen().assert_sound();
 }
