@@ -34,10 +34,9 @@ use crate::sent::SentMembers;
 /// Operations that have nothing to refuse a caller who may do everything.
 const UNREFUSED: &[&str] = &[
     "result_api_info",
-    // As delete_product.
-    "delete_result",
     // An id that does not exist is deleted already.
     "delete_product",
+    "delete_result",
     "specification_api_info",
     "asset_summary",
     "assets_in_use",
