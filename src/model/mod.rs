@@ -16,6 +16,7 @@ pub(crate) mod resource;
 pub(crate) mod results;
 pub(crate) mod search;
 pub(crate) mod specifications;
+pub(crate) mod steps;
 pub(crate) mod tables;
 pub(crate) mod test_plans;
 pub(crate) mod work_items;
@@ -65,4 +66,5 @@ resource::registry::registry! {
     workspaces::Workspace,
     quotas::QuotaRecord,
     TestResult,
+    steps::remains::RemainingSteps,
 }

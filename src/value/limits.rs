@@ -171,6 +171,11 @@ pub const FILE_SEARCH_BYTES: usize = 64 * 1024;
 /// Nesting of a file search expression.
 pub const FILE_SEARCH_DEPTH: usize = 32;
 
+/// Bytes of the id of a step.
+pub const STEP_ID_BYTES: usize = 1_024;
+/// Parameters of one step.
+pub const STEP_PARAMETERS: usize = 100_000;
+
 /// Items of one batch call of the asset service, and files of one call that links them.
 pub const BATCH_ITEMS: usize = 1_000;
 /// Findings in the report of a verification; further ones are only counted.

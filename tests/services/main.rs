@@ -30,6 +30,7 @@ mod record_groups;
 mod record_imports;
 mod records;
 mod results;
+mod result_steps;
 #[path = "../common/sizes.rs"]
 mod sizes;
 mod specifications;

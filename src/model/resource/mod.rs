@@ -4,7 +4,7 @@
 //! `#[derive(Resource)]` generates the declaration from lists of members; see "Adding a resource
 //! type" in `docs/architecture.md`.
 
-pub(in crate::model) mod declare;
+pub(crate) mod declare;
 pub(in crate::model) mod entries;
 #[cfg(test)]
 mod field_page_tests;

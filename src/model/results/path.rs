@@ -125,7 +125,7 @@ record! {
     }
 
     /// A page of paths.
-    answer pub struct PagedPaths {
+    page pub struct PagedPaths {
         /// The paths.
         pub paths: Vec<StepPath>,
         /// The token of the next page; absent on the last one.

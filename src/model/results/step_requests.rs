@@ -74,7 +74,7 @@ record! {
     }
 
     /// A page of steps.
-    answer pub struct PagedSteps {
+    page pub struct PagedSteps {
         /// The steps.
         pub steps: Vec<Step>,
         /// The token of the next page; absent on the last one.

@@ -9,6 +9,11 @@ use std::io::Write;
 use crate::error::{Error, Result};
 use crate::filter::check_substitutions;
 use crate::model::answer::Outcome;
+use crate::model::results::{
+    CreateStepRequest, CreateStepsPartialSuccess, DeleteStepsPartialSuccess, PagedPaths,
+    PagedSteps, QueryPathsRequest, QueryStepValuesRequest, QueryStepsRequest, Step,
+    StepIdResultIdPair, StepPath, UpdateStepRequest, UpdateStepsPartialSuccess,
+};
 use crate::model::{
     CreateProductRequest, CreateResultRequest, CreateResultsPartialSuccess,
     DeleteResultsPartialSuccess, OrderByComparisonType, PagedResults, Product,
@@ -326,9 +331,270 @@ pub trait ResultService {
         ids: Vec<TestResultId>,
         delete_steps: bool,
     ) -> Result<Option<DeleteResultsPartialSuccess>> {
-        let also = if delete_steps { steps::delete_of } else { |_: &mut Draft<'_>, _: &_| Ok(()) };
+        let also = if delete_steps { steps::delete_of } else { steps::keep_of };
         self.write(move |draft| batch::delete_with::<TestResult>(draft, ids, also))
             .map(Outcome::unless_all_succeeded)
+    }
+
+    /// Creates steps of test results, each with the steps that are part of it.
+    ///
+    /// A step is created with all its children or not at all. All steps of a call are one commit.
+    /// With `update_result_total_time` each result gets the sum of the times of its top steps; a
+    /// step without a time counts as its children do. The status of a result and of a parent never
+    /// follows by itself.
+    ///
+    /// # Errors
+    /// In the response, for each item: `NotFound` for an unknown result; `InvalidArgument` without
+    /// a name, for a total time that is negative or not finite, for a property without a value, and
+    /// for a child that names another parent or result; `Conflict` for an id that another step of
+    /// the result has; `LimitExceeded` for a step of more than 4 MiB or 100,000 parameters, and for
+    /// more than 100 levels; `PermissionDenied`. For the call: errors of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let vout = [("name", "VOUT"), ("measurement", "12.01"), ("units", "V")]
+    ///     .map(|(key, text)| (key.to_owned(), text.to_owned()));
+    /// let measured = CreateStepRequest::new()
+    ///     .name("Output")
+    ///     .status(StatusType::Passed)
+    ///     .data(StepData::new().parameters(vec![vout.into_iter().collect()]));
+    /// let supply = CreateStepRequest::new()
+    ///     .result_id(id.to_string())
+    ///     .name("Supply")
+    ///     .children(vec![measured]);
+    /// let made = session.create_steps(vec![supply], false)?.into_result()?;
+    /// assert_eq!(made.steps[1].path.as_deref(), Some("Supply\nOutput"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn create_steps(
+        &self,
+        steps: Vec<CreateStepRequest>,
+        update_result_total_time: bool,
+    ) -> Result<CreateStepsPartialSuccess> {
+        self.write(move |draft| steps::create(draft, steps, update_result_total_time))
+            .map(Into::into)
+    }
+
+    /// Returns one page of all steps, in order of result and creation.
+    ///
+    /// # Errors
+    /// As [`query_steps`](ResultService::query_steps).
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// assert_eq!(session.get_steps(None, Some(1), true)?.total_count, Some(1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_steps(
+        &self,
+        continuation_token: Option<String>,
+        take: Option<i64>,
+        return_count: bool,
+    ) -> Result<PagedSteps> {
+        let return_count = Some(return_count);
+        self.query_steps(QueryStepsRequest {
+            continuation_token,
+            take,
+            return_count,
+            ..Default::default()
+        })
+    }
+
+    /// Returns the step with these ids.
+    ///
+    /// # Errors
+    /// `NotFound` if no step that the caller may see has them.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// assert_eq!(session.get_step(&id, "power")?.name.as_deref(), Some("Power"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_step(&self, result_id: &TestResultId, step_id: &str) -> Result<Step> {
+        steps::get(self, result_id, step_id)
+    }
+
+    /// Returns one page of the steps that match.
+    ///
+    /// Steps of one result are found by the result; others by a pass over the columns that the
+    /// filter names.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, with its position, for an invalid substitution or
+    /// token; `LimitExceeded` for a page of more than 100,000 steps, or of more memory than
+    /// `query_memory_bytes`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let query = QueryStepsRequest::new()
+    ///     .filter("name == \"Power\" && status.statusType == \"PASSED\"")
+    ///     .result_filter("programName == \"Gain\"");
+    /// assert_eq!(session.query_steps(query)?.steps.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_steps(&self, query: QueryStepsRequest) -> Result<PagedSteps> {
+        if query.response_format == Some(ResponseFormat::Csv) {
+            return Err(Error::invalid(
+                "query_steps answers with records; query_steps_csv answers with CSV",
+            )
+            .at_member("responseFormat"));
+        }
+        self.read(|view| steps::page(view, &query)).map(Into::into)
+    }
+
+    /// Returns the distinct values of a field over the steps that match, in ascending text order,
+    /// without nulls.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without a field, and for an invalid filter; `LimitExceeded` for values of
+    /// more memory than `query_memory_bytes`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let query = QueryStepValuesRequest::new().field(StepField::Name);
+    /// assert_eq!(session.query_step_values(query)?, ["Power"]);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_step_values(&self, query: QueryStepValuesRequest) -> Result<Vec<String>> {
+        self.read(|view| steps::values(view, &query))
+    }
+
+    /// Updates steps, and those of their children that are listed, each by itself. Absent members
+    /// keep their values. Data, inputs and outputs are replaced as a whole; keywords and properties
+    /// are merged, or replaced with `replace_keywords` and `replace_properties`.
+    ///
+    /// # Errors
+    /// In the response, for each item: `NotFound` for ids that no step has; `InvalidArgument` as in
+    /// [`create_steps`](ResultService::create_steps), and for a parent that is below the step;
+    /// `LimitExceeded`, `PermissionDenied`. For the call: errors of the disk.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let change = UpdateStepRequest::new()
+    ///     .result_id(id.to_string())
+    ///     .step_id("power")
+    ///     .status(StatusType::Failed);
+    /// let changed = session.update_steps(vec![change], false, false, false)?.into_result()?;
+    /// assert_eq!(changed.steps[0].status, Some(StatusType::Failed.into()));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn update_steps(
+        &self,
+        steps: Vec<UpdateStepRequest>,
+        update_result_total_time: bool,
+        replace_keywords: bool,
+        replace_properties: bool,
+    ) -> Result<UpdateStepsPartialSuccess> {
+        let replace =
+            steps::Replace { keywords: replace_keywords, properties: replace_properties };
+        self.write(move |draft| steps::update(draft, steps, update_result_total_time, replace))
+            .map(Into::into)
+    }
+
+    /// Deletes a step; its children stay.
+    ///
+    /// # Errors
+    /// `NotFound` for ids that no step has; `PermissionDenied`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// session.delete_step(&id, "power", false)?;
+    /// assert!(session.get_step(&id, "power").is_err());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_step(
+        &self,
+        result_id: &TestResultId,
+        step_id: &str,
+        update_result_total_time: bool,
+    ) -> Result<()> {
+        let (result_id, step_id) = (result_id.to_owned(), step_id.to_owned());
+        self.write(move |draft| {
+            steps::delete_one(draft, &result_id, &step_id, update_result_total_time)
+        })
+    }
+
+    /// Deletes steps; their children stay. Returns `None` if all were deleted.
+    ///
+    /// # Errors
+    /// In the response, for each item: `NotFound`, `PermissionDenied`. For the call: errors of the
+    /// disk.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let pair = StepIdResultIdPair::new("power", id.to_string());
+    /// assert_eq!(session.delete_steps(vec![pair], false)?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_steps(
+        &self,
+        steps: Vec<StepIdResultIdPair>,
+        update_result_total_time: bool,
+    ) -> Result<Option<DeleteStepsPartialSuccess>> {
+        self.write(move |draft| steps::delete(draft, steps, update_result_total_time))
+            .map(Outcome::unless_all_succeeded)
+    }
+
+    /// Returns one page of all paths.
+    ///
+    /// # Errors
+    /// As [`query_paths`](ResultService::query_paths).
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// assert_eq!(session.get_paths(None, None, true)?.total_count, Some(1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_paths(
+        &self,
+        continuation_token: Option<String>,
+        take: Option<i64>,
+        return_count: bool,
+    ) -> Result<PagedPaths> {
+        let return_count = Some(return_count);
+        self.query_paths(QueryPathsRequest {
+            continuation_token,
+            take,
+            return_count,
+            ..Default::default()
+        })
+    }
+
+    /// Returns the path with this id.
+    ///
+    /// # Errors
+    /// `NotFound` if no step that the caller may see has it.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let page = session.get_paths(None, None, false)?;
+    /// let id = page.paths[0].id.clone().unwrap_or_default();
+    /// assert_eq!(session.get_path(&id)?.path.as_deref(), Some("Power"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_path(&self, id: &str) -> Result<StepPath> {
+        self.read(|view| steps::paths::get(view, id))
+    }
+
+    /// Returns one page of the paths that match: one for each program, part number and path that
+    /// occurs among steps, with the inputs, outputs and measurements that they have.
+    ///
+    /// Paths are computed from the steps that are there. A filter on program or part number reads
+    /// only the steps of these.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an invalid filter, with its position, for an invalid substitution or
+    /// token; `LimitExceeded` for a page of more than 100,000 paths, and for paths of more memory
+    /// than `query_memory_bytes`.
+    ///
+    /// ```
+    #[doc = include_str!("step_example.txt")]
+    /// let query = QueryPathsRequest::new().filter("programName == \"Gain\"");
+    /// assert_eq!(session.query_paths(query)?.paths[0].path.as_deref(), Some("Power"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_paths(&self, query: QueryPathsRequest) -> Result<PagedPaths> {
+        self.read(|view| steps::paths::page(view, &query)).map(Into::into)
     }
 }
 }
@@ -437,7 +703,8 @@ fn create_product(draft: &mut Draft<'_>, result: &TestResult) -> Result<()> {
 pub(super) fn delete(draft: &mut Draft<'_>, id: &str, delete_steps: bool) -> Result<()> {
     match draft.delete::<TestResult>(id)? {
         Some(result) if delete_steps => steps::delete_of(draft, &result),
-        _ => Ok(()),
+        Some(result) => steps::keep_of(draft, &result),
+        None => Ok(()),
     }
 }
 
