@@ -29,8 +29,8 @@ mod quotas;
 mod record_groups;
 mod record_imports;
 mod records;
-mod results;
 mod result_steps;
+mod results;
 #[path = "../common/sizes.rs"]
 mod sizes;
 mod specifications;

@@ -7,7 +7,7 @@ use stationdb::results::*;
 use crate::test_store::TestStore;
 
 fn result(session: &Session, program: &str) -> String {
-    let request = CreateResultRequest::new(program).status(StatusType::Running);
+    let request = CreateResultRequest::new().program_name(program).status(StatusType::Running);
     let made = session.create_results(vec![request]).unwrap().into_result().unwrap();
     made.results[0].id.clone().unwrap().to_string()
 }
@@ -170,7 +170,7 @@ fn times_and_statuses_follow_only_where_they_are_asked_to() {
     let change = UpdateStepRequest::new().result_id(&*id).step_id("last").name("new");
     session.update_steps(vec![change], true, false, false).unwrap().require_all().unwrap();
     assert_eq!(get().total_time_in_seconds, Some(1.0), "0.1 + 0.2 + 0.7, exactly");
-    let change = UpdateResultRequest::new(id.clone());
+    let change = UpdateResultRequest::new().id(id.clone());
     let changed = session.update_results(vec![change], false, true).unwrap();
     assert_eq!(changed.results[0].status, Some(StatusType::Failed.into()));
 }

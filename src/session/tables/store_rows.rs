@@ -14,13 +14,14 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::append::add_segments;
 use super::deleted::{Cause, add_deleted, delete_ordinals};
 use super::open::open_table;
 use super::sink::{SORT_ROWS, SegmentSink};
+use super::state::key_of;
 use super::state::{
     TableState, directory, forget_files, manifest, put_table_state, state, state_in,
 };
-use super::{add_segments, key_of};
 use crate::arrow::array::RecordBatch;
 use crate::columnar::{IndexRows, SegmentMeta, TableView, index_rows};
 use crate::error::{Error, Result};

@@ -7,7 +7,9 @@ use std::sync::LazyLock;
 use super::edits::key_of;
 use super::scan::Selection;
 use crate::error::Result;
-use crate::filter::{self, Comparison, Condition, Constant, Filter, Schema, Shape, Times};
+use crate::filter::{
+    self, Comparison, Condition, Constant, FieldTest, Filter, Schema, Shape, Times,
+};
 use crate::model::results::StatusType;
 use crate::model::steps::rows::StepColumn;
 use crate::model::steps::stored::{StoredStep, index_of_half, split_generated};
@@ -219,10 +221,10 @@ impl StepFilter {
         };
         let named =
             self.filter.iter().flat_map(|filter| filter.conjuncts()).filter_map(|one| match one {
-                Condition::Eq { field: of, value } if *of == field => {
+                Condition::Field(of, FieldTest::Eq(value)) if *of == field => {
                     Some(key(value).into_iter().collect())
                 }
-                Condition::In { field: of, values } if *of == field => {
+                Condition::Field(of, FieldTest::In(values)) if *of == field => {
                     Some(values.iter().filter_map(key).collect::<BTreeSet<_>>())
                 }
                 Condition::Never => Some(BTreeSet::new()),

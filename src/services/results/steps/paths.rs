@@ -12,7 +12,7 @@ use super::filter::restricted;
 use super::query::visible;
 use super::scan::{Selection, each_step};
 use crate::error::{Error, Result};
-use crate::filter::{self, Condition, Constant, Filter, Schema, Times};
+use crate::filter::{self, Condition, Constant, FieldTest, Filter, Schema, Times};
 use crate::model::TestResult;
 use crate::model::answer::Page;
 use crate::model::resource::Resource;
@@ -194,7 +194,9 @@ impl Row for PathRow<'_> {
 fn selection(view: &View<'_>, filter: Option<&Filter>) -> Result<Selection> {
     let mut selection = visible(view)?;
     for condition in filter.iter().flat_map(|filter| filter.conjuncts()) {
-        let Condition::Eq { field, value: Constant::Text(text) } = condition else { continue };
+        let Condition::Field(field, FieldTest::Eq(Constant::Text(text))) = condition else {
+            continue;
+        };
         let filter = match *field {
             PROGRAM_NAME => "programName == @0",
             PART_NUMBER => "partNumber == @0",
