@@ -11,6 +11,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use serde_json::Value;
+
 use super::constant::{
     Constant, Fold, fold_case, order, parse_bool, parse_number, parse_span, parse_time,
 };
@@ -24,6 +26,7 @@ use crate::value::{Pairs, Row, Val, Work, limits, time};
 pub(super) enum Element<'a> {
     Row(&'a dyn Row),
     Pair(&'a str, Option<&'a str>),
+    Map(Pairs<'a>),
     Scalar(Val<'a>),
 }
 
@@ -55,6 +58,7 @@ impl<'a> Scopes<'a, '_> {
                 }
                 value
             }
+            Some(Element::Map(map)) => Val::Map(*map),
             _ => Val::Null,
         }
     }
@@ -95,7 +99,11 @@ pub(super) fn compare(left: &Val<'_>, comparison: Comparison, right: &Val<'_>) -
     match (left.is_null(), right.is_null()) {
         (true, true) => comparison == Comparison::Eq,
         (true, false) | (false, true) => comparison == Comparison::Ne,
-        (false, false) => holds(comparison, order(left, right), false),
+        (false, false) => {
+            // The type rules refuse to order Booleans; two JSON values get here.
+            let has_order = !matches!(left, Val::Bool(_)) || !comparison.is_ordering();
+            has_order && holds(comparison, order(left, right), false)
+        }
     }
 }
 
@@ -240,6 +248,7 @@ impl Scalar {
         match self {
             Self::Const(value) => value.val(),
             Self::Field(place) => at.field(*place),
+            Self::Json(place) => scalar_of_json(at.field(*place)),
             Self::Within { time, reference_ms } => match at.field(*time) {
                 Val::Time(time) => Val::Span(reference_ms.saturating_sub(time)),
                 _ => Val::Null,
@@ -267,7 +276,7 @@ impl Scalar {
                 }
                 _ => Val::Null,
             },
-            Self::At { list, index, member } => list_element(list, index, *member, at),
+            Self::At { list, index } => list_element(list, index, at),
             Self::Case { text, upper } => match text.get(at) {
                 Val::Str(text) if at.work.convert(text.len()) => {
                     Val::Str(Cow::Owned(fold_case(&text, *upper)))
@@ -503,12 +512,24 @@ fn calculate<'a>(left: &Val<'_>, operator: Arithmetic, right: &Val<'_>) -> Val<'
     }
 }
 
-fn list_element<'a>(
-    list: &'a List,
-    index: &'a Scalar,
-    member: Option<usize>,
-    at: &Scopes<'a, '_>,
-) -> Val<'a> {
+/// The scalar that a JSON value is. An object and an array stay what they are: they equal nothing,
+/// and are not null.
+fn scalar_of_json(value: Val<'_>) -> Val<'_> {
+    let Val::Json(json) = value else { return value };
+    match json {
+        Value::Null => Val::Null,
+        Value::Bool(truth) => Val::Bool(*truth),
+        Value::String(text) => Val::from(text),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(int), _) => Val::Int(int),
+            (None, Some(double)) => Val::Double(double),
+            (None, None) => value,
+        },
+        Value::Array(_) | Value::Object(_) => value,
+    }
+}
+
+fn list_element<'a>(list: &'a List, index: &'a Scalar, at: &Scopes<'a, '_>) -> Val<'a> {
     let Val::Int(index) = index.get(at) else {
         return Val::Null;
     };
@@ -521,12 +542,10 @@ fn list_element<'a>(
             left -= 1;
             return true;
         }
-        found = match (element, member) {
-            (Element::Row(row), Some(member)) => row.val(member),
-            // A record has no scalar value; a filter can only test whether the element exists.
-            (Element::Row(_) | Element::Pair(..), None) => Val::Bool(true),
-            (Element::Scalar(value), _) => value,
-            (Element::Pair(..), Some(_)) => Val::Null,
+        found = match element {
+            // It has no scalar value; a filter can only test whether the element exists.
+            Element::Row(_) | Element::Pair(..) | Element::Map(_) => Val::Bool(true),
+            Element::Scalar(value) => value,
         };
         false
     });
@@ -549,6 +568,9 @@ impl List {
                 }
                 Val::Map(map) => {
                     let _ = map.iter().all(|(key, value)| visit(Element::Pair(key, value)));
+                }
+                Val::Maps(maps) => {
+                    let _ = maps.iter().all(|map| visit(Element::Map(Pairs::Texts(map))));
                 }
                 Val::Rows(rows) => {
                     let _ = rows.into_iter().all(|row| visit(Element::Row(row)));
@@ -591,6 +613,7 @@ impl List {
                 match at.field(*place) {
                     Val::Strings(strings) => Some(strings.len()),
                     Val::Map(map) => Some(map.len()),
+                    Val::Maps(maps) => Some(maps.len()),
                     Val::Rows(rows) => Some(rows.len()),
                     _ => None,
                 }
@@ -620,7 +643,7 @@ impl List {
                     }
                     compare(element, Comparison::Eq, value)
                 }
-                Element::Row(_) | Element::Pair(..) => false,
+                Element::Row(_) | Element::Pair(..) | Element::Map(_) => false,
             };
             !found
         });

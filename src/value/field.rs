@@ -44,6 +44,11 @@ pub(crate) enum FieldType {
     Strings,
     /// Map from string to string.
     Map,
+    /// List of maps from string to string.
+    Maps,
+    /// Any JSON value. Filters compare it with values of its own JSON type; an object or an array
+    /// only with null.
+    Json,
     /// List of records with these fields.
     Rows(&'static [FieldDecl]),
     /// An object whose members are declared as fields of their own; filters can only compare it

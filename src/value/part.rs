@@ -73,10 +73,15 @@ part! {
     DateTime<Utc> => FieldType::Time,
     BTreeMap<String, String> => FieldType::Map,
     BTreeMap<String, Option<String>> => FieldType::Map,
+    serde_json::Value => FieldType::Json,
 }
 
 impl Typed for Vec<String> {
     const TYPE: FieldType = FieldType::Strings;
+}
+
+impl Typed for Vec<BTreeMap<String, String>> {
+    const TYPE: FieldType = FieldType::Maps;
 }
 
 /// A record type that is used in lists whose elements filters test.

@@ -26,6 +26,10 @@ pub(crate) enum Val<'a> {
     Strings(&'a [String]),
     /// A map from texts to texts, some of which may be null.
     Map(Pairs<'a>),
+    /// A list of maps from texts to texts.
+    Maps(&'a [BTreeMap<String, String>]),
+    /// A JSON value, also null.
+    Json(&'a serde_json::Value),
     /// A list of records, whose fields are those of the field's [`super::FieldType::Rows`].
     Rows(Vec<&'a dyn Row>),
 }
@@ -99,7 +103,7 @@ impl Val<'_> {
     /// Whether the value is null.
     #[must_use]
     pub(crate) fn is_null(&self) -> bool {
-        matches!(self, Self::Null)
+        matches!(self, Self::Null | Self::Json(serde_json::Value::Null))
     }
 }
 
@@ -154,6 +158,18 @@ impl<'a> From<&'a Vec<String>> for Val<'a> {
 impl<'a> From<&'a BTreeMap<String, String>> for Val<'a> {
     fn from(value: &'a BTreeMap<String, String>) -> Self {
         Self::Map(Pairs::Texts(value))
+    }
+}
+
+impl<'a> From<&'a Vec<BTreeMap<String, String>>> for Val<'a> {
+    fn from(value: &'a Vec<BTreeMap<String, String>>) -> Self {
+        Self::Maps(value)
+    }
+}
+
+impl<'a> From<&'a serde_json::Value> for Val<'a> {
+    fn from(value: &'a serde_json::Value) -> Self {
+        Self::Json(value)
     }
 }
 

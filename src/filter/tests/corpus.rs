@@ -109,6 +109,8 @@ enum Owned {
     Strings(Vec<String>),
     Map(BTreeMap<String, String>),
     Nullable(BTreeMap<String, Option<String>>),
+    Maps(Vec<BTreeMap<String, String>>),
+    Json(Value),
     Rows(Vec<JsonRow>),
 }
 
@@ -139,6 +141,7 @@ fn find<'v>(record: &'v Value, path: &str) -> &'v Value {
 fn value(decl: &FieldDecl, value: &Value) -> Owned {
     let text = || value.as_str().unwrap_or_default().to_owned();
     match (decl.ty, value) {
+        (FieldType::Json, _) => Owned::Json(value.clone()),
         (_, Value::Null) => Owned::Null,
         (FieldType::Bool, _) => Owned::Bool(value.as_bool().unwrap()),
         (FieldType::Int, _) => Owned::Int(value.as_i64().unwrap()),
@@ -152,6 +155,7 @@ fn value(decl: &FieldDecl, value: &Value) -> Owned {
             Owned::Nullable(serde_json::from_value(value.clone()).unwrap())
         }
         (FieldType::Map, _) => Owned::Map(serde_json::from_value(value.clone()).unwrap()),
+        (FieldType::Maps, _) => Owned::Maps(serde_json::from_value(value.clone()).unwrap()),
         (FieldType::Rows(fields), value) => {
             let sources: Vec<&str> = fields.iter().map(|decl| decl.path).collect();
             let rows = match value {
@@ -188,6 +192,8 @@ impl Row for JsonRow {
             Some(Owned::Strings(value)) => Val::from(value),
             Some(Owned::Map(value)) => Val::from(value),
             Some(Owned::Nullable(value)) => Val::from(value),
+            Some(Owned::Maps(value)) => Val::from(value),
+            Some(Owned::Json(value)) => Val::from(value),
             Some(Owned::Rows(rows)) => Val::Rows(rows.iter().map(|row| row as &dyn Row).collect()),
         }
     }

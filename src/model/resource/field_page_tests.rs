@@ -33,6 +33,8 @@ fn type_name(ty: FieldType) -> String {
         }
         FieldType::Strings => "list of texts".to_owned(),
         FieldType::Map => "map of texts".to_owned(),
+        FieldType::Maps => "list of maps of texts".to_owned(),
+        FieldType::Json => "any JSON value".to_owned(),
         FieldType::Rows(fields) => {
             let paths: Vec<&str> = fields.iter().map(|field| field.path).collect();
             format!("list of records with {}", paths.join(", "))
@@ -54,7 +56,8 @@ fn operators(decl: &FieldDecl) -> &'static str {
         ) => "comparisons, `in`, methods of texts",
         (_, FieldType::Strings) => "`Contains`, `Any`, `All`, `Count`, index",
         (_, FieldType::Map) => "index by key, `Any`, `All`, `ContainsKey`",
-        (_, FieldType::Rows(_)) => "`Any`, `All`, `Count`, members",
+        (_, FieldType::Rows(_) | FieldType::Maps) => "`Any`, `All`, `Count`, members",
+        (_, FieldType::Json) => "comparisons, `in`, methods of texts",
         _ => "comparisons, `in`",
     }
 }

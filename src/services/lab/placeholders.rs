@@ -82,7 +82,7 @@ fn value<R: Resource>(name: &str, record: &R) -> Option<String> {
         Val::Double(number) => Some(number.to_string()),
         Val::Time(ms) => Some(time::format(time::from_millis(ms))),
         Val::Strings(items) => Some(items.join(",")),
-        Val::Span(_) | Val::Map(_) | Val::Rows(_) => None,
+        Val::Span(_) | Val::Map(_) | Val::Maps(_) | Val::Json(_) | Val::Rows(_) => None,
     }
 }
 

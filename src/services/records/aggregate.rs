@@ -146,6 +146,8 @@ fn data_type(ty: FieldType) -> Option<DataType> {
         | FieldType::ProductName
         | FieldType::Strings
         | FieldType::Map
+        | FieldType::Maps
+        | FieldType::Json
         | FieldType::Rows(_)
         | FieldType::Object => return None,
     })
