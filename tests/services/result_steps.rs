@@ -77,6 +77,22 @@ fn a_step_comes_back_as_it_was_sent() {
     assert_eq!(answered, expected);
     assert_eq!(write(&session.get_step(&id.as_str().into(), "s 1").unwrap()), expected);
     assert_eq!(write(&session.query_steps(QueryStepsRequest::new()).unwrap().steps[0]), expected);
+    for (filter, count) in [
+        ("data.parameters.Any(name == \"VOUT\" && status == \"Passed\")", 1),
+        ("data.parameters.Any(it[\"other\"] == \"1\")", 1),
+        ("data.parameters.Any(SafeConvert.ToDecimal(measurement) > 3.05)", 1),
+        ("data.parameters.Any(SafeConvert.ToDecimal(measurement) > 3.15)", 0),
+        ("data.parameters.Any(none == \"1\")", 0),
+        ("inputs.Any(name == \"n\" && value == 35)", 1),
+        ("inputs.Any(name == \"i\" && value == 35)", 0),
+        ("inputs.Any(name == \"i\" && value == \"35\")", 1),
+        ("pathIds.Contains(\"s 1\") & keywords.Contains(\"a\")", 1),
+        ("properties[\"x\"] == \"y\" && workspaceName != \"none\"", 1),
+        ("data.text == \"t\" && totalTimeInSeconds > 1", 1),
+    ] {
+        let query = QueryStepsRequest::new().filter(filter).return_count(true);
+        assert_eq!(session.query_steps(query).unwrap().total_count, Some(count), "{filter}");
+    }
     let summary = session.get_result(&id.as_str().into()).unwrap().status_type_summary.unwrap();
     assert_eq!((summary.passed, summary.failed), (1, 0));
     store.assert_sound();

@@ -1,16 +1,17 @@
 //! Filters of steps: their fields, and the tests of columns that a filter implies.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::LazyLock;
 
+use super::convert::{entry, named_values};
 use super::edits::key_of;
 use super::scan::Selection;
 use crate::error::Result;
 use crate::filter::{
     self, Comparison, Condition, Constant, FieldTest, Filter, Schema, Shape, Times,
 };
-use crate::model::results::StatusType;
+use crate::model::results::{NamedValue, StatusType};
 use crate::model::steps::rows::StepColumn;
 use crate::model::steps::stored::{StoredStep, index_of_half, split_generated};
 use crate::model::workspaces::Workspace;
@@ -43,11 +44,28 @@ pub(super) enum StepFilterField {
     Keywords,
     PathIds,
     Properties,
+    Inputs,
+    Outputs,
+    Parameters,
 }
 
 use StepFilterField as Of;
 
-const FIELD_COUNT: usize = Of::Properties as usize + 1;
+const FIELD_COUNT: usize = Of::Parameters as usize + 1;
+
+/// The fields of an input or output.
+static NAMED_FIELDS: [FieldDecl; 2] =
+    [FieldDecl::new("name", FieldType::String), FieldDecl::new("value", FieldType::Json)];
+
+impl Row for NamedValue {
+    fn val(&self, index: usize) -> Val<'_> {
+        match index {
+            0 => Val::from(&self.name),
+            1 => Val::from(&self.value),
+            _ => Val::Null,
+        }
+    }
+}
 
 const ALL: [(Of, &str, FieldType); FIELD_COUNT] = [
     (Of::StepId, "stepId", FieldType::String),
@@ -71,6 +89,9 @@ const ALL: [(Of, &str, FieldType); FIELD_COUNT] = [
     (Of::Keywords, "keywords", FieldType::Strings),
     (Of::PathIds, "pathIds", FieldType::Strings),
     (Of::Properties, "properties", FieldType::Map),
+    (Of::Inputs, "inputs", FieldType::Rows(&NAMED_FIELDS)),
+    (Of::Outputs, "outputs", FieldType::Rows(&NAMED_FIELDS)),
+    (Of::Parameters, "data.parameters", FieldType::Maps),
 ];
 
 static FIELDS: LazyLock<Vec<FieldDecl>> = LazyLock::new(|| {
@@ -94,12 +115,24 @@ pub(super) struct StepRow<'r> {
     /// The name of the workspace, and the ids of the path, if the filter reads them.
     workspace_name: Option<&'r str>,
     path_ids: Vec<String>,
+    inputs: Vec<NamedValue>,
+    outputs: Vec<NamedValue>,
+    parameters: Vec<BTreeMap<String, String>>,
 }
 
 impl<'r> StepRow<'r> {
     /// A step for an order.
     pub(super) fn new(result: RecordKey, step: &'r StoredStep) -> Self {
-        Self { result, workspace: "", step, workspace_name: None, path_ids: Vec::new() }
+        Self {
+            result,
+            workspace: "",
+            step,
+            workspace_name: None,
+            path_ids: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            parameters: Vec::new(),
+        }
     }
 
     /// The value of a field.
@@ -128,6 +161,9 @@ impl<'r> StepRow<'r> {
             Of::Keywords => Val::Strings(&step.keywords),
             Of::PathIds => Val::Strings(&self.path_ids),
             Of::Properties => Val::from(&step.properties),
+            Of::Inputs => Val::Rows(self.inputs.iter().map(|one| one as &dyn Row).collect()),
+            Of::Outputs => Val::Rows(self.outputs.iter().map(|one| one as &dyn Row).collect()),
+            Of::Parameters => Val::Maps(&self.parameters),
         }
     }
 }
@@ -144,6 +180,9 @@ pub(super) struct StepFilter {
     workspace_names: HashMap<String, String>,
     reads_path_ids: bool,
     reads_workspace: bool,
+    reads_inputs: bool,
+    reads_outputs: bool,
+    reads_parameters: bool,
 }
 
 impl StepFilter {
@@ -171,6 +210,9 @@ impl StepFilter {
         }
         Ok(Self {
             reads_path_ids: reads(Of::PathIds),
+            reads_inputs: reads(Of::Inputs),
+            reads_outputs: reads(Of::Outputs),
+            reads_parameters: reads(Of::Parameters),
             reads_workspace: reads(Of::Workspace) || reads(Of::WorkspaceName),
             workspace_names,
             filter,
@@ -204,6 +246,15 @@ impl StepFilter {
         if self.reads_path_ids {
             row.path_ids = step.ancestor_ids.clone();
             row.path_ids.push(step.id(result));
+        }
+        if self.reads_inputs {
+            row.inputs = named_values(step.inputs.as_ref())?;
+        }
+        if self.reads_outputs {
+            row.outputs = named_values(step.outputs.as_ref())?;
+        }
+        if self.reads_parameters {
+            row.parameters = step.parameters().iter().cloned().map(entry).collect();
         }
         let check = || view.context().check_deadline();
         let work = Work::new(&check);
