@@ -1,0 +1,6 @@
+//! Test results and their steps.
+
+pub(crate) mod figures;
+pub(crate) mod status;
+
+pub(crate) use status::StatusType;

@@ -1,0 +1,3 @@
+//! Test results and their steps.
+
+mod figures;
