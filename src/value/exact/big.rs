@@ -89,6 +89,20 @@ impl Big {
         Self::new(is_negative, limbs, 0)
     }
 
+    /// A magnitude times 2^`shift` in units of 2^`exponent`, so that numbers with the same unit can
+    /// be added.
+    pub(super) fn of_units(is_negative: bool, magnitude: u128, shift: u32, exponent: i32) -> Self {
+        let mut carry = 0;
+        let mut limbs: Vec<u32> = Vec::with_capacity(5);
+        for at in 0..4 {
+            let spread = u64::from((magnitude >> (32 * at)) as u32) << (shift % 32);
+            limbs.push(spread as u32 | carry);
+            carry = (spread >> 32) as u32;
+        }
+        limbs.push(carry);
+        Self::new(is_negative, limbs, exponent + (shift - shift % 32).cast_signed())
+    }
+
     /// This times 2^`bits`.
     pub(super) fn shifted(mut self, bits: i32) -> Self {
         self.exponent += bits;
