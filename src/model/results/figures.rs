@@ -1,4 +1,4 @@
-//! Requests for figures of test results, and their answers.
+//! Figures of test results: what they are told by, and the answers.
 //!
 //! A figure that is not defined is null. No figure is NaN or infinite.
 
@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::StatusType;
 use crate::value::wire::{record, wire_enum};
 
 wire_enum! {
@@ -136,37 +135,6 @@ wire_enum! {
 }
 
 record! {
-    /// The options of `yields`.
-    wire pub struct YieldsRequest new() {
-        /// Filter of the results; all when absent or empty.
-        pub filter: Option<String>,
-        /// The values of `@0`, `@1`, … in the filter.
-        pub substitutions: Option<Vec<serde_json::Value>>,
-        /// Filter of products: results whose part number has a matching one take part.
-        pub product_filter: Option<String>,
-        /// The values of `@0`, `@1`, … in the filter of products.
-        pub product_substitutions: Option<Vec<serde_json::Value>>,
-        /// What results are grouped by: texts of [`ResultGroup`], and `properties.name`. One group
-        /// of all results when absent or empty.
-        pub group_by: Option<Vec<String>>,
-        /// The zone of hours, days, weeks, months, quarters, years and shifts: `UTC`, an offset such
-        /// as `+02:00`, or a name such as `Europe/Berlin` (feature `zones`). UTC when absent.
-        pub time_zone: Option<String>,
-        /// Hours of the day, from 0 to 23, where shifts begin.
-        pub shift_hours: Option<Vec<i64>>,
-        /// Where the first result of a unit is looked for; all visible results when absent.
-        pub retest_scope: Option<RetestScope>,
-        /// Status types that are good; `PASSED` when absent.
-        pub good: Option<Vec<StatusType>>,
-        /// Status types that are bad; `FAILED`, `ERRORED`, `TERMINATED` and `TIMED_OUT` when absent.
-        pub bad: Option<Vec<StatusType>>,
-        /// What the names of `CUSTOM` statuses mean.
-        pub custom: Option<BTreeMap<String, FigureClass>>,
-        /// Programs of the rolled throughput yield, in their order; all of a part number, in order
-        /// of their names, when absent or empty.
-        pub programs: Option<Vec<String>>,
-    }
-
     /// The yields of one group of results.
     wire pub struct YieldGroup {
         /// The keys: texts, and of a stretch of time its first instant.
@@ -219,34 +187,6 @@ record! {
         pub groups: Vec<YieldGroup>,
         /// The part numbers of the selected results, in order, null last.
         pub rolled_throughput: Vec<RolledYield>,
-    }
-
-    /// The options of `failure_pareto`.
-    wire pub struct FailureParetoRequest new() {
-        /// Filter of the results; all when absent or empty.
-        pub filter: Option<String>,
-        /// The values of `@0`, `@1`, … in the filter.
-        pub substitutions: Option<Vec<serde_json::Value>>,
-        /// Filter of products: results whose part number has a matching one take part.
-        pub product_filter: Option<String>,
-        /// The values of `@0`, `@1`, … in the filter of products.
-        pub product_substitutions: Option<Vec<serde_json::Value>>,
-        /// Where the first result of a unit is looked for; all visible results when absent.
-        pub retest_scope: Option<RetestScope>,
-        /// Status types that are good; `PASSED` when absent.
-        pub good: Option<Vec<StatusType>>,
-        /// Status types that are bad; `FAILED`, `ERRORED`, `TERMINATED` and `TIMED_OUT` when absent.
-        pub bad: Option<Vec<StatusType>>,
-        /// What the names of `CUSTOM` statuses mean.
-        pub custom: Option<BTreeMap<String, FigureClass>>,
-        /// Whether only the first results of units take part.
-        pub first_pass_only: Option<bool>,
-        /// How many failing steps of a result are counted; the first one when absent.
-        pub basis: Option<ParetoBasis>,
-        /// What failing steps are told by; their paths when absent.
-        pub by: Option<ParetoBy>,
-        /// Maximum number of keys; all when absent.
-        pub take: Option<i64>,
     }
 
     /// The key of failures by measurement.
@@ -304,46 +244,6 @@ pub enum ParetoKey {
 }
 
 record! {
-    /// The values of one measurement.
-    wire pub struct SeriesRequest new(name: String) requires(name) {
-        /// Name of the measurement.
-        pub name: String,
-        /// Path of its step.
-        pub path: Option<String>,
-        /// Name of its step.
-        pub step_name: Option<String>,
-        /// Its units; empty for values without.
-        pub units: Option<String>,
-        /// Whether the values may have several paths.
-        pub any_path: Option<bool>,
-        /// Filter of the steps; all when absent or empty.
-        pub step_filter: Option<String>,
-        /// The values of `@0`, `@1`, … in the filter of steps.
-        pub step_substitutions: Option<Vec<serde_json::Value>>,
-        /// Which results of a unit take part; all when absent.
-        pub pass: Option<SeriesPass>,
-        /// Filter of the results; all when absent or empty.
-        pub filter: Option<String>,
-        /// The values of `@0`, `@1`, … in the filter.
-        pub substitutions: Option<Vec<serde_json::Value>>,
-        /// Filter of products: results whose part number has a matching one take part.
-        pub product_filter: Option<String>,
-        /// The values of `@0`, `@1`, … in the filter of products.
-        pub product_substitutions: Option<Vec<serde_json::Value>>,
-        /// Where the first result of a unit is looked for; all visible results when absent.
-        pub retest_scope: Option<RetestScope>,
-        /// Status types that are good; `PASSED` when absent.
-        pub good: Option<Vec<StatusType>>,
-        /// Status types that are bad; `FAILED`, `ERRORED`, `TERMINATED` and `TIMED_OUT` when absent.
-        pub bad: Option<Vec<StatusType>>,
-        /// What the names of `CUSTOM` statuses mean.
-        pub custom: Option<BTreeMap<String, FigureClass>>,
-        /// Lower limit; that of the last value when no limit is given.
-        pub low_limit: Option<f64>,
-        /// Upper limit; that of the last value when no limit is given.
-        pub high_limit: Option<f64>,
-    }
-
     /// Which deviations are zero.
     wire pub struct ZeroDeviation {
         /// That within subgroups.

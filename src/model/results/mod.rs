@@ -1,6 +1,7 @@
 //! Test results and their steps.
 
+pub(crate) mod figure_requests;
 pub(crate) mod figures;
 pub(crate) mod status;
 
-pub(crate) use status::StatusType;
+pub use status::StatusType;

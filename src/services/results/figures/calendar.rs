@@ -96,22 +96,23 @@ impl Span {
 pub(crate) struct Calendar {
     span: Span,
     zone: Zone,
-    /// The stretch of the last instant.
-    known: Option<(i64, i64)>,
+    /// Start and end of the stretches that were asked for, in order.
+    known: Vec<(i64, i64)>,
 }
 
 impl Calendar {
     pub(crate) fn new(span: Span, zone: Zone) -> Self {
-        Self { span, zone, known: None }
+        Self { span, zone, known: Vec::new() }
     }
 
     /// The first instant of the stretch with an instant, both in milliseconds since 1970 UTC; none
     /// outside of the calendar.
     pub(crate) fn start_of(&mut self, instant: i64) -> Option<i64> {
-        if let Some((start, end)) = self.known
-            && (start..end).contains(&instant)
+        let place = self.known.partition_point(|(start, _)| *start <= instant);
+        if let Some((start, end)) = place.checked_sub(1).and_then(|at| self.known.get(at))
+            && instant < *end
         {
-            return Some(start);
+            return Some(*start);
         }
         let offset = self.zone.offset_ms(instant)?;
         let mut local = self.span.start(instant.checked_add(offset)?)?;
@@ -124,7 +125,7 @@ impl Calendar {
             let next = self.span.next(local)?;
             let end = self.zone.instant_of(next)?;
             if end > instant {
-                self.known = Some((start, end));
+                self.known.insert(place, (start, end));
                 return Some(start);
             }
             // Clocks that were set back show times of the stretch before.

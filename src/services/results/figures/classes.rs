@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::model::results::StatusType;
+use crate::model::results::figure_requests::ResultSelection;
 use crate::model::results::figures::FigureClass;
 
 const GOOD: &[StatusType] = &[StatusType::Passed];
@@ -42,6 +43,14 @@ impl Classes {
         }
         let custom = custom.cloned().unwrap_or_default();
         Ok(Self { good: good.to_vec(), bad: bad.to_vec(), custom })
+    }
+
+    /// The classes of a request.
+    ///
+    /// # Errors
+    /// As [`Classes::new`].
+    pub(crate) fn of_request(selection: &ResultSelection<'_>) -> Result<Self> {
+        Self::new(selection.good, selection.bad, selection.custom)
     }
 
     /// The class of a status. The name of a status matters only where its type is `CUSTOM`.

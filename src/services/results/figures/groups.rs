@@ -7,6 +7,7 @@ use super::calendar::{Calendar, Shifts, Span};
 use super::zone::Zone;
 use crate::error::{Error, Result};
 use crate::model::records::TimeBucket;
+use crate::model::results::figure_requests::YieldsRequest;
 use crate::model::results::figures::ResultGroup;
 use crate::value::limits;
 use crate::value::time;
@@ -83,6 +84,18 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
+    /// The fields of a request, and groups by them.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for fields, a zone or hours that are none.
+    pub(crate) fn of_request(request: &YieldsRequest) -> Result<(Vec<GroupField>, Self)> {
+        let fields = GroupField::parse_all(request.group_by.as_deref().unwrap_or_default())?;
+        let zone = request.time_zone.as_deref().map_or_else(|| Ok(Zone::default()), Zone::new);
+        let zone = zone.map_err(|error| error.at_member("timeZone"))?;
+        let groups = Self::new(&fields, zone, request.shift_hours.as_deref().unwrap_or_default())?;
+        Ok((fields, groups))
+    }
+
     /// # Errors
     /// `InvalidArgument` for shifts without hours.
     pub(crate) fn new(fields: &[GroupField], zone: Zone, shift_hours: &[i64]) -> Result<Self> {
@@ -244,6 +257,23 @@ mod tests {
         let numbers: Vec<usize> = order.iter().map(|(_, number)| *number).collect();
         assert_eq!(numbers, [4, 6, 5, 3, 2, 1, 0]);
         assert_eq!(order[3].0, [Some("b".to_owned()), first, Some(String::new())]);
+    }
+
+    #[test]
+    fn requests_name_fields_zones_and_hours() {
+        let mut request = YieldsRequest::new();
+        assert!(Groups::of_request(&request).unwrap().0.is_empty());
+        request.group_by = Some(vec!["operator".to_owned(), "shift".to_owned()]);
+        assert!(Groups::of_request(&request).is_err());
+        request.shift_hours = Some(vec![6, 18]);
+        request.time_zone = Some("+01:00".to_owned());
+        let (fields, mut groups) = Groups::of_request(&request).unwrap();
+        assert_eq!(fields.len(), 2);
+        groups.number(&[Some("ann"), None], 0).unwrap();
+        let keys = ["ann", "1969-12-31T17:00:00.000Z"].map(|key| Some(key.to_owned()));
+        assert_eq!(groups.in_order(), [(keys.to_vec(), 0)]);
+        request.time_zone = Some("there".to_owned());
+        assert!(Groups::of_request(&request).is_err());
     }
 
     #[test]

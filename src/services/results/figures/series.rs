@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::limits::Limits;
 use crate::error::{Error, Result};
+use crate::model::results::figure_requests::SeriesSelection;
 use crate::value::limits;
 
 /// Names in the message of an error.
@@ -74,8 +75,19 @@ pub(crate) struct Values<S> {
 }
 
 impl<S: Ord + Copy> Series<S> {
-    /// The series of a request: `units` as it names them, `any_path` if it names a path or a step,
-    /// or allows several paths.
+    /// The series of a request.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for limits that are none.
+    pub(crate) fn of_request(selection: &SeriesSelection<'_>) -> Result<Self> {
+        let limits = Limits::of_request(selection.low_limit, selection.high_limit)?;
+        let any_path =
+            selection.any_path || selection.path.is_some() || selection.step_name.is_some();
+        Ok(Self::new(selection.units, any_path, limits))
+    }
+
+    /// A series of values with these units, of all if there are none; `any_path` if the paths of
+    /// the values may differ.
     pub(crate) fn new(units: Option<&str>, any_path: bool, limits: Option<Limits>) -> Self {
         Self {
             units: units.map(str::to_owned),
