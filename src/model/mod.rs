@@ -13,6 +13,7 @@ pub(crate) mod products;
 pub(crate) mod quotas;
 pub(crate) mod records;
 pub(crate) mod resource;
+pub(crate) mod results;
 pub(crate) mod search;
 pub(crate) mod specifications;
 pub(crate) mod tables;

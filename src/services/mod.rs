@@ -13,6 +13,7 @@ mod pages;
 pub(crate) mod products;
 pub(crate) mod queries;
 mod records;
+mod results;
 mod search;
 pub(crate) mod service_record;
 mod specifications;

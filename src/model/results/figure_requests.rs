@@ -140,8 +140,8 @@ result_requests! {
         /// What results are grouped by: texts of [`ResultGroup`](super::figures::ResultGroup), and
         /// `properties.name`. One group of all results when absent or empty.
         pub group_by: Option<Vec<String>>,
-        /// The zone of hours, days, weeks, months, quarters, years and shifts: `UTC`, an offset such
-        /// as `+02:00`, or a name such as `Europe/Berlin` (feature `zones`). UTC when absent.
+        /// The zone of hours, days, weeks, months, quarters, years and shifts: `UTC`, an offset
+        /// such as `+02:00`, or a name such as `Europe/Berlin` (feature `zones`). UTC when absent.
         pub time_zone: Option<String>,
         /// Hours of the day, from 0 to 23, where shifts begin.
         pub shift_hours: Option<Vec<i64>>,

@@ -213,7 +213,9 @@ mod tests {
             for span in &spans {
                 let mut calendar = Calendar::new(span.clone(), zone);
                 let mut times: Vec<i64> = (0..400)
-                    .map(|_| ms("2010-12-01T00:00:00Z") + (random.below(86_400 * 700) * 1000) as i64)
+                    .map(|_| {
+                        ms("2010-12-01T00:00:00Z") + (random.below(86_400 * 700) * 1000) as i64
+                    })
                     .collect();
                 let first: Vec<_> = times.iter().map(|time| calendar.start_of(*time)).collect();
                 for (time, start) in times.iter().zip(first) {

@@ -58,9 +58,7 @@ impl Within {
 
     fn deviation(&self) -> Option<f64> {
         match self {
-            Self::MovingRange { ranges, .. } => {
-                ratio(ranges.mean()?, RangeConstants::OF_PAIRS.d2)
-            }
+            Self::MovingRange { ranges, .. } => ratio(ranges.mean()?, RangeConstants::OF_PAIRS.d2),
             Self::Range { size, ranges, .. } => {
                 ratio(ranges.mean()?, RangeConstants::of(*size)?.d2)
             }
@@ -75,9 +73,7 @@ impl Within {
     fn left_over(&self) -> u64 {
         match self {
             Self::MovingRange { .. } => 0,
-            Self::Range { subgroups, .. } | Self::Pooled { subgroups, .. } => {
-                subgroups.left_over()
-            }
+            Self::Range { subgroups, .. } | Self::Pooled { subgroups, .. } => subgroups.left_over(),
         }
     }
 }

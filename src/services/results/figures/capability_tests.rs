@@ -1,5 +1,7 @@
 //! Capability of the examples, of equal and of extreme values, and beside a naive computation.
 
+#![expect(clippy::approx_constant, reason = "the example has the ratio 2 / sqrt(pi)")]
+
 use super::*;
 use crate::services::results::figures::random::Random;
 use crate::services::results::figures::series::tests::values;
@@ -57,14 +59,19 @@ fn one_limit_has_one_ratio() {
 
 #[test]
 fn few_values_have_few_figures() {
-    assert_eq!(moving(&[], BOTH), Capability {
-        low_limit: BOTH.low,
-        high_limit: BOTH.high,
-        ..Capability::default()
-    });
+    assert_eq!(
+        moving(&[], BOTH),
+        Capability { low_limit: BOTH.low, high_limit: BOTH.high, ..Capability::default() }
+    );
     let one = moving(&[10.0], BOTH);
-    assert_eq!((one.n, one.mean, one.minimum, one.maximum), (1, Some(10.0), Some(10.0), Some(10.0)));
-    assert_eq!((one.overall_deviation, one.within_deviation, one.cp, one.ppk), (None, None, None, None));
+    assert_eq!(
+        (one.n, one.mean, one.minimum, one.maximum),
+        (1, Some(10.0), Some(10.0), Some(10.0))
+    );
+    assert_eq!(
+        (one.overall_deviation, one.within_deviation, one.cp, one.ppk),
+        (None, None, None, None)
+    );
     assert_eq!(one.zero_deviation, ZeroDeviation::default());
     // No full subgroup.
     for method in [WithinMethod::Range, WithinMethod::Pooled] {
@@ -88,12 +95,16 @@ fn equal_values_have_no_deviation() {
                 (WithinMethod::Range, Some(2)),
                 (WithinMethod::Pooled, Some(2)),
             ] {
-                let figures = of(&numbers, Limits { low: Some(-1.0), high: Some(4.0) }, method, size);
+                let figures =
+                    of(&numbers, Limits { low: Some(-1.0), high: Some(4.0) }, method, size);
                 assert_eq!(figures.mean, Some(value), "{value} {n}");
                 assert_eq!(figures.overall_deviation, Some(0.0));
                 assert_eq!(figures.within_deviation, Some(0.0));
                 assert_eq!(figures.zero_deviation, ZeroDeviation { within: true, overall: true });
-                assert_eq!((figures.cp, figures.cpk, figures.pp, figures.ppk), (None, None, None, None));
+                assert_eq!(
+                    (figures.cp, figures.cpk, figures.pp, figures.ppk),
+                    (None, None, None, None)
+                );
             }
         }
     }
@@ -170,7 +181,8 @@ fn capability_is_that_of_its_definitions() {
         let moving: Vec<f64> = numbers.windows(2).map(|pair| (pair[0] - pair[1]).abs()).collect();
         let average = |list: &[f64]| list.iter().sum::<f64>() / list.len() as f64;
         let range = |part: &[f64]| {
-            part.iter().copied().fold(f64::MIN, f64::max) - part.iter().copied().fold(f64::MAX, f64::min)
+            part.iter().copied().fold(f64::MIN, f64::max)
+                - part.iter().copied().fold(f64::MAX, f64::min)
         };
         let ranges: Vec<f64> = full.iter().map(|part| range(part)).collect();
         let squares = |part: &&[f64]| {
@@ -208,7 +220,11 @@ fn capability_is_that_of_its_definitions() {
                 same(lower, (mean - low) / (3.0 * sigma), "lower");
                 same(upper, (high - mean) / (3.0 * sigma), "upper");
                 // The minimum of a number and NaN is the number.
-                same(least, ((mean - low) / (3.0 * sigma)).min((high - mean) / (3.0 * sigma)), "least");
+                same(
+                    least,
+                    ((mean - low) / (3.0 * sigma)).min((high - mean) / (3.0 * sigma)),
+                    "least",
+                );
             }
             if method != WithinMethod::MovingRange {
                 assert_eq!(figures.left_over, (numbers.len() % size) as i64);

@@ -112,9 +112,11 @@ impl ChartLimits {
     pub(crate) fn new(form: ChartForm, baseline_count: Option<i64>) -> Result<Self> {
         let baseline = match baseline_count {
             None => u64::MAX,
-            Some(count) => u64::try_from(count).ok().filter(|count| *count > 0).ok_or_else(|| {
-                Error::invalid("baselineCount is at least 1").at_member("baselineCount")
-            })?,
+            Some(count) => {
+                u64::try_from(count).ok().filter(|count| *count > 0).ok_or_else(|| {
+                    Error::invalid("baselineCount is at least 1").at_member("baselineCount")
+                })?
+            }
         };
         let (values, ranges) = (Total::default(), Total::default());
         Ok(Self { form, plot: Plot::new(form), baseline, n: 0, values, ranges })
@@ -203,8 +205,7 @@ impl ChartPoints {
         let index = self.index;
         self.index += 1;
         let is_run = self.is_run(point.value);
-        let is_range_beyond =
-            point.range.is_some_and(|range| is_beyond(range, &self.range_limits));
+        let is_range_beyond = point.range.is_some_and(|range| is_beyond(range, &self.range_limits));
         let is_any_beyond = is_beyond(point.value, &self.limits) || is_range_beyond;
         let rules = [(is_any_beyond, ChartRule::Beyond), (is_run, ChartRule::Run)];
         let broken = |(is_broken, rule): (bool, ChartRule)| is_broken.then_some(rule);

@@ -197,7 +197,8 @@ fn charts_are_those_of_their_definitions() {
         }
         let constants = RangeConstants::of(size.max(2)).unwrap();
         let center = average(&means);
-        let distance = if size == 1 { 3.0 / constants.d2 } else { constants.a2() } * average(&ranges);
+        let distance =
+            if size == 1 { 3.0 / constants.d2 } else { constants.a2() } * average(&ranges);
         near(chart.limits.center, center);
         near(chart.limits.lower, center - distance);
         near(chart.limits.upper, center + distance);

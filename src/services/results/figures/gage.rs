@@ -110,8 +110,10 @@ impl GageValues {
             }
         }
         if trials < 2 {
-            return Err(Error::invalid("a study needs at least two values of each serial number by \
-                                       each operator"));
+            return Err(Error::invalid(
+                "a study needs at least two values of each serial number by \
+                                       each operator",
+            ));
         }
         Ok(trials)
     }
@@ -168,13 +170,12 @@ impl GageValues {
         let free_error = p * o * (r - 1);
         let all = (p * o * r) as f64;
         let repeatability = error.root_over(all * free_error as f64);
-        let interaction_deviation =
-            minus(times(&interaction, free_error), times(&error, free))
-                .root_over(all * free as f64 * free_error as f64 * r as f64);
+        let interaction_deviation = minus(times(&interaction, free_error), times(&error, free))
+            .root_over(all * free as f64 * free_error as f64 * r as f64);
         let operators = minus(times(&operators, p - 1), interaction.clone())
             .root_over(all * free as f64 * (p * r) as f64);
-        let parts = minus(times(&parts, o - 1), interaction)
-            .root_over(all * free as f64 * (o * r) as f64);
+        let parts =
+            minus(times(&parts, o - 1), interaction).root_over(all * free as f64 * (o * r) as f64);
         let gage = repeatability.hypot(interaction_deviation).hypot(operators);
         let total = gage.hypot(parts);
         let categories = ratio(parts, gage).map(|ratio| (std::f64::consts::SQRT_2 * ratio).floor());

@@ -13,7 +13,12 @@ fn of(values: &[Given]) -> Result<GageStudy> {
     gage.finish()
 }
 
-fn crossed(parts: usize, operators: usize, trials: usize, mut value: impl FnMut(usize, usize) -> f64) -> Vec<Given> {
+fn crossed(
+    parts: usize,
+    operators: usize,
+    trials: usize,
+    mut value: impl FnMut(usize, usize) -> f64,
+) -> Vec<Given> {
     let mut all = Vec::new();
     for _ in 0..trials {
         for part in 0..parts {
@@ -27,13 +32,17 @@ fn crossed(parts: usize, operators: usize, trials: usize, mut value: impl FnMut(
 
 fn near(value: Option<f64>, expected: f64, what: &str) {
     let value = value.unwrap();
-    assert!((value - expected).abs() <= 1e-9 * (1.0 + expected.abs()), "{what}: {value} {expected}");
+    assert!(
+        (value - expected).abs() <= 1e-9 * (1.0 + expected.abs()),
+        "{what}: {value} {expected}"
+    );
 }
 
 /// The deviations from sums of squared differences of means.
 fn naive(values: &[Given], p: usize, o: usize, r: usize) -> [f64; 4] {
     let mean = |is_mine: &dyn Fn(&Given) -> bool| {
-        let mine: Vec<f64> = values.iter().filter(|given| is_mine(given)).map(|given| given.2).collect();
+        let mine: Vec<f64> =
+            values.iter().filter(|given| is_mine(given)).map(|given| given.2).collect();
         mine.iter().sum::<f64>() / mine.len() as f64
     };
     let all = mean(&|_| true);
@@ -44,7 +53,8 @@ fn naive(values: &[Given], p: usize, o: usize, r: usize) -> [f64; 4] {
     };
     let (pf, of, rf) = (p as f64, o as f64, r as f64);
     let ms_part = (0..p).map(|at| (part(at) - all).powi(2)).sum::<f64>() * of * rf / (pf - 1.0);
-    let ms_operator = (0..o).map(|at| (operator(at) - all).powi(2)).sum::<f64>() * pf * rf / (of - 1.0);
+    let ms_operator =
+        (0..o).map(|at| (operator(at) - all).powi(2)).sum::<f64>() * pf * rf / (of - 1.0);
     let (mut ss_both, mut ss_error) = (0.0, 0.0);
     for one in 0..p {
         for other in 0..o {
@@ -170,7 +180,9 @@ fn values_of_nobody_take_no_part() {
     for (part, operator, value) in crossed(2, 2, 2, |part, _| part as f64) {
         gage.add(Some(&part), Some(&operator), value).unwrap();
     }
-    for (part, operator) in [(None, Some("o")), (Some("p"), None), (Some(""), Some("o")), (Some("p"), Some(""))] {
+    for (part, operator) in
+        [(None, Some("o")), (Some("p"), None), (Some(""), Some("o")), (Some("p"), Some(""))]
+    {
         gage.add(part, operator, 1e9).unwrap();
     }
     let study = gage.finish().unwrap();

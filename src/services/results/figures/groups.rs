@@ -99,9 +99,8 @@ impl Groups {
     /// # Errors
     /// `InvalidArgument` for shifts without hours.
     pub(crate) fn new(fields: &[GroupField], zone: Zone, shift_hours: &[i64]) -> Result<Self> {
-        let calendar = |field: &GroupField| {
-            Ok(field.span(shift_hours)?.map(|span| Calendar::new(span, zone)))
-        };
+        let calendar =
+            |field: &GroupField| Ok(field.span(shift_hours)?.map(|span| Calendar::new(span, zone)));
         let calendars = fields.iter().map(calendar).collect::<Result<Vec<_>>>()?;
         let mut groups = Self {
             calendars,
@@ -183,9 +182,10 @@ impl Groups {
     pub(crate) fn in_order(self) -> Vec<(Vec<Option<String>>, usize)> {
         let mut keys: Vec<_> = self.keys.into_iter().enumerate().collect();
         keys.sort_unstable_by(|(_, left), (_, right)| {
-            let orders = left.iter().zip(right).map(|(left, right)| {
-                nulls_last(left.as_ref(), right.as_ref())
-            });
+            let orders = left
+                .iter()
+                .zip(right)
+                .map(|(left, right)| nulls_last(left.as_ref(), right.as_ref()));
             orders.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
         });
         let text = |key: Option<Key>| {

@@ -266,10 +266,7 @@ mod tests {
             [(Some("S\nb"), 1), (Some("T"), 1), (Some("b"), 1)]
         );
         // The two steps of one name are one key of the result.
-        assert_eq!(
-            texts(&of(ParetoBasis::All, ParetoBy::Name)),
-            [(Some("T"), 1), (Some("b"), 1)]
-        );
+        assert_eq!(texts(&of(ParetoBasis::All, ParetoBy::Name)), [(Some("T"), 1), (Some("b"), 1)]);
         // No type.
         assert_eq!(texts(&of(ParetoBasis::All, ParetoBy::StepType)), [(None, 1)]);
     }
@@ -277,10 +274,8 @@ mod tests {
     #[test]
     fn measurements_that_failed_are_keys() {
         let mut counts = FailureCounts::new(ParetoBasis::All, ParetoBy::Measurement);
-        let failed = |path, failed_measurement| StepFact {
-            failed_measurement,
-            ..step(None, path, true)
-        };
+        let failed =
+            |path, failed_measurement| StepFact { failed_measurement, ..step(None, path, true) };
         counts.add(&[failed("A", Some("y")), failed("A", None), failed("A", Some("x"))]).unwrap();
         counts.add(&[failed("A", Some("x"))]).unwrap();
         counts.add(&[]).unwrap();
@@ -312,8 +307,7 @@ mod tests {
             for _ in 0..random.below(12) {
                 let mut steps: Vec<StepFact<'_>> = Vec::new();
                 for at in 0..random.below(10) {
-                    let parent = (at > 0 && random.below(4) > 0)
-                        .then(|| random.below(at) as usize);
+                    let parent = (at > 0 && random.below(4) > 0).then(|| random.below(at) as usize);
                     steps.push(step(parent, random.of(&paths), random.below(3) == 0));
                 }
                 first.add(&steps).unwrap();
@@ -330,7 +324,9 @@ mod tests {
                 };
                 let failing: Vec<&str> = (0..steps.len())
                     .filter(|at| steps[*at].is_bad)
-                    .filter(|at| !(0..steps.len()).any(|other| steps[other].is_bad && is_below(other, *at)))
+                    .filter(|at| {
+                        !(0..steps.len()).any(|other| steps[other].is_bad && is_below(other, *at))
+                    })
                     .map(|at| steps[at].path)
                     .collect();
                 *expected[0].entry(failing.first().copied()).or_default() += 1;

@@ -130,8 +130,7 @@ impl<S: Ord + Copy> Series<S> {
         let at = measured.at;
         self.is_sorted &= self.points.last().is_none_or(|last| last.at <= at);
         self.points.push(Point { at, value });
-        self.limits_vary |=
-            self.last_limits.is_some_and(|(_, limits)| limits != measured.limits);
+        self.limits_vary |= self.last_limits.is_some_and(|(_, limits)| limits != measured.limits);
         if self.last_limits.is_none_or(|(last, _)| last <= at) {
             self.last_limits = Some((at, measured.limits));
         }

@@ -79,13 +79,15 @@ fn several_units_are_refused_unless_one_is_named() {
 #[test]
 fn several_paths_are_refused_unless_they_are_allowed() {
     let at = |time, path| Measured { path, ..measured(time, Some(1.0)) };
-    let all = [at(0, "a\nVOUT"), at(1, "b\nVOUT"), at(2, "b\nVOUT"), at(3, "a\nVOUT"), at(4, "b\nVOUT")];
+    let all =
+        [at(0, "a\nVOUT"), at(1, "b\nVOUT"), at(2, "b\nVOUT"), at(3, "a\nVOUT"), at(4, "b\nVOUT")];
     let error = of(&all, open()).unwrap_err();
     let told = "2 different path: \"b\\nVOUT\" (3), \"a\\nVOUT\" (2)";
     assert!(error.message().contains(told), "{error:?}");
     assert_eq!(of(&all, Series::new(None, true, None)).unwrap().points.len(), 5);
     let names: Vec<String> = (0..30).map(|at| format!("p{at}")).collect();
-    let many: Vec<_> = names.iter().map(|name| Measured { path: name, ..measured(0, Some(1.0)) }).collect();
+    let many: Vec<_> =
+        names.iter().map(|name| Measured { path: name, ..measured(0, Some(1.0)) }).collect();
     let error = of(&many, open()).unwrap_err();
     assert!(error.message().contains("of 30 different") && error.message().contains("and 10 more"));
 }
@@ -121,10 +123,8 @@ fn values_are_in_the_order_of_results_steps_and_positions() {
 #[test]
 fn limits_are_those_of_the_request_or_of_the_last_value() {
     let limits = |low, high| Limits { low, high };
-    let with = |time, low, high| Measured {
-        limits: limits(low, high),
-        ..measured(time, Some(1.0))
-    };
+    let with =
+        |time, low, high| Measured { limits: limits(low, high), ..measured(time, Some(1.0)) };
     let same = [with(0, Some(1.0), None), with(1, Some(1.0), None)];
     let values = of(&same, open()).unwrap();
     assert_eq!((values.limits, values.limits_vary), (limits(Some(1.0), None), false));

@@ -105,11 +105,8 @@ mod tests {
         let mut units = Units::default();
         let mut ended = Vec::new();
         for (part_number, serial_number, program_name, number, is_selected) in results {
-            let key = UnitKey {
-                part_number: *part_number,
-                serial_number: *serial_number,
-                program_name,
-            };
+            let key =
+                UnitKey { part_number: *part_number, serial_number: *serial_number, program_name };
             ended.extend(units.next(key));
             if let Some(number) = number {
                 units.count(is_selected.then_some(*number));

@@ -8,9 +8,7 @@ use crate::services::results::figures::groups::GroupField;
 use crate::services::results::figures::random::Random;
 use crate::services::results::figures::zone::Zone;
 
-use StatusType::{
-    Custom, Done, Errored, Failed, Passed, Running, Skipped, Terminated, TimedOut,
-};
+use StatusType::{Custom, Done, Errored, Failed, Passed, Running, Skipped, Terminated, TimedOut};
 
 #[derive(Clone, Debug)]
 struct Given {
@@ -49,9 +47,7 @@ fn by(fields: &[ResultGroup]) -> Vec<GroupField> {
 
 fn of(results: &[Given], fields: &[ResultGroup], scope: RetestScope, programs: &[&str]) -> Yields {
     let mut results = results.to_vec();
-    results.sort_by_key(|given| {
-        (given.part, given.serial, given.program, given.start, given.id)
-    });
+    results.sort_by_key(|given| (given.part, given.serial, given.program, given.start, given.id));
     let groups = Groups::new(&by(fields), Zone::default(), &[6]).unwrap();
     let programs: Vec<String> = programs.iter().map(|name| (*name).to_owned()).collect();
     let mut yields = YieldCounts::new(Classes::default(), scope, groups, &programs);
@@ -221,24 +217,24 @@ fn a_unit_is_in_the_groups_of_its_first_and_of_its_last() {
 }
 
 /// The figures from their definitions, with lists of all results.
-fn naive(results: &[Given], fields: &[ResultGroup], scope: RetestScope) -> BTreeMap<String, YieldGroup> {
+fn naive(
+    results: &[Given],
+    fields: &[ResultGroup],
+    scope: RetestScope,
+) -> BTreeMap<String, YieldGroup> {
     let key = |given: &Given| -> Vec<Option<String>> {
         let part = |field: &ResultGroup| match field {
             ResultGroup::Operator => given.operator.map(str::to_owned),
             ResultGroup::PartNumber => given.part.map(str::to_owned),
-            ResultGroup::Day => {
-                Some(crate::value::time::format(crate::value::time::from_millis(
-                    given.start.div_euclid(86_400_000) * 86_400_000,
-                )))
-            }
+            ResultGroup::Day => Some(crate::value::time::format(crate::value::time::from_millis(
+                given.start.div_euclid(86_400_000) * 86_400_000,
+            ))),
             _ => None,
         };
         fields.iter().map(part).collect()
     };
     let is_good = |given: &&Given| given.status == Passed;
-    let is_bad = |given: &&Given| {
-        matches!(given.status, Failed | Errored | Terminated | TimedOut)
-    };
+    let is_bad = |given: &&Given| matches!(given.status, Failed | Errored | Terminated | TimedOut);
     let selected: Vec<&Given> = results.iter().filter(|given| given.is_selected).collect();
     let unit = |given: &Given| match given.serial {
         None | Some("") => (given.part, None, given.program, Some(given.id)),
@@ -257,10 +253,8 @@ fn naive(results: &[Given], fields: &[ResultGroup], scope: RetestScope) -> BTree
     let visible = counted(if scope == RetestScope::Store { &all } else { &selected });
     let selection = counted(&selected);
     let units: BTreeSet<_> = visible.iter().map(unit).collect();
-    let firsts: Vec<&Given> = units
-        .iter()
-        .filter_map(|one| visible.iter().find(|given| unit(given) == *one))
-        .collect();
+    let firsts: Vec<&Given> =
+        units.iter().filter_map(|one| visible.iter().find(|given| unit(given) == *one)).collect();
     let lasts: Vec<&Given> = units
         .iter()
         .filter_map(|one| selection.iter().rfind(|given| unit(given) == *one))

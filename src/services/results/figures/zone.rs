@@ -1,10 +1,10 @@
 //! The zone of calendars.
 
-use chrono::{DateTime, FixedOffset, LocalResult, NaiveDateTime, Offset, TimeZone, Utc};
+use chrono::{DateTime, FixedOffset, LocalResult, Offset, TimeZone, Utc};
 
 use crate::error::{Error, Result};
 
-/// The difference of local times of two places is less.
+/// The difference of local times of two places is not more.
 const DAY_MS: i64 = 86_400_000;
 
 /// A zone: the local times of instants, and back. Both are milliseconds since 1970.
@@ -55,34 +55,34 @@ impl Zone {
 
     /// The offset of local time at an instant.
     pub(super) fn offset_ms(self, instant: i64) -> Option<i64> {
-        let seconds = match self {
-            Self::Fixed(offset) => offset.local_minus_utc(),
+        let at = DateTime::<Utc>::from_timestamp_millis(instant)?.naive_utc();
+        Some(milliseconds(match self {
+            Self::Fixed(zone) => zone.offset_from_utc_datetime(&at),
             #[cfg(feature = "zones")]
-            Self::Named(zone) => {
-                zone.offset_from_utc_datetime(&naive(instant)?).fix().local_minus_utc()
-            }
-        };
-        Some(i64::from(seconds) * 1000)
+            Self::Named(zone) => zone.offset_from_utc_datetime(&at).fix(),
+        }))
     }
 
     /// The first instant at which clocks show a local time; the instant at which they were set
     /// forward, if they skipped it.
     pub(super) fn instant_of(self, local: i64) -> Option<i64> {
-        match self {
-            Self::Fixed(_) => local.checked_sub(self.offset_ms(local)?),
+        let at = DateTime::<Utc>::from_timestamp_millis(local)?.naive_utc();
+        let offset = match self {
+            Self::Fixed(zone) => zone.offset_from_local_datetime(&at),
             #[cfg(feature = "zones")]
-            Self::Named(zone) => match zone.offset_from_local_datetime(&naive(local)?) {
-                LocalResult::Single(offset) => before(local, &offset),
-                LocalResult::Ambiguous(one, other) => {
-                    Some(before(local, &one)?.min(before(local, &other)?))
-                }
-                LocalResult::None => self.skipping(local),
-            },
+            Self::Named(zone) => zone.offset_from_local_datetime(&at).map(|offset| offset.fix()),
+        };
+        match offset {
+            LocalResult::Single(offset) => local.checked_sub(milliseconds(offset)),
+            // The greater offset belongs to the earlier instant.
+            LocalResult::Ambiguous(one, other) => {
+                local.checked_sub(milliseconds(one).max(milliseconds(other)))
+            }
+            LocalResult::None => self.skipping(local),
         }
     }
 
     /// The instant at which clocks were set forward over a local time.
-    #[cfg(feature = "zones")]
     fn skipping(self, local: i64) -> Option<i64> {
         let old = self.offset_ms(local.checked_sub(2 * DAY_MS)?)?;
         let new = self.offset_ms(local.checked_add(2 * DAY_MS)?)?;
@@ -99,14 +99,8 @@ impl Zone {
     }
 }
 
-#[cfg(feature = "zones")]
-fn naive(ms: i64) -> Option<NaiveDateTime> {
-    Some(DateTime::<Utc>::from_timestamp_millis(ms)?.naive_utc())
-}
-
-#[cfg(feature = "zones")]
-fn before<O: Offset>(local: i64, offset: &O) -> Option<i64> {
-    local.checked_sub(i64::from(offset.fix().local_minus_utc()) * 1000)
+fn milliseconds(offset: FixedOffset) -> i64 {
+    i64::from(offset.local_minus_utc()) * 1000
 }
 
 #[cfg(test)]
@@ -141,10 +135,7 @@ mod tests {
         // 02:00 to 03:00 came twice.
         let first = berlin.instant_of(ms("2024-10-27T02:30:00Z"));
         assert_eq!(first, Some(ms("2024-10-27T00:30:00Z")));
-        assert_eq!(
-            berlin.instant_of(ms("2024-10-27T03:00:00Z")),
-            Some(ms("2024-10-27T02:00:00Z"))
-        );
+        assert_eq!(berlin.instant_of(ms("2024-10-27T03:00:00Z")), Some(ms("2024-10-27T02:00:00Z")));
         // A whole day was skipped.
         let apia = Zone::new("Pacific/Apia").unwrap();
         let day = apia.instant_of(ms("2011-12-30T12:00:00Z"));
