@@ -187,7 +187,7 @@ series_requests! {
     pub struct ControlChartRequest {
         /// The chart; of individual values when absent.
         pub chart: Option<ChartType>,
-        /// Values of a subgroup, from 2 to 25; `X_BAR_R` needs it.
+        /// Values of a subgroup, from 2 to 25; `XBAR` needs it.
         pub subgroup_size: Option<i64>,
         /// Number of the first points that make the limits; all when absent.
         pub baseline_count: Option<i64>,

@@ -118,9 +118,9 @@ wire_enum! {
     /// A control chart.
     wire pub enum ChartType {
         /// Individual values, and their moving ranges.
-        IMr = "I_MR",
+        Individuals = "IMR",
         /// Means and ranges of subgroups.
-        XBarR = "X_BAR_R",
+        Means = "XBAR",
     }
 }
 
@@ -381,7 +381,7 @@ record! {
     }
 
     /// The answer of `gage`. Deviations are of the values; parts are serial numbers.
-    answer pub struct GageStudy {
+    answer pub struct GageStudy also("gageRr" = "gageRR") {
         /// Values.
         pub n: i64,
         /// Parts.
@@ -413,5 +413,41 @@ record! {
         pub not_numbers: i64,
         /// Measurements of skipped steps, which take no part.
         pub skipped: i64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_have_the_names_of_the_figures() {
+        let study =
+            GageStudy { gage_rr: Some(0.5), distinct_categories: Some(3), ..GageStudy::default() };
+        let json = serde_json::to_value(&study).unwrap();
+        assert_eq!((&json["gageRR"], &json["distinctCategories"]), (&0.5.into(), &3.into()));
+        let capability = Capability { overall_deviation: Some(0.25), ..Capability::default() };
+        let json = serde_json::to_value(&capability).unwrap();
+        assert_eq!(json["overallDeviation"], 0.25);
+        assert_eq!(json["zeroDeviation"]["within"], false);
+    }
+
+    #[test]
+    fn keys_of_failures_are_texts_or_have_members() {
+        let key = MeasurementKey { path: "a".to_owned(), measurement: Some("x".to_owned()) };
+        for (key, json) in [
+            (Some(ParetoKey::Text("a".to_owned())), serde_json::json!("a")),
+            (
+                Some(ParetoKey::Measurement(key)),
+                serde_json::json!({"path": "a", "measurement": "x"}),
+            ),
+        ] {
+            let entry = ParetoEntry { key, count: 1, ..ParetoEntry::default() };
+            let written = serde_json::to_value(&entry).unwrap();
+            assert_eq!(written["key"], json);
+            assert_eq!(serde_json::from_value::<ParetoEntry>(written).unwrap(), entry);
+        }
+        let none = serde_json::to_value(ParetoEntry::default()).unwrap();
+        assert!(none.get("key").is_none_or(serde_json::Value::is_null));
     }
 }

@@ -24,8 +24,8 @@ impl ChartForm {
     /// `InvalidArgument` for a size of subgroups that has no constants.
     pub(crate) fn new(chart: ChartType, size: Option<i64>) -> Result<Self> {
         Ok(match chart {
-            ChartType::IMr => Self::Individuals,
-            ChartType::XBarR => Self::Means(subgroup_size(size)?),
+            ChartType::Individuals => Self::Individuals,
+            ChartType::Means => Self::Means(subgroup_size(size)?),
         })
     }
 

@@ -38,7 +38,7 @@ fn the_example_of_individuals() {
 
 #[test]
 fn the_example_of_subgroups() {
-    let form = ChartForm::new(ChartType::XBarR, Some(3)).unwrap();
+    let form = ChartForm::new(ChartType::Means, Some(3)).unwrap();
     let (chart, points) = of(&SUBGROUPS, form, None);
     let means: Vec<f64> = points.iter().map(|point| point.value).collect();
     for (mean, expected) in means.into_iter().zip([5.0, 5.1, 4.9]) {
@@ -56,9 +56,9 @@ fn the_example_of_subgroups() {
     let (chart, _) = of(&EXAMPLE, ChartForm::Means(8), None);
     assert!(chart.range_limits.lower.unwrap() > 0.0);
     for size in [None, Some(1), Some(26)] {
-        assert!(ChartForm::new(ChartType::XBarR, size).is_err());
+        assert!(ChartForm::new(ChartType::Means, size).is_err());
     }
-    assert_eq!(ChartForm::new(ChartType::IMr, None).unwrap(), ChartForm::Individuals);
+    assert_eq!(ChartForm::new(ChartType::Individuals, None).unwrap(), ChartForm::Individuals);
 }
 
 #[test]

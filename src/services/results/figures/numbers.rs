@@ -14,7 +14,7 @@ pub(super) fn figure(value: f64) -> Option<f64> {
 
 /// The quotient as a figure; none of a division by zero.
 pub(super) fn ratio(value: f64, divisor: f64) -> Option<f64> {
-    figure(value / divisor).filter(|_| divisor != 0.0)
+    figure(value / divisor)
 }
 
 /// Exact sums of values and of their squares.
