@@ -247,6 +247,16 @@ mod tests {
         let hour = Span::Bucket(TimeBucket::Hour);
         assert_eq!(start(&hour, zone, "2024-10-27T00:30:00Z"), "2024-10-27T00:00:00Z");
         assert_eq!(start(&hour, zone, "2024-10-27T01:30:00Z"), "2024-10-27T01:00:00Z");
+        // Clocks were set back by an hour one minute after midnight: the day that began goes on.
+        let newfoundland = "America/St_Johns";
+        for (time, expected) in [
+            ("2010-11-07T02:29:59Z", "2010-11-06T02:30:00Z"),
+            ("2010-11-07T02:30:30Z", "2010-11-07T02:30:00Z"),
+            ("2010-11-07T02:45:00Z", "2010-11-07T02:30:00Z"),
+            ("2010-11-08T03:29:00Z", "2010-11-07T02:30:00Z"),
+        ] {
+            assert_eq!(start(&day, newfoundland, time), expected, "{time}");
+        }
         let shift = shifts(&[3, 14]);
         assert_eq!(start(&shift, zone, "2024-10-27T01:30:00Z"), "2024-10-26T12:00:00Z");
         assert_eq!(start(&shift, zone, "2024-03-31T01:30:00Z"), "2024-03-31T01:00:00Z");

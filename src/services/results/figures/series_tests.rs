@@ -136,6 +136,10 @@ fn limits_are_those_of_the_request_or_of_the_last_value() {
     ];
     let values = of(&vary, open()).unwrap();
     assert_eq!((values.limits, values.limits_vary), (limits(Some(1.0), Some(2.0)), true));
+    // Only the first one differs, or only one in the middle.
+    let (one, none) = (|time| with(time, Some(1.0), None), |time| with(time, None, None));
+    assert!(of(&[none(0), one(1), one(2)], open()).unwrap().limits_vary);
+    assert!(of(&[one(0), none(1), one(2), one(3)], open()).unwrap().limits_vary);
     // One limit of the request replaces both.
     let asked = Limits::of_request(Some(0.5), None).unwrap();
     let values = of(&vary, Series::new(None, false, asked)).unwrap();
