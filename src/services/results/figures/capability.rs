@@ -2,7 +2,7 @@
 
 use super::constants::RangeConstants;
 use super::limits::Limits;
-use super::numbers::{Total, figure, ratio};
+use super::numbers::{Extremes, Total, figure, ratio};
 use super::series::Values;
 use super::subgroups::{Subgroups, subgroup_size};
 use crate::error::Result;
@@ -82,7 +82,7 @@ impl Within {
 #[derive(Debug)]
 pub(crate) struct CapabilityValues {
     total: Total,
-    extremes: Option<(f64, f64)>,
+    extremes: Extremes,
     within: Within,
 }
 
@@ -94,14 +94,13 @@ impl CapabilityValues {
     /// `InvalidArgument` for a size of subgroups that has no constants.
     pub(crate) fn new(method: WithinMethod, subgroup_size: Option<i64>) -> Result<Self> {
         let within = Within::new(method, subgroup_size)?;
-        Ok(Self { total: Total::default(), extremes: None, within })
+        Ok(Self { total: Total::default(), extremes: Extremes::default(), within })
     }
 
     /// Adds the next value, which is finite.
     pub(crate) fn add(&mut self, value: f64) {
         self.total.add(value);
-        let (least, greatest) = self.extremes.unwrap_or((value, value));
-        self.extremes = Some((least.min(value), greatest.max(value)));
+        self.extremes.add(value);
         self.within.add(value);
     }
 
@@ -115,8 +114,8 @@ impl CapabilityValues {
         Capability {
             n: self.total.count.cast_signed(),
             mean,
-            minimum: self.extremes.and_then(|(least, _)| figure(least)),
-            maximum: self.extremes.and_then(|(_, greatest)| figure(greatest)),
+            minimum: self.extremes.least(),
+            maximum: self.extremes.greatest(),
             overall_deviation: overall,
             within_deviation: within,
             cp,

@@ -61,15 +61,11 @@ impl GageValues {
         operator: Option<&str>,
         value: f64,
     ) -> Result<()> {
-        let filled = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
+        let [part, operator] = [part, operator].map(|name| name.filter(|name| !name.is_empty()));
         let (Some(part), Some(operator)) = (part, operator) else {
             self.unassigned += 1;
             return Ok(());
         };
-        if !filled(Some(part)) || !filled(Some(operator)) {
-            self.unassigned += 1;
-            return Ok(());
-        }
         let cell = (self.parts.number(part), self.operators.number(operator));
         self.cells.entry(cell).or_default().add(value);
         if self.cells.len() > limits::AGGREGATE_GROUPS {

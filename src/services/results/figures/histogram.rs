@@ -1,6 +1,6 @@
 //! Histograms of values.
 
-use super::numbers::figure;
+use super::numbers::Extremes;
 use super::series::Values;
 use crate::columnar::Bins;
 use crate::error::{Error, Result};
@@ -13,21 +13,6 @@ pub(crate) struct WantedBins {
     bins: Option<usize>,
     lower: Option<f64>,
     upper: Option<f64>,
-}
-
-/// How many values there are, the least and the greatest one.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Extremes {
-    pub n: u64,
-    pub extremes: Option<(f64, f64)>,
-}
-
-impl Extremes {
-    pub(crate) fn add(&mut self, value: f64) {
-        self.n += 1;
-        let (least, greatest) = self.extremes.unwrap_or((value, value));
-        self.extremes = Some((least.min(value), greatest.max(value)));
-    }
 }
 
 impl WantedBins {
@@ -56,7 +41,7 @@ impl WantedBins {
 
     /// The ranges for some values; none for no values.
     pub(crate) fn of(&self, values: Extremes) -> Option<Bins> {
-        let (least, greatest) = values.extremes?;
+        let (least, greatest) = values.ends?;
         let lower = self.lower.unwrap_or(least);
         let upper = self.upper.unwrap_or(greatest);
         let count = self.bins.unwrap_or_else(|| default_bins(values.n));
@@ -64,16 +49,23 @@ impl WantedBins {
             return Some(Bins { lower, upper, count });
         }
         // Values that are all equal, or that lie beyond the end that is given.
-        let wider = match (self.lower, self.upper) {
-            (Some(lower), _) => (lower, (lower + 0.5).max(lower.next_up())),
-            (_, Some(upper)) => ((upper - 0.5).min(upper.next_down()), upper),
-            (None, None) => (
-                (lower - 0.5).min(lower.next_down()).max(f64::MIN),
-                (upper + 0.5).max(upper.next_up()).min(f64::MAX),
-            ),
+        let (lower, upper) = match (self.lower, self.upper) {
+            (Some(lower), _) => (lower, above(lower)),
+            (None, Some(upper)) => (below(upper), upper),
+            (None, None) => (below(lower), above(upper)),
         };
-        Some(Bins { lower: wider.0.max(f64::MIN), upper: wider.1.min(f64::MAX), count })
+        Some(Bins { lower, upper, count })
     }
+}
+
+/// A half more, or the next number where that is the same.
+fn above(value: f64) -> f64 {
+    (value + 0.5).max(value.next_up()).min(f64::MAX)
+}
+
+/// A half less, or the number before where that is the same.
+fn below(value: f64) -> f64 {
+    (value - 0.5).min(value.next_down()).max(f64::MIN)
 }
 
 /// ceil(log2 n) + 1.
@@ -128,8 +120,8 @@ pub(crate) fn histogram<S>(values: &Values<S>, wanted: &WantedBins) -> Histogram
     }
     Histogram {
         n: extremes.n.cast_signed(),
-        minimum: extremes.extremes.and_then(|(least, _)| figure(least)),
-        maximum: extremes.extremes.and_then(|(_, greatest)| figure(greatest)),
+        minimum: extremes.least(),
+        maximum: extremes.greatest(),
         not_numbers: values.not_numbers,
         skipped: values.skipped,
         ..histogram

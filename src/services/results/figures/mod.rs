@@ -4,6 +4,8 @@
 //! What must hold: sums are exact and rounded once, so that no answer depends on the order in which
 //! equal facts come; what is not defined is null, and nothing is NaN or infinite.
 
+#![expect(dead_code, reason = "no operation answers with figures yet")]
+
 mod calendar;
 mod capability;
 mod classes;

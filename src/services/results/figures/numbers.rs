@@ -17,6 +17,35 @@ pub(super) fn ratio(value: f64, divisor: f64) -> Option<f64> {
     figure(value / divisor)
 }
 
+/// How many values there are, the least and the greatest one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extremes {
+    pub n: u64,
+    pub ends: Option<(f64, f64)>,
+}
+
+impl Extremes {
+    /// Adds a value, which is finite.
+    pub(crate) fn add(&mut self, value: f64) {
+        self.n += 1;
+        let (least, greatest) = self.ends.unwrap_or((value, value));
+        self.ends = Some((least.min(value), greatest.max(value)));
+    }
+
+    pub(super) fn least(&self) -> Option<f64> {
+        self.ends.and_then(|(least, _)| figure(least))
+    }
+
+    pub(super) fn greatest(&self) -> Option<f64> {
+        self.ends.and_then(|(_, greatest)| figure(greatest))
+    }
+
+    /// The greatest value minus the least one.
+    pub(super) fn range(&self) -> Option<f64> {
+        self.ends.and_then(|(least, greatest)| figure(greatest - least))
+    }
+}
+
 /// Exact sums of values and of their squares.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Total {

@@ -1,7 +1,7 @@
 //! Subgroups of consecutive values.
 
 use super::constants::SIZES;
-use super::numbers::{Total, figure};
+use super::numbers::{Extremes, Total};
 use crate::error::{Error, Result};
 use crate::value::exact::Big;
 
@@ -29,7 +29,7 @@ pub(super) struct Subgroups {
 #[derive(Debug, Default)]
 pub(super) struct Subgroup {
     total: Total,
-    extremes: Option<(f64, f64)>,
+    extremes: Extremes,
 }
 
 impl Subgroups {
@@ -40,8 +40,7 @@ impl Subgroups {
     /// Adds the next value; returns the subgroup that it completes.
     pub(super) fn add(&mut self, value: f64) -> Option<Subgroup> {
         self.open.total.add(value);
-        let (least, greatest) = self.open.extremes.unwrap_or((value, value));
-        self.open.extremes = Some((least.min(value), greatest.max(value)));
+        self.open.extremes.add(value);
         (self.left_over() >= self.size as u64).then(|| std::mem::take(&mut self.open))
     }
 
@@ -59,7 +58,7 @@ impl Subgroup {
 
     /// The greatest value minus the least one.
     pub(super) fn range(&self) -> Option<f64> {
-        self.extremes.and_then(|(least, greatest)| figure(greatest - least))
+        self.extremes.range()
     }
 
     /// The sum of the squared deviations from the mean times the number of values, not rounded.
