@@ -17,6 +17,7 @@ mod histogram;
 mod limits;
 mod numbers;
 mod pareto;
+mod passes;
 mod series;
 mod subgroups;
 mod units;
