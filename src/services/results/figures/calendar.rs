@@ -2,7 +2,7 @@
 
 use super::zone::Zone;
 use crate::error::{Error, Result};
-use crate::model::records::TimeBucket;
+use crate::model::TimeBucket;
 use crate::services::records::start_of;
 
 const HOUR_MS: i64 = 3_600_000;

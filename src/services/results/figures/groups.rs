@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::calendar::{Calendar, Shifts, Span};
 use super::zone::Zone;
 use crate::error::{Error, Result};
-use crate::model::records::TimeBucket;
+use crate::model::TimeBucket;
 use crate::model::results::figure_requests::YieldsRequest;
 use crate::model::results::figures::ResultGroup;
 use crate::value::limits;
