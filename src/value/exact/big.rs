@@ -61,7 +61,7 @@ impl WideSum {
 
 /// An integer times a power of two.
 #[derive(Clone, Debug)]
-pub struct Big {
+pub(crate) struct Big {
     is_negative: bool,
     /// Without zeros at the end.
     limbs: Vec<u32>,
