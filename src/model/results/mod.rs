@@ -1,5 +1,7 @@
 //! Test results, their steps, and the requests of both.
 
+pub(crate) mod figure_requests;
+pub(crate) mod figures;
 pub(crate) mod path;
 pub(crate) mod requests;
 pub(crate) mod result;

@@ -1,6 +1,7 @@
 //! Test results: queries, merging updates, lists of values, and the products that they are about.
 
 mod csv;
+mod figures;
 mod steps;
 
 use std::collections::BTreeSet;
