@@ -25,6 +25,7 @@ id_type!(
 #[request(CreateFixtureRequest(name = "Name; required.", slot_count, properties, workspace))]
 #[request(UpdateFixtureRequest = "A change; members that are absent stay as they are.")]
 #[request(UpdateFixtureRequest(id(String, "Required."), name, slot_count, properties, workspace))]
+#[non_exhaustive]
 pub struct Fixture {
     /// Id in the store.
     pub id: Option<FixtureId>,

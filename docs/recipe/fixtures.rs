@@ -1,7 +1,7 @@
 //! The fixture service.
 
 use super::fixture::*;
-use crate::services::service_record::{ServiceRecord, found};
+use crate::services::service_record::{ServiceRecord, found, get};
 use crate::services::{batch, declare::service, queries, queries::QueryRequest};
 use crate::session::{Access, Draft, Query, Settings, What};
 use crate::{error::Error, error::Result, model::answer::Outcome};
@@ -15,6 +15,10 @@ pub trait FixtureService {
             batch::create::<Fixture, _, _>(draft, fixtures, |item| item.name.as_ref(), create)
         })
         .map(Into::into)
+    }
+    /// Returns the fixture with this id.
+    fn get_fixture(&self, id: &FixtureId) -> Result<Fixture> {
+        get(self, id)
     }
     /// Returns one page of the fixtures that match.
     fn query_fixtures(&self, query: QueryFixturesRequest) -> Result<PagedFixtures> {

@@ -171,7 +171,13 @@ fn number<T: Scale>(
         ColumnAggregate::Percentile { percent, is_linear } => {
             percentile(&mut numbers.values, percent, is_linear, data_type, make)
         }
-        _ => None,
+        // Computed without the numbers.
+        ColumnAggregate::Count
+        | ColumnAggregate::Min
+        | ColumnAggregate::Max
+        | ColumnAggregate::First
+        | ColumnAggregate::Last
+        | ColumnAggregate::Histogram(_) => None,
     }
 }
 

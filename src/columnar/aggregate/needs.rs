@@ -46,7 +46,7 @@ impl Needs {
                 ColumnAggregate::Deviation { .. } => (need.sums, need.squares) = (true, true),
                 ColumnAggregate::Percentile { .. } => need.values = true,
                 ColumnAggregate::Histogram(bins) if !need.bins.contains(&bins) => {
-                    need.bins.push(bins)
+                    need.bins.push(bins);
                 }
                 ColumnAggregate::Histogram(_) => {}
                 ColumnAggregate::First | ColumnAggregate::Last => need.ends = true,

@@ -110,8 +110,8 @@ struct Stretch<'a> {
 }
 
 impl Stretch<'_> {
-    /// Makes `parts` the parts of `ranges` inside of this stretch, counted from its first row. Moves
-    /// `at` past the ranges that are finished.
+    /// Makes `parts` the parts of `ranges` inside of this stretch, counted from its first row.
+    /// Moves `at` past the ranges that are finished.
     fn parts(&self, ranges: &[Range<usize>], at: &mut usize, parts: &mut Vec<Range<usize>>) {
         let (first, end) = (self.first, self.first + self.cells.len());
         parts.clear();

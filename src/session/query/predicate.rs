@@ -147,7 +147,7 @@ impl Predicate {
             restrict.push((field_index(&decl, filter.path)?, view.part_numbers(filter)?));
         }
         let schema = Schema {
-            fields: &decl.fields,
+            fields: decl.fields,
             columns: None,
             renames: &query.renames,
             requires: query.requires,

@@ -138,7 +138,8 @@ impl<'a, A: Access> Appender<'a, A> {
     /// that it returns.
     ///
     /// # Errors
-    /// `Conflict` while another append numbers rows of the table; `NotFound` for a table that is gone.
+    /// `Conflict` while another append numbers rows of the table; `NotFound` for a table that is
+    /// gone.
     pub(crate) fn number_rows(&mut self) -> Result<u64> {
         if !is_numbered(self.schema.column(self.schema.index())?) {
             return Ok(0);

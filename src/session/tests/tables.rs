@@ -121,7 +121,7 @@ fn segments_that_came_after_the_last_merge_stay_due() {
         envelope::from_row::<TableState>(key.as_bytes(), &bytes).unwrap().merge_due
     };
     let add = |from: u64, range: std::ops::Range<i64>| {
-        let id = id.to_string();
+        let id = id.clone();
         session
             .write(move |draft| {
                 let table = draft.get::<TableMetadata>(&id)?.unwrap();

@@ -62,13 +62,13 @@ fn store() -> TestStore {
 }
 
 #[test]
-fn a_resource_takes_two_files_of_together_at_most_150_lines() {
+fn a_resource_takes_two_files_of_together_at_most_155_lines() {
     let files = [
         include_str!("../../../docs/recipe/fixture.rs"),
         include_str!("../../../docs/recipe/fixtures.rs"),
     ];
     let lines: usize = files.iter().map(|file| file.lines().count()).sum();
-    assert!(lines <= 150, "{lines} lines");
+    assert!(lines <= 155, "{lines} lines");
 }
 
 #[test]
@@ -92,6 +92,7 @@ fn the_recipe_creates_queries_updates_and_deletes() {
     let changed = session.update_fixture(change).unwrap();
     assert_eq!((changed.name.as_deref(), changed.slot_count), (Some("north"), Some(2)));
     assert_eq!(names(&session, "slotCount > 3"), ["south"]);
+    assert_eq!(session.get_fixture(&id.as_str().into()).unwrap(), changed);
     let deleted = session.delete_fixtures(vec![id.clone(), id, "9".to_owned()]).unwrap().unwrap();
     assert_eq!((deleted.ids.len(), deleted.error.unwrap().inner_errors.len()), (1, 1));
     assert_eq!(names(&session, ""), ["south"]);

@@ -62,7 +62,7 @@ impl View {
             match comparison.expected(key)? {
                 ExpectedContents::Unknown => {}
                 ExpectedContents::Nothing => {
-                    comparison.found(Some(key), "the document has no record")
+                    comparison.found(Some(key), "the document has no record");
                 }
                 ExpectedContents::Document(wanted) => {
                     if sum != Some(sum_of(&self.fields, &wanted, self.shape.folding)) {

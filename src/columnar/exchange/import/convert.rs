@@ -225,7 +225,7 @@ fn binary(
             BinaryForm::Utf8 => {
                 out.append_value(std::str::from_utf8(bytes(row)).map_err(|_| {
                     misfit(array, row, place(row), "is not UTF-8; set binary to HEX or BASE64")
-                })?)
+                })?);
             }
             BinaryForm::Hex => out.append_value(hex(bytes(row))),
             BinaryForm::Base64 => out.append_value(STANDARD.encode(bytes(row))),
