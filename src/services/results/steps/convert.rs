@@ -13,7 +13,7 @@ use crate::model::results::{
 };
 use crate::model::steps::stored::{StoredData, StoredParameter, StoredStep, millis};
 use crate::value::limits::{RECORD_BYTES, STEP_ID_BYTES, STEP_PARAMETERS};
-use crate::value::{IdForm, RecordKey, stored, time};
+use crate::value::{IdForm, Number, RecordKey, stored, time};
 
 /// Texts of this length together may make a step too large, so that it is measured.
 const MEASURED_BYTES: usize = RECORD_BYTES / 8;
@@ -82,6 +82,7 @@ pub(in crate::services::results) struct Replace {
 #[derive(Debug)]
 pub(super) struct StepChange {
     request: UpdateStepRequest,
+    total_time: Option<f64>,
     data: Option<StoredData>,
     inputs: Option<Option<String>>,
     outputs: Option<Option<String>>,
@@ -94,12 +95,13 @@ impl StepChange {
     /// # Errors
     /// `InvalidArgument` and `LimitExceeded` at the member that breaks a rule.
     pub(super) fn new(mut request: UpdateStepRequest) -> Result<Self> {
-        total_time(request.total_time_in_seconds)?;
+        let total_time = total_time(request.total_time_in_seconds)?;
         let given = |values: Option<Vec<NamedValue>>| match values {
             Some(values) => json(Some(&values)).map(Some),
             None => Ok(None),
         };
         Ok(Self {
+            total_time,
             data: request.data.take().map(stored_data).transpose()?,
             inputs: given(request.inputs.take())?,
             outputs: given(request.outputs.take())?,
@@ -115,12 +117,12 @@ impl StepChange {
 
     /// Changes a step. Absent members keep their values.
     pub(super) fn apply(self, step: &mut StoredStep, replace: Replace, now: DateTime<Utc>) {
-        let Self { request, data, inputs, outputs, properties } = self;
+        let Self { request, total_time, data, inputs, outputs, properties } = self;
         set(&mut step.name, request.name);
         set(&mut step.step_type, request.step_type.map(Some));
         set(&mut step.data_model, request.data_model.map(Some));
         set(&mut step.started_at_ms, request.started_at.map(millis));
-        set(&mut step.total_time, request.total_time_in_seconds);
+        set(&mut step.total_time, total_time);
         set(&mut step.data, data.map(Some));
         set(&mut step.inputs, inputs);
         set(&mut step.outputs, outputs);
@@ -166,7 +168,8 @@ fn check_id(id: Option<&str>) -> Result<()> {
     }
 }
 
-fn total_time(seconds: Option<f64>) -> Result<Option<f64>> {
+fn total_time(seconds: Option<Number>) -> Result<Option<f64>> {
+    let seconds = seconds.map(Number::as_f64);
     if seconds.is_some_and(|seconds| !seconds.is_finite() || seconds < 0.0) {
         return Err(Error::invalid("a total time is a finite number that is not negative")
             .at_member("totalTimeInSeconds"));
