@@ -95,7 +95,7 @@ pub(in crate::columnar) fn column_of_texts<'t>(
     };
     let texts = TextColumn { column, rows, text, fault: &fault };
     if column.data_type != DataType::String {
-        return texts.words(|text| cells::parse_word(column.data_type, text));
+        return texts.words(&|text| cells::parse_word(column.data_type, text));
     }
     let bytes = texts.bytes();
     // A string array counts its bytes in 31 bits.

@@ -8,26 +8,25 @@ use crate::columnar::column_slice::array_of_words;
 use crate::error::{Error, Result};
 use crate::model::tables::data::{Column, ColumnType};
 
-/// The texts of a column. The loops over its rows are compiled for each way to read a cell: a call
-/// by pointer for each cell made imports of CSV a third slower.
-pub(in crate::columnar) struct TextColumn<'a, F> {
+/// The texts of a column.
+pub(in crate::columnar) struct TextColumn<'a, 't> {
     pub column: &'a Column,
     pub rows: usize,
     /// The text of a row; `None` is null.
-    pub text: F,
+    pub text: &'a dyn Fn(usize) -> Option<&'t str>,
     /// The error of a row with a text that is no value of the column, or with a null that the
     /// column cannot have.
     pub fault: &'a dyn Fn(usize, Option<&str>) -> Error,
 }
 
-impl<'t, F: Fn(usize) -> Option<&'t str>> TextColumn<'_, F> {
+impl TextColumn<'_, '_> {
     /// Bytes of all texts.
     pub(in crate::columnar) fn bytes(&self) -> usize {
-        let lengths = (0..self.rows).filter_map(&self.text).map(str::len);
+        let lengths = (0..self.rows).filter_map(self.text).map(str::len);
         lengths.fold(0, usize::saturating_add)
     }
 
-    fn each(&self, mut take: impl FnMut(Option<&str>) -> bool) -> Result<()> {
+    fn each(&self, take: &mut dyn FnMut(Option<&str>) -> bool) -> Result<()> {
         let is_nullable = self.column.column_type == ColumnType::Nullable;
         for row in 0..self.rows {
             let text = (self.text)(row);
@@ -44,7 +43,7 @@ impl<'t, F: Fn(usize) -> Option<&'t str>> TextColumn<'_, F> {
     /// The first fault.
     pub(in crate::columnar) fn texts(&self, bytes: usize) -> Result<ArrayRef> {
         let mut texts = StringBuilder::with_capacity(self.rows, bytes);
-        self.each(|text| {
+        self.each(&mut |text| {
             texts.append_option(text);
             true
         })?;
@@ -57,12 +56,12 @@ impl<'t, F: Fn(usize) -> Option<&'t str>> TextColumn<'_, F> {
     /// The first fault.
     pub(in crate::columnar) fn words(
         &self,
-        word: impl Fn(&str) -> Option<u64>,
+        word: &dyn Fn(&str) -> Option<u64>,
     ) -> Result<ArrayRef> {
         let mut words = Vec::with_capacity(self.rows);
         let mut valid = BooleanBufferBuilder::new(self.rows);
-        self.each(|text| {
-            let word = text.map_or(Some(0), &word);
+        self.each(&mut |text| {
+            let word = text.map_or(Some(0), word);
             words.push(word.unwrap_or_default());
             valid.append(text.is_some());
             word.is_some()

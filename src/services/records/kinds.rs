@@ -35,7 +35,7 @@ macro_rules! shown {
     ($($kind:ty: |$record:ident, $env:ident| $json:expr;)*) => {
         $(impl Shown for $kind {
             fn json(&self, $env: &Env) -> Result<String> {
-                let $record = self.clone();
+                let $record = self;
                 text(&$json)
             }
         })*
@@ -43,16 +43,16 @@ macro_rules! shown {
 }
 
 shown! {
-    Product: |record, env| record.in_answer(env);
-    Specification: |record, env| record.in_answer(env);
-    Asset: |record, env| record.in_answer(env);
-    Utilization: |record, _env| AssetUtilizationHistoryItem::from(record);
-    WorkItem: |record, env| record.in_answer(env);
-    WorkItemTemplate: |record, env| record.in_answer(env);
-    TestPlan: |record, env| record.in_answer(env);
-    TestPlanTemplate: |record, env| record.in_answer(env);
+    Product: |record, env| record.clone().in_answer(env);
+    Specification: |record, env| record.clone().in_answer(env);
+    Asset: |record, env| record.clone().in_answer(env);
+    Utilization: |record, _env| AssetUtilizationHistoryItem::from(record.clone());
+    WorkItem: |record, env| record.clone().in_answer(env);
+    WorkItemTemplate: |record, env| record.clone().in_answer(env);
+    TestPlan: |record, env| record.clone().in_answer(env);
+    TestPlanTemplate: |record, env| record.clone().in_answer(env);
     TableMetadata: |record, _env| record;
-    FileRecord: |record, _env| FileMetadata::from(&record);
+    FileRecord: |record, _env| FileMetadata::from(record);
     Feed: |record, _env| record;
     PackageRecord: |record, _env| record.package;
     Workspace: |record, _env| record;

@@ -8,6 +8,7 @@ use crate::model::Resource;
 use crate::model::tables::import::{ImportTableRequest, ImportTableResponse, ImportedColumn};
 use crate::model::tables::table::{TableId, TableMetadata};
 use crate::services::lists;
+use crate::services::service_record::absent;
 use crate::services::tables::{append, metadata};
 use crate::session::Access;
 use crate::session::tables::{RowCounts, stage_new};
@@ -105,7 +106,8 @@ fn import<A: Access>(
     let cut_times = request.cut_times.unwrap_or_default();
     if let Some(id) = &request.id {
         let mut rows = append::begin(access, id)?;
-        source.set_first_row(rows.number_rows()?);
+        let first = rows.number_rows()?;
+        source.set_first_row(first.ok_or_else(|| absent::<TableMetadata>(id))?);
         let counts = rows.fill(source, cut_times, &control)?;
         let (id, schema) = (TableId::from(rows.id().to_owned()), rows.schema().clone());
         append::commit(rows, closes)?;

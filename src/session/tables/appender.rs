@@ -135,14 +135,13 @@ impl<'a, A: Access> Appender<'a, A> {
     }
 
     /// Lets this append number the rows of a table whose index has their numbers, from the number
-    /// that it returns.
+    /// that it returns; `None` for a table that is gone.
     ///
     /// # Errors
-    /// `Conflict` while another append numbers rows of the table; `NotFound` for a table that is
-    /// gone.
-    pub(crate) fn number_rows(&mut self) -> Result<u64> {
+    /// `Conflict` while another append numbers rows of the table.
+    pub(crate) fn number_rows(&mut self) -> Result<Option<u64>> {
         if !is_numbered(self.schema.column(self.schema.index())?) {
-            return Ok(0);
+            return Ok(Some(0));
         }
         let key = key_of(&self.id)?;
         let numbering = self.access.context().engine.tables.number(key).ok_or_else(|| {
@@ -153,9 +152,9 @@ impl<'a, A: Access> Appender<'a, A> {
             .with_resource(TableMetadata::KIND.name, &self.id)
         })?;
         self.numbering = Some(numbering);
-        self.access.read(|view| match view.any_by_key::<TableMetadata>(key)? {
-            Some(table) => next_ordinal_in(view, &table),
-            None => Err(TableMetadata::KIND.absent(&self.id)),
+        self.access.read(|view| {
+            let table = view.any_by_key::<TableMetadata>(key)?;
+            table.map(|table| next_ordinal_in(view, &table)).transpose()
         })
     }
 

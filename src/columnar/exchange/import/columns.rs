@@ -140,23 +140,20 @@ pub(super) fn build(
     };
     let comma = form.decimal_comma;
     let cut = is_cut(column, options);
-    let is_kept = |text: &str| changed(text, column, form).is_none();
-    let texts = TextColumn { column, rows: records.len(), text, fault: &fault };
-    match column.data_type {
-        DataType::String => texts.texts(texts.bytes()),
-        DataType::Float32 => texts.words(|text| small_number(text, comma).map(Stored::word)),
-        DataType::Float64 => {
-            texts.words(|text| number(text, comma).filter(|_| is_kept(text)).map(Stored::word))
-        }
-        DataType::Int64 => texts.words(|text| {
-            cells::parse_i64(text.trim()).filter(|_| is_kept(text)).map(Stored::word)
-        }),
-        data_type if data_type.is_time() => texts.words(|text| {
+    let word = |text: &str| match column.data_type {
+        DataType::Float32 => small_number(text, comma).map(Stored::word),
+        DataType::Float64 => number(text, comma).map(Stored::word),
+        data_type if data_type.is_time() => {
             let moment = time(text, form, options)?;
             let is_told = !form.is_zoned || moment.offset.is_some();
             let count = moment.count(data_type, options.zone, cut).ok().filter(|_| is_told)?;
             Some(count.word())
-        }),
-        data_type => texts.words(|text| cells::parse_word(data_type, text.trim())),
+        }
+        data_type => cells::parse_word(data_type, text.trim()),
+    };
+    let texts = TextColumn { column, rows: records.len(), text: &text, fault: &fault };
+    if column.data_type == DataType::String {
+        return texts.texts(texts.bytes());
     }
+    texts.words(&|text| word(text).filter(|_| changed(text, column, form).is_none()))
 }
